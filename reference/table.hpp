@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "reference/optimizer.hpp"
+#include "reference/pooling.hpp"
+
+namespace shardmark {
+
+/// An embedding table: `rows` vectors of `dim` fp32 values.
+struct Table {
+  std::string name;
+  std::int64_t rows = 0;
+  std::int64_t dim = 0;
+  Optimizer optimizer;
+};
+
+/// One lookup: a bag of ids per sample into table number `table`, pooled. Several features may share a table.
+struct Feature {
+  std::string name;
+  std::int64_t table = 0;
+  Pooling pooling = Pooling::sum;
+  std::int64_t hotness = 1;  ///< ids per sample that a generator draws
+};
+
+}  // namespace shardmark

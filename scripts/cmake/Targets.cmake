@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+# The functions with which every folder declares its library, tests and benchmarks.
+
+# shardmark_library(NAME [SOURCES ...] [LINK public targets ...] [LINK_PRIVATE targets ...])
+# Library shardmark::NAME of the current folder; its public headers are all *.hpp below the folder except in test/ and
+# bench/. Without SOURCES it is header-only.
+function(shardmark_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK;LINK_PRIVATE" ${ARGN})
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.hpp)
+  list(FILTER headers EXCLUDE REGEX "/(test|bench)/")
+  set(target shardmark_${name})
+  if(arg_SOURCES)
+    set(scope PUBLIC)
+    add_library(${target} STATIC ${arg_SOURCES})
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:shardmark_warnings> ${arg_LINK_PRIVATE})
+  else()
+    set(scope INTERFACE)
+    add_library(${target} INTERFACE)
+  endif()
+  add_library(shardmark::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_link_libraries(${target} ${scope} ${arg_LINK})
+  target_compile_features(${target} ${scope} cxx_std_20)
+  target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
+endfunction()
+
+# shardmark_program(NAME SOURCES ... LINK targets ...)
+function(shardmark_program name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE shardmark_warnings ${arg_LINK})
+endfunction()
+
+# shardmark_test(NAME SOURCES ... LINK targets ... [RANKS 1 2 3 4] [TIMEOUT seconds])
+# One GoogleTest program test_NAME. Without RANKS: one ctest NAME, label "serial". With RANKS: linked to the MPI main,
+# one ctest NAME.npN for each N, labels "mpi" and "ranks-N".
+function(shardmark_test name)
+  if(NOT SHARDMARK_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LINK;RANKS" ${ARGN})
+  set(target test_${name})
+  shardmark_program(${target} SOURCES ${arg_SOURCES} LINK ${arg_LINK} GTest::gtest)
+  target_compile_definitions(${target} PRIVATE SHARDMARK_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/test/data")
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  if(arg_RANKS)
+    target_link_libraries(${target} PRIVATE shardmark_mpi_test_main)
+    foreach(ranks IN LISTS arg_RANKS)
+      shardmark_mpi_run(${name}.np${ranks} ${ranks} ${arg_TIMEOUT} $<TARGET_FILE:${target}>)
+    endforeach()
+  else()
+    target_link_libraries(${target} PRIVATE shardmark_test_main)
+    add_test(NAME ${name} COMMAND ${target})
+    set_tests_properties(${name} PROPERTIES LABELS serial TIMEOUT ${arg_TIMEOUT})
+  endif()
+endfunction()
+
+# shardmark_mpi_run(NAME RANKS TIMEOUT command...): a ctest that runs the command under mpiexec.
+function(shardmark_mpi_run name ranks timeout)
+  add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS} ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS "mpi;ranks-${ranks}" TIMEOUT ${timeout} PROCESSORS ${ranks})
+endfunction()
+
+add_library(shardmark_warnings INTERFACE)
+target_compile_options(shardmark_warnings INTERFACE
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion>
+  $<$<AND:$<BOOL:${SHARDMARK_WARNINGS_AS_ERRORS}>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-Werror>)
+
+if(SHARDMARK_TESTS)
+  enable_testing()
+  # Open MPI: more ranks than cores, yielding; as root only in containers, where it is the only user.
+  set(MPIEXEC_PREFLAGS --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 CACHE STRING "")
+  add_library(shardmark_test_main STATIC ${PROJECT_SOURCE_DIR}/scripts/cmake/test_main.cpp)
+  target_link_libraries(shardmark_test_main PUBLIC GTest::gtest Kokkos::kokkos)
+  add_library(shardmark_mpi_test_main STATIC ${PROJECT_SOURCE_DIR}/scripts/cmake/mpi_test_main.cpp)
+  target_link_libraries(shardmark_mpi_test_main PUBLIC GTest::gtest Kokkos::kokkos MPI::MPI_CXX)
+endif()
