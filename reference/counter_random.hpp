@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace shardmark {
+
+/// Finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): a bijection of 64 bits with full avalanche.
+constexpr std::uint64_t mix(std::uint64_t x) {
+  x ^= x >> 30;
+  x *= 0xbf58476d1ce4e5b9ULL;
+  x ^= x >> 27;
+  x *= 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+/// Counter-based random bits: a function of its arguments only, so the same on every rank, thread and placement.
+template <class... Counters>
+constexpr std::uint64_t random_bits(std::uint64_t seed, Counters... counters) {
+  constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15ULL;
+  std::uint64_t bits = mix(seed + golden_ratio);
+  ((bits = mix(bits + golden_ratio * (static_cast<std::uint64_t>(counters) + 1))), ...);
+  return bits;
+}
+
+/// Uniform in [0, 1) with 53 random bits.
+constexpr double unit_interval(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
+
+/// Uniform in {-limit, ..., limit}.
+constexpr std::int64_t symmetric_integer(std::uint64_t bits, std::int64_t limit) {
+  return static_cast<std::int64_t>((bits >> 32) * static_cast<std::uint64_t>(2 * limit + 1) >> 32) - limit;
+}
+
+}  // namespace shardmark

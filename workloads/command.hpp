@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string_view>
+
+namespace shardmark {
+
+/// A subcommand of the program. define() adds its options to `app` and sets its callback, which throws InputError on
+/// bad input (exit code 2) and Failure on wrong values (exit code 1).
+struct Command {
+  std::string_view name;
+  std::string_view description;
+  void (*define)(CLI::App& app);
+};
+
+/// The command did its work and the verdict is negative: exit code 1. The message is already printed.
+struct Failure {};
+
+void define_compare(CLI::App& app);
+void define_data(CLI::App& app);
+void define_list(CLI::App& app);
+void define_plan(CLI::App& app);
+void define_results(CLI::App& app);
+void define_run(CLI::App& app);
+
+}  // namespace shardmark

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reference/table.hpp"
+
+namespace shardmark {
+
+/// How a generator draws ids: the name is an entry of `id_distributions` (workloads/id_generator.hpp).
+struct IdSpec {
+  std::string distribution = "power_law";
+  double alpha = 1.05;    ///< power_law: P(i) ~ (i + 1)^-alpha
+  bool shuffled = false;  ///< hot ids scattered over the table by a seeded permutation instead of 0 being the hottest
+  bool weighted = false;  ///< draw a weight per id too
+};
+
+/// A figure that others published for two plans of this workload: their time ratio slow / fast.
+struct PublishedRatio {
+  std::string fast, slow;  ///< plan names
+  double ratio = 0.0;
+  std::string source;
+};
+
+/// What a batch looks like and what it reads: specs/<name>.json, or a file of the user's in the same format.
+struct Workload {
+  std::string name;
+  std::string description;
+  std::vector<Table> tables;
+  std::vector<Feature> features;
+  std::int64_t global_batch = 0;
+  IdSpec ids;
+  std::vector<std::string> plans;    ///< planners that `compare` takes when none is named
+  std::int64_t replicate_rows = 6000;  ///< tables of at most so many rows are "small" to the mixed planner
+  std::optional<PublishedRatio> published;
+  std::int64_t scale = 1;  ///< row counts have been divided by this
+};
+
+/// Names of the workloads that are built in, sorted.
+std::vector<std::string> builtin_workloads();
+
+/// A built-in workload by name, or a spec file (a name that ends in .json). Throws InputError naming the file and key.
+Workload load_workload(const std::string& name_or_file);
+
+/// Divides the rows of every table by `divisor`, rounding up, so that no table vanishes.
+void scale_rows(Workload& workload, std::int64_t divisor);
+
+/// Parses "1", "1/64" or "64" into the divisor 1, 64, 64. Throws InputError.
+std::int64_t parse_scale(const std::string& text);
+
+nlohmann::ordered_json to_json(const Workload& workload);
+Workload workload_from_json(const nlohmann::ordered_json& json, const std::string& origin);
+
+}  // namespace shardmark
