@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "reference/row_values.hpp"
+#include "reference/table.hpp"
+
+namespace shardmark::reference {
+
+/// A table of which only the rows that were touched exist in memory, so that a case of any size can be checked.
+/// Beside every value and every number of optimizer state stands a bound: by how much another correct evaluation, with
+/// another order of summation or with fused multiply-adds, may differ. A bound of 0 asks for equal bits.
+class TouchedTable {
+ public:
+  TouchedTable(const Table& table, std::int64_t number, const RowValues& initial);
+
+  /// Slot of `row`, made and filled with its initial values when it is new. Slots count up from 0.
+  std::int64_t touch(std::int64_t row);
+
+  /// Slot of `row`, or -1 when it was never touched.
+  std::int64_t find(std::int64_t row) const;
+
+  const Table& table() const { return table_; }
+  const RowValues& initial() const { return initial_; }
+  std::int64_t number() const { return number_; }
+  std::int64_t state_size() const { return state_size_; }
+
+  const std::vector<std::int64_t>& rows() const { return rows_; }  ///< by slot
+
+  std::span<float> values(std::int64_t slot) { return part(values_, slot, table_.dim); }
+  std::span<float> value_bounds(std::int64_t slot) { return part(value_bounds_, slot, table_.dim); }
+  std::span<float> state(std::int64_t slot) { return part(state_, slot, state_size_); }
+  std::span<float> state_bounds(std::int64_t slot) { return part(state_bounds_, slot, state_size_); }
+  std::span<const float> values(std::int64_t slot) const { return part(values_, slot, table_.dim); }
+  std::span<const float> value_bounds(std::int64_t slot) const { return part(value_bounds_, slot, table_.dim); }
+  std::span<const float> state(std::int64_t slot) const { return part(state_, slot, state_size_); }
+  std::span<const float> state_bounds(std::int64_t slot) const { return part(state_bounds_, slot, state_size_); }
+
+ private:
+  template <class Vector>
+  static auto part(Vector& all, std::int64_t slot, std::int64_t width) {
+    return std::span(all).subspan(static_cast<std::size_t>(slot * width), static_cast<std::size_t>(width));
+  }
+
+  Table table_;
+  std::int64_t number_;
+  RowValues initial_;
+  std::int64_t state_size_;
+  std::unordered_map<std::int64_t, std::int64_t> slot_of_;
+  std::vector<std::int64_t> rows_;
+  std::vector<float> values_, value_bounds_, state_, state_bounds_;
+};
+
+}  // namespace shardmark::reference
