@@ -11,6 +11,12 @@
 
 namespace shardmark::reference {
 
+/// Entries [slot * width, (slot + 1) * width) of `all`.
+template <class Vector>
+auto row_of(Vector& all, std::int64_t slot, std::int64_t width) {
+  return std::span(all).subspan(static_cast<std::size_t>(slot * width), static_cast<std::size_t>(width));
+}
+
 /// A table of which only the rows that were touched exist in memory, so that a case of any size can be checked.
 /// Beside every value and every number of optimizer state stands a bound: by how much another correct evaluation, with
 /// another order of summation or with fused multiply-adds, may differ. A bound of 0 asks for equal bits.
@@ -31,21 +37,16 @@ class TouchedTable {
 
   const std::vector<std::int64_t>& rows() const { return rows_; }  ///< by slot
 
-  std::span<float> values(std::int64_t slot) { return part(values_, slot, table_.dim); }
-  std::span<float> value_bounds(std::int64_t slot) { return part(value_bounds_, slot, table_.dim); }
-  std::span<float> state(std::int64_t slot) { return part(state_, slot, state_size_); }
-  std::span<float> state_bounds(std::int64_t slot) { return part(state_bounds_, slot, state_size_); }
-  std::span<const float> values(std::int64_t slot) const { return part(values_, slot, table_.dim); }
-  std::span<const float> value_bounds(std::int64_t slot) const { return part(value_bounds_, slot, table_.dim); }
-  std::span<const float> state(std::int64_t slot) const { return part(state_, slot, state_size_); }
-  std::span<const float> state_bounds(std::int64_t slot) const { return part(state_bounds_, slot, state_size_); }
+  std::span<float> values(std::int64_t slot) { return row_of(values_, slot, table_.dim); }
+  std::span<float> value_bounds(std::int64_t slot) { return row_of(value_bounds_, slot, table_.dim); }
+  std::span<float> state(std::int64_t slot) { return row_of(state_, slot, state_size_); }
+  std::span<float> state_bounds(std::int64_t slot) { return row_of(state_bounds_, slot, state_size_); }
+  std::span<const float> values(std::int64_t slot) const { return row_of(values_, slot, table_.dim); }
+  std::span<const float> value_bounds(std::int64_t slot) const { return row_of(value_bounds_, slot, table_.dim); }
+  std::span<const float> state(std::int64_t slot) const { return row_of(state_, slot, state_size_); }
+  std::span<const float> state_bounds(std::int64_t slot) const { return row_of(state_bounds_, slot, state_size_); }
 
  private:
-  template <class Vector>
-  static auto part(Vector& all, std::int64_t slot, std::int64_t width) {
-    return std::span(all).subspan(static_cast<std::size_t>(slot * width), static_cast<std::size_t>(width));
-  }
-
   Table table_;
   std::int64_t number_;
   RowValues initial_;
