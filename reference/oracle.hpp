@@ -17,11 +17,13 @@ struct Expected {
 
 /// Whole training steps of all tables on one rank, serially: what every distributed step is compared with.
 ///
-/// Bounds, with u = 2^-24 and n terms in a sum: an output may differ by (n + 2) u sum|w x| and by what its rows may
-/// differ; a summed gradient by (n + 2) u sum|w g|; an updated row by the largest change that this gradient error
-/// causes, by (8 + dim/2) u of the update and by 2 u of the row. All are 0 for a "bit exact" table: exact row values
-/// (RowValues::unit > 0), SGD, and features that pool by sum or not at all. Then every fp32 sum is exact in any order
-/// as long as it stays within 2^24 units, which is verified: InputError names the table whose sums grow beyond.
+/// Bounds, with u = 2^-24 and n terms in a sum (see README.md): an output may differ by (n + 2) u sum|w x| and by what
+/// its rows may differ, both over the bag's divisor; a summed gradient by (n + 2) u sum|w g|, or not at all where fp32
+/// sums it exactly; a row and its state by what that may change, and by the roundings of the update (bounded_step.hpp).
+///
+/// All bounds are 0 for a "bit exact" table: exact row values (RowValues::unit > 0), SGD with a power of two as its
+/// learning rate, and features that pool by sum or not at all. Then fp32 gives the same sums in any order as long as
+/// none grows beyond 2^24 times its finest bit, which is verified: InputError names the table.
 class Oracle {
  public:
   Oracle(const std::vector<Table>& tables, std::vector<Feature> features, const RowValues& rows,
