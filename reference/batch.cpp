@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/batch.hpp"
 
+#include <cmath>
 #include <string>
 
 #include "reference/error.hpp"
@@ -26,9 +27,12 @@ Batch slice_samples(const Batch& batch, std::int64_t first, std::int64_t count) 
 namespace {
 
 void check_offsets(const Batch& batch) {
-  if (std::ssize(batch.offsets) != batch.bags() + 1 || batch.offsets.front() != 0)
-    throw InputError("batch: offsets must hold features x samples + 1 = " + std::to_string(batch.bags() + 1) +
-                     " entries that start at 0, got " + std::to_string(batch.offsets.size()));
+  if (std::ssize(batch.offsets) != batch.bags() + 1)
+    throw InputError("batch: " + std::to_string(batch.features) + " features x " + std::to_string(batch.samples) +
+                     " samples need " + std::to_string(batch.bags() + 1) + " offsets, got " +
+                     std::to_string(batch.offsets.size()));
+  if (batch.offsets.front() != 0)
+    throw InputError("batch: offsets start at " + std::to_string(batch.offsets.front()) + " instead of 0");
   for (std::int64_t bag = 0; bag < batch.bags(); ++bag) {
     const auto at = batch.offsets.begin() + bag;
     if (*(at + 1) < *at)
@@ -40,24 +44,33 @@ void check_offsets(const Batch& batch) {
     throw InputError("batch: offsets end at " + std::to_string(batch.offsets.back()) + " but there are " +
                      std::to_string(batch.nnz()) + " ids");
   if (!batch.weights.empty() && batch.weights.size() != batch.indices.size())
-    throw InputError("batch: " + std::to_string(batch.weights.size()) + " weights for " +
-                     std::to_string(batch.nnz()) + " ids");
+    throw InputError("batch: " + std::to_string(batch.weights.size()) + " weights for " + std::to_string(batch.nnz()) +
+                     " ids");
+}
+
+void check_ids(const Batch& batch, std::int64_t bag, std::int64_t rows) {
+  const auto where = [&] {
+    return " of feature " + std::to_string(bag / batch.samples) + ", sample " + std::to_string(bag % batch.samples);
+  };
+  const auto end = static_cast<std::size_t>(batch.offsets[static_cast<std::size_t>(bag + 1)]);
+  for (auto i = static_cast<std::size_t>(batch.offsets[static_cast<std::size_t>(bag)]); i < end; ++i) {
+    if (const std::int64_t id = batch.indices[i]; id < 0 || id >= rows)
+      throw InputError("batch: id " + std::to_string(id) + where() + " is outside its table of " +
+                       std::to_string(rows) + " rows");
+    if (!batch.weights.empty() && !std::isfinite(batch.weights[i]))
+      throw InputError("batch: weight " + std::to_string(batch.weights[i]) + where() + " is not finite");
+  }
 }
 
 }  // namespace
 
 void check_batch(const Batch& batch, std::span<const std::int64_t> rows) {
+  if (batch.samples < 0 || batch.features != std::ssize(rows))
+    throw InputError("batch: " + std::to_string(batch.features) + " features of " + std::to_string(batch.samples) +
+                     " samples, but " + std::to_string(rows.size()) + " features are known");
   check_offsets(batch);
-  for (std::int64_t bag = 0; bag < batch.bags(); ++bag) {
-    const std::int64_t limit = rows[static_cast<std::size_t>(bag / batch.samples)];
-    for (auto i = batch.offsets[static_cast<std::size_t>(bag)]; i < batch.offsets[static_cast<std::size_t>(bag + 1)]; ++i) {
-      const std::int64_t id = batch.indices[static_cast<std::size_t>(i)];
-      if (id < 0 || id >= limit)
-        throw InputError("batch: id " + std::to_string(id) + " of feature " + std::to_string(bag / batch.samples) +
-                         ", sample " + std::to_string(bag % batch.samples) + " is outside its table of " +
-                         std::to_string(limit) + " rows");
-    }
-  }
+  for (std::int64_t bag = 0; bag < batch.bags(); ++bag)
+    check_ids(batch, bag, rows[static_cast<std::size_t>(bag / batch.samples)]);
 }
 
 }  // namespace shardmark

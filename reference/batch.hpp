@@ -24,11 +24,11 @@ struct Batch {
   std::int64_t end_of(std::int64_t f) const { return offsets[static_cast<std::size_t>((f + 1) * samples)]; }
 };
 
-/// Samples [first, first + count) of every feature of `batch`.
+/// Samples [first, first + count) of every feature of `batch`; 0 <= first, first + count <= samples.
 Batch slice_samples(const Batch& batch, std::int64_t first, std::int64_t count);
 
-/// Throws InputError naming feature, sample and value when offsets are not a CSR of `batch` or an id lies outside
-/// [0, rows[feature]).
+/// Throws InputError naming feature, sample and value when the offsets are no CSR of features x samples, an id lies
+/// outside [0, rows[feature]) or a weight is not finite. rows [features]: those of each feature's table.
 void check_batch(const Batch& batch, std::span<const std::int64_t> rows);
 
 }  // namespace shardmark
