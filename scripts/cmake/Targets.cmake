@@ -3,11 +3,16 @@
 
 # shardmark_library(NAME [SOURCES ...] [LINK public targets ...] [LINK_PRIVATE targets ...])
 # Library shardmark::NAME of the current folder; its public headers are all *.hpp below the folder except in test/ and
-# bench/. Without SOURCES it is header-only.
+# bench/ and in folders with a CMakeLists.txt of their own. Without SOURCES it is header-only. Installed and exported.
 function(shardmark_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;LINK_PRIVATE" ${ARGN})
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.hpp)
   list(FILTER headers EXCLUDE REGEX "/(test|bench)/")
+  file(GLOB_RECURSE nested CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt)
+  foreach(file IN LISTS nested)
+    cmake_path(GET file PARENT_PATH folder)
+    list(FILTER headers EXCLUDE REGEX "^${folder}/")
+  endforeach()
   set(target shardmark_${name})
   if(arg_SOURCES)
     set(scope PUBLIC)
@@ -22,6 +27,8 @@ function(shardmark_library name)
   target_link_libraries(${target} ${scope} ${arg_LINK})
   target_compile_features(${target} ${scope} cxx_std_20)
   target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
+  # One level deeper than usual: an include names its folder, and /usr/include/comm is not ours to take.
+  install(TARGETS ${target} EXPORT shardmark FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shardmark)
 endfunction()
 
 # shardmark_program(NAME SOURCES ... LINK targets ...)
@@ -33,7 +40,7 @@ endfunction()
 
 # shardmark_test(NAME SOURCES ... LINK targets ... [RANKS 1 2 3 4] [TIMEOUT seconds])
 # One GoogleTest program test_NAME. Without RANKS: one ctest NAME, label "serial". With RANKS: linked to the MPI main,
-# one ctest NAME.npN for each N, labels "mpi" and "ranks-N".
+# one ctest NAME.npN for each N, labels "mpi" and "ranks-N". Its data are SHARDMARK_TEST_DATA, the folder's test/data.
 function(shardmark_test name)
   if(NOT SHARDMARK_TESTS)
     return()
@@ -70,8 +77,8 @@ target_compile_options(shardmark_warnings INTERFACE
 
 if(SHARDMARK_TESTS)
   enable_testing()
-  # Open MPI: more ranks than cores, yielding; as root only in containers, where it is the only user.
-  set(MPIEXEC_PREFLAGS --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 CACHE STRING "")
+  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY
+    TEST_INCLUDE_FILES ${PROJECT_SOURCE_DIR}/scripts/cmake/test_environment.cmake)
   add_library(shardmark_test_main STATIC ${PROJECT_SOURCE_DIR}/scripts/cmake/test_main.cpp)
   target_link_libraries(shardmark_test_main PUBLIC GTest::gtest Kokkos::kokkos)
   add_library(shardmark_mpi_test_main STATIC ${PROJECT_SOURCE_DIR}/scripts/cmake/mpi_test_main.cpp)

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# Included by ctest: the environment of every test. More ranks than cores, which yield while they wait; as root only in
+# containers, where it is the only user. Variables rather than options of mpiexec, so that an MPI other than Open MPI 4
+# (OMPI_) or 5 (PRTE_) ignores them.
+set(ENV{OMPI_MCA_rmaps_base_oversubscribe} 1)
+set(ENV{OMPI_MCA_hwloc_base_binding_policy} none)
+set(ENV{OMPI_MCA_mpi_yield_when_idle} 1)
+set(ENV{PRTE_MCA_rmaps_default_mapping_policy} :oversubscribe)
+set(ENV{PRTE_MCA_hwloc_default_binding_policy} none)
+set(ENV{OMPI_ALLOW_RUN_AS_ROOT} 1)
+set(ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM} 1)
+set(ENV{OMP_NUM_THREADS} 2)
+set(ENV{OMP_PROC_BIND} false)
