@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/affinity.hpp"
+
+#include <hwloc.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <span>
+#include <stdexcept>
+
+#include "comm/collectives.hpp"
+
+namespace shardmark {
+namespace {
+
+using Topology = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)>;
+using Bitmap = std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)>;
+
+Topology load_topology() {
+  hwloc_topology_t topology = nullptr;
+  if (hwloc_topology_init(&topology) != 0) throw std::runtime_error("hwloc_topology_init failed");
+  Topology owner(topology, hwloc_topology_destroy);
+  if (hwloc_topology_load(topology) != 0) throw std::runtime_error("hwloc_topology_load failed");
+  return owner;
+}
+
+std::string list_of(hwloc_const_bitmap_t set) {
+  std::string text(static_cast<std::size_t>(hwloc_bitmap_list_snprintf(nullptr, 0, set)) + 1, '\0');
+  hwloc_bitmap_list_snprintf(text.data(), text.size(), set);
+  text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+Affinity observed_affinity() {
+  const Topology topology = load_topology();
+  const Bitmap set(hwloc_bitmap_alloc(), hwloc_bitmap_free);
+  const auto allowed = hwloc_topology_get_allowed_cpuset(topology.get());
+  if (hwloc_get_cpubind(topology.get(), set.get(), HWLOC_CPUBIND_PROCESS) != 0) hwloc_bitmap_copy(set.get(), allowed);
+  hwloc_bitmap_and(set.get(), set.get(), allowed);
+
+  Affinity affinity{list_of(set.get()), {}};
+  // Some virtual machines show no cores; there each processing unit counts as one.
+  const bool shows_cores = hwloc_get_nbobjs_by_type(topology.get(), HWLOC_OBJ_CORE) > 0;
+  const auto type = shows_cores ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+  for (auto core = hwloc_get_next_obj_by_type(topology.get(), type, nullptr); core != nullptr;
+       core = hwloc_get_next_obj_by_type(topology.get(), type, core)) {
+    if (hwloc_bitmap_intersects(core->cpuset, set.get()))
+      affinity.cores.push_back(static_cast<int>(core->logical_index));
+  }
+  return affinity;
+}
+
+int share_of_cores(const std::vector<std::vector<int>>& cores_of_ranks, int rank) {
+  double share = 0.0;
+  for (const int core : cores_of_ranks.at(static_cast<std::size_t>(rank))) {
+    const auto users = std::count_if(cores_of_ranks.begin(), cores_of_ranks.end(), [core](const auto& cores) {
+      return std::find(cores.begin(), cores.end(), core) != cores.end();
+    });
+    share += 1.0 / static_cast<double>(users);
+  }
+  constexpr double rounding = 1e-6;  // 3 * (1/3) counts as 1
+  return std::max(1, static_cast<int>(share + rounding));
+}
+
+int threads_for_rank(const Communicator& comm, const Affinity& affinity) {
+  const auto gathered = all_gather(comm, std::span<const int>(affinity.cores));
+  std::vector<std::vector<int>> cores_of_node;
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    const auto cores = gathered.of(rank);
+    if (comm.node_of(rank) == comm.node_of(comm.rank())) cores_of_node.emplace_back(cores.begin(), cores.end());
+  }
+  return share_of_cores(cores_of_node, comm.node_rank());
+}
+
+}  // namespace shardmark

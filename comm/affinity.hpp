@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+
+namespace shardmark {
+
+/// Where this process may run now, as hwloc sees it (binding and cgroup applied).
+struct Affinity {
+  std::string processing_units;  ///< hardware threads by their numbers in the operating system, "0-3,8"
+  std::vector<int> cores;        ///< hwloc's logical numbers of the cores that hold them, ascending
+};
+
+/// Throws std::runtime_error when hwloc cannot read the machine.
+Affinity observed_affinity();
+
+/// Threads for this rank: the cores it may use, each divided by the ranks of its node that may use it too; at least 1.
+/// Collective.
+int threads_for_rank(const Communicator& comm, const Affinity& affinity);
+
+/// The rule of threads_for_rank: cores_of_ranks[r] are the cores of the r-th rank of one node.
+int share_of_cores(const std::vector<std::vector<int>>& cores_of_ranks, int rank);
+
+}  // namespace shardmark

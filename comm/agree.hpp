@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "comm/communicator.hpp"
+#include "reference/error.hpp"
+
+namespace shardmark {
+
+/// Marks an exception that all `ranks` of a communicator throw together, with one text: no rank waits for another.
+class Agreed {
+ public:
+  explicit Agreed(int ranks) : ranks_(ranks) {}
+  virtual ~Agreed() = default;
+  int ranks() const { return ranks_; }
+
+ private:
+  int ranks_;
+};
+
+/// Some rank failed: "rank N (host): its message", of the lowest rank that failed.
+class CollectiveError : public std::runtime_error, public Agreed {
+ public:
+  CollectiveError(const std::string& text, int ranks) : std::runtime_error(text), Agreed(ranks) {}
+};
+
+/// The same where that rank's error was an InputError.
+class CollectiveInputError : public InputError, public Agreed {
+ public:
+  CollectiveInputError(const std::string& text, int ranks) : InputError(text), Agreed(ranks) {}
+};
+
+/// The error's text, one that says more than what() where the standard library is terse ("out of memory").
+std::string message_of(std::exception_ptr failure);
+
+/// Throws the same CollectiveError or CollectiveInputError on every rank if `failure` is set on any. Collective.
+void throw_if_any_failed(const Communicator& comm, std::exception_ptr failure);
+
+/// Runs `work`, which may throw on any subset of the ranks, and returns its result once all ranks have succeeded; if
+/// one has failed, every rank throws. `work` must not communicate unless what it calls fails on all ranks alike: a rank
+/// that throws between two collectives would leave the others in the second. Costs one all-reduce.
+template <class Work>
+std::invoke_result_t<Work> agree(const Communicator& comm, Work&& work) {
+  using Result = std::invoke_result_t<Work>;
+  std::exception_ptr failure;
+  if constexpr (std::is_void_v<Result>) {
+    try {
+      std::forward<Work>(work)();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    throw_if_any_failed(comm, failure);
+  } else {
+    std::optional<Result> result;
+    try {
+      result.emplace(std::forward<Work>(work)());
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    throw_if_any_failed(comm, failure);
+    return std::move(*result);
+  }
+}
+
+}  // namespace shardmark

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/collectives.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "comm/datatype.hpp"
+#include "comm/messages.hpp"
+#include "comm/mpi_error.hpp"
+
+namespace shardmark {
+namespace {
+
+template <Reducible T>
+MPI_Datatype type_of() {
+  if constexpr (std::same_as<T, int>) return MPI_INT;
+  if constexpr (std::same_as<T, std::int64_t>) return MPI_INT64_T;
+  if constexpr (std::same_as<T, float>) return MPI_FLOAT;
+  if constexpr (std::same_as<T, double>) return MPI_DOUBLE;
+}
+
+MPI_Op op_of(Reduce operation) {
+  switch (operation) {
+    case Reduce::sum:
+      return MPI_SUM;
+    case Reduce::max:
+      return MPI_MAX;
+    case Reduce::min:
+      return MPI_MIN;
+  }
+  return MPI_OP_NULL;
+}
+
+template <class T>
+std::span<T> next_piece(const Communicator& comm, std::span<T>& rest) {
+  const auto piece = rest.first(std::min(rest.size(), static_cast<std::size_t>(comm.count_limit())));
+  rest = rest.subspan(piece.size());
+  return piece;
+}
+
+std::span<std::byte> block_of(std::span<std::byte> all, std::span<const std::int64_t> offsets, int rank) {
+  const auto r = static_cast<std::size_t>(rank);
+  return all.subspan(static_cast<std::size_t>(offsets[r]), static_cast<std::size_t>(offsets[r + 1] - offsets[r]));
+}
+
+}  // namespace
+
+void barrier(const Communicator& comm) { check_mpi(MPI_Barrier(comm.get()), "MPI_Barrier"); }
+
+template <Reducible T>
+void all_reduce(const Communicator& comm, std::span<T> values, Reduce operation) {
+  while (!values.empty()) {
+    const auto piece = next_piece(comm, values);
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()), type_of<T>(), op_of(operation),
+                            comm.get()),
+              "MPI_Allreduce", -1, static_cast<std::int64_t>(piece.size_bytes()));
+  }
+}
+
+template void all_reduce(const Communicator&, std::span<int>, Reduce);
+template void all_reduce(const Communicator&, std::span<std::int64_t>, Reduce);
+template void all_reduce(const Communicator&, std::span<float>, Reduce);
+template void all_reduce(const Communicator&, std::span<double>, Reduce);
+
+void broadcast(const Communicator& comm, std::span<std::byte> bytes, int root) {
+  while (!bytes.empty()) {
+    const auto piece = next_piece(comm, bytes);
+    const int count = static_cast<int>(piece.size());
+    check_mpi(MPI_Bcast(piece.data(), count, MPI_BYTE, root, comm.get()), "MPI_Bcast", root, count);
+  }
+}
+
+void broadcast(const Communicator& comm, std::string& text, int root) {
+  auto length = static_cast<std::int64_t>(text.size());
+  broadcast(comm, std::as_writable_bytes(std::span(&length, 1)), root);
+  text.resize(static_cast<std::size_t>(length));
+  broadcast(comm, std::as_writable_bytes(std::span(text)), root);
+}
+
+void all_gather_v(const Communicator& comm, const std::byte* send, std::span<const std::int64_t> counts,
+                  std::byte* receive, std::int64_t element_bytes) {
+  auto offsets = exclusive_scan(counts);
+  const auto self = static_cast<std::size_t>(comm.rank());
+  if (offsets.back() <= comm.count_limit()) {
+    const std::vector<int> int_counts(counts.begin(), counts.end());
+    const std::vector<int> int_offsets(offsets.begin(), offsets.end());
+    const Datatype element = Datatype::element(element_bytes);
+    check_mpi(MPI_Allgatherv(send, int_counts[self], element.get(), receive, int_counts.data(), int_offsets.data(),
+                             element.get(), comm.get()),
+              "MPI_Allgatherv", -1, offsets.back() * element_bytes);
+    return;
+  }
+  for (auto& offset : offsets) offset *= element_bytes;
+  const std::span all(receive, static_cast<std::size_t>(offsets.back()));
+  const auto own = block_of(all, offsets, comm.rank());
+  if (!own.empty()) std::memcpy(own.data(), send, own.size());
+  for (int root = 0; root < comm.size(); ++root) broadcast(comm, block_of(all, offsets, root), root);
+}
+
+std::vector<std::int64_t> exclusive_scan(std::span<const std::int64_t> counts) {
+  std::vector<std::int64_t> offsets(counts.size() + 1, 0);
+  for (std::size_t i = 0; i < counts.size(); ++i) offsets[i + 1] = offsets[i] + counts[i];
+  return offsets;
+}
+
+std::vector<std::string> all_gather(const Communicator& comm, const std::string& text) {
+  const auto gathered = all_gather(comm, std::span<const char>(text));
+  std::vector<std::string> texts;
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    const auto one = gathered.of(rank);
+    texts.emplace_back(one.begin(), one.end());
+  }
+  return texts;
+}
+
+void gather_v(const Communicator& comm, std::span<const std::byte> send, std::span<const std::int64_t> counts,
+              std::span<std::byte> receive, int root) {
+  Messages messages(comm);
+  if (comm.rank() != root) {
+    messages.send(send, root);
+  } else {
+    const auto offsets = exclusive_scan(counts);
+    for (int rank = 0; rank < comm.size(); ++rank) {
+      if (rank != root) messages.receive(block_of(receive, offsets, rank), rank);
+    }
+    if (!send.empty()) std::memcpy(block_of(receive, offsets, root).data(), send.data(), send.size());
+  }
+  messages.wait();
+}
+
+}  // namespace shardmark

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collective operations of the suite on 64-bit counts. What exceeds the communicator's count limit goes in pieces.
+// Every rank of the communicator must call them, with the same operation, root and counts.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "comm/communicator.hpp"
+
+namespace shardmark {
+
+enum class Reduce { sum, max, min };
+
+template <class T>
+concept Reducible =
+    std::same_as<T, int> || std::same_as<T, std::int64_t> || std::same_as<T, float> || std::same_as<T, double>;
+
+/// What every rank of a group gave, in the order of ranks: rank r gave values [offsets[r], offsets[r + 1]).
+template <class T>
+struct Gathered {
+  std::vector<T> values;
+  std::vector<std::int64_t> offsets;
+
+  std::span<const T> of(int rank) const {
+    const auto r = static_cast<std::size_t>(rank);
+    return std::span(values).subspan(static_cast<std::size_t>(offsets[r]),
+                                     static_cast<std::size_t>(offsets[r + 1] - offsets[r]));
+  }
+};
+
+void barrier(const Communicator& comm);
+
+/// In place; every rank passes as many values. Sums of floating-point values may depend on the number of ranks.
+template <Reducible T>
+void all_reduce(const Communicator& comm, std::span<T> values, Reduce operation);
+
+template <Reducible T>
+T all_reduce(const Communicator& comm, T value, Reduce operation) {
+  all_reduce(comm, std::span(&value, 1), operation);
+  return value;
+}
+
+void broadcast(const Communicator& comm, std::span<std::byte> bytes, int root);
+/// The length need only be right at the root.
+void broadcast(const Communicator& comm, std::string& text, int root);
+
+/// Of each rank r, counts[r] elements of element_bytes bytes, concatenated in `receive`; this rank gives `send`.
+void all_gather_v(const Communicator& comm, const std::byte* send, std::span<const std::int64_t> counts,
+                  std::byte* receive, std::int64_t element_bytes);
+
+/// Of each rank r, counts[r] values, concatenated in `receive` (at least their sum); send.size() == counts[rank].
+template <class T>
+requires std::is_trivially_copyable_v<T>
+void all_gather_v(const Communicator& comm, std::span<const T> send, std::span<const std::int64_t> counts,
+                  std::span<T> receive) {
+  all_gather_v(comm, std::as_bytes(send).data(), counts, std::as_writable_bytes(receive).data(), sizeof(T));
+}
+
+/// One value of each rank, by rank.
+template <class T>
+requires std::is_trivially_copyable_v<T> std::vector<T> all_gather(const Communicator& comm, T value) {
+  std::vector<T> values(static_cast<std::size_t>(comm.size()));
+  const std::vector<std::int64_t> ones(values.size(), 1);
+  all_gather_v(comm, std::span<const T>(&value, 1), ones, std::span(values));
+  return values;
+}
+
+/// offsets[r] = sum of counts[0 .. r), one more than there are counts.
+std::vector<std::int64_t> exclusive_scan(std::span<const std::int64_t> counts);
+
+/// As many values of each rank as it likes.
+template <class T>
+requires std::is_trivially_copyable_v<T> Gathered<T> all_gather(const Communicator& comm, std::span<const T> values) {
+  const auto counts = all_gather(comm, static_cast<std::int64_t>(values.size()));
+  Gathered<T> gathered{{}, exclusive_scan(counts)};
+  gathered.values.resize(static_cast<std::size_t>(gathered.offsets.back()));
+  all_gather_v(comm, values, counts, std::span(gathered.values));
+  return gathered;
+}
+
+std::vector<std::string> all_gather(const Communicator& comm, const std::string& text);
+
+/// Of each rank r, counts[r] bytes, concatenated in `receive` at the root; `receive` is not touched elsewhere.
+void gather_v(const Communicator& comm, std::span<const std::byte> send, std::span<const std::int64_t> counts,
+              std::span<std::byte> receive, int root);
+
+/// As many values of each rank as it likes, at the root; nothing elsewhere.
+template <class T>
+requires std::is_trivially_copyable_v<T> Gathered<T> gather(const Communicator& comm, std::span<const T> values,
+                                                            int root) {
+  const auto bytes = all_gather(comm, static_cast<std::int64_t>(values.size_bytes()));
+  Gathered<T> gathered;
+  if (comm.rank() == root) {
+    gathered.offsets = exclusive_scan(bytes);
+    for (auto& offset : gathered.offsets) offset /= static_cast<std::int64_t>(sizeof(T));
+    gathered.values.resize(static_cast<std::size_t>(gathered.offsets.back()));
+  }
+  gather_v(comm, std::as_bytes(values), bytes, std::as_writable_bytes(std::span(gathered.values)), root);
+  return gathered;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/communicator.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "comm/collectives.hpp"
+#include "comm/mpi_error.hpp"
+
+namespace shardmark {
+namespace {
+
+std::string processor_name() {
+  char name[MPI_MAX_PROCESSOR_NAME] = {};
+  int length = 0;
+  check_mpi(MPI_Get_processor_name(name, &length), "MPI_Get_processor_name");
+  return std::string(name, static_cast<std::size_t>(length));
+}
+
+int lowest_rank_of_node(MPI_Comm comm, int rank) {
+  MPI_Comm node = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
+  int lowest = rank;
+  check_mpi(MPI_Bcast(&lowest, 1, MPI_INT, 0, node), "MPI_Bcast");
+  check_mpi(MPI_Comm_free(&node), "MPI_Comm_free");
+  return lowest;
+}
+
+}  // namespace
+
+std::vector<int> number_nodes(std::span<const int> leaders) {
+  std::vector<int> node_of(leaders.size());
+  int nodes = 0;
+  for (std::size_t rank = 0; rank < leaders.size(); ++rank) {
+    const auto leader = static_cast<std::size_t>(leaders[rank]);
+    node_of[rank] = leader == rank ? nodes++ : node_of[leader];
+  }
+  return node_of;
+}
+
+Communicator::Communicator(MPI_Comm parent, std::int64_t count_limit) : count_limit_(count_limit) {
+  check_mpi(MPI_Comm_dup(parent, &comm_), "MPI_Comm_dup");
+  check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+  hosts_ = all_gather(*this, processor_name());
+  find_nodes();
+}
+
+void Communicator::find_nodes() {
+  node_of_ = number_nodes(all_gather(*this, lowest_rank_of_node(comm_, rank_)));
+  nodes_ = *std::max_element(node_of_.begin(), node_of_.end()) + 1;
+  node_rank_ = static_cast<int>(std::count(node_of_.begin(), node_of_.begin() + rank_, node_of(rank_)));
+  node_size_ = static_cast<int>(std::count(node_of_.begin(), node_of_.end(), node_of(rank_)));
+}
+
+Communicator::Communicator(Communicator&& other) noexcept { *this = std::move(other); }
+
+Communicator& Communicator::operator=(Communicator&& other) noexcept {
+  std::swap(comm_, other.comm_);
+  count_limit_ = other.count_limit_;
+  rank_ = other.rank_;
+  size_ = other.size_;
+  nodes_ = other.nodes_;
+  node_rank_ = other.node_rank_;
+  node_size_ = other.node_size_;
+  node_of_.swap(other.node_of_);
+  hosts_.swap(other.hosts_);
+  return *this;
+}
+
+Communicator::~Communicator() {
+  // MPI_Comm_free is collective: a rank that unwinds alone must not wait in it, or its error is never reported.
+  if (comm_ != MPI_COMM_NULL && std::uncaught_exceptions() == 0) MPI_Comm_free(&comm_);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <type_traits>
+
+#include "comm/communicator.hpp"
+#include "comm/route.hpp"
+
+namespace shardmark {
+
+/// An all-to-all algorithm: how the elements of a route reach their ranks. An object may keep state between runs
+/// (datatypes, requests, buffers). The communicator it was made with must outlive it.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  /// Collective. `send` holds route.send_total() elements of `element_bytes` bytes, `receive` room for
+  /// route.receive_total(), both by rank as Route says; they must not overlap, and may be null when they are empty.
+  /// Throws MpiError; std::invalid_argument for a route of another number of ranks.
+  virtual void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) = 0;
+};
+
+/// The same with sizes checked; a route's element is `width` consecutive values (a row of dim floats: dim).
+template <class T>
+requires std::is_trivially_copyable_v<T>
+void run(Exchange& exchange, const Route& route, std::span<const T> send, std::span<T> receive,
+         std::int64_t width = 1) {
+  if (static_cast<std::int64_t>(send.size()) < route.send_total() * width ||
+      static_cast<std::int64_t>(receive.size()) < route.receive_total() * width)
+    throw std::invalid_argument("exchange: a buffer is smaller than the route");
+  exchange.run(route, std::as_bytes(send).data(), std::as_writable_bytes(receive).data(),
+               width * static_cast<std::int64_t>(sizeof(T)));
+}
+
+template <class Algorithm>
+std::unique_ptr<Exchange> make_exchange(const Communicator& comm) {
+  return std::make_unique<Algorithm>(comm);
+}
+
+}  // namespace shardmark

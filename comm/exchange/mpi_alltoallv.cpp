@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/exchange/mpi_alltoallv.hpp"
+
+#include <stdexcept>
+
+#include "comm/mpi_error.hpp"
+
+namespace shardmark {
+namespace {
+
+void assign(std::vector<int>& ints, const std::vector<std::int64_t>& counts) {
+  ints.assign(counts.begin(), counts.end());
+}
+
+/// One argument of MPI_Alltoallw per peer: a single value of a datatype that holds offset and count, or nothing.
+struct TypePerPeer {
+  std::vector<Datatype> owners;
+  std::vector<MPI_Datatype> types;
+  std::vector<int> counts;
+
+  TypePerPeer(const std::vector<std::int64_t>& elements, const std::vector<std::int64_t>& offsets,
+              std::int64_t element_bytes, std::int64_t limit) {
+    for (std::size_t peer = 0; peer < elements.size(); ++peer) {
+      const bool any = elements[peer] > 0;
+      owners.push_back(any ? Datatype::run_of_elements(offsets[peer], elements[peer], element_bytes, limit)
+                           : Datatype());
+      types.push_back(owners.back().get());
+      counts.push_back(any ? 1 : 0);
+    }
+  }
+};
+
+}  // namespace
+
+MpiAlltoallv::MpiAlltoallv(const Communicator& comm) : comm_(comm) {}
+
+void MpiAlltoallv::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
+  if (route.size() != comm_.size()) throw std::invalid_argument("mpi_alltoallv: a route of another number of ranks");
+  if (route.peak() > comm_.count_limit()) return run_in_runs(route, send, receive, element_bytes);
+
+  if (element_bytes != element_bytes_) {
+    element_ = Datatype::element(element_bytes);
+    element_bytes_ = element_bytes;
+  }
+  assign(send_counts_, route.send_counts());
+  assign(receive_counts_, route.receive_counts());
+  assign(send_offsets_, route.send_offsets());
+  assign(receive_offsets_, route.receive_offsets());
+  check_mpi(MPI_Alltoallv(send, send_counts_.data(), send_offsets_.data(), element_.get(), receive,
+                          receive_counts_.data(), receive_offsets_.data(), element_.get(), comm_.get()),
+            "MPI_Alltoallv", -1, route.send_total() * element_bytes);
+}
+
+void MpiAlltoallv::run_in_runs(const Route& route, const std::byte* send, std::byte* receive,
+                               std::int64_t element_bytes) const {
+  const auto limit = comm_.count_limit();
+  const TypePerPeer outgoing(route.send_counts(), route.send_offsets(), element_bytes, limit);
+  const TypePerPeer incoming(route.receive_counts(), route.receive_offsets(), element_bytes, limit);
+  const std::vector<int> zeros(route.send_counts().size(), 0);
+  check_mpi(MPI_Alltoallw(send, outgoing.counts.data(), zeros.data(), outgoing.types.data(), receive,
+                          incoming.counts.data(), zeros.data(), incoming.types.data(), comm_.get()),
+            "MPI_Alltoallw", -1, route.send_total() * element_bytes);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "comm/exchange/exchange.hpp"
+#include "comm/messages.hpp"
+
+namespace shardmark {
+
+/// P-1 rounds; in round k a rank sends to rank+k and receives from rank-k (modulo P), and waits for both: one partner
+/// each way at a time, so that even traffic meets no congestion; under skew the slowest pairs of the rounds add up.
+class Pairwise : public Exchange {
+ public:
+  explicit Pairwise(const Communicator& comm);
+
+  void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
+
+ private:
+  const Communicator& comm_;
+  Messages messages_;
+};
+
+}  // namespace shardmark

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/route.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+#include "comm/collectives.hpp"
+#include "comm/mpi_error.hpp"
+
+namespace shardmark {
+namespace {
+
+void check_counts(const std::vector<std::int64_t>& counts, const char* direction) {
+  for (std::size_t peer = 0; peer < counts.size(); ++peer) {
+    if (counts[peer] < 0)
+      throw std::invalid_argument(fmt::format("route: {} count {} for rank {}", direction, counts[peer], peer));
+  }
+}
+
+std::vector<std::int64_t> times(std::vector<std::int64_t> counts, std::int64_t factor) {
+  for (auto& count : counts) count *= factor;
+  return counts;
+}
+
+}  // namespace
+
+Route::Route(std::vector<std::int64_t> send_counts, std::vector<std::int64_t> receive_counts, std::int64_t peak)
+    : send_counts_(std::move(send_counts)), receive_counts_(std::move(receive_counts)), peak_(peak) {
+  check_counts(send_counts_, "send");
+  check_counts(receive_counts_, "receive");
+  if (send_counts_.size() != receive_counts_.size())
+    throw std::invalid_argument(
+        fmt::format("route: {} send counts, {} receive counts", send_counts_.size(), receive_counts_.size()));
+  send_offsets_ = exclusive_scan(send_counts_);
+  receive_offsets_ = exclusive_scan(receive_counts_);
+  if (peak_ < std::max(send_total(), receive_total()))
+    throw std::invalid_argument(
+        fmt::format("route: peak {} is below the totals {}, {}", peak_, send_total(), receive_total()));
+}
+
+Route Route::scaled(std::int64_t factor) const {
+  if (factor < 0) throw std::invalid_argument(fmt::format("route: factor {}", factor));
+  if (factor > 0 && peak_ > std::numeric_limits<std::int64_t>::max() / factor)
+    throw std::overflow_error(fmt::format("route: {} elements times {} exceed 64 bits", peak_, factor));
+  return Route(times(send_counts_, factor), times(receive_counts_, factor), peak_ * factor);
+}
+
+std::int64_t Route::bytes_sent_off_rank(std::int64_t element_bytes, int rank) const {
+  return (send_total() - send_counts_.at(static_cast<std::size_t>(rank))) * element_bytes;
+}
+
+Route exchange_counts(const Communicator& comm, std::vector<std::int64_t> send_counts) {
+  if (send_counts.size() != static_cast<std::size_t>(comm.size()))
+    throw std::invalid_argument(fmt::format("route: {} counts for {} ranks", send_counts.size(), comm.size()));
+  std::vector<std::int64_t> receive_counts(send_counts.size());
+  check_mpi(MPI_Alltoall(send_counts.data(), 1, MPI_INT64_T, receive_counts.data(), 1, MPI_INT64_T, comm.get()),
+            "MPI_Alltoall");
+  const auto sum = [](const auto& counts) { return std::accumulate(counts.begin(), counts.end(), std::int64_t{0}); };
+  const auto peak = all_reduce(comm, std::max(sum(send_counts), sum(receive_counts)), Reduce::max);
+  return Route(std::move(send_counts), std::move(receive_counts), peak);
+}
+
+}  // namespace shardmark

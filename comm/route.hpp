@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "comm/communicator.hpp"
+
+namespace shardmark {
+
+/// How many elements (ids, rows) this rank sends to and receives from each rank of a communicator, itself included.
+/// Buffers hold the elements for or from rank 0 first, then rank 1 and so on without gaps. Gradients take inverse().
+class Route {
+ public:
+  Route() = default;
+
+  /// `peak` is the largest send or receive total of any rank, the same on all of them: by it every rank chooses the
+  /// same MPI call. exchange_counts() finds it. Throws std::invalid_argument for negative counts, vectors of different
+  /// lengths or a peak below this rank's totals.
+  Route(std::vector<std::int64_t> send_counts, std::vector<std::int64_t> receive_counts, std::int64_t peak);
+
+  int size() const { return static_cast<int>(send_counts_.size()); }
+  const std::vector<std::int64_t>& send_counts() const { return send_counts_; }
+  const std::vector<std::int64_t>& receive_counts() const { return receive_counts_; }
+  /// Where each rank's elements begin, and at the end the total: size() + 1 numbers.
+  const std::vector<std::int64_t>& send_offsets() const { return send_offsets_; }
+  const std::vector<std::int64_t>& receive_offsets() const { return receive_offsets_; }
+  std::int64_t send_total() const { return send_offsets_.back(); }
+  std::int64_t receive_total() const { return receive_offsets_.back(); }
+  std::int64_t peak() const { return peak_; }
+
+  /// The way back: what was received is sent. inverse().inverse() is the route itself.
+  Route inverse() const { return Route(receive_counts_, send_counts_, peak_); }
+
+  /// The same route for elements that consist of `factor` smaller ones. std::overflow_error past 2^63.
+  Route scaled(std::int64_t factor) const;
+
+  /// What leaves `rank`, the rank that holds this route, for others.
+  std::int64_t bytes_sent_off_rank(std::int64_t element_bytes, int rank) const;
+
+  bool operator==(const Route&) const = default;
+
+ private:
+  std::vector<std::int64_t> send_counts_;
+  std::vector<std::int64_t> receive_counts_;
+  std::vector<std::int64_t> send_offsets_ = {0};
+  std::vector<std::int64_t> receive_offsets_ = {0};
+  std::int64_t peak_ = 0;
+};
+
+/// The route on which this rank sends send_counts[r] elements to rank r: tells each peer its count (MPI_Alltoall) and
+/// finds the peak (MPI_Allreduce). Collective.
+Route exchange_counts(const Communicator& comm, std::vector<std::int64_t> send_counts);
+
+}  // namespace shardmark

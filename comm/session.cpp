@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/session.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/agree.hpp"
+#include "comm/mpi_error.hpp"
+#include "reference/error.hpp"
+
+namespace shardmark {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto time_for_notes = std::chrono::milliseconds(250);
+constexpr auto time_for_abort = std::chrono::seconds(10);
+
+/// MPI from initialisation to finalisation.
+class Library {
+ public:
+  Library() {
+    int provided = MPI_THREAD_SINGLE;
+    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // errors of datatypes and the like come here
+    check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &failures_), "MPI_Comm_dup");
+    if (provided < MPI_THREAD_FUNNELED) throw MpiError("MPI_Init_thread", "this MPI allows no threads beside its own");
+  }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  ~Library() {
+    MPI_Comm_free(&failures_);
+    MPI_Finalize();
+  }
+
+  /// A communicator on which ranks tell each other that they failed, and nothing else.
+  MPI_Comm failures() const { return failures_; }
+
+ private:
+  MPI_Comm failures_ = MPI_COMM_NULL;
+};
+
+/// The lowest rank whose note of failure has come by now; `none` without one.
+int lowest_note(MPI_Comm comm, int none) {
+  int lowest = none;
+  for (int waiting = 1; waiting != 0;) {
+    MPI_Status status;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, 0, comm, &waiting, &status) != MPI_SUCCESS || waiting == 0) break;
+    lowest = std::min(lowest, status.MPI_SOURCE);
+    MPI_Recv(nullptr, 0, MPI_BYTE, status.MPI_SOURCE, 0, comm, MPI_STATUS_IGNORE);
+  }
+  return lowest;
+}
+
+/// True on one of the ranks that fail at about the same time: the first, or the lowest of those whose notes cross.
+/// Never waits for a rank that has not failed.
+bool speaks_for_all(MPI_Comm comm) {
+  int rank = 0, size = 1;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+  if (lowest_note(comm, size) < size) return false;
+  std::vector<MPI_Request> notes(static_cast<std::size_t>(size), MPI_REQUEST_NULL);
+  for (int peer = 0; peer < size; ++peer) {
+    if (peer != rank) MPI_Isend(nullptr, 0, MPI_BYTE, peer, 0, comm, &notes[static_cast<std::size_t>(peer)]);
+  }
+  for (const auto end = Clock::now() + time_for_notes; Clock::now() < end;) {
+    if (lowest_note(comm, size) < rank) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+void print_error(const std::string& text) {
+  const std::string line = fmt::format("shardmark: {}\n", text);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  std::fflush(stderr);
+}
+
+std::string place() {
+  int rank = 0, length = 0;
+  char host[MPI_MAX_PROCESSOR_NAME] = {};
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Get_processor_name(host, &length);
+  return fmt::format("rank {} ({})", rank, host);
+}
+
+bool all_ranks_know(const std::exception_ptr& failure) {
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Agreed& agreed) {
+    return agreed.ranks() == ranks;
+  } catch (...) {
+    return false;
+  }
+}
+
+int exit_code_of(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const InputError&) {
+    return exit_bad_input;
+  } catch (...) {
+    return exit_failed;
+  }
+}
+
+/// Returns if every rank comes here with the same failure; ends the job otherwise.
+int end_with(const std::exception_ptr& failure, MPI_Comm failures) {
+  const int code = exit_code_of(failure);
+  if (all_ranks_know(failure)) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) print_error(message_of(failure));
+    return code;
+  }
+  if (speaks_for_all(failures)) {
+    print_error(fmt::format("{}: {}", place(), message_of(failure)));
+  } else {
+    std::this_thread::sleep_for(time_for_abort);  // the one that speaks ends this process meanwhile
+  }
+  MPI_Abort(MPI_COMM_WORLD, code);
+  return code;
+}
+
+}  // namespace
+
+int with_mpi(const std::function<int(const Communicator& world)>& program) {
+  const Library library;
+  std::exception_ptr failure;
+  try {
+    const Communicator world(MPI_COMM_WORLD);
+    return program(world);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  return end_with(failure, library.failures());
+}
+
+}  // namespace shardmark

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "comm/communicator.hpp"
+
+namespace shardmark {
+
+/// What a program's main returns when it ends with an exception.
+inline constexpr int exit_bad_input = 2;  ///< InputError
+inline constexpr int exit_failed = 4;     ///< anything else: MPI, memory, a bug
+
+/// Runs `program(world)` between MPI_Init_thread (funneled) and MPI_Finalize and returns its result. Only the caller's
+/// thread may use MPI. An exception ends all ranks, with one line "shardmark: rank N (host): message" on stderr:
+/// one that all ranks agreed on (comm/agree.hpp) by returning the exit code on each; any other, in which the others
+/// might wait for this rank, by MPI_Abort with the exit code. What several ranks throw at about the same time is
+/// printed by the lowest of them.
+int with_mpi(const std::function<int(const Communicator& world)>& program);
+
+}  // namespace shardmark

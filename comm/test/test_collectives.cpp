@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every test runs with MPI's own limit of counts and with limits so low that all messages go in pieces.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "comm/collectives.hpp"
+#include "comm/messages.hpp"
+#include "comm/mpi_error.hpp"
+
+namespace shardmark {
+namespace {
+
+class Collectives : public testing::TestWithParam<std::int64_t> {
+ protected:
+  const Communicator comm_{MPI_COMM_WORLD, GetParam()};
+  const int rank_ = comm_.rank();
+  const int size_ = comm_.size();
+};
+
+INSTANTIATE_TEST_SUITE_P(Limits, Collectives, testing::Values(1, 2, 7, std::numeric_limits<int>::max()),
+                         [](const auto& instance) { return "limit_" + std::to_string(instance.param); });
+
+TEST_P(Collectives, ReduceScalars) {
+  EXPECT_EQ(all_reduce(comm_, rank_ + 1, Reduce::sum), size_ * (size_ + 1) / 2);
+  EXPECT_EQ(all_reduce(comm_, std::int64_t{1} << (40 + rank_), Reduce::max), std::int64_t{1} << (39 + size_));
+  EXPECT_EQ(all_reduce(comm_, -1.5 * rank_, Reduce::min), -1.5 * (size_ - 1));
+  EXPECT_EQ(all_reduce(comm_, 0.25f, Reduce::sum), 0.25f * static_cast<float>(size_));
+}
+
+template <class T>
+void check_in_place(const Communicator& comm) {
+  std::vector<T> values(17);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(static_cast<int>(i) * 8 + comm.rank());
+  all_reduce(comm, std::span(values), Reduce::max);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    EXPECT_EQ(values[i], static_cast<T>(static_cast<int>(i) * 8 + comm.size() - 1)) << i;
+  }
+  all_reduce(comm, std::span<T>(), Reduce::sum);
+}
+
+TEST_P(Collectives, ReduceSpansInPlace) {
+  check_in_place<int>(comm_);
+  check_in_place<std::int64_t>(comm_);
+  check_in_place<float>(comm_);
+  check_in_place<double>(comm_);
+}
+
+TEST_P(Collectives, GatherOneValueOfEachRankEverywhere) {
+  std::vector<std::int64_t> expected(static_cast<std::size_t>(size_));
+  std::iota(expected.begin(), expected.end(), std::int64_t{1} << 33);
+  EXPECT_EQ(all_gather(comm_, (std::int64_t{1} << 33) + rank_), expected);
+}
+
+TEST_P(Collectives, GatherStringsEverywhere) {
+  const auto texts =
+      all_gather(comm_, std::string(static_cast<std::size_t>(rank_) * 3, static_cast<char>('a' + rank_)));
+  ASSERT_EQ(texts.size(), static_cast<std::size_t>(size_));
+  for (int rank = 0; rank < size_; ++rank) {
+    EXPECT_EQ(texts[static_cast<std::size_t>(rank)],
+              std::string(static_cast<std::size_t>(rank) * 3, static_cast<char>('a' + rank)));
+  }
+}
+
+TEST_P(Collectives, BroadcastFromEachRoot) {
+  for (int root = 0; root < size_; ++root) {
+    std::string text = rank_ == root ? "from " + std::to_string(root) : "a longer text that must go";
+    broadcast(comm_, text, root);
+    EXPECT_EQ(text, "from " + std::to_string(root));
+    std::string empty = rank_ == root ? "" : "x";
+    broadcast(comm_, empty, root);
+    EXPECT_EQ(empty, "");
+  }
+}
+
+/// Rank r gives 5 r values (so rank 0 none), 1000 r + 0, 1, ...
+std::vector<double> values_of(int rank) {
+  std::vector<double> values(static_cast<std::size_t>(5 * rank));
+  std::iota(values.begin(), values.end(), 1000.0 * rank);
+  return values;
+}
+
+void expect_all(const Gathered<double>& gathered, int size) {
+  ASSERT_EQ(gathered.offsets.size(), static_cast<std::size_t>(size) + 1);
+  for (int rank = 0; rank < size; ++rank) {
+    const auto part = gathered.of(rank);
+    EXPECT_EQ(std::vector<double>(part.begin(), part.end()), values_of(rank)) << "rank " << rank;
+  }
+}
+
+TEST_P(Collectives, GatherPartsEverywhere) {
+  const auto own = values_of(rank_);
+  expect_all(all_gather(comm_, std::span<const double>(own)), size_);
+}
+
+TEST_P(Collectives, GatherPartsAtEachRoot) {
+  const auto own = values_of(rank_);
+  for (int root = 0; root < size_; ++root) {
+    const auto gathered = gather(comm_, std::span<const double>(own), root);
+    if (rank_ == root) {
+      expect_all(gathered, size_);
+    } else {
+      EXPECT_TRUE(gathered.values.empty());
+    }
+  }
+}
+
+TEST_P(Collectives, AShortMessageIsAnError) {
+  if (size_ < 2) GTEST_SKIP() << "needs two ranks";
+  if (GetParam() < 8) GTEST_SKIP() << "the sizes below must fit one piece";
+  const std::vector<std::byte> sent(6);
+  std::vector<std::byte> expected(8);
+  Messages messages(comm_);
+  if (rank_ == 1) messages.send(sent, 0);
+  if (rank_ == 0) messages.receive(expected, 1);
+  if (rank_ != 0) {
+    messages.wait();
+  } else {
+    try {
+      messages.wait();
+      ADD_FAILURE() << "no exception";
+    } catch (const MpiError& error) {
+      EXPECT_STREQ(error.what(), "MPI_Waitall, peer rank 1, 8 bytes: only 6 bytes came");
+    }
+  }
+}
+
+TEST_P(Collectives, ALongMessageIsAnError) {
+  if (size_ < 2) GTEST_SKIP() << "needs two ranks";
+  if (GetParam() < 8) GTEST_SKIP() << "the sizes below must fit one piece";
+  const std::vector<std::byte> sent(8);
+  std::vector<std::byte> expected(6);
+  Messages messages(comm_);
+  if (rank_ == 1) messages.send(sent, 0);
+  if (rank_ == 0) messages.receive(expected, 1);
+  if (rank_ != 0) {
+    messages.wait();
+  } else {
+    try {
+      messages.wait();
+      ADD_FAILURE() << "no exception";
+    } catch (const MpiError& error) {
+      const std::string text = error.what();
+      EXPECT_NE(text.find("peer rank 1, 6 bytes: "), std::string::npos) << text;
+      EXPECT_NE(text.find("MPI_ERR_TRUNCATE"), std::string::npos) << text;
+    }
+  }
+}
+
+TEST(ExclusiveScan, EndsWithTheTotal) {
+  EXPECT_EQ(exclusive_scan(std::vector<std::int64_t>{}), (std::vector<std::int64_t>{0}));
+  EXPECT_EQ(exclusive_scan(std::vector<std::int64_t>{3, 0, 1LL << 40}),
+            (std::vector<std::int64_t>{0, 3, 3, (1LL << 40) + 3}));
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every exchange against MPI_Alltoallv on random skewed routes, with MPI's own limit of counts and with low ones that
+// send the same data on the road of more than 2^31 elements.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+#include "comm/collectives.hpp"
+#include "comm/exchange/exchanges.hpp"
+
+namespace shardmark {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+using Matrix = std::vector<std::vector<std::int64_t>>;  // elements [from][to]
+
+/// The same matrix on every rank: mostly small counts, a third of them zero; of each five seeds one has a rank that
+/// neither sends nor receives, one a rank that receives nearly all, one a rank that sends nearly all, one nothing at
+/// all.
+Matrix random_matrix(unsigned seed, std::size_t ranks) {
+  std::mt19937_64 random(seed);
+  Matrix matrix(ranks, std::vector<std::int64_t>(ranks));
+  const std::size_t special = random() % ranks;
+  for (std::size_t from = 0; from < ranks; ++from) {
+    for (std::size_t to = 0; to < ranks; ++to) {
+      auto& count = matrix[from][to];
+      count = random() % 3 == 0 ? 0 : static_cast<std::int64_t>(random() % 40);
+      if (seed % 5 == 1 && (from == special || to == special)) count = 0;
+      if (seed % 5 == 2 && to == special) count += 1000;
+      if (seed % 5 == 3 && from == special) count += 1000;
+      if (seed % 5 == 4) count = 0;
+    }
+  }
+  return matrix;
+}
+
+/// Byte b of element k of the message from -> to: each differs from its neighbours in all four.
+std::byte tag(std::size_t from, std::size_t to, std::int64_t k, std::int64_t b) {
+  const auto mixed = (from * 1000003 + to * 10007 + static_cast<std::size_t>(k) * 101 + static_cast<std::size_t>(b)) *
+                     0x9E3779B97F4A7C15ULL;
+  return static_cast<std::byte>(mixed >> 56);
+}
+
+void append_message(Bytes& bytes, std::size_t from, std::size_t to, std::int64_t count, std::int64_t element_bytes) {
+  for (std::int64_t k = 0; k < count; ++k) {
+    for (std::int64_t b = 0; b < element_bytes; ++b) bytes.push_back(tag(from, to, k, b));
+  }
+}
+
+Bytes by_mpi(const Route& route, const Bytes& send, std::int64_t element_bytes) {
+  const Route bytes = route.scaled(element_bytes);
+  const auto ints = [](const auto& counts) { return std::vector<int>(counts.begin(), counts.end()); };
+  Bytes receive(static_cast<std::size_t>(bytes.receive_total()));
+  MPI_Alltoallv(send.data(), ints(bytes.send_counts()).data(), ints(bytes.send_offsets()).data(), MPI_BYTE,
+                receive.data(), ints(bytes.receive_counts()).data(), ints(bytes.receive_offsets()).data(), MPI_BYTE,
+                MPI_COMM_WORLD);
+  return receive;
+}
+
+struct Case {
+  ExchangeChoice choice;
+  std::int64_t count_limit;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const auto& choice : exchanges) {
+    for (const std::int64_t limit : {std::numeric_limits<int>::max(), 100, 11}) all.push_back({choice, limit});
+  }
+  return all;
+}
+
+class Exchanges : public testing::TestWithParam<Case> {
+ protected:
+  const Communicator comm_{MPI_COMM_WORLD, GetParam().count_limit};
+  const std::size_t self_ = static_cast<std::size_t>(comm_.rank());
+  const std::size_t ranks_ = static_cast<std::size_t>(comm_.size());
+  const std::unique_ptr<Exchange> exchange_ = GetParam().choice.make(comm_);
+};
+
+INSTANTIATE_TEST_SUITE_P(All, Exchanges, testing::ValuesIn(cases()), [](const auto& instance) {
+  return std::string(instance.param.choice.name) + "_limit_" + std::to_string(instance.param.count_limit);
+});
+
+TEST_P(Exchanges, CarryEveryElementThereAndBack) {
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    const Matrix matrix = random_matrix(seed, ranks_);
+    const Route route = exchange_counts(comm_, matrix[self_]);
+    for (const std::int64_t element_bytes : {1, 4, 8, 64, 12}) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", element of " + std::to_string(element_bytes) + " bytes, rank " +
+                   std::to_string(self_));
+      Bytes send, expected;
+      for (std::size_t peer = 0; peer < ranks_; ++peer) {
+        append_message(send, self_, peer, matrix[self_][peer], element_bytes);
+        append_message(expected, peer, self_, matrix[peer][self_], element_bytes);
+      }
+      Bytes there(expected.size(), std::byte{0xEE});
+      exchange_->run(route, send.data(), there.data(), element_bytes);
+      EXPECT_EQ(there == expected, true);
+      EXPECT_EQ(there == by_mpi(route, send, element_bytes), true);
+
+      Bytes back(send.size(), std::byte{0xEE});
+      exchange_->run(route.inverse(), there.data(), back.data(), element_bytes);
+      EXPECT_EQ(back == send, true);
+    }
+  }
+}
+
+TEST_P(Exchanges, LeaveBytesBeyondTheRouteAlone) {
+  const Route route = exchange_counts(comm_, std::vector<std::int64_t>(ranks_, 3));
+  const Bytes send(3 * ranks_, std::byte{1});
+  Bytes receive(3 * ranks_ + 5, std::byte{7});
+  exchange_->run(route, send.data(), receive.data(), 1);
+  EXPECT_EQ(std::count(receive.begin(), receive.end(), std::byte{7}), 5);
+  EXPECT_EQ(receive.back(), std::byte{7});
+}
+
+TEST_P(Exchanges, CarryRowsOfTypedValues) {
+  constexpr std::int64_t dim = 3;
+  const Route route = exchange_counts(comm_, std::vector<std::int64_t>(ranks_, 2));
+  std::vector<float> send, receive(ranks_ * 2 * dim);
+  for (std::size_t i = 0; i < ranks_ * 2 * dim; ++i) send.push_back(static_cast<float>(1000 * self_ + i));
+  run(*exchange_, route, std::span<const float>(send), std::span(receive), dim);
+  for (std::size_t from = 0; from < ranks_; ++from) {
+    for (std::size_t j = 0; j < 2 * dim; ++j) {
+      EXPECT_EQ(receive[from * 2 * dim + j], static_cast<float>(1000 * from + self_ * 2 * dim + j));
+    }
+  }
+  EXPECT_THROW(run(*exchange_, route, std::span<const float>(send), std::span(receive), dim + 1),
+               std::invalid_argument);
+}
+
+TEST_P(Exchanges, AcceptNullForNothing) {
+  const Route route = exchange_counts(comm_, std::vector<std::int64_t>(ranks_, 0));
+  exchange_->run(route, nullptr, nullptr, 8);
+}
+
+TEST_P(Exchanges, RefuseARouteOfOtherRanks) {
+  const std::vector<std::int64_t> counts(ranks_ + 1, 0);
+  EXPECT_THROW(exchange_->run(Route(counts, counts, 0), nullptr, nullptr, 8), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace shardmark

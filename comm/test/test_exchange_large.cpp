@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// More than 2^31 bytes from rank 0 to the last rank: once as elements of one byte, whose count exceeds an int, once as
+// rows of 64 bytes, whose count does not.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "comm/collectives.hpp"
+#include "comm/exchange/exchanges.hpp"
+
+namespace shardmark {
+namespace {
+
+constexpr std::int64_t bytes_carried = (std::int64_t{1} << 31) + (std::int64_t{1} << 20);
+constexpr std::int64_t bytes_needed = 4 * bytes_carried;  // send, receive, and room for the rest of the machine
+
+std::int64_t available_bytes() {
+  std::ifstream meminfo("/proc/meminfo");
+  for (std::string word; meminfo >> word;) {
+    std::int64_t kilobytes = 0;
+    if (word == "MemAvailable:" && meminfo >> kilobytes) return kilobytes * 1024;
+  }
+  return 0;
+}
+
+/// What 8-byte word i holds.
+std::uint64_t word(std::int64_t i) { return static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15ULL; }
+
+std::int64_t count_wrong(const std::vector<std::uint64_t>& words) {
+  std::int64_t wrong = 0;
+  for (std::size_t i = 0; i < words.size(); ++i) wrong += words[i] != word(static_cast<std::int64_t>(i)) ? 1 : 0;
+  return wrong;
+}
+
+struct Case {
+  ExchangeChoice choice;
+  std::int64_t element_bytes;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const auto& choice : exchanges) {
+    for (const std::int64_t element_bytes : {1, 64}) all.push_back({choice, element_bytes});
+  }
+  return all;
+}
+
+/// Both buffers live as long as the suite: to touch new memory takes longer than to carry it.
+class LargeExchanges : public testing::TestWithParam<Case> {
+ protected:
+  static void TearDownTestSuite() {
+    send_ = {};
+    receive_ = {};
+  }
+  static inline std::vector<std::uint64_t> send_, receive_;
+};
+
+INSTANTIATE_TEST_SUITE_P(All, LargeExchanges, testing::ValuesIn(cases()), [](const auto& instance) {
+  return std::string(instance.param.choice.name) + "_" + std::to_string(instance.param.element_bytes);
+});
+
+TEST_P(LargeExchanges, CarryMoreThanTwoToThe31Bytes) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const bool first_case = send_.empty() && receive_.empty();
+  const auto available = all_reduce(comm, first_case ? available_bytes() : bytes_needed, Reduce::min);
+  if (available < bytes_needed)
+    GTEST_SKIP() << "needs " << (bytes_needed >> 30) << " GiB of available memory, found " << (available >> 30);
+
+  const int last = comm.size() - 1;
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()), 0);
+  if (comm.rank() == 0) counts.back() = bytes_carried / GetParam().element_bytes;
+  const Route route = exchange_counts(comm, counts);
+
+  if (comm.rank() == 0 && send_.empty()) {
+    send_.resize(bytes_carried / 8);
+    for (std::size_t i = 0; i < send_.size(); ++i) send_[i] = word(static_cast<std::int64_t>(i));
+  }
+  if (comm.rank() == last) receive_.assign(bytes_carried / 8, 0);
+  const auto exchange = GetParam().choice.make(comm);
+  exchange->run(route, std::as_bytes(std::span(send_)).data(), std::as_writable_bytes(std::span(receive_)).data(),
+                GetParam().element_bytes);
+  EXPECT_EQ(count_wrong(receive_), 0);
+}
+
+}  // namespace
+}  // namespace shardmark
