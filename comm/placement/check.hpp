@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/placement/plan.hpp"
+
+namespace shardmark {
+
+/// What is wrong with the plan: empty when there is one placement per table, every rank lies in [0, plan.ranks), no
+/// shard is empty or leaves its table, and every cell of every table that is not data_parallel is owned exactly once.
+/// One line per problem, naming table and rank, or the first row and column that are missed or doubled.
+///
+/// Exact, without visiting rows: row sets are arithmetic progressions, so in each strip of columns they must be
+/// pairwise disjoint (Chinese remainder theorem) and their counts must add up to the rows of the table.
+std::vector<std::string> check(const Plan& plan, std::span<const Table> tables);
+
+/// Throws InputError with the first problem (and how many there are), prefixed by `where`, unless check() is empty.
+void require_sound(const Plan& plan, std::span<const Table> tables, std::string_view where);
+
+/// The smallest row that is in both sets. Both need begin >= 0 and stride >= 1.
+std::optional<std::int64_t> first_common_row(const RowSet& a, const RowSet& b);
+
+}  // namespace shardmark

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reference/table.hpp"
+
+namespace shardmark {
+
+/// The rows begin, begin + stride, ... below end. A contiguous block has stride 1; shard k of a table split modulo n
+/// is {k, rows, n}. The owner keeps them densely: local row l is global row begin + l * stride.
+struct RowSet {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t stride = 1;
+
+  constexpr std::int64_t count() const { return end <= begin ? 0 : (end - begin - 1) / stride + 1; }
+  constexpr bool contains(std::int64_t row) const { return row >= begin && row < end && (row - begin) % stride == 0; }
+  constexpr std::int64_t local(std::int64_t row) const { return (row - begin) / stride; }
+  constexpr std::int64_t global(std::int64_t local_row) const { return begin + local_row * stride; }
+
+  bool operator==(const RowSet&) const = default;
+};
+
+/// Columns [column_begin, column_end) of some rows of a table, held by one rank.
+struct Shard {
+  RowSet rows;
+  std::int64_t column_begin = 0;
+  std::int64_t column_end = 0;
+  int rank = 0;
+
+  constexpr std::int64_t columns() const { return column_end - column_begin; }
+
+  bool operator==(const Shard&) const = default;
+};
+
+/// Where one table lives: a full copy on every rank (data_parallel, no shards), or shards that own every cell once.
+struct TablePlacement {
+  bool data_parallel = false;
+  std::vector<Shard> shards;
+
+  bool operator==(const TablePlacement&) const = default;
+};
+
+/// The placement of tables[t] for every table t of a workload. Pure data; see check.hpp for when it is sound.
+struct Plan {
+  std::string name;
+  int ranks = 0;
+  std::vector<TablePlacement> tables;
+
+  bool operator==(const Plan&) const = default;
+};
+
+/// The shard that holds the whole table.
+Shard whole(const Table& table, int rank);
+
+/// "data_parallel", "table_wise" (one shard), "row_wise" (shards differ in rows only), "column_wise" (in columns only)
+/// or "grid".
+std::string_view kind_of(const TablePlacement& placement);
+
+/// What one rank keeps. Rows are row slices: a column shard of r rows counts r. Dense gradient buffers, which a step
+/// needs for data_parallel tables, are not included.
+struct RankLoad {
+  std::int64_t tables = 0;  ///< tables of which the rank holds anything
+  std::int64_t rows = 0;
+  std::int64_t table_bytes = 0;  ///< fp32 values
+  std::int64_t state_bytes = 0;  ///< fp32 optimizer state
+
+  std::int64_t bytes() const { return table_bytes + state_bytes; }
+  RankLoad& operator+=(const RankLoad& other);
+};
+
+/// The load that `shard` of `table` puts on its rank (tables = 1).
+RankLoad load_of(const Shard& shard, const Table& table);
+
+/// Loads of ranks 0 .. plan.ranks - 1. The plan must be sound (check.hpp).
+std::vector<RankLoad> loads_of(const Plan& plan, std::span<const Table> tables);
+
+}  // namespace shardmark

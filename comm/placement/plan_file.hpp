@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/placement/hugectr_plan_file.hpp"
+#include "comm/placement/plan.hpp"
+#include "comm/placement/plan_json.hpp"
+
+namespace shardmark {
+
+/// A file format in which a plan can be written; all of them can be read.
+struct PlanFormat {
+  std::string_view name;
+  std::string_view description;
+  /// Throws InputError when the format cannot express the plan.
+  std::string (*text)(const Plan&, std::span<const Table>, std::span<const Feature>);
+};
+
+template <std::size_t spelling>
+std::string plan_to_hugectr_as(const Plan& plan, std::span<const Table> tables, std::span<const Feature> lookups) {
+  return plan_to_hugectr(plan, tables, lookups, hugectr_spellings[spelling]);
+}
+
+inline constexpr std::array plan_formats{
+    PlanFormat{"shardmark", "shardmark-plan/1: any plan",
+               [](const Plan& plan, std::span<const Table> tables, std::span<const Feature>) {
+                 return plan_to_json(plan, tables);
+               }},
+    PlanFormat{hugectr_spellings[0].name, hugectr_spellings[0].description, plan_to_hugectr_as<0>},
+    PlanFormat{hugectr_spellings[1].name, hugectr_spellings[1].description, plan_to_hugectr_as<1>},
+    PlanFormat{hugectr_spellings[2].name, hugectr_spellings[2].description, plan_to_hugectr_as<2>},
+};
+
+/// Reads a plan in any format: a JSON array is HugeCTR's (the plan is called like the file), anything else ours.
+/// Throws InputError naming the file when it cannot be read or the plan is not sound (check.hpp). The caller compares
+/// plan.ranks with the ranks it has.
+Plan read_plan(const std::string& path, std::span<const Table> tables, std::span<const Feature> features);
+
+/// What a plan file is checked against.
+struct PlanFileCheck {
+  std::span<const Table> tables;
+  std::span<const Feature> features;
+  std::optional<int> ranks = {};
+  std::optional<std::int64_t> bytes_per_rank = {};  ///< memory for tables and optimizer state
+  std::optional<std::int64_t> global_batch = {};    ///< must divide by the ranks
+  bool hugectr_limits = false;  ///< also tell what HugeCTR refuses although it is meaningful, or cannot express
+};
+
+/// All problems of the plan file, a line each that names the file and, for HugeCTR's format and limits, the rule.
+std::vector<std::string> check_plan_file(const std::string& path, const PlanFileCheck& expected);
+
+/// Writes a temporary file beside `path`, then renames it, so that no reader sees half of it. Throws InputError.
+void write_file(const std::string& path, std::string_view text);
+
+}  // namespace shardmark

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "comm/placement/plan.hpp"
+
+namespace shardmark {
+
+/// The plan as JSON, one line per table or shard:
+///   {"format": "shardmark-plan/1", "name": ..., "ranks": 2, "tables": [
+///     {"name": "C1", "data_parallel": true},
+///     {"name": "C2", "shards": [{"rows": [begin, end, stride], "columns": [begin, end], "rank": 0}, ...]}]}
+/// The plan must place `tables` (one placement each).
+std::string plan_to_json(const Plan& plan, std::span<const Table> tables);
+
+/// The inverse of plan_to_json; tables are matched by name and may come in any order. Throws InputError naming
+/// `origin` (the file), table and shard when the text is no JSON, when a key is missing, unknown, repeated or of the
+/// wrong type, when a table is missing, unknown or repeated. Does not check the placements: see check.hpp.
+Plan plan_from_json(std::string_view text, std::string_view origin, std::span<const Table> tables);
+
+}  // namespace shardmark

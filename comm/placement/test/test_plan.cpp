@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "comm/placement/plan.hpp"
+
+namespace shardmark {
+namespace {
+
+TEST(RowSet, block_counts_from_its_begin) {
+  constexpr RowSet block{5, 9, 1};
+  EXPECT_EQ(block.count(), 4);
+  EXPECT_FALSE(block.contains(4));
+  EXPECT_TRUE(block.contains(5));
+  EXPECT_TRUE(block.contains(8));
+  EXPECT_FALSE(block.contains(9));
+  EXPECT_EQ(block.local(8), 3);
+  EXPECT_EQ(block.global(3), 8);
+}
+
+TEST(RowSet, modulo_shards_hold_the_published_numbers_of_rows) {
+  // 1003 rows modulo 4: 251, 251, 251, 250
+  EXPECT_EQ((RowSet{0, 1003, 4}).count(), 251);
+  EXPECT_EQ((RowSet{2, 1003, 4}).count(), 251);
+  constexpr RowSet last{3, 1003, 4};
+  EXPECT_EQ(last.count(), 250);
+  EXPECT_TRUE(last.contains(999));
+  EXPECT_FALSE(last.contains(1000));
+  EXPECT_EQ(last.local(999), 249);
+  EXPECT_EQ(last.global(249), 999);
+}
+
+TEST(RowSet, empty_sets_count_zero) {
+  EXPECT_EQ((RowSet{}).count(), 0);
+  EXPECT_EQ((RowSet{7, 7, 1}).count(), 0);
+  EXPECT_EQ((RowSet{7, 3, 2}).count(), 0);
+  EXPECT_EQ((RowSet{6, 7, 1000}).count(), 1);
+}
+
+TEST(Plan, kinds_are_told_from_the_shards) {
+  const auto kind = [](std::vector<Shard> shards) { return kind_of({.data_parallel = false, .shards = shards}); };
+  EXPECT_EQ(kind_of({.data_parallel = true, .shards = {}}), "data_parallel");
+  EXPECT_EQ(kind({{{0, 6, 1}, 0, 4, 1}}), "table_wise");
+  EXPECT_EQ(kind({{{0, 6, 2}, 0, 4, 1}, {{1, 6, 2}, 0, 4, 0}}), "row_wise");
+  EXPECT_EQ(kind({{{0, 3, 1}, 0, 4, 1}, {{3, 6, 1}, 0, 4, 0}}), "row_wise");
+  EXPECT_EQ(kind({{{0, 6, 1}, 0, 3, 1}, {{0, 6, 1}, 3, 4, 0}}), "column_wise");
+  EXPECT_EQ(kind({{{0, 3, 1}, 0, 4, 0}, {{3, 6, 1}, 0, 2, 1}, {{3, 6, 1}, 2, 4, 2}}), "grid");
+}
+
+TEST(Plan, loads_count_rows_values_and_optimizer_state) {
+  const std::vector<Table> tables{
+      {"replicated", 10, 4, {.kind = OptimizerKind::sgd}},
+      {"columns", 100, 6, {.kind = OptimizerKind::rowwise_adagrad}},
+      {"rows", 7, 2, {.kind = OptimizerKind::adagrad}},
+  };
+  const Plan plan{"hand",
+                  3,
+                  {{.data_parallel = true, .shards = {}},
+                   {false, {{{0, 100, 1}, 0, 4, 0}, {{0, 100, 1}, 4, 6, 1}}},
+                   {false, {{{0, 7, 3}, 0, 2, 1}, {{1, 7, 3}, 0, 2, 1}, {{2, 7, 3}, 0, 2, 0}}}}};
+  const auto loads = loads_of(plan, tables);
+  ASSERT_EQ(loads.size(), 3U);
+
+  EXPECT_EQ(loads[0].tables, 3);
+  EXPECT_EQ(loads[0].rows, 10 + 100 + 2);                          // rows 2, 5 of the last table
+  EXPECT_EQ(loads[0].table_bytes, 4 * (10 * 4 + 100 * 4 + 2 * 2));  // 1776
+  EXPECT_EQ(loads[0].state_bytes, 4 * (0 + 100 * 1 + 2 * 2));       // 416
+  EXPECT_EQ(loads[0].bytes(), 1776 + 416);
+
+  EXPECT_EQ(loads[1].tables, 3);  // two shards of one table are one table
+  EXPECT_EQ(loads[1].rows, 10 + 100 + 5);
+  EXPECT_EQ(loads[1].table_bytes, 4 * (10 * 4 + 100 * 2 + 5 * 2));
+  EXPECT_EQ(loads[1].state_bytes, 4 * (0 + 100 * 1 + 5 * 2));
+
+  EXPECT_EQ(loads[2].tables, 1);
+  EXPECT_EQ(loads[2].rows, 10);
+  EXPECT_EQ(loads[2].bytes(), 4 * 10 * 4);
+}
+
+TEST(Plan, equality_is_by_value) {
+  const Plan plan{"p", 1, {{false, {{{0, 6, 1}, 0, 4, 0}}}}};
+  Plan other = plan;
+  EXPECT_EQ(plan, other);
+  other.tables[0].shards[0].rows.end = 5;
+  EXPECT_NE(plan, other);
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "comm/placement/check.hpp"
+#include "comm/placement/planner.hpp"
+#include "comm/placement/test/random_tables.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Rows x columns of the example of NVIDIA distributed-embeddings' strategies.
+std::vector<Table> seven_tables() {
+  std::vector<Table> tables;
+  for (const auto& [rows, dim] : std::initializer_list<std::pair<int, int>>{
+           {100, 8}, {5, 8}, {10, 8}, {25, 4}, {40, 16}, {3, 8}, {64, 4}})
+    tables.push_back({fmt::format("T{}", tables.size()), rows, dim, {}});
+  return tables;
+}
+
+std::vector<TablePlacement> placed(std::string_view planner, const std::vector<Table>& tables, int ranks,
+                                   std::int64_t replicate_rows = 6000) {
+  return make_plan(planner, tables, {}, {.ranks = ranks, .replicate_rows = replicate_rows}).tables;
+}
+
+TEST(Planners, table_wise_deals_tables_as_the_basic_strategy) {
+  // strategy basic, 3 ranks: [[0,3,6],[1,4],[2,5]]
+  const auto tables = seven_tables();
+  const auto placements = placed("table_wise", tables, 3);
+  const std::vector<int> expected{0, 1, 2, 0, 1, 2, 0};
+  for (std::size_t t = 0; t < expected.size(); ++t)
+    EXPECT_EQ(placements[t], (TablePlacement{false, {{{0, tables[t].rows, 1}, 0, tables[t].dim, expected[t]}}})) << t;
+}
+
+TEST(Planners, row_wise_is_modulo_and_leaves_out_empty_shards) {
+  const auto placements = placed("row_wise", seven_tables(), 4);
+  EXPECT_EQ(placements[0],
+            (TablePlacement{
+                false, {{{0, 100, 4}, 0, 8, 0}, {{1, 100, 4}, 0, 8, 1}, {{2, 100, 4}, 0, 8, 2}, {{3, 100, 4}, 0, 8, 3}}}));
+  EXPECT_EQ(placements[5],
+            (TablePlacement{false, {{{0, 3, 4}, 0, 8, 0}, {{1, 3, 4}, 0, 8, 1}, {{2, 3, 4}, 0, 8, 2}}}));
+}
+
+TEST(Planners, row_wise_block_gives_the_first_ranks_one_row_more) {
+  // distributed-embeddings, 3 ranks: 100 rows begin at 0, 34, 67
+  const auto placements = placed("row_wise_block", seven_tables(), 3);
+  EXPECT_EQ(placements[0],
+            (TablePlacement{false, {{{0, 34, 1}, 0, 8, 0}, {{34, 67, 1}, 0, 8, 1}, {{67, 100, 1}, 0, 8, 2}}}));
+  EXPECT_EQ(placed("row_wise_block", seven_tables(), 4)[5],
+            (TablePlacement{false, {{{0, 1, 1}, 0, 8, 0}, {{1, 2, 1}, 0, 8, 1}, {{2, 3, 1}, 0, 8, 2}}}));
+}
+
+TEST(Planners, column_wise_deals_columns_round_robin) {
+  const std::vector<Table> tables{{"A", 9, 7, {}}, {"B", 9, 2, {}}, {"C", 9, 1, {}}, {"D", 9, 4, {}}};
+  const auto placements = placed("column_wise", tables, 3);
+  EXPECT_EQ(placements[0], (TablePlacement{false, {{{0, 9, 1}, 0, 3, 0}, {{0, 9, 1}, 3, 5, 1}, {{0, 9, 1}, 5, 7, 2}}}));
+  EXPECT_EQ(placements[1], (TablePlacement{false, {{{0, 9, 1}, 0, 1, 1}, {{0, 9, 1}, 1, 2, 2}}}));
+  EXPECT_EQ(placements[2], (TablePlacement{false, {{{0, 9, 1}, 0, 1, 0}}}));
+  EXPECT_EQ(placements[3], (TablePlacement{false, {{{0, 9, 1}, 0, 2, 1}, {{0, 9, 1}, 2, 3, 2}, {{0, 9, 1}, 3, 4, 0}}}));
+}
+
+TEST(Planners, column_wise_gives_every_rank_equally_many_columns) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 200; ++round) {
+    SCOPED_TRACE(round);
+    const RandomTables workload(random);
+    const int ranks = round % 9 + 1;
+    std::vector<std::int64_t> columns(static_cast<std::size_t>(ranks));
+    for (const auto& placement : placed("column_wise", workload.tables, ranks))
+      for (const Shard& shard : placement.shards) columns[static_cast<std::size_t>(shard.rank)] += shard.columns();
+    EXPECT_LE(*std::ranges::max_element(columns) - *std::ranges::min_element(columns), 1);
+  }
+}
+
+TEST(Planners, mixed_rule_replicates_up_to_the_limit_and_deals_the_rest) {
+  const std::vector<Table> tables{{"A", 11, 2, {}}, {"B", 10, 2, {}}, {"C", 12, 2, {}}, {"D", 1, 2, {}}, {"E", 99, 2, {}}};
+  const auto placements = placed("data_parallel+table_wise", tables, 2, 10);
+  EXPECT_EQ(placements[0], (TablePlacement{false, {{{0, 11, 1}, 0, 2, 0}}}));
+  EXPECT_EQ(placements[1], (TablePlacement{true, {}}));
+  EXPECT_EQ(placements[2], (TablePlacement{false, {{{0, 12, 1}, 0, 2, 1}}}));
+  EXPECT_EQ(placements[3], (TablePlacement{true, {}}));
+  EXPECT_EQ(placements[4], (TablePlacement{false, {{{0, 99, 1}, 0, 2, 0}}}));
+}
+
+TEST(Planners, data_parallel_has_no_shards) {
+  for (const auto& placement : placed("data_parallel", seven_tables(), 3)) EXPECT_EQ(placement, (TablePlacement{true, {}}));
+}
+
+TEST(Planners, every_planner_makes_sound_plans) {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    const RandomTables workload(random);
+    for (const Planner& planner : planners)
+      for (int ranks = 1; ranks <= 9; ++ranks) {
+        SCOPED_TRACE(testing::Message() << planner.name << ", " << ranks << " ranks, seed " << seed);
+        const Plan plan =
+            make_plan(planner.name, workload.tables, workload.features, {.ranks = ranks, .replicate_rows = 10});
+        EXPECT_EQ(plan.ranks, ranks);
+        EXPECT_EQ(plan.name, planner.name);
+        EXPECT_EQ(check(plan, workload.tables), std::vector<std::string>());
+      }
+  }
+}
+
+TEST(Planners, bad_requests_name_the_valid_ones) {
+  EXPECT_THROW(placed("row_wise", seven_tables(), 0), InputError);
+  try {
+    placed("rowwise", seven_tables(), 2);
+    FAIL() << "did not throw";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("row_wise_block"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace shardmark
