@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "reference/batch.hpp"
+#include "reference/error.hpp"
+
+namespace shardmark {
+namespace {
+
+using Ids = std::vector<std::int64_t>;
+
+// Feature 0: {1, 2}, {}, {3}; feature 1: {7}, {8, 8, 9}, {}.
+Batch two_features_of_three_samples() {
+  return {.samples = 3,
+          .features = 2,
+          .offsets = {0, 2, 2, 3, 4, 7, 7},
+          .indices = {1, 2, 3, 7, 8, 8, 9},
+          .weights = {0.5F, 1.0F, 1.5F, 2.0F, 2.5F, 3.0F, 3.5F}};
+}
+
+const Ids rows{4, 10};
+
+std::string refusal_of(const Batch& batch) {
+  try {
+    check_batch(batch, rows);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Batch, RangesOfAFeature) {
+  const Batch batch = two_features_of_three_samples();
+  EXPECT_EQ(batch.bags(), 6);
+  EXPECT_EQ(batch.nnz(), 7);
+  EXPECT_EQ(batch.begin_of(0), 0);
+  EXPECT_EQ(batch.end_of(0), 3);
+  EXPECT_EQ(batch.begin_of(1), 3);
+  EXPECT_EQ(batch.end_of(1), 7);
+}
+
+TEST(Batch, SliceTakesTheSamplesOfEveryFeature) {
+  const Batch slice = slice_samples(two_features_of_three_samples(), 1, 2);
+  EXPECT_EQ(slice.samples, 2);
+  EXPECT_EQ(slice.features, 2);
+  EXPECT_EQ(slice.offsets, (Ids{0, 0, 1, 4, 4}));
+  EXPECT_EQ(slice.indices, (Ids{3, 8, 8, 9}));
+  EXPECT_EQ(slice.weights, (std::vector<float>{1.5F, 2.5F, 3.0F, 3.5F}));
+}
+
+TEST(Batch, SliceOfEverythingIsTheBatch) {
+  const Batch batch = two_features_of_three_samples();
+  const Batch slice = slice_samples(batch, 0, 3);
+  EXPECT_EQ(slice.offsets, batch.offsets);
+  EXPECT_EQ(slice.indices, batch.indices);
+  EXPECT_EQ(slice.weights, batch.weights);
+}
+
+TEST(Batch, SliceOfNothingIsAnEmptyBatch) {
+  for (std::int64_t first = 0; first <= 3; ++first) {
+    const Batch slice = slice_samples(two_features_of_three_samples(), first, 0);
+    EXPECT_EQ(slice.offsets, Ids{0}) << first;
+    EXPECT_EQ(slice.nnz(), 0) << first;
+    EXPECT_TRUE(slice.weights.empty()) << first;
+  }
+}
+
+TEST(Batch, SliceWithoutWeightsHasNone) {
+  Batch batch = two_features_of_three_samples();
+  batch.weights.clear();
+  EXPECT_TRUE(slice_samples(batch, 0, 2).weights.empty());
+}
+
+TEST(Batch, AcceptsAGoodOne) {
+  EXPECT_EQ(refusal_of(two_features_of_three_samples()), "accepted");
+  EXPECT_EQ(refusal_of({.samples = 0, .features = 2, .offsets = {0}, .indices = {}, .weights = {}}), "accepted");
+}
+
+TEST(Batch, RefusesSizesThatDoNotFit) {
+  Batch batch = two_features_of_three_samples();
+  batch.offsets.pop_back();
+  EXPECT_EQ(refusal_of(batch), "batch: 2 features x 3 samples need 7 offsets, got 6");
+  batch.offsets.clear();
+  EXPECT_EQ(refusal_of(batch), "batch: 2 features x 3 samples need 7 offsets, got 0");
+
+  batch = two_features_of_three_samples();
+  batch.offsets.front() = 1;
+  EXPECT_EQ(refusal_of(batch), "batch: offsets start at 1 instead of 0");
+
+  batch = two_features_of_three_samples();
+  batch.offsets.back() = 8;
+  EXPECT_EQ(refusal_of(batch), "batch: offsets end at 8 but there are 7 ids");
+
+  batch = two_features_of_three_samples();
+  batch.weights.pop_back();
+  EXPECT_EQ(refusal_of(batch), "batch: 6 weights for 7 ids");
+
+  batch = two_features_of_three_samples();
+  batch.samples = -1;
+  EXPECT_EQ(refusal_of(batch), "batch: 2 features of -1 samples, but 2 features are known");
+  batch.samples = 2;
+  batch.features = 3;
+  EXPECT_EQ(refusal_of(batch), "batch: 3 features of 2 samples, but 2 features are known");
+}
+
+TEST(Batch, RefusesOffsetsThatDecrease) {
+  Batch batch = two_features_of_three_samples();
+  batch.offsets[5] = 3;  // the end of feature 1, sample 1, which begins at 4
+  EXPECT_EQ(refusal_of(batch), "batch: offsets decrease at feature 1, sample 1: 4 then 3");
+  batch.offsets[5] = 900;  // beyond the ids, so the next bag goes back
+  EXPECT_EQ(refusal_of(batch), "batch: offsets decrease at feature 1, sample 2: 900 then 7");
+}
+
+TEST(Batch, RefusesIdsOutsideTheTable) {
+  Batch batch = two_features_of_three_samples();
+  batch.indices[2] = 4;
+  EXPECT_EQ(refusal_of(batch), "batch: id 4 of feature 0, sample 2 is outside its table of 4 rows");
+  batch.indices[2] = 3;
+  batch.indices[6] = -1;
+  EXPECT_EQ(refusal_of(batch), "batch: id -1 of feature 1, sample 1 is outside its table of 10 rows");
+}
+
+TEST(Batch, RefusesWeightsThatAreNotFinite) {
+  Batch batch = two_features_of_three_samples();
+  batch.weights[3] = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(refusal_of(batch), "batch: weight inf of feature 1, sample 0 is not finite");
+  batch.weights[3] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_NE(refusal_of(batch).find("nan of feature 1, sample 0 is not finite"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "reference/optimizer.hpp"
+#include "reference/pooling.hpp"
+
+namespace shardmark {
+namespace {
+
+template <class Call>
+std::string message_of(Call&& call) {
+  try {
+    call();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no InputError";
+}
+
+TEST(Choices, PoolingsStandAtTheirValueAndAreFoundByName) {
+  ASSERT_EQ(poolings.size(), 4U);
+  for (std::size_t i = 0; i < poolings.size(); ++i) {
+    EXPECT_EQ(static_cast<std::size_t>(poolings[i].value), i) << poolings[i].name;
+    EXPECT_EQ(pooling_named(poolings[i].name), poolings[i].value);
+    EXPECT_EQ(name_of(poolings[i].value), poolings[i].name);
+    EXPECT_FALSE(poolings[i].description.empty());
+  }
+  EXPECT_EQ(pooling_named("sqrtn"), Pooling::sqrtn);
+}
+
+TEST(Choices, OptimizersStandAtTheirValueAndAreFoundByName) {
+  ASSERT_EQ(optimizers.size(), 3U);
+  for (std::size_t i = 0; i < optimizers.size(); ++i) {
+    EXPECT_EQ(static_cast<std::size_t>(optimizers[i].value), i) << optimizers[i].name;
+    EXPECT_EQ(optimizer_named(optimizers[i].name), optimizers[i].value);
+    EXPECT_EQ(name_of(optimizers[i].value), optimizers[i].name);
+  }
+  EXPECT_EQ(optimizer_named("rowwise_adagrad"), OptimizerKind::rowwise_adagrad);
+}
+
+TEST(Choices, UnknownNameNamesTheValidOnes) {
+  EXPECT_EQ(message_of([] { pooling_named("average"); }), "unknown pooling 'average'; valid: none, sum, mean, sqrtn");
+  EXPECT_EQ(message_of([] { optimizer_named(""); }), "unknown optimizer ''; valid: sgd, adagrad, rowwise_adagrad");
+  EXPECT_EQ(message_of([] { pooling_named("Sum"); }), "unknown pooling 'Sum'; valid: none, sum, mean, sqrtn");
+}
+
+TEST(Choices, StateBesideARow) {
+  EXPECT_EQ(state_per_row(OptimizerKind::sgd, 16), 0);
+  EXPECT_EQ(state_per_row(OptimizerKind::adagrad, 16), 16);
+  EXPECT_EQ(state_per_row(OptimizerKind::rowwise_adagrad, 16), 1);
+  EXPECT_EQ(state_per_row(OptimizerKind::adagrad, std::int64_t{1} << 40), std::int64_t{1} << 40);
+}
+
+}  // namespace
+}  // namespace shardmark
