@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whatever order and fusing an fp32 program chooses, it stays inside the bounds of the oracle; a wrong one does not.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "reference/oracle.hpp"
+#include "reference/test/float_step.hpp"
+
+namespace shardmark::reference {
+namespace {
+
+constexpr std::int64_t steps = 4;
+
+/// Bags of 0 to 6 ids; few rows, so that many gradients meet in each and cancel, or many, so that most are seen once.
+Batch random_batch(std::int64_t features, std::int64_t rows, bool weighted, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  Batch batch{.samples = 11, .features = features, .offsets = {0}, .indices = {}, .weights = {}};
+  std::uniform_real_distribution<float> weight(0.1F, 2.0F);
+  for (std::int64_t bag = 0; bag < batch.bags(); ++bag) {
+    for (auto i = random() % 7; i > 0; --i) {
+      batch.indices.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(rows)));
+      if (weighted) batch.weights.push_back(weight(random));
+    }
+    batch.offsets.push_back(batch.nnz());
+  }
+  return batch;
+}
+
+struct Case {
+  Pooling pooling;
+  Optimizer optimizer;
+  bool weighted;
+  std::uint32_t seed;
+  float unit = 0.0F;
+
+  std::int64_t rows() const { return seed % 2 == 0 ? 3 : 40; }
+  Table table() const { return {.name = "A", .rows = rows(), .dim = 5, .optimizer = optimizer}; }
+  std::vector<Feature> features() const {
+    return {{.name = "f0", .table = 0, .pooling = pooling}, {.name = "f1", .table = 0, .pooling = pooling}};
+  }
+  Batch batch() const { return random_batch(2, rows(), weighted, seed); }
+  RowValues row_values() const { return {.seed = seed, .scale = 0.5F, .unit = unit}; }
+  GradientValues gradient_values() const { return {.seed = seed}; }
+  Oracle oracle() const { return Oracle({table()}, features(), row_values(), gradient_values()); }
+  FloatStep float_step() const { return FloatStep(table(), features(), row_values(), gradient_values(), seed + 1); }
+
+  std::string name() const {
+    return std::string(name_of(pooling)) + " " + std::string(name_of(optimizer.kind)) + (weighted ? " weighted" : "") +
+           " from " + std::to_string(optimizer.initial_accumulator) + ", seed " + std::to_string(seed);
+  }
+};
+
+template <class Visit>
+void for_each_case(std::uint32_t seeds, Visit&& visit) {
+  for (const auto& pooling : poolings)
+    for (const auto& optimizer : optimizers)
+      for (const float initial : {0.0F, 0.1F})
+        for (const bool weighted : {false, true})
+          for (std::uint32_t seed = 0; seed < seeds; ++seed)
+            visit(Case{.pooling = pooling.value,
+                       .optimizer = {.kind = optimizer.value, .learning_rate = 0.05F, .initial_accumulator = initial},
+                       .weighted = weighted,
+                       .seed = seed});
+}
+
+struct Verdict {
+  std::int64_t different = 0;  ///< values that are not equal
+  std::int64_t wrong = 0;      ///< values that differ by more than their bound
+
+  void compare(std::span<const float> values, std::span<const float> expected, std::span<const float> bounds) {
+    if (values.size() != expected.size()) ++wrong;
+    for (std::size_t i = 0; i < std::min(values.size(), expected.size()); ++i) {
+      const double difference = std::abs(static_cast<double>(values[i]) - expected[i]);
+      if (difference != 0.0) ++different;
+      if (!(difference <= bounds[i])) ++wrong;
+    }
+  }
+};
+
+Verdict compare_outputs(Oracle& oracle, FloatStep& other, const Batch& batch, const Batch& batch_of_other) {
+  Verdict verdict;
+  for (std::int64_t f = 0; f < batch.features; ++f) {
+    const Expected expected = oracle.lookup(batch, f, 0, batch.samples);
+    verdict.compare(other.lookup(batch_of_other, f), expected.values, expected.bounds);
+  }
+  return verdict;
+}
+
+Verdict compare_rows(const Oracle& oracle, FloatStep& other) {
+  Verdict verdict;
+  const TouchedTable& table = oracle.table(0);
+  for (std::int64_t slot = 0; slot < std::ssize(table.rows()); ++slot) {
+    const auto& row = other.row(table.rows()[static_cast<std::size_t>(slot)]);
+    verdict.compare(row.values, table.values(slot), table.value_bounds(slot));
+    verdict.compare(row.state, table.state(slot), table.state_bounds(slot));
+  }
+  return verdict;
+}
+
+TEST(OracleBounds, HoldForAnyOrderAndFusing) {
+  std::int64_t different = 0;
+  for_each_case(40, [&](const Case& run) {
+    SCOPED_TRACE(run.name());
+    Oracle oracle = run.oracle();
+    FloatStep other = run.float_step();
+    const Batch batch = run.batch();
+    for (std::int64_t step = 0; step < steps; ++step) {
+      SCOPED_TRACE("step " + std::to_string(step));
+      const Verdict outputs = compare_outputs(oracle, other, batch, batch);
+      EXPECT_EQ(outputs.wrong, 0);
+      oracle.update(batch, step);
+      other.update(batch, step);
+      const Verdict rows = compare_rows(oracle, other);
+      EXPECT_EQ(rows.wrong, 0);
+      different += outputs.different + rows.different;
+    }
+  });
+  EXPECT_GT(different, 10000);  // so the orders did differ
+}
+
+TEST(OracleBounds, ExactTablesAreEqualInAnyOrder) {
+  for (const Pooling pooling : {Pooling::none, Pooling::sum}) {
+    for (std::uint32_t seed = 0; seed < 100; ++seed) {
+      const Case run{.pooling = pooling,
+                     .optimizer = {.kind = OptimizerKind::sgd, .learning_rate = 0x1p-6F},
+                     .weighted = false,
+                     .seed = seed,
+                     .unit = 0x1p-7F};
+      SCOPED_TRACE(run.name());
+      Oracle oracle = run.oracle();
+      ASSERT_TRUE(oracle.bit_exact(0));
+      FloatStep other = run.float_step();
+      const Batch batch = run.batch();
+      for (std::int64_t step = 0; step < steps; ++step) {
+        EXPECT_EQ(compare_outputs(oracle, other, batch, batch).different, 0);
+        oracle.update(batch, step);
+        other.update(batch, step);
+        EXPECT_EQ(compare_rows(oracle, other).different, 0);
+      }
+    }
+  }
+}
+
+/// Bag number of the longest bag.
+std::size_t longest_bag(const Batch& batch) {
+  std::size_t longest = 0;
+  const auto length = [&](std::size_t bag) { return batch.offsets[bag + 1] - batch.offsets[bag]; };
+  for (std::size_t bag = 0; bag < static_cast<std::size_t>(batch.bags()); ++bag)
+    if (length(bag) > length(longest)) longest = bag;
+  return longest;
+}
+
+Batch without_one_id(Batch batch) {
+  const std::size_t bag = longest_bag(batch);
+  batch.indices.erase(batch.indices.begin() + batch.offsets[bag]);
+  if (!batch.weights.empty()) batch.weights.erase(batch.weights.begin() + batch.offsets[bag]);
+  for (std::size_t b = bag + 1; b < batch.offsets.size(); ++b) --batch.offsets[b];
+  return batch;
+}
+
+Batch with_another_id(Batch batch, std::int64_t rows) {
+  auto& id = batch.indices[static_cast<std::size_t>(batch.offsets[longest_bag(batch)])];
+  id = (id + 1) % rows;
+  return batch;
+}
+
+/// The first two different ids of the longest bag exchange their weights.
+Batch with_swapped_weights(Batch batch) {
+  const auto first = static_cast<std::size_t>(batch.offsets[longest_bag(batch)]);
+  auto second = first + 1;
+  while (batch.indices[second] == batch.indices[first]) ++second;
+  std::swap(batch.weights[first], batch.weights[second]);
+  return batch;
+}
+
+std::vector<Batch> damaged(const Case& run) {
+  std::vector<Batch> batches{without_one_id(run.batch()), with_another_id(run.batch(), run.rows())};
+  if (run.weighted) batches.push_back(with_swapped_weights(run.batch()));
+  return batches;
+}
+
+TEST(OracleBounds, OneWrongIdOrWeightInALookupIsOutside) {
+  for_each_case(20, [&](const Case& run) {
+    for (const Batch& batch : damaged(run)) {
+      SCOPED_TRACE(run.name());
+      Oracle oracle = run.oracle();
+      FloatStep other = run.float_step();
+      EXPECT_GT(compare_outputs(oracle, other, run.batch(), batch).wrong, 0);
+    }
+  });
+}
+
+TEST(OracleBounds, OneWrongIdOrWeightInAnUpdateIsOutside) {
+  for_each_case(20, [&](const Case& run) {
+    for (const Batch& batch : damaged(run)) {
+      SCOPED_TRACE(run.name());
+      Oracle oracle = run.oracle();
+      FloatStep other = run.float_step();
+      oracle.update(run.batch(), 0);
+      other.update(batch, 0);
+      EXPECT_GT(compare_rows(oracle, other).wrong, 0);
+    }
+  });
+}
+
+TEST(OracleBounds, WrongOptimizersAreOutside) {
+  for_each_case(10, [&](const Case& run) {
+    if (run.optimizer.kind == OptimizerKind::sgd) return;
+    SCOPED_TRACE(run.name());
+    Case faulty = run;
+    faulty.optimizer.learning_rate *= 1.0001F;
+    Oracle oracle = run.oracle();
+    FloatStep other = faulty.float_step();
+    oracle.update(run.batch(), 0);
+    other.update(run.batch(), 0);
+    EXPECT_GT(compare_rows(oracle, other).wrong, 0);
+  });
+}
+
+}  // namespace
+}  // namespace shardmark::reference
