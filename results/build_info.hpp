@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+namespace shardmark {
+
+/// How this program was built. An empty git hash: the sources were no git checkout.
+struct BuildInfo {
+  std::string_view version;   ///< of the project: "0.1.0"
+  std::string_view git_hash;  ///< 40 hexadecimal digits
+  bool dirty = false;         ///< a tracked file differed from that commit
+  std::string_view compiler;  ///< "GNU 12.2.0"
+  std::string_view flags;     ///< the user's and the build type's
+  std::string_view type;      ///< "Release"
+};
+
+const BuildInfo& build_info();
+
+}  // namespace shardmark

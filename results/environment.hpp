@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shardmark {
+
+/// The only environment variables that are ever recorded: none of them names a person, an account or a secret.
+inline constexpr std::array<std::string_view, 35> recorded_variables{
+    "OMP_NUM_THREADS",
+    "OMP_PROC_BIND",
+    "OMP_PLACES",
+    "OMP_SCHEDULE",
+    "OMP_DYNAMIC",
+    "OMP_WAIT_POLICY",
+    "OMP_STACKSIZE",
+    "OMP_THREAD_LIMIT",
+    "OMP_MAX_ACTIVE_LEVELS",
+    "OMP_CANCELLATION",
+    "GOMP_CPU_AFFINITY",
+    "GOMP_SPINCOUNT",
+    "KMP_AFFINITY",
+    "KMP_BLOCKTIME",
+    "KOKKOS_NUM_THREADS",
+    "SLURM_JOB_ID",
+    "SLURM_STEP_ID",
+    "SLURM_ARRAY_JOB_ID",
+    "SLURM_ARRAY_TASK_ID",
+    "SLURM_CLUSTER_NAME",
+    "SLURM_JOB_PARTITION",
+    "SLURM_JOB_NODELIST",
+    "SLURM_JOB_NUM_NODES",
+    "SLURM_JOB_CPUS_PER_NODE",
+    "SLURM_NTASKS",
+    "SLURM_NTASKS_PER_NODE",
+    "SLURM_CPUS_PER_TASK",
+    "SLURM_CPUS_ON_NODE",
+    "SLURM_CPU_BIND",
+    "SLURM_CPU_BIND_TYPE",
+    "SLURM_MEM_BIND",
+    "SLURM_MEM_PER_NODE",
+    "SLURM_DISTRIBUTION",
+    "SLURM_MPI_TYPE",
+    "SLURM_THREADS_PER_CORE",
+};
+
+/// What only the program knows, gathered by the caller.
+struct RunContext {
+  std::vector<std::string> arguments;  ///< argv
+  std::uint64_t seed = 0;
+  nlohmann::ordered_json ranks;      ///< [{"rank": 0, "host": "node1", "cpus": "0-3", ...}, ...] as observed
+  nlohmann::ordered_json libraries;  ///< {"mpi": "...", "kokkos": "...", "hdf5": "..."}
+};
+
+/// "2026-11-21T06:12:00Z".
+std::string utc_time(std::chrono::system_clock::time_point time = std::chrono::system_clock::now());
+
+/// The first line of a results file: {"record": "environment", ...}; README.md states each field.
+nlohmann::ordered_json environment_record(const RunContext& context);
+
+}  // namespace shardmark

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/json_lines.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "reference/error.hpp"
+
+namespace shardmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+fs::path partial_of(const fs::path& file) { return file.string() + ".partial"; }
+
+std::string_view kind_of(const Json& json) {
+  if (!json.is_object() || !json.contains("record") || !json.at("record").is_string()) return "";
+  return json.at("record").get_ref<const std::string&>();
+}
+
+/// `origin` is "file:line"; `cut_off`: the line is the last one and lacks its end.
+Json parse_line(const std::string& line, const std::string& origin, bool cut_off) {
+  constexpr int deepest = 32;  // records have 3 levels; without a limit, copying and printing could exhaust the stack
+  const auto limit_depth = [&](int depth, Json::parse_event_t, const Json&) {
+    if (depth > deepest)
+      throw InputError(fmt::format("{}: JSON nested deeper than {} levels; remove the line", origin, deepest));
+    return true;
+  };
+  try {
+    return Json::parse(line, limit_depth);
+  } catch (const Json::parse_error& error) {
+    if (cut_off) throw InputError(fmt::format("{}: the last line is cut off; remove it, or measure again", origin));
+    throw InputError(fmt::format("{}: not JSON at column {}; remove the line, or measure again", origin, error.byte));
+  } catch (const Json::exception&) {
+    throw InputError(fmt::format("{}: a number is out of range; remove the line, or measure again", origin));
+  }
+}
+
+}  // namespace
+
+JsonLinesWriter::JsonLinesWriter(fs::path file, const Json& environment)
+    : file_(std::move(file)), partial_(partial_of(file_)) {
+  std::error_code error;
+  if (fs::exists(file_, error))
+    throw InputError(fmt::format("{} exists already; name another file or remove it", file_.string()));
+  if (file_.has_parent_path()) fs::create_directories(file_.parent_path(), error);
+  if (error)
+    throw InputError(fmt::format("cannot create the folder {}: {}; name another file", file_.parent_path().string(),
+                                 error.message()));
+  stream_.reset(std::fopen(partial_.c_str(), "wx"));
+  if (!stream_ && errno == EEXIST)
+    throw InputError(fmt::format("{} exists: a run is writing it, or one was cut off; name another file or remove it",
+                                 partial_.string()));
+  if (!stream_) fail("open");
+  write_line(environment);
+}
+
+void JsonLinesWriter::append(const CaseRecord& record) {
+  const Json json = to_json(record);
+  case_record_from_json(json, file_.string());
+  write_line(json);
+}
+
+void JsonLinesWriter::write_line(const Json& json) {
+  const std::string line = json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  if (std::fwrite(line.data(), 1, line.size(), stream_.get()) != line.size() || std::fflush(stream_.get()) != 0)
+    fail("write");
+}
+
+void JsonLinesWriter::close() {
+  if (std::fclose(stream_.release()) != 0) fail("close");
+  std::error_code error;
+  fs::rename(partial_, file_, error);
+  if (error)
+    throw InputError(fmt::format("cannot rename {} to {}: {}", partial_.string(), file_.string(), error.message()));
+}
+
+void JsonLinesWriter::fail(std::string_view action) const {
+  throw InputError(fmt::format("cannot {} {}: {}; name another file", action, partial_.string(), std::strerror(errno)));
+}
+
+fs::path default_results_file(std::string_view workload, std::string_view time, const fs::path& folder) {
+  std::string name(workload);
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+  };
+  std::ranges::replace_if(
+      name, [&](char c) { return !is_plain(c); }, '_');
+  std::string compact(time);
+  std::erase_if(compact, [](char c) { return c == '-' || c == ':'; });
+  const fs::path stem = folder / "results/local" / (name + '-' + compact);
+  fs::path file = stem.string() + ".jsonl";
+  for (int copy = 2; fs::exists(file) || fs::exists(partial_of(file)); ++copy)
+    file = fmt::format("{}-{}.jsonl", stem.string(), copy);
+  return file;
+}
+
+Results read_results(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream || fs::is_directory(file))
+    throw InputError(fmt::format("cannot read {}; name a results file (.jsonl)", file.string()));
+  return read_results(stream, file.string());
+}
+
+Results read_results(std::istream& stream, const std::string& name) {
+  Results results;
+  std::int64_t number = 0;
+  for (std::string line; std::getline(stream, line);) {
+    const std::string origin = fmt::format("{}:{}", name, ++number);
+    const Json json = parse_line(line, origin, stream.eof());
+    const std::string_view kind = kind_of(json);
+    if (number == 1 && kind != "environment")
+      throw InputError(origin + ": the first line is not an environment record; name a results file (.jsonl)");
+    if (number > 1 && kind == "environment")
+      throw InputError(origin + ": a second environment record; one file holds one run, split it here");
+    if (number > 1 && kind != "case")
+      throw InputError(origin + ": neither an environment nor a case record; remove the line");
+    if (number == 1)
+      results.environment = json;
+    else
+      results.cases.push_back(case_record_from_json(json, origin));
+  }
+  if (stream.bad()) throw InputError(fmt::format("cannot read {} beyond line {}; copy it anew", name, number));
+  if (number == 0) throw InputError(fmt::format("{} is empty; name a results file (.jsonl)", name));
+  return results;
+}
+
+}  // namespace shardmark

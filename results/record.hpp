@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shardmark {
+
+/// The phases of a step, in the order in which the data pass them.
+inline constexpr std::array<std::string_view, 6> phase_names{"input_dist", "lookup",    "output_dist",
+                                                             "dense",      "grad_dist", "update"};
+
+struct PhaseTime {
+  std::string name;
+  double median_ms = 0.0;           ///< median over the steps of the maximum over the ranks
+  double mean_over_ranks_ms = 0.0;  ///< median over the steps of the mean over the ranks
+  std::int64_t bytes = 0;           ///< per step, of the busiest rank: sent, or read and written in memory
+
+  bool operator==(const PhaseTime&) const = default;
+};
+
+/// Milliseconds of whole steps; each sample is one step's maximum over the ranks.
+struct StepTime {
+  double median = 0.0;
+  double low = 0.0, high = 0.0;  ///< 95 % confidence interval of the median (results/statistics.hpp)
+  std::int64_t n = 0;
+  std::vector<double> samples;  ///< [n], in the order of measurement
+
+  bool operator==(const StepTime&) const = default;
+};
+
+/// Summarizes the samples, in milliseconds. Throws std::invalid_argument as summarize() does.
+StepTime step_time(std::vector<double> samples_ms);
+
+/// The rate that is reported: global_batch / median step.
+double samples_per_second(std::int64_t global_batch, double median_ms);
+
+struct WirePair {
+  std::string forward = "fp32";
+  std::string backward = "fp32";
+
+  bool operator==(const WirePair&) const = default;
+};
+
+/// One measured case: the design's record. README.md states each field with its unit.
+struct CaseRecord {
+  std::string workload;
+  std::int64_t scale = 1;  ///< the row counts of the tables have been divided by this
+  std::string plan;
+  std::string transfer;
+  std::string exchange;
+  WirePair wire;
+  std::int64_t groups = 1;
+  std::string optimizer;
+  std::int64_t ranks = 1;
+  std::int64_t threads = 1;  ///< per rank
+  std::int64_t global_batch = 1;
+  StepTime step_ms;
+  double samples_per_s = 0.0;
+  std::vector<PhaseTime> phases;    ///< in the order of phase_names
+  double imbalance = 1.0;           ///< of the step: maximum over the ranks / mean over the ranks
+  std::int64_t sent_bytes_max = 0;  ///< off-rank bytes of a step, of the rank that sends most
+  std::optional<double> predicted_ms;
+  std::int64_t checked_steps = 0;  ///< 0: unchecked
+  std::int64_t wrong = 0;          ///< values that differ from the reference
+  /// Any further fields, merged into the top level: seed, batches, ids, data, bound, ... May not repeat a name above.
+  nlohmann::ordered_json details = nlohmann::ordered_json::object();
+
+  bool operator==(const CaseRecord&) const = default;
+};
+
+/// One line of a results file. Throws std::invalid_argument when `details` repeats the name of a field.
+nlohmann::ordered_json to_json(const CaseRecord& record);
+
+/// Fields that are not in CaseRecord go to `details`. `origin` is "file:line". Throws InputError naming origin and
+/// field when one is absent, of another type, not finite or out of range, or when n is not the number of samples.
+CaseRecord case_record_from_json(const nlohmann::ordered_json& json, const std::string& origin);
+
+}  // namespace shardmark

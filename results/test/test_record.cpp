@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <stdexcept>
+#include <string>
+
+#include "results/record.hpp"
+#include "results/test/sample_records.hpp"
+
+namespace shardmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+CaseRecord small_case() {
+  CaseRecord record = sample_case("row_wise", 2.0);
+  record.global_batch = 1000;
+  record.step_ms = step_time({2.0, 3.0, 2.5});
+  record.samples_per_s = samples_per_second(1000, 2.5);
+  record.phases = {{"lookup", 1.5, 1.25, 4096}};
+  record.wire.backward = "bf16";
+  return record;
+}
+
+constexpr const char* small_case_line =
+    R"({"record":"case","workload":"criteo-kaggle","scale":64,"plan":"row_wise","transfer":"dense_partials",)"
+    R"("exchange":"mpi_alltoallv","wire":{"forward":"fp32","backward":"bf16"},"groups":1,)"
+    R"("optimizer":"rowwise_adagrad","ranks":2,"threads":1,"global_batch":1000,)"
+    R"("step_ms":{"median":2.5,"low":2.0,"high":3.0,"n":3,"samples":[2.0,3.0,2.5]},"samples_per_s":400000.0,)"
+    R"("phases":{"lookup":{"median_ms":1.5,"mean_over_ranks_ms":1.25,"bytes":4096}},"imbalance":1.0625,)"
+    R"("sent_bytes_max":6815744,"predicted_ms":null,"checked_steps":3,"wrong":0,"seed":7,"ids":"power_law 1.05"})";
+
+TEST(Record, IsWrittenInTheFieldsOfItsSchema) { EXPECT_EQ(to_json(small_case()).dump(), small_case_line); }
+
+TEST(Record, IsReadFromTheFieldsOfItsSchema) {
+  EXPECT_EQ(case_record_from_json(Json::parse(small_case_line), "a:2"), small_case());
+}
+
+TEST(Record, PredictionMayBeAbsentOrNullOrANumber) {
+  Json json = Json::parse(small_case_line);
+  EXPECT_EQ(case_record_from_json(json, "a:2").predicted_ms, std::nullopt);
+  json.erase("predicted_ms");
+  EXPECT_EQ(case_record_from_json(json, "a:2").predicted_ms, std::nullopt);
+  json["predicted_ms"] = 2.75;
+  EXPECT_EQ(case_record_from_json(json, "a:2").predicted_ms, 2.75);
+  json["predicted_ms"] = "2.75";
+  EXPECT_EQ(input_error([&] { case_record_from_json(json, "a:2"); }),
+            "a:2: predicted_ms is not a finite number of at least 0; measure again, or remove the line");
+}
+
+TEST(Record, UnknownFieldsAreKept) {
+  Json json = Json::parse(small_case_line);
+  json["busbw"] = {{"median", 1.5}};
+  const CaseRecord record = case_record_from_json(json, "a:2");
+  EXPECT_EQ(record.details.at("busbw").at("median"), 1.5);
+  EXPECT_EQ(to_json(record), json);
+}
+
+TEST(Record, DetailsMayNotRepeatAField) {
+  CaseRecord record = small_case();
+  record.details["wrong"] = 0;
+  EXPECT_THROW(to_json(record), std::invalid_argument);
+}
+
+TEST(Record, EachFieldIsRequired) {
+  const Json whole = Json::parse(small_case_line);
+  for (const auto& [name, value] : whole.items()) {
+    if (name == "record" || name == "predicted_ms" || name == "seed" || name == "ids") continue;
+    Json json = whole;
+    json.erase(name);
+    EXPECT_EQ(input_error([&] { case_record_from_json(json, "results.jsonl:4"); }),
+              "results.jsonl:4: the case record lacks '" + name + "'; measure again, or remove the line");
+  }
+}
+
+TEST(Record, NestedFieldsAreNamedInFull) {
+  for (const std::string path :
+       {"wire.forward", "wire.backward", "step_ms.median", "step_ms.low", "step_ms.high", "step_ms.n",
+        "step_ms.samples", "phases.lookup.median_ms", "phases.lookup.mean_over_ranks_ms", "phases.lookup.bytes"}) {
+    Json json = Json::parse(small_case_line);
+    std::string pointer = '/' + path;
+    std::ranges::replace(pointer, '.', '/');
+    const Json::json_pointer location(pointer);
+    json.at(location.parent_pointer()).erase(location.back());
+    EXPECT_EQ(input_error([&] { case_record_from_json(json, "a:2"); }),
+              "a:2: the case record lacks '" + path + "'; measure again, or remove the line");
+  }
+}
+
+TEST(Record, WrongTypesAndRangesAreNamed) {
+  const auto error = [](const char* pointer, const Json& value) {
+    Json json = Json::parse(small_case_line);
+    json.at(Json::json_pointer(pointer)) = value;
+    return input_error([&] { case_record_from_json(json, "a:2"); });
+  };
+  const std::string todo = "; measure again, or remove the line";
+  EXPECT_EQ(error("/plan", 3), "a:2: plan is not a text" + todo);
+  EXPECT_EQ(error("/ranks", 2.0), "a:2: ranks is not a whole number of at least 1" + todo);
+  EXPECT_EQ(error("/ranks", 0), "a:2: ranks is not a whole number of at least 1" + todo);
+  EXPECT_EQ(error("/wrong", -1), "a:2: wrong is not a whole number of at least 0" + todo);
+  EXPECT_EQ(error("/sent_bytes_max", std::uint64_t{1} << 63),
+            "a:2: sent_bytes_max is not a whole number of at least 0" + todo);
+  EXPECT_EQ(error("/imbalance", nullptr), "a:2: imbalance is not a finite number of at least 0" + todo);
+  EXPECT_EQ(error("/samples_per_s", -1.0), "a:2: samples_per_s is not a finite number of at least 0" + todo);
+  EXPECT_EQ(error("/wire", "fp32"), "a:2: wire is not an object" + todo);
+  EXPECT_EQ(error("/phases/lookup", 1.5), "a:2: phases.lookup is not an object" + todo);
+  EXPECT_EQ(error("/step_ms/samples", 2.5), "a:2: step_ms.samples is not an array" + todo);
+  EXPECT_EQ(error("/step_ms/samples/1", "3"), "a:2: step_ms.samples is not a finite number of at least 0" + todo);
+  EXPECT_EQ(error("/step_ms/n", 4), "a:2: step_ms.n is not the number of samples, 3" + todo);
+  EXPECT_EQ(input_error([] { case_record_from_json(Json::array(), "a:2"); }),
+            "a:2: the record is not an object" + todo);
+}
+
+TEST(Record, AMessageStaysOnOneLine) {
+  Json json = Json::parse(small_case_line);
+  json["phases"]["look\nup"] = Json::object();
+  EXPECT_EQ(input_error([&] { case_record_from_json(json, "a:2"); }),
+            "a:2: the case record lacks 'phases.look?up.median_ms'; measure again, or remove the line");
+}
+
+/// Any finite number >= 0, from the smallest subnormal to the largest.
+double any_number(std::mt19937_64& random) {
+  while (true) {
+    const double x = std::bit_cast<double>(random() >> 1);
+    if (std::isfinite(x)) return x;
+  }
+}
+
+std::int64_t any_count(std::mt19937_64& random) { return static_cast<std::int64_t>(random() >> (1 + random() % 62)); }
+
+std::string any_text(std::mt19937_64& random) {
+  static const std::string pieces[] = {"a", "\"", "\\", "\n", "\t", "é", "表", " ", "{", "\x7f", "/"};
+  std::string text;
+  for (auto length = random() % 12; length > 0; --length) text += pieces[random() % std::size(pieces)];
+  return text;
+}
+
+CaseRecord any_record(std::mt19937_64& random) {
+  CaseRecord record;
+  for (std::string* text : {&record.workload, &record.plan, &record.transfer, &record.exchange, &record.optimizer,
+                            &record.wire.forward, &record.wire.backward})
+    *text = any_text(random);
+  for (std::int64_t* count : {&record.scale, &record.groups, &record.ranks, &record.threads, &record.global_batch,
+                              &record.sent_bytes_max, &record.checked_steps, &record.wrong})
+    *count = any_count(random) | 1;
+  for (double* number :
+       {&record.step_ms.median, &record.step_ms.low, &record.step_ms.high, &record.samples_per_s, &record.imbalance})
+    *number = any_number(random);
+  record.step_ms.samples.resize(1 + random() % 50);
+  for (double& sample : record.step_ms.samples) sample = any_number(random);
+  record.step_ms.n = std::ssize(record.step_ms.samples);
+  for (const std::string_view name : phase_names) {
+    if (random() % 2 == 0)
+      record.phases.push_back({std::string(name), any_number(random), any_number(random), any_count(random)});
+  }
+  if (random() % 2 == 0) record.predicted_ms = any_number(random);
+  if (random() % 2 == 0) record.details["note"] = {any_text(random), any_count(random), any_number(random), nullptr};
+  return record;
+}
+
+TEST(Record, ComesBackFromTextBitForBit) {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    const CaseRecord record = any_record(random);
+    const CaseRecord again = case_record_from_json(Json::parse(to_json(record).dump()), "a:2");
+    ASSERT_EQ(again, record);
+    ASSERT_EQ(to_json(again).dump(), to_json(record).dump());
+    for (std::size_t i = 0; i < record.step_ms.samples.size(); ++i)
+      ASSERT_EQ(std::bit_cast<std::uint64_t>(again.step_ms.samples[i]),
+                std::bit_cast<std::uint64_t>(record.step_ms.samples[i]));
+  }
+}
+
+}  // namespace
+}  // namespace shardmark

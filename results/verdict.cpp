@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace shardmark {
+namespace {
+
+/// The fastest of the valid cases that `wanted` accepts.
+template <class Wanted>
+const CaseRecord* best_where(std::span<const CaseRecord> records, Wanted&& wanted) {
+  const CaseRecord* best = nullptr;
+  for (const CaseRecord& record : records) {
+    if (is_valid(record) && wanted(record) && (!best || record.samples_per_s > best->samples_per_s)) best = &record;
+  }
+  return best;
+}
+
+const CaseRecord* best_of_plan(std::span<const CaseRecord> records, std::string_view plan) {
+  return best_where(records, [&](const CaseRecord& record) { return record.plan == plan; });
+}
+
+}  // namespace
+
+const CaseRecord* best_valid_case(std::span<const CaseRecord> records) {
+  return best_where(records, [](const CaseRecord&) { return true; });
+}
+
+std::string Verdict::line() const { return valid ? "RESULT: VALID" : fmt::format("RESULT: INVALID ({})", reason); }
+
+Verdict verdict_of(std::span<const CaseRecord> records) {
+  if (records.empty()) return {false, "no case was measured"};
+  const auto is_wrong = [](const CaseRecord& record) { return record.wrong > 0; };
+  const auto is_unchecked = [](const CaseRecord& record) { return record.wrong == 0 && record.checked_steps == 0; };
+  std::string reason;
+  if (const auto wrong = std::ranges::count_if(records, is_wrong); wrong > 0) {
+    const CaseRecord& first = *std::ranges::find_if(records, is_wrong);
+    reason = fmt::format("wrong values in {} of {} cases, first {} {} {}: {} wrong", wrong, records.size(), first.plan,
+                         first.transfer, first.exchange, first.wrong);
+  }
+  if (const auto unchecked = std::ranges::count_if(records, is_unchecked); unchecked > 0)
+    reason += fmt::format("{}{} of {} cases unchecked", reason.empty() ? "" : "; ", unchecked, records.size());
+  return {reason.empty(), reason};
+}
+
+std::optional<std::string> beside_published(std::span<const CaseRecord> records, std::string_view fast,
+                                            std::string_view slow, double published, std::string_view source) {
+  const CaseRecord* numerator = best_of_plan(records, fast);
+  const CaseRecord* denominator = best_of_plan(records, slow);
+  if (!numerator || !denominator) return std::nullopt;
+  return fmt::format("# {} / {}: {:.2f} here, {} published ({})", fast, slow,
+                     numerator->samples_per_s / denominator->samples_per_s, published, source);
+}
+
+}  // namespace shardmark

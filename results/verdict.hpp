@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "results/record.hpp"
+
+namespace shardmark {
+
+/// Checked, and no value differed from the reference.
+inline bool is_valid(const CaseRecord& record) { return record.checked_steps > 0 && record.wrong == 0; }
+
+/// The valid case with the highest samples/s; null when there is none.
+const CaseRecord* best_valid_case(std::span<const CaseRecord> records);
+
+struct Verdict {
+  bool valid = false;
+  std::string reason;  ///< why not; empty when valid
+
+  /// "RESULT: VALID" or "RESULT: INVALID (why)", the last line of a program's output.
+  std::string line() const;
+};
+
+/// Valid when there is a case and all of them are valid: a wrong value anywhere, or a case that was not checked
+/// (--check off), makes the whole result invalid. The programs exit with 1 then.
+Verdict verdict_of(std::span<const CaseRecord> records);
+
+/// The rate of the fastest case of plan `fast` over that of plan `slow`, beside the published ratio of their times:
+///   # fast / slow: 1.62 here, 1.845 published (source)
+/// Nothing when either plan has no valid case.
+std::optional<std::string> beside_published(std::span<const CaseRecord> records, std::string_view fast,
+                                            std::string_view slow, double published, std::string_view source);
+
+}  // namespace shardmark
