@@ -48,7 +48,7 @@ endif()
 # Last, so that scripts/setup can tell a machine that lacks Kokkos alone from one that lacks more.
 find_package(Kokkos 4.7 QUIET CONFIG PATHS ${shardmark_kokkos_hint})
 if(NOT Kokkos_FOUND)
-  list(APPEND shardmark_missing "Kokkos 4.7 with OpenMP (scripts/setup builds one; Kokkos_ROOT names another)")
+  list(APPEND shardmark_missing "Kokkos 4.7 with OpenMP (scripts/setup builds one, Kokkos_ROOT names another)")
 elseif(NOT OPENMP IN_LIST Kokkos_DEVICES)
   list(APPEND shardmark_missing "OpenMP in Kokkos: the one in ${Kokkos_DIR} lacks it (Kokkos_ROOT names another)")
 endif()
