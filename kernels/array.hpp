@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <Kokkos_Core.hpp>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace shardmark::kernels {
+
+/// A one-dimensional array where kernels of Exec can reach it.
+template <class Exec, class T>
+using Array = Kokkos::View<T*, typename Exec::memory_space>;
+template <class Exec, class T>
+using ConstArray = Array<Exec, const T>;
+
+/// The same values in the memory of Exec.
+template <class Exec, class T>
+Array<Exec, T> array_of(const Exec& exec, const std::vector<T>& values, const std::string& label) {
+  const Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(values.data(), values.size());
+  Array<Exec, T> array(Kokkos::view_alloc(exec, label, Kokkos::WithoutInitializing), values.size());
+  Kokkos::deep_copy(exec, array, host);
+  exec.fence("shardmark::array_of: `values` may go away");
+  return array;
+}
+
+/// A buffer that only grows: a step whose sizes have been seen before does not allocate. Contents do not survive growth.
+template <class Exec, class T>
+class Scratch {
+ public:
+  explicit Scratch(std::string label) : label_(std::move(label)) {}
+
+  /// The first `size` elements, uninitialised; valid until the next call.
+  Array<Exec, T> first(std::int64_t size) {
+    const auto wanted = static_cast<std::size_t>(size);
+    if (wanted > buffer_.extent(0)) {
+      buffer_ = {};
+      buffer_ = Array<Exec, T>(Kokkos::view_alloc(label_, Kokkos::WithoutInitializing), wanted + wanted / 8);
+    }
+    return Kokkos::subview(buffer_, std::pair<std::size_t, std::size_t>(0, wanted));
+  }
+
+ private:
+  std::string label_;
+  Array<Exec, T> buffer_;
+};
+
+/// Indices [0, size), handed out one by one as threads become free: for kernels whose index stands for a range of rows.
+template <class Exec>
+auto dynamic_range(const Exec& exec, std::int64_t size) {
+  using Policy = Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Dynamic>, Kokkos::IndexType<std::int64_t>>;
+  return Policy(exec, 0, size, Kokkos::ChunkSize(1));
+}
+
+template <class Exec>
+auto static_range(const Exec& exec, std::int64_t size) {
+  return Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, size);
+}
+
+}  // namespace shardmark::kernels

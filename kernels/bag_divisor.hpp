@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/array.hpp"
+#include "kernels/balanced_ranges.hpp"
+#include "kernels/work.hpp"
+#include "reference/pooling.hpp"
+
+namespace shardmark::kernels {
+
+/// Divisor of the bag of positions [begin, end): sum of weights (mean), root of the sum of their squares (sqrtn), 1 (sum,
+/// none); in double, in bag order. `weights` is null when every weight is 1. 0 means that the bag's vector is 0.
+KOKKOS_INLINE_FUNCTION double bag_divisor(Pooling pooling, const float* weights, std::int64_t begin, std::int64_t end) {
+  if (pooling == Pooling::sum || pooling == Pooling::none) return 1;
+  double sum = 0;
+  if (weights == nullptr) {
+    sum = static_cast<double>(end - begin);
+  } else {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const double weight = weights[i];
+      sum += pooling == Pooling::mean ? weight : weight * weight;
+    }
+  }
+  return pooling == Pooling::mean ? sum : Kokkos::sqrt(sum);
+}
+
+/// vector[d] /= divisor, in double and rounded once; 0 when divisor is 0.
+template <class Value, class Dim>
+KOKKOS_INLINE_FUNCTION void divide(Value* vector, Dim dim, double divisor) {
+  for (std::int64_t d = 0; d < dim; ++d)
+    vector[d] = divisor == 0 ? Value{0} : static_cast<Value>(static_cast<double>(vector[d]) / divisor);
+}
+
+/// A run of consecutive bags and where their vectors lie.
+struct BagVectors {
+  std::int64_t first_bag = 0;
+  std::int64_t bags = 0;
+  std::int64_t dim = 0;
+  std::int64_t begin = 0;   ///< element of the first bag's vector
+  std::int64_t stride = 0;  ///< elements from one bag's vector to the next
+  Pooling pooling = Pooling::sum;
+};
+
+/// Divides in place the vectors of every bag by bag_divisor of the *whole* bag: after the exchange, at the sample's home,
+/// where all ids and weights are known even if the rows were spread over ranks (HugeCTR divides there too). The same call
+/// turns the gradient of the pooled output into that of the sum. Blocks of sum and none are left as they are.
+///   blocks: in ascending order of bags, covering those of `offsets` [bags + 1] that should be divided; weights: [nnz] or
+///   empty; vectors: float or double.
+template <class Exec, class Vectors>
+void divide_by_bag(const Exec& exec, ConstArray<Exec, BagVectors> blocks, ConstArray<Exec, std::int64_t> offsets,
+                   ConstArray<Exec, float> weights, const Vectors& vectors) {
+  if (blocks.extent(0) == 0 || offsets.extent(0) < 2) return;
+  const auto block_count = static_cast<std::int64_t>(blocks.extent(0));
+  const float* weight = weights.extent(0) == 0 ? nullptr : weights.data();
+  Kokkos::parallel_for(
+      "shardmark::divide_by_bag", static_range(exec, static_cast<std::int64_t>(offsets.extent(0)) - 1),
+      KOKKOS_LAMBDA(const std::int64_t bag) {
+        if (bag < blocks(0).first_bag) return;
+        const auto& block = blocks(last_at_most(block_count, bag, [&](std::int64_t b) { return blocks(b).first_bag; }));
+        const std::int64_t within = bag - block.first_bag;
+        if (within >= block.bags || block.pooling == Pooling::sum || block.pooling == Pooling::none) return;
+        divide(&vectors(block.begin + within * block.stride), block.dim,
+               bag_divisor(block.pooling, weight, offsets(bag), offsets(bag + 1)));
+      });
+}
+
+/// Work of divide_by_bag on `bags` bags of mean or sqrtn with `elements` values of `value_bytes` and `weighted_ids`
+/// weights (0 when there are none).
+constexpr Work divide_by_bag_work(std::int64_t bags, std::int64_t elements, std::int64_t weighted_ids,
+                                  std::int64_t value_bytes = sizeof(float)) {
+  return {.bytes_read = elements * value_bytes + (bags + 1) * 8 + weighted_ids * 4,
+          .bytes_written = elements * value_bytes,
+          .flops = elements + 2 * weighted_ids};
+}
+
+}  // namespace shardmark::kernels

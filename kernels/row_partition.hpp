@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <string>
+
+#include "kernels/array.hpp"
+#include "kernels/balanced_ranges.hpp"
+#include "reference/error.hpp"
+
+namespace shardmark::kernels {
+
+/// The rows begin, begin + stride, .. < end of a table, held by the shard behind `slot`. Local row of r: (r - begin) / stride.
+struct OwnedRows {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t stride = 1;
+  std::int64_t slot = 0;
+};
+
+/// Rows first_row .. next block's first_row, dealt out by (row - first_row) mod modulus.
+struct RowBlock {
+  std::int64_t first_row = 0;
+  std::int64_t modulus = 1;
+  std::int64_t first_owner = 0;  ///< owners[first_owner + residue]
+};
+
+struct RowOwner {
+  std::int64_t slot = 0;
+  std::int64_t begin = 0;
+  std::int64_t stride = 1;
+};
+
+/// Every row of one column range of a feature's table: each id of the feature goes to exactly one slot of the strip.
+/// A table split by columns gives its features one strip per column range.
+struct Strip {
+  std::int64_t feature = 0;
+  std::int64_t first_block = 0;
+  std::int64_t blocks = 0;
+};
+
+/// Which slot gets an id, built on the host: a single owner is one block of modulus 1, a block split one block of modulus
+/// 1 per shard, a modulo split one block, and any exact cover by arithmetic progressions a sequence of such blocks.
+class RowPartition {
+ public:
+  /// Adds the strip of `feature`. Throws InputError unless `shards` hold every row of [0, rows) exactly once.
+  void add_strip(std::int64_t feature, std::int64_t rows, std::span<const OwnedRows> shards) {
+    std::vector<OwnedRows> sorted;
+    for (const auto& shard : shards)
+      if (shard.begin < shard.end) sorted.push_back(shard);
+    std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+    Strip strip{feature, std::ssize(blocks_), 0};
+    std::int64_t row = 0;
+    for (std::span<const OwnedRows> rest = sorted; !rest.empty(); ++strip.blocks) {
+      if (rest.front().begin != row) fail(feature, row);
+      const auto group = leading_group(rest);
+      row += add_block(feature, group);
+      rest = rest.subspan(group.size());
+    }
+    if (row != rows) fail(feature, row);
+    strips_.push_back(strip);
+  }
+
+  const std::vector<Strip>& strips() const { return strips_; }
+  const std::vector<RowBlock>& blocks() const { return blocks_; }
+  const std::vector<RowOwner>& owners() const { return owners_; }
+
+ private:
+  static constexpr std::int64_t largest_modulus = std::int64_t{1} << 20;
+
+  static std::int64_t count(const OwnedRows& s) { return (s.end - s.begin + s.stride - 1) / s.stride; }
+
+  [[noreturn]] static void fail(std::int64_t feature, std::int64_t row) {
+    throw InputError("row partition of feature " + std::to_string(feature) +
+                     ": the shards do not hold every row exactly once; the first fault is at or after row " +
+                     std::to_string(row));
+  }
+
+  /// Shards that interleave with the first one: each begins within the period of those before it and meets none of them.
+  static std::span<const OwnedRows> leading_group(std::span<const OwnedRows> sorted) {
+    std::int64_t period = sorted.front().stride;
+    std::size_t size = 1;
+    for (; size < sorted.size(); ++size) {
+      const auto& next = sorted[size];
+      const bool apart = std::none_of(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(size), [&](auto& s) {
+        return (next.begin - s.begin) % std::gcd(next.stride, s.stride) == 0;
+      });
+      if (next.begin >= sorted.front().begin + period || !apart) break;
+      period = std::lcm(period, next.stride);
+    }
+    return sorted.first(size);
+  }
+
+  /// Adds one block for shards that interleave; returns how many rows it has.
+  std::int64_t add_block(std::int64_t feature, std::span<const OwnedRows> group) {
+    const std::int64_t first_row = group.front().begin;
+    std::int64_t period = 1;
+    std::int64_t rows = 0;
+    for (const auto& shard : group) {
+      period = std::lcm(period, shard.stride);
+      rows += count(shard);
+      if (period > largest_modulus) fail(feature, first_row);
+    }
+    const auto first_owner = std::ssize(owners_);
+    owners_.resize(owners_.size() + static_cast<std::size_t>(period), RowOwner{.slot = -1});
+    for (const auto& shard : group) {
+      if (shard.begin + count(shard) * shard.stride < first_row + rows) fail(feature, first_row);
+      for (std::int64_t residue = shard.begin - first_row; residue < period; residue += shard.stride)
+        owners_[static_cast<std::size_t>(first_owner + residue)] = {shard.slot, shard.begin, shard.stride};
+    }
+    for (std::int64_t residue = 0; residue < std::min(period, rows); ++residue)
+      if (owners_[static_cast<std::size_t>(first_owner + residue)].slot < 0) fail(feature, first_row + residue);
+    blocks_.push_back({first_row, period, first_owner});
+    return rows;
+  }
+
+  std::vector<Strip> strips_;
+  std::vector<RowBlock> blocks_;
+  std::vector<RowOwner> owners_;
+};
+
+struct OwnedRow {
+  std::int64_t slot;
+  std::int64_t local_row;
+};
+
+/// A RowPartition where kernels can read it.
+template <class Exec>
+struct RowOwners {
+  ConstArray<Exec, Strip> strips;
+  ConstArray<Exec, RowBlock> blocks;
+  ConstArray<Exec, RowOwner> owners;
+
+  /// Slot and local row of a row of the strip; no division where a block has one owner.
+  KOKKOS_INLINE_FUNCTION OwnedRow find(const Strip& strip, std::int64_t row) const {
+    const std::int64_t within =
+        last_at_most(strip.blocks, row, [&](std::int64_t b) { return blocks(strip.first_block + b).first_row; });
+    const auto& block = blocks(strip.first_block + within);
+    if (block.modulus == 1) {
+      const auto& owner = owners(block.first_owner);
+      return {owner.slot, row - owner.begin};
+    }
+    const std::int64_t residue = (row - block.first_row) % block.modulus;
+    const auto& owner = owners(block.first_owner + residue);
+    return {owner.slot, (row - owner.begin) / owner.stride};
+  }
+};
+
+template <class Exec>
+RowOwners<Exec> row_owners(const Exec& exec, const RowPartition& partition) {
+  return {array_of(exec, partition.strips(), "shardmark::strips"),
+          array_of(exec, partition.blocks(), "shardmark::row_blocks"),
+          array_of(exec, partition.owners(), "shardmark::row_owners")};
+}
+
+}  // namespace shardmark::kernels

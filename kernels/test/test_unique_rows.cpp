@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/unique_rows.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/test/bags.hpp"
+
+namespace shardmark::kernels::test {
+namespace {
+
+template <class Exec>
+class UniqueRowsTest : public testing::Test {};
+using Spaces = testing::Types<Kokkos::Serial, Kokkos::DefaultExecutionSpace>;
+TYPED_TEST_SUITE(UniqueRowsTest, Spaces);
+
+template <class Exec>
+void expect_sorted(const std::vector<std::int64_t>& keys, std::int64_t bound, UniqueRowsWorkspace<Exec>& workspace) {
+  const Exec exec;
+  const auto unique = unique_rows(exec, array_of(exec, keys, "keys"), bound, workspace);
+  std::vector<std::int64_t> order(keys.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return keys[at(a)] < keys[at(b)]; });
+  std::vector<std::int64_t> distinct, segments;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (i == 0 || keys[at(order[i])] != distinct.back()) {
+      distinct.push_back(keys[at(order[i])]);
+      segments.push_back(static_cast<std::int64_t>(i));
+    }
+  segments.push_back(std::ssize(keys));
+  EXPECT_EQ(unique.count, std::ssize(distinct));
+  EXPECT_EQ(host(unique.order), order);
+  EXPECT_EQ(host(unique.keys), distinct);
+  EXPECT_EQ(host(unique.segments), segments);
+}
+
+TYPED_TEST(UniqueRowsTest, HandComputed) {
+  UniqueRowsWorkspace<TypeParam> workspace;
+  const TypeParam exec;
+  const auto unique = unique_rows(exec, array_of(exec, std::vector<std::int64_t>{7, 2, 7, 0, 2, 7}, "keys"), 8, workspace);
+  EXPECT_EQ(host(unique.order), (std::vector<std::int64_t>{3, 1, 4, 0, 2, 5}));
+  EXPECT_EQ(host(unique.segments), (std::vector<std::int64_t>{0, 1, 3, 6}));
+  EXPECT_EQ(host(unique.keys), (std::vector<std::int64_t>{0, 2, 7}));
+}
+
+TYPED_TEST(UniqueRowsTest, EqualsAStableSortForAnySizeAndBound) {
+  UniqueRowsWorkspace<TypeParam> workspace;
+  std::uint64_t seed = 0;
+  for (const std::int64_t bound : {std::int64_t{1}, std::int64_t{2}, std::int64_t{2048}, std::int64_t{2049},
+                                   std::int64_t{33'762'577}, std::int64_t{1} << 40}) {
+    for (const std::int64_t n : {0, 1, 2, 100, 4097, 60000}) {
+      SCOPED_TRACE(seed_line(++seed) + ", bound " + std::to_string(bound) + ", n " + std::to_string(n));
+      Random random(seed);
+      const std::int64_t spread = seed % 2 == 0 ? bound : std::min<std::int64_t>(bound, 100);
+      std::vector<std::int64_t> keys(at(n));
+      for (auto& key : keys) key = bound - 1 - draw(random, 0, spread - 1);
+      expect_sorted(keys, bound, workspace);
+    }
+  }
+}
+
+TYPED_TEST(UniqueRowsTest, RefusesMoreThan64Bits) {
+  UniqueRowsWorkspace<TypeParam> workspace;
+  const TypeParam exec;
+  const auto keys = array_of(exec, std::vector<std::int64_t>(5, 0), "keys");
+  EXPECT_THROW(unique_rows(exec, keys, std::int64_t{1} << 62, workspace), InputError);
+  EXPECT_NO_THROW(unique_rows(exec, keys, std::int64_t{1} << 61, workspace));
+}
+
+TEST(IdentityRows, IsEveryKeyOnce) {
+  const auto rows = identity_rows(4);
+  EXPECT_EQ(rows.positions(), 4);
+  EXPECT_EQ(rows.key(3), 3);
+  EXPECT_EQ(rows.position(rows.begin(2)), 2);
+}
+
+}  // namespace
+}  // namespace shardmark::kernels::test
