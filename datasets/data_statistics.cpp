@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "datasets/data_statistics.hpp"
+
+#include <algorithm>
+
+#include "datasets/value_table.hpp"
+
+namespace shardmark {
+namespace {
+
+void add(ColumnStatistics& column, double value) {
+  column.minimum = column.values == 0 ? value : std::min(column.minimum, value);
+  column.maximum = column.values == 0 ? value : std::max(column.maximum, value);
+  ++column.values;
+}
+
+}  // namespace
+
+DataStatistics inspect(CriteoReader& reader, const Progress& progress) {
+  DataStatistics statistics;
+  std::vector<ValueTable> seen(criteo_categories);
+  for (int field = 0; field < criteo_fields; ++field) {
+    statistics.columns.emplace_back().name = criteo_field_name(field);
+    statistics.columns.back().missing = 0;
+  }
+  CriteoBlock block;
+  while (reader.next(block)) {
+    statistics.samples += block.rows;
+    statistics.positives += std::count(block.labels.begin(), block.labels.end(), 1);
+    for (int field = 0; field < criteo_fields; ++field) {
+      ColumnStatistics& column = statistics.columns[static_cast<std::size_t>(field)];
+      for (std::int64_t row = 0; row < block.rows; ++row) {
+        if (block.is_missing(row, field)) {
+          ++column.missing;
+        } else if (field < criteo_dense) {
+          add(column, block.dense[static_cast<std::size_t>(row * criteo_dense + field)]);
+        } else {
+          const auto c = static_cast<std::size_t>(field - criteo_dense);
+          const std::uint32_t value = block.categories[c][static_cast<std::size_t>(row)];
+          add(column, value);
+          seen[c][value] = 1;
+        }
+      }
+    }
+    progress(statistics.samples);
+  }
+  for (std::size_t c = 0; c < seen.size(); ++c)
+    statistics.columns[criteo_dense + c].unique = static_cast<std::int64_t>(seen[c].size());
+  return statistics;
+}
+
+DataStatistics inspect(SampleFileReader& reader, const Progress& progress) {
+  constexpr std::int64_t samples_at_once = 1 << 16;
+  const SampleFileMeta& meta = reader.meta();
+  DataStatistics statistics;
+  std::vector<std::vector<bool>> seen;
+  for (std::int64_t d = 0; d < meta.dense; ++d)
+    statistics.columns.emplace_back().name = criteo_field_name(static_cast<int>(d));
+  for (const SparseKey& key : meta.sparse) {
+    statistics.columns.emplace_back().name = key.key;
+    statistics.columns.back().unique = 0;
+    seen.emplace_back(static_cast<std::size_t>(key.rows));
+  }
+  for (std::size_t i = 0; i < std::min(statistics.columns.size(), meta.missing.size()); ++i)
+    statistics.columns[i].missing = meta.missing[i];
+
+  Samples samples;
+  for (; statistics.samples < reader.samples(); progress(statistics.samples)) {
+    reader.read(statistics.samples, std::min(samples_at_once, reader.samples() - statistics.samples), samples);
+    const Batch& batch = samples.batch;
+    statistics.samples += batch.samples;
+    statistics.positives += std::count(samples.labels.begin(), samples.labels.end(), 1.0F);
+    for (std::size_t i = 0; i < samples.dense.size(); ++i)
+      add(statistics.columns[i % static_cast<std::size_t>(meta.dense)], samples.dense[i]);
+    for (std::int64_t f = 0; f < batch.features; ++f) {
+      ColumnStatistics& column = statistics.columns[static_cast<std::size_t>(meta.dense + f)];
+      auto& marks = seen[static_cast<std::size_t>(f)];
+      for (std::int64_t i = batch.begin_of(f); i < batch.end_of(f); ++i) {
+        const std::int64_t id = batch.indices[static_cast<std::size_t>(i)];
+        add(column, static_cast<double>(id));
+        auto mark = marks[static_cast<std::size_t>(id)];
+        column.unique += mark ? 0 : 1;
+        mark = true;
+      }
+    }
+  }
+  return statistics;
+}
+
+}  // namespace shardmark

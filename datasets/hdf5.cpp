@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "datasets/hdf5.hpp"
+
+#include <hdf5.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "reference/error.hpp"
+
+namespace shardmark::hdf5 {
+namespace {
+
+static_assert(std::is_same_v<hid_t, std::int64_t>);
+
+/// Runs before any other call: errors are reported as exceptions, not printed.
+void quiet() { [[maybe_unused]] static const herr_t once = H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+
+/// The innermost description on HDF5's error stack, which names the cause.
+std::string cause() {
+  std::string text;
+  H5Ewalk2(
+      H5E_DEFAULT, H5E_WALK_UPWARD,
+      [](unsigned level, const H5E_error2_t* error, void* out) {
+        if (level == 0 && error->desc != nullptr) *static_cast<std::string*>(out) = error->desc;
+        return herr_t{0};
+      },
+      &text);
+  return text.empty() ? "HDF5 gives no reason" : text;
+}
+
+template <class T>
+hid_t file_type() {
+  if constexpr (std::is_same_v<T, std::uint8_t>) return H5T_STD_U8LE;
+  if constexpr (std::is_same_v<T, std::uint32_t>) return H5T_STD_U32LE;
+  if constexpr (std::is_same_v<T, std::uint64_t>) return H5T_STD_U64LE;
+  if constexpr (std::is_same_v<T, std::int64_t>) return H5T_STD_I64LE;
+  if constexpr (std::is_same_v<T, float>) return H5T_IEEE_F32LE;
+}
+
+template <class T>
+hid_t memory_type() {
+  if constexpr (std::is_same_v<T, std::uint8_t>) return H5T_NATIVE_UINT8;
+  if constexpr (std::is_same_v<T, std::uint32_t>) return H5T_NATIVE_UINT32;
+  if constexpr (std::is_same_v<T, std::uint64_t>) return H5T_NATIVE_UINT64;
+  if constexpr (std::is_same_v<T, std::int64_t>) return H5T_NATIVE_INT64;
+  if constexpr (std::is_same_v<T, float>) return H5T_NATIVE_FLOAT;
+}
+
+Handle space(std::int64_t count) {
+  const auto n = static_cast<hsize_t>(count);
+  return {H5Screate_simple(1, &n, nullptr), H5Sclose};
+}
+
+Handle open_object(const File& file, const std::string& object) {
+  Handle handle(H5Oopen(file.id(), object.c_str(), H5P_DEFAULT), H5Oclose);
+  if (handle.id() < 0) file.fail(object, "is missing or damaged (" + cause() + ")");
+  return handle;
+}
+
+Handle open_attribute(const File& file, const std::string& object, const std::string& name) {
+  const Handle owner = open_object(file, object);
+  Handle attribute(H5Aopen(owner.id(), name.c_str(), H5P_DEFAULT), H5Aclose);
+  if (attribute.id() < 0) file.fail(object, "attribute '" + name + "' is missing or damaged");
+  return attribute;
+}
+
+void write_attribute_of(const File& file, const std::string& object, const std::string& name, hid_t type,
+                        const void* value) {
+  const Handle owner = open_object(file, object);
+  const Handle scalar(H5Screate(H5S_SCALAR), H5Sclose);
+  const Handle attribute(H5Acreate2(owner.id(), name.c_str(), type, scalar.id(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  if (attribute.id() < 0 || H5Awrite(attribute.id(), type, value) < 0)
+    file.fail(object, "cannot write attribute '" + name + "' (" + cause() + ")");
+}
+
+/// Room for one chunk; whatever is read or appended in smaller pieces passes through it once.
+Handle access_with_cache() {
+  Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+  constexpr std::size_t slots = 1;
+  constexpr double evict_read_chunks_first = 1.0;
+  H5Pset_chunk_cache(access.id(), slots, chunk_bytes, evict_read_chunks_first);
+  return access;
+}
+
+}  // namespace
+
+void File::fail(const std::string& object, const std::string& what) const {
+  throw InputError(path_ + ": " + object + ": " + what);
+}
+
+File File::create(const std::string& path) {
+  quiet();
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  H5Pset_libver_bounds(access.id(), H5F_LIBVER_V110, H5F_LIBVER_LATEST);
+  Handle handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()), H5Fclose);
+  if (handle.id() < 0) throw InputError(path + ": cannot create (" + cause() + ")");
+  return {path, std::move(handle)};
+}
+
+File File::open(const std::string& path) {
+  quiet();
+  Handle handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  if (handle.id() < 0)
+    throw InputError(path + ": cannot open as HDF5, missing, truncated or damaged (" + cause() + ")");
+  return {path, std::move(handle)};
+}
+
+void File::close() {
+  const bool flushed = H5Fflush(handle_.id(), H5F_SCOPE_LOCAL) >= 0;
+  const std::string why = flushed ? "" : cause();
+  handle_ = Handle();
+  if (!flushed) fail("/", "cannot write (" + why + ")");
+}
+
+bool File::exists(const std::string& object) const {
+  for (std::size_t end = object.find('/', 1); end != std::string::npos; end = object.find('/', end + 1))
+    if (H5Lexists(id(), object.substr(0, end).c_str(), H5P_DEFAULT) <= 0) return false;
+  return H5Lexists(id(), object.c_str(), H5P_DEFAULT) > 0;
+}
+
+void File::create_group(const std::string& group) {
+  const Handle handle(H5Gcreate2(id(), group.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+  if (handle.id() < 0) fail(group, "cannot create the group (" + cause() + ")");
+}
+
+void File::write_attribute(const std::string& object, const std::string& name, const std::string& value) {
+  const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type.id(), value.size() + 1);
+  H5Tset_cset(type.id(), H5T_CSET_UTF8);
+  write_attribute_of(*this, object, name, type.id(), value.c_str());
+}
+
+void File::write_attribute(const std::string& object, const std::string& name, std::int64_t value) {
+  write_attribute_of(*this, object, name, H5T_STD_I64LE, &value);
+}
+
+bool File::has_attribute(const std::string& object, const std::string& name) const {
+  return H5Aexists(open_object(*this, object).id(), name.c_str()) > 0;
+}
+
+std::string File::read_string(const std::string& object, const std::string& name) const {
+  const Handle attribute = open_attribute(*this, object, name);
+  const Handle type(H5Aget_type(attribute.id()), H5Tclose);
+  const Handle scalar(H5Aget_space(attribute.id()), H5Sclose);
+  if (H5Tget_class(type.id()) != H5T_STRING || H5Tis_variable_str(type.id()) > 0 ||
+      H5Sget_simple_extent_npoints(scalar.id()) != 1)
+    fail(object, "attribute '" + name + "' is not one string of fixed length");
+  std::string value(H5Tget_size(type.id()), '\0');
+  if (H5Aread(attribute.id(), type.id(), value.data()) < 0) fail(object, "cannot read attribute '" + name + "'");
+  value.resize(std::min(value.find('\0'), value.size()));
+  return value;
+}
+
+std::int64_t File::read_integer(const std::string& object, const std::string& name) const {
+  const Handle attribute = open_attribute(*this, object, name);
+  const Handle type(H5Aget_type(attribute.id()), H5Tclose);
+  const Handle scalar(H5Aget_space(attribute.id()), H5Sclose);
+  std::int64_t value = 0;
+  if (H5Tget_class(type.id()) != H5T_INTEGER || H5Sget_simple_extent_npoints(scalar.id()) != 1 ||
+      H5Aread(attribute.id(), H5T_NATIVE_INT64, &value) < 0)
+    fail(object, "attribute '" + name + "' is not one integer");
+  return value;
+}
+
+template <class T>
+void File::write_array(const std::string& object, std::span<const T> values, const std::vector<std::int64_t>& shape) {
+  const std::vector<hsize_t> dims(shape.begin(), shape.end());
+  const Handle extent(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
+  const Handle dataset(
+      H5Dcreate2(id(), object.c_str(), file_type<T>(), extent.id(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+  if (dataset.id() < 0) fail(object, "cannot create the data set (" + cause() + ")");
+  if (!values.empty() && H5Dwrite(dataset.id(), memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
+    fail(object, "cannot write (" + cause() + ")");
+}
+
+template <class T>
+Dataset<T> Dataset<T>::create(File& file, const std::string& name, std::int64_t chunk_elements) {
+  const hsize_t none = 0;
+  const hsize_t unlimited = H5S_UNLIMITED;
+  const auto chunk = static_cast<hsize_t>(chunk_elements);
+  const Handle extent(H5Screate_simple(1, &none, &unlimited), H5Sclose);
+  const Handle layout(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_chunk(layout.id(), 1, &chunk);
+  H5Pset_fletcher32(layout.id());
+  const Handle access = access_with_cache();
+  Handle handle(H5Dcreate2(file.id(), name.c_str(), file_type<T>(), extent.id(), H5P_DEFAULT, layout.id(), access.id()),
+                H5Dclose);
+  if (handle.id() < 0) file.fail(name, "cannot create the data set (" + cause() + ")");
+  return {file, name, std::move(handle), 0};
+}
+
+template <class T>
+Dataset<T> Dataset<T>::open(const File& file, const std::string& name) {
+  if (!file.exists(name)) file.fail(name, "the data set is missing");
+  const Handle access = access_with_cache();
+  Handle handle(H5Dopen2(file.id(), name.c_str(), access.id()), H5Dclose);
+  if (handle.id() < 0) file.fail(name, "the data set cannot be opened (" + cause() + ")");
+  const Handle type(H5Dget_type(handle.id()), H5Tclose);
+  const Handle extent(H5Dget_space(handle.id()), H5Sclose);
+  if (H5Tequal(type.id(), file_type<T>()) <= 0 || H5Sget_simple_extent_ndims(extent.id()) != 1)
+    file.fail(name, "the data set has another element type or is not one-dimensional");
+  return {file, name, std::move(handle), static_cast<std::int64_t>(H5Sget_simple_extent_npoints(extent.id()))};
+}
+
+template <class T>
+void Dataset<T>::append(std::span<const T> values) {
+  if (values.empty()) return;
+  const auto first = static_cast<hsize_t>(size_);
+  const auto count = static_cast<hsize_t>(values.size());
+  const hsize_t extent = first + count;
+  bool good = H5Dset_extent(handle_.id(), &extent) >= 0;
+  const Handle memory = space(std::ssize(values));
+  const Handle target(H5Dget_space(handle_.id()), H5Sclose);
+  good = good && H5Sselect_hyperslab(target.id(), H5S_SELECT_SET, &first, nullptr, &count, nullptr) >= 0 &&
+         H5Dwrite(handle_.id(), memory_type<T>(), memory.id(), target.id(), H5P_DEFAULT, values.data()) >= 0;
+  if (!good) file_->fail(name_, "cannot write (" + cause() + ")");
+  size_ += std::ssize(values);
+}
+
+template <class T>
+void Dataset<T>::read(std::int64_t first, std::span<T> values) const {
+  if (first < 0 || first + std::ssize(values) > size_)
+    file_->fail(name_, "ends at element " + std::to_string(size_) + ", elements [" + std::to_string(first) + ", " +
+                           std::to_string(first + std::ssize(values)) + ") were asked for");
+  if (values.empty()) return;
+  const auto start = static_cast<hsize_t>(first);
+  const auto count = static_cast<hsize_t>(values.size());
+  const Handle memory = space(std::ssize(values));
+  const Handle source(H5Dget_space(handle_.id()), H5Sclose);
+  if (H5Sselect_hyperslab(source.id(), H5S_SELECT_SET, &start, nullptr, &count, nullptr) < 0 ||
+      H5Dread(handle_.id(), memory_type<T>(), memory.id(), source.id(), H5P_DEFAULT, values.data()) < 0)
+    file_->fail(name_, "elements [" + std::to_string(first) + ", " + std::to_string(first + std::ssize(values)) +
+                           ") cannot be read, truncated or checksum mismatch (" + cause() + ")");
+}
+
+template void File::write_array(const std::string&, std::span<const float>, const std::vector<std::int64_t>&);
+template void File::write_array(const std::string&, std::span<const std::int64_t>, const std::vector<std::int64_t>&);
+template void File::write_array(const std::string&, std::span<const std::uint32_t>, const std::vector<std::int64_t>&);
+template class Dataset<std::uint8_t>;
+template class Dataset<std::uint32_t>;
+template class Dataset<std::uint64_t>;
+template class Dataset<float>;
+
+}  // namespace shardmark::hdf5

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Owners of HDF5 identifiers with errors as InputError("file: dataset: what"). The identifiers appear as 64-bit
+/// integers (as HDF5 1.10 and later define hid_t) so that no user of this header needs hdf5.h, nor MPI, which the
+/// parallel build of hdf5.h includes. Serial I/O only; nothing here calls MPI.
+namespace shardmark::hdf5 {
+
+/// Closes what it holds.
+class Handle {
+ public:
+  using Close = int (*)(std::int64_t);
+  Handle() = default;
+  Handle(std::int64_t id, Close close) : id_(id), close_(close) {}
+  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(id_, other.id_);
+    std::swap(close_, other.close_);
+    return *this;
+  }
+  ~Handle() {
+    if (id_ >= 0) close_(id_);
+  }
+  std::int64_t id() const { return id_; }
+
+ private:
+  std::int64_t id_ = -1;
+  Close close_ = nullptr;
+};
+
+/// Element types of data sets: std::uint8_t, std::uint32_t, std::uint64_t, std::int64_t, float; little-endian in files.
+template <class T>
+class Dataset;
+
+class File {
+ public:
+  static File create(const std::string& path);  ///< new or overwritten; metadata carry checksums (HDF5 1.10 format)
+  static File open(const std::string& path);    ///< read only
+
+  const std::string& path() const { return path_; }
+  std::int64_t id() const { return handle_.id(); }
+  bool exists(const std::string& object) const;
+  void create_group(const std::string& group);
+  void close();  ///< throws when what is buffered cannot be written
+
+  void write_attribute(const std::string& object, const std::string& name, const std::string& value);
+  void write_attribute(const std::string& object, const std::string& name, std::int64_t value);
+  bool has_attribute(const std::string& object, const std::string& name) const;
+  std::string read_string(const std::string& object, const std::string& name) const;
+  std::int64_t read_integer(const std::string& object, const std::string& name) const;
+
+  /// Whole arrays, contiguous, of any number of dimensions; the product of `shape` is values.size().
+  template <class T>
+  void write_array(const std::string& object, std::span<const T> values, const std::vector<std::int64_t>& shape);
+
+  [[noreturn]] void fail(const std::string& object, const std::string& what) const;
+
+ private:
+  File(std::string path, Handle handle) : path_(std::move(path)), handle_(std::move(handle)) {}
+  std::string path_;
+  Handle handle_;
+};
+
+inline constexpr std::int64_t chunk_bytes = std::int64_t{1} << 20;
+
+/// A one-dimensional extensible data set in chunks with a Fletcher32 checksum each.
+template <class T>
+class Dataset {
+ public:
+  static Dataset create(File& file, const std::string& name, std::int64_t chunk_elements);
+  static Dataset open(const File& file, const std::string& name);  ///< throws when absent or of another type
+
+  std::int64_t size() const { return size_; }
+  const std::string& name() const { return name_; }
+  void append(std::span<const T> values);
+  void read(std::int64_t first, std::span<T> values) const;  ///< values [first, first + values.size())
+
+ private:
+  Dataset(const File& file, std::string name, Handle handle, std::int64_t size)
+      : file_(&file), name_(std::move(name)), handle_(std::move(handle)), size_(size) {}
+  const File* file_;
+  std::string name_;
+  Handle handle_;
+  std::int64_t size_ = 0;
+};
+
+}  // namespace shardmark::hdf5
