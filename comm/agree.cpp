@@ -28,7 +28,7 @@ Kind kind_of(const std::exception_ptr& failure) {
 
 }  // namespace
 
-std::string message_of(std::exception_ptr failure) {
+std::string message_of(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const std::bad_alloc&) {
@@ -40,7 +40,7 @@ std::string message_of(std::exception_ptr failure) {
   }
 }
 
-void throw_if_any_failed(const Communicator& comm, std::exception_ptr failure) {
+void throw_if_any_failed(const Communicator& comm, const std::exception_ptr& failure) {
   const int failed = all_reduce(comm, failure ? comm.rank() : comm.size(), Reduce::min);
   if (failed == comm.size()) return;
 

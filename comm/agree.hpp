@@ -37,10 +37,10 @@ class CollectiveInputError : public InputError, public Agreed {
 };
 
 /// The error's text, one that says more than what() where the standard library is terse ("out of memory").
-std::string message_of(std::exception_ptr failure);
+std::string message_of(const std::exception_ptr& failure);
 
 /// Throws the same CollectiveError or CollectiveInputError on every rank if `failure` is set on any. Collective.
-void throw_if_any_failed(const Communicator& comm, std::exception_ptr failure);
+void throw_if_any_failed(const Communicator& comm, const std::exception_ptr& failure);
 
 /// Runs `work`, which may throw on any subset of the ranks, and returns its result once all ranks have succeeded; if
 /// one has failed, every rank throws. `work` must not communicate unless what it calls fails on all ranks alike: a rank
