@@ -131,7 +131,8 @@ void check_table(const TablePlacement& placement, const Table& table, int ranks,
 }  // namespace
 
 std::optional<std::int64_t> first_common_row(const RowSet& a, const RowSet& b) {
-  // begin_a + stride_a t = begin_b (mod stride_b)  <=>  t = (begin_b - begin_a) / g * (stride_a / g)^-1 (mod stride_b / g)
+  // begin_a + stride_a t = begin_b (mod stride_b)  <=>  t = (begin_b - begin_a) / g * (stride_a / g)^-1 (mod stride_b /
+  // g)
   const std::int64_t divisor = std::gcd(a.stride, b.stride);
   const std::int64_t apart = b.begin - a.begin;
   if (apart % divisor != 0) return std::nullopt;

@@ -101,8 +101,8 @@ void add_group(HugectrGroups& groups, const char* strategy) {
 /// Puts the lookups into the first model-parallel group in which all ranks of the set are idle.
 void place_model_parallel(HugectrGroups& groups, const PlacedLookups& placed) {
   const auto idle_in = [&](std::size_t g) {
-    return std::ranges::all_of(
-        placed.set, [&](int rank) { return groups[static_cast<std::size_t>(rank)][g].local.empty(); });
+    return std::ranges::all_of(placed.set,
+                               [&](int rank) { return groups[static_cast<std::size_t>(rank)][g].local.empty(); });
   };
   std::size_t g = 0;
   while (g < groups.front().size() && !idle_in(g)) ++g;
@@ -153,14 +153,6 @@ Plan plan_from_groups(const HugectrGroups& groups, std::string_view name, const 
           {{shard, table.rows, count}, 0, table.dim, placed[id].ranks[static_cast<std::size_t>(shard)]});
   }
   return plan;
-}
-
-Plan plan_from_hugectr(std::string_view text, std::string_view origin, std::string_view name,
-                       const HugectrContext& context) {
-  for (const HugectrProblem& problem : check_hugectr_plan(text, origin, context))
-    if (!problem.only_hugectr) throw InputError(fmt::format("{}: {}", origin, problem.line()));
-  std::vector<HugectrProblem> none;
-  return plan_from_groups(parse_hugectr_groups(text, origin, none), name, context);
 }
 
 std::string plan_to_hugectr(const Plan& plan, std::span<const Table> tables, std::span<const Feature> lookups,

@@ -72,8 +72,9 @@ class GroupReader {
     const bool older = object_.contains("num_sharding") || object_.contains("sharding_id");
     const bool newer = object_.contains("shards_count") || object_.contains("shard_id");
     if (newer && (older || group.strategy == "localized"))
-      report(20, "mixes the spellings of v3.8 (shards_count, shard_id) and of older releases (num_sharding, sharding_id, "
-                 "localized), of which each release ignores one");
+      report(20,
+             "mixes the spellings of v3.8 (shards_count, shard_id) and of older releases (num_sharding, sharding_id, "
+             "localized), of which each release ignores one");
     read_integer(newer ? "shards_count" : "num_sharding", group.shard_count);
     read_integer(newer ? "shard_id" : "sharding_id", group.shard_id);
   }

@@ -38,7 +38,7 @@ inline constexpr std::array hugectr_spellings{
 struct HugectrContext {
   std::span<const Table> tables;
   std::span<const Feature> lookups;
-  std::optional<int> ranks = {};                   ///< without it, the file's own number
+  std::optional<int> ranks = {};                    ///< without it, the file's own number
   std::optional<std::int64_t> bytes_per_rank = {};  ///< memory for tables and optimizer state (rule 18)
   std::optional<std::int64_t> global_batch = {};    ///< must divide evenly (rule 19)
   std::span<const std::int64_t> id_spaces = {};     ///< HugeCTR's id_space per table; without it, the position
@@ -73,7 +73,8 @@ struct HugectrProblem {
 std::vector<HugectrProblem> check_hugectr_plan(std::string_view text, std::string_view origin,
                                                const HugectrContext& context);
 
-/// The plan that the file means, called `name`. Throws InputError with the first broken rule that is not only HugeCTR's.
+/// The plan that the file means, called `name`. Throws InputError with the first broken rule that is not only
+/// HugeCTR's.
 Plan plan_from_hugectr(std::string_view text, std::string_view origin, std::string_view name,
                        const HugectrContext& context);
 

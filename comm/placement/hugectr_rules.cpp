@@ -44,7 +44,9 @@ class Rules {
 
   void report(HugectrProblem problem) { problems_.push_back(std::move(problem)); }
 
-  const std::string& table_name(std::int64_t table) const { return context_.tables[static_cast<std::size_t>(table)].name; }
+  const std::string& table_name(std::int64_t table) const {
+    return context_.tables[static_cast<std::size_t>(table)].name;
+  }
 
   bool is_lookup(std::int64_t id) const { return id >= 0 && id < std::ssize(context_.lookups); }
   const Feature& lookup(std::int64_t id) const { return context_.lookups[static_cast<std::size_t>(id)]; }
@@ -73,9 +75,9 @@ class Rules {
       if (group.global.size() != groups_.size())
         broken(14, fmt::format("the global list has {} entries for {} ranks", group.global.size(), groups_.size()));
       else if (group.global[static_cast<std::size_t>(rank)] != group.local)
-        broken(7, fmt::format("the local list [{}] is not the global list's entry [{}] for this rank",
-                              fmt::join(group.local, ","),
-                              fmt::join(group.global[static_cast<std::size_t>(rank)], ",")));
+        broken(7,
+               fmt::format("the local list [{}] is not the global list's entry [{}] for this rank",
+                           fmt::join(group.local, ","), fmt::join(group.global[static_cast<std::size_t>(rank)], ",")));
       std::set<std::int64_t> seen;
       for (const std::int64_t id : group.local) {
         if (!seen.insert(id).second) broken(7, "the local list repeats this lookup", id);
@@ -88,8 +90,9 @@ class Rules {
   void numbers_of_entries() {
     if (groups_.empty()) report({.rule = 14, .text = "the file has no entry; give one per rank"});
     if (context_.ranks && *context_.ranks != std::ssize(groups_))
-      report({.rule = 14, .text = fmt::format("the file has entries for {} ranks, the job has {}", groups_.size(),
-                                              *context_.ranks)});
+      report(
+          {.rule = 14,
+           .text = fmt::format("the file has entries for {} ranks, the job has {}", groups_.size(), *context_.ranks)});
     for (std::size_t rank = 1; rank < groups_.size(); ++rank)
       if (groups_[rank].size() != groups_[0].size())
         report({.rule = 5,
@@ -104,18 +107,23 @@ class Rules {
     for (std::int64_t t = 0; t < std::ssize(context_.id_spaces); ++t) {
       const std::int64_t id = context_.id_spaces[static_cast<std::size_t>(t)];
       if (id < 0 || id >= tables || !seen.insert(id).second)
-        report({.rule = 12, .table = t, .text = fmt::format("id space {}: they must be 0 to {}, each once", id, tables - 1)});
+        report({.rule = 12,
+                .table = t,
+                .text = fmt::format("id space {}: they must be 0 to {}, each once", id, tables - 1)});
     }
     optimizers_of_hugectr();
     std::vector<bool> used(context_.tables.size());
     for (const Feature& feature : context_.lookups) used[static_cast<std::size_t>(feature.table)] = true;
     for (std::int64_t t = 0; t < tables; ++t)
       if (!used[static_cast<std::size_t>(t)])
-        report({.rule = 16, .table = t, .text = fmt::format("'{}' has no lookup, so that no entry places it", table_name(t))});
+        report({.rule = 16,
+                .table = t,
+                .text = fmt::format("'{}' has no lookup, so that no entry places it", table_name(t))});
     const auto ranks = static_cast<std::int64_t>(groups_.size());
     if (context_.global_batch && ranks > 0 && *context_.global_batch % ranks != 0)
-      report({.rule = 19,
-              .text = fmt::format("the global batch of {} does not divide by {} ranks", *context_.global_batch, ranks)});
+      report(
+          {.rule = 19,
+           .text = fmt::format("the global batch of {} does not divide by {} ranks", *context_.global_batch, ranks)});
   }
 
   /// 12, limits
@@ -124,14 +132,19 @@ class Rules {
     const std::int64_t leader = context_.lookups.front().table;
     const Optimizer& first = context_.tables[static_cast<std::size_t>(leader)].optimizer;
     bool v37 = false;
-    for_each_group([&](std::int64_t, std::int64_t, const HugectrGroup& group) { v37 |= group.strategy == "localized"; });
+    for_each_group(
+        [&](std::int64_t, std::int64_t, const HugectrGroup& group) { v37 |= group.strategy == "localized"; });
     for (std::int64_t t = 0; t < std::ssize(context_.tables); ++t)
       if (context_.tables[static_cast<std::size_t>(t)].optimizer != first)
-        report({.rule = 12, .only_hugectr = true, .table = t,
+        report({.rule = 12,
+                .only_hugectr = true,
+                .table = t,
                 .text = fmt::format("'{}' has another optimizer than '{}'; HugeCTR takes one for all", table_name(t),
                                     table_name(leader))});
     if (v37 && first.kind != OptimizerKind::sgd)
-      report({.rule = 12, .only_hugectr = true, .table = leader,
+      report({.rule = 12,
+              .only_hugectr = true,
+              .table = leader,
               .text = fmt::format("'{}' uses {}; HugeCTR v3.7 has SGD only", table_name(leader), name_of(first.kind))});
   }
 
@@ -141,13 +154,16 @@ class Rules {
     for (std::size_t rank = 1; rank < groups_.size(); ++rank) {
       const HugectrGroup& group = groups_[rank][g];
       const auto broken = [&](int rule, std::string text) {
-        report({.rule = rule, .rank = static_cast<std::int64_t>(rank), .group = static_cast<std::int64_t>(g),
+        report({.rule = rule,
+                .rank = static_cast<std::int64_t>(rank),
+                .group = static_cast<std::int64_t>(g),
                 .text = std::move(text)});
       };
       if (group.strategy != first.strategy)
         broken(6, fmt::format("strategy '{}', but '{}' on rank 0", group.strategy, first.strategy));
       if (group.global != first.global) broken(8, "the global list differs from rank 0's");
-      if (first.data_parallel() && group.local != first.local) broken(9, "the local list of a dp group differs from rank 0's");
+      if (first.data_parallel() && group.local != first.local)
+        broken(9, "the local list of a dp group differs from rank 0's");
     }
   }
 
@@ -159,7 +175,10 @@ class Rules {
       for (const std::int64_t id : std::set(list.begin(), list.end())) {
         const auto [other, is_new] = owner.emplace(id, holders.front());
         if (!is_new)
-          report({.rule = 10, .rank = holders.front(), .group = static_cast<std::int64_t>(g), .lookup = id,
+          report({.rule = 10,
+                  .rank = holders.front(),
+                  .group = static_cast<std::int64_t>(g),
+                  .lookup = id,
                   .text = fmt::format("rank {} holds this lookup too, in a list that is not the same", other->second)});
       }
     }
@@ -168,24 +187,27 @@ class Rules {
   void shard_set(std::size_t g, const std::vector<int>& holders, bool idle) {
     const auto broken = [&](int rank, std::string text) {
       if (idle) text += " (idle ranks: HugeCTR takes those of the empty list for a shard set)";
-      report({.rule = 10, .only_hugectr = idle, .rank = rank, .group = static_cast<std::int64_t>(g),
+      report({.rule = 10,
+              .only_hugectr = idle,
+              .rank = rank,
+              .group = static_cast<std::int64_t>(g),
               .text = std::move(text)});
     };
     const auto group_of = [&](int rank) -> const HugectrGroup& { return groups_[static_cast<std::size_t>(rank)][g]; };
     const int first = holders.front();
     const std::int64_t count = group_of(first).shard_count;
-    std::set<std::int64_t> ids;
-    for (const int rank : holders) {
-      const HugectrGroup& group = group_of(rank);
-      if (group.shard_count != count)
+    for (const int rank : holders)
+      if (group_of(rank).shard_count != count)
         return broken(rank, fmt::format("shard count {}, but {} on rank {}, which holds the same lookups",
-                                        group.shard_count, count, first));
-      if (group.shard_id < 0 || group.shard_id >= count || !ids.insert(group.shard_id).second)
-        return broken(rank, fmt::format("shard id {}: the ranks with these lookups must be shards 0 to {}, each once",
-                                        group.shard_id, count - 1));
-    }
+                                        group_of(rank).shard_count, count, first));
     if (std::ssize(holders) != count)
-      broken(first, fmt::format("the shard count is {}, but {} ranks hold these lookups", count, holders.size()));
+      return broken(first, fmt::format("the shard count is {}, but {} rank{} hold{} these lookups", count,
+                                       holders.size(), holders.size() == 1 ? "" : "s", holders.size() == 1 ? "s" : ""));
+    std::set<std::int64_t> ids;
+    for (const int rank : holders)
+      if (const std::int64_t id = group_of(rank).shard_id; id < 0 || id >= count || !ids.insert(id).second)
+        return broken(rank, fmt::format("shard id {}: the ranks with these lookups must be shards 0 to {}, each once",
+                                        id, count - 1));
   }
 
   /// 11
@@ -194,7 +216,10 @@ class Rules {
     for (const std::int64_t id : groups_.front()[g].local) {
       if (!is_lookup(id)) continue;
       const auto limit = [&](std::string text) {
-        report({.rule = 11, .only_hugectr = true, .group = static_cast<std::int64_t>(g), .lookup = id,
+        report({.rule = 11,
+                .only_hugectr = true,
+                .group = static_cast<std::int64_t>(g),
+                .lookup = id,
                 .text = std::move(text)});
       };
       const auto [other, is_new] = reader.emplace(lookup(id).table, id);
@@ -216,7 +241,9 @@ class Rules {
       const auto& in = found[static_cast<std::size_t>(id)];
       if (in.empty()) report({.rule = 16, .lookup = id, .text = fmt::format("'{}' is in no group", lookup(id).name)});
       if (in.size() > 1)
-        report({.rule = 16, .group = *in.rbegin(), .lookup = id,
+        report({.rule = 16,
+                .group = *in.rbegin(),
+                .lookup = id,
                 .text = fmt::format("'{}' is in group {} too", lookup(id).name, *in.begin())});
     }
   }
@@ -228,9 +255,11 @@ class Rules {
     for (std::int64_t id = 0; id < std::ssize(placed); ++id) {
       const auto [other, is_new] = first.emplace(lookup(id).table, id);
       if (!is_new && placed[static_cast<std::size_t>(id)] != placed[static_cast<std::size_t>(other->second)])
-        report({.rule = 17, .lookup = id,
-                .text = fmt::format("reads table '{}' as lookup {} does, but is placed differently, which makes two copies",
-                                    table_name(lookup(id).table), other->second)});
+        report({.rule = 17,
+                .lookup = id,
+                .text =
+                    fmt::format("reads table '{}' as lookup {} does, but is placed differently, which makes two copies",
+                                table_name(lookup(id).table), other->second)});
     }
   }
 
@@ -240,7 +269,8 @@ class Rules {
     const auto loads = loads_of(plan_from_groups(groups_, "", context_), context_.tables);
     for (std::size_t rank = 0; rank < loads.size(); ++rank)
       if (loads[rank].bytes() > *context_.bytes_per_rank)
-        report({.rule = 18, .rank = static_cast<std::int64_t>(rank),
+        report({.rule = 18,
+                .rank = static_cast<std::int64_t>(rank),
                 .text = fmt::format("tables and optimizer state take {} bytes, the rank has {}", loads[rank].bytes(),
                                     *context_.bytes_per_rank)});
   }
@@ -252,32 +282,9 @@ class Rules {
 
 }  // namespace
 
-std::string HugectrProblem::line() const {
-  std::vector<std::string> place;
-  const auto add = [&](const char* what, std::int64_t number) {
-    if (number >= 0) place.push_back(fmt::format("{} {}", what, number));
-  };
-  add("rank", rank);
-  add("group", group);
-  add("lookup", lookup);
-  add("table", table);
-  return fmt::format("rule {}{}: {}{}{}", rule, only_hugectr ? " (HugeCTR only)" : "", fmt::join(place, ", "),
-                     place.empty() ? "" : ": ", text);
-}
-
 void check_hugectr_groups(const HugectrGroups& groups, const HugectrContext& context,
                           std::vector<HugectrProblem>& problems) {
   Rules(groups, context, problems).check();
-}
-
-std::vector<HugectrProblem> check_hugectr_plan(std::string_view text, std::string_view origin,
-                                               const HugectrContext& context) {
-  std::vector<HugectrProblem> problems;
-  const HugectrGroups groups = parse_hugectr_groups(text, origin, problems);
-  const bool readable = std::ranges::none_of(problems, [](const HugectrProblem& p) { return p.rule == 1; });
-  if (readable) check_hugectr_groups(groups, context, problems);
-  std::ranges::stable_sort(problems, {}, &HugectrProblem::rule);
-  return problems;
 }
 
 }  // namespace shardmark

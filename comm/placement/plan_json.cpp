@@ -113,7 +113,8 @@ Plan plan_from_json(std::string_view text, std::string_view origin, std::span<co
     const std::string name = text_of(entries[e], "name", entry);
     const auto found = unplaced.find(name);
     if (found == unplaced.end())
-      throw InputError(fmt::format("{} '{}': the workload has no such table, or the plan places it twice", entry, name));
+      throw InputError(
+          fmt::format("{} '{}': the workload has no such table, or the plan places it twice", entry, name));
     plan.tables[found->second] = placement_from(entries[e], fmt::format("{}, table '{}'", where, name));
     unplaced.erase(found);
   }

@@ -50,10 +50,12 @@ std::string per_rank(const std::vector<RankLoad>& loads, const std::vector<doubl
   std::string text = fmt::format("{:>9} {:>7} {:>14} {:>12} {:>12} {:>12}\n", "rank", "tables", "rows", "tables MB",
                                  "state MB", "ids/sample");
   for (std::size_t rank = 0; rank < loads.size(); ++rank)
-    text += fmt::format("{:>9} {:>7} {:>14} {:>12.3f} {:>12.3f} {:>12.3f}\n", rank, loads[rank].tables,
-                        loads[rank].rows, megabytes(loads[rank].table_bytes), megabytes(loads[rank].state_bytes),
-                        ids[rank]);
-  const auto of = [&](auto amount) { return imbalance(loads, [&](const RankLoad& load) { return std::invoke(amount, load); }); };
+    text +=
+        fmt::format("{:>9} {:>7} {:>14} {:>12.3f} {:>12.3f} {:>12.3f}\n", rank, loads[rank].tables, loads[rank].rows,
+                    megabytes(loads[rank].table_bytes), megabytes(loads[rank].state_bytes), ids[rank]);
+  const auto of = [&](auto amount) {
+    return imbalance(loads, [&](const RankLoad& load) { return std::invoke(amount, load); });
+  };
   return text + fmt::format("{:>9} {:>7.2f} {:>14.2f} {:>12.2f} {:>12.2f} {:>12.2f}\n", "imbalance",
                             of(&RankLoad::tables), of(&RankLoad::rows), of(&RankLoad::table_bytes),
                             of(&RankLoad::state_bytes), imbalance(ids, [](double value) { return value; }));
@@ -88,7 +90,8 @@ std::string fullest_rank(const Plan& plan, std::span<const Table> tables, const 
   std::vector<std::pair<std::int64_t, std::size_t>> parts;  // bytes, table
   for (std::size_t t = 0; t < tables.size(); ++t) parts.emplace_back(bytes_on(plan.tables[t], tables[t], rank), t);
   const auto largest = std::min<std::ptrdiff_t>(5, std::ssize(parts));
-  std::ranges::partial_sort(parts, parts.begin() + largest, std::greater{}, [](const auto& part) { return part.first; });
+  std::ranges::partial_sort(parts, parts.begin() + largest, std::greater{},
+                            [](const auto& part) { return part.first; });
   std::string text = fmt::format("fullest rank {}: {:.3f} MB\n", rank, megabytes(fullest->bytes()));
   for (auto part = parts.begin(); part != parts.begin() + largest && part->first > 0; ++part)
     text += fmt::format("  {:>12.3f} MB  {:5.1f} %  {}\n", megabytes(part->first),

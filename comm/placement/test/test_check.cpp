@@ -23,7 +23,8 @@ bool sound_by_counting(const Plan& plan, const std::vector<Table>& tables) {
     std::vector<int> owners(static_cast<std::size_t>(rows * dim));
     for (const Shard& shard : placement.shards) {
       if (shard.rank < 0 || shard.rank >= plan.ranks || shard.rows.count() == 0 || shard.columns() <= 0) return false;
-      if (shard.rows.begin < 0 || shard.rows.end > rows || shard.column_begin < 0 || shard.column_end > dim) return false;
+      if (shard.rows.begin < 0 || shard.rows.end > rows || shard.column_begin < 0 || shard.column_end > dim)
+        return false;
       for (std::int64_t row = 0; row < rows; ++row)
         for (std::int64_t column = shard.column_begin; column < shard.column_end; ++column)
           owners[static_cast<std::size_t>(row * dim + column)] += shard.rows.contains(row) ? 1 : 0;
@@ -113,7 +114,9 @@ TEST(Check, require_sound_throws_one_line) {
 
 TEST(Check, common_row_agrees_with_counting) {
   std::mt19937 random(7);
-  const auto draw = [&](std::int64_t low, std::int64_t high) { return std::uniform_int_distribution(low, high)(random); };
+  const auto draw = [&](std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution(low, high)(random);
+  };
   for (int round = 0; round < 20000; ++round) {
     const RowSet a{draw(0, 30), draw(0, 60), draw(1, 15)};
     const RowSet b{draw(0, 30), draw(0, 60), draw(1, 15)};
@@ -130,7 +133,8 @@ TEST(Check, common_row_of_huge_tables_does_not_overflow) {
   EXPECT_EQ(first_common_row({0, rows, p}, {0, rows, q}), 0);
   EXPECT_EQ(first_common_row({p, rows, p}, {q, rows, q}), std::nullopt);  // p q > rows
   EXPECT_EQ(first_common_row({3, rows, p}, {3 + q, rows, q}), std::nullopt);
-  EXPECT_EQ(first_common_row({5, rows, 1'000'003}, {5 + 1'000'003LL * 999'983, rows, 999'983}), 5 + 1'000'003LL * 999'983);
+  EXPECT_EQ(first_common_row({5, rows, 1'000'003}, {5 + 1'000'003LL * 999'983, rows, 999'983}),
+            5 + 1'000'003LL * 999'983);
 }
 
 /// Drops, doubles, shifts, resizes or moves one shard.
@@ -141,14 +145,30 @@ void damage(Plan& plan, std::mt19937& random) {
   const int chosen = draw(0, static_cast<int>(placement.shards.size()) - 1);
   Shard& shard = placement.shards[static_cast<std::size_t>(chosen)];
   switch (draw(0, 7)) {
-    case 0: placement.shards.erase(placement.shards.begin() + chosen); break;
-    case 1: placement.shards.push_back(Shard(shard)); break;
-    case 2: shard.rows.begin += draw(0, 1) * 2 - 1; break;
-    case 3: shard.rows.end += draw(0, 1) * 2 - 1; break;
-    case 4: shard.rows.stride += draw(0, 1) * 2 - 1; break;
-    case 5: shard.column_begin += draw(0, 1) * 2 - 1; break;
-    case 6: shard.column_end += draw(0, 1) * 2 - 1; break;
-    default: shard.rank += plan.ranks; break;
+    case 0:
+      placement.shards.erase(placement.shards.begin() + chosen);
+      break;
+    case 1:
+      placement.shards.push_back(Shard(shard));
+      break;
+    case 2:
+      shard.rows.begin += draw(0, 1) * 2 - 1;
+      break;
+    case 3:
+      shard.rows.end += draw(0, 1) * 2 - 1;
+      break;
+    case 4:
+      shard.rows.stride += draw(0, 1) * 2 - 1;
+      break;
+    case 5:
+      shard.column_begin += draw(0, 1) * 2 - 1;
+      break;
+    case 6:
+      shard.column_end += draw(0, 1) * 2 - 1;
+      break;
+    default:
+      shard.rank += plan.ranks;
+      break;
   }
   if (shard.rows.stride < 1) shard.rows.stride = 1;  // sound_by_counting divides by it
 }
@@ -176,7 +196,9 @@ TEST(Check, agrees_with_counting_on_random_row_sets) {
   for (unsigned seed = 0; seed < 4000; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
-    const auto draw = [&](std::int64_t low, std::int64_t high) { return std::uniform_int_distribution(low, high)(random); };
+    const auto draw = [&](std::int64_t low, std::int64_t high) {
+      return std::uniform_int_distribution(low, high)(random);
+    };
     const std::vector<Table> tables{{"T0", 12, 2, {}}};
     // Splits a random shard of a sound plan: by rows, by remainder or by columns. Sometimes damages it afterwards.
     Plan plan{"random", 4, {{false, {whole(tables[0], 0)}}}};
@@ -214,7 +236,8 @@ TEST(Check, agrees_with_counting_on_random_row_sets) {
 
 TEST(Check, is_quick_enough_for_a_thousand_ranks) {
   std::vector<Table> tables;
-  for (std::int64_t t = 0; t < 26; ++t) tables.push_back({fmt::format("T{}", t), t < 5 ? t + 1 : 1'000'000'007 + t, 1024, {}});
+  for (std::int64_t t = 0; t < 26; ++t)
+    tables.push_back({fmt::format("T{}", t), t < 5 ? t + 1 : 1'000'000'007 + t, 1024, {}});
   for (const Planner& planner : planners)
     EXPECT_TRUE(check(make_plan(planner.name, tables, {}, {.ranks = 1000}), tables).empty()) << planner.name;
 }

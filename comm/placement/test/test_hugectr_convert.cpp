@@ -55,7 +55,8 @@ TEST(HugectrConvert, lookups_of_disjoint_ranks_share_a_group) {
                   {{false, {{{0, 9, 2}, 0, 4, 2}, {{1, 9, 2}, 0, 4, 0}}},
                    {false, {{{0, 9, 1}, 0, 4, 1}}},
                    {false, {{{0, 9, 1}, 0, 4, 0}}}}};
-  EXPECT_EQ(nlohmann::json::parse(plan_to_hugectr(plan, tables, lookups, hugectr_spellings[2])), nlohmann::json::parse(R"(
+  EXPECT_EQ(nlohmann::json::parse(plan_to_hugectr(plan, tables, lookups, hugectr_spellings[2])),
+            nlohmann::json::parse(R"(
   [[{"local_embedding_list": [0, 3], "global_embedding_list": [[0, 3], [1], [0, 3]], "table_placement_strategy": "mp",
      "shards_count": 2, "shard_id": 1},
     {"local_embedding_list": [2], "global_embedding_list": [[2], [], []], "table_placement_strategy": "mp"}],
@@ -111,19 +112,23 @@ std::string first_line(const std::string& text) {
 
 TEST(HugectrConvert, wrong_types_are_rule_1) {
   const auto group = [](const std::string& keys) {
-    return R"([[{"local_embedding_list": [0], "global_embedding_list": [[0]], "table_placement_strategy": "mp")" + keys + "}]]";
+    return R"([[{"local_embedding_list": [0], "global_embedding_list": [[0]], "table_placement_strategy": "mp")" +
+           keys + "}]]";
   };
   EXPECT_EQ(first_line(group("")), "");
   EXPECT_EQ(first_line(group(R"(, "hot": 1)")), "");  // HugeCTR ignores unknown keys
   EXPECT_EQ(first_line(group(R"(, "shard_id": "0")")), "rule 1: rank 0, group 0: 'shard_id' must be an integer");
   EXPECT_EQ(first_line("[3]"), "rule 1: rank 0: must be a list of groups");
   EXPECT_EQ(first_line("[[3]]"), "rule 1: rank 0, group 0: a group must be a JSON object");
-  EXPECT_EQ(first_line(R"([[{"local_embedding_list": 0, "global_embedding_list": [[0]], "table_placement_strategy": "mp"}]])"),
+  EXPECT_EQ(first_line(
+                R"([[{"local_embedding_list": 0, "global_embedding_list": [[0]], "table_placement_strategy": "mp"}]])"),
             "rule 1: rank 0, group 0: 'local_embedding_list' must be a list of integers");
-  EXPECT_EQ(first_line(R"([[{"local_embedding_list": [0], "global_embedding_list": [0], "table_placement_strategy": "mp"}]])"),
+  EXPECT_EQ(first_line(
+                R"([[{"local_embedding_list": [0], "global_embedding_list": [0], "table_placement_strategy": "mp"}]])"),
             "rule 1: rank 0, group 0: 'global_embedding_list' must be a list of lists of integers");
-  EXPECT_EQ(first_line(R"([[{"local_embedding_list": [0], "global_embedding_list": [[0]], "table_placement_strategy": 1}]])"),
-            "rule 1: rank 0, group 0: 'table_placement_strategy' must be a string");
+  EXPECT_EQ(
+      first_line(R"([[{"local_embedding_list": [0], "global_embedding_list": [[0]], "table_placement_strategy": 1}]])"),
+      "rule 1: rank 0, group 0: 'table_placement_strategy' must be a string");
   EXPECT_EQ(first_line(R"([[{"local_embedding_list": [0], "global_embedding_list": [[0]]}]])"),
             "rule 1: rank 0, group 0: key 'table_placement_strategy' is missing");
   EXPECT_EQ(first_line("[]"), "rule 14: the file has no entry; give one per rank");
@@ -178,16 +183,29 @@ TEST(HugectrConvert, random_damage_never_gets_through) {
     auto& group = file[draw(file.size())][0];
     auto& local = group["local_embedding_list"];
     switch (draw(6)) {
-      case 0: local.push_back(draw(workload.features.size() + 1)); break;
-      case 1: local.clear(); break;
-      case 2: group["num_sharding"] = draw(4); break;
-      case 3: group["sharding_id"] = static_cast<int>(draw(4)) - 1; break;
-      case 4: group["table_placement_strategy"] = draw(2) == 0 ? "dp" : "mp"; break;
-      default: file.erase(draw(file.size())); break;
+      case 0:
+        local.push_back(draw(workload.features.size() + 1));
+        break;
+      case 1:
+        local.clear();
+        break;
+      case 2:
+        group["num_sharding"] = draw(4);
+        break;
+      case 3:
+        group["sharding_id"] = static_cast<int>(draw(4)) - 1;
+        break;
+      case 4:
+        group["table_placement_strategy"] = draw(2) == 0 ? "dp" : "mp";
+        break;
+      default:
+        file.erase(draw(file.size()));
+        break;
     }
     try {
-      const Plan read = plan_from_hugectr(file.dump(), "memory", "random",
-                                          {.tables = workload.tables, .lookups = workload.features, .ranks = plan.ranks});
+      const Plan read =
+          plan_from_hugectr(file.dump(), "memory", "random",
+                            {.tables = workload.tables, .lookups = workload.features, .ranks = plan.ranks});
       EXPECT_EQ(check(read, workload.tables), std::vector<std::string>()) << file;
     } catch (const InputError& error) {
       ++refused;

@@ -33,7 +33,9 @@ struct Example {
     for (const Json& table : context["tables"]) {
       const auto position = std::ssize(tables);
       id_spaces.push_back(table.value("id_space", position));
-      tables.push_back({fmt::format("T{}", position), table["rows"], table["dim"],
+      tables.push_back({fmt::format("T{}", position),
+                        table["rows"],
+                        table["dim"],
                         {.kind = optimizer_named(table.value("optimizer", "sgd"))}});
     }
     for (const Json& lookup : context["lookups"])
@@ -65,7 +67,8 @@ bool matches(const HugectrProblem& problem, const Json& entry) {
   const Json& where = entry["where"];
   return problem.rule == entry["rule"] && problem.rank == where.value("rank", problem.rank) &&
          problem.group == where.value("group", problem.group) &&
-         problem.lookup == where.value("lookup", problem.lookup) && problem.table == where.value("table", problem.table);
+         problem.lookup == where.value("lookup", problem.lookup) &&
+         problem.table == where.value("table", problem.table);
 }
 
 std::string lines(const std::vector<HugectrProblem>& problems) {
@@ -195,10 +198,11 @@ TEST(HugectrGolden, mixed_planner_gets_hugectrs_verdict_by_rank_count) {
     EXPECT_EQ(problems.empty() ? "accepts" : fmt::format("rejects (rule {})", problems.front().rule),
               expected["hugectr"]);
     const Json file = Json::parse(text);
-    const auto idle = std::ranges::count_if(
-        file, [](const Json& groups) { return groups[0]["local_embedding_list"].empty(); });
+    const auto idle =
+        std::ranges::count_if(file, [](const Json& groups) { return groups[0]["local_embedding_list"].empty(); });
     EXPECT_EQ(idle, expected["idle_ranks_in_mp"].get<std::int64_t>());
-    EXPECT_EQ(plan_from_hugectr(text, "memory", plan.name, {.tables = notebook.tables, .lookups = notebook.lookups}), plan);
+    EXPECT_EQ(plan_from_hugectr(text, "memory", plan.name, {.tables = notebook.tables, .lookups = notebook.lookups}),
+              plan);
   }
 }
 

@@ -61,7 +61,7 @@ TEST(Plan, loads_count_rows_values_and_optimizer_state) {
   ASSERT_EQ(loads.size(), 3U);
 
   EXPECT_EQ(loads[0].tables, 3);
-  EXPECT_EQ(loads[0].rows, 10 + 100 + 2);                          // rows 2, 5 of the last table
+  EXPECT_EQ(loads[0].rows, 10 + 100 + 2);                           // rows 2, 5 of the last table
   EXPECT_EQ(loads[0].table_bytes, 4 * (10 * 4 + 100 * 4 + 2 * 2));  // 1776
   EXPECT_EQ(loads[0].state_bytes, 4 * (0 + 100 * 1 + 2 * 2));       // 416
   EXPECT_EQ(loads[0].bytes(), 1776 + 416);

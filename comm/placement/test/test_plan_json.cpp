@@ -5,6 +5,7 @@
 #include <fstream>
 #include <random>
 
+#include "comm/placement/named_plan.hpp"
 #include "comm/placement/plan_file.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/test/random_tables.hpp"
@@ -72,14 +73,19 @@ TEST(PlanJson, refuses_and_names_what_is_wrong) {
       {"3", "p.json: expected a JSON object"},
       {R"({"name": "p", "ranks": 1, "tables": []})", "p.json: key 'format' is missing"},
       {R"({"format": "shardmark-plan/2", "name": "p", "ranks": 1, "tables": []})", "p.json: format 'shardmark-plan/2'"},
-      {R"({"format": "shardmark-plan/1", "name": "p", "ranks": 1.0, "tables": []})", "p.json: 'ranks' must be an integer"},
-      {R"({"format": "shardmark-plan/1", "name": "p", "ranks": 4294967297, "tables": []})", "'ranks' must be an integer"},
+      {R"({"format": "shardmark-plan/1", "name": "p", "ranks": 1.0, "tables": []})",
+       "p.json: 'ranks' must be an integer"},
+      {R"({"format": "shardmark-plan/1", "name": "p", "ranks": 4294967297, "tables": []})",
+       "'ranks' must be an integer"},
       {R"({"format": "shardmark-plan/1", "name": 1, "ranks": 1, "tables": []})", "p.json: 'name' must be a string"},
-      {R"({"format": "shardmark-plan/1", "name": "p", "ranks": 1, "tables": [], "rank": 1})", "p.json: unknown key 'rank'"},
-      {R"({"format": "shardmark-plan/1", "name": "p", "ranks": 1, "ranks": 2, "tables": []})", "key \"ranks\" comes twice"},
+      {R"({"format": "shardmark-plan/1", "name": "p", "ranks": 1, "tables": [], "rank": 1})",
+       "p.json: unknown key 'rank'"},
+      {R"({"format": "shardmark-plan/1", "name": "p", "ranks": 1, "ranks": 2, "tables": []})",
+       "key \"ranks\" comes twice"},
       {document("{}"), "p.json: 'tables' must be a list"},
       {document("[" + b + "]"), "p.json: table 'A' is missing"},
-      {document("[" + b + "," + b + "]"), "p.json, table 1 'B': the workload has no such table, or the plan places it twice"},
+      {document("[" + b + "," + b + "]"),
+       "p.json, table 1 'B': the workload has no such table, or the plan places it twice"},
       {document(R"([{"name": "C", "data_parallel": true}])"), "p.json, table 0 'C': the workload has no such table"},
       {document(R"([{"data_parallel": true}])"), "p.json, table 0: key 'name' is missing"},
       {document("[7]"), "p.json, table 0: expected a JSON object"},
@@ -92,7 +98,8 @@ TEST(PlanJson, refuses_and_names_what_is_wrong) {
        "p.json, table 'A', shard 0: 'rows' must be a list of 3 integers"},
       {document(R"([{"name": "A", "shards": [{"rows": [0, 10, 1], "columns": [0, 4.5], "rank": 0}]}])"),
        "p.json, table 'A', shard 0: 'columns' must be a list of 2 integers"},
-      {document(R"([{"name": "A", "shards": [{"rows": [0, 10, 18446744073709551615], "columns": [0, 4], "rank": 0}]}])"),
+      {document(
+           R"([{"name": "A", "shards": [{"rows": [0, 10, 18446744073709551615], "columns": [0, 4], "rank": 0}]}])"),
        "p.json, table 'A', shard 0: 'rows' must be a list of 3 integers"},
       {document(R"([{"name": "A", "shards": [{"rows": [0, 10, 1], "columns": [0, 4]}]}])"),
        "p.json, table 'A', shard 0: key 'rank' is missing"},
@@ -146,6 +153,25 @@ TEST_F(PlanFile, refuses_what_cannot_be_read_written_or_run) {
   }
 }
 
+TEST_F(PlanFile, named_plan_takes_planners_and_files) {
+  const Plan plan = make_plan("row_wise", two_tables, two_features, {.ranks = 3});
+  EXPECT_EQ(named_plan("row_wise", two_tables, two_features, {.ranks = 3}), plan);
+  write_file(path("p.json"), plan_to_json(plan, two_tables));
+  EXPECT_EQ(named_plan(path("p.json"), two_tables, two_features, {.ranks = 3}), plan);
+  const auto message = [&](const std::string& name) -> std::string {
+    try {
+      named_plan(name, two_tables, two_features, {.ranks = 4});
+      return "did not throw";
+    } catch (const InputError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(message(path("p.json")), path("p.json") + ": the plan is for 3 ranks, the job has 4");
+  EXPECT_EQ(message("rowwise"),
+            "plan 'rowwise' is neither a file nor a planner; planners: data_parallel, table_wise, row_wise, "
+            "row_wise_block, column_wise, data_parallel+table_wise");
+}
+
 TEST_F(PlanFile, check_lists_all_problems) {
   write_file(path("p.json"), document(R"([{"name": "A", "shards": []}, {"name": "B", "shards": []}])"));
   EXPECT_EQ(check_plan_file(path("p.json"), {two_tables, two_features}).size(), 2U);
@@ -154,7 +180,8 @@ TEST_F(PlanFile, check_lists_all_problems) {
   write_file(path("p.json"), plan_to_json(plan, two_tables));
   EXPECT_TRUE(check_plan_file(path("p.json"), {two_tables, two_features}).empty());
   const auto problems = check_plan_file(
-      path("p.json"), {.tables = two_tables, .features = two_features, .ranks = 3, .bytes_per_rank = 100, .global_batch = 7});
+      path("p.json"),
+      {.tables = two_tables, .features = two_features, .ranks = 3, .bytes_per_rank = 100, .global_batch = 7});
   ASSERT_EQ(problems.size(), 3U);
   EXPECT_EQ(problems[0], path("p.json") + ": the plan is for 2 ranks, the job has 3");
   EXPECT_EQ(problems[1], path("p.json") + ": the global batch of 7 does not divide by 2 ranks");
@@ -168,8 +195,8 @@ TEST_F(PlanFile, check_tells_what_hugectr_cannot_do) {
     return check_plan_file(path("p.json"), {.tables = two_tables, .features = two_features, .hugectr_limits = true});
   };
   EXPECT_TRUE(strict("row_wise", 4).empty());
-  EXPECT_TRUE(strict("table_wise", 3).empty());   // one idle rank
-  const auto idle = strict("table_wise", 4);      // two
+  EXPECT_TRUE(strict("table_wise", 3).empty());  // one idle rank
+  const auto idle = strict("table_wise", 4);     // two
   ASSERT_EQ(idle.size(), 1U);
   EXPECT_NE(idle[0].find("rule 10 (HugeCTR only)"), std::string::npos) << idle[0];
   const auto columns = strict("column_wise", 2);

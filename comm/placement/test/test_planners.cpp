@@ -14,8 +14,8 @@ namespace {
 /// Rows x columns of the example of NVIDIA distributed-embeddings' strategies.
 std::vector<Table> seven_tables() {
   std::vector<Table> tables;
-  for (const auto& [rows, dim] : std::initializer_list<std::pair<int, int>>{
-           {100, 8}, {5, 8}, {10, 8}, {25, 4}, {40, 16}, {3, 8}, {64, 4}})
+  for (const auto& [rows, dim] :
+       std::initializer_list<std::pair<int, int>>{{100, 8}, {5, 8}, {10, 8}, {25, 4}, {40, 16}, {3, 8}, {64, 4}})
     tables.push_back({fmt::format("T{}", tables.size()), rows, dim, {}});
   return tables;
 }
@@ -36,11 +36,11 @@ TEST(Planners, table_wise_deals_tables_as_the_basic_strategy) {
 
 TEST(Planners, row_wise_is_modulo_and_leaves_out_empty_shards) {
   const auto placements = placed("row_wise", seven_tables(), 4);
-  EXPECT_EQ(placements[0],
-            (TablePlacement{
-                false, {{{0, 100, 4}, 0, 8, 0}, {{1, 100, 4}, 0, 8, 1}, {{2, 100, 4}, 0, 8, 2}, {{3, 100, 4}, 0, 8, 3}}}));
-  EXPECT_EQ(placements[5],
-            (TablePlacement{false, {{{0, 3, 4}, 0, 8, 0}, {{1, 3, 4}, 0, 8, 1}, {{2, 3, 4}, 0, 8, 2}}}));
+  EXPECT_EQ(
+      placements[0],
+      (TablePlacement{
+          false, {{{0, 100, 4}, 0, 8, 0}, {{1, 100, 4}, 0, 8, 1}, {{2, 100, 4}, 0, 8, 2}, {{3, 100, 4}, 0, 8, 3}}}));
+  EXPECT_EQ(placements[5], (TablePlacement{false, {{{0, 3, 4}, 0, 8, 0}, {{1, 3, 4}, 0, 8, 1}, {{2, 3, 4}, 0, 8, 2}}}));
 }
 
 TEST(Planners, row_wise_block_gives_the_first_ranks_one_row_more) {
@@ -75,7 +75,8 @@ TEST(Planners, column_wise_gives_every_rank_equally_many_columns) {
 }
 
 TEST(Planners, mixed_rule_replicates_up_to_the_limit_and_deals_the_rest) {
-  const std::vector<Table> tables{{"A", 11, 2, {}}, {"B", 10, 2, {}}, {"C", 12, 2, {}}, {"D", 1, 2, {}}, {"E", 99, 2, {}}};
+  const std::vector<Table> tables{
+      {"A", 11, 2, {}}, {"B", 10, 2, {}}, {"C", 12, 2, {}}, {"D", 1, 2, {}}, {"E", 99, 2, {}}};
   const auto placements = placed("data_parallel+table_wise", tables, 2, 10);
   EXPECT_EQ(placements[0], (TablePlacement{false, {{{0, 11, 1}, 0, 2, 0}}}));
   EXPECT_EQ(placements[1], (TablePlacement{true, {}}));
@@ -85,7 +86,8 @@ TEST(Planners, mixed_rule_replicates_up_to_the_limit_and_deals_the_rest) {
 }
 
 TEST(Planners, data_parallel_has_no_shards) {
-  for (const auto& placement : placed("data_parallel", seven_tables(), 3)) EXPECT_EQ(placement, (TablePlacement{true, {}}));
+  for (const auto& placement : placed("data_parallel", seven_tables(), 3))
+    EXPECT_EQ(placement, (TablePlacement{true, {}}));
 }
 
 TEST(Planners, every_planner_makes_sound_plans) {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/placement/named_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "comm/placement/plan_file.hpp"
+#include "comm/placement/planner.hpp"
+#include "reference/error.hpp"
+
+namespace shardmark {
+
+Plan named_plan(const std::string& name_or_file, std::span<const Table> tables, std::span<const Feature> features,
+                const PlanRequest& request) {
+  if (std::ranges::find(planners, name_or_file, &Planner::name) != planners.end())
+    return make_plan(name_or_file, tables, features, request);
+  std::error_code unreadable;
+  if (!std::filesystem::exists(name_or_file, unreadable)) {
+    std::vector<std::string_view> names;
+    for (const Planner& planner : planners) names.push_back(planner.name);
+    throw InputError(
+        fmt::format("plan '{}' is neither a file nor a planner; planners: {}", name_or_file, fmt::join(names, ", ")));
+  }
+  Plan plan = read_plan(name_or_file, tables, features);
+  if (plan.ranks != request.ranks)
+    throw InputError(
+        fmt::format("{}: the plan is for {} ranks, the job has {}", name_or_file, plan.ranks, request.ranks));
+  return plan;
+}
+
+}  // namespace shardmark

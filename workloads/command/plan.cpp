@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "comm/placement/named_plan.hpp"
+#include "comm/placement/plan_file.hpp"
+#include "comm/placement/planner.hpp"
+#include "comm/placement/show.hpp"
+#include "reference/error.hpp"
+#include "workloads/command.hpp"
+#include "workloads/spec.hpp"
+
+namespace shardmark {
+namespace {
+
+struct Options {
+  std::string workload;
+  std::string scale = "1";
+  std::string plan;  ///< file or planner
+  std::optional<int> ranks;
+  std::optional<std::int64_t> replicate_rows;
+  std::string out;
+  std::string format = "shardmark";
+  std::string strict;
+  std::optional<std::uint64_t> memory;
+  std::optional<std::int64_t> global_batch;
+
+  Workload scaled_workload() const {
+    Workload loaded = load_workload(workload);
+    scale_rows(loaded, parse_scale(scale));
+    return loaded;
+  }
+
+  PlanRequest request(const Workload& loaded) const {
+    return {.ranks = ranks.value_or(1), .replicate_rows = replicate_rows.value_or(loaded.replicate_rows)};
+  }
+
+  void put(const std::string& text) const {
+    if (out.empty()) {
+      fmt::print("{}", text);
+      return;
+    }
+    write_file(out, text);
+    fmt::print(stderr, "wrote {}\n", out);
+  }
+};
+
+void create(const Options& options) {
+  const Workload workload = options.scaled_workload();
+  const auto& format = choice_named(plan_formats, "plan format", options.format);
+  const Plan plan = make_plan(options.plan, workload.tables, workload.features, options.request(workload));
+  options.put(format.text(plan, workload.tables, workload.features));
+}
+
+Plan plan_to_show(const Options& options, const Workload& workload) {
+  if (options.ranks) return named_plan(options.plan, workload.tables, workload.features, options.request(workload));
+  if (std::ranges::find(planners, options.plan, &Planner::name) != planners.end())
+    throw InputError(fmt::format("planner '{}' needs --ranks", options.plan));
+  return read_plan(options.plan, workload.tables, workload.features);
+}
+
+void show_plan(const Options& options) {
+  const Workload workload = options.scaled_workload();
+  fmt::print("{}", show(plan_to_show(options, workload), workload.tables, workload.features));
+}
+
+void check_file(const Options& options) {
+  const Workload workload = options.scaled_workload();
+  PlanFileCheck expected{.tables = workload.tables,
+                         .features = workload.features,
+                         .ranks = options.ranks,
+                         .global_batch = options.global_batch,
+                         .hugectr_limits = options.strict == "hugectr"};
+  if (options.memory) expected.bytes_per_rank = static_cast<std::int64_t>(*options.memory);
+  const auto problems = check_plan_file(options.plan, expected);
+  for (const std::string& problem : problems) fmt::print(stderr, "{}\n", problem);
+  if (!problems.empty())
+    throw InputError(fmt::format("{}: {} problem{} for {}", options.plan, problems.size(),
+                                 problems.size() == 1 ? "" : "s", workload.name));
+  fmt::print("{}: sound for {}\n", options.plan, workload.name);
+}
+
+void convert(const Options& options) {
+  const Workload workload = options.scaled_workload();
+  const auto& format = choice_named(plan_formats, "plan format", options.format);
+  options.put(
+      format.text(read_plan(options.plan, workload.tables, workload.features), workload.tables, workload.features));
+}
+
+using Shared = std::shared_ptr<Options>;
+
+/// Adds a subcommand on WORKLOAD that runs `action` with its options.
+CLI::App& add(CLI::App& app, const char* name, const char* description, const Shared& options,
+              void (*action)(const Options&)) {
+  CLI::App& command = *app.add_subcommand(name, description);
+  command.add_option("WORKLOAD", options->workload, "built-in workload, or a spec file (.json)")->required();
+  command.add_option("--scale", options->scale, "divide the rows of every table, such as 1/64")->capture_default_str();
+  command.callback([options, action] { action(*options); });
+  return command;
+}
+
+CLI::Option* add_ranks(CLI::App& command, const Shared& options, const char* description) {
+  return command.add_option("--ranks", options->ranks, description)->check(CLI::Range(1, 1 << 20));
+}
+
+void add_replicate_rows(CLI::App& command, const Shared& options) {
+  command.add_option("--replicate-rows", options->replicate_rows,
+                     "copy tables of at most so many rows to every rank (mixed planners; default: the workload's)");
+}
+
+void add_output(CLI::App& command, const Shared& options) {
+  std::string names;
+  for (const PlanFormat& format : plan_formats) names += fmt::format("\n{}: {}", format.name, format.description);
+  command.add_option("--to", options->format, "format:" + names)->capture_default_str();
+  command.add_option("--out", options->out, "write to this file instead of the screen");
+}
+
+void define_create(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = add(app, "create", "make a plan with a planner", options, create);
+  std::string names;
+  for (const Planner& planner : planners) names += fmt::format("\n{}: {}", planner.name, planner.description);
+  command.add_option("--planner", options->plan, "planner:" + names)->required();
+  add_ranks(command, options, "ranks to plan for")->required();
+  add_replicate_rows(command, options);
+  add_output(command, options);
+}
+
+void define_show(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = add(app, "show", "print what each rank holds and where each table lives", options, show_plan);
+  command.add_option("PLAN", options->plan, "plan file, or a planner (then --ranks too)")->required();
+  add_ranks(command, options, "ranks to plan for; for a file, the ranks it must be for");
+  add_replicate_rows(command, options);
+}
+
+void define_check(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = add(app, "check", "list every problem of a plan file; exit 2 if any", options, check_file);
+  command.add_option("FILE", options->plan, "plan file, ours or HugeCTR's")->required();
+  add_ranks(command, options, "ranks that the plan must be for");
+  command.add_option("--memory", options->memory, "bytes a rank has for tables and optimizer state, such as 16G")
+      ->transform(CLI::AsSizeValue(false));
+  command.add_option("--global-batch", options->global_batch, "samples that must divide by the ranks")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--strict", options->strict, "hugectr: also what only HugeCTR refuses or cannot express")
+      ->check(CLI::IsMember({"hugectr"}));
+}
+
+void define_convert(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = add(app, "convert", "write a plan file in another format", options, convert);
+  command.add_option("FILE", options->plan, "plan file, ours or HugeCTR's")->required();
+  add_output(command, options);
+}
+
+}  // namespace
+
+void define_plan(CLI::App& app) {
+  app.require_subcommand(1);
+  define_create(app);
+  define_show(app);
+  define_check(app);
+  define_convert(app);
+}
+
+}  // namespace shardmark
