@@ -4,6 +4,7 @@
 #include <hdf5.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <type_traits>
 
 #include "reference/error.hpp"
@@ -100,9 +101,9 @@ File File::create(const std::string& path) {
 
 File File::open(const std::string& path) {
   quiet();
+  if (!std::filesystem::exists(path)) throw InputError(path + ": no such file");
   Handle handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-  if (handle.id() < 0)
-    throw InputError(path + ": cannot open as HDF5, missing, truncated or damaged (" + cause() + ")");
+  if (handle.id() < 0) throw InputError(path + ": cannot open as HDF5, truncated or damaged (" + cause() + ")");
   return {path, std::move(handle)};
 }
 

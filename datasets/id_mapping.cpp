@@ -14,13 +14,12 @@ constexpr std::uint32_t missing_id = 0;
 constexpr std::uint32_t rare_id = 1;
 constexpr std::uint32_t first_id = 2;
 
-void check_rows(const std::vector<std::int64_t>& rows, std::int64_t least, std::string_view rule) {
+void check_rows(const std::vector<std::int64_t>& rows) {
   if (std::ssize(rows) != criteo_categories)
     throw InputError(fmt::format("Criteo data have 26 categorical columns, but {} tables were given", rows.size()));
   for (std::size_t c = 0; c < rows.size(); ++c)
-    if (rows[c] < least)
-      throw InputError(fmt::format("column C{}: the id rule {} needs a table of at least {} rows, got {}", c + 1, rule,
-                                   least, rows[c]));
+    if (rows[c] < 1)
+      throw InputError(fmt::format("column C{}: its table has {} rows, 1 at least is needed", c + 1, rows[c]));
 }
 
 }  // namespace
@@ -38,7 +37,7 @@ Dictionary make_dictionary(const ValueTable& counts, std::int64_t min_count, std
             [](const Entry& a, const Entry& b) { return a.count != b.count ? a.count > b.count : a.value < b.value; });
 
   Dictionary dictionary;
-  const auto kept = std::min<std::int64_t>(std::ssize(entries), rows - first_id);
+  const auto kept = std::clamp<std::int64_t>(rows - first_id, 0, std::ssize(entries));
   dictionary.values.reserve(static_cast<std::size_t>(kept));
   for (const Entry& entry : entries) {
     if (std::ssize(dictionary.values) < kept) {
@@ -52,7 +51,7 @@ Dictionary make_dictionary(const ValueTable& counts, std::int64_t min_count, std
 }
 
 IdMapping IdMapping::modulo(std::vector<std::int64_t> rows) {
-  check_rows(rows, 1, "modulo");
+  check_rows(rows);
   IdMapping mapping;
   mapping.rows_ = std::move(rows);
   return mapping;
@@ -60,13 +59,13 @@ IdMapping IdMapping::modulo(std::vector<std::int64_t> rows) {
 
 IdMapping IdMapping::frequency(std::vector<std::int64_t> rows, std::int64_t min_count,
                                std::vector<Dictionary> dictionaries) {
-  check_rows(rows, first_id, "frequency");
+  check_rows(rows);
   IdMapping mapping;
   mapping.rule_ = IdRule::frequency;
   mapping.min_count_ = min_count;
   for (std::size_t c = 0; c < rows.size(); ++c) {
     const auto& values = dictionaries.at(c).values;
-    if (std::ssize(values) > rows[c] - first_id)
+    if (std::ssize(values) > std::max<std::int64_t>(0, rows[c] - first_id))
       throw InputError(fmt::format(
           "column C{}: its dictionary holds {} values, more than a table of {} rows takes beside missing and rare",
           c + 1, values.size(), rows[c]));
@@ -90,13 +89,14 @@ void IdMapping::map(const CriteoBlock& block, int column, std::span<std::uint32_
     for (std::size_t i = 0; i < values.size(); ++i) ids[i] = values[i] % rows;
     return;
   }
+  const std::uint32_t rare = rows_[c] == 1 ? missing_id : rare_id;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (block.is_missing(static_cast<std::int64_t>(i), criteo_dense + column)) {
       ids[i] = missing_id;
       continue;
     }
     const std::int64_t id = ids_[c].find(values[i]);
-    ids[i] = id == 0 ? rare_id : static_cast<std::uint32_t>(id);
+    ids[i] = id == 0 ? rare : static_cast<std::uint32_t>(id);
   }
 }
 
@@ -114,7 +114,7 @@ std::string IdMapping::dropped_summary() const {
 
 IdMapping count_frequencies(const std::string& path, const CriteoReaderOptions& options, std::vector<std::int64_t> rows,
                             std::int64_t min_count, const Progress& progress) {
-  check_rows(rows, first_id, "frequency");
+  check_rows(rows);
   std::vector<ValueTable> counts(criteo_categories);
   CriteoReader reader(path, options);
   CriteoBlock block;

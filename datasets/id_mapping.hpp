@@ -46,8 +46,8 @@ class IdMapping {
  public:
   /// Rule modulo; rows [26], each at least 1.
   static IdMapping modulo(std::vector<std::int64_t> rows);
-  /// Rule frequency with one dictionary per column; rows [26], each at least 2. Throws InputError naming the column
-  /// when a dictionary has more values than fit.
+  /// Rule frequency with one dictionary per column; rows [26], each at least 1 (a table of one row takes every value).
+  /// Throws InputError naming the column when a dictionary has more values than fit.
   static IdMapping frequency(std::vector<std::int64_t> rows, std::int64_t min_count,
                              std::vector<Dictionary> dictionaries);
 

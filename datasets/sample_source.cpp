@@ -120,7 +120,7 @@ void SampleSource::set_samples(std::int64_t samples) {
 
 void SampleSource::read(std::int64_t first, std::int64_t count, Samples& samples) {
   if (!told_wrap_ && first + count > samples_) {
-    notice_(path_ + ": has " + std::to_string(samples_) + " samples; they are used again from the start");
+    notice_(path_ + ": has " + std::to_string(samples_) + " samples read; they are used again from the start");
     told_wrap_ = true;
   }
   first %= samples_;

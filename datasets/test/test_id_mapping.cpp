@@ -80,14 +80,16 @@ TEST(IdMapping, Frequency) {
   const IdMapping mapping = frequency_of(10, {.values = {0, 7, 0xffffffff}});
   const CriteoBlock block = column({7, 0, 0, 123, 0xffffffff, 7}, {false, false, true, false, false, true});
   EXPECT_EQ(map_column(mapping, block), (Ids{3, 2, 0, 1, 4, 0}));  // 123 was not seen: rare
+  EXPECT_EQ(map_column(frequency_of(2, {}), block), (Ids{1, 1, 0, 1, 1, 0}));
+  EXPECT_EQ(map_column(frequency_of(1, {}), block), (Ids{0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(make_dictionary(counts_of({{5, 9}}), 1, 1).dropped_values, 1);
 }
 
 TEST(IdMapping, RefusesTablesThatCannotHoldTheRule) {
   EXPECT_CONTAINS(error_of([] { IdMapping::modulo({1, 2}); }), "26 categorical columns, but 2 tables");
   EXPECT_CONTAINS(error_of([] { IdMapping::modulo(rows_of(0)); }),
-                  "column C1: the id rule modulo needs a table of at least 1 rows, got 0");
-  EXPECT_CONTAINS(error_of([] { frequency_of(1, {}); }),
-                  "column C1: the id rule frequency needs a table of at least 2 rows");
+                  "column C1: its table has 0 rows, 1 at least is needed");
+  EXPECT_CONTAINS(error_of([] { frequency_of(0, {}); }), "column C1: its table has 0 rows");
   EXPECT_CONTAINS(error_of([] { frequency_of(3, {.values = {1, 2}}); }), "column C1: its dictionary holds 2 values");
 }
 

@@ -52,7 +52,7 @@ TEST_F(SampleSources, WrapsAroundAndSaysSoOnce) {
   source->read(1000000000002, 2, samples);
   EXPECT_EQ(samples.batch.indices[0], 2);
   ASSERT_EQ(notices.size(), 1U);
-  EXPECT_CONTAINS(notices[0], "a.tsv: has 5 samples; they are used again from the start");
+  EXPECT_CONTAINS(notices[0], "a.tsv: has 5 samples read; they are used again from the start");
 }
 
 TEST_F(SampleSources, BothFormsGiveTheSameSamples) {

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "datasets/criteo_convert.hpp"
+#include "datasets/criteo_generate.hpp"
+#include "datasets/criteo_hdf5.hpp"
+#include "datasets/criteo_tsv.hpp"
+#include "datasets/data_statistics.hpp"
+#include "datasets/sample_source.hpp"
+#include "reference/error.hpp"
+#include "workloads/command.hpp"
+#include "workloads/spec.hpp"
+
+namespace shardmark {
+namespace {
+
+struct Options {
+  std::string in;
+  std::string out;
+  std::int64_t samples = 0;
+  std::uint64_t seed = 1;
+  double alpha = 1.05;
+  std::string rows = "kaggle";
+  std::string ids = "modulo";
+  std::int64_t min_count = 1;
+  std::string dictionary;
+  std::string workload = "criteo-kaggle";
+  std::string scale = "1";
+  std::string malformed = "stop";
+
+  CriteoReaderOptions reader() const {
+    return {.malformed = choice_named(malformed_choices, "action on malformed lines", malformed).value};
+  }
+};
+
+/// Says on stderr, every two seconds, how far it is.
+Progress progress_of(const std::string& doing) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  return [doing, start, next = start + std::chrono::seconds(2)](std::int64_t samples) mutable {
+    const auto now = Clock::now();
+    if (now < next) return;
+    next = now + std::chrono::seconds(2);
+    const std::chrono::duration<double> elapsed = now - start;
+    fmt::print(stderr, "{}: {} samples, {:.2f} M/s\n", doing, samples,
+               static_cast<double>(samples) / elapsed.count() / 1e6);
+  };
+}
+
+void warn(const std::string& text) {
+  if (!text.empty()) fmt::print(stderr, "{}\n", text);
+}
+
+/// The rows of a named list of cardinalities, or 26 numbers separated by commas.
+CriteoRows parse_rows(const std::string& text) {
+  if (text.find(',') == std::string::npos) return choice_named(criteo_cardinalities, "list of rows", text).rows;
+  const std::vector<std::string> parts = CLI::detail::split(text, ',');
+  if (parts.size() != criteo_categories)
+    throw InputError(fmt::format("--rows: 26 numbers are needed, got {}", parts.size()));
+  CriteoRows rows{};
+  for (std::size_t c = 0; c < rows.size(); ++c)
+    if (!CLI::detail::lexical_cast(parts[c], rows[c]))
+      throw InputError(fmt::format("--rows: '{}' is not a number", parts[c]));
+  return rows;
+}
+
+void generate(const Options& options) {
+  const CriteoRecipe recipe{
+      .samples = options.samples, .seed = options.seed, .alpha = options.alpha, .rows = parse_rows(options.rows)};
+  generate_criteo(options.out, recipe, progress_of("generating"));
+  fmt::print("{}: {} synthetic samples, seed {}, alpha {}, {} bytes\n", options.out, recipe.samples, recipe.seed,
+             recipe.alpha, std::filesystem::file_size(options.out));
+}
+
+std::vector<std::int64_t> table_rows(const Options& options) {
+  Workload workload = load_workload(options.workload);
+  scale_rows(workload, parse_scale(options.scale));
+  std::vector<std::int64_t> rows;
+  for (const Feature& feature : workload.features)
+    rows.push_back(workload.tables[static_cast<std::size_t>(feature.table)].rows);
+  return rows;
+}
+
+IdMapping make_mapping(const Options& options) {
+  if (!options.dictionary.empty()) return SampleFileReader(options.dictionary).mapping();
+  const std::vector<std::int64_t> rows = table_rows(options);
+  if (choice_named(id_rules, "id rule", options.ids).value == IdRule::modulo) return IdMapping::modulo(rows);
+  IdMapping mapping = count_frequencies(options.in, options.reader(), rows, options.min_count, progress_of("counting"));
+  warn(mapping.dropped_summary());
+  return mapping;
+}
+
+void convert(const Options& options) {
+  if (is_hdf5(options.in)) throw InputError(options.in + ": is an HDF5 file already; a Criteo TSV file is needed");
+  const IdMapping mapping = make_mapping(options);
+  const ConvertReport report =
+      convert_criteo(options.in, options.out, mapping, options.reader(), progress_of("converting"));
+  warn(report.malformed_summary);
+  if (!report.labelled) warn(options.in + ": lines of 39 fields, so there are no labels; all are 0");
+  fmt::print("{}: {} samples from {} bytes of text, {} malformed lines left out, ids by {}\n", options.out,
+             report.samples, report.text_bytes, report.malformed,
+             id_rules[static_cast<std::size_t>(mapping.rule())].name);
+}
+
+std::string count_text(std::int64_t count) { return count < 0 ? "-" : fmt::format("{}", count); }
+
+/// Categories of a TSV file in hexadecimal, as they stand there.
+std::string value_text(double value, bool hexadecimal) {
+  return hexadecimal ? fmt::format("{:08x}", static_cast<std::uint32_t>(value)) : fmt::format("{:.0f}", value);
+}
+
+void print(const DataStatistics& statistics, bool hexadecimal_categories) {
+  const auto samples = static_cast<double>(statistics.samples);
+  fmt::print("samples    {}\npositives  {} ({:.2f} %)\n\n", statistics.samples, statistics.positives,
+             100.0 * static_cast<double>(statistics.positives) / samples);
+  fmt::print("{:>8} {:>12} {:>12} {:>10} {:>12} {:>12} {:>12}\n", "column", "values", "missing", "missing %", "unique",
+             "min", "max");
+  for (const ColumnStatistics& column : statistics.columns) {
+    const bool hexadecimal = hexadecimal_categories && column.unique >= 0;
+    const std::string share =
+        column.missing < 0 ? "-" : fmt::format("{:.2f}", 100.0 * static_cast<double>(column.missing) / samples);
+    fmt::print("{:>8} {:>12} {:>12} {:>10} {:>12} {:>12} {:>12}\n", column.name, column.values,
+               count_text(column.missing), share, count_text(column.unique), value_text(column.minimum, hexadecimal),
+               value_text(column.maximum, hexadecimal));
+  }
+}
+
+void inspect_text(const Options& options) {
+  CriteoReader reader(options.in, options.reader());
+  const DataStatistics statistics = inspect(reader, progress_of("reading"));
+  if (statistics.samples == 0) throw InputError(options.in + ": holds no samples");
+  fmt::print("{}: Criteo TSV, {} lines, {} malformed, labels {}\n", options.in, reader.lines(), reader.malformed(),
+             reader.labelled() ? "read" : "absent (0)");
+  print(statistics, true);
+  warn(reader.malformed_summary());
+}
+
+void inspect_hdf5(const Options& options) {
+  SampleFileReader reader(options.in);
+  if (reader.samples() == 0) throw InputError(options.in + ": holds no samples");
+  reader.verify();
+  fmt::print("{}: HDF5, from {}, id rule {}, labels {}; all checksums match\n", options.in, reader.meta().source,
+             reader.id_rule(), reader.meta().labelled ? "read" : "absent (0)");
+  print(inspect(reader, progress_of("reading")), false);
+}
+
+void inspect_file(const Options& options) { is_hdf5(options.in) ? inspect_hdf5(options) : inspect_text(options); }
+
+using Shared = std::shared_ptr<Options>;
+
+/// `what`, and a line per choice.
+template <class Choices>
+std::string described(const std::string& what, const Choices& choices) {
+  std::string text = what + ":";
+  for (const auto& choice : choices) text += fmt::format("\n{}: {}", choice.name, choice.description);
+  return text;
+}
+
+void add_malformed(CLI::App& command, const Shared& options) {
+  command.add_option("--malformed", options->malformed, described("malformed lines", malformed_choices))
+      ->capture_default_str();
+}
+
+void define_generate(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = *app.add_subcommand("generate", "write a synthetic data set");
+  command.require_subcommand(1);
+  CLI::App& criteo = *command.add_subcommand(
+      "criteo", "a TSV file in the shape of Criteo's: published cardinalities and missing rates, power-law ids");
+  criteo.add_option("--out", options->out, "file to write; .gz and .zst are compressed")->required();
+  criteo.add_option("--samples", options->samples, "lines")->required()->check(CLI::PositiveNumber);
+  criteo.add_option("--seed", options->seed, "the same seed gives the same file")->capture_default_str();
+  criteo.add_option("--alpha", options->alpha, "P(id) ~ (id + 1)^-alpha; 0: uniform")->capture_default_str();
+  criteo
+      .add_option("--rows", options->rows,
+                  described("ids per categorical column, 26 numbers with commas or", criteo_cardinalities))
+      ->capture_default_str();
+  criteo.callback([options] { generate(*options); });
+}
+
+void define_convert(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = *app.add_subcommand("convert", "convert a Criteo TSV file to HDF5, ids mapped into the tables");
+  command.add_option("IN", options->in, "Criteo TSV file: plain, .gz or .zst")->required();
+  command.add_option("OUT", options->out, "HDF5 file to write")->required();
+  auto* ids = command.add_option("--ids", options->ids, described("id rule", id_rules))->capture_default_str();
+  auto* min_count = command.add_option("--min-count", options->min_count, "id rule frequency: rarer values get id 1")
+                        ->check(CLI::PositiveNumber)
+                        ->capture_default_str();
+  command
+      .add_option("--dictionary", options->dictionary, "take tables, rule and dictionaries from this converted file")
+      ->excludes(ids)
+      ->excludes(min_count);
+  command.add_option("--workload", options->workload, "workload, or spec file (.json), whose tables have the rows")
+      ->capture_default_str();
+  command.add_option("--scale", options->scale, "divide the rows of every table, such as 1/64")->capture_default_str();
+  add_malformed(command, options);
+  command.callback([options] { convert(*options); });
+}
+
+void define_inspect(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = *app.add_subcommand("inspect", "print what a data file holds; verify its checksums");
+  command.add_option("FILE", options->in, "Criteo TSV file, or converted HDF5 file")->required();
+  add_malformed(command, options);
+  command.callback([options] { inspect_file(*options); });
+}
+
+}  // namespace
+
+void define_data(CLI::App& app) {
+  app.require_subcommand(1);
+  define_generate(app);
+  define_convert(app);
+  define_inspect(app);
+}
+
+}  // namespace shardmark
