@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -56,9 +55,8 @@ class Fields {
 
   std::int64_t count(const std::string& name, std::int64_t least) const {
     const Json& value = at(name);
-    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    const bool fits = value.is_number_unsigned() ? value.get<std::uint64_t>() <= most : value.is_number_integer();
-    if (!fits || value.get<std::int64_t>() < least)
+    // Beyond 2^63 the conversion wraps to a negative number, which is less than any `least`.
+    if (!value.is_number_integer() || value.get<std::int64_t>() < least)
       fail(path_ + name, fmt::format("a whole number of at least {}", least));
     return value.get<std::int64_t>();
   }

@@ -19,7 +19,7 @@ struct PhaseTime {
   std::string name;
   double median_ms = 0.0;           ///< median over the steps of the maximum over the ranks
   double mean_over_ranks_ms = 0.0;  ///< median over the steps of the mean over the ranks
-  std::int64_t bytes = 0;           ///< per step, of the busiest rank: sent, or read and written in memory
+  std::int64_t bytes = 0;           ///< per step, of the busiest rank: moved in memory (lookup, dense) or sent
 
   bool operator==(const PhaseTime&) const = default;
 };
@@ -63,7 +63,7 @@ struct CaseRecord {
   StepTime step_ms;
   double samples_per_s = 0.0;
   std::vector<PhaseTime> phases;    ///< in the order of phase_names
-  double imbalance = 1.0;           ///< of the step: maximum over the ranks / mean over the ranks
+  double imbalance = 1.0;           ///< of the lookup: maximum over the ranks / mean over the ranks
   std::int64_t sent_bytes_max = 0;  ///< off-rank bytes of a step, of the rank that sends most
   std::optional<double> predicted_ms;
   std::int64_t checked_steps = 0;  ///< 0: unchecked

@@ -181,9 +181,9 @@ std::string legend(const Records& records) {
   const std::int64_t fewest = by_samples(*std::ranges::min_element(records, {}, by_samples));
   const std::int64_t most = by_samples(*std::ranges::max_element(records, {}, by_samples));
   std::string text = fmt::format(
-      "# ms: median of {} steps, each the maximum over ranks, and its interval; phases: their median ms; imbal: "
-      "maximum / mean over ranks\n"
-      "# MB: sent by the busiest rank per step; vs best: time per sample / that of the fastest valid case\n",
+      "# ms: median of {} steps, each the maximum over ranks, and its interval; phases: their median ms\n"
+      "# imbal: maximum / mean over ranks of lookup; MB: sent by the busiest rank per step; "
+      "vs best: time per sample / that of the fastest valid case\n",
       fewest == most ? std::to_string(most) : fmt::format("{} to {}", fewest, most));
   if (fewest < samples_for_interval)
     text += fmt::format("# fewer than {} steps: the interval is minimum to maximum, and covers less than 95 %\n",
@@ -225,10 +225,12 @@ std::string table(const Records& records, const CaseRecord* best) {
 
 }  // namespace
 
-std::string results_table(const Json& environment, std::span<const CaseRecord> records) {
+std::string results_table(const Json& environment, std::span<const CaseRecord> records,
+                          std::span<const std::string> notes) {
   const CaseRecord* best = best_valid_case(records);
   std::string text = where(environment);
   if (!records.empty()) text += table(ranked(records), best);
+  for (const std::string& note : notes) text += note + '\n';
   text += best ? fmt::format("FOM samples/s: {:.6g}\n", best->samples_per_s) : "FOM samples/s: none\n";
   return text + verdict_of(records).line() + '\n';
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -65,12 +66,13 @@ inline std::string contents(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// A folder of its own for each test, empty at its start.
+/// A folder of its own for each test and process, empty at its start.
 class FolderTest : public testing::Test {
  protected:
   FolderTest() {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder = std::filesystem::path(testing::TempDir()) / (std::string("shardmark_results_") + test->name());
+    folder = std::filesystem::path(testing::TempDir()) / (std::string("shardmark_") + test->test_suite_name() + '_' +
+                                                          test->name() + '_' + std::to_string(getpid()));
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
   }

@@ -28,8 +28,8 @@ TEST(Table, IsWhatPeopleRead) {
 # command shardmark compare criteo-kaggle --scale 1/64
 # hosts 1 (node1), machine Some CPU, 2 cores, 4 logical, 8.0 GiB, Linux 6.1.0
 # workload criteo-kaggle, scale 1/64, batch 16384, ranks 2, threads 1, optimizer rowwise_adagrad, wire fp32, groups 1, ids power_law 1.05
-# ms: median of 6 steps, each the maximum over ranks, and its interval; phases: their median ms; imbal: maximum / mean over ranks
-# MB: sent by the busiest rank per step; vs best: time per sample / that of the fastest valid case
+# ms: median of 6 steps, each the maximum over ranks, and its interval; phases: their median ms
+# imbal: maximum / mean over ranks of lookup; MB: sent by the busiest rank per step; vs best: time per sample / that of the fastest valid case
 # plan                      transfer        exchange          ms [95 % interval] samples/s input lookup output update imbal    MB vs best     wrong
   data_parallel+table_wise  dense_partials  mpi_alltoallv  10.00  [9.750, 10.25]   1638400 1.500  2.000      -  4.500  1.06 6.816    1.00         0
   row_wise                  dense_partials  pairwise       12.50  [12.25, 12.75]   1310720 1.500  2.000  123.4  4.500  1.06 6.816    1.25         0
@@ -93,6 +93,12 @@ TEST(Table, WithoutAValidCaseThereIsNoRate) {
 TEST(Table, WithoutCasesThereIsAVerdict) {
   EXPECT_TRUE(results_table(sample_environment(), {})
                   .ends_with("FOM samples/s: none\nRESULT: INVALID (no case was measured)\n"));
+}
+
+TEST(Table, NotesStandBeforeTheFigureOfMerit) {
+  const std::vector<std::string> notes{"# one", "# two"};
+  const std::string text = results_table(sample_environment(), std::vector{sample_case("row_wise", 8.0)}, notes);
+  EXPECT_TRUE(text.ends_with("1.00     0\n# one\n# two\nFOM samples/s: 2.048e+06\nRESULT: VALID\n")) << text;
 }
 
 TEST(Table, AnEnvironmentThatLacksEverythingIsUnknown) {
