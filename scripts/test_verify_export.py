@@ -1,0 +1,363 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of verify-export, on small files written here: right ones for every pooling and optimizer, and damaged ones.
+
+The step is computed with plain loops in fp32, so that it shares nothing with the program it tests but the definitions."""
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import h5py
+import numpy as np
+
+PROGRAM = Path(__file__).resolve().with_name("verify-export")
+LOADER = importlib.machinery.SourceFileLoader("verify_export", str(PROGRAM))
+POOLINGS = ("none", "sum", "mean", "sqrtn")
+OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad")
+F = np.float32
+
+
+def load_program():
+    sys.dont_write_bytecode = True
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("verify_export", LOADER))
+    LOADER.exec_module(module)
+    return module
+
+
+verify_export = load_program()
+
+
+def divisor(pooling, weights):
+    if pooling == "mean":
+        return float(np.sum(weights, dtype=np.float64))
+    if pooling == "sqrtn":
+        return float(np.sqrt(np.sum(np.square(weights, dtype=np.float64))))
+    return 1.0
+
+
+class Step:
+    """One table T and two features, a and b, of `pooling`; every array of the export, by its path, and attributes."""
+
+    def __init__(self, pooling, optimizer, seed=0, weighted=True, exact=False, initial=0.0, samples=13, rows=9, dim=5,
+                 longest=4):
+        self.random = np.random.default_rng(seed)
+        self.pooling, self.name, self.exact = pooling, optimizer, exact
+        self.lr, self.eps = (F(0.0625), F(1e-8)) if exact else (F(0.01), F(1e-6))
+        self.arrays, self.attributes = {}, {}
+        before = self.some((rows, dim))
+        bags = {f: [self.random.integers(0, rows, self.random.integers(0, longest + 1)) for _ in range(samples)]
+                for f in "ab"}
+        used = np.unique(np.concatenate([ids for f in "ab" for ids in bags[f]]))
+        contributions = {int(row): [] for row in used}
+        for f in "ab":
+            self.add_feature(f, bags[f], before, contributions, weighted)
+        self.add_table(used, before[used], contributions, initial, 10**12)
+        self.attributes["/"] = {"format_version": 1, "workload": "w", "seed": 1, "ranks": 2,
+                                "case": json.dumps({"plan": "p", "exact": exact})}
+
+    def some(self, shape):
+        if self.exact:
+            return (self.random.integers(-64, 65, shape) * 2.0**-10).astype(F)
+        return self.random.uniform(-1, 1, shape).astype(F)
+
+    def add_feature(self, f, bags, before, contributions, weighted):
+        if self.pooling == "none":
+            vectors = [np.array([i]) for ids in bags for i in ids]
+        else:
+            vectors = bags
+        weights = [(np.ones(len(v)) if not weighted else self.random.integers(1, 9, len(v)) / 4).astype(F) for v in vectors]
+        dim = before.shape[1]
+        outputs, gradients = [], self.some((len(vectors), dim))
+        for ids, w, g in zip(vectors, weights, gradients):
+            total = np.zeros(dim, dtype=F)
+            for i, x in zip(self.random.permutation(len(ids)), range(len(ids))):
+                total += w[i] * before[ids[i]]
+            d = divisor(self.pooling, w)
+            outputs.append((total / d).astype(F) if d != 0 else np.zeros(dim, dtype=F))
+            for i, x in enumerate(ids):
+                contributions[int(x)].append(w[i] * (g / d).astype(F))
+        group = f"/features/{f}"
+        self.attributes[group] = {"table": "T", "pooling": self.pooling}
+        self.arrays[f"{group}/offsets"] = np.cumsum([0] + [len(ids) for ids in bags]).astype(np.int64)
+        self.arrays[f"{group}/indices"] = np.concatenate(bags).astype(np.int64)
+        if weighted:
+            self.arrays[f"{group}/weights"] = np.concatenate(weights) if weights else np.zeros(0, dtype=F)
+        self.arrays[f"/outputs/{f}"] = np.array(outputs, dtype=F).reshape(-1, dim)
+        self.arrays[f"/gradients/{f}"] = gradients
+
+    def add_table(self, used, before, contributions, initial, rows):
+        dim = before.shape[1]
+        width = {"sgd": 0, "adagrad": dim, "rowwise_adagrad": 1}[self.name]
+        state = np.full((len(used), width), initial, dtype=F)
+        after, state_after = before.copy(), state.copy()
+        for k, row in enumerate(used):
+            g = np.zeros(dim, dtype=F)
+            for i in self.random.permutation(len(contributions[int(row)])):
+                g += contributions[int(row)][i]
+            if self.name == "sgd":
+                after[k] -= self.lr * g
+                continue
+            state_after[k] += g * g if width == dim else np.sum(g * g, dtype=F) / F(dim)
+            after[k] -= self.lr * g / (np.sqrt(state_after[k]) + self.eps)
+        self.attributes["/tables/T"] = {"rows": rows, "dim": dim, "optimizer": json.dumps(
+            {"name": self.name, "learning_rate": float(str(self.lr)), "epsilon": float(str(self.eps)),
+             "initial_accumulator": initial})}
+        self.arrays["/tables/T/rows"] = used.astype(np.int64)
+        self.arrays["/tables/T/before"], self.arrays["/tables/T/after"] = before, after
+        if width:
+            self.arrays["/tables/T/state_before"], self.arrays["/tables/T/state_after"] = state, state_after
+
+    def write(self, path):
+        with h5py.File(path, "w") as file:
+            for name, values in self.arrays.items():
+                file.create_dataset(name, data=values)
+            for group, attributes in self.attributes.items():
+                file.require_group(group).attrs.update(attributes)
+
+
+class VerifyExport(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.path = Path(self.directory.name) / "step.h5"
+
+    def tearDown(self):
+        self.directory.cleanup()
+
+    def run_program(self, *arguments):
+        """(exit code, stdout, stderr); in this process, as importing NumPy takes longer than the rest."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            with mock.patch.object(sys, "argv", [str(PROGRAM), *map(str, arguments)]):
+                code = verify_export.main()
+        return code, out.getvalue(), err.getvalue()
+
+    def verdict_on(self, step):
+        step.write(self.path)
+        code, out, err = self.run_program(self.path)
+        return code, (out or err).splitlines()[-1], out
+
+    def assert_ok(self, step):
+        code, last, text = self.verdict_on(step)
+        self.assertEqual((code, last), (0, "EXPORT: OK"), text)
+
+    def assert_wrong(self, step, values=None):
+        code, last, text = self.verdict_on(step)
+        self.assertEqual(code, 1, text + last)
+        self.assertRegex(last, r"^EXPORT: WRONG \(\d+ values\)$" if values is None else rf"\({values} values\)$")
+
+    def assert_bad(self, step, message):
+        code, last, _ = self.verdict_on(step)
+        self.assertEqual((code, last), (2, f"{self.path}: {message}"))
+
+    def every_case(self):
+        for pooling in POOLINGS:
+            for optimizer in OPTIMIZERS:
+                yield pooling, optimizer
+
+
+class Right(VerifyExport):
+    def test_every_pooling_and_optimizer(self):
+        for seed, (pooling, optimizer) in enumerate(self.every_case()):
+            for weighted, initial in ((False, 0.0), (True, 0.25)):
+                with self.subTest(pooling=pooling, optimizer=optimizer, weighted=weighted, seed=seed):
+                    self.assert_ok(Step(pooling, optimizer, seed, weighted, initial=initial))
+
+    def test_exact_mode(self):
+        for seed, (pooling, optimizer) in enumerate(self.every_case()):
+            with self.subTest(pooling=pooling, optimizer=optimizer, seed=seed):
+                self.assert_ok(Step(pooling, optimizer, seed, exact=True))
+
+    def test_many_gradients_for_few_rows(self):
+        for pooling, optimizer in self.every_case():
+            with self.subTest(pooling=pooling, optimizer=optimizer):
+                self.assert_ok(Step(pooling, optimizer, samples=300, rows=2, longest=7))
+
+    def test_nothing_but_empty_bags(self):
+        for pooling in POOLINGS:
+            with self.subTest(pooling=pooling):
+                self.assert_ok(Step(pooling, "adagrad", longest=0))
+
+    def test_state_per_row_without_a_second_dimension(self):
+        step = Step("sum", "rowwise_adagrad")
+        for name in ("/tables/T/state_before", "/tables/T/state_after"):
+            step.arrays[name] = step.arrays[name][:, 0]
+        self.assert_ok(step)
+
+    def test_prints_a_line_per_feature_and_table(self):
+        _, _, text = self.verdict_on(Step("mean", "adagrad"))
+        self.assertEqual([line.split("  ")[0] for line in text.splitlines()],
+                         ["output of a (mean)", "output of b (mean)", "rows of T (adagrad)", "state of T", "EXPORT: OK"])
+
+
+class Wrong(VerifyExport):
+    RESULTS = ("/outputs/a", "/outputs/b", "/tables/T/after", "/tables/T/state_after")
+
+    def test_one_value_of_any_result(self):
+        for pooling, optimizer in self.every_case():
+            for name in self.RESULTS:
+                step = Step(pooling, optimizer, weighted=False)
+                if name not in step.arrays:
+                    continue
+                for damage in (1.0001, np.nan, np.inf):
+                    with self.subTest(pooling=pooling, optimizer=optimizer, name=name, damage=damage):
+                        step = Step(pooling, optimizer, weighted=False, initial=0.25)
+                        values = step.arrays[name]
+                        place = np.unravel_index(np.argmax(np.abs(values)), values.shape)
+                        values[place] *= F(damage)
+                        self.assert_wrong(step, values=1)
+
+    def test_one_bit_in_exact_mode(self):
+        for pooling in ("none", "sum"):
+            for name in self.RESULTS[:3]:
+                with self.subTest(pooling=pooling, name=name):
+                    step = Step(pooling, "sgd", exact=True)
+                    step.arrays[name][1] = np.nextafter(step.arrays[name][1], F(9))
+                    self.assert_wrong(step, values=step.arrays[name].shape[1])
+
+    def test_one_id_weight_or_gradient(self):
+        for pooling, optimizer in self.every_case():
+            for name in ("/features/a/indices", "/features/a/weights", "/gradients/a", "/tables/T/before"):
+                with self.subTest(pooling=pooling, optimizer=optimizer, name=name):
+                    step = Step(pooling, optimizer, seed=3)
+                    values, rows = step.arrays[name], step.arrays["/tables/T/rows"]
+                    at = step.arrays["/features/a/offsets"][np.argmax(np.diff(step.arrays["/features/a/offsets"]))]
+                    if name.endswith("indices"):
+                        values[at] = rows[0] if values[at] != rows[0] else rows[1]
+                    elif name.endswith("weights"):  # of a bag of several: alone it would cancel in a mean
+                        values[at] *= F(1.01)
+                    else:
+                        values[0] *= F(1.01)
+                    self.assert_wrong(step)
+
+    def test_the_hyperparameters(self):
+        for optimizer, key, value in (("sgd", "learning_rate", 0.0101), ("adagrad", "learning_rate", 0.0101),
+                                      ("rowwise_adagrad", "epsilon", 0.01), ("adagrad", "epsilon", 0.01),
+                                      ("adagrad", "name", "rowwise_adagrad")):
+            with self.subTest(optimizer=optimizer, key=key):
+                step = Step("sum", optimizer, dim=1)  # so that both kinds of state have the same shape
+                spec = json.loads(step.attributes["/tables/T"]["optimizer"])
+                step.attributes["/tables/T"]["optimizer"] = json.dumps(spec | {key: value})
+                if key == "name":
+                    self.assert_ok(step)  # one column: the two rules are the same
+                else:
+                    self.assert_wrong(step)
+
+    def test_a_row_that_changed_although_no_bag_counts_it(self):
+        step = Step("mean", "rowwise_adagrad")
+        for f in "ab":
+            step.arrays[f"/features/{f}/weights"][:] = 0
+            step.arrays[f"/outputs/{f}"][:] = 0
+        step.arrays["/tables/T/after"] = step.arrays["/tables/T/before"].copy()
+        step.arrays["/tables/T/state_after"] = step.arrays["/tables/T/state_before"].copy()
+        self.assert_ok(step)
+        step.arrays["/tables/T/after"][2, 1] += F(1e-7)
+        self.assert_wrong(step, values=1)
+
+
+class Bad(VerifyExport):
+    def test_ids_that_are_no_rows(self):
+        step = Step("sum", "sgd", rows=50)
+        missing = np.setdiff1d(np.arange(50), step.arrays["/tables/T/rows"])[0]
+        step.arrays["/features/b/indices"][3] = missing
+        self.assert_bad(step, f"/features/b/indices: id {missing} is not in /tables/T/rows")
+
+    def test_rows(self):
+        step = Step("sum", "sgd")
+        step.arrays["/tables/T/rows"][1] = 0
+        self.assert_bad(step, "/tables/T/rows: the rows do not ascend")
+        step.arrays["/tables/T/rows"][-1] = 10**12
+        self.assert_bad(step, "/tables/T/rows: row 1000000000000 is outside the table")
+
+    def test_offsets(self):
+        for change in (lambda o: o[1:], lambda o: o + 1, lambda o: o[::-1]):
+            step = Step("sum", "sgd")
+            count = len(step.arrays["/features/a/indices"])
+            step.arrays["/features/a/offsets"] = change(step.arrays["/features/a/offsets"])
+            step.arrays["/features/a/offsets"][-1] = -1
+            self.assert_bad(step, f"/features/a/offsets: do not ascend from 0 to the {count} ids")
+
+    def test_shapes_and_types(self):
+        step = Step("sum", "sgd")
+        step.arrays["/outputs/a"] = step.arrays["/outputs/a"][:-1]
+        self.assert_bad(step, "/outputs/a: has shape (12, 5), expected 13 x 5")
+        step = Step("sum", "sgd")
+        step.arrays["/gradients/b"] = step.arrays["/gradients/b"].astype(np.float64)
+        self.assert_bad(step, "/gradients/b: holds float64, expected float32")
+        step = Step("sum", "adagrad")
+        step.arrays["/tables/T/state_before"] = step.arrays["/tables/T/state_before"][:, :1]
+        rows = len(step.arrays["/tables/T/rows"])
+        self.assert_bad(step, f"/tables/T/state_before: has shape ({rows}, 1), expected {rows} x 5")
+
+    def test_what_is_missing(self):
+        for name in ("/features/a/indices", "/outputs/b", "/tables/T/after", "/tables/T/state_after"):
+            step = Step("sum", "adagrad")
+            del step.arrays[name]
+            self.assert_bad(step, f"{name}: dataset is missing")
+        for group, name in (("/", "case"), ("/features/a", "pooling"), ("/tables/T", "optimizer"), ("/tables/T", "dim")):
+            step = Step("sum", "adagrad")
+            del step.attributes[group][name]
+            self.assert_bad(step, f"{group}: attribute {name} is missing")
+
+    def test_what_is_unknown(self):
+        for group, name, value, message in (
+                ("/features/a", "pooling", "max", "unknown pooling 'max'; valid: none, sum, mean, sqrtn"),
+                ("/features/a", "table", "U", "its table 'U' is not in /tables"),
+                ("/tables/T", "optimizer", '{"name":"adam"}', "unknown optimizer 'adam'; valid: sgd, adagrad, rowwise_adagrad"),
+                ("/tables/T", "optimizer", '{"name":"sgd"}', "the optimizer needs numbers learning_rate and epsilon"),
+                ("/tables/T", "optimizer", "sgd", "attribute optimizer is not JSON"),
+                ("/tables/T", "dim", "five", "attribute dim is no whole number"),
+                ("/", "format_version", 2, "format_version is 2, expected 1")):
+            with self.subTest(name=name, value=value):
+                step = Step("sum", "sgd")
+                step.attributes[group][name] = value
+                self.assert_bad(step, f"{group}: {message}")
+
+    def test_state_that_should_not_be(self):
+        step = Step("sum", "sgd")
+        step.arrays["/tables/T/state_before"] = step.arrays["/tables/T/before"]
+        self.assert_bad(step, "/tables/T/state_before: sgd has no state")
+
+    def test_files(self):
+        for content in (None, b"", b"no HDF5"):
+            path = Path(self.directory.name) / f"file{content}"
+            if content is not None:
+                path.write_bytes(content)
+            code, out, err = self.run_program(path)
+            self.assertEqual((code, out, len(err.splitlines())), (2, "", 1), err)
+            self.assertIn(str(path), err)
+
+    def test_a_truncated_file(self):
+        Step("sum", "sgd", samples=200).write(self.path)
+        self.path.write_bytes(self.path.read_bytes()[:-3000])
+        code, _, err = self.run_program(self.path)
+        self.assertEqual((code, len(err.splitlines())), (2, 1), err)
+
+    def test_usage(self):
+        self.assertEqual(self.run_program()[0], 2)
+        self.assertEqual(self.run_program("--nonsense")[0], 2)
+        self.assertEqual(self.run_program("--help")[0], 0)
+
+
+class Program(VerifyExport):
+    def exit_code(self, step):
+        step.write(self.path)
+        return subprocess.run([PROGRAM, self.path], stdout=subprocess.DEVNULL).returncode
+
+    def test_exit_codes_of_the_process(self):
+        step = Step("sum", "sgd")
+        self.assertEqual(self.exit_code(step), 0)
+        step.arrays["/outputs/a"] += F(1)
+        self.assertEqual(self.exit_code(step), 1)
+        self.assertEqual(subprocess.run([PROGRAM], stdout=subprocess.DEVNULL).returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
