@@ -148,7 +148,8 @@ std::optional<std::int64_t> first_common_row(const RowSet& a, const RowSet& b) {
 
 std::vector<std::string> check(const Plan& plan, std::span<const Table> tables) {
   std::vector<std::string> problems;
-  if (plan.ranks < 1) problems.push_back(fmt::format("the plan is for {} ranks; it needs at least 1", plan.ranks));
+  if (plan.ranks < 1 || plan.ranks > largest_job)
+    problems.push_back(fmt::format("the plan is for {} ranks; it must be for 1 to {}", plan.ranks, largest_job));
   if (plan.tables.size() != tables.size()) {
     problems.push_back(fmt::format("the plan places {} tables, the workload has {}; make the plan anew for it",
                                    plan.tables.size(), tables.size()));

@@ -46,6 +46,9 @@ struct TablePlacement {
   bool operator==(const TablePlacement&) const = default;
 };
 
+/// The most ranks of a plan: loads and plan files, which have an entry per rank, stay within memory.
+inline constexpr int largest_job = 1 << 20;
+
 /// The placement of tables[t] for every table t of a workload. Pure data; see check.hpp for when it is sound.
 struct Plan {
   std::string name;

@@ -34,7 +34,8 @@ inline constexpr std::array planners{
             place_data_parallel_table_wise},
 };
 
-/// The plan of planner `name`, called `name`. Throws InputError when there is no such planner or no rank.
+/// The plan of planner `name`, called `name`. Throws InputError when there is no such planner, or not 1 to largest_job
+/// ranks.
 Plan make_plan(std::string_view name, std::span<const Table> tables, std::span<const Feature> features,
                const PlanRequest& request);
 

@@ -105,7 +105,7 @@ CLI::App& add(CLI::App& app, const char* name, const char* description, const Sh
 }
 
 CLI::Option* add_ranks(CLI::App& command, const Shared& options, const char* description) {
-  return command.add_option("--ranks", options->ranks, description)->check(CLI::Range(1, 1 << 20));
+  return command.add_option("--ranks", options->ranks, description)->check(CLI::Range(1, largest_job));
 }
 
 void add_replicate_rows(CLI::App& command, const Shared& options) {

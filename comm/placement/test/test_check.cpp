@@ -98,7 +98,8 @@ TEST(Check, refuses_plans_of_other_workloads) {
   const Plan replicated_and_sharded{"p", 1, {{true, {}}, {true, {{{0, 12, 1}, 0, 6, 0}}}}};
   ASSERT_EQ(check(replicated_and_sharded, tables).size(), 1U);
   EXPECT_EQ(check(replicated_and_sharded, tables)[0], "table 'T1', rank 0: a data_parallel table has no shards");
-  EXPECT_EQ(check({"p", 0, {{true, {}}, {true, {}}}}, tables).size(), 1U);
+  for (const int ranks : {-1, 0, largest_job + 1})
+    EXPECT_EQ(check({"p", ranks, {{true, {}}, {true, {}}}}, tables).size(), 1U) << ranks;
 }
 
 TEST(Check, require_sound_throws_one_line) {

@@ -108,6 +108,7 @@ TEST(Planners, every_planner_makes_sound_plans) {
 
 TEST(Planners, bad_requests_name_the_valid_ones) {
   EXPECT_THROW(placed("row_wise", seven_tables(), 0), InputError);
+  EXPECT_THROW(placed("row_wise", seven_tables(), largest_job + 1), InputError);
   try {
     placed("rowwise", seven_tables(), 2);
     FAIL() << "did not throw";
