@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of verify-export, on small files written here: right ones for every pooling and optimizer, and damaged ones.
 
-The step is computed with plain loops in fp32, so that it shares nothing with the program it tests but the definitions."""
+The step is computed with plain loops in fp32, so that it shares nothing with the program under test but the
+definitions."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -13,7 +14,6 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
-from unittest import mock
 
 import h5py
 import numpy as np
@@ -46,11 +46,11 @@ def divisor(pooling, weights):
 class Step:
     """One table T and two features, a and b, of `pooling`; every array of the export, by its path, and attributes."""
 
-    def __init__(self, pooling, optimizer, seed=0, weighted=True, exact=False, initial=0.0, samples=13, rows=9, dim=5,
+    def __init__(self, pooling, optimizer, seed=0, weighted=True, exact=False, initial=0.0, lr=None, samples=13, rows=9, dim=5,
                  longest=4):
         self.random = np.random.default_rng(seed)
         self.pooling, self.name, self.exact = pooling, optimizer, exact
-        self.lr, self.eps = (F(0.0625), F(1e-8)) if exact else (F(0.01), F(1e-6))
+        self.lr, self.eps = F(lr or (0.0625 if exact else 0.01)), F(1e-6)
         self.arrays, self.attributes = {}, {}
         before = self.some((rows, dim))
         bags = {f: [self.random.integers(0, rows, self.random.integers(0, longest + 1)) for _ in range(samples)]
@@ -73,7 +73,8 @@ class Step:
             vectors = [np.array([i]) for ids in bags for i in ids]
         else:
             vectors = bags
-        weights = [(np.ones(len(v)) if not weighted else self.random.integers(1, 9, len(v)) / 4).astype(F) for v in vectors]
+        weights = [self.random.integers(1, 9, len(v)) / 4 if weighted else np.ones(len(v)) for v in vectors]
+        weights = [w.astype(F) for w in weights]
         dim = before.shape[1]
         outputs, gradients = [], self.some((len(vectors), dim))
         for ids, w, g in zip(vectors, weights, gradients):
@@ -135,8 +136,7 @@ class VerifyExport(unittest.TestCase):
         """(exit code, stdout, stderr); in this process, as importing NumPy takes longer than the rest."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            with mock.patch.object(sys, "argv", [str(PROGRAM), *map(str, arguments)]):
-                code = verify_export.main()
+            code = verify_export.main([str(argument) for argument in arguments])
         return code, out.getvalue(), err.getvalue()
 
     def verdict_on(self, step):
@@ -175,6 +175,10 @@ class Right(VerifyExport):
             with self.subTest(pooling=pooling, optimizer=optimizer, seed=seed):
                 self.assert_ok(Step(pooling, optimizer, seed, exact=True))
 
+    def test_exact_mode_with_a_learning_rate_that_is_not(self):
+        for seed in range(5):
+            self.assert_ok(Step("sum", "sgd", seed, exact=True, lr=0.01))
+
     def test_many_gradients_for_few_rows(self):
         for pooling, optimizer in self.every_case():
             with self.subTest(pooling=pooling, optimizer=optimizer):
@@ -191,10 +195,20 @@ class Right(VerifyExport):
             step.arrays[name] = step.arrays[name][:, 0]
         self.assert_ok(step)
 
+    def test_several_files(self):
+        paths = [Path(self.directory.name) / f"{seed}.h5" for seed in range(3)]
+        steps = [Step("sum", "sgd", seed) for seed in range(3)]
+        steps[1].arrays["/outputs/a"][0] += F(1)
+        for path, step in zip(paths, steps):
+            step.write(path)
+        self.assertEqual(self.run_program(paths[0], paths[2])[1].splitlines()[-1], "EXPORT: OK")
+        self.assertEqual(self.run_program(*paths)[1].splitlines()[-1], "EXPORT: WRONG (5 values)")
+
     def test_prints_a_line_per_feature_and_table(self):
         _, _, text = self.verdict_on(Step("mean", "adagrad"))
-        self.assertEqual([line.split("  ")[0] for line in text.splitlines()],
-                         ["output of a (mean)", "output of b (mean)", "rows of T (adagrad)", "state of T", "EXPORT: OK"])
+        whats = [line.split("  ")[0] for line in text.splitlines()]
+        outputs = ["output of a (mean)", "output of b (mean)"]
+        self.assertEqual(whats, [*outputs, "rows of T (adagrad)", "state of T", "EXPORT: OK"])
 
 
 class Wrong(VerifyExport):
@@ -221,6 +235,11 @@ class Wrong(VerifyExport):
                     step = Step(pooling, "sgd", exact=True)
                     step.arrays[name][1] = np.nextafter(step.arrays[name][1], F(9))
                     self.assert_wrong(step, values=step.arrays[name].shape[1])
+
+    def test_little_in_a_hot_row_whose_sums_are_exact(self):
+        step = Step("sum", "adagrad", exact=True, samples=1000, rows=2, initial=0.25)
+        step.arrays["/tables/T/state_after"][1, 1] *= F(1 + 1e-6)
+        self.assert_wrong(step, values=1)
 
     def test_one_id_weight_or_gradient(self):
         for pooling, optimizer in self.every_case():
@@ -258,7 +277,7 @@ class Wrong(VerifyExport):
         step.arrays["/tables/T/after"] = step.arrays["/tables/T/before"].copy()
         step.arrays["/tables/T/state_after"] = step.arrays["/tables/T/state_before"].copy()
         self.assert_ok(step)
-        step.arrays["/tables/T/after"][2, 1] += F(1e-7)
+        step.arrays["/tables/T/after"][2, 1] = np.nextafter(step.arrays["/tables/T/after"][2, 1], F(9))
         self.assert_wrong(step, values=1)
 
 
@@ -301,7 +320,8 @@ class Bad(VerifyExport):
             step = Step("sum", "adagrad")
             del step.arrays[name]
             self.assert_bad(step, f"{name}: dataset is missing")
-        for group, name in (("/", "case"), ("/features/a", "pooling"), ("/tables/T", "optimizer"), ("/tables/T", "dim")):
+        for group, name in (("/", "case"), ("/features/a", "pooling"), ("/tables/T", "optimizer"),
+                            ("/tables/T", "dim")):
             step = Step("sum", "adagrad")
             del step.attributes[group][name]
             self.assert_bad(step, f"{group}: attribute {name} is missing")
@@ -310,7 +330,8 @@ class Bad(VerifyExport):
         for group, name, value, message in (
                 ("/features/a", "pooling", "max", "unknown pooling 'max'; valid: none, sum, mean, sqrtn"),
                 ("/features/a", "table", "U", "its table 'U' is not in /tables"),
-                ("/tables/T", "optimizer", '{"name":"adam"}', "unknown optimizer 'adam'; valid: sgd, adagrad, rowwise_adagrad"),
+                ("/tables/T", "optimizer", '{"name":"adam"}',
+                 "unknown optimizer 'adam'; valid: sgd, adagrad, rowwise_adagrad"),
                 ("/tables/T", "optimizer", '{"name":"sgd"}', "the optimizer needs numbers learning_rate and epsilon"),
                 ("/tables/T", "optimizer", "sgd", "attribute optimizer is not JSON"),
                 ("/tables/T", "dim", "five", "attribute dim is no whole number"),
@@ -341,7 +362,7 @@ class Bad(VerifyExport):
         self.assertEqual((code, len(err.splitlines())), (2, 1), err)
 
     def test_usage(self):
-        self.assertEqual(self.run_program()[0], 2)
+        self.assertEqual(self.run_program(), (2, "", "usage: verify-export FILE.h5 ...\n"))
         self.assertEqual(self.run_program("--nonsense")[0], 2)
         self.assertEqual(self.run_program("--help")[0], 0)
 
@@ -356,7 +377,7 @@ class Program(VerifyExport):
         self.assertEqual(self.exit_code(step), 0)
         step.arrays["/outputs/a"] += F(1)
         self.assertEqual(self.exit_code(step), 1)
-        self.assertEqual(subprocess.run([PROGRAM], stdout=subprocess.DEVNULL).returncode, 2)
+        self.assertEqual(subprocess.run([PROGRAM], stderr=subprocess.DEVNULL).returncode, 2)
 
 
 if __name__ == "__main__":
