@@ -14,8 +14,10 @@ struct Command {
   void (*define)(CLI::App& app);
 };
 
-/// The command did its work and the verdict is negative: exit code 1. The message is already printed.
-struct Failure {};
+/// Ends the program with an exit code; what there is to say has been printed. 1: the verdict is negative.
+struct Failure {
+  int exit_code = 1;
+};
 
 void define_compare(CLI::App& app);
 void define_data(CLI::App& app);

@@ -10,7 +10,10 @@ namespace shardmark {
 namespace {
 
 constexpr std::array commands{
+    Command{"run", "check and measure one case", define_run},
+    Command{"compare", "check and measure plans, transfers and exchanges side by side", define_compare},
     Command{"list", "what can be named: workloads, planners, transfers, exchanges, optimizers, ...", define_list},
+    Command{"results", "results files: show", define_results},
 };
 
 /// Exit codes: 0 ok; 1 wrong values; 2 usage or bad input.
@@ -34,8 +37,8 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return shardmark::run(argc, argv);
-  } catch (const shardmark::Failure&) {
-    return 1;
+  } catch (const shardmark::Failure& failure) {
+    return failure.exit_code;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "shardmark: %s\n", error.what());
     return 2;

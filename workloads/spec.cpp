@@ -65,22 +65,13 @@ Optimizer optimizer_from(const Json& json, const std::string& where) {
   return optimizer;
 }
 
-/// The shortest decimal that reads back as the same float: 0.01, not 0.009999999776482582.
-double shortest(float value) { return std::stod(fmt::format("{}", value)); }
-
-Json to_json(const Optimizer& optimizer) {
-  return {{"name", name_of(optimizer.kind)},
-          {"learning_rate", shortest(optimizer.learning_rate)},
-          {"epsilon", shortest(optimizer.epsilon)},
-          {"initial_accumulator", shortest(optimizer.initial_accumulator)}};
-}
-
 IdSpec ids_from(const Json& json, const std::string& where) {
   Keys keys(json, where);
   IdSpec ids;
   ids.distribution = keys.get_or("distribution", ids.distribution);
   ids.alpha = keys.get_or("alpha", ids.alpha);
   ids.shuffled = keys.get_or("shuffled", ids.shuffled);
+  ids.ragged = keys.get_or("ragged", ids.ragged);
   ids.weighted = keys.get_or("weighted", ids.weighted);
   keys.refuse_others();
   return ids;
@@ -122,7 +113,17 @@ Feature feature_from(const Json& json, const std::map<std::string, std::int64_t>
   return feature;
 }
 
+/// The shortest decimal that reads back as the same float: 0.01, not 0.009999999776482582.
+double shortest(float value) { return std::stod(fmt::format("{}", value)); }
+
 }  // namespace
+
+Json to_json(const Optimizer& optimizer) {
+  return {{"name", name_of(optimizer.kind)},
+          {"learning_rate", shortest(optimizer.learning_rate)},
+          {"epsilon", shortest(optimizer.epsilon)},
+          {"initial_accumulator", shortest(optimizer.initial_accumulator)}};
+}
 
 Workload workload_from_json(const Json& json, const std::string& origin) {
   Keys keys(json, origin);
@@ -158,6 +159,7 @@ Json to_json(const Workload& workload) {
   json["ids"] = {{"distribution", workload.ids.distribution},
                  {"alpha", workload.ids.alpha},
                  {"shuffled", workload.ids.shuffled},
+                 {"ragged", workload.ids.ragged},
                  {"weighted", workload.ids.weighted}};
   json["plans"] = workload.plans;
   json["replicate_rows"] = workload.replicate_rows;

@@ -17,6 +17,7 @@ struct IdSpec {
   std::string distribution = "power_law";
   double alpha = 1.05;    ///< power_law: P(i) ~ (i + 1)^-alpha
   bool shuffled = false;  ///< hot ids scattered over the table by a seeded permutation instead of 0 being the hottest
+  bool ragged = false;    ///< bags of 0 to 2 x hotness ids instead of always hotness
   bool weighted = false;  ///< draw a weight per id too
 };
 
@@ -53,6 +54,7 @@ void scale_rows(Workload& workload, std::int64_t divisor);
 /// Parses "1", "1/64" or "64" into the divisor 1, 64, 64. Throws InputError.
 std::int64_t parse_scale(const std::string& text);
 
+nlohmann::ordered_json to_json(const Optimizer& optimizer);
 nlohmann::ordered_json to_json(const Workload& workload);
 Workload workload_from_json(const nlohmann::ordered_json& json, const std::string& origin);
 

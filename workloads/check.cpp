@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/check.hpp"
+
+#include <cmath>
+
+#include "comm/collectives.hpp"
+#include "workloads/training_step.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Differs by more than the bound, or is not a number.
+bool differs(float actual, float expected, float bound) {
+  return !(std::abs(static_cast<double>(actual) - expected) <= static_cast<double>(bound));
+}
+
+std::int64_t count_differing(std::span<const float> actual, std::span<const float> expected,
+                             std::span<const float> bounds) {
+  std::int64_t wrong = 0;
+  for (std::size_t i = 0; i < actual.size(); ++i) wrong += differs(actual[i], expected[i], bounds[i]) ? 1 : 0;
+  return wrong;
+}
+
+std::int64_t wrong_outputs(const Expectation& expectation, std::int64_t step, const ShardedTables& tables,
+                           const ShardedEmbedding& embedding, const StepInput& input) {
+  std::int64_t wrong = 0;
+  for (std::int64_t f = 0; f < std::ssize(tables.features()); ++f) {
+    const auto output = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), embedding.output(input, f));
+    const auto& expected = expectation.output(step, f);
+    if (output.extent(0) != expected.values.size()) return std::ssize(expected.values);
+    wrong += count_differing({output.data(), output.extent(0)}, expected.values, expected.bounds);
+  }
+  return wrong;
+}
+
+/// Rows of one shard that the reference touched, the columns held here, against their expected values and state.
+std::int64_t wrong_rows(const reference::TouchedTable& expected, const RowValues& initial, const ShardedTables& tables,
+                        std::int64_t number) {
+  const LocalShard& shard = tables.layout().shards[static_cast<std::size_t>(number)];
+  std::vector<std::int64_t> slots, local_rows;
+  for (std::int64_t slot = 0; slot < std::ssize(expected.rows()); ++slot) {
+    const std::int64_t row = expected.rows()[static_cast<std::size_t>(slot)];
+    if (!shard.rows.contains(row)) continue;
+    slots.push_back(slot);
+    local_rows.push_back(shard.rows.local(row));
+  }
+  const auto values = tables.read_rows(number, local_rows);
+  const auto state = tables.read_state(number, local_rows);
+  const auto dim = static_cast<std::size_t>(shard.dim());
+  const auto state_size = static_cast<std::size_t>(tables.state_size(shard));
+  const auto first = static_cast<std::size_t>(shard.column_begin);
+  const auto first_state = state_size == dim ? first : 0;  // state per row, or per element of the columns held here
+
+  std::int64_t wrong = 0, changed = 0;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const auto row_values = std::span(values).subspan(i * dim, dim);
+    wrong += count_differing(row_values, expected.values(slots[i]).subspan(first, dim),
+                             expected.value_bounds(slots[i]).subspan(first, dim));
+    if (state_size > 0)
+      wrong += count_differing(std::span(state).subspan(i * state_size, state_size),
+                               expected.state(slots[i]).subspan(first_state, state_size),
+                               expected.state_bounds(slots[i]).subspan(first_state, state_size));
+    const std::int64_t row = expected.rows()[static_cast<std::size_t>(slots[i])];
+    for (std::size_t c = 0; c < dim; ++c) {
+      if (row_values[c] == initial(shard.table, row, static_cast<std::int64_t>(first + c))) continue;
+      ++changed;
+      break;
+    }
+  }
+  return wrong + tables.changed_rows(number, initial) - changed;
+}
+
+}  // namespace
+
+Expectation::Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches)
+    : oracle_(options.workload.tables, options.workload.features, options.row_values(), options.gradients()) {
+  const std::int64_t global_batch = options.workload.global_batch;
+  const SampleRange own = samples_of(global_batch, comm.size(), comm.rank());
+  for (std::int64_t step = 0; step < options.checked_steps; ++step) {
+    const Batch batch = batches.read(step, 0, global_batch);
+    auto& outputs = outputs_.emplace_back();
+    for (std::int64_t f = 0; f < batch.features; ++f) outputs.push_back(oracle_.lookup(batch, f, own.first, own.count));
+    oracle_.update(batch, step);
+  }
+}
+
+std::int64_t count_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
+                         ShardedTables& tables, ShardedEmbedding& embedding, const std::vector<StepInput>& inputs) {
+  tables.fill(initial);
+  std::int64_t wrong = 0;
+  for (std::int64_t step = 0; step < expectation.steps(); ++step) {
+    const StepInput& input = inputs[static_cast<std::size_t>(step)];
+    training_step(embedding, input);
+    wrong += wrong_outputs(expectation, step, tables, embedding, input);
+  }
+  for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s)
+    wrong += wrong_rows(expectation.table(tables.layout().shards[static_cast<std::size_t>(s)].table), initial, tables, s);
+  return all_reduce(comm, wrong, Reduce::sum);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/command/case_options.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "datasets/id_mapping.hpp"
+
+namespace shardmark {
+namespace {
+
+std::int64_t count(const std::string& option, const std::string& text, std::int64_t least) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < least)
+    throw InputError(fmt::format("{} {}: expected a number of at least {}", option, text, least));
+  return value;
+}
+
+}  // namespace
+
+void add_case_options(CLI::App& app, CaseArguments& a) {
+  app.add_option("WORKLOAD", a.workload, "built-in workload (shardmark list workloads) or spec file ending in .json")
+      ->required();
+  app.add_option("--optimizer", a.optimizer, "optimizer of every table (default: the workload's)");
+  app.add_option("--batch", a.batch, "samples per step over all ranks (default: the workload's)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--scale", a.scale, "divide the row counts of the tables: 1/64")->capture_default_str();
+  app.add_option("--steps", a.steps, "timed steps per case, or auto: until the median is known to 2.5 %")
+      ->capture_default_str();
+  app.add_option("--seconds", a.seconds, "with --steps auto: most time per case")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--check", a.check, "steps to compare with the serial reference first, or off")->capture_default_str();
+  app.add_option("--threads", a.threads, "threads per rank (default: the cores it may use / the ranks that share them)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--data", a.data.file, "samples: Criteo TSV (.gz, .zst) or a file of `shardmark data convert`");
+  app.add_option("--ids", a.data.id_rule, "id rule of a TSV file: modulo, frequency")->capture_default_str();
+  app.add_option("--min-count", a.data.min_count, "with --ids frequency: rarer values share id 1")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--malformed", a.data.malformed, "malformed lines of a TSV file: stop, skip")->capture_default_str();
+  app.add_option("--set", a.settings, "key=value, repeatable (shardmark list settings)");
+  app.add_option("--out", a.out, "results file (default: results/local/WORKLOAD-TIME.jsonl)");
+  app.add_flag("--dry-run", a.dry_run, "print the workload in full and stop; needs no MPI");
+}
+
+RunOptions options_of(const CaseArguments& a) {
+  RunOptions options;
+  options.workload = load_workload(a.workload);
+  if (!a.optimizer.empty())
+    for (Table& table : options.workload.tables) table.optimizer.kind = optimizer_named(a.optimizer);
+  if (a.batch > 0) options.workload.global_batch = a.batch;
+  if (const std::int64_t divisor = parse_scale(a.scale); divisor > 1) scale_rows(options.workload, divisor);
+  if (a.steps != "auto") options.steps = count("--steps", a.steps, 1);
+  options.seconds = a.seconds;
+  options.checked_steps = a.check == "off" ? 0 : count("--check", a.check, 1);
+  options.data = a.data;
+  apply_settings(options, a.settings);
+  return options;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "workloads/options.hpp"
+
+namespace shardmark {
+
+/// The command line of `run` and `compare`, as it was given.
+struct CaseArguments {
+  std::string workload;
+  std::vector<std::string> plans, transfers, exchanges;
+  std::string optimizer;
+  std::int64_t batch = 0;  ///< 0: the workload's
+  std::string scale = "1";
+  std::string steps = "auto";
+  double seconds = 5.0;
+  std::string check = "2";
+  std::int64_t threads = 0;  ///< per rank; 0: the rank's share of its node's cores
+  DataOptions data;
+  std::vector<std::string> settings;
+  std::string out;
+  std::string export_file;
+  bool dry_run = false;
+};
+
+/// Adds the options that `run` and `compare` share.
+void add_case_options(CLI::App& app, CaseArguments& arguments);
+
+/// The workload and settings that the arguments ask for. Throws InputError.
+RunOptions options_of(const CaseArguments& arguments);
+
+/// Checks and measures every combination of plan, transfer and exchange on the ranks of MPI, prints the table and the
+/// verdict and writes the results file. Throws Failure with the exit code unless all is well.
+void run_cases(const CaseArguments& arguments);
+
+}  // namespace shardmark

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "comm/exchange/exchange.hpp"
+#include "kernels/bucketize.hpp"
+#include "workloads/fault.hpp"
+#include "workloads/phase.hpp"
+#include "workloads/step_input.hpp"
+#include "workloads/transfer/addresses.hpp"
+
+namespace shardmark {
+
+/// The bags that this rank looks up: those other ranks (and itself) sent to its slots, by (source rank, own slot, bag),
+/// then its own samples' bags of replicated features. Ids are local rows of the shard.
+struct OwnedIds {
+  DeviceArray<std::int64_t> offsets;  ///< [bags + 1]
+  DeviceArray<std::int64_t> ids;
+  DeviceArray<float> weights;  ///< as ids, or empty when every weight is 1
+  std::int64_t exchanged_bags = 0;
+  std::int64_t exchanged_ids = 0;
+};
+
+/// The input_dist phase: ids go to the owners of their rows. Sizes are not agreed on beforehand: lengths travel first,
+/// and what they add up to is the size of what follows.
+class IdDistribution {
+ public:
+  IdDistribution(const Communicator& comm, Exchange& exchange, const ShardLayout& layout,
+                 const std::vector<Feature>& features, const std::vector<Table>& tables, Fault fault);
+
+  /// Bags per rank and feature. Collective only when a feature is not pooled, for then they depend on the ids.
+  BagCounts count_bags(const StepInput& input) const;
+
+  /// To be called when the counts have changed, before run().
+  void lay_out(const BagCounts& bags);
+
+  /// Collective. The result is valid until the next call.
+  OwnedIds run(const StepInput& input, PhaseClock& clock);
+
+  /// No rank sends or receives more ids than this.
+  std::int64_t peak_ids(const StepInput& input) const { return input.global_ids * most_strips_; }
+
+ private:
+  void bucketize(const StepInput& input);
+  Route id_route(const StepInput& input) const;
+  void receive_lengths();
+  void scan_lengths(OwnedIds& owned);
+  template <class T>
+  DeviceArray<T> receive(const Route& route, DeviceScratch<T>& send, DeviceScratch<T>& receive, std::int64_t owned);
+
+  const Communicator& comm_;
+  Exchange& exchange_;
+  const ShardLayout& layout_;
+  const std::vector<Feature>& features_;
+  Fault fault_;
+  std::int64_t most_strips_ = 1;
+  kernels::RowOwners<Execution> owners_;
+
+  // Of the current bag counts.
+  Route length_route_;
+  std::int64_t sent_bags_ = 0, owned_bags_ = 0;
+  std::int64_t first_block_bags_ = 0;  ///< of the first own slot and source, where Fault::route strikes
+  ConstDeviceArray<std::int64_t> first_bag_;    ///< [slots + replicated features] in the lengths that are sent
+  ConstDeviceArray<std::int64_t> source_bags_;  ///< [ranks + 1] where the bags of each source begin
+
+  // Of the current step.
+  bool weighted_ = false;
+  std::int64_t bucketed_ids_ = 0;
+  kernels::SlotCounts slot_counts_;
+  Kokkos::View<std::int64_t*, Kokkos::HostSpace> source_ids_;  ///< [ranks + 1] where the ids of each source begin
+  kernels::BucketizeWorkspace<Execution> workspace_;
+  DeviceScratch<std::int32_t> lengths_sent_{"shardmark::lengths_sent"}, lengths_{"shardmark::lengths"};
+  DeviceScratch<std::int64_t> ids_sent_{"shardmark::ids_sent"}, ids_{"shardmark::ids"};
+  DeviceScratch<float> weights_sent_{"shardmark::weights_sent"}, weights_{"shardmark::weights"};
+  DeviceScratch<std::int64_t> offsets_{"shardmark::owned_offsets"};
+};
+
+}  // namespace shardmark

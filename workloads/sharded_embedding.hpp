@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "kernels/bag_divisor.hpp"
+#include "kernels/expand_positions.hpp"
+#include "kernels/pooled_lookup.hpp"
+#include "kernels/reduce_to_dense.hpp"
+#include "kernels/vector_pieces.hpp"
+#include "workloads/id_distribution.hpp"
+#include "workloads/sharded_tables.hpp"
+#include "workloads/square_sums.hpp"
+#include "workloads/transfer/transfer.hpp"
+
+namespace shardmark {
+
+/// How a case moves its data, by the names of the tables `exchanges` and `transfers`.
+struct Movement {
+  std::string transfer = "dense_partials";
+  std::string exchange = "mpi_alltoallv";
+};
+
+/// The phases of a step on tables that a plan spreads over the ranks, except the dense one. Each is collective and
+/// continues where the one before stopped; training_step.hpp calls them in order.
+class ShardedEmbedding {
+ public:
+  /// `tables` must outlive the object. Throws InputError when the movement cannot carry the plan.
+  ShardedEmbedding(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Movement& movement,
+                   Fault fault = Fault::none);
+
+  void input_dist(const StepInput& input, PhaseClock& clock);
+  void lookup(const StepInput& input, PhaseClock& clock);
+  void output_dist(const StepInput& input, PhaseClock& clock);
+  /// `gradients`: of every pooled output, [bags, dim] of each feature in turn (StepInput::first_element).
+  void grad_dist(const StepInput& input, ConstDeviceArray<float> gradients, PhaseClock& clock);
+  void update(const StepInput& input, PhaseClock& clock);
+
+  /// Pooled outputs [bags, dim] of a feature for this rank's samples; valid from output_dist to the next input_dist.
+  DeviceArray<float> output(const StepInput& input, std::int64_t feature) const;
+
+ private:
+  using Pieces = std::pair<std::vector<kernels::VectorPiece>, std::vector<std::int64_t>>;
+
+  void lay_out(const BagCounts& bags);
+  void place_homes();
+  void make_blocks();
+  kernels::VectorPiece piece_of(const Strip& strip, std::int64_t home, std::int64_t home_stride) const;
+  void make_pieces();
+  void divide(const StepInput& input, const std::vector<std::int64_t>& vectors_begin, bool replicated_too,
+              const DeviceArray<float>& vectors) const;
+  void update_exchanged(const StepInput& input, PhaseClock& clock);
+  void update_replicated(PhaseClock& clock);
+
+  const Communicator& comm_;
+  ShardedTables& tables_;
+  const ShardLayout& layout_;
+  Fault fault_;
+  std::unique_ptr<Exchange> exchange_;
+  std::unique_ptr<Transfer> transfer_;
+  IdDistribution ids_;
+  SquareSums square_sums_;
+  bool divides_ = false;  ///< some feature pools by mean or sqrtn
+
+  // Of the current bag counts. `vectors_` holds what the lookup writes and what comes home: the owner's buffer, the
+  // home's packed partials, and the outputs that are put together from several of them.
+  BagCounts bags_;
+  Addresses addresses_;
+  std::int64_t home_elements_ = 0;
+  std::vector<std::int64_t> output_begin_;   ///< by feature, in vectors_
+  std::vector<std::int64_t> gradient_begin_; ///< by feature, in the gradients of the outputs
+  DeviceArray<float> vectors_;
+  ConstDeviceArray<kernels::LookupBlock<float>> lookup_blocks_;
+  ConstDeviceArray<kernels::GradientBlock> gradient_blocks_;
+  struct DevicePieces {
+    ConstDeviceArray<kernels::VectorPiece> pieces;
+    ConstDeviceArray<std::int64_t> packed_of;
+    std::int64_t rows = 0;
+  };
+  DevicePieces pieces_to_sum_, pieces_to_send_;
+  DeviceArray<float> packed_gradients_, owner_gradients_;
+
+  // Shards of this rank: those that hold parts of tables, and replicated tables with their dense gradient.
+  kernels::ShardList<Execution, kernels::UpdateShard<float>> exchanged_shards_, replicated_shards_;
+  kernels::ShardList<Execution, kernels::DenseShard> dense_shards_;
+  std::int64_t exchanged_keys_ = 0, replicated_rows_ = 0;
+  DeviceArray<float> dense_gradients_;
+
+  // Of the current step.
+  OwnedIds owned_;
+  ConstDeviceArray<float> gradients_;
+  DeviceScratch<float> divided_gradients_{"shardmark::divided_gradients"};
+  DeviceScratch<std::int64_t> keys_{"shardmark::keys"}, gradient_offsets_{"shardmark::gradient_offsets"};
+  DeviceScratch<double> row_square_sums_{"shardmark::row_square_sums"};
+  kernels::UniqueRowsWorkspace<Execution> unique_workspace_;
+  kernels::RowGradientsWorkspace<Execution> gradients_workspace_;
+};
+
+}  // namespace shardmark

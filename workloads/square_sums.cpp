@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/square_sums.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "kernels/balanced_ranges.hpp"
+
+namespace shardmark {
+namespace {
+
+bool wants_whole_rows(const Table& table, const TablePlacement& placement) {
+  return table.optimizer.kind == OptimizerKind::rowwise_adagrad &&
+         std::ranges::any_of(placement.shards, [&](const Shard& shard) { return shard.columns() != table.dim; });
+}
+
+auto order_of(const RowSet& rows) { return std::tuple(rows.begin, rows.end, rows.stride); }
+
+/// The shards of one table that hold the same rows, by column.
+std::vector<std::vector<Shard>> group_by_rows(const Table& table, const TablePlacement& placement) {
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::vector<Shard>> groups;
+  for (const Shard& shard : placement.shards) groups[order_of(shard.rows)].push_back(shard);
+  std::vector<std::vector<Shard>> result;
+  for (auto& [rows, shards] : groups) {
+    std::ranges::sort(shards, {}, &Shard::column_begin);
+    std::int64_t columns = 0;
+    for (const Shard& shard : shards) columns += shard.columns();
+    if (columns != table.dim)
+      throw InputError(fmt::format("plan: table {} uses rowwise_adagrad, which needs the same row split in every column "
+                                   "range, but the rows from {} on are cut differently; use the same rows or adagrad",
+                                   table.name, shards.front().rows.begin));
+    result.push_back(std::move(shards));
+  }
+  return result;
+}
+
+struct Addend {
+  const double* terms;
+};
+
+/// total[i] = addends[0][i] + addends[1][i] + ..., added in this order; total may be one of them.
+void add_in_order(const Execution& exec, const std::vector<Addend>& addends, double* total, std::int64_t size) {
+  const auto terms = kernels::array_of(exec, addends, "shardmark::square_sum_addends");
+  const auto count = static_cast<std::int64_t>(addends.size());
+  Kokkos::parallel_for(
+      "shardmark::add_square_sums", kernels::static_range(exec, size), KOKKOS_LAMBDA(const std::int64_t i) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < count; ++k) sum += terms(k).terms[i];
+        total[i] = sum;
+      });
+}
+
+}  // namespace
+
+SquareSums::SquareSums(const Communicator& comm, Exchange& exchange, const Plan& plan, const std::vector<Table>& tables,
+                       const ShardLayout& layout)
+    : comm_(comm), exchange_(exchange), layout_(layout) {
+  for (std::int64_t t = 0; t < std::ssize(tables); ++t) {
+    const Table& table = tables[static_cast<std::size_t>(t)];
+    const TablePlacement& placement = plan.tables[static_cast<std::size_t>(t)];
+    if (!wants_whole_rows(table, placement)) continue;
+    needed_ = true;
+    for (const auto& shards : group_by_rows(table, placement)) {
+      most_members_ = std::max(most_members_, shards.size());
+      Group group;
+      for (const Shard& shard : shards) {
+        const auto own = std::ranges::find_if(layout.shards, [&](const LocalShard& local) {
+          return shard.rank == layout.rank && local.table == t && local.rows == shard.rows &&
+                 local.column_begin == shard.column_begin;
+        });
+        group.push_back({shard.rank, own == layout.shards.end() ? -1 : own - layout.shards.begin()});
+      }
+      if (std::ranges::any_of(group, [](const Member& member) { return member.own >= 0; })) groups_.push_back(group);
+    }
+  }
+  std::vector<std::int64_t> first_keys;
+  for (const LocalShard& shard : layout.shards) first_keys.push_back(shard.first_key);
+  first_keys.push_back(layout.keys);
+  first_keys_ = kernels::array_of(Execution(), first_keys, "shardmark::first_keys");
+}
+
+/// Where the distinct rows of each local shard begin.
+std::vector<std::int64_t> SquareSums::segments(const kernels::UniqueRows<Execution>& unique) const {
+  const auto count = static_cast<std::int64_t>(first_keys_.extent(0));
+  const DeviceArray<std::int64_t> begins("shardmark::shard_segments", static_cast<std::size_t>(count));
+  const auto first_keys = first_keys_;
+  Kokkos::parallel_for(
+      "shardmark::shard_segments", kernels::static_range(Execution(), count), KOKKOS_LAMBDA(const std::int64_t s) {
+        begins(s) = kernels::first_at_least(unique.count, first_keys(s), [&](std::int64_t u) { return unique.key(u); });
+      });
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), begins);
+  return {host.data(), host.data() + count};
+}
+
+std::int64_t SquareSums::complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums,
+                                  std::int64_t peak) {
+  const Execution exec;
+  const auto begins = segments(unique);
+  const auto begin_of = [&](std::int64_t shard) { return begins[static_cast<std::size_t>(shard)]; };
+  const auto size_of = [&](std::int64_t shard) { return begin_of(shard + 1) - begin_of(shard); };
+
+  // Both ends of a message list what it holds in the order (group, sender's column, receiver's column).
+  struct Part {
+    std::int64_t begin, size, at;  // in sums; in the buffer, once the offsets of the peers are known
+  };
+  const auto ranks = static_cast<std::size_t>(comm_.size());
+  std::vector<std::int64_t> sent(ranks), received(ranks);
+  std::vector<std::pair<std::size_t, Part>> parts_sent;
+  std::map<std::tuple<std::int64_t, std::size_t>, std::pair<std::size_t, std::int64_t>> parts_received;
+  for (const Group& group : groups_) {
+    for (std::size_t from = 0; from < group.size(); ++from) {
+      for (std::size_t to = 0; to < group.size(); ++to) {
+        if (from == to) continue;
+        if (const std::int64_t own = group[from].own; own >= 0) {
+          const auto peer = static_cast<std::size_t>(group[to].rank);
+          parts_sent.push_back({peer, {begin_of(own), size_of(own), sent[peer]}});
+          sent[peer] += size_of(own);
+        }
+        if (const std::int64_t own = group[to].own; own >= 0) {
+          const auto peer = static_cast<std::size_t>(group[from].rank);
+          parts_received[{own, from}] = {peer, received[peer]};
+          received[peer] += size_of(own);
+        }
+      }
+    }
+  }
+  const Route route(sent, received, peak * static_cast<std::int64_t>(most_members_));
+
+  const auto send = send_.first(route.send_total());
+  for (const auto& [peer, part] : parts_sent) {
+    const std::int64_t at = route.send_offsets()[peer] + part.at;
+    Kokkos::deep_copy(exec, Kokkos::subview(send, std::pair(at, at + part.size)),
+                      Kokkos::subview(sums, std::pair(part.begin, part.begin + part.size)));
+  }
+  exec.fence("shardmark: the square sums are sent");
+  const auto receive = receive_.first(route.receive_total());
+  run(exchange_, route, std::span<const double>(send.data(), send.extent(0)),
+      std::span<double>(receive.data(), receive.extent(0)));
+
+  for (const Group& group : groups_) {
+    for (std::size_t to = 0; to < group.size(); ++to) {
+      const std::int64_t own = group[to].own;
+      if (own < 0) continue;
+      std::vector<Addend> addends;
+      for (std::size_t from = 0; from < group.size(); ++from) {
+        if (from == to) {
+          addends.push_back({sums.data() + begin_of(own)});
+        } else {
+          const auto& [peer, at] = parts_received.at({own, from});
+          addends.push_back({receive.data() + route.receive_offsets()[peer] + at});
+        }
+      }
+      add_in_order(exec, addends, sums.data() + begin_of(own), size_of(own));
+    }
+  }
+  return route.bytes_sent_off_rank(sizeof(double), comm_.rank());
+}
+
+}  // namespace shardmark

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/transfer/transfer.hpp"
+#include "workloads/transfer/vector_route.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Every owner sends the vector of every bag, touched or not (HugeCTR's "Reduction" compression strategy).
+class DensePartials : public Transfer {
+ public:
+  DensePartials(const Communicator& comm, Exchange& exchange) : rank_(comm.rank()), exchange_(exchange) {}
+
+  Addresses lay_out(const ShardLayout& layout, const BagCounts& bags) override {
+    Addresses addresses = empty_addresses(layout);
+    route_ = add_vector_route(layout, bags, [](const Slot&) { return true; }, addresses);
+    back_ = route_.inverse();
+    return addresses;
+  }
+
+  void forward(std::span<const float> owner, std::span<float> packed) override { run(exchange_, route_, owner, packed); }
+  void backward(std::span<const float> packed, std::span<float> owner) override { run(exchange_, back_, packed, owner); }
+
+  std::int64_t forward_bytes() const override { return route_.bytes_sent_off_rank(sizeof(float), rank_); }
+  std::int64_t backward_bytes() const override { return back_.bytes_sent_off_rank(sizeof(float), rank_); }
+
+ private:
+  int rank_;
+  Exchange& exchange_;
+  Route route_, back_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transfer> make_dense_partials(const Communicator& comm, Exchange& exchange) {
+  return std::make_unique<DensePartials>(comm, exchange);
+}
+
+}  // namespace shardmark

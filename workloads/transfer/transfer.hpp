@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "comm/communicator.hpp"
+#include "comm/exchange/exchange.hpp"
+#include "workloads/transfer/addresses.hpp"
+
+namespace shardmark {
+
+/// What travels between the owners of rows and the homes of samples. A transfer first says where the vectors lie, then
+/// moves them: pooled vectors (partial sums, where rows are split) home, and their gradients back to the owners.
+class Transfer {
+ public:
+  virtual ~Transfer() = default;
+
+  /// Called when the bag counts change. Throws InputError when the plan cannot be carried this way.
+  virtual Addresses lay_out(const ShardLayout& layout, const BagCounts& bags) = 0;
+
+  virtual void forward(std::span<const float> owner, std::span<float> packed) = 0;
+  virtual void backward(std::span<const float> packed, std::span<float> owner) = 0;
+
+  /// Bytes that this rank sends to others in one direction.
+  virtual std::int64_t forward_bytes() const = 0;
+  virtual std::int64_t backward_bytes() const = 0;
+};
+
+struct TransferChoice {
+  std::string_view name;
+  std::string_view description;
+  std::unique_ptr<Transfer> (*make)(const Communicator&, Exchange&);
+};
+
+std::unique_ptr<Transfer> make_dense_partials(const Communicator& comm, Exchange& exchange);
+std::unique_ptr<Transfer> make_reduce_scatter(const Communicator& comm, Exchange& exchange);
+
+/// They differ for row-split tables only; vectors of whole rows or columns always go by the exchange.
+inline constexpr std::array transfers{
+    TransferChoice{"dense_partials", "one partial sum per bag and shard by the exchange, added at home",
+                   make_dense_partials},
+    TransferChoice{"reduce_scatter", "partial sums added on the way (MPI_Reduce_scatter; gradients by MPI_Allgatherv)",
+                   make_reduce_scatter},
+};
+
+}  // namespace shardmark
