@@ -46,8 +46,8 @@ def divisor(pooling, weights):
 class Step:
     """One table T and two features, a and b, of `pooling`; every array of the export, by its path, and attributes."""
 
-    def __init__(self, pooling, optimizer, seed=0, weighted=True, exact=False, initial=0.0, lr=None, samples=13, rows=9, dim=5,
-                 longest=4):
+    def __init__(self, pooling, optimizer, seed=0, weighted=True, exact=False, initial=0.0, lr=None, samples=13, rows=9,
+                 dim=5, longest=4):
         self.random = np.random.default_rng(seed)
         self.pooling, self.name, self.exact = pooling, optimizer, exact
         self.lr, self.eps = F(lr or (0.0625 if exact else 0.01)), F(1e-6)
