@@ -42,16 +42,21 @@ inline constexpr std::array optimizers{
                     OptimizerKind::rowwise_adagrad, StateShape::per_row},
 };
 
-inline OptimizerKind optimizer_named(std::string_view name) { return choice_named(optimizers, "optimizer", name).value; }
+inline OptimizerKind optimizer_named(std::string_view name) {
+  return choice_named(optimizers, "optimizer", name).value;
+}
 constexpr const OptimizerChoice& choice_of(OptimizerKind kind) { return optimizers[static_cast<std::size_t>(kind)]; }
 constexpr std::string_view name_of(OptimizerKind kind) { return choice_of(kind).name; }
 
 /// Floats of optimizer state beside one row (or one row's slice) of `dim` elements.
 constexpr std::int64_t state_per_row(OptimizerKind kind, std::int64_t dim) {
   switch (choice_of(kind).state) {
-    case StateShape::per_row: return 1;
-    case StateShape::per_element: return dim;
-    default: return 0;
+    case StateShape::per_row:
+      return 1;
+    case StateShape::per_element:
+      return dim;
+    default:
+      return 0;
   }
 }
 

@@ -44,8 +44,8 @@ void pooled_lookup(Pooling pooling, RowOf&& row_of, std::span<const std::int64_t
                    std::span<float> output) {
   const auto width = static_cast<std::size_t>(dim);
   const auto pool = [&](std::size_t begin, std::size_t count, std::size_t bag) {
-    pool_bag(pooling, row_of, indices.subspan(begin, count),
-             weights.empty() ? weights : weights.subspan(begin, count), output.subspan(bag * width, width));
+    pool_bag(pooling, row_of, indices.subspan(begin, count), weights.empty() ? weights : weights.subspan(begin, count),
+             output.subspan(bag * width, width));
   };
   if (pooling == Pooling::none) {
     for (std::size_t i = 0; i < indices.size(); ++i) pool(i, 1, i);

@@ -4,10 +4,7 @@
 namespace shardmark::reference {
 
 TouchedTable::TouchedTable(const Table& table, std::int64_t number, const RowValues& initial)
-    : table_(table),
-      number_(number),
-      initial_(initial),
-      state_size_(state_per_row(table.optimizer.kind, table.dim)) {}
+    : table_(table), number_(number), initial_(initial), state_size_(state_per_row(table.optimizer.kind, table.dim)) {}
 
 std::int64_t TouchedTable::touch(std::int64_t row) {
   const auto [entry, is_new] = slot_of_.try_emplace(row, std::ssize(rows_));
