@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <numeric>
 #include <type_traits>
 
 #include "reference/error.hpp"
@@ -166,6 +168,10 @@ std::int64_t File::read_integer(const std::string& object, const std::string& na
 
 template <class T>
 void File::write_array(const std::string& object, std::span<const T> values, const std::vector<std::int64_t>& shape) {
+  const std::int64_t cells = std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+  if (cells != std::ssize(values))
+    fail(object,
+         "its shape has " + std::to_string(cells) + " elements, " + std::to_string(values.size()) + " were given");
   const std::vector<hsize_t> dims(shape.begin(), shape.end());
   const Handle extent(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
   const Handle dataset(
@@ -237,7 +243,6 @@ void Dataset<T>::read(std::int64_t first, std::span<T> values) const {
 
 template void File::write_array(const std::string&, std::span<const float>, const std::vector<std::int64_t>&);
 template void File::write_array(const std::string&, std::span<const std::int64_t>, const std::vector<std::int64_t>&);
-template void File::write_array(const std::string&, std::span<const std::uint32_t>, const std::vector<std::int64_t>&);
 template class Dataset<std::uint8_t>;
 template class Dataset<std::uint32_t>;
 template class Dataset<std::uint64_t>;

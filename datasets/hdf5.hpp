@@ -34,7 +34,7 @@ class Handle {
   Close close_ = nullptr;
 };
 
-/// Element types of data sets: std::uint8_t, std::uint32_t, std::uint64_t, std::int64_t, float; little-endian in files.
+/// Element types: std::uint8_t, std::uint32_t, std::uint64_t, float; little-endian in files.
 template <class T>
 class Dataset;
 
@@ -55,7 +55,8 @@ class File {
   std::string read_string(const std::string& object, const std::string& name) const;
   std::int64_t read_integer(const std::string& object, const std::string& name) const;
 
-  /// Whole arrays, contiguous, of any number of dimensions; the product of `shape` is values.size().
+  /// A whole array of std::int64_t or float, contiguous, of any number of dimensions; the product of `shape` is
+  /// values.size(), else InputError.
   template <class T>
   void write_array(const std::string& object, std::span<const T> values, const std::vector<std::int64_t>& shape);
 

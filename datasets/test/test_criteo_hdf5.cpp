@@ -201,6 +201,24 @@ TEST_F(CriteoHdf5, NothingUnderTheNameUntilFinished) {
                   "no/a.h5.partial: cannot create");
 }
 
+TEST_F(CriteoHdf5, WholeArraysKeepTheirShape) {
+  const std::vector<float> values{1, 2, 3, 4, 5, 6};
+  auto file = hdf5::File::create(path("a.h5"));
+  file.write_array<float>("/flat", values, {6});
+  file.write_array<float>("/table", values, {3, 2});
+  file.write_array<std::int64_t>("/none", {}, {0});
+  EXPECT_CONTAINS(error_of([&] {
+                    file.write_array<float>("/wrong", values, {3, 3});
+                  }),
+                  "a.h5: /wrong: its shape has 9 elements, 6 were given");
+  file.close();
+  file = hdf5::File::open(path("a.h5"));
+  std::vector<float> read(6);
+  hdf5::Dataset<float>::open(file, "/flat").read(0, std::span(read));
+  EXPECT_EQ(read, values);
+  EXPECT_CONTAINS(error_of([&] { hdf5::Dataset<float>::open(file, "/table"); }), "is not one-dimensional");
+}
+
 TEST_F(CriteoHdf5, ReadRefusesRangesBeyondTheEnd) {
   std::mt19937_64 random(1);
   const std::vector<SparseKey> keys{{"a", 4, 1}};

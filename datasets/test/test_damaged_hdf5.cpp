@@ -22,6 +22,7 @@ struct Content {
   Values many{4, 3, 2, 1, 0};
   Offsets offsets{0, 2, 2, 4, 5};
   std::vector<std::uint8_t> labels{0, 1, 1, 0};
+  std::vector<float> dense{1, 2, 3, 4, 5, 6, 7, 8};
   std::string skip{};       ///< a data set that is left out
   bool retyped = false;     ///< /sparse/one/values as float
   std::string wrong_sum{};  ///< a data set whose checksum attribute is wrong
@@ -49,7 +50,7 @@ class DamagedHdf5 : public DatasetTest {
     file.write_attribute("/meta", "missing", std::string("[]"));
     file.write_attribute("/meta", "id_rule", std::string(R"({"name":"none"})"));
     file.write_attribute("/meta", "tables", content.tables);
-    column(file, content, "/dense", std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8});
+    column(file, content, "/dense", content.dense);
     column(file, content, "/label", content.labels);
     if (content.retyped) {
       column(file, content, "/sparse/one/values", std::vector<float>(4));
@@ -114,6 +115,7 @@ TEST_F(DamagedHdf5, StructureIsChecked) {
   EXPECT_CONTAINS(open_error({.samples = 5}), "/dense: holds 8 elements, 5 samples need 10");
   EXPECT_CONTAINS(open_error({.samples = -1}), "/meta: samples -1 is outside");
   EXPECT_CONTAINS(open_error({.one = {1, 2, 3}}), "/sparse/one/values: holds 3 elements, 4 samples need 4");
+  EXPECT_CONTAINS(open_error({.labels = {0, 1, 1}}), "/label: holds 3 elements, 4 samples need 4");
   EXPECT_CONTAINS(open_error({.offsets = {0, 2, 2, 5}}), "/sparse/many/offsets: holds 4 elements, 4 samples need 5");
   EXPECT_CONTAINS(open_error({.offsets = {0, 2, 2, 4, 6}}), "offsets run from 0 to 6, the ids from 0 to 5");
   EXPECT_CONTAINS(open_error({.offsets = {1, 2, 2, 4, 5}}), "offsets run from 1 to 5");
@@ -135,6 +137,29 @@ TEST_F(DamagedHdf5, IdsAndOffsetsAreCheckedWhenRead) {
   EXPECT_CONTAINS(verify_error({.offsets = {0, 2, 3, 2, 5}}), offsets);
   EXPECT_CONTAINS(read_error({.offsets = {0, 2, 2, 99, 5}}), "offsets decrease at sample 3: 99 then 5");
   EXPECT_CONTAINS(verify_error({.labels = {0, 1, 2, 0}}), "a.h5: /label: label 2 of sample 2 is not 0 or 1");
+}
+
+// verify() reads offsets in pieces of 2^17; a decrease between two pieces is a decrease too.
+TEST_F(DamagedHdf5, OffsetsAreComparedAcrossPieces) {
+  constexpr std::size_t piece = 1 << 17;
+  Content content;
+  content.samples = piece + 1;
+  content.dense.assign(2 * (piece + 1), 0);
+  content.labels.assign(piece + 1, 0);
+  content.one.assign(piece + 1, 0);
+  content.offsets.assign(piece + 2, 0);
+  content.offsets[piece - 1] = 4;
+  content.offsets[piece] = 3;
+  content.offsets[piece + 1] = 5;
+  EXPECT_CONTAINS(verify_error(content), "/sparse/many/offsets: offsets decrease at sample 131071");
+}
+
+TEST(Checksum, IsXxh64) {
+  Checksum checksum;
+  EXPECT_EQ(checksum.text(), "ef46db3751d8e999");  // of nothing
+  checksum.add("a", 1);
+  checksum.add("bc", 2);
+  EXPECT_EQ(checksum.text(), "44bc2cf5ad770999");  // of "abc"
 }
 
 TEST_F(DamagedHdf5, ChecksumOfEveryDataSetIsCompared) {
