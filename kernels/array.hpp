@@ -25,7 +25,8 @@ Array<Exec, T> array_of(const Exec& exec, const std::vector<T>& values, const st
   return array;
 }
 
-/// A buffer that only grows: a step whose sizes have been seen before does not allocate. Contents do not survive growth.
+/// A buffer that only grows: a step whose sizes have been seen before does not allocate. Contents do not survive
+/// growth.
 template <class Exec, class T>
 class Scratch {
  public:

@@ -8,8 +8,8 @@
 
 namespace shardmark::kernels {
 
-/// Divisor of the bag of positions [begin, end): sum of weights (mean), root of the sum of their squares (sqrtn), 1 (sum,
-/// none); in double, in bag order. `weights` is null when every weight is 1. 0 means that the bag's vector is 0.
+/// Divisor of the bag of positions [begin, end): sum of weights (mean), root of the sum of their squares (sqrtn), 1
+/// (sum, none); in double, in bag order. `weights` is null when every weight is 1. 0 means that the bag's vector is 0.
 KOKKOS_INLINE_FUNCTION double bag_divisor(Pooling pooling, const float* weights, std::int64_t begin, std::int64_t end) {
   if (pooling == Pooling::sum || pooling == Pooling::none) return 1;
   double sum = 0;
@@ -41,11 +41,11 @@ struct BagVectors {
   Pooling pooling = Pooling::sum;
 };
 
-/// Divides in place the vectors of every bag by bag_divisor of the *whole* bag: after the exchange, at the sample's home,
-/// where all ids and weights are known even if the rows were spread over ranks (HugeCTR divides there too). The same call
-/// turns the gradient of the pooled output into that of the sum. Blocks of sum and none are left as they are.
-///   blocks: in ascending order of bags, covering those of `offsets` [bags + 1] that should be divided; weights: [nnz] or
-///   empty; vectors: float or double.
+/// Divides in place the vectors of every bag by bag_divisor of the *whole* bag: after the exchange, at the sample's
+/// home, where all ids and weights are known even if the rows were spread over ranks (HugeCTR divides there too). The
+/// same call turns the gradient of the pooled output into that of the sum. Blocks of sum and none are left as they are.
+///   blocks: in ascending order of bags, covering those of `offsets` [bags + 1] that should be divided; weights: [nnz]
+///   or empty; vectors: float or double.
 template <class Exec, class Vectors>
 void divide_by_bag(const Exec& exec, ConstArray<Exec, BagVectors> blocks, ConstArray<Exec, std::int64_t> offsets,
                    ConstArray<Exec, float> weights, const Vectors& vectors) {

@@ -19,8 +19,8 @@ struct GradientBlock {
   Pooling pooling = Pooling::sum;    ///< none: one gradient per id; any other: one per bag
 };
 
-/// For every position p of `indices`: keys[p] of its row and gradient_offset[p], the element where the gradient of its bag
-/// begins. blocks: ascending, together covering every bag once; offsets [bags + 1]; indices [nnz] int32 or int64;
+/// For every position p of `indices`: keys[p] of its row and gradient_offset[p], the element where the gradient of its
+/// bag begins. blocks: ascending, together covering every bag once; offsets [bags + 1]; indices [nnz] int32 or int64;
 /// keys, gradient_offset [nnz].
 template <class Exec, class Indices>
 void expand_positions(const Exec& exec, ConstArray<Exec, GradientBlock> blocks, ConstArray<Exec, std::int64_t> offsets,

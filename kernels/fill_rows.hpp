@@ -29,11 +29,13 @@ template <class Exec, class Values, class Value>
 void fill_rows(const Exec& exec, const Values& values, const ShardRows& shard, Value* rows) {
   Kokkos::parallel_for(
       "shardmark::fill_rows", static_range(exec, shard.count), KOKKOS_LAMBDA(const std::int64_t i) {
-        for (std::int64_t c = 0; c < shard.dim; ++c) rows[i * shard.dim + c] = initial_value<Value>(values, shard, i, c);
+        for (std::int64_t c = 0; c < shard.dim; ++c)
+          rows[i * shard.dim + c] = initial_value<Value>(values, shard, i, c);
       });
 }
 
-/// Rows in which at least one bit differs from the initial values: an update must change the touched ones and no others.
+/// Rows in which at least one bit differs from the initial values: an update must change the touched ones and no
+/// others.
 template <class Exec, class Values, class Value>
 std::int64_t count_changed_rows(const Exec& exec, const Values& values, const ShardRows& shard, const Value* rows) {
   using Bits = std::conditional_t<sizeof(Value) == 8, std::uint64_t, std::uint32_t>;

@@ -30,8 +30,20 @@ struct GivenSquareSums {
   KOKKOS_INLINE_FUNCTION double operator()(std::int64_t u) const { return static_cast<double>(sums(u)); }
 };
 
-/// The rules of reference/optimizer.hpp for one row. sgd and rowwise_adagrad evaluate w - step g in double and round
-/// once, as the reference does; adagrad works in fp32.
+/// w - step * g, rounded once: a fused multiply-add where the machine has one, else by way of double.
+KOKKOS_FORCEINLINE_FUNCTION float minus_product(float w, float step, float g) {
+#if defined(__FP_FAST_FMAF) || defined(__CUDA_ARCH__)
+  return Kokkos::fma(-step, g, w);
+#else
+  return static_cast<float>(static_cast<double>(w) - static_cast<double>(step) * static_cast<double>(g));
+#endif
+}
+KOKKOS_FORCEINLINE_FUNCTION double minus_product(double w, double step, float g) {
+  return w - step * static_cast<double>(g);
+}
+
+/// The rules of reference/optimizer.hpp for one row, in the precision of Value; sgd and rowwise_adagrad round w - step
+/// g once, as the reference does. (The step of rowwise_adagrad comes from double.)
 template <class Value, class SquareSums>
 struct OptimizerStep {
   using Shard = UpdateShard<Value>;
@@ -74,15 +86,15 @@ struct OptimizerStep {
         w[d] -= rate * g[d] / (Kokkos::sqrt(sum) + epsilon);
       }
     } else {
-      for (std::int64_t d = 0; d < width; ++d)
-        w[d] = static_cast<Value>(static_cast<double>(w[d]) - step * static_cast<double>(g[d]));
+      const auto factor = static_cast<Value>(step);
+      for (std::int64_t d = 0; d < width; ++d) w[d] = minus_product(w[d], factor, g[d]);
     }
   }
 };
 
 /// Sums the gradient of every distinct row (see RowGradients: order, precision) and applies its shard's optimizer in
-/// place, rows in parallel and each row by one thread: equal bits for any number of threads. Shards of different dims and
-/// optimizers go in one call; each row must lie inside the shard its key falls into.
+/// place, rows in parallel and each row by one thread: equal bits for any number of threads. Shards of different dims
+/// and optimizers go in one call; each row must lie inside the shard its key falls into.
 template <class Exec, class Unique, class GradientOffset, class Value>
 void fused_update(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
                   const ShardList<Exec, UpdateShard<Value>>& shards, RowGradientsWorkspace<Exec>& workspace) {
@@ -90,8 +102,8 @@ void fused_update(const Exec& exec, const RowGradients<Exec, Unique, GradientOff
                         OptimizerStep<Value, OwnSquareSums>{{}});
 }
 
-/// The same for tables split by columns: rowwise_adagrad takes square_sums[u] / full_dim (float or double, [unique]) for
-/// its mean of g^2, which the caller has summed over the ranks that hold the row's columns (see row_square_sums).
+/// The same for tables split by columns: rowwise_adagrad takes square_sums[u] / full_dim (float or double, [unique])
+/// for its mean of g^2, which the caller has summed over the ranks that hold the row's columns (see row_square_sums).
 template <class Exec, class Unique, class GradientOffset, class Value, class SquareSums>
 void fused_update(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
                   const ShardList<Exec, UpdateShard<Value>>& shards, RowGradientsWorkspace<Exec>& workspace,
@@ -112,11 +124,11 @@ struct UpdateCounts {
 
 constexpr Work fused_update_work(const UpdateCounts& counts, bool weighted, std::int64_t value_bytes) {
   const std::int64_t row_bytes = counts.unique_elements * value_bytes + counts.state_elements * 4;
-  return {.bytes_read = row_bytes + counts.gradient_elements * 4 + counts.positions * (16 + (weighted ? 4 : 0)) +
-                        (2 * counts.unique + 1) * 8,
-          .bytes_written = row_bytes,
-          .flops = counts.position_elements * (weighted ? 2 : 1) + counts.unique_elements * 2 +
-                   counts.state_elements * 4};
+  return {
+      .bytes_read = row_bytes + counts.gradient_elements * 4 + counts.positions * (16 + (weighted ? 4 : 0)) +
+                    (2 * counts.unique + 1) * 8,
+      .bytes_written = row_bytes,
+      .flops = counts.position_elements * (weighted ? 2 : 1) + counts.unique_elements * 2 + counts.state_elements * 4};
 }
 
 /// Sums over the distinct rows: {sum of dim, sum of state_per_row}, for pooled_lookup_work and fused_update_work.

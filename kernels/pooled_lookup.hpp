@@ -11,8 +11,8 @@
 namespace shardmark::kernels {
 
 /// A run of consecutive bags that read one shard and write vectors at a constant distance.
-/// Partial bags of a shard take Pooling::sum (their divisor is applied at home, see divide_by_bag); mean and sqrtn divide
-/// by the bag as it stands here. Pooling::none writes one vector per id, the first bag's first id at `output`.
+/// Partial bags of a shard take Pooling::sum (their divisor is applied at home, see divide_by_bag); mean and sqrtn
+/// divide by the bag as it stands here. Pooling::none writes one vector per id, the first bag's first id at `output`.
 template <class Value>
 struct LookupBlock {
   std::int64_t first_bag = 0;

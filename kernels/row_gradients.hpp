@@ -12,8 +12,8 @@ namespace shardmark::kernels {
 
 /// The gradient of every distinct row that a rank received ids for:
 ///   g(u) = sum over its positions p, ascending, of weight[p] * gradients[gradient_offset(p) .. + dim)
-/// in fp32. Rows with more than hot_row_piece positions are summed in pieces of that many positions, and the pieces then
-/// added in order, each from 0: a fixed order, so equal bits for any number of threads.
+/// in fp32. Rows with more than hot_row_piece positions are summed in pieces of that many positions, and the pieces
+/// then added in order, each from 0: a fixed order, so equal bits for any number of threads.
 ///   unique: UniqueRows or IdentityRows;  gradient_offset: an array [positions] or a function of the position
 ///   weights: [positions], or empty when every weight is 1;  gradients: the vectors that came home the inverse way
 template <class Exec, class Unique, class GradientOffset>
@@ -53,8 +53,8 @@ ShardList<Exec, Shard> shard_list(const Exec& exec, const std::vector<Shard>& sh
 }
 
 inline constexpr std::int64_t hot_row_piece = 1024;
-inline constexpr std::int64_t update_grain = 256;
-inline constexpr std::int64_t update_prefetch = 8;
+inline constexpr std::int64_t update_grain = 1024;
+inline constexpr std::int64_t update_prefetch = 16;
 
 /// Positions [begin, end) in sorted order, all of row `key`.
 struct RowPiece {
@@ -70,18 +70,19 @@ struct RowGradientsWorkspace {
   Scratch<Exec, float> partial_sums{"shardmark::hot_row_partial_sums"};
 };
 
-/// Sum of squares in double, over 16 interleaved lanes that are added in order: one order for any width.
+/// Sum of squares in fp32, over 16 interleaved lanes that are added pairwise: one order for any width, and an error
+/// that grows with width / 16 only.
 template <class Width>
 KOKKOS_FORCEINLINE_FUNCTION double square_sum(const float* g, Width width) {
   constexpr std::int64_t lanes = 16;
-  double lane[lanes] = {};
+  float lane[lanes] = {};
   const std::int64_t whole = width / lanes * lanes;
   for (std::int64_t d = 0; d < whole; d += lanes)
-    for (std::int64_t j = 0; j < lanes; ++j) lane[j] += static_cast<double>(g[d + j]) * static_cast<double>(g[d + j]);
-  for (std::int64_t d = whole; d < width; ++d) lane[d - whole] += static_cast<double>(g[d]) * static_cast<double>(g[d]);
-  double sum = 0;
-  for (std::int64_t j = 0; j < lanes; ++j) sum += lane[j];
-  return sum;
+    for (std::int64_t j = 0; j < lanes; ++j) lane[j] += g[d + j] * g[d + j];
+  for (std::int64_t d = whole; d < width; ++d) lane[d - whole] += g[d] * g[d];
+  for (std::int64_t half = lanes / 2; half > 0; half /= 2)
+    for (std::int64_t j = 0; j < half; ++j) lane[j] += lane[j + half];
+  return static_cast<double>(lane[0]);
 }
 
 /// Computes g(u) row after row and hands it to `consume`, which has
@@ -126,7 +127,8 @@ struct RowGradientKernel {
       const std::int64_t s = list.find(unique.key(u));
       std::int64_t stop = end;
       if (s + 1 < list.count())
-        stop = u + first_at_least(end - u, list.shards(s + 1).first_key, [&](std::int64_t i) { return unique.key(u + i); });
+        stop = u +
+               first_at_least(end - u, list.shards(s + 1).first_key, [&](std::int64_t i) { return unique.key(u + i); });
       with_width(list.shards(s).dim, [&](auto dim) { rows(list.shards(s), dim, u, stop); });
       u = stop;
     }
@@ -175,8 +177,9 @@ struct RowGradientKernel {
   }
 
   template <class Dim, class Width>
-  KOKKOS_FORCEINLINE_FUNCTION void sum_positions(float* g, Dim dim, std::int64_t column, Width width, std::int64_t begin,
-                                                 std::int64_t end, std::int64_t last_position) const {
+  KOKKOS_FORCEINLINE_FUNCTION void sum_positions(float* g, Dim dim, std::int64_t column, Width width,
+                                                 std::int64_t begin, std::int64_t end,
+                                                 std::int64_t last_position) const {
     const auto vector = [&](std::int64_t i) {
       return inputs.gradients.data() + inputs.gradient_offset(inputs.unique.position(i)) + column;
     };
@@ -229,8 +232,8 @@ void for_each_row_gradient(const std::string& label, const Exec& exec,
   const Array<Exec, std::int64_t> first_piece = workspace.first_piece.first(places);
   const std::int64_t piece_count = list_hot_row_pieces(exec, inputs.unique, pieces, first_piece);
   const BalancedRanges ranges{inputs.unique.count, positions, update_grain};
-  const Kernel kernel{
-      inputs, list, pieces, first_piece, workspace.partial_sums.first(piece_count * list.largest_dim), ranges, consume};
+  const Kernel kernel{inputs, list,   pieces, first_piece, workspace.partial_sums.first(piece_count * list.largest_dim),
+                      ranges, consume};
   using PiecePolicy = Kokkos::RangePolicy<Exec, typename Kernel::SumPieces, Kokkos::Schedule<Kokkos::Dynamic>,
                                           Kokkos::IndexType<std::int64_t>>;
   Kokkos::parallel_for(label + "_hot_rows", PiecePolicy(exec, 0, piece_count, Kokkos::ChunkSize(1)), kernel);

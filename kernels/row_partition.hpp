@@ -12,7 +12,8 @@
 
 namespace shardmark::kernels {
 
-/// The rows begin, begin + stride, .. < end of a table, held by the shard behind `slot`. Local row of r: (r - begin) / stride.
+/// The rows begin, begin + stride, .. < end of a table, held by the shard behind `slot`. Local row of r: (r - begin) /
+/// stride.
 struct OwnedRows {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -41,8 +42,9 @@ struct Strip {
   std::int64_t blocks = 0;
 };
 
-/// Which slot gets an id, built on the host: a single owner is one block of modulus 1, a block split one block of modulus
-/// 1 per shard, a modulo split one block, and any exact cover by arithmetic progressions a sequence of such blocks.
+/// Which slot gets an id, built on the host: a single owner is one block of modulus 1, a block split one block of
+/// modulus 1 per shard, a modulo split one block, and any exact cover by arithmetic progressions a sequence of such
+/// blocks.
 class RowPartition {
  public:
   /// Adds the strip of `feature`. Throws InputError unless `shards` hold every row of [0, rows) exactly once.
@@ -78,7 +80,8 @@ class RowPartition {
                      std::to_string(row));
   }
 
-  /// Shards that interleave with the first one: each begins within the period of those before it and meets none of them.
+  /// Shards that interleave with the first one: each begins within the period of those before it and meets none of
+  /// them.
   static std::span<const OwnedRows> leading_group(std::span<const OwnedRows> sorted) {
     std::int64_t period = sorted.front().stride;
     std::size_t size = 1;

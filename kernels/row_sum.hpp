@@ -15,8 +15,9 @@ KOKKOS_FORCEINLINE_FUNCTION void prefetch([[maybe_unused]] const void* row, [[ma
                      for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(line + at);))
 }
 
-/// sum[d] = sum over i = begin, begin + 1, .. < end of weight_at(i) * row_at(i)[d], d in [0, width), added in this order
-/// to 0 in the precision of Sum. `width` is a compile-time constant for the usual dims, so that sum stays in registers.
+/// sum[d] = sum over i = begin, begin + 1, .. < end of weight_at(i) * row_at(i)[d], d in [0, width), added in this
+/// order to 0 in the precision of Sum. `width` is a compile-time constant for the usual dims, so that sum stays in
+/// registers.
 template <class Sum, class Width, class RowAt, class WeightAt>
 KOKKOS_FORCEINLINE_FUNCTION void sum_rows(Sum* sum, Width width, std::int64_t begin, std::int64_t end,
                                           const RowAt& row_at, const WeightAt& weight_at) {
@@ -44,13 +45,20 @@ struct AnyWidth {
 template <class Body>
 KOKKOS_FORCEINLINE_FUNCTION void with_width(std::int64_t dim, const Body& body) {
   switch (dim) {
-    case 4: return body(Width<4>{});
-    case 8: return body(Width<8>{});
-    case 16: return body(Width<16>{});
-    case 32: return body(Width<32>{});
-    case 64: return body(Width<64>{});
-    case 128: return body(Width<128>{});
-    default: return body(AnyWidth{dim});
+    case 4:
+      return body(Width<4>{});
+    case 8:
+      return body(Width<8>{});
+    case 16:
+      return body(Width<16>{});
+    case 32:
+      return body(Width<32>{});
+    case 64:
+      return body(Width<64>{});
+    case 128:
+      return body(Width<128>{});
+    default:
+      return body(AnyWidth{dim});
   }
 }
 

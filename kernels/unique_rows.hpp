@@ -55,7 +55,8 @@ struct RadixPlan {
   int digit_bits = 1;
 
   RadixPlan(std::int64_t n, std::int64_t key_bound) {
-    const int key_bits = std::max(1, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(key_bound, 1) - 1))));
+    const int key_bits = std::max(
+        1, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(key_bound, 1) - 1))));
     position_bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1) - 1)));
     if (key_bits + position_bits > 64)
       throw InputError("unique rows: " + std::to_string(n) + " ids into " + std::to_string(key_bound) +
@@ -103,9 +104,9 @@ void radix_pass(const Exec& exec, std::int64_t n, int shift, int digit_bits, con
 }
 
 /// Sorts positions 0 .. n-1 by key, stably, and marks the distinct keys. keys: [n], each in [0, key_bound).
-/// Parallel least-significant-digit radix sort (Zagha and Blelloch 1991); a stable sort has one result, so it is the same
-/// for any number of threads. The result lives in `workspace` until the next call with it. Throws InputError when a key
-/// and a position together need more than 64 bits.
+/// Parallel least-significant-digit radix sort (Zagha and Blelloch 1991); a stable sort has one result, so it is the
+/// same for any number of threads. The result lives in `workspace` until the next call with it. Throws InputError when
+/// a key and a position together need more than 64 bits.
 template <class Exec>
 UniqueRows<Exec> unique_rows(const Exec& exec, ConstArray<Exec, std::int64_t> keys, std::int64_t key_bound,
                              UniqueRowsWorkspace<Exec>& workspace) {

@@ -18,15 +18,17 @@ struct Types {
   using Index = IndexType;
   using Value = ValueType;
 };
-using AllTypes = testing::Types<
-    Types<Kokkos::Serial, std::int32_t, float>, Types<Kokkos::Serial, std::int64_t, float>,
-    Types<Kokkos::Serial, std::int32_t, double>, Types<Kokkos::Serial, std::int64_t, double>,
-    Types<Kokkos::DefaultExecutionSpace, std::int32_t, float>, Types<Kokkos::DefaultExecutionSpace, std::int64_t, float>,
-    Types<Kokkos::DefaultExecutionSpace, std::int32_t, double>,
-    Types<Kokkos::DefaultExecutionSpace, std::int64_t, double>>;
-using IndexTypes = testing::Types<Types<Kokkos::Serial, std::int32_t, float>, Types<Kokkos::Serial, std::int64_t, float>,
-                                  Types<Kokkos::DefaultExecutionSpace, std::int32_t, float>,
-                                  Types<Kokkos::DefaultExecutionSpace, std::int64_t, float>>;
+using AllTypes =
+    testing::Types<Types<Kokkos::Serial, std::int32_t, float>, Types<Kokkos::Serial, std::int64_t, float>,
+                   Types<Kokkos::Serial, std::int32_t, double>, Types<Kokkos::Serial, std::int64_t, double>,
+                   Types<Kokkos::DefaultExecutionSpace, std::int32_t, float>,
+                   Types<Kokkos::DefaultExecutionSpace, std::int64_t, float>,
+                   Types<Kokkos::DefaultExecutionSpace, std::int32_t, double>,
+                   Types<Kokkos::DefaultExecutionSpace, std::int64_t, double>>;
+using IndexTypes =
+    testing::Types<Types<Kokkos::Serial, std::int32_t, float>, Types<Kokkos::Serial, std::int64_t, float>,
+                   Types<Kokkos::DefaultExecutionSpace, std::int32_t, float>,
+                   Types<Kokkos::DefaultExecutionSpace, std::int64_t, float>>;
 
 template <class T>
 std::size_t at(T index) {

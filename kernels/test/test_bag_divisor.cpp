@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/bag_divisor.hpp"
-
 #include "kernels/test/bags.hpp"
 #include "reference/pooled_lookup.hpp"
 
@@ -18,7 +17,8 @@ TYPED_TEST(BagDivisorTest, DividesByHandComputedDivisors) {
   const std::vector<float> weights{1, 1, 1, 1, 3, -4, 2, -2};
   const auto divided = [&](Pooling pooling, const std::vector<float>& used) {
     const auto vectors = array_of(exec, std::vector<Value>{10, 20, 30, 40, 50, 60, 70, 80}, "vectors");
-    const std::vector<BagVectors> blocks{{.first_bag = 0, .bags = 4, .dim = 2, .begin = 0, .stride = 2, .pooling = pooling}};
+    const std::vector<BagVectors> blocks{
+        {.first_bag = 0, .bags = 4, .dim = 2, .begin = 0, .stride = 2, .pooling = pooling}};
     divide_by_bag(exec, array_of(exec, blocks, "blocks"), array_of(exec, offsets, "offsets"),
                   array_of(exec, used, "weights"), vectors);
     return host(vectors);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/fill_rows.hpp"
-
 #include "kernels/test/bags.hpp"
 #include "reference/row_values.hpp"
 

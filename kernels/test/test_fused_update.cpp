@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/fused_update.hpp"
-
 #include <map>
 
 #include "kernels/expand_positions.hpp"
 #include "kernels/fill_rows.hpp"
+#include "kernels/fused_update.hpp"
 #include "kernels/reduce_to_dense.hpp"
 #include "kernels/row_square_sums.hpp"
 #include "kernels/test/bags.hpp"
@@ -35,7 +34,8 @@ struct Problem {
   }
 
   /// Bags [first_bag, bags()) of one shard, their gradients `gap` elements apart. Exact: multiples of 2^-6.
-  void add_block(Random& random, std::int64_t shard, std::int64_t first_bag, Pooling pooling, bool exact, std::int64_t gap) {
+  void add_block(Random& random, std::int64_t shard, std::int64_t first_bag, Pooling pooling, bool exact,
+                 std::int64_t gap) {
     const auto& [rows, dim, first_key, optimizer] = shards[at(shard)];
     const std::int64_t count = bags.bags() - first_bag;
     const std::int64_t ids = bags.offsets.back() - bags.offsets[at(first_bag)];
@@ -54,7 +54,8 @@ struct Problem {
         for (auto i = bags.offsets[at(bag)]; i < bags.offsets[at(bag + 1)]; ++i) {
           const std::int64_t key = block.first_key + bags.indices[at(i)];
           const auto& shard = shard_of(key);
-          const auto vector = block.pooling == Pooling::none ? i - bags.offsets[at(block.first_bag)] : bag - block.first_bag;
+          const auto vector =
+              block.pooling == Pooling::none ? i - bags.offsets[at(block.first_bag)] : bag - block.first_bag;
           auto& sum = sums.try_emplace(key, at(shard.dim)).first->second;
           for (std::int64_t d = 0; d < shard.dim; ++d) {
             const double term = (bags.weights.empty() ? 1.0 : bags.weights[at(i)]) *
@@ -113,10 +114,12 @@ struct Update {
       const auto& shard = problem.shards[s];
       rows.emplace_back("rows", at(shard.rows * shard.dim));
       fill_rows(exec, problem.values,
-                ShardRows{.table = static_cast<std::int64_t>(s), .count = shard.rows, .dim = shard.dim}, rows.back().data());
+                ShardRows{.table = static_cast<std::int64_t>(s), .count = shard.rows, .dim = shard.dim},
+                rows.back().data());
       state.emplace_back("state", at(shard.rows * state_per_row(shard.optimizer.kind, shard.dim)));
       Kokkos::deep_copy(state.back(), shard.optimizer.initial_accumulator);
-      shards.push_back({rows.back().data(), state.back().data(), shard.first_key, shard.dim, shard.dim, shard.optimizer});
+      shards.push_back(
+          {rows.back().data(), state.back().data(), shard.first_key, shard.dim, shard.dim, shard.optimizer});
     }
   }
 
@@ -128,7 +131,8 @@ struct Update {
     expand_positions(exec, array_of(exec, problem.blocks, "blocks"), array_of(exec, problem.bags.offsets, "offsets"),
                      array_of(exec, converted<Index>(problem.bags.indices), "indices"), keys, offset);
     return row_gradients(exec, unique_rows(exec, keys, problem.keys, sort_workspace), offset,
-                         array_of(exec, problem.bags.weights, "weights"), array_of(exec, problem.gradients, "gradients"));
+                         array_of(exec, problem.bags.weights, "weights"),
+                         array_of(exec, problem.gradients, "gradients"));
   }
 
   void run(const Problem& problem) { fused_update(exec, gradients(problem), list(), workspace); }
@@ -164,8 +168,7 @@ void expect_reference(const Problem& problem, const Update<Types>& update, bool 
       for (std::int64_t d = 0; d < shard.dim; ++d) row[at(d)] = problem.values(static_cast<std::int64_t>(s), r, d);
       const auto initial = row;
       std::vector<Value> row_state(at(state_size), shard.optimizer.initial_accumulator);
-      if (touched)
-        reference::optimizer_step<Value>(shard.optimizer, row, row_state, gradients.at(key));
+      if (touched) reference::optimizer_step<Value>(shard.optimizer, row, row_state, gradients.at(key));
       for (std::int64_t d = 0; d < shard.dim; ++d) {
         double bound = 0;
         if (touched && !exact) {
@@ -210,7 +213,7 @@ TYPED_TEST(FusedUpdateTest, GivesHandComputedRows) {
 }
 
 TYPED_TEST(FusedUpdateTest, SgdEqualsTheReferenceBitForBitOnExactValues) {
-  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
     SCOPED_TRACE(seed_line(seed));
     const auto problem = random_problem(seed, true, {OptimizerKind::sgd});
     Update<TypeParam> update(problem);
@@ -224,10 +227,11 @@ TYPED_TEST(FusedUpdateTest, SgdEqualsTheReferenceBitForBitOnExactValues) {
 }
 
 TYPED_TEST(FusedUpdateTest, MixedOptimizersStayWithinTheirBounds) {
-  for (std::uint64_t seed = 20; seed < 28; ++seed) {
+  for (std::uint64_t seed = 20; seed < 24; ++seed) {
     SCOPED_TRACE(seed_line(seed));
     const auto problem = random_problem(
-        seed, false, {OptimizerKind::sgd, OptimizerKind::adagrad, OptimizerKind::rowwise_adagrad, OptimizerKind::adagrad});
+        seed, false,
+        {OptimizerKind::sgd, OptimizerKind::adagrad, OptimizerKind::rowwise_adagrad, OptimizerKind::adagrad});
     Update<TypeParam> update(problem);
     update.run(problem);
     expect_reference(problem, update, false);
@@ -247,7 +251,8 @@ TYPED_TEST(FusedUpdateTest, DenseGradientAndUpdateEqualTheSparseOnes) {
   using Exec = typename TypeParam::Exec;
   for (std::uint64_t seed = 40; seed < 44; ++seed) {
     SCOPED_TRACE(seed_line(seed));
-    const auto problem = random_problem(seed, false, {OptimizerKind::adagrad, OptimizerKind::rowwise_adagrad, OptimizerKind::sgd});
+    const auto problem =
+        random_problem(seed, false, {OptimizerKind::adagrad, OptimizerKind::rowwise_adagrad, OptimizerKind::sgd});
     std::vector<DenseShard> dense_shards;
     std::int64_t size = 0;
     for (const auto& shard : problem.shards) {
@@ -290,7 +295,8 @@ TYPED_TEST(FusedUpdateTest, ColumnShardsWithSummedSquaresEqualTheWholeTable) {
     part.add_shard(20, dim, optimizer);
     part.blocks = {{0, 60, 0, 0, dim, Pooling::sum}};
     for (std::int64_t bag = 0; bag < 60; ++bag)
-      for (std::int64_t d = 0; d < dim; ++d) part.gradients.push_back(whole.gradients[at(bag * 24 + (half == 0 ? 0 : 16) + d)]);
+      for (std::int64_t d = 0; d < dim; ++d)
+        part.gradients.push_back(whole.gradients[at(bag * 24 + (half == 0 ? 0 : 16) + d)]);
     updates.emplace_back(part);
     auto& update = updates.back();
     fill_rows(update.exec, whole.values, ShardRows{.count = 20, .column_begin = half == 0 ? 0 : 16, .dim = dim},
@@ -362,7 +368,8 @@ TEST(FusedUpdate, HasTheSameBitsForAnyNumberOfThreads) {
   using Together = Types<Kokkos::DefaultHostExecutionSpace, std::int64_t, float>;
   auto problems = std::vector{hot_problem(false, optimizer_of(OptimizerKind::rowwise_adagrad, 0.1F))};
   for (std::uint64_t seed = 70; seed < 74; ++seed)
-    problems.push_back(random_problem(seed, false, {OptimizerKind::adagrad, OptimizerKind::rowwise_adagrad, OptimizerKind::sgd}));
+    problems.push_back(
+        random_problem(seed, false, {OptimizerKind::adagrad, OptimizerKind::rowwise_adagrad, OptimizerKind::sgd}));
   for (const auto& problem : problems) {
     SCOPED_TRACE(seed_line(problem.values.seed));
     Update<Alone> alone(problem);

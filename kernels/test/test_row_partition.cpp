@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/row_partition.hpp"
-
 #include "kernels/test/bags.hpp"
 
 namespace shardmark::kernels::test {
@@ -50,8 +49,10 @@ TEST(RowPartition, BlocksAreSearched) {
 }
 
 TEST(RowPartition, MixesBlocksStridesAndModuli) {
-  RowPartition partition;  // 0..3 to slot 0; of 4..12 the even to slot 1, 5, 9 to slot 2, 7, 11 to slot 3; 13.. to slot 4
-  partition.add_strip(0, 16, std::vector<OwnedRows>{{0, 4, 1, 0}, {4, 13, 2, 1}, {5, 13, 4, 2}, {7, 13, 4, 3}, {13, 16, 1, 4}});
+  RowPartition
+      partition;  // 0..3 to slot 0; of 4..12 the even to slot 1, 5, 9 to slot 2, 7, 11 to slot 3; 13.. to slot 4
+  partition.add_strip(
+      0, 16, std::vector<OwnedRows>{{0, 4, 1, 0}, {4, 13, 2, 1}, {5, 13, 4, 2}, {7, 13, 4, 3}, {13, 16, 1, 4}});
   EXPECT_EQ(partition.blocks().size(), 3U);
   expect_owner(partition, 2, 0, 2);
   expect_owner(partition, 12, 1, 4);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/unique_rows.hpp"
-
 #include <algorithm>
 #include <numeric>
 
 #include "kernels/test/bags.hpp"
+#include "kernels/unique_rows.hpp"
 
 namespace shardmark::kernels::test {
 namespace {
@@ -37,7 +36,8 @@ void expect_sorted(const std::vector<std::int64_t>& keys, std::int64_t bound, Un
 TYPED_TEST(UniqueRowsTest, HandComputed) {
   UniqueRowsWorkspace<TypeParam> workspace;
   const TypeParam exec;
-  const auto unique = unique_rows(exec, array_of(exec, std::vector<std::int64_t>{7, 2, 7, 0, 2, 7}, "keys"), 8, workspace);
+  const auto unique =
+      unique_rows(exec, array_of(exec, std::vector<std::int64_t>{7, 2, 7, 0, 2, 7}, "keys"), 8, workspace);
   EXPECT_EQ(host(unique.order), (std::vector<std::int64_t>{3, 1, 4, 0, 2, 5}));
   EXPECT_EQ(host(unique.segments), (std::vector<std::int64_t>{0, 1, 3, 6}));
   EXPECT_EQ(host(unique.keys), (std::vector<std::int64_t>{0, 2, 7}));

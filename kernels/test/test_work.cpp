@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/work.hpp"
-
 #include <gtest/gtest.h>
 
 #include "kernels/bag_divisor.hpp"
@@ -8,6 +6,7 @@
 #include "kernels/fused_update.hpp"
 #include "kernels/pooled_lookup.hpp"
 #include "kernels/unique_rows.hpp"
+#include "kernels/work.hpp"
 
 namespace shardmark::kernels {
 namespace {
@@ -25,8 +24,12 @@ TEST(Work, LookupReadsADistinctRowOnce) {
 }
 
 TEST(Work, UpdateReadsAndWritesADistinctRowOnce) {
-  const UpdateCounts counts{.positions = 3, .position_elements = 12, .unique = 2, .unique_elements = 8,
-                            .state_elements = 2, .gradient_elements = 8};
+  const UpdateCounts counts{.positions = 3,
+                            .position_elements = 12,
+                            .unique = 2,
+                            .unique_elements = 8,
+                            .state_elements = 2,
+                            .gradient_elements = 8};
   const auto work = fused_update_work(counts, false, 4);
   EXPECT_EQ(work.bytes_written, 8 * 4 + 2 * 4);
   EXPECT_EQ(work.bytes_read, 8 * 4 + 2 * 4 + 8 * 4 + 3 * 16 + 5 * 8);
