@@ -10,6 +10,9 @@ macro(shardmark_need found what packages)
   endif()
 endmacro()
 
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12)
+  list(APPEND shardmark_missing "GCC 12: ${CMAKE_CXX_COMPILER} is ${CMAKE_CXX_COMPILER_VERSION} (CXX names another)")
+endif()
 set(HDF5_PREFER_PARALLEL ON)
 set(MPI_CXX_SKIP_MPICXX ON) # the C++ bindings that MPI 3 removed
 find_package(MPI 3.1 QUIET COMPONENTS CXX)

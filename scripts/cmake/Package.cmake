@@ -5,12 +5,10 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/shardmark)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/shardmarkConfig.cmake.in ${PROJECT_BINARY_DIR}/shardmarkConfig.cmake @ONLY)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/shardmarkConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(TARGETS shardmark)
 install(EXPORT shardmark NAMESPACE shardmark:: FILE shardmarkTargets.cmake DESTINATION ${package_dir})
 install(FILES
   ${PROJECT_BINARY_DIR}/shardmarkConfig.cmake
   ${PROJECT_BINARY_DIR}/shardmarkConfigVersion.cmake
   ${CMAKE_CURRENT_LIST_DIR}/Dependencies.cmake
   DESTINATION ${package_dir})
-if(TARGET shardmark)
-  install(TARGETS shardmark)
-endif()
