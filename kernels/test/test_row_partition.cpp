@@ -49,15 +49,15 @@ TEST(RowPartition, BlocksAreSearched) {
 }
 
 TEST(RowPartition, MixesBlocksStridesAndModuli) {
-  RowPartition
-      partition;  // 0..3 to slot 0; of 4..12 the even to slot 1, 5, 9 to slot 2, 7, 11 to slot 3; 13.. to slot 4
+  RowPartition partition;  // 0..4 to slot 0; 5, 7, 9, 11 to slot 1; 6, 10 to slot 2; 8, 12 to slot 3; 13.. to slot 4
   partition.add_strip(
-      0, 16, std::vector<OwnedRows>{{0, 4, 1, 0}, {4, 13, 2, 1}, {5, 13, 4, 2}, {7, 13, 4, 3}, {13, 16, 1, 4}});
+      0, 16, std::vector<OwnedRows>{{0, 5, 1, 0}, {5, 13, 2, 1}, {6, 13, 4, 2}, {8, 13, 4, 3}, {13, 16, 1, 4}});
   EXPECT_EQ(partition.blocks().size(), 3U);
   expect_owner(partition, 2, 0, 2);
-  expect_owner(partition, 12, 1, 4);
-  expect_owner(partition, 9, 2, 1);
-  expect_owner(partition, 11, 3, 1);
+  expect_owner(partition, 5, 1, 0);
+  expect_owner(partition, 11, 1, 3);
+  expect_owner(partition, 10, 2, 1);
+  expect_owner(partition, 8, 3, 0);
   expect_owner(partition, 15, 4, 2);
 }
 
