@@ -49,7 +49,8 @@ std::int64_t wrong_rows(const reference::TouchedTable& expected, const RowValues
   const auto dim = static_cast<std::size_t>(shard.dim());
   const auto state_size = static_cast<std::size_t>(tables.state_size(shard));
   const auto first = static_cast<std::size_t>(shard.column_begin);
-  const auto first_state = state_size == dim ? first : 0;  // state per row, or per element of the columns held here
+  const bool per_element = choice_of(expected.table().optimizer.kind).state == StateShape::per_element;
+  const std::size_t first_state = per_element ? first : 0;  // a row's one number stands beside every column range
 
   std::int64_t wrong = 0, changed = 0;
   for (std::size_t i = 0; i < slots.size(); ++i) {

@@ -102,7 +102,7 @@ void IdDistribution::lay_out(const BagCounts& bags) {
 }
 
 void IdDistribution::bucketize(const StepInput& input) {
-  weighted_ = input.bags.weights.extent(0) > 0;
+  weighted_ = input.weighted;
   bucketed_ids_ = 0;
   for (const Strip& strip : layout_.strips) bucketed_ids_ += input.ids[static_cast<std::size_t>(strip.feature)];
   for (const std::int64_t f : layout_.replicated_features) bucketed_ids_ += input.ids[static_cast<std::size_t>(f)];

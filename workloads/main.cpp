@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <array>
-#include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "reference/error.hpp"
+#include "results/build_info.hpp"
 #include "workloads/command.hpp"
 
 namespace shardmark {
@@ -12,26 +15,44 @@ namespace {
 constexpr std::array commands{
     Command{"run", "check and measure one case", define_run},
     Command{"compare", "check and measure plans, transfers and exchanges side by side", define_compare},
+    Command{"plan", "create, show, check and convert plans; needs no MPI", define_plan},
+    Command{"data", "generate, convert and inspect training data; needs no MPI", define_data},
     Command{"list", "what can be named: workloads, planners, transfers, exchanges, optimizers, ...", define_list},
-    Command{"results", "results files: show", define_results},
+    Command{"results", "print results files again", define_results},
 };
 
-/// Exit codes: 0 ok; 1 wrong values; 2 usage or bad input.
+/// Under a launcher only the process of rank 0 speaks of what all of them see before MPI starts.
+bool speaks() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+    if (const char* rank = std::getenv(name)) return std::string_view(rank) == "0";
+  return true;
+}
+
+/// Exit codes: 0 ok; 1 wrong values; 2 usage or bad input; 4 what is none of the user's business: MPI, memory, a bug.
 int run(int argc, char** argv) {
   CLI::App app("Benchmark and reference suite for distributed embedding learning", "shardmark");
-  app.set_version_flag("--version", "0");
+  const BuildInfo build = build_info();
+  app.set_version_flag("--version", fmt::format("shardmark {} {}", build.version, build.git_hash.substr(0, 12)));
   app.require_subcommand(1);
   for (const auto& command : commands)
     command.define(*app.add_subcommand(std::string(command.name), std::string(command.description)));
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& help_or_version) {
+    return speaks() ? app.exit(help_or_version) : 0;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    throw InputError(fmt::format("{}; see --help", error.what()));
   }
   return 0;
 }
 
 }  // namespace
+
+int fail(const std::exception& error, int exit_code) {
+  if (speaks()) fmt::print(stderr, "shardmark: {}\n", error.what());
+  return exit_code;
+}
+
 }  // namespace shardmark
 
 int main(int argc, char** argv) {
@@ -39,8 +60,9 @@ int main(int argc, char** argv) {
     return shardmark::run(argc, argv);
   } catch (const shardmark::Failure& failure) {
     return failure.exit_code;
+  } catch (const shardmark::InputError& error) {
+    return shardmark::fail(error, 2);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "shardmark: %s\n", error.what());
-    return 2;
+    return shardmark::fail(error, 4);
   }
 }

@@ -54,6 +54,7 @@ StepInput make_step_input(const Communicator& comm, const Workload& workload, co
   input.gradients = kernels::array_of(exec, gradients, "shardmark::gradients");
   input.global_samples = all_reduce(comm, own.samples, Reduce::sum);
   input.global_ids = all_reduce(comm, own.nnz(), Reduce::sum);
+  input.weighted = all_reduce(comm, own.weights.empty() ? 0 : 1, Reduce::max) > 0;
   return input;
 }
 

@@ -27,6 +27,7 @@ struct StepInput {
   DeviceArray<float> gradients;  ///< [first_element.back()], of the pooled outputs
   std::int64_t global_samples = 0;  ///< of all ranks together
   std::int64_t global_ids = 0;      ///< of all ranks together
+  bool weighted = false;            ///< any rank's ids have weights; those of a rank without ids cannot tell
 
   std::int64_t bags_of(std::size_t feature) const { return first_bag[feature + 1] - first_bag[feature]; }
   std::int64_t elements() const { return first_element.back(); }

@@ -93,7 +93,10 @@ Result bucketized(const Problem& problem, BucketizeWorkspace<typename Types::Exe
   using Exec = typename Types::Exec;
   using Index = typename Types::Index;
   const Exec exec;
-  const Bags<Exec, std::int64_t> bags{problem.samples, array_of(exec, problem.bags.offsets, "offsets"),
+  const auto features = (std::ssize(problem.bags.offsets) - 1) / problem.samples;
+  std::vector<std::int64_t> feature_bags;
+  for (std::int64_t f = 0; f <= features; ++f) feature_bags.push_back(f * problem.samples);
+  const Bags<Exec, std::int64_t> bags{array_of(exec, feature_bags, "first_bag"), array_of(exec, problem.bags.offsets, "offsets"),
                                       array_of(exec, problem.bags.indices, "indices"),
                                       array_of(exec, problem.bags.weights, "weights")};
   std::vector<std::int64_t> first_bag(at(problem.slots));

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/vector_pieces.hpp"
+
+#include <gtest/gtest.h>
+
+namespace shardmark::kernels {
+namespace {
+
+using Exec = Kokkos::DefaultExecutionSpace;
+
+/// Two features at home: one [2 bags, dim 3] from two partials, and columns 1 and 2 of one [3 bags, dim 4] from one.
+struct Problem {
+  Exec exec;
+  ConstArray<Exec, VectorPiece> pieces = array_of<Exec, VectorPiece>(
+      exec,
+      {{.first_row = 0, .bags = 2, .dim = 3, .home = 0, .home_stride = 3, .first_partial = 0, .partials = 2},
+       {.first_row = 2, .bags = 3, .dim = 2, .home = 6 + 1, .home_stride = 4, .first_partial = 2, .partials = 1}},
+      "pieces");
+  ConstArray<Exec, std::int64_t> packed_of = array_of<Exec, std::int64_t>(exec, {12, 0, 6}, "packed_of");
+};
+
+std::vector<float> host(const Array<Exec, float>& array) {
+  const auto copy = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), array);
+  return {copy.data(), copy.data() + copy.extent(0)};
+}
+
+TEST(VectorPieces, PartialsAddUpAtHomeAndOtherColumnsStay) {
+  const Problem p;
+  const auto packed = array_of<Exec, float>(
+      p.exec, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 100, 200, 300, 400, 500, 600}, "packed");
+  const auto home = array_of<Exec, float>(p.exec, std::vector<float>(18, -1.0F), "home");
+  sum_partials<Exec>(p.exec, p.pieces, p.packed_of, 5, packed, home);
+  EXPECT_EQ((std::vector<float>{101, 202, 303, 404, 505, 606, -1, 7, 8, -1, -1, 9, 10, -1, -1, 11, 12, -1}), host(home));
+}
+
+TEST(VectorPieces, EveryPartialGetsTheGradientOfItsBag) {
+  const Problem p;
+  const auto home = array_of<Exec, float>(
+      p.exec, {1, 2, 3, 4, 5, 6, 0, 7, 8, 0, 0, 9, 10, 0, 0, 11, 12, 0}, "home");
+  const auto packed = array_of<Exec, float>(p.exec, std::vector<float>(18, -1.0F), "packed");
+  copy_to_partials<Exec>(p.exec, p.pieces, p.packed_of, 5, home, packed);
+  EXPECT_EQ((std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 1, 2, 3, 4, 5, 6}), host(packed));
+}
+
+TEST(VectorPieces, NothingToDo) {
+  const Exec exec;
+  const Array<Exec, float> none;
+  sum_partials<Exec>(exec, {}, {}, 0, none, none);
+  copy_to_partials<Exec>(exec, {}, {}, 0, none, none);
+}
+
+}  // namespace
+}  // namespace shardmark::kernels

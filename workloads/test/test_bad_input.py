@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Bad input: exit code 2 and one line on stderr, whatever the number of ranks, and no rank waits for ever."""
+from program import ProgramTest, main
+
+PLANNERS = ("data_parallel", "table_wise", "row_wise", "row_wise_block", "column_wise", "data_parallel+table_wise")
+FOUR_GIB = {"memory": 4 << 30}  # who allocates before asking whether it fits dies
+
+
+def big_spec(rows):
+    return {"name": "big", "global_batch": 240, "optimizer": {"name": "sgd"}, "plans": ["row_wise"],
+            "tables": [{"name": "T", "rows": rows, "dim": 16}], "features": [{"name": "F", "table": "T"}]}
+
+
+class Usage(ProgramTest):
+    def refuses_usage(self, arguments, *texts):
+        for ranks in (1, 3):
+            with self.subTest(ranks=ranks):
+                self.refuses(self.launch(ranks, *arguments), *texts)
+
+    def test_an_unknown_option_is_one_line_on_one_rank(self):
+        self.refuses_usage(["run", "criteo-kaggle", "--nosuch"], "--nosuch")
+
+    def test_a_missing_argument_is_one_line_on_one_rank(self):
+        self.refuses_usage(["run"], "WORKLOAD")
+
+    def test_a_number_out_of_range_is_one_readable_line_on_one_rank(self):
+        for option in ("--batch", "--threads", "--seconds"):
+            outcome = self.launch(3, "run", "criteo-kaggle", option, 0)
+            self.refuses(outcome, option, "0")
+            self.assertNotRegex(outcome.err, r"\d{30}")
+
+    def test_an_unknown_command_prints_the_valid_ones(self):
+        self.refuses_serial(["nosuch"], "nosuch", "compare", "results")
+
+    def test_an_unknown_subcommand_prints_the_valid_ones(self):
+        self.refuses_serial(["plan", "nosuch"], "nosuch", "create", "convert")
+        self.refuses_serial(["data", "generate", "nosuch"], "nosuch", "criteo")
+
+    def test_no_command_at_all_is_one_line(self):
+        for arguments in ([], ["plan"], ["data"], ["results"], ["data", "generate"]):
+            self.refuses_serial(arguments)
+
+    def test_a_count_that_is_no_number_is_refused(self):
+        self.refuses_case("--steps", "many", ranks=[1], steps="many")
+        self.refuses_case("--steps", "0", ranks=[1], steps=0)
+        self.refuses_case("--check", "some", ranks=[1], check="some")
+        self.refuses_case("scale", "0", ranks=[1], scale=0)
+
+
+class Names(ProgramTest):
+    def test_an_unknown_workload_prints_the_valid_ones(self):
+        self.refuses_case("'nosuch'", "criteo-kaggle", "hugectr-dlrm", workload="nosuch")
+
+    def test_an_unknown_planner_prints_the_valid_ones(self):
+        self.refuses_case("'nosuch'", *PLANNERS, plan="nosuch")
+
+    def test_an_unknown_planner_in_a_list_of_compare_prints_the_valid_ones(self):
+        self.refuses_case("'nosuch'", *PLANNERS, command="compare", plan="row_wise,nosuch")
+
+    def test_an_unknown_exchange_prints_the_valid_ones(self):
+        self.refuses_case("'nosuch'", "mpi_alltoallv", "pairwise", exchange="nosuch")
+
+    def test_an_unknown_transfer_prints_the_valid_ones(self):
+        self.refuses_case("'nosuch'", "dense_partials", "reduce_scatter", transfer="nosuch")
+
+    def test_an_unknown_optimizer_prints_the_valid_ones(self):
+        self.refuses_case("'nosuch'", "sgd", "adagrad", "rowwise_adagrad", optimizer="nosuch")
+
+    def test_an_unknown_setting_prints_the_valid_ones(self):
+        self.refuses_case("'nosuch'", "batches", "dim", "ids.alpha", "seed", set=["nosuch=1"])
+
+    def test_an_unknown_pooling_fault_or_distribution_prints_the_valid_ones(self):
+        self.refuses_case("'nosuch'", "sqrtn", ranks=[3], set=["pooling=nosuch"])
+        self.refuses_case("'nosuch'", "update", ranks=[3], set=["fault=nosuch"])
+        self.refuses_case("'nosuch'", "power_law", ranks=[3], set=["ids.distribution=nosuch"])
+
+    def test_a_setting_without_value_or_with_a_wrong_one_is_refused(self):
+        for setting in ("dim", "dim=", "dim=zero", "dim=0", "exact=maybe", "seed=-1", "learning_rate=nan"):
+            self.refuses_case(f"--set {setting}: ", ranks=[1], set=[setting])
+
+    def test_an_unknown_id_rule_prints_the_valid_ones(self):
+        self.refuses_case("'nosuch'", "modulo", "frequency", data=self.new_file("\n", ".tsv"), ids="nosuch")
+
+    def test_an_unknown_id_rule_is_refused_without_data_too(self):
+        self.refuses_case("'nosuch'", "modulo", "frequency", ranks=[1], ids="nosuch")
+
+    def test_an_unknown_action_on_malformed_lines_is_refused_without_data_too(self):
+        self.refuses_case("'nosuch'", "stop", "skip", ranks=[1], malformed="nosuch")
+
+
+class Specs(ProgramTest):
+    def refuses_spec(self, spec, *texts):
+        file = self.new_file(spec)
+        self.refuses_serial(["run", file, "--dry-run"], str(file), *texts)
+
+    def changed(self, **changes):
+        return {**big_spec(100), **changes}
+
+    def test_a_spec_that_cannot_be_read_is_named(self):
+        self.refuses_case("missing.json", workload="missing.json")
+        folder = self.new_path(".json")
+        folder.mkdir()
+        self.refuses_serial(["run", folder, "--dry-run"], str(folder))
+
+    def test_a_spec_that_is_no_json_is_named_with_the_place(self):
+        self.refuses_spec('{"name": ', "not valid JSON", "byte 10")
+        self.refuses_spec("", "not valid JSON")
+        self.refuses_spec("[]", "expected a JSON object")
+
+    def test_a_spec_with_a_missing_unknown_or_mistyped_key_names_the_key(self):
+        self.refuses_spec(self.changed(nosuch=1), '"nosuch"')
+        self.refuses_spec({"name": "x"}, '"global_batch"', "missing")
+        self.refuses_spec(self.changed(tables=3), '"tables"')
+        self.refuses_spec(self.changed(tables=[{"name": "T", "rows": "many", "dim": 4}]), "tables[0]", '"rows"')
+        self.refuses_spec(self.changed(tables=[{"name": "T", "rows": 0, "dim": 4}]), "tables[0]", '"rows"')
+
+    def test_a_count_that_is_no_whole_number_is_refused(self):
+        self.refuses_spec(self.changed(tables=[{"name": "T", "rows": 1.5, "dim": 4}]), "tables[0]", '"rows"', "1.5")
+
+    def test_an_unknown_optimizer_names_the_file_and_the_valid_ones(self):
+        self.refuses_spec(self.changed(optimizer={"name": "nosuch"}), "'nosuch'", "rowwise_adagrad")
+
+    def test_a_feature_of_a_table_that_is_not_there_is_named(self):
+        self.refuses_spec(self.changed(features=[{"name": "F", "table": "U"}]), "features[0]", '"U"')
+
+
+class Memory(ProgramTest):
+    def refuses_size(self, spec, **given):
+        self.refuses_case("rank 0", " GB ", workload=self.new_file(spec), scale=1, how=FOUR_GIB, **given)
+
+    def test_ten_trillion_rows_are_refused_before_allocating_with_rank_and_gigabytes(self):
+        self.refuses_size(big_spec(10**13), plan="row_wise")
+
+    def test_a_replicated_table_that_does_not_fit_is_refused(self):
+        self.refuses_size(big_spec(10**13), plan="data_parallel")
+
+    def test_more_bytes_than_64_bits_count_are_refused(self):
+        self.refuses_size(big_spec(10**18), plan="data_parallel")
+        self.refuses_size(big_spec(10**18), plan="row_wise")
+
+    def test_a_dim_batch_hotness_or_number_of_batches_that_does_not_fit_is_refused(self):
+        self.refuses_case("rank 0", " GB ", ranks=[3], how=FOUR_GIB, set=["dim=200000000"])
+        self.refuses_case("rank 0", " GB ", ranks=[3], how=FOUR_GIB, batch=10**11)
+        self.refuses_case("rank 0", " GB ", ranks=[3], how=FOUR_GIB, set=["hotness=1000000000000"])
+        self.refuses_case("rank 0", " GB ", ranks=[3], how=FOUR_GIB, set=["batches=100000000000"])
+
+    def test_the_largest_dim_is_refused(self):
+        self.refuses_case("rank 0", " GB ", ranks=[1], how=FOUR_GIB, set=[f"dim={2**63 - 1}"])
+
+
+class OutputFiles(ProgramTest):
+    def test_results_are_never_overwritten(self):
+        file = self.new_file("precious", ".jsonl")
+        self.refuses_case(str(file), "exists", out=file)
+        self.assertEqual(file.read_text(), "precious")
+
+    def test_results_that_cannot_be_written_are_refused_before_measuring(self):
+        for ranks in (1, 3):
+            outcome, file = self.case(ranks, out=self.new_file("no folder") / "results.jsonl")
+            self.refuses(outcome, str(file.parent))
+            self.assertNotIn("preparing", outcome.err)
+
+    def test_an_export_that_cannot_be_written_is_refused(self):
+        self.refuses_case("missing/step.h5", export=self.folder / "missing/step.h5")
+
+    def test_an_export_that_cannot_be_written_is_refused_before_measuring(self):
+        outcome, _ = self.case(1, export=self.folder / "missing/step.h5")
+        self.assertNotIn("preparing", outcome.err)
+
+    def test_a_refused_case_leaves_no_file(self):
+        before = sorted(self.folder.iterdir())
+        self.refuses_case(" GB ", ranks=[1], set=["dim=200000000"])
+        self.assertEqual(sorted(self.folder.iterdir()), before)
+
+    def test_a_refused_case_can_be_repeated_into_the_same_file(self):
+        out = self.new_path(".jsonl")
+        self.refuses_case(" GB ", ranks=[1], out=out, set=["dim=200000000"])
+        self.succeeds(self.case(1, out=out)[0])
+
+    def test_a_plan_that_cannot_be_written_is_refused(self):
+        path = self.new_file("no folder") / "plan.json"
+        self.refuses_serial(["plan", "create", "criteo-kaggle", "--planner", "row_wise", "--ranks", 2, "--out", path],
+                            str(path))
+
+    def test_results_that_cannot_be_read_are_named_with_the_line(self):
+        self.refuses_serial(["results", "show", "missing.jsonl"], "missing.jsonl")
+        file = self.new_file("{}\n", ".jsonl")
+        self.refuses_serial(["results", "show", file], f"{file}:1:")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the commands promise when they are used rightly, and that a program with a defect is found out."""
+import json
+import re
+
+from program import ProgramTest, main, records
+
+WITHOUT_MPI = {"environment": {"OPAL_PREFIX": "/nonexistent"}}  # Open MPI cannot start then
+TABLES = ("workloads", "planners", "transfers", "exchanges", "optimizers", "poolings", "distributions", "id-rules",
+          "plan-formats", "settings", "faults")
+FAULTS = ("lookup", "route", "exchange", "update")
+CASE_FIELDS = {"record", "workload", "scale", "plan", "transfer", "exchange", "wire", "groups", "optimizer", "ranks",
+               "threads", "global_batch", "step_ms", "samples_per_s", "phases", "imbalance", "sent_bytes_max",
+               "predicted_ms", "checked_steps", "wrong"}
+
+
+class WithoutMpi(ProgramTest):
+    def subcommands(self, path):
+        """The names in the last section of the help of `path`."""
+        text = self.succeeds(self.serial(*path, "--help", **WITHOUT_MPI)).out
+        self.assertIn("Usage: " + " ".join(("shardmark", *path)), text)
+        names = re.findall(r"^  ([\w-]+)", text.partition("\nSubcommands:\n")[2], re.MULTILINE)
+        return [(*path, name) for name in names]
+
+    def test_every_command_prints_its_help(self):
+        found, left = set(), [()]
+        while left:
+            path = left.pop()
+            found.add(" ".join(path))
+            left += self.subcommands(path)
+        self.assertLessEqual({"run", "compare", "list", "plan create", "plan show", "plan check", "plan convert",
+                              "data generate criteo", "data convert", "data inspect", "results show"}, found)
+
+    def test_version_names_the_program_and_a_version(self):
+        out = self.succeeds(self.serial("--version", **WITHOUT_MPI)).out
+        self.assertRegex(out, r"^shardmark \d+\.\d+\.\d+\b.*\n$")
+
+    def test_list_prints_every_table(self):
+        out = self.succeeds(self.serial("list", **WITHOUT_MPI)).out
+        self.assertEqual(re.findall(r"^([\w-]+): ", out, re.MULTILINE), list(TABLES))
+
+    def test_list_of_one_table_is_its_part_of_the_whole_list(self):
+        whole = self.serial("list").out
+        for table in TABLES:
+            part = self.succeeds(self.serial("list", table)).out
+            self.assertRegex(part, r"\n  \S+ +\S")
+            self.assertIn(part, whole)
+
+    def test_dry_run_of_every_workload_can_be_fed_back(self):
+        for workload in re.findall(r"^  (\S+)", self.serial("list", "workloads").out, re.MULTILINE):
+            with self.subTest(workload):
+                spec = self.succeeds(self.serial("run", workload, "--dry-run", **WITHOUT_MPI)).out
+                self.assertEqual(json.loads(spec)["name"], workload)
+                again = self.serial("run", self.new_file(spec), "--dry-run", **WITHOUT_MPI)
+                self.assertEqual(self.succeeds(again).out, spec)
+
+    def test_dry_run_prints_what_the_options_changed(self):
+        arguments = ["--scale", "1/64", "--batch", "96", "--optimizer", "adagrad", "--set", "dim=8", "--set",
+                     "ids.ragged=true", "--set", "learning_rate=0.1", "--dry-run"]
+        spec = json.loads(self.succeeds(self.serial("run", "criteo-kaggle", *arguments)).out)
+        self.assertEqual((spec["scale"], spec["global_batch"], spec["ids"]["ragged"]), (64, 96, True))
+        self.assertEqual((spec["optimizer"]["name"], spec["optimizer"]["learning_rate"]), ("adagrad", 0.1))
+        self.assertEqual(spec["tables"][2], {"name": "C3", "rows": -(-10131227 // 64), "dim": 8})
+        again = self.serial("run", self.new_file(spec), "--dry-run")
+        self.assertEqual(json.loads(self.succeeds(again).out), spec)
+
+    def test_dry_run_writes_no_file(self):
+        before = sorted(self.folder.rglob("*"))
+        for command in ("run", "compare"):
+            self.succeeds(self.serial(command, "criteo-kaggle", "--dry-run", "--out", "unwritten.jsonl"))
+        self.assertEqual(sorted(self.folder.rglob("*")), before)
+
+
+class Run(ProgramTest):
+    def test_run_ends_valid_on_1_2_and_3_ranks(self):
+        for ranks in (1, 2, 3):
+            with self.subTest(ranks=ranks):
+                outcome, file = self.case(ranks, plan="row_wise", exchange="pairwise")
+                self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+                self.assertEqual((records(file)[1]["ranks"], records(file)[1]["wrong"]), (ranks, 0))
+
+    def test_run_with_fewer_samples_than_ranks_is_valid(self):
+        self.assertEqual(self.succeeds(self.case(3, batch=2)[0]).last_line(), "RESULT: VALID")
+
+    def test_results_file_is_the_environment_and_then_the_case(self):
+        outcome, file = self.case(2, plan="column_wise", set=["seed=7"])
+        self.succeeds(outcome)
+        environment, case = records(file)
+        self.assertEqual((environment["record"], environment["seed"]), ("environment", 7))
+        self.assertIn("seed=7", environment["arguments"])
+        self.assertEqual([rank["rank"] for rank in environment["ranks"]], [0, 1])
+        self.assertLessEqual({"build", "libraries", "machine", "time", "format_version"}, environment.keys())
+        self.assertLessEqual(CASE_FIELDS, case.keys())
+        expected = {"record": "case", "workload": "criteo-kaggle", "scale": 4096, "plan": "column_wise",
+                    "transfer": "dense_partials", "exchange": "mpi_alltoallv", "groups": 1, "ranks": 2, "threads": 1,
+                    "wire": {"forward": "fp32", "backward": "fp32"}, "global_batch": 240, "checked_steps": 1,
+                    "wrong": 0}
+        self.assertEqual({key: case[key] for key in expected}, expected)
+        self.assertEqual((case["step_ms"]["n"], len(case["step_ms"]["samples"])), (1, 1))
+        self.assertAlmostEqual(case["samples_per_s"], 240e3 / case["step_ms"]["median"], delta=1)
+        for phase in ("input_dist", "lookup", "output_dist", "dense", "grad_dist", "update"):
+            self.assertLessEqual({"median_ms", "mean_over_ranks_ms", "bytes"}, case["phases"][phase].keys())
+
+    def test_results_go_below_the_current_folder_by_default(self):
+        self.succeeds(self.case(1, out=None)[0])
+        (file,) = (self.folder / "results/local").iterdir()
+        self.assertRegex(file.name, r"^criteo-kaggle-\d{8}T\d{6}Z\.jsonl$")
+
+    def test_results_show_prints_the_table_of_the_run_again(self):
+        outcome, file = self.case(2)
+        shown = self.succeeds(self.serial("results", "show", file))
+        self.assertRegex(outcome.out, r"\nFOM samples/s: [\d.e+]+\nRESULT: VALID\n$")
+        self.assertEqual(shown.out, outcome.out)
+
+    def test_an_unchecked_run_is_invalid_and_so_it_is_shown(self):
+        outcome, file = self.case(2, check="off")
+        for each in (outcome, self.serial("results", "show", file)):
+            self.assertEqual(each.code, 1)
+            self.assertRegex(each.last_line(), r"^RESULT: INVALID \(.*unchecked\)$")
+
+    def test_every_fault_makes_wrong_values_and_exit_code_1(self):
+        every = [{"ranks": ranks, "plan": "row_wise", "set": f"fault={fault}"} for fault in FAULTS for ranks in (1, 2, 3)]
+        for given, (outcome, file) in zip(every, self.cases(every)):
+            with self.subTest(**given):
+                self.assertEqual(outcome.code, 1, outcome.out + outcome.err)
+                self.assertRegex(outcome.last_line(), r"^RESULT: INVALID \(wrong values")
+                self.assertGreater(records(file)[1]["wrong"], 0)
+
+    def test_compare_prints_both_plans_of_the_notebook_and_the_published_ratio(self):
+        outcome, file = self.case(2, "hugectr-dlrm", "compare", scale="1/1024")
+        self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+        self.assertRegex(outcome.out, r"\n.*data_parallel\+table_wise / row_wise: [\d.]+ here, 1\.845 published")
+        cases = {(case["plan"], case["exchange"]) for case in records(file)[1:]}
+        self.assertEqual(cases, {(plan, exchange) for plan in ("data_parallel+table_wise", "row_wise")
+                                 for exchange in ("mpi_alltoallv", "pairwise")})
+
+    def test_compare_all_runs_every_combination(self):
+        outcome, file = self.case(3, command="compare", plan="row_wise,table_wise", transfer="all", exchange="all")
+        self.succeeds(outcome)
+        self.assertEqual(len({(c["plan"], c["transfer"], c["exchange"]) for c in records(file)[1:]}), 8)
+
+    def test_progress_and_logs_leave_stdout_to_the_table(self):
+        for line in self.succeeds(self.case(2)[0]).out.splitlines():
+            self.assertRegex(line, r"^(# |  |FOM |RESULT: )")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "comm/exchange/exchanges.hpp"
+#include "comm/placement/check.hpp"
+#include "workloads/test/small_case.hpp"
+
+namespace shardmark {
+namespace {
+
+Plan plan_of(std::string_view planner, const RunOptions& options, int ranks) {
+  return make_plan(planner, options.workload.tables, options.workload.features,
+                   {.ranks = ranks, .replicate_rows = options.workload.replicate_rows});
+}
+
+/// Everything that moves data against the reference, for one pooling and optimizer.
+void check_all_movements(const RunOptions& options) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const auto& planner : planners)
+    for (const auto& transfer : transfers)
+      for (const auto& exchange : exchanges)
+        EXPECT_EQ(0, wrong_values(comm, options, plan_of(planner.name, options, comm.size()),
+                                  {std::string(transfer.name), std::string(exchange.name)}))
+            << planner.name << " " << transfer.name << " " << exchange.name;
+}
+
+TEST(TrainingStep, ExactSgdIsBitEqualForEveryPlanTransferAndExchange) {
+  check_all_movements(small_case(Pooling::sum, OptimizerKind::sgd, true));
+  check_all_movements(small_case(Pooling::none, OptimizerKind::sgd, true));
+}
+
+TEST(TrainingStep, EveryPoolingAndOptimizerStaysInsideItsBound) {
+  for (const auto& pooling : poolings)
+    for (const auto& optimizer : optimizers)
+      for (const bool exact : {false, true}) {
+        SCOPED_TRACE(std::string(pooling.name) + " " + std::string(optimizer.name) + (exact ? " exact" : ""));
+        check_all_movements(small_case(pooling.value, optimizer.value, exact));
+      }
+}
+
+TEST(TrainingStep, MixedPoolingsAndOptimizersWithUnweightedIds) {
+  RunOptions options = small_case(Pooling::mean, OptimizerKind::rowwise_adagrad, false);
+  options.workload.ids.weighted = false;
+  options.workload.features[1].pooling = Pooling::none;
+  options.workload.features[3].pooling = Pooling::sqrtn;
+  options.workload.tables[2].optimizer.kind = OptimizerKind::sgd;
+  options.workload.tables[4].optimizer.kind = OptimizerKind::adagrad;
+  check_all_movements(options);
+}
+
+TEST(TrainingStep, MoreRanksThanSamples) {
+  RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  options.workload.global_batch = 1;
+  check_all_movements(options);
+}
+
+/// Cuts every table into a random grid of row sets and columns on random ranks, or replicates it.
+Plan random_plan(const std::vector<Table>& tables, int ranks, std::mt19937_64& random) {
+  const auto draw = [&](std::int64_t most) { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most + 1)); };
+  Plan plan{.name = "random", .ranks = ranks, .tables = {}};
+  for (const Table& table : tables) {
+    TablePlacement& placement = plan.tables.emplace_back();
+    placement.data_parallel = draw(4) == 0;
+    if (placement.data_parallel) continue;
+    const std::int64_t column = draw(table.dim - 1);
+    const std::int64_t parts = std::min<std::int64_t>(table.rows, 1 + draw(ranks - 1));
+    const bool modulo = draw(1) == 1;
+    std::vector<int> holders(static_cast<std::size_t>(ranks));
+    for (const auto& [begin, end] : {std::pair<std::int64_t, std::int64_t>(0, column), std::pair(column, table.dim)}) {
+      if (begin == end) continue;
+      for (int r = 0; r < ranks; ++r) holders[static_cast<std::size_t>(r)] = r;
+      std::ranges::shuffle(holders, random);
+      for (std::int64_t k = 0; k < parts; ++k) {
+        const RowSet rows = modulo ? RowSet{k, table.rows, parts}
+                                   : RowSet{k * table.rows / parts, (k + 1) * table.rows / parts, 1};
+        placement.shards.push_back({rows, begin, end, holders[static_cast<std::size_t>(k)]});
+      }
+    }
+  }
+  return plan;
+}
+
+TEST(TrainingStep, RandomGridsOfShards) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    RunOptions options = small_case(Pooling::mean, OptimizerKind::rowwise_adagrad, false);
+    const Plan plan = random_plan(options.workload.tables, comm.size(), random);
+    require_sound(plan, options.workload.tables, "random plan");
+    for (const auto& transfer : transfers)
+      EXPECT_EQ(0, wrong_values(comm, options, plan, {std::string(transfer.name), "pairwise"})) << transfer.name;
+  }
+}
+
+TEST(TrainingStep, EveryFaultIsFoundInEveryPlan) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const auto& fault : faults) {
+    if (fault.value == Fault::none) continue;
+    for (const bool exact : {true, false}) {
+      RunOptions options = small_case(Pooling::sum, exact ? OptimizerKind::sgd : OptimizerKind::rowwise_adagrad, exact);
+      options.fault = fault.value;
+      for (const auto& planner : planners)
+        for (const auto& transfer : transfers)
+          EXPECT_GT(wrong_values(comm, options, plan_of(planner.name, options, comm.size()),
+                                 {std::string(transfer.name), "mpi_alltoallv"}),
+                    0)
+              << fault.name << " " << planner.name << " " << transfer.name;
+    }
+  }
+}
+
+TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  Plan plan = plan_of("table_wise", options, comm.size());
+  plan.tables[1].shards = {{{0, 50, 2}, 0, 16, 0}, {{1, 50, 2}, 0, 16, 0}};
+  EXPECT_EQ(0, wrong_values(comm, options, plan, {"dense_partials", "pairwise"}));
+  EXPECT_THROW(
+      {
+        ShardedTables tables(plan, options.workload.tables, options.workload.features, 0);
+        const auto exchange = choice_named(exchanges, "exchange", "pairwise").make(comm);
+        const auto transfer = make_reduce_scatter(comm, *exchange);
+        std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()) * options.workload.features.size(), 1);
+        transfer->lay_out(tables.layout(), {std::ssize(options.workload.features), counts});
+      },
+      InputError);
+}
+
+}  // namespace
+}  // namespace shardmark
