@@ -42,10 +42,9 @@ class Usage(ProgramTest):
             self.refuses_serial(arguments)
 
     def test_a_count_that_is_no_number_is_refused(self):
-        self.refuses_case("--steps", "many", ranks=[1], steps="many")
-        self.refuses_case("--steps", "0", ranks=[1], steps=0)
-        self.refuses_case("--check", "some", ranks=[1], check="some")
-        self.refuses_case("scale", "0", ranks=[1], scale=0)
+        for option, value in (("steps", "many"), ("steps", 0), ("check", "some"), ("scale", 0)):
+            arguments = ["run", "criteo-kaggle", "--dry-run", f"--{option}", value]
+            self.refuses_serial(arguments, option, str(value))
 
 
 class Names(ProgramTest):
@@ -77,7 +76,7 @@ class Names(ProgramTest):
 
     def test_a_setting_without_value_or_with_a_wrong_one_is_refused(self):
         for setting in ("dim", "dim=", "dim=zero", "dim=0", "exact=maybe", "seed=-1", "learning_rate=nan"):
-            self.refuses_case(f"--set {setting}: ", ranks=[1], set=[setting])
+            self.refuses_serial(["run", "criteo-kaggle", "--dry-run", "--set", setting], f"--set {setting}: ")
 
     def test_an_unknown_id_rule_prints_the_valid_ones(self):
         self.refuses_case("'nosuch'", "modulo", "frequency", data=self.new_file("\n", ".tsv"), ids="nosuch")

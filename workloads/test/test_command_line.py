@@ -120,7 +120,8 @@ class Run(ProgramTest):
             self.assertRegex(each.last_line(), r"^RESULT: INVALID \(.*unchecked\)$")
 
     def test_every_fault_makes_wrong_values_and_exit_code_1(self):
-        every = [{"ranks": ranks, "plan": "row_wise", "set": f"fault={fault}"} for fault in FAULTS for ranks in (1, 2, 3)]
+        every = [{"ranks": ranks, "plan": "row_wise", "set": f"fault={fault}"}
+                 for fault in FAULTS for ranks in (1, 2, 3)]
         for given, (outcome, file) in zip(every, self.cases(every)):
             with self.subTest(**given):
                 self.assertEqual(outcome.code, 1, outcome.out + outcome.err)
@@ -134,6 +135,10 @@ class Run(ProgramTest):
         cases = {(case["plan"], case["exchange"]) for case in records(file)[1:]}
         self.assertEqual(cases, {(plan, exchange) for plan in ("data_parallel+table_wise", "row_wise")
                                  for exchange in ("mpi_alltoallv", "pairwise")})
+
+    def test_results_show_prints_the_published_ratio_of_a_compare_again(self):
+        outcome, file = self.case(2, "hugectr-dlrm", "compare", scale="1/1024", exchange="pairwise")
+        self.assertEqual(self.succeeds(self.serial("results", "show", file)).out, self.succeeds(outcome).out)
 
     def test_compare_all_runs_every_combination(self):
         outcome, file = self.case(3, command="compare", plan="row_wise,table_wise", transfer="all", exchange="all")

@@ -29,6 +29,11 @@ def ids_by_frequency(values, rows, least):
     return [min(rows - 1, ids.get(int(value, 16), 1)) if value else 0 for value in values]
 
 
+def stored_ids(path):
+    with h5py.File(path) as file:
+        return [file[f"sparse/{name}/values"][:].tolist() for name in COLUMNS]
+
+
 class DataTest(ProgramTest):
     @classmethod
     def setUpClass(cls):
@@ -78,10 +83,8 @@ class SameIds(DataTest):
     def test_compressed_text_gives_the_same_ids(self):
         packed = self.new_path(".tsv.gz")
         packed.write_bytes(gzip.compress(self.tsv.read_bytes()))
-        outcomes = [self.convert(source=file)[1] for file in (self.tsv, packed)]
-        with h5py.File(outcomes[0]) as plain, h5py.File(outcomes[1]) as unpacked:
-            for name in COLUMNS:
-                self.assertEqual(plain[f"sparse/{name}/values"][:].tolist(), unpacked[f"sparse/{name}/values"][:].tolist())
+        files = [self.convert(source=file)[1] for file in (self.tsv, packed)]
+        self.assertEqual(*map(stored_ids, files))
 
 
 class Flow(DataTest):
@@ -106,9 +109,7 @@ class Flow(DataTest):
         _, first = self.convert("--ids", "frequency", "--min-count", 2)
         outcome, second = self.convert("--dictionary", first, source=self.new_file("\n".join(self.lines[:100]) + "\n"))
         self.succeeds(outcome)
-        with h5py.File(first) as whole, h5py.File(second) as part:
-            for name in COLUMNS:
-                self.assertEqual(part[f"sparse/{name}/values"][:].tolist(), whole[f"sparse/{name}/values"][:100].tolist())
+        self.assertEqual(stored_ids(second), [column[:100] for column in stored_ids(first)])
 
     def test_fewer_samples_than_a_batch_are_used_again_and_that_is_said_once(self):
         short = self.new_file("\n".join(self.lines[:50]) + "\n", ".tsv")
@@ -121,7 +122,9 @@ class BadText(DataTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        lines = [*cls.lines[:100], "1\tnot a sample", *cls.lines[100:200], cls.lines[0][:-8] + "zzzzzzzz", *cls.lines[200:]]
+        lines = list(cls.lines)
+        lines.insert(100, "1\tnot a sample")
+        lines.insert(201, cls.lines[0][:-8] + "zzzzzzzz")
         cls.bad = cls.new_file("\n".join(lines) + "\n", ".tsv")
 
     def test_a_malformed_line_stops_with_file_and_line(self):
