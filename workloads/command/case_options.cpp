@@ -56,6 +56,8 @@ RunOptions options_of(const CaseArguments& a) {
   if (a.steps != "auto") options.steps = count("--steps", a.steps, 1);
   options.seconds = a.seconds;
   options.checked_steps = a.check == "off" ? 0 : count("--check", a.check, 1);
+  choice_named(id_rules, "id rule", a.data.id_rule);
+  choice_named(malformed_choices, "action on malformed lines", a.data.malformed);
   options.data = a.data;
   apply_settings(options, a.settings);
   return options;

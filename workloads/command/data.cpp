@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "datasets/criteo_convert.hpp"
@@ -99,6 +100,9 @@ IdMapping make_mapping(const Options& options) {
 
 void convert(const Options& options) {
   if (is_hdf5(options.in)) throw InputError(options.in + ": is an HDF5 file already; a Criteo TSV file is needed");
+  std::error_code absent;
+  if (std::filesystem::equivalent(options.in, options.out, absent))
+    throw InputError(options.out + ": is the input too; name another file to write");
   const IdMapping mapping = make_mapping(options);
   const ConvertReport report =
       convert_criteo(options.in, options.out, mapping, options.reader(), progress_of("converting"));

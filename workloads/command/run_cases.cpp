@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <hdf5.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -30,7 +29,8 @@ using Json = nlohmann::ordered_json;
 
 /// The given names, or all of the table for "all"; unknown ones are refused.
 template <class Choices>
-std::vector<std::string> names_of(const Choices& choices, std::string_view what, const std::vector<std::string>& given) {
+std::vector<std::string> names_of(const Choices& choices, std::string_view what,
+                                  const std::vector<std::string>& given) {
   std::vector<std::string> names;
   for (const std::string& name : given) {
     if (name != "all") {
@@ -139,7 +139,7 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   const RunOptions& options = setup.options;
   const auto batches = agree(world, [&] {
     return make_batch_source(options, [&](const std::string& text) {
-      if (world.rank() == 0) spdlog::warn("{}", text);
+      if (world.rank() == 0) fmt::print(stderr, "shardmark: {}\n", text);
     });
   });
   const Json environment = environment_record({.arguments = command_line(),
@@ -149,8 +149,9 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   std::optional<JsonLinesWriter> writer;
   agree(world, [&] {
     if (world.rank() != 0) return;
-    const auto file = arguments.out.empty() ? default_results_file(options.workload.name, environment.at("time").get<std::string>())
-                                            : std::filesystem::path(arguments.out);
+    const auto file = arguments.out.empty()
+                          ? default_results_file(options.workload.name, environment.at("time").get<std::string>())
+                          : std::filesystem::path(arguments.out);
     writer.emplace(file, environment);
   });
 
