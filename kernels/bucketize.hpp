@@ -7,8 +7,8 @@
 
 namespace shardmark::kernels {
 
-/// The bags of one rank, feature-major CSR: feature f has bags first_bag[f] .. first_bag[f + 1], usually as many as there
-/// are samples, and bag b holds indices[offsets[b] .. offsets[b + 1]).
+/// The bags of one rank, feature-major CSR: feature f has bags first_bag[f] .. first_bag[f + 1], usually as many as
+/// there are samples, and bag b holds indices[offsets[b] .. offsets[b + 1]).
 template <class Exec, class Index>
 struct Bags {
   ConstArray<Exec, std::int64_t> first_bag;  ///< [features + 1]
@@ -41,7 +41,7 @@ struct BucketizeWorkspace {
 template <class Exec>
 struct StripBags {
   ConstArray<Exec, Strip> strips;
-  ConstArray<Exec, std::int64_t> first_bag;    ///< [features + 1]
+  ConstArray<Exec, std::int64_t> first_bag;       ///< [features + 1]
   ConstArray<Exec, std::int64_t> first_of_strip;  ///< [strips] number of the strip's first pair
 
   /// Calls body(strip, bag among all, bag among those of its feature) for the pairs [begin, end).
@@ -76,8 +76,8 @@ std::int64_t number_strip_bags(const Exec& exec, const ConstArray<Exec, Strip>& 
 
 /// Sorts the ids of `bags` by the slot that owns their row. One thread owns a (strip, bag) in both passes over the ids
 /// (count, then fill), and a slot belongs to one strip: so no two threads write one cell, no atomics are needed and the
-/// result is the same for any number of threads. Writes the ids per slot to `slot_counts` [slots] and returns their sum.
-/// Ids must lie in [0, rows) of their table (check_batch).
+/// result is the same for any number of threads. Writes the ids per slot to `slot_counts` [slots] and returns their
+/// sum. Ids must lie in [0, rows) of their table (check_batch).
 template <class Exec, class InputIndex, class Length, class Index>
 std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec, InputIndex>& bags,
                        const Buckets<Exec, Length, Index>& out, const SlotCounts& slot_counts,
@@ -136,7 +136,8 @@ std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Ba
   return total;
 }
 
-/// Work of bucketize: offsets, ids and weights once, lengths and sorted ids out. `strip_ids`: ids counted once per strip.
+/// Work of bucketize: offsets, ids and weights once, lengths and sorted ids out. `strip_ids`: ids counted once per
+/// strip.
 constexpr Work bucketize_work(std::int64_t bags, std::int64_t ids, std::int64_t cells, std::int64_t strip_ids,
                               bool weighted, std::int64_t index_bytes = 8, std::int64_t length_bytes = 4) {
   const std::int64_t weight_bytes = weighted ? 4 : 0;

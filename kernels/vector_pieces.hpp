@@ -60,7 +60,8 @@ void copy_to_partials(const Exec& exec, ConstArray<Exec, VectorPiece> pieces, Co
 
 /// Work of either: `home_elements` vectors' values at home, `packed_elements` in all partials.
 constexpr Work sum_partials_work(std::int64_t home_elements, std::int64_t packed_elements) {
-  return {.bytes_read = packed_elements * 4, .bytes_written = home_elements * 4, .flops = packed_elements - home_elements};
+  return {
+      .bytes_read = packed_elements * 4, .bytes_written = home_elements * 4, .flops = packed_elements - home_elements};
 }
 constexpr Work copy_to_partials_work(std::int64_t home_elements, std::int64_t packed_elements) {
   return {.bytes_read = home_elements * 4, .bytes_written = packed_elements * 4, .flops = 0};

@@ -20,8 +20,11 @@ class GeneratedBatches : public BatchSource {
 
   nlohmann::ordered_json description() const override {
     const IdSpec& ids = workload_.ids;
-    return {{"distribution", ids.distribution}, {"alpha", ids.alpha},       {"shuffled", ids.shuffled},
-            {"ragged", ids.ragged},             {"weighted", ids.weighted}};
+    return {{"distribution", ids.distribution},
+            {"alpha", ids.alpha},
+            {"shuffled", ids.shuffled},
+            {"ragged", ids.ragged},
+            {"weighted", ids.weighted}};
   }
 
  private:
@@ -37,7 +40,8 @@ class StoredBatches : public BatchSource {
       source.rows.push_back(options.workload.tables[static_cast<std::size_t>(feature.table)].rows);
     source.rule = choice_named(id_rules, "id rule", options.data.id_rule).value;
     source.min_count = options.data.min_count;
-    source.reader.malformed = choice_named(malformed_choices, "action on malformed lines", options.data.malformed).value;
+    source.reader.malformed =
+        choice_named(malformed_choices, "action on malformed lines", options.data.malformed).value;
     source.limit = options.workload.global_batch * std::max(options.batches, options.checked_steps);
     samples_ = open_samples(options.data.file, source, notice);
   }

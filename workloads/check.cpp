@@ -95,7 +95,8 @@ std::int64_t count_wrong(const Communicator& comm, const Expectation& expectatio
     wrong += wrong_outputs(expectation, step, tables, embedding, input);
   }
   for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s)
-    wrong += wrong_rows(expectation.table(tables.layout().shards[static_cast<std::size_t>(s)].table), initial, tables, s);
+    wrong +=
+        wrong_rows(expectation.table(tables.layout().shards[static_cast<std::size_t>(s)].table), initial, tables, s);
   return all_reduce(comm, wrong, Reduce::sum);
 }
 

@@ -22,8 +22,12 @@ class StepExport {
  public:
   StepExport(const Communicator& comm, const RunOptions& options, const Plan& plan, const Batch& batch,
              const std::string& path)
-      : comm_(comm), options_(options), workload_(options.workload), batch_(batch),
-        tables_(plan, workload_.tables, workload_.features, comm.rank()), partial_(path) {
+      : comm_(comm),
+        options_(options),
+        workload_(options.workload),
+        batch_(batch),
+        tables_(plan, workload_.tables, workload_.features, comm.rank()),
+        partial_(path) {
     tables_.fill(options.row_values());
     for (std::int64_t t = 0; t < std::ssize(workload_.tables); ++t) touched_.push_back(touched_rows(t));
     on_root([&] {
@@ -111,8 +115,8 @@ class StepExport {
     return rows;
   }
 
-  /// Every rank fills in what it holds and leaves the rest 0: the sum over ranks is the whole. Of replicated tables, and
-  /// of state that every column shard keeps, one holder counts.
+  /// Every rank fills in what it holds and leaves the rest 0: the sum over ranks is the whole. Of replicated tables,
+  /// and of state that every column shard keeps, one holder counts.
   TableRows gather_rows(std::int64_t number) const {
     const auto t = static_cast<std::size_t>(number);
     const Table& table = workload_.tables[t];
@@ -187,8 +191,8 @@ void export_step(const Communicator& comm, const RunOptions& options, const Plan
   const Workload& workload = options.workload;
   const Batch batch = agree(comm, [&] { return batches.read(0, 0, workload.global_batch); });
   const SampleRange own = samples_of(workload.global_batch, comm.size(), comm.rank());
-  const StepInput input = make_step_input(comm, workload, slice_samples(batch, own.first, own.count), own.first, 0,
-                                          options.gradients());
+  const StepInput input =
+      make_step_input(comm, workload, slice_samples(batch, own.first, own.count), own.first, 0, options.gradients());
   StepExport out(comm, options, plan, batch, file);
   ShardedEmbedding embedding(comm, out.tables(), plan, movement, options.fault);
   out.write_case(nlohmann::ordered_json{{"plan", plan.name},

@@ -88,7 +88,7 @@ void IdDistribution::lay_out(const BagCounts& bags) {
   for (const std::int64_t count : received) source_bags.push_back(source_bags.back() + count);
   owned_bags_ = source_bags.back();
   const auto own = layout_.own_slots();
-  first_block_bags_ = !own.empty()                             ? bags(0, own.front().feature)
+  first_block_bags_ = !own.empty()                           ? bags(0, own.front().feature)
                       : !layout_.replicated_features.empty() ? bags(layout_.rank, layout_.replicated_features.front())
                                                              : 0;
   for (const std::int64_t feature : layout_.replicated_features) {
@@ -143,7 +143,7 @@ void IdDistribution::receive_lengths() {
   const auto sent = lengths_sent_.first(sent_bags_);
   const auto lengths = lengths_.first(owned_bags_);
   shardmark::run(exchange_, length_route_, std::span<const std::int32_t>(span_of(sent, length_route_.send_total())),
-      span_of(lengths, length_route_.receive_total()));
+                 span_of(lengths, length_route_.receive_total()));
   append_own(sent, lengths, owned_bags_ - length_route_.receive_total());
   if (fault_ == Fault::route) move_one_id(lengths, first_block_bags_);
 }
@@ -188,7 +188,7 @@ DeviceArray<T> IdDistribution::receive(const Route& route, DeviceScratch<T>& sen
   const auto sent = send.first(bucketed_ids_);
   const auto received = receive.first(route.receive_total() + own);
   shardmark::run(exchange_, route, std::span<const T>(span_of(sent, route.send_total())),
-      span_of(received, route.receive_total()));
+                 span_of(received, route.receive_total()));
   append_own(sent, received, own);
   return received;
 }
@@ -202,9 +202,9 @@ OwnedIds IdDistribution::run(const StepInput& input, PhaseClock& clock) {
   const std::int64_t own = bucketed_ids_ - route.send_total();
   owned.ids = receive(route, ids_sent_, ids_, own);
   if (weighted_) owned.weights = receive(route, weights_sent_, weights_, own);
-  clock.moved(Phase::input_dist, length_route_.bytes_sent_off_rank(sizeof(std::int32_t), layout_.rank) +
-                                     route.bytes_sent_off_rank(sizeof(std::int64_t) + (weighted_ ? sizeof(float) : 0),
-                                                               layout_.rank));
+  clock.moved(Phase::input_dist,
+              length_route_.bytes_sent_off_rank(sizeof(std::int32_t), layout_.rank) +
+                  route.bytes_sent_off_rank(sizeof(std::int64_t) + (weighted_ ? sizeof(float) : 0), layout_.rank));
   return owned;
 }
 

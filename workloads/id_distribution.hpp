@@ -58,7 +58,7 @@ class IdDistribution {
   // Of the current bag counts.
   Route length_route_;
   std::int64_t sent_bags_ = 0, owned_bags_ = 0;
-  std::int64_t first_block_bags_ = 0;  ///< of the first own slot and source, where Fault::route strikes
+  std::int64_t first_block_bags_ = 0;           ///< of the first own slot and source, where Fault::route strikes
   ConstDeviceArray<std::int64_t> first_bag_;    ///< [slots + replicated features] in the lengths that are sent
   ConstDeviceArray<std::int64_t> source_bags_;  ///< [ranks + 1] where the bags of each source begin
 

@@ -51,23 +51,22 @@ std::uint64_t bits(std::uint64_t seed, std::int64_t step, std::int64_t feature, 
 Batch generate_batch(const Workload& workload, std::uint64_t seed, std::int64_t step, std::int64_t first,
                      std::int64_t count) {
   const DrawId draw = choice_named(id_distributions, "id distribution", workload.ids.distribution).draw;
-  Batch batch{.samples = count, .features = std::ssize(workload.features), .offsets = {0}, .indices = {}, .weights = {}};
+  Batch batch{
+      .samples = count, .features = std::ssize(workload.features), .offsets = {0}, .indices = {}, .weights = {}};
   batch.offsets.reserve(static_cast<std::size_t>(batch.bags() + 1));
   for (std::int64_t f = 0; f < batch.features; ++f) {
     const Feature& feature = workload.features[static_cast<std::size_t>(f)];
     const std::int64_t rows = workload.tables[static_cast<std::size_t>(feature.table)].rows;
     for (std::int64_t sample = first; sample < first + count; ++sample) {
       const std::int64_t length =
-          workload.ids.ragged ? draw_uniform(unit_interval(bits(seed, step, f, sample, Draw::length, 0)),
-                                             2 * feature.hotness + 1, 0.0)
-                              : feature.hotness;
+          workload.ids.ragged
+              ? draw_uniform(unit_interval(bits(seed, step, f, sample, Draw::length, 0)), 2 * feature.hotness + 1, 0.0)
+              : feature.hotness;
       for (std::int64_t i = 0; i < length; ++i) {
-        const std::int64_t id =
-            draw(unit_interval(bits(seed, step, f, sample, Draw::id, i)), rows, workload.ids.alpha);
+        const std::int64_t id = draw(unit_interval(bits(seed, step, f, sample, Draw::id, i)), rows, workload.ids.alpha);
         batch.indices.push_back(workload.ids.shuffled ? permute(random_bits(seed, feature.table), rows, id) : id);
         if (workload.ids.weighted)
-          batch.weights.push_back(
-              0.25F * static_cast<float>(1 + (bits(seed, step, f, sample, Draw::weight, i) >> 61)));
+          batch.weights.push_back(0.25F * static_cast<float>(1 + (bits(seed, step, f, sample, Draw::weight, i) >> 61)));
       }
       batch.offsets.push_back(batch.nnz());
     }

@@ -45,8 +45,14 @@ class Measurement {
  public:
   Measurement(const Communicator& comm, const RunOptions& options, const std::vector<Plan>& plans,
               const std::vector<Case>& cases, BatchSource& batches, const Status& status)
-      : comm_(comm), options_(options), plans_(plans), cases_(cases), status_(status), samples_(cases.size()),
-        wrong_(cases.size()), visit_steps_(cases.size(), 0) {
+      : comm_(comm),
+        options_(options),
+        plans_(plans),
+        cases_(cases),
+        status_(status),
+        samples_(cases.size()),
+        wrong_(cases.size()),
+        visit_steps_(cases.size(), 0) {
     for (const Plan& plan : plans) require_memory(comm, plan, options);
     make_inputs(batches);
     if (options.checked_steps > 0) {
@@ -123,9 +129,8 @@ class Measurement {
     if (tables_ && held_ == plan) return false;
     embeddings_.clear();
     tables_.reset();
-    agree(comm_, [&] {
-      tables_.emplace(plans_[plan], options_.workload.tables, options_.workload.features, comm_.rank());
-    });
+    agree(comm_,
+          [&] { tables_.emplace(plans_[plan], options_.workload.tables, options_.workload.features, comm_.rank()); });
     held_ = plan;
     return true;
   }

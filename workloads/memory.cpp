@@ -32,10 +32,10 @@ std::int64_t memory_needed(const Plan& plan, const RunOptions& options, int rank
     }
   }
   const std::int64_t batches = std::max(options.batches, options.checked_steps);
-  bytes += batches * (4 * own_elements + 16 * own_ids);                        // inputs
-  bytes += 4 * 2 * (own_elements + owned_elements) + 4 * own_elements;         // vectors and gradients, both ends
-  bytes += 12 * own_ids + 80 * (owned_ids + own_ids);                          // ids sent; ids, keys and their sort
-  bytes += options.checked_steps * 8 * own_elements;                           // expected outputs and bounds
+  bytes += batches * (4 * own_elements + 16 * own_ids);                 // inputs
+  bytes += 4 * 2 * (own_elements + owned_elements) + 4 * own_elements;  // vectors and gradients, both ends
+  bytes += 12 * own_ids + 80 * (owned_ids + own_ids);                   // ids sent; ids, keys and their sort
+  bytes += options.checked_steps * 8 * own_elements;                    // expected outputs and bounds
   return bytes;
 }
 
@@ -71,11 +71,12 @@ void require_memory(const Communicator& comm, const Plan& plan, const RunOptions
     const std::int64_t available = memory_available();
     constexpr double gigabyte = 1e9;
     if (node > available)
-      throw InputError(fmt::format(
-          "plan {} needs {:.1f} GB of memory on this rank and {:.1f} GB on its node, which has {:.1f} GB left; use more "
-          "nodes, another plan, or --scale and --batch to make the case smaller",
-          plan.name, static_cast<double>(needed) / gigabyte, static_cast<double>(node) / gigabyte,
-          static_cast<double>(available) / gigabyte));
+      throw InputError(
+          fmt::format("plan {} needs {:.1f} GB of memory on this rank and {:.1f} GB on its node, which has {:.1f} GB "
+                      "left; use more "
+                      "nodes, another plan, or --scale and --batch to make the case smaller",
+                      plan.name, static_cast<double>(needed) / gigabyte, static_cast<double>(node) / gigabyte,
+                      static_cast<double>(available) / gigabyte));
   });
 }
 

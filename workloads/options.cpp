@@ -26,7 +26,7 @@ bool truth(const std::string& text) {
 
 /// Settings of all tables or all features at once.
 template <class T>
-void set_optimizers(RunOptions& options, T Optimizer::* member, T value) {
+void set_optimizers(RunOptions& options, T Optimizer::*member, T value) {
   for (Table& table : options.workload.tables) table.optimizer.*member = value;
 }
 
@@ -61,7 +61,9 @@ const std::vector<Setting>& settings() {
       {"ids.weighted", "true: a weight per id",
        [](RunOptions& o, const std::string& v) { o.workload.ids.weighted = truth(v); }},
       {"initial_accumulator", "initial optimizer state of every table",
-       [](RunOptions& o, const std::string& v) { set_optimizers(o, &Optimizer::initial_accumulator, number(v, 0.0F)); }},
+       [](RunOptions& o, const std::string& v) {
+         set_optimizers(o, &Optimizer::initial_accumulator, number(v, 0.0F));
+       }},
       {"learning_rate", "learning rate of every table",
        [](RunOptions& o, const std::string& v) { set_optimizers(o, &Optimizer::learning_rate, number(v, 0.0F)); }},
       {"pooling", "pooling of every feature: none, sum, mean, sqrtn",

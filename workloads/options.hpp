@@ -29,8 +29,8 @@ struct RunOptions {
   std::uint64_t seed = 1;
   bool exact = false;
   Fault fault = Fault::none;
-  std::int64_t batches = 4;        ///< different global batches that the timed steps rotate through
-  std::int64_t checked_steps = 2;  ///< 0: off
+  std::int64_t batches = 4;           ///< different global batches that the timed steps rotate through
+  std::int64_t checked_steps = 2;     ///< 0: off
   std::optional<std::int64_t> steps;  ///< timed steps per case; absent: until the median is known well enough
   double seconds = 5.0;               ///< budget of timed steps per case when `steps` is absent
 

@@ -21,10 +21,11 @@ std::map<Columns, std::vector<Shard>> shards_by_columns(const TablePlacement& pl
     std::int64_t rows = 0;
     for (const Shard& shard : shards) rows += shard.rows.count();
     if (rows != table.rows)
-      throw InputError(fmt::format(
-          "plan: the shards of table {} with columns {} to {} hold {} of its {} rows; shards may only overlap in columns "
-          "when they have the same columns, so split the others",
-          table.name, columns.first, columns.second, rows, table.rows));
+      throw InputError(
+          fmt::format("plan: the shards of table {} with columns {} to {} hold {} of its {} rows; shards may only "
+                      "overlap in columns "
+                      "when they have the same columns, so split the others",
+                      table.name, columns.first, columns.second, rows, table.rows));
   }
   return strips;
 }

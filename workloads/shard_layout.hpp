@@ -48,7 +48,7 @@ struct ShardLayout {
 
   int rank;
   int ranks;
-  std::vector<LocalShard> shards;              ///< of this rank, replicated tables last
+  std::vector<LocalShard> shards;                 ///< of this rank, replicated tables last
   std::vector<std::int64_t> replicated_features;  ///< those that read a data-parallel table
   std::vector<Strip> strips;
   std::vector<Slot> slots;

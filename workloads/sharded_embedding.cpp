@@ -197,8 +197,10 @@ void ShardedEmbedding::lookup(const StepInput&, PhaseClock& clock) {
   for (const auto& [begin, end] : addresses_.zeros) Kokkos::deep_copy(exec, part(vectors_, begin, end), 0.0F);
   kernels::pooled_lookup(exec, lookup_blocks_, owned_.offsets, owned_.ids, owned_.weights, vectors_);
   if (fault_ == Fault::lookup && vectors_.extent(0) > 0) {
-    if (addresses_.owner_size > 0) set_one(vectors_, 0, 1.0F, 1.0F);
-    else set_one(vectors_, output_begin_.front(), 1.0F, 1.0F);
+    if (addresses_.owner_size > 0)
+      set_one(vectors_, 0, 1.0F, 1.0F);
+    else
+      set_one(vectors_, output_begin_.front(), 1.0F, 1.0F);
   }
   exec.fence("shardmark: pooled vectors are sent");
   clock.end(Phase::lookup);
@@ -275,8 +277,8 @@ void ShardedEmbedding::update_exchanged(const StepInput& input, PhaseClock& cloc
   const auto keys = part(keys_.first(ids), 0, exchanged);
   const auto unique = kernels::unique_rows<Execution>(exec, keys, exchanged_keys_, unique_workspace_);
   const auto weights = owned_.weights.extent(0) > 0 ? part(owned_.weights, 0, exchanged) : owned_.weights;
-  auto row_gradients = kernels::row_gradients<Execution>(
-      exec, unique, part(gradient_offsets_.first(ids), 0, exchanged), weights, owner_gradients_);
+  auto row_gradients = kernels::row_gradients<Execution>(exec, unique, part(gradient_offsets_.first(ids), 0, exchanged),
+                                                         weights, owner_gradients_);
   const auto sums = row_square_sums_.first(square_sums_.needed() ? unique.count : 0);
   if (square_sums_.needed()) {
     kernels::row_square_sums(exec, row_gradients, exchanged_shards_, gradients_workspace_, sums);
@@ -297,10 +299,10 @@ void ShardedEmbedding::update_replicated(PhaseClock& clock) {
   const auto unique =
       kernels::unique_rows<Execution>(exec, part(keys_.first(ids), begin, ids), replicated_rows_, unique_workspace_);
   const auto weights = owned_.weights.extent(0) > 0 ? part(owned_.weights, begin, ids) : owned_.weights;
-  kernels::reduce_to_dense(
-      exec,
-      kernels::row_gradients<Execution>(exec, unique, part(gradient_offsets_.first(ids), begin, ids), weights, gradients_),
-      dense_shards_, gradients_workspace_, dense_gradients_);
+  kernels::reduce_to_dense(exec,
+                           kernels::row_gradients<Execution>(
+                               exec, unique, part(gradient_offsets_.first(ids), begin, ids), weights, gradients_),
+                           dense_shards_, gradients_workspace_, dense_gradients_);
   exec.fence("shardmark: dense gradients are sent");
   const auto elements = static_cast<std::int64_t>(dense_gradients_.extent(0));
   all_reduce(comm_, span_of(dense_gradients_, 0, elements), Reduce::sum);

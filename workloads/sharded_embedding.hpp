@@ -67,8 +67,8 @@ class ShardedEmbedding {
   BagCounts bags_;
   Addresses addresses_;
   std::int64_t home_elements_ = 0;
-  std::vector<std::int64_t> output_begin_;   ///< by feature, in vectors_
-  std::vector<std::int64_t> gradient_begin_; ///< by feature, in the gradients of the outputs
+  std::vector<std::int64_t> output_begin_;    ///< by feature, in vectors_
+  std::vector<std::int64_t> gradient_begin_;  ///< by feature, in the gradients of the outputs
   DeviceArray<float> vectors_;
   ConstDeviceArray<kernels::LookupBlock<float>> lookup_blocks_;
   ConstDeviceArray<kernels::GradientBlock> gradient_blocks_;

@@ -136,11 +136,13 @@ Workload workload_from_json(const Json& json, const std::string& origin) {
   workload.plans = keys.get_or<std::vector<std::string>>("plans", {});
   workload.replicate_rows = keys.get_or<std::int64_t>("replicate_rows", workload.replicate_rows);
   workload.scale = keys.get_or<std::int64_t>("scale", 1);
-  if (json.contains("published")) workload.published = published_from(keys.get<Json>("published"), origin + ": published");
+  if (json.contains("published"))
+    workload.published = published_from(keys.get<Json>("published"), origin + ": published");
 
   std::map<std::string, std::int64_t> table_number;
   for (const auto& table : keys.get<std::vector<Json>>("tables")) {
-    workload.tables.push_back(table_from(table, optimizer, fmt::format("{}: tables[{}]", origin, workload.tables.size())));
+    workload.tables.push_back(
+        table_from(table, optimizer, fmt::format("{}: tables[{}]", origin, workload.tables.size())));
     const auto& name = workload.tables.back().name;
     if (!table_number.emplace(name, std::ssize(workload.tables) - 1).second)
       throw InputError(fmt::format("{}: two tables are called \"{}\"", origin, name));

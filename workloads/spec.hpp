@@ -36,7 +36,7 @@ struct Workload {
   std::vector<Feature> features;
   std::int64_t global_batch = 0;
   IdSpec ids;
-  std::vector<std::string> plans;    ///< planners that `compare` takes when none is named
+  std::vector<std::string> plans;      ///< planners that `compare` takes when none is named
   std::int64_t replicate_rows = 6000;  ///< tables of at most so many rows are "small" to the mixed planner
   std::optional<PublishedRatio> published;
   std::int64_t scale = 1;  ///< row counts have been divided by this

@@ -29,9 +29,10 @@ std::vector<std::vector<Shard>> group_by_rows(const Table& table, const TablePla
     std::int64_t columns = 0;
     for (const Shard& shard : shards) columns += shard.columns();
     if (columns != table.dim)
-      throw InputError(fmt::format("plan: table {} uses rowwise_adagrad, which needs the same row split in every column "
-                                   "range, but the rows from {} on are cut differently; use the same rows or adagrad",
-                                   table.name, shards.front().rows.begin));
+      throw InputError(
+          fmt::format("plan: table {} uses rowwise_adagrad, which needs the same row split in every column "
+                      "range, but the rows from {} on are cut differently; use the same rows or adagrad",
+                      table.name, shards.front().rows.begin));
     result.push_back(std::move(shards));
   }
   return result;

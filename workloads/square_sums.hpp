@@ -9,10 +9,10 @@
 
 namespace shardmark {
 
-/// Row-wise Adagrad of a table that is split by columns needs the mean of g^2 over whole rows. The holders of the columns
-/// of the same rows received the same ids in the same order, so they have the same distinct rows: each sends its partial
-/// sums to the others and adds all of them in the order of the columns. So the state, and the result, are those of the
-/// unsharded table. (TorchRec keeps one state per column shard instead, which is another optimizer.)
+/// Row-wise Adagrad of a table that is split by columns needs the mean of g^2 over whole rows. The holders of the
+/// columns of the same rows received the same ids in the same order, so they have the same distinct rows: each sends
+/// its partial sums to the others and adds all of them in the order of the columns. So the state, and the result, are
+/// those of the unsharded table. (TorchRec keeps one state per column shard instead, which is another optimizer.)
 class SquareSums {
  public:
   /// Throws InputError when a table needs this and its column ranges are not split into the same rows.
@@ -22,8 +22,8 @@ class SquareSums {
   /// Whether any table of the plan, on any rank, needs whole-row sums.
   bool needed() const { return needed_; }
 
-  /// Replaces the partial sums of this rank's distinct rows by those over whole rows. Collective. Returns the bytes sent
-  /// to other ranks. `peak` bounds the rows that any rank holds in a step.
+  /// Replaces the partial sums of this rank's distinct rows by those over whole rows. Collective. Returns the bytes
+  /// sent to other ranks. `peak` bounds the rows that any rank holds in a step.
   std::int64_t complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums,
                         std::int64_t peak);
 

@@ -24,7 +24,7 @@ struct StepInput {
   std::vector<std::int64_t> first_element;  ///< [features + 1]: where the vectors [bags, dim] of each feature begin
   std::vector<std::int64_t> ids;            ///< [features]: how many
   kernels::Bags<Execution, std::int64_t> bags;
-  DeviceArray<float> gradients;  ///< [first_element.back()], of the pooled outputs
+  DeviceArray<float> gradients;     ///< [first_element.back()], of the pooled outputs
   std::int64_t global_samples = 0;  ///< of all ranks together
   std::int64_t global_ids = 0;      ///< of all ranks together
   bool weighted = false;            ///< any rank's ids have weights; those of a rank without ids cannot tell

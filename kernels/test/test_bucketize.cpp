@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/bucketize.hpp"
-
 #include <numeric>
 
+#include "kernels/bucketize.hpp"
 #include "kernels/test/bags.hpp"
 
 namespace shardmark::kernels::test {
@@ -96,9 +95,9 @@ Result bucketized(const Problem& problem, BucketizeWorkspace<typename Types::Exe
   const auto features = (std::ssize(problem.bags.offsets) - 1) / problem.samples;
   std::vector<std::int64_t> feature_bags;
   for (std::int64_t f = 0; f <= features; ++f) feature_bags.push_back(f * problem.samples);
-  const Bags<Exec, std::int64_t> bags{array_of(exec, feature_bags, "first_bag"), array_of(exec, problem.bags.offsets, "offsets"),
-                                      array_of(exec, problem.bags.indices, "indices"),
-                                      array_of(exec, problem.bags.weights, "weights")};
+  const Bags<Exec, std::int64_t> bags{
+      array_of(exec, feature_bags, "first_bag"), array_of(exec, problem.bags.offsets, "offsets"),
+      array_of(exec, problem.bags.indices, "indices"), array_of(exec, problem.bags.weights, "weights")};
   std::vector<std::int64_t> first_bag(at(problem.slots));
   for (std::size_t slot = 0; slot < first_bag.size(); ++slot)
     first_bag[slot] = static_cast<std::int64_t>(slot) * problem.samples;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/vector_pieces.hpp"
-
 #include <gtest/gtest.h>
+
+#include "kernels/vector_pieces.hpp"
 
 namespace shardmark::kernels {
 namespace {
@@ -26,17 +26,17 @@ std::vector<float> host(const Array<Exec, float>& array) {
 
 TEST(VectorPieces, PartialsAddUpAtHomeAndOtherColumnsStay) {
   const Problem p;
-  const auto packed = array_of<Exec, float>(
-      p.exec, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 100, 200, 300, 400, 500, 600}, "packed");
+  const auto packed =
+      array_of<Exec, float>(p.exec, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 100, 200, 300, 400, 500, 600}, "packed");
   const auto home = array_of<Exec, float>(p.exec, std::vector<float>(18, -1.0F), "home");
   sum_partials<Exec>(p.exec, p.pieces, p.packed_of, 5, packed, home);
-  EXPECT_EQ((std::vector<float>{101, 202, 303, 404, 505, 606, -1, 7, 8, -1, -1, 9, 10, -1, -1, 11, 12, -1}), host(home));
+  EXPECT_EQ((std::vector<float>{101, 202, 303, 404, 505, 606, -1, 7, 8, -1, -1, 9, 10, -1, -1, 11, 12, -1}),
+            host(home));
 }
 
 TEST(VectorPieces, EveryPartialGetsTheGradientOfItsBag) {
   const Problem p;
-  const auto home = array_of<Exec, float>(
-      p.exec, {1, 2, 3, 4, 5, 6, 0, 7, 8, 0, 0, 9, 10, 0, 0, 11, 12, 0}, "home");
+  const auto home = array_of<Exec, float>(p.exec, {1, 2, 3, 4, 5, 6, 0, 7, 8, 0, 0, 9, 10, 0, 0, 11, 12, 0}, "home");
   const auto packed = array_of<Exec, float>(p.exec, std::vector<float>(18, -1.0F), "packed");
   copy_to_partials<Exec>(p.exec, p.pieces, p.packed_of, 5, home, packed);
   EXPECT_EQ((std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 1, 2, 3, 4, 5, 6}), host(packed));

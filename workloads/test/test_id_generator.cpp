@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/id_generator.hpp"
-
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "reference/counter_random.hpp"
+#include "workloads/id_generator.hpp"
 
 namespace shardmark {
 namespace {
 
 Workload two_features(bool ragged) {
   Workload workload;
-  workload.tables = {{.name = "a", .rows = 1000, .dim = 4, .optimizer = {}}, {.name = "b", .rows = 3, .dim = 4, .optimizer = {}}};
+  workload.tables = {{.name = "a", .rows = 1000, .dim = 4, .optimizer = {}},
+                     {.name = "b", .rows = 3, .dim = 4, .optimizer = {}}};
   workload.features = {{.name = "a", .table = 0, .pooling = Pooling::sum, .hotness = 2},
                        {.name = "b", .table = 1, .pooling = Pooling::sum, .hotness = 1}};
   workload.global_batch = 100;
@@ -30,7 +30,7 @@ TEST(IdGenerator, PowerLawHasThePublishedProbabilityOfTheHottestId) {
 }
 
 TEST(IdGenerator, PowerLawOfExponentOneAndZero) {
-  EXPECT_EQ(9, draw_power_law(0.5, 99, 1.0));    // 100^0.5 - 1
+  EXPECT_EQ(9, draw_power_law(0.5, 99, 1.0));      // 100^0.5 - 1
   EXPECT_EQ(49, draw_power_law(0.495, 100, 0.0));  // uniform: 0.495 * 100 + 1 = 50.5
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/options.hpp"
-
 #include <gtest/gtest.h>
+
+#include "workloads/options.hpp"
 
 namespace shardmark {
 namespace {
@@ -41,7 +41,8 @@ TEST(Options, BadSettingsAreNamed) {
       with({text});
       ADD_FAILURE() << text << " was accepted";
     } catch (const InputError& error) {
-      EXPECT_NE(std::string(error.what()).find(std::string(text).substr(0, std::string(text).find('='))), std::string::npos)
+      EXPECT_NE(std::string(error.what()).find(std::string(text).substr(0, std::string(text).find('='))),
+                std::string::npos)
           << error.what();
     }
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/spec.hpp"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
+
+#include "workloads/spec.hpp"
 
 namespace shardmark {
 namespace {

@@ -59,7 +59,9 @@ TEST(TrainingStep, MoreRanksThanSamples) {
 
 /// Cuts every table into a random grid of row sets and columns on random ranks, or replicates it.
 Plan random_plan(const std::vector<Table>& tables, int ranks, std::mt19937_64& random) {
-  const auto draw = [&](std::int64_t most) { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most + 1)); };
+  const auto draw = [&](std::int64_t most) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most + 1));
+  };
   Plan plan{.name = "random", .ranks = ranks, .tables = {}};
   for (const Table& table : tables) {
     TablePlacement& placement = plan.tables.emplace_back();
@@ -74,8 +76,8 @@ Plan random_plan(const std::vector<Table>& tables, int ranks, std::mt19937_64& r
       for (int r = 0; r < ranks; ++r) holders[static_cast<std::size_t>(r)] = r;
       std::ranges::shuffle(holders, random);
       for (std::int64_t k = 0; k < parts; ++k) {
-        const RowSet rows = modulo ? RowSet{k, table.rows, parts}
-                                   : RowSet{k * table.rows / parts, (k + 1) * table.rows / parts, 1};
+        const RowSet rows =
+            modulo ? RowSet{k, table.rows, parts} : RowSet{k * table.rows / parts, (k + 1) * table.rows / parts, 1};
         placement.shards.push_back({rows, begin, end, holders[static_cast<std::size_t>(k)]});
       }
     }

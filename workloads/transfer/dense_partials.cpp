@@ -12,13 +12,18 @@ class DensePartials : public Transfer {
 
   Addresses lay_out(const ShardLayout& layout, const BagCounts& bags) override {
     Addresses addresses = empty_addresses(layout);
-    route_ = add_vector_route(layout, bags, [](const Slot&) { return true; }, addresses);
+    route_ = add_vector_route(
+        layout, bags, [](const Slot&) { return true; }, addresses);
     back_ = route_.inverse();
     return addresses;
   }
 
-  void forward(std::span<const float> owner, std::span<float> packed) override { run(exchange_, route_, owner, packed); }
-  void backward(std::span<const float> packed, std::span<float> owner) override { run(exchange_, back_, packed, owner); }
+  void forward(std::span<const float> owner, std::span<float> packed) override {
+    run(exchange_, route_, owner, packed);
+  }
+  void backward(std::span<const float> packed, std::span<float> owner) override {
+    run(exchange_, back_, packed, owner);
+  }
 
   std::int64_t forward_bytes() const override { return route_.bytes_sent_off_rank(sizeof(float), rank_); }
   std::int64_t backward_bytes() const override { return back_.bytes_sent_off_rank(sizeof(float), rank_); }

@@ -12,16 +12,18 @@ namespace shardmark {
 namespace {
 
 /// Partial sums of row-split strips are added on their way home (TorchRec's row_wise, distributed-embeddings' row
-/// slices); all other vectors go by the exchange. In both buffers the exchanged part comes first, then the reduced part:
-/// at the owner for each home rank, at home once, the vectors of every row-split strip in order. A rank that holds
-/// nothing of a strip adds zeros.
+/// slices); all other vectors go by the exchange. In both buffers the exchanged part comes first, then the reduced
+/// part: at the owner for each home rank, at home once, the vectors of every row-split strip in order. A rank that
+/// holds nothing of a strip adds zeros.
 class ReduceScatter : public Transfer {
  public:
   ReduceScatter(const Communicator& comm, Exchange& exchange) : comm_(comm), exchange_(exchange) {}
 
   Addresses lay_out(const ShardLayout& layout, const BagCounts& bags) override {
     Addresses addresses = empty_addresses(layout);
-    const auto whole = [&](const Slot& slot) { return !layout.strips[static_cast<std::size_t>(slot.strip)].row_split(); };
+    const auto whole = [&](const Slot& slot) {
+      return !layout.strips[static_cast<std::size_t>(slot.strip)].row_split();
+    };
     route_ = add_vector_route(layout, bags, whole, addresses);
     back_ = route_.inverse();
     counts_.assign(static_cast<std::size_t>(layout.ranks), 0);
@@ -72,9 +74,10 @@ class ReduceScatter : public Transfer {
       for (std::size_t k = 0; k < own.size(); ++k) {
         if (own[k].strip != s) continue;
         if (held)
-          throw InputError(fmt::format("transfer reduce_scatter: rank {} holds two row shards of the same columns of "
-                                       "feature {}; use dense_partials or another plan",
-                                       layout.rank, strip.feature));
+          throw InputError(
+              fmt::format("transfer reduce_scatter: rank {} holds two row shards of the same columns of "
+                          "feature {}; use dense_partials or another plan",
+                          layout.rank, strip.feature));
         addresses.owner[static_cast<std::size_t>(home) * own.size() + k] = begin;
         held = true;
       }

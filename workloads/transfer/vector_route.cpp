@@ -12,8 +12,8 @@ Addresses empty_addresses(const ShardLayout& layout) {
   return addresses;
 }
 
-Route add_vector_route(const ShardLayout& layout, const BagCounts& bags,
-                       const std::function<bool(const Slot&)>& chosen, Addresses& addresses) {
+Route add_vector_route(const ShardLayout& layout, const BagCounts& bags, const std::function<bool(const Slot&)>& chosen,
+                       Addresses& addresses) {
   const auto ranks = static_cast<std::size_t>(layout.ranks);
   std::vector<std::int64_t> to_home(ranks), from_owner(ranks), sent_by(ranks), received_by(ranks);
   for (const Slot& slot : layout.slots) {
