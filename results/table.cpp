@@ -223,14 +223,27 @@ std::string table(const Records& records, const CaseRecord* best) {
   return text;
 }
 
+/// The line that puts the environment's published ratio beside ours, if there are both.
+std::string published_ratio(const Json& environment, std::span<const CaseRecord> records) {
+  const Json published = environment.value("published", Json());
+  const auto text_of = [&](const char* key) { return published.at(key).get<std::string>(); };
+  try {
+    if (published.is_null()) return "";
+    const auto line = beside_published(records, text_of("fast"), text_of("slow"), published.at("ratio").get<double>(),
+                                       text_of("source"));
+    return line ? *line + '\n' : "";
+  } catch (const Json::exception&) {
+    return "# the published ratio in the environment record cannot be read\n";
+  }
+}
+
 }  // namespace
 
-std::string results_table(const Json& environment, std::span<const CaseRecord> records,
-                          std::span<const std::string> notes) {
+std::string results_table(const Json& environment, std::span<const CaseRecord> records) {
   const CaseRecord* best = best_valid_case(records);
   std::string text = where(environment);
   if (!records.empty()) text += table(ranked(records), best);
-  for (const std::string& note : notes) text += note + '\n';
+  text += published_ratio(environment, records);
   text += best ? fmt::format("FOM samples/s: {:.6g}\n", best->samples_per_s) : "FOM samples/s: none\n";
   return text + verdict_of(records).line() + '\n';
 }

@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "reference/error.hpp"
+#include "reference/named.hpp"
 #include "results/build_info.hpp"
 #include "workloads/command.hpp"
 
@@ -21,11 +22,27 @@ constexpr std::array commands{
     Command{"results", "print results files again", define_results},
 };
 
+struct Named {
+  std::string name;
+  const CLI::App* app;
+};
+
 /// Under a launcher only the process of rank 0 speaks of what all of them see before MPI starts.
 bool speaks() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
     if (const char* rank = std::getenv(name)) return std::string_view(rank) == "0";
   return true;
+}
+
+/// Names the choices when a command or subcommand is not one of them; the parser would only say that one is missing.
+void check_commands(const CLI::App* app, int argc, char** argv) {
+  for (int i = 1; i < argc && app->get_require_subcommand_min() > 0; ++i) {
+    const std::string_view argument(argv[i]);
+    if (argument.starts_with("-")) return;
+    std::vector<Named> choices;
+    for (const CLI::App* choice : app->get_subcommands({})) choices.push_back({choice->get_name(), choice});
+    app = choice_named(choices, "command", argument).app;
+  }
 }
 
 /// Exit codes: 0 ok; 1 wrong values; 2 usage or bad input; 4 what is none of the user's business: MPI, memory, a bug.
@@ -36,6 +53,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   for (const auto& command : commands)
     command.define(*app.add_subcommand(std::string(command.name), std::string(command.description)));
+  check_commands(&app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {

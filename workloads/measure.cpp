@@ -12,7 +12,6 @@
 #include "comm/collectives.hpp"
 #include "reference/counter_random.hpp"
 #include "results/statistics.hpp"
-#include "workloads/memory.hpp"
 #include "workloads/training_step.hpp"
 
 namespace shardmark {
@@ -53,7 +52,6 @@ class Measurement {
         samples_(cases.size()),
         wrong_(cases.size()),
         visit_steps_(cases.size(), 0) {
-    for (const Plan& plan : plans) require_memory(comm, plan, options);
     make_inputs(batches);
     if (options.checked_steps > 0) {
       status_("computing the reference");

@@ -12,30 +12,42 @@
 
 namespace shardmark {
 
-std::int64_t memory_needed(const Plan& plan, const RunOptions& options, int rank) {
+double memory_needed(const Plan& plan, const RunOptions& options, int rank) {
   const auto& tables = options.workload.tables;
-  std::int64_t bytes = loads_of(plan, tables)[static_cast<std::size_t>(rank)].bytes();
-  for (std::size_t t = 0; t < tables.size(); ++t)
-    if (plan.tables[t].data_parallel) bytes += 4 * tables[t].rows * tables[t].dim;  // dense gradient
+  const auto samples = static_cast<double>(samples_of(options.workload.global_batch, plan.ranks, rank).count);
+  const auto global_batch = static_cast<double>(options.workload.global_batch);
+  const auto cells = [](std::int64_t rows, std::int64_t columns) {
+    return static_cast<double>(rows) * static_cast<double>(columns);
+  };
+  const auto held = [&](const Table& table, std::int64_t rows, std::int64_t columns) {
+    return 4.0 * (cells(rows, columns) + cells(rows, state_per_row(table.optimizer.kind, columns)));
+  };
 
-  const std::int64_t samples = samples_of(options.workload.global_batch, plan.ranks, rank).count;
-  std::int64_t own_elements = 0, own_ids = 0, owned_elements = 0, owned_ids = 0;
+  double bytes = 0.0;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    if (plan.tables[t].data_parallel)  // and its dense gradient
+      bytes += held(tables[t], tables[t].rows, tables[t].dim) + 4.0 * cells(tables[t].rows, tables[t].dim);
+    for (const Shard& shard : plan.tables[t].shards)
+      if (shard.rank == rank) bytes += held(tables[t], shard.rows.count(), shard.columns());
+  }
+  double own_elements = 0.0, own_ids = 0.0, owned_elements = 0.0, owned_ids = 0.0;
   for (const Feature& feature : options.workload.features) {
-    const auto t = static_cast<std::size_t>(feature.table);
-    const std::int64_t vectors = feature.pooling == Pooling::none ? feature.hotness : 1;
-    own_elements += samples * vectors * tables[t].dim;
-    own_ids += samples * feature.hotness;
-    for (const Shard& shard : plan.tables[t].shards) {
+    const Table& table = tables[static_cast<std::size_t>(feature.table)];
+    const auto hotness = static_cast<double>(feature.hotness);
+    const double vectors = feature.pooling == Pooling::none ? hotness : 1.0;
+    own_elements += samples * vectors * static_cast<double>(table.dim);
+    own_ids += samples * hotness;
+    for (const Shard& shard : plan.tables[static_cast<std::size_t>(feature.table)].shards) {
       if (shard.rank != rank) continue;
-      owned_elements += options.workload.global_batch * vectors * shard.columns();
-      owned_ids += options.workload.global_batch * feature.hotness * shard.rows.count() / tables[t].rows;
+      owned_elements += global_batch * vectors * static_cast<double>(shard.columns());
+      owned_ids += global_batch * hotness * static_cast<double>(shard.rows.count()) / static_cast<double>(table.rows);
     }
   }
-  const std::int64_t batches = std::max(options.batches, options.checked_steps);
-  bytes += batches * (4 * own_elements + 16 * own_ids);                 // inputs
-  bytes += 4 * 2 * (own_elements + owned_elements) + 4 * own_elements;  // vectors and gradients, both ends
-  bytes += 12 * own_ids + 80 * (owned_ids + own_ids);                   // ids sent; ids, keys and their sort
-  bytes += options.checked_steps * 8 * own_elements;                    // expected outputs and bounds
+  const auto batches = static_cast<double>(std::max(options.batches, options.checked_steps));
+  bytes += batches * (4 * own_elements + 16 * own_ids);                      // inputs
+  bytes += 4 * 2 * (own_elements + owned_elements) + 4 * own_elements;       // vectors and gradients, both ends
+  bytes += 12 * own_ids + 80 * (owned_ids + own_ids);                        // ids sent; ids, keys and their sort
+  bytes += static_cast<double>(options.checked_steps) * 8.0 * own_elements;  // expected outputs and bounds
   return bytes;
 }
 
@@ -62,21 +74,20 @@ std::int64_t memory_available() {
 }
 
 void require_memory(const Communicator& comm, const Plan& plan, const RunOptions& options) {
-  const std::int64_t needed = memory_needed(plan, options, comm.rank());
+  const double needed = memory_needed(plan, options, comm.rank());
   const auto all = all_gather(comm, needed);
-  std::int64_t node = 0;
+  double node = 0.0;
   for (int r = 0; r < comm.size(); ++r)
     if (comm.node_of(r) == comm.node_of(comm.rank())) node += all[static_cast<std::size_t>(r)];
   agree(comm, [&] {
-    const std::int64_t available = memory_available();
+    const auto available = static_cast<double>(memory_available());
     constexpr double gigabyte = 1e9;
     if (node > available)
       throw InputError(
           fmt::format("plan {} needs {:.1f} GB of memory on this rank and {:.1f} GB on its node, which has {:.1f} GB "
                       "left; use more "
                       "nodes, another plan, or --scale and --batch to make the case smaller",
-                      plan.name, static_cast<double>(needed) / gigabyte, static_cast<double>(node) / gigabyte,
-                      static_cast<double>(available) / gigabyte));
+                      plan.name, needed / gigabyte, node / gigabyte, available / gigabyte));
   });
 }
 

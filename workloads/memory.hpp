@@ -11,7 +11,7 @@ namespace shardmark {
 
 /// Bytes that one rank needs for a plan: its rows and state, dense gradients of replicated tables, the buffers of a
 /// step and the batches it rotates through. An estimate from sizes alone, made before anything is allocated.
-std::int64_t memory_needed(const Plan& plan, const RunOptions& options, int rank);
+double memory_needed(const Plan& plan, const RunOptions& options, int rank);
 
 /// Bytes that processes may still take on this node: what the kernel calls available, or what the control group leaves.
 std::int64_t memory_available();

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <concepts>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -26,6 +28,8 @@ class Keys {
     if (!object_.contains(key)) throw InputError(fmt::format("{}: key \"{}\" is missing", where_, key));
     read_.insert(key);
     try {
+      if (std::integral<T> && !std::same_as<T, bool> && !object_.at(key).is_number_integer())
+        throw Json::type_error::create(302, "not a whole number", &object_);
       return object_.at(key).get<T>();
     } catch (const Json::exception&) {
       throw InputError(fmt::format("{}: key \"{}\" has the wrong type: {}", where_, key, object_.at(key).dump()));
@@ -54,10 +58,20 @@ class Keys {
   std::set<std::string> read_;
 };
 
+/// What `read` returns; its InputError is told with its place.
+template <class Read>
+auto located(const std::string& where, Read&& read) {
+  try {
+    return read();
+  } catch (const InputError& error) {
+    throw InputError(where + ": " + error.what());
+  }
+}
+
 Optimizer optimizer_from(const Json& json, const std::string& where) {
   Keys keys(json, where);
   Optimizer optimizer;
-  optimizer.kind = optimizer_named(keys.get<std::string>("name"));
+  optimizer.kind = located(where, [name = keys.get<std::string>("name")] { return optimizer_named(name); });
   optimizer.learning_rate = keys.get_or("learning_rate", optimizer.learning_rate);
   optimizer.epsilon = keys.get_or("epsilon", optimizer.epsilon);
   optimizer.initial_accumulator = keys.get_or("initial_accumulator", optimizer.initial_accumulator);
@@ -104,10 +118,11 @@ Feature feature_from(const Json& json, const std::map<std::string, std::int64_t>
   const auto table = table_number.find(keys.get<std::string>("table"));
   if (table == table_number.end())
     throw InputError(fmt::format("{}: no table is called \"{}\"", where, keys.get<std::string>("table")));
-  Feature feature{.name = keys.get<std::string>("name"),
-                  .table = table->second,
-                  .pooling = pooling_named(keys.get_or<std::string>("pooling", "sum")),
-                  .hotness = keys.get_or<std::int64_t>("hotness", 1)};
+  Feature feature{
+      .name = keys.get<std::string>("name"),
+      .table = table->second,
+      .pooling = located(where, [name = keys.get_or<std::string>("pooling", "sum")] { return pooling_named(name); }),
+      .hotness = keys.get_or<std::int64_t>("hotness", 1)};
   if (feature.hotness < 0) throw InputError(fmt::format("{}: hotness {} is negative", where, feature.hotness));
   keys.refuse_others();
   return feature;
@@ -155,6 +170,10 @@ Workload workload_from_json(const Json& json, const std::string& origin) {
   return workload;
 }
 
+Json to_json(const PublishedRatio& published) {
+  return {{"fast", published.fast}, {"slow", published.slow}, {"ratio", published.ratio}, {"source", published.source}};
+}
+
 Json to_json(const Workload& workload) {
   Json json{{"name", workload.name}, {"description", workload.description}, {"global_batch", workload.global_batch}};
   json["optimizer"] = to_json(workload.tables.front().optimizer);
@@ -166,8 +185,7 @@ Json to_json(const Workload& workload) {
   json["plans"] = workload.plans;
   json["replicate_rows"] = workload.replicate_rows;
   json["scale"] = workload.scale;
-  if (const auto& p = workload.published)
-    json["published"] = {{"fast", p->fast}, {"slow", p->slow}, {"ratio", p->ratio}, {"source", p->source}};
+  if (workload.published) json["published"] = to_json(*workload.published);
   for (const auto& table : workload.tables) {
     Json entry{{"name", table.name}, {"rows", table.rows}, {"dim", table.dim}};
     if (table.optimizer != workload.tables.front().optimizer) entry["optimizer"] = to_json(table.optimizer);
@@ -205,7 +223,7 @@ Workload load_workload(const std::string& name_or_file) {
     return workload_from_json(Json::parse(spec.text), "specs/" + name_or_file + ".json");
   }
   std::ifstream file(name_or_file);
-  if (!file) throw InputError(name_or_file + ": cannot be read");
+  if (!file || std::filesystem::is_directory(name_or_file)) throw InputError(name_or_file + ": cannot be read");
   return workload_from_json(parse(file, name_or_file), name_or_file);
 }
 

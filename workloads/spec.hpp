@@ -55,6 +55,7 @@ void scale_rows(Workload& workload, std::int64_t divisor);
 std::int64_t parse_scale(const std::string& text);
 
 nlohmann::ordered_json to_json(const Optimizer& optimizer);
+nlohmann::ordered_json to_json(const PublishedRatio& published);
 nlohmann::ordered_json to_json(const Workload& workload);
 Workload workload_from_json(const nlohmann::ordered_json& json, const std::string& origin);
 

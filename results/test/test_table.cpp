@@ -95,10 +95,16 @@ TEST(Table, WithoutCasesThereIsAVerdict) {
                   .ends_with("FOM samples/s: none\nRESULT: INVALID (no case was measured)\n"));
 }
 
-TEST(Table, NotesStandBeforeTheFigureOfMerit) {
-  const std::vector<std::string> notes{"# one", "# two"};
-  const std::string text = results_table(sample_environment(), std::vector{sample_case("row_wise", 8.0)}, notes);
-  EXPECT_TRUE(text.ends_with("1.00     0\n# one\n# two\nFOM samples/s: 2.048e+06\nRESULT: VALID\n")) << text;
+TEST(Table, APublishedRatioStandsBeforeTheFigureOfMerit) {
+  auto environment = sample_environment();
+  environment["published"] = {{"fast", "table_wise"}, {"slow", "row_wise"}, {"ratio", 1.845}, {"source", "8 GPUs"}};
+  const std::vector records{sample_case("table_wise", 4.0), sample_case("row_wise", 8.0)};
+  const std::string text = results_table(environment, records);
+  EXPECT_NE(text.find("0\n# table_wise / row_wise: 2.00 here, 1.845 published (8 GPUs)\nFOM samples/s: "),
+            std::string::npos)
+      << text;
+  environment["published"] = {{"fast", 3}};
+  EXPECT_NE(results_table(environment, records).find("cannot be read\nFOM"), std::string::npos);
 }
 
 TEST(Table, AnEnvironmentThatLacksEverythingIsUnknown) {

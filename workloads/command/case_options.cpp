@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 
 #include "datasets/id_mapping.hpp"
 
@@ -18,6 +19,14 @@ std::int64_t count(const std::string& option, const std::string& text, std::int6
   return value;
 }
 
+/// For counts and durations on the command line.
+std::string check_positive(const std::string& text) {
+  double value = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool good = error == std::errc() && end == text.data() + text.size() && value > 0.0 && std::isfinite(value);
+  return good ? "" : fmt::format("'{}' is not a number above 0", text);
+}
+
 }  // namespace
 
 void add_case_options(CLI::App& app, CaseArguments& a) {
@@ -25,20 +34,20 @@ void add_case_options(CLI::App& app, CaseArguments& a) {
       ->required();
   app.add_option("--optimizer", a.optimizer, "optimizer of every table (default: the workload's)");
   app.add_option("--batch", a.batch, "samples per step over all ranks (default: the workload's)")
-      ->check(CLI::PositiveNumber);
+      ->check(check_positive);
   app.add_option("--scale", a.scale, "divide the row counts of the tables: 1/64")->capture_default_str();
   app.add_option("--steps", a.steps, "timed steps per case, or auto: until the median is known to 2.5 %")
       ->capture_default_str();
   app.add_option("--seconds", a.seconds, "with --steps auto: most time per case")
-      ->check(CLI::PositiveNumber)
+      ->check(check_positive)
       ->capture_default_str();
   app.add_option("--check", a.check, "steps to compare with the serial reference first, or off")->capture_default_str();
   app.add_option("--threads", a.threads, "threads per rank (default: the cores it may use / the ranks that share them)")
-      ->check(CLI::PositiveNumber);
+      ->check(check_positive);
   app.add_option("--data", a.data.file, "samples: Criteo TSV (.gz, .zst) or a file of `shardmark data convert`");
   app.add_option("--ids", a.data.id_rule, "id rule of a TSV file: modulo, frequency")->capture_default_str();
   app.add_option("--min-count", a.data.min_count, "with --ids frequency: rarer values share id 1")
-      ->check(CLI::PositiveNumber)
+      ->check(check_positive)
       ->capture_default_str();
   app.add_option("--malformed", a.data.malformed, "malformed lines of a TSV file: stop, skip")->capture_default_str();
   app.add_option("--set", a.settings, "key=value, repeatable (shardmark list settings)");
@@ -59,6 +68,11 @@ RunOptions options_of(const CaseArguments& a) {
   choice_named(id_rules, "id rule", a.data.id_rule);
   choice_named(malformed_choices, "action on malformed lines", a.data.malformed);
   options.data = a.data;
+  if (!a.data.file.empty())
+    for (const std::string& text : a.settings)
+      if (text.starts_with("ids.") || text.starts_with("hotness="))
+        throw InputError(
+            fmt::format("--set {}: the ids come from --data {}; leave one of them out", text, a.data.file));
   apply_settings(options, a.settings);
   return options;
 }

@@ -21,6 +21,7 @@
 #include "workloads/command/case_options.hpp"
 #include "workloads/export.hpp"
 #include "workloads/measure.hpp"
+#include "workloads/memory.hpp"
 
 namespace shardmark {
 namespace {
@@ -119,13 +120,6 @@ std::vector<std::string> command_line() {
   return arguments;
 }
 
-std::vector<std::string> notes_of(const Workload& workload, const std::vector<CaseRecord>& records) {
-  if (!workload.published) return {};
-  const auto& [fast, slow, ratio, source] = *workload.published;
-  const auto line = beside_published(records, fast, slow, ratio, source);
-  return line ? std::vector{*line} : std::vector<std::string>{};
-}
-
 int run_on(const Communicator& world, const CaseArguments& arguments) {
   const Affinity affinity = agree(world, observed_affinity);
   const int share = threads_for_rank(world, affinity);
@@ -142,10 +136,14 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
       if (world.rank() == 0) fmt::print(stderr, "shardmark: {}\n", text);
     });
   });
-  const Json environment = environment_record({.arguments = command_line(),
-                                               .seed = options.seed,
-                                               .ranks = observed_ranks(world, affinity),
-                                               .libraries = libraries()});
+  for (const Plan& plan : setup.plans) require_memory(world, plan, options);
+  if (!arguments.export_file.empty())
+    export_step(world, options, setup.plans.front(), setup.cases.front().movement, *batches, arguments.export_file);
+  Json environment = environment_record({.arguments = command_line(),
+                                         .seed = options.seed,
+                                         .ranks = observed_ranks(world, affinity),
+                                         .libraries = libraries()});
+  if (options.workload.published) environment["published"] = to_json(*options.workload.published);
   std::optional<JsonLinesWriter> writer;
   agree(world, [&] {
     if (world.rank() != 0) return;
@@ -156,8 +154,6 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   });
 
   auto records = measure(world, options, setup.plans, setup.cases, *batches, status);
-  if (!arguments.export_file.empty())
-    export_step(world, options, setup.plans.front(), setup.cases.front().movement, *batches, arguments.export_file);
   agree(world, [&] {
     if (!writer) return;
     for (CaseRecord& record : records) {
@@ -168,7 +164,7 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   });
   if (writer) {
     status("");
-    fmt::print("{}", results_table(environment, records, notes_of(options.workload, records)));
+    fmt::print("{}", results_table(environment, records));
     std::fflush(stdout);
   }
   return verdict_of(records).valid ? 0 : 1;
