@@ -96,48 +96,53 @@ std::vector<std::int64_t> SquareSums::segments(const kernels::UniqueRows<Executi
   return {host.data(), host.data() + count};
 }
 
-std::int64_t SquareSums::complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums,
-                                  std::int64_t peak) {
-  const Execution exec;
-  const auto begins = segments(unique);
-  const auto begin_of = [&](std::int64_t shard) { return begins[static_cast<std::size_t>(shard)]; };
-  const auto size_of = [&](std::int64_t shard) { return begin_of(shard + 1) - begin_of(shard); };
-
-  // Both ends of a message list what it holds in the order (group, sender's column, receiver's column).
-  struct Part {
-    std::int64_t begin, size, at;  // in sums; in the buffer, once the offsets of the peers are known
-  };
+/// Both ends of a message list what it holds in the order (group, sender's column, receiver's column).
+SquareSums::Messages SquareSums::messages(const std::vector<std::int64_t>& begins, std::int64_t peak) const {
+  Messages messages;
   const auto ranks = static_cast<std::size_t>(comm_.size());
   std::vector<std::int64_t> sent(ranks), received(ranks);
-  std::vector<std::pair<std::size_t, Part>> parts_sent;
-  std::map<std::tuple<std::int64_t, std::size_t>, std::pair<std::size_t, std::int64_t>> parts_received;
+  const auto size_of = [&](std::int64_t shard) {
+    return begins[static_cast<std::size_t>(shard + 1)] - begins[static_cast<std::size_t>(shard)];
+  };
   for (const Group& group : groups_) {
     for (std::size_t from = 0; from < group.size(); ++from) {
       for (std::size_t to = 0; to < group.size(); ++to) {
         if (from == to) continue;
         if (const std::int64_t own = group[from].own; own >= 0) {
-          const auto peer = static_cast<std::size_t>(group[to].rank);
-          parts_sent.push_back({peer, {begin_of(own), size_of(own), sent[peer]}});
-          sent[peer] += size_of(own);
+          auto& at = sent[static_cast<std::size_t>(group[to].rank)];
+          messages.sent.push_back({own, group[to].rank, at});
+          at += size_of(own);
         }
         if (const std::int64_t own = group[to].own; own >= 0) {
-          const auto peer = static_cast<std::size_t>(group[from].rank);
-          parts_received[{own, from}] = {peer, received[peer]};
-          received[peer] += size_of(own);
+          auto& at = received[static_cast<std::size_t>(group[from].rank)];
+          messages.received[{own, from}] = {own, group[from].rank, at};
+          at += size_of(own);
         }
       }
     }
   }
-  const Route route(sent, received, peak * static_cast<std::int64_t>(most_members_));
+  messages.route = Route(std::move(sent), std::move(received), peak * static_cast<std::int64_t>(most_members_));
+  return messages;
+}
 
+std::int64_t SquareSums::complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums,
+                                  std::int64_t peak) {
+  const Execution exec;
+  const auto begins = segments(unique);
+  const auto rows_of = [&](std::int64_t shard) {
+    return std::pair(begins[static_cast<std::size_t>(shard)], begins[static_cast<std::size_t>(shard + 1)]);
+  };
+  const Messages messages = this->messages(begins, peak);
+  const Route& route = messages.route;
   const auto send = send_.first(route.send_total());
-  for (const auto& [peer, part] : parts_sent) {
-    const std::int64_t at = route.send_offsets()[peer] + part.at;
-    Kokkos::deep_copy(exec, Kokkos::subview(send, std::pair(at, at + part.size)),
-                      Kokkos::subview(sums, std::pair(part.begin, part.begin + part.size)));
+  const auto receive = receive_.first(route.receive_total());
+  for (const Message& message : messages.sent) {
+    const auto [begin, end] = rows_of(message.own);
+    const std::int64_t at = route.send_offsets()[static_cast<std::size_t>(message.peer)] + message.at;
+    Kokkos::deep_copy(exec, Kokkos::subview(send, std::pair(at, at + end - begin)),
+                      Kokkos::subview(sums, std::pair(begin, end)));
   }
   exec.fence("shardmark: the square sums are sent");
-  const auto receive = receive_.first(route.receive_total());
   run(exchange_, route, std::span<const double>(send.data(), send.extent(0)),
       std::span<double>(receive.data(), receive.extent(0)));
 
@@ -145,16 +150,18 @@ std::int64_t SquareSums::complete(const kernels::UniqueRows<Execution>& unique, 
     for (std::size_t to = 0; to < group.size(); ++to) {
       const std::int64_t own = group[to].own;
       if (own < 0) continue;
+      const auto [begin, end] = rows_of(own);
       std::vector<Addend> addends;
       for (std::size_t from = 0; from < group.size(); ++from) {
         if (from == to) {
-          addends.push_back({sums.data() + begin_of(own)});
-        } else {
-          const auto& [peer, at] = parts_received.at({own, from});
-          addends.push_back({receive.data() + route.receive_offsets()[peer] + at});
+          addends.push_back({sums.data() + begin});
+          continue;
         }
+        const Message& message = messages.received.at({own, from});
+        addends.push_back(
+            {receive.data() + route.receive_offsets()[static_cast<std::size_t>(message.peer)] + message.at});
       }
-      add_in_order(exec, addends, sums.data() + begin_of(own), size_of(own));
+      add_in_order(exec, addends, sums.data() + begin, end - begin);
     }
   }
   return route.bytes_sent_off_rank(sizeof(double), comm_.rank());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
+
 #include "comm/exchange/exchange.hpp"
 #include "comm/placement/plan.hpp"
 #include "kernels/unique_rows.hpp"
@@ -35,6 +37,19 @@ class SquareSums {
   };
   using Group = std::vector<Member>;
 
+  /// The sums of one local shard to or from the holder of other columns.
+  struct Message {
+    std::int64_t own;
+    int peer;
+    std::int64_t at;  ///< within what goes to or comes from the peer
+  };
+  struct Messages {
+    std::vector<Message> sent;
+    std::map<std::pair<std::int64_t, std::size_t>, Message> received;  ///< by local shard and number of the sender
+    Route route;
+  };
+
+  Messages messages(const std::vector<std::int64_t>& begins, std::int64_t peak) const;
   std::vector<std::int64_t> segments(const kernels::UniqueRows<Execution>& unique) const;
 
   const Communicator& comm_;
