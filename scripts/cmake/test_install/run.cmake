@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the build into a fresh prefix, looks at what stands there, and builds and runs the consumer with it.
-# Needs: build, config, consumer, compiler, flags.
+# Needs: build, config, consumer, compiler, flags, version.
 set(prefix ${build}/test_install/prefix)
 file(REMOVE_RECURSE ${build}/test_install)
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${build} --config ${config} --prefix ${prefix}
@@ -10,7 +10,10 @@ file(GLOB includes RELATIVE ${prefix}/include ${prefix}/include/*)
 if(NOT includes STREQUAL shardmark)
   message(FATAL_ERROR "include/ must hold the folder shardmark and nothing else, but has: ${includes}")
 endif()
-execute_process(COMMAND ${prefix}/bin/shardmark --version COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${prefix}/bin/shardmark --version OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
+if(NOT said MATCHES "^shardmark ${version} ")
+  message(FATAL_ERROR "shardmark --version must name version ${version}, but says: ${said}")
+endif()
 
 execute_process(COMMAND ${CMAKE_CTEST_COMMAND}
   --build-and-test ${consumer} ${build}/test_install/build --build-generator Ninja
