@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -21,7 +22,9 @@ class DatasetTest : public testing::Test {
  protected:
   DatasetTest() {
     const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::temp_directory_path() / ("shardmark_" + std::to_string(getpid()) + "_" + info->name());
+    std::string name = "shardmark_" + std::to_string(getpid()) + "_" + info->name();
+    std::ranges::replace(name, '/', '_');  // of parameterized tests
+    folder_ = std::filesystem::temp_directory_path() / name;
     std::filesystem::create_directories(folder_);
   }
   ~DatasetTest() override { std::filesystem::remove_all(folder_); }

@@ -11,3 +11,4 @@ set(ENV{OMPI_ALLOW_RUN_AS_ROOT} 1)
 set(ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM} 1)
 set(ENV{OMP_NUM_THREADS} 2)
 set(ENV{OMP_PROC_BIND} false)
+set(ENV{OMP_WAIT_POLICY} passive) # threads of oversubscribed ranks must not spin

@@ -42,7 +42,8 @@ void add_case_options(CLI::App& app, CaseArguments& a) {
       ->check(check_positive)
       ->capture_default_str();
   app.add_option("--check", a.check, "steps to compare with the serial reference first, or off")->capture_default_str();
-  app.add_option("--threads", a.threads, "threads per rank (default: the cores it may use / the ranks that share them)")
+  app.add_option("--threads", a.threads,
+                 "threads per rank (default: OMP_NUM_THREADS, or the cores it may use / the ranks that share them)")
       ->check(check_positive);
   app.add_option("--data", a.data.file, "samples: Criteo TSV (.gz, .zst) or a file of `shardmark data convert`");
   app.add_option("--ids", a.data.id_rule, "id rule of a TSV file: modulo, frequency")->capture_default_str();

@@ -3,6 +3,8 @@
 #include <hdf5.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -122,10 +124,10 @@ std::vector<std::string> command_line() {
 
 int run_on(const Communicator& world, const CaseArguments& arguments) {
   const Affinity affinity = agree(world, observed_affinity);
-  const int share = threads_for_rank(world, affinity);
-  const auto kokkos_settings = Kokkos::InitializationSettings()
-                                   .set_num_threads(arguments.threads > 0 ? static_cast<int>(arguments.threads) : share)
-                                   .set_disable_warnings(true);
+  int threads = threads_for_rank(world, affinity);
+  if (const char* wanted = std::getenv("OMP_NUM_THREADS")) threads = std::max(1, std::atoi(wanted));
+  if (arguments.threads > 0) threads = static_cast<int>(arguments.threads);
+  const auto kokkos_settings = Kokkos::InitializationSettings().set_num_threads(threads).set_disable_warnings(true);
   const Kokkos::ScopeGuard kokkos(kokkos_settings);
   const Status status = status_line(world);
 
