@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <thread>
 
 #include "reference/error.hpp"
 #include "reference/named.hpp"
@@ -67,7 +69,10 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int fail(const std::exception& error, int exit_code) {
-  if (speaks()) fmt::print(stderr, "shardmark: {}\n", error.what());
+  if (speaks())
+    fmt::print(stderr, "shardmark: {}\n", error.what());
+  else  // a launcher that sees this process end ends the others, rank 0 before it could speak
+    std::this_thread::sleep_for(std::chrono::seconds(2));
   return exit_code;
 }
 
