@@ -19,7 +19,7 @@ struct PhaseTime {
   std::string name;
   double median_ms = 0.0;           ///< median over the steps of the maximum over the ranks
   double mean_over_ranks_ms = 0.0;  ///< median over the steps of the mean over the ranks
-  std::int64_t bytes = 0;           ///< per step, of the busiest rank: moved in memory (lookup, dense) or sent
+  std::int64_t bytes = 0;           ///< per step, of the busiest rank: sent; 0 in lookup and dense
 
   bool operator==(const PhaseTime&) const = default;
 };

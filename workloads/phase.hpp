@@ -13,7 +13,7 @@ namespace shardmark {
 /// The phases of a step, in the order of `phase_names` (results/record.hpp).
 enum class Phase : std::size_t { input_dist, lookup, output_dist, dense, grad_dist, update };
 
-/// Seconds and bytes of one rank's step by phase. Bytes: sent to other ranks, or for lookup and dense moved in memory.
+/// Seconds and bytes of one rank's step by phase. Bytes: sent to other ranks; 0 in lookup and dense.
 struct PhaseCosts {
   std::array<double, phase_names.size()> seconds{};
   std::array<std::int64_t, phase_names.size()> bytes{};

@@ -40,12 +40,9 @@ class ShardedEmbedding {
   DeviceArray<float> output(const StepInput& input, std::int64_t feature) const;
 
  private:
-  using Pieces = std::pair<std::vector<kernels::VectorPiece>, std::vector<std::int64_t>>;
-
   void lay_out(const BagCounts& bags);
   void place_homes();
   void make_blocks();
-  kernels::VectorPiece piece_of(const Strip& strip, std::int64_t home, std::int64_t home_stride) const;
   void make_pieces();
   void divide(const StepInput& input, const std::vector<std::int64_t>& vectors_begin, bool replicated_too,
               const DeviceArray<float>& vectors) const;
