@@ -9,37 +9,86 @@
 
 namespace shardmark {
 
-/// g is the gradient of a row summed over the whole global batch ("exact" updates, one per unique row and step):
+/// g is the gradient of a row summed over the whole global batch ("exact" updates, one per unique row and step; rows
+/// that no id of the batch names keep their values and their state: "lazy"), t the number of the step from 1, b the
+/// momentum:
 ///   sgd              w -= lr g
-///   adagrad          s += g^2 (element-wise),  w -= lr g / (sqrt(s) + eps)
+///   momentum         m = b m - lr g,  w += m
+///   nesterov         m' = b m - lr g,  w += m' + b (m' - m)
+///   adagrad          s += g^2,  w -= lr g / (sqrt(s) + eps)
 ///   rowwise_adagrad  s += mean over the row of g^2 (one number per row),  w -= lr g / (sqrt(s) + eps)
-/// s starts at initial_accumulator. Source: the rules of FBGEMM's table-batched embedding.
-enum class OptimizerKind { sgd, adagrad, rowwise_adagrad };
+///   rmsprop          v = d v + (1 - d) g^2,  w -= lr g / (sqrt(v) + eps)
+///   adam             m = b1 m + (1 - b1) g,  v = b2 v + (1 - b2) g^2,
+///                    w -= lr m^ / (sqrt(v^) + eps),  m^ = m / (1 - b1^t),  v^ = v / (1 - b2^t)
+///   rowwise_adam     the same with one v per row, of the mean over the row of g^2 ("partial")
+///   ftrl             n' = n + g^2,  z += g - (sqrt(n' + e) - sqrt(n + e)) / lr w,  e = 2^-23,
+///                    w = 0 if |z| <= l1, else (sign(z) l1 - z) / ((beta + sqrt(n' + e)) / lr + l2)
+///   lamb             m, v as adam,  r = m^ / (sqrt(v^) + eps),  w -= lr |w| / |r| r  (norms over the row; 1 where
+///                    either is 0)
+///   none             w stays as it is: inference
+/// s, and n of ftrl, start at initial_accumulator, other state at 0. Sources: FBGEMM's table-batched embedding for sgd,
+/// adagrad, rowwise_adagrad, adam, rowwise_adam and lamb; HugeCTR's embedding collection for momentum, nesterov,
+/// rmsprop and ftrl.
+enum class OptimizerKind {
+  sgd,
+  momentum,
+  nesterov,
+  adagrad,
+  rowwise_adagrad,
+  rmsprop,
+  adam,
+  rowwise_adam,
+  ftrl,
+  lamb,
+  none
+};
+
+/// Weight decay wd:
+///   l2         g + wd w takes the place of g everywhere above
+///   decoupled  w -= lr wd w beside the step above, both from the w before the step; lamb adds wd w to r instead
+enum class WeightDecay { l2, decoupled };
 
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::sgd;
   float learning_rate = 0.01F;
   float epsilon = 1e-8F;
   float initial_accumulator = 0.0F;
+  float momentum = 0.9F;  ///< b of momentum and nesterov
+  float decay = 0.9F;     ///< d of rmsprop
+  float beta1 = 0.9F;     ///< b1 and b2 of adam, rowwise_adam and lamb
+  float beta2 = 0.999F;
+  float l1 = 0.0F;  ///< of ftrl, with l2 and beta
+  float l2 = 0.0F;
+  float beta = 0.0F;
+  float weight_decay = 0.0F;
+  WeightDecay weight_decay_mode = WeightDecay::l2;
 
   bool operator==(const Optimizer&) const = default;
 };
 
-enum class StateShape { none, per_row, per_element };
-
+/// State of a row of dim values: `vectors` times dim floats, one vector after the other (m before v, n before z), then
+/// `scalars` floats.
 struct OptimizerChoice {
   std::string_view name;
   std::string_view description;
   OptimizerKind value;
-  StateShape state;
+  std::int64_t vectors;
+  std::int64_t scalars;
 };
 
 inline constexpr std::array optimizers{
-    OptimizerChoice{"sgd", "w -= lr g", OptimizerKind::sgd, StateShape::none},
-    OptimizerChoice{"adagrad", "per element: s += g^2, w -= lr g / (sqrt(s) + eps)", OptimizerKind::adagrad,
-                    StateShape::per_element},
+    OptimizerChoice{"sgd", "w -= lr g", OptimizerKind::sgd, 0, 0},
+    OptimizerChoice{"momentum", "m = b m - lr g, w += m", OptimizerKind::momentum, 1, 0},
+    OptimizerChoice{"nesterov", "m' = b m - lr g, w += m' + b (m' - m)", OptimizerKind::nesterov, 1, 0},
+    OptimizerChoice{"adagrad", "per element: s += g^2, w -= lr g / (sqrt(s) + eps)", OptimizerKind::adagrad, 1, 0},
     OptimizerChoice{"rowwise_adagrad", "per row: s += mean(g^2), w -= lr g / (sqrt(s) + eps)",
-                    OptimizerKind::rowwise_adagrad, StateShape::per_row},
+                    OptimizerKind::rowwise_adagrad, 0, 1},
+    OptimizerChoice{"rmsprop", "v = d v + (1 - d) g^2, w -= lr g / (sqrt(v) + eps)", OptimizerKind::rmsprop, 1, 0},
+    OptimizerChoice{"adam", "means m of g and v of g^2, w -= lr m^ / (sqrt(v^) + eps)", OptimizerKind::adam, 2, 0},
+    OptimizerChoice{"rowwise_adam", "adam with one v per row", OptimizerKind::rowwise_adam, 1, 1},
+    OptimizerChoice{"ftrl", "follow the regularized leader, with l1, l2 and beta", OptimizerKind::ftrl, 2, 0},
+    OptimizerChoice{"lamb", "adam's step scaled to the norm of the row", OptimizerKind::lamb, 2, 0},
+    OptimizerChoice{"none", "rows stay as they are: inference", OptimizerKind::none, 0, 0},
 };
 
 inline OptimizerKind optimizer_named(std::string_view name) {
@@ -50,14 +99,15 @@ constexpr std::string_view name_of(OptimizerKind kind) { return choice_of(kind).
 
 /// Floats of optimizer state beside one row (or one row's slice) of `dim` elements.
 constexpr std::int64_t state_per_row(OptimizerKind kind, std::int64_t dim) {
-  switch (choice_of(kind).state) {
-    case StateShape::per_row:
-      return 1;
-    case StateShape::per_element:
-      return dim;
-    default:
-      return 0;
-  }
+  return choice_of(kind).vectors * dim + choice_of(kind).scalars;
+}
+
+/// What a float of state starts at: initial_accumulator for sums of g^2 over all steps, else 0. `at`: its place in the
+/// state of a row of `dim` values.
+constexpr float initial_state(const Optimizer& optimizer, std::int64_t dim, std::int64_t at) {
+  const bool accumulates = optimizer.kind == OptimizerKind::adagrad ||
+                           optimizer.kind == OptimizerKind::rowwise_adagrad || optimizer.kind == OptimizerKind::ftrl;
+  return accumulates && at < dim ? optimizer.initial_accumulator : 0.0F;
 }
 
 }  // namespace shardmark

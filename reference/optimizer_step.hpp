@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <span>
+#include <stdexcept>
+#include <string>
 
 #include "reference/optimizer.hpp"
 
@@ -41,6 +43,8 @@ void optimizer_step(const Optimizer& optimizer, std::span<T> row, std::span<T> s
       for (std::size_t c = 0; c < row.size(); ++c) take(c, s);
       return;
     }
+    default:
+      throw std::logic_error("no reference of " + std::string(name_of(optimizer.kind)));
   }
 }
 

@@ -13,9 +13,10 @@ namespace shardmark {
 ///   sum    sum_i w_i x_i
 ///   mean   sum_i w_i x_i / sum_i w_i
 ///   sqrtn  sum_i w_i x_i / sqrt(sum_i w_i^2)
-/// An empty bag, or one whose divisor is 0, gives zero. (The definitions of TensorFlow's embedding_lookup_sparse,
-/// which HybridBackend and DeepRec share; HugeCTR says "average" for mean and "concat" for none.)
-enum class Pooling { none, sum, mean, sqrtn };
+///   max    max_i w_i x_i, column by column; its gradient goes in equal parts to the ids that attain it
+/// An empty bag, or one whose divisor is 0, gives zero. (The definitions of TensorFlow's embedding_lookup_sparse and
+/// segment_max, which HybridBackend and DeepRec share; HugeCTR says "average" for mean and "concat" for none.)
+enum class Pooling { none, sum, mean, sqrtn, max };
 
 struct PoolingChoice {
   std::string_view name;
@@ -28,6 +29,7 @@ inline constexpr std::array poolings{
     PoolingChoice{"sum", "sum of the rows", Pooling::sum},
     PoolingChoice{"mean", "sum divided by the sum of the weights", Pooling::mean},
     PoolingChoice{"sqrtn", "sum divided by the root of the sum of the squared weights", Pooling::sqrtn},
+    PoolingChoice{"max", "largest value of each column", Pooling::max},
 };
 
 inline Pooling pooling_named(std::string_view name) { return choice_named(poolings, "pooling", name).value; }

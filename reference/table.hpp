@@ -6,15 +6,18 @@
 
 #include "reference/optimizer.hpp"
 #include "reference/pooling.hpp"
+#include "reference/value_type.hpp"
 
 namespace shardmark {
 
-/// An embedding table: `rows` vectors of `dim` fp32 values.
+/// An embedding table: `rows` vectors of `dim` values.
 struct Table {
   std::string name;
   std::int64_t rows = 0;
   std::int64_t dim = 0;
   Optimizer optimizer;
+  ValueType value_type = ValueType::fp32;
+  bool stochastic_rounding = false;  ///< of updated values of fp16 and bf16; else to nearest
 };
 
 /// One lookup: a bag of ids per sample into table number `table`, pooled. Several features may share a table.

@@ -49,18 +49,22 @@ std::int64_t wrong_rows(const reference::TouchedTable& expected, const RowValues
   const auto dim = static_cast<std::size_t>(shard.dim());
   const auto state_size = static_cast<std::size_t>(tables.state_size(shard));
   const auto first = static_cast<std::size_t>(shard.column_begin);
-  const bool per_element = choice_of(expected.table().optimizer.kind).state == StateShape::per_element;
-  const std::size_t first_state = per_element ? first : 0;  // a row's one number stands beside every column range
+  const auto& optimizer = choice_of(expected.table().optimizer.kind);
+  const auto full_dim = static_cast<std::size_t>(expected.table().dim);
 
   std::int64_t wrong = 0, changed = 0;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const auto row_values = std::span(values).subspan(i * dim, dim);
     wrong += count_differing(row_values, expected.values(slots[i]).subspan(first, dim),
                              expected.value_bounds(slots[i]).subspan(first, dim));
-    if (state_size > 0)
-      wrong += count_differing(std::span(state).subspan(i * state_size, state_size),
-                               expected.state(slots[i]).subspan(first_state, state_size),
-                               expected.state_bounds(slots[i]).subspan(first_state, state_size));
+    const auto compare_state = [&](std::size_t at, std::size_t expected_at, std::size_t count) {
+      wrong += count_differing(std::span(state).subspan(i * state_size + at, count),
+                               expected.state(slots[i]).subspan(expected_at, count),
+                               expected.state_bounds(slots[i]).subspan(expected_at, count));
+    };
+    const auto vectors = static_cast<std::size_t>(optimizer.vectors);
+    for (std::size_t v = 0; v < vectors; ++v) compare_state(v * dim, v * full_dim + first, dim);
+    compare_state(vectors * dim, vectors * full_dim, state_size - vectors * dim);  // beside every column range
     const std::int64_t row = expected.rows()[static_cast<std::size_t>(slots[i])];
     for (std::size_t c = 0; c < dim; ++c) {
       if (row_values[c] == initial(shard.table, row, static_cast<std::int64_t>(first + c))) continue;
