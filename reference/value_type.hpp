@@ -87,7 +87,7 @@ constexpr Bf16 bf16_of(std::uint32_t bits, std::uint32_t below) {
   const std::uint32_t sign = bits & 0x80000000U;
   const std::uint32_t magnitude = bits ^ sign;
   const std::uint32_t finite = magnitude + below < 0x7f800000U ? magnitude + below : 0x7f7fffffU;
-  const std::uint32_t special = magnitude > 0x7f800000U ? 0x7fc00000U : magnitude; // NaN or infinite
+  const std::uint32_t special = magnitude > 0x7f800000U ? 0x7fc00000U : magnitude;  // NaN or infinite
   return {static_cast<std::uint16_t>((sign | (magnitude < 0x7f800000U ? finite : special)) >> 16)};
 }
 

@@ -18,7 +18,7 @@ std::string message_of(Call&& call) {
 }
 
 TEST(Choices, PoolingsStandAtTheirValueAndAreFoundByName) {
-  ASSERT_EQ(poolings.size(), 4U);
+  ASSERT_EQ(poolings.size(), 5U);
   for (std::size_t i = 0; i < poolings.size(); ++i) {
     EXPECT_EQ(static_cast<std::size_t>(poolings[i].value), i) << poolings[i].name;
     EXPECT_EQ(pooling_named(poolings[i].name), poolings[i].value);
@@ -29,7 +29,7 @@ TEST(Choices, PoolingsStandAtTheirValueAndAreFoundByName) {
 }
 
 TEST(Choices, OptimizersStandAtTheirValueAndAreFoundByName) {
-  ASSERT_EQ(optimizers.size(), 3U);
+  ASSERT_EQ(optimizers.size(), 11U);
   for (std::size_t i = 0; i < optimizers.size(); ++i) {
     EXPECT_EQ(static_cast<std::size_t>(optimizers[i].value), i) << optimizers[i].name;
     EXPECT_EQ(optimizer_named(optimizers[i].name), optimizers[i].value);
@@ -39,16 +39,33 @@ TEST(Choices, OptimizersStandAtTheirValueAndAreFoundByName) {
 }
 
 TEST(Choices, UnknownNameNamesTheValidOnes) {
-  EXPECT_EQ(message_of([] { pooling_named("average"); }), "unknown pooling 'average'; valid: none, sum, mean, sqrtn");
-  EXPECT_EQ(message_of([] { optimizer_named(""); }), "unknown optimizer ''; valid: sgd, adagrad, rowwise_adagrad");
-  EXPECT_EQ(message_of([] { pooling_named("Sum"); }), "unknown pooling 'Sum'; valid: none, sum, mean, sqrtn");
+  EXPECT_EQ(message_of([] { pooling_named("average"); }),
+            "unknown pooling 'average'; valid: none, sum, mean, sqrtn, max");
+  EXPECT_EQ(message_of([] { optimizer_named(""); }),
+            "unknown optimizer ''; valid: sgd, momentum, nesterov, adagrad, rowwise_adagrad, rmsprop, adam, "
+            "rowwise_adam, ftrl, lamb, none");
+  EXPECT_EQ(message_of([] { pooling_named("Sum"); }), "unknown pooling 'Sum'; valid: none, sum, mean, sqrtn, max");
 }
 
 TEST(Choices, StateBesideARow) {
   EXPECT_EQ(state_per_row(OptimizerKind::sgd, 16), 0);
   EXPECT_EQ(state_per_row(OptimizerKind::adagrad, 16), 16);
   EXPECT_EQ(state_per_row(OptimizerKind::rowwise_adagrad, 16), 1);
+  EXPECT_EQ(state_per_row(OptimizerKind::rowwise_adam, 16), 17);
+  EXPECT_EQ(state_per_row(OptimizerKind::lamb, 16), 32);
   EXPECT_EQ(state_per_row(OptimizerKind::adagrad, std::int64_t{1} << 40), std::int64_t{1} << 40);
+}
+
+TEST(Choices, OnlySumsOfSquaresStartAtTheInitialAccumulator) {
+  const auto first = [](OptimizerKind kind, std::int64_t at) {
+    return initial_state({.kind = kind, .initial_accumulator = 0.5F}, 4, at);
+  };
+  for (const auto kind : {OptimizerKind::adagrad, OptimizerKind::rowwise_adagrad, OptimizerKind::ftrl})
+    EXPECT_EQ(first(kind, 0), 0.5F);
+  EXPECT_EQ(first(OptimizerKind::ftrl, 3), 0.5F);
+  EXPECT_EQ(first(OptimizerKind::ftrl, 4), 0.0F);  // z
+  for (const auto kind : {OptimizerKind::momentum, OptimizerKind::rmsprop, OptimizerKind::adam, OptimizerKind::lamb})
+    EXPECT_EQ(first(kind, 0), 0.0F);
 }
 
 }  // namespace

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "reference/counter_random.hpp"
+#include "reference/value_type.hpp"
+
+namespace shardmark {
+
+/// 32 uniform bits for one value that step number `step` (from 1) updates, by its place in the whole table: any
+/// placement and any order of rows rounds it alike. The programs take RowValues::seed as seed.
+constexpr std::uint32_t rounding_bits(std::uint64_t seed, std::int64_t step, std::int64_t table, std::int64_t row,
+                                      std::int64_t column) {
+  return static_cast<std::uint32_t>(random_bits(seed, step, table, row, column) >> 32);
+}
+
+/// `value` as a table of this type stores it; int8, which depends on the whole row, is in row_quantization.hpp.
+constexpr float rounded_to(ValueType type, float value) {
+  switch (type) {
+    case ValueType::fp16:
+      return to_float(rounded_to<Fp16>(value));
+    case ValueType::bf16:
+      return to_float(rounded_to<Bf16>(value));
+    default:
+      return value;
+  }
+}
+
+constexpr float stochastically_rounded_to(ValueType type, float value, std::uint32_t random) {
+  switch (type) {
+    case ValueType::fp16:
+      return to_float(stochastically_rounded_to<Fp16>(value, random));
+    case ValueType::bf16:
+      return to_float(stochastically_rounded_to<Bf16>(value, random));
+    default:
+      return value;
+  }
+}
+
+}  // namespace shardmark
