@@ -11,6 +11,12 @@
 namespace shardmark::reference {
 namespace {
 
+/// What a gradient takes off one value, with the state s after this step.
+double step_size(const Optimizer& optimizer, double gradient, double s) {
+  const double step = static_cast<double>(optimizer.learning_rate) * gradient;
+  return optimizer.kind == OptimizerKind::sgd ? step : step / (std::sqrt(s) + optimizer.epsilon);
+}
+
 /// A range of the numbers of state after the step, and how many columns share each of them.
 struct StateRange {
   std::vector<double> before_low, after, error;
@@ -60,7 +66,7 @@ Updated updated_row(const TouchedTable& table, std::int64_t slot, std::span<cons
   const auto values = table.values(slot);
   const auto state = table.state(slot);
   Updated updated{{values.begin(), values.end()}, {state.begin(), state.end()}};
-  optimizer_step<double>(table.table().optimizer, updated.values, updated.state, gradient);
+  optimizer_step<double>(table.table().optimizer, 1, updated.values, updated.state, gradient);
   return updated;
 }
 

@@ -19,7 +19,8 @@ namespace shardmark {
 ///   rowwise_adagrad  s += mean over the row of g^2 (one number per row),  w -= lr g / (sqrt(s) + eps)
 ///   rmsprop          v = d v + (1 - d) g^2,  w -= lr g / (sqrt(v) + eps)
 ///   adam             m = b1 m + (1 - b1) g,  v = b2 v + (1 - b2) g^2,
-///                    w -= lr m^ / (sqrt(v^) + eps),  m^ = m / (1 - b1^t),  v^ = v / (1 - b2^t)
+///                    w -= lr m^ / (sqrt(v^) + eps),  m^ = m / (1 - b1^t),  v^ = v / (1 - b2^t); the
+///                    corrections 1 - b^t are evaluated in double: 1 - 0.999 has no more than 14 good bits in fp32
 ///   rowwise_adam     the same with one v per row, of the mean over the row of g^2 ("partial")
 ///   ftrl             n' = n + g^2,  z += g - (sqrt(n' + e) - sqrt(n + e)) / lr w,  e = 2^-23,
 ///                    w = 0 if |z| <= l1, else (sign(z) l1 - z) / ((beta + sqrt(n' + e)) / lr + l2)

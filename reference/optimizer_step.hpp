@@ -1,50 +1,229 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <span>
-#include <stdexcept>
-#include <string>
+#include <vector>
 
 #include "reference/optimizer.hpp"
 
 namespace shardmark::reference {
 
-/// What a gradient takes off one value: lr g, or lr g / (sqrt(s) + eps) with the state s after this step.
-inline double step_size(const Optimizer& optimizer, double gradient, double state) {
-  const double step = static_cast<double>(optimizer.learning_rate) * gradient;
-  return optimizer.kind == OptimizerKind::sgd ? step : step / (std::sqrt(state) + optimizer.epsilon);
+/// One column of a row: its value, its summed gradient and its numbers of state, in the order of
+/// reference/optimizer.hpp (those that the whole row shares come last, the same in every column).
+template <class Number>
+struct Cell {
+  Number w, g;
+  std::array<Number, 2> state;
+};
+
+/// Sums over the columns of a row: g^2 for rowwise_adagrad and rowwise_adam, w^2 and r^2 for lamb.
+template <class Number>
+using RowSums = std::array<Number, 2>;
+
+/// The formulas of reference/optimizer.hpp for step t of rows of `dim` columns. Number is double, or a number that
+/// keeps account of roundings. The corrections 1 - b^t are evaluated in double.
+class OptimizerRule {
+ public:
+  OptimizerRule(const Optimizer& optimizer, std::int64_t t, std::int64_t dim)
+      : o_(optimizer),
+        dim_(static_cast<double>(dim)),
+        correction1_(1.0 - std::pow(static_cast<double>(optimizer.beta1), static_cast<double>(t))),
+        correction2_(1.0 - std::pow(static_cast<double>(optimizer.beta2), static_cast<double>(t))) {}
+
+  /// What a column, before the step, adds to the sums over its row.
+  template <class Number>
+  RowSums<Number> row_terms(Cell<Number> c) const {
+    decay_by_gradient(c);
+    if (o_.kind != OptimizerKind::lamb) return {c.g * c.g, Number(0.0)};
+    moments(c);
+    const Number r = lamb_direction(c);
+    return {c.w * c.w, r * r};
+  }
+
+  /// The column after the step.
+  template <class Number>
+  Cell<Number> stepped(Cell<Number> c, const RowSums<Number>& sums) const {
+    const Number w = c.w;
+    decay_by_gradient(c);
+    step(c, sums);
+    if (o_.kind != OptimizerKind::lamb && o_.kind != OptimizerKind::none && decoupled()) c.w = c.w - lr() * wd() * w;
+    return c;
+  }
+
+ private:
+  bool decoupled() const { return o_.weight_decay != 0.0F && o_.weight_decay_mode == WeightDecay::decoupled; }
+  double lr() const { return o_.learning_rate; }
+  double wd() const { return o_.weight_decay; }
+  double eps() const { return o_.epsilon; }
+
+  template <class Number>
+  void decay_by_gradient(Cell<Number>& c) const {
+    if (o_.weight_decay != 0.0F && o_.weight_decay_mode == WeightDecay::l2) c.g = c.g + wd() * c.w;
+  }
+
+  template <class Number>
+  void step(Cell<Number>& c, const RowSums<Number>& sums) const {
+    switch (o_.kind) {
+      case OptimizerKind::sgd:
+        c.w = c.w - lr() * c.g;
+        return;
+      case OptimizerKind::momentum:
+        return momentum(c);
+      case OptimizerKind::nesterov:
+        return nesterov(c);
+      case OptimizerKind::adagrad:
+        return adagrad(c, c.g * c.g);
+      case OptimizerKind::rowwise_adagrad:
+        return adagrad(c, sums[0] / dim_);
+      case OptimizerKind::rmsprop:
+        return rmsprop(c);
+      case OptimizerKind::adam:
+        return adam(c, c.g * c.g);
+      case OptimizerKind::rowwise_adam:
+        return adam(c, sums[0] / dim_);
+      case OptimizerKind::ftrl:
+        return ftrl(c);
+      case OptimizerKind::lamb:
+        return lamb(c, sums);
+      case OptimizerKind::none:
+        return;
+    }
+  }
+
+  template <class Number>
+  void momentum(Cell<Number>& c) const {
+    Number& m = c.state[0];
+    m = static_cast<double>(o_.momentum) * m - lr() * c.g;
+    c.w = c.w + m;
+  }
+
+  template <class Number>
+  void nesterov(Cell<Number>& c) const {
+    const double b = o_.momentum;
+    Number& m = c.state[0];
+    const Number before = m;
+    m = b * m - lr() * c.g;
+    c.w = c.w + (m + b * (m - before));
+  }
+
+  template <class Number>
+  void adagrad(Cell<Number>& c, const Number& square) const {
+    using std::sqrt;
+    Number& s = c.state[0];
+    s = s + square;
+    c.w = c.w - lr() * c.g / (sqrt(s) + eps());
+  }
+
+  template <class Number>
+  void rmsprop(Cell<Number>& c) const {
+    using std::sqrt;
+    const double d = o_.decay;
+    Number& v = c.state[0];
+    v = d * v + (1.0 - d) * (c.g * c.g);
+    c.w = c.w - lr() * c.g / (sqrt(v) + eps());
+  }
+
+  template <class Number>
+  void adam(Cell<Number>& c, const Number& square) const {
+    moments(c, square);
+    c.w = c.w - lr() * adam_direction(c);
+  }
+
+  template <class Number>
+  void ftrl(Cell<Number>& c) const {
+    using std::abs;
+    using std::sqrt;
+    constexpr double e = 0x1p-23;
+    const double l1 = o_.l1, l2 = o_.l2, beta = o_.beta;
+    auto& [n, z] = c.state;
+    const Number root = sqrt(n + e);
+    n = n + c.g * c.g;
+    const Number new_root = sqrt(n + e);
+    z = z + (c.g - (new_root - root) / lr() * c.w);
+    if (abs(z) <= l1)
+      c.w = Number(0.0);
+    else
+      c.w = ((z > 0.0 ? l1 : -l1) - z) / ((beta + new_root) / lr() + l2);
+  }
+
+  template <class Number>
+  void lamb(Cell<Number>& c, const RowSums<Number>& sums) const {
+    using std::sqrt;
+    const auto& [squares_of_w, squares_of_r] = sums;
+    moments(c);
+    const Number step = lr() * lamb_direction(c);
+    const bool scaled = squares_of_w > 0.0 && squares_of_r > 0.0;
+    c.w = c.w - (scaled ? sqrt(squares_of_w) / sqrt(squares_of_r) * step : step);
+  }
+
+  template <class Number>
+  void moments(Cell<Number>& c, const Number& square) const {
+    const double b1 = o_.beta1, b2 = o_.beta2;
+    auto& [m, v] = c.state;
+    m = b1 * m + (1.0 - b1) * c.g;
+    v = b2 * v + (1.0 - b2) * square;
+  }
+  template <class Number>
+  void moments(Cell<Number>& c) const {
+    moments(c, Number(c.g * c.g));
+  }
+
+  /// m^ / (sqrt(v^) + eps)
+  template <class Number>
+  Number adam_direction(const Cell<Number>& c) const {
+    using std::sqrt;
+    const auto& [m, v] = c.state;
+    return m / correction1_ / (sqrt(v / correction2_) + eps());
+  }
+
+  /// r
+  template <class Number>
+  Number lamb_direction(const Cell<Number>& c) const {
+    const Number r = adam_direction(c);
+    return decoupled() ? Number(r + wd() * c.w) : r;
+  }
+
+  Optimizer o_;
+  double dim_, correction1_, correction2_;
+};
+
+/// The columns of a row. row and gradient [dim], state [state_per_row(kind, dim)].
+template <class T>
+std::vector<Cell<double>> cells_of(OptimizerKind kind, std::span<const T> row, std::span<const T> state,
+                                   std::span<const double> gradient) {
+  const auto vectors = static_cast<std::size_t>(choice_of(kind).vectors);
+  const auto numbers = vectors + static_cast<std::size_t>(choice_of(kind).scalars);
+  std::vector<Cell<double>> cells;
+  for (std::size_t c = 0; c < row.size(); ++c) {
+    cells.push_back({.w = row[c], .g = gradient[c], .state = {}});
+    for (std::size_t k = 0; k < numbers; ++k)
+      cells.back().state[k] = state[k < vectors ? k * row.size() + c : (vectors * row.size()) + (k - vectors)];
+  }
+  return cells;
 }
 
-/// One update of one row by its summed gradient, in the formulas of reference/optimizer.hpp, evaluated in double.
-/// row and gradient [dim], state [state_per_row(kind, dim)]. T is float, or double to study rounding.
+/// Step number t, from 1, of one row by its summed gradient, evaluated in double and rounded once to T: float, or
+/// double to study rounding. row and gradient [dim], state [state_per_row(kind, dim)]. A table of another value type
+/// rounds its floats once more: RowRounding.
 template <class T>
-void optimizer_step(const Optimizer& optimizer, std::span<T> row, std::span<T> state,
+void optimizer_step(const Optimizer& optimizer, std::int64_t t, std::span<T> row, std::span<T> state,
                     std::span<const double> gradient) {
-  const auto take = [&](std::size_t c, double s) {
-    row[c] = static_cast<T>(row[c] - step_size(optimizer, gradient[c], s));
-  };
-  switch (optimizer.kind) {
-    case OptimizerKind::sgd:
-      for (std::size_t c = 0; c < row.size(); ++c) take(c, 0.0);
-      return;
-    case OptimizerKind::adagrad:
-      for (std::size_t c = 0; c < row.size(); ++c) {
-        const double s = state[c] + gradient[c] * gradient[c];
-        state[c] = static_cast<T>(s);
-        take(c, s);
-      }
-      return;
-    case OptimizerKind::rowwise_adagrad: {
-      double squares = 0.0;
-      for (const double g : gradient) squares += g * g;
-      const double s = state[0] + squares / static_cast<double>(gradient.size());
-      state[0] = static_cast<T>(s);
-      for (std::size_t c = 0; c < row.size(); ++c) take(c, s);
-      return;
-    }
-    default:
-      throw std::logic_error("no reference of " + std::string(name_of(optimizer.kind)));
+  const OptimizerRule rule(optimizer, t, std::ssize(row));
+  const auto cells = cells_of<T>(optimizer.kind, row, state, gradient);
+  RowSums<double> sums{};
+  for (const auto& cell : cells) {
+    const auto terms = rule.row_terms(cell);
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += terms[i];
+  }
+  const auto vectors = static_cast<std::size_t>(choice_of(optimizer.kind).vectors);
+  for (std::size_t c = 0; c < cells.size(); ++c) {
+    const auto after = rule.stepped(cells[c], sums);
+    row[c] = static_cast<T>(after.w);
+    for (std::size_t k = 0; k < vectors; ++k) state[k * row.size() + c] = static_cast<T>(after.state[k]);
+    if (vectors * row.size() < state.size()) state[vectors * row.size()] = static_cast<T>(after.state[vectors]);
   }
 }
 

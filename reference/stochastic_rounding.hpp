@@ -38,4 +38,17 @@ constexpr float stochastically_rounded_to(ValueType type, float value, std::uint
   }
 }
 
+/// How the updated values of one row, computed in fp32, become values of their table.
+struct RowRounding {
+  ValueType type = ValueType::fp32;
+  bool stochastic = false;
+  std::uint64_t seed = 0;
+  std::int64_t step = 1, table = 0, row = 0;
+
+  constexpr float operator()(float value, std::int64_t column) const {
+    return stochastic ? stochastically_rounded_to(type, value, rounding_bits(seed, step, table, row, column))
+                      : rounded_to(type, value);
+  }
+};
+
 }  // namespace shardmark

@@ -12,7 +12,7 @@ std::int64_t TouchedTable::touch(std::int64_t row) {
     rows_.push_back(row);
     for (std::int64_t c = 0; c < table_.dim; ++c) values_.push_back(initial_(number_, row, c));
     value_bounds_.resize(values_.size(), 0.0F);
-    state_.resize(rows_.size() * static_cast<std::size_t>(state_size_), table_.optimizer.initial_accumulator);
+    for (std::int64_t i = 0; i < state_size_; ++i) state_.push_back(initial_state(table_.optimizer, table_.dim, i));
     state_bounds_.resize(state_.size(), 0.0F);
   }
   return entry->second;

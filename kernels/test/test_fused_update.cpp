@@ -168,7 +168,7 @@ void expect_reference(const Problem& problem, const Update<Types>& update, bool 
       for (std::int64_t d = 0; d < shard.dim; ++d) row[at(d)] = problem.values(static_cast<std::int64_t>(s), r, d);
       const auto initial = row;
       std::vector<Value> row_state(at(state_size), shard.optimizer.initial_accumulator);
-      if (touched) reference::optimizer_step<Value>(shard.optimizer, row, row_state, gradients.at(key));
+      if (touched) reference::optimizer_step<Value>(shard.optimizer, 1, row, row_state, gradients.at(key));
       for (std::int64_t d = 0; d < shard.dim; ++d) {
         double bound = 0;
         if (touched && !exact) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/stochastic_rounding.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <random>
 #include <set>
+
+#include "reference/stochastic_rounding.hpp"
 
 namespace shardmark {
 namespace {
@@ -102,6 +102,13 @@ TEST(RoundingBits, TypesChosenAtRunTime) {
   EXPECT_EQ(stochastically_rounded_to(ValueType::fp32, 0.1F, 0xffffffffU), 0.1F);
   EXPECT_GT(stochastically_rounded_to(ValueType::bf16, 0.1F, 0xffffffffU), 0.1F);
   EXPECT_LT(stochastically_rounded_to(ValueType::fp16, 0.1F, 0U), 0.1F);
+}
+
+TEST(RowRounding, RoundsByThePlaceOfTheValue) {
+  RowRounding rounding{.type = ValueType::bf16, .seed = 9, .step = 2, .table = 3, .row = 4};
+  EXPECT_EQ(rounding(0.1F, 5), rounded_to(ValueType::bf16, 0.1F));
+  rounding.stochastic = true;
+  EXPECT_EQ(rounding(0.1F, 5), stochastically_rounded_to(ValueType::bf16, 0.1F, rounding_bits(9, 2, 3, 4, 5)));
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/value_type.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,8 @@
 #include <limits>
 #include <random>
 #include <vector>
+
+#include "reference/value_type.hpp"
 
 namespace shardmark {
 namespace {
