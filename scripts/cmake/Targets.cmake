@@ -38,6 +38,15 @@ function(shardmark_program name)
   target_link_libraries(${name} PRIVATE shardmark_warnings ${arg_LINK})
 endfunction()
 
+# shardmark_benchmark(NAME SOURCES ... LINK targets ...): a program of Google Benchmark that knows how it was built.
+function(shardmark_benchmark name)
+  if(NOT SHARDMARK_BENCHMARKS)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  shardmark_program(${name} SOURCES ${arg_SOURCES} LINK ${arg_LINK} shardmark_build_info benchmark::benchmark)
+endfunction()
+
 # shardmark_test(NAME SOURCES ... LINK targets ... [RANKS 1 2 3 4] [TIMEOUT seconds])
 # One GoogleTest program test_NAME. Without RANKS: one ctest NAME, label "serial". With RANKS: linked to the MPI main,
 # one ctest NAME.npN for each N, labels "mpi" and "ranks-N". Its data are SHARDMARK_TEST_DATA, the folder's test/data.

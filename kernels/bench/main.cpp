@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// shardmark-kernels: the kernels of a step on one rank, measured by Google Benchmark and held against ceilings measured
+// beside them.
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include "build_options.hpp"
+#include "git_revision.hpp"
+#include "kernels/bench/suite.hpp"
+#include "reference/error.hpp"
+
+namespace shardmark::kernels::bench {
+namespace {
+
+/// In this order on each case: one after the other may use the same tables.
+constexpr std::array kernels{add_pooled_lookup, add_backward_update};
+
+constexpr std::string_view usage =
+    "shardmark-kernels [options of Google Benchmark] [--scale=1/N] [--ceilings=on|off]\n"
+    "  --scale=1/N        divide the rows of every table, and the batch, by N\n"
+    "  --ceilings=on|off  measure the ceilings between the timed calls (default on)\n";
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument(argv[i]);
+    const auto value = argument.substr(std::min(argument.find('=') + 1, argument.size()));
+    if (argument.starts_with("--scale=1/")) {
+      const auto digits = value.substr(2);
+      const auto [end, error] = std::from_chars(digits.begin(), digits.end(), options.divisor);
+      if (error == std::errc{} && end == digits.end() && options.divisor > 0) continue;
+    } else if (argument == "--ceilings=on" || argument == "--ceilings=off") {
+      options.ceilings = value == "on";
+      continue;
+    }
+    throw InputError("unknown argument '" + std::string(argument) + "'; usage:\n" + std::string(usage));
+  }
+  return options;
+}
+
+std::string first_line(const char* path, std::string_view key = "") {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(key)) return line;
+  return "unknown";
+}
+
+std::string kokkos_configuration() {
+  std::ostringstream text;
+  Kokkos::print_configuration(text);
+  std::string line;
+  for (const char c : text.str()) line += c == '\n' ? ';' : c;
+  return line;
+}
+
+void add_context(const Options& options) {
+  using benchmark::AddCustomContext;
+  const std::string cpu = first_line("/proc/cpuinfo", "model name");
+  AddCustomContext("shardmark", std::string(build_version));
+  AddCustomContext("git_hash", std::string(git_hash) + (git_dirty ? "+" : ""));
+  AddCustomContext("compiler", std::string(build_compiler));
+  AddCustomContext("build_type", std::string(build_type));
+  AddCustomContext("flags", std::string(build_flags));
+  AddCustomContext("cpu", cpu.substr(std::min(cpu.size(), cpu.find(": ") + 2)));
+  AddCustomContext("threads", std::to_string(Exec{}.concurrency()));
+  AddCustomContext("transparent_huge_pages", first_line("/sys/kernel/mm/transparent_hugepage/enabled"));
+  AddCustomContext("scale", "1/" + std::to_string(options.divisor));
+  AddCustomContext("kokkos", kokkos_configuration());
+}
+
+/// Number of benchmarks that were run or listed.
+std::size_t run(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  Kokkos::ScopeGuard kokkos(argc, argv);
+  const Options options = parse(argc, argv);
+  Suite suite(options);
+  add_context(options);
+  for (const auto& shape : cases)
+    for (const auto& add_kernel : kernels) add_kernel(suite, shape);
+  const std::size_t count = benchmark::RunSpecifiedBenchmarks();
+  benchmark::ClearRegisteredBenchmarks();
+  return count;
+}
+
+}  // namespace
+}  // namespace shardmark::kernels::bench
+
+int main(int argc, char** argv) {
+  try {
+    return shardmark::kernels::bench::run(argc, argv) > 0 ? 0 : 2;
+  } catch (const shardmark::InputError& error) {
+    std::fprintf(stderr, "shardmark-kernels: %s\n", error.what());
+    return 2;
+  }
+}

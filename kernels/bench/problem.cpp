@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/bench/suite.hpp"
+#include "reference/counter_random.hpp"
+
+namespace shardmark::kernels::bench {
+namespace {
+
+std::int64_t divided(std::int64_t count, std::int64_t divisor) { return (count + divisor - 1) / divisor; }
+
+/// Maps r in [0, 1) to a row: P(i) ~ (i + 1)^-alpha by the inverse of its continuous distribution; uniform for 0.
+std::int64_t draw(double r, std::int64_t rows, double alpha) {
+  const auto n = static_cast<double>(rows);
+  if (alpha == 0) return static_cast<std::int64_t>(r * n);
+  const double g = 1 - alpha;
+  const double y = std::pow(r * (std::pow(n + 1, g) - 1) + 1, 1 / g);
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(y) - 1, 0, rows - 1);
+}
+
+IdBatch draw_batch(const Problem& problem, std::size_t number) {
+  std::vector<std::int64_t> ids, keys;
+  for (std::size_t t = 0; t < problem.table_rows.size(); ++t)
+    for (std::int64_t i = 0; i < problem.batch * problem.shape.tables[t].hotness; ++i) {
+      const double r = unit_interval(random_bits(7, number, t, i));
+      ids.push_back(draw(r, problem.table_rows[t], problem.shape.alpha));
+      keys.push_back(problem.first_key[t] + ids.back());
+    }
+  std::vector<bool> seen(static_cast<std::size_t>(problem.rows()));
+  std::vector<std::int64_t> distinct;
+  for (const std::int64_t key : keys)
+    if (auto known = seen[static_cast<std::size_t>(key)]; !known) {
+      known = true;
+      distinct.push_back(key);
+    }
+  std::vector<std::int64_t> sorted = distinct;
+  std::sort(sorted.begin(), sorted.end());
+  const Exec exec;
+  return {array_of(exec, ids, "shardmark::bench_ids"),
+          array_of(exec, std::vector<std::int32_t>(ids.begin(), ids.end()), "shardmark::bench_ids32"),
+          array_of(exec, keys, "shardmark::bench_keys"), array_of(exec, distinct, "shardmark::bench_distinct"),
+          array_of(exec, sorted, "shardmark::bench_sorted")};
+}
+
+}  // namespace
+
+Problem::Problem(const Case& of, const Options& options)
+    : shape(of), batch(divided(of.batch, options.divisor)), first_key{0} {
+  std::vector<std::int64_t> ends{0};
+  for (const auto& table : shape.tables) {
+    table_rows.push_back(divided(table.rows, options.divisor));
+    first_key.push_back(first_key.back() + table_rows.back());
+    for (std::int64_t sample = 0; sample < batch; ++sample) ends.push_back(ends.back() + table.hotness);
+  }
+  offsets = array_of(Exec{}, ends, "shardmark::bench_offsets");
+  for (std::size_t number = 0; number < batch_count; ++number) batches.push_back(draw_batch(*this, number));
+}
+
+std::int64_t Problem::distinct() const {
+  std::size_t sum = 0;
+  for (const auto& ids : batches) sum += ids.sorted.extent(0);
+  return static_cast<std::int64_t>(sum / batch_count);
+}
+
+std::string Problem::name(const Case& shape, const Options& options) {
+  std::int64_t rows = 0;
+  for (const auto& table : shape.tables) rows += divided(table.rows, options.divisor);
+  return "case:" + std::string(shape.name) + "/tables:" + std::to_string(shape.tables.size()) +
+         "/rows:" + std::to_string(rows) + "/dim:" + std::to_string(shape.dim) +
+         "/batch:" + std::to_string(divided(shape.batch, options.divisor));
+}
+
+}  // namespace shardmark::kernels::bench

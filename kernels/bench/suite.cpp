@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/bench/suite.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <stdexcept>
+
+#include "kernels/fill_rows.hpp"
+#include "kernels/huge_pages.hpp"
+#include "reference/row_values.hpp"
+
+namespace shardmark::kernels::bench {
+namespace {
+
+/// MemAvailable of Linux; without it as much as anybody may ask for.
+std::int64_t available_bytes() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string key; file >> key; file.ignore(256, '\n')) {
+    std::int64_t kilobytes = 0;
+    if (key == "MemAvailable:" && file >> kilobytes) return kilobytes * 1024;
+  }
+  return std::numeric_limits<std::int64_t>::max();
+}
+
+/// Uninitialised floats that are to lie in huge pages. Throws std::runtime_error when they do not fit into memory.
+Array<Exec, float> table_array(const std::string& label, std::int64_t size) {
+  constexpr std::int64_t left_over = std::int64_t{256} << 20;
+  if (size * 4 > available_bytes() - left_over)
+    throw std::runtime_error("needs " + std::to_string(size * 4 >> 20) + " MiB more memory than there is");
+  Array<Exec, float> array(Kokkos::view_alloc(label, Kokkos::WithoutInitializing), static_cast<std::size_t>(size));
+  advise_huge_pages(array);
+  return array;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// The words of a table and of the state beside it may be changed by nothing but `add` of modify_rows: 0, which the
+/// compiler does not know.
+std::uint32_t zero() {
+  static volatile std::uint32_t zero = 0;
+  return zero;
+}
+
+}  // namespace
+
+const Problem& Suite::start(const Case& shape) {
+  if (!problem_ || &problem_->shape != &shape) {
+    rows_ = state_ = {};
+    settings_.clear();
+    problem_ = std::make_unique<Problem>(shape, options_);
+  }
+  return *problem_;
+}
+
+Array<Exec, float> Suite::rows() {
+  if (rows_.extent(0) > 0) return rows_;
+  const std::int64_t dim = problem_->shape.dim;
+  rows_ = table_array("shardmark::bench_rows", problem_->rows() * dim);
+  fill_rows(exec_, RowValues{.seed = 1, .scale = 0.01F}, ShardRows{.count = problem_->rows(), .dim = dim},
+            rows_.data());
+  return rows_;
+}
+
+Array<Exec, float> Suite::state(std::int64_t per_row, float value) {
+  const std::int64_t size = problem_->rows() * per_row;
+  if (static_cast<std::int64_t>(state_.extent(0)) != size) {
+    state_ = {};
+    state_ = table_array("shardmark::bench_state", size);
+  }
+  Kokkos::deep_copy(exec_, state_, value);
+  return state_;
+}
+
+GatherSetting Suite::setting(const std::string& what, const std::function<void(std::size_t, GatherSetting)>& run) {
+  const auto known = settings_.find(what);
+  if (known != settings_.end()) return known->second;
+  std::size_t batch = 0;
+  const auto next = [&](const GatherSetting& setting) { run(batch++ % Problem::batch_count, setting); };
+  return settings_[what] = fastest_setting(exec_, 5, next);
+}
+
+double Suite::triad_rate() {
+  if (triad_rate_ == 0) triad_rate_ = best_triad(exec_, (std::int64_t{32} << 20) / options_.divisor, 10);
+  return triad_rate_;
+}
+
+void add(const std::string& name, const std::function<void(benchmark::State&)>& run) {
+  const auto guarded = [run](benchmark::State& state) {
+    try {
+      run(state);
+    } catch (const std::exception& error) {
+      state.SkipWithError(error.what());
+    }
+  };
+  benchmark::RegisterBenchmark(name.c_str(), guarded)->UseManualTime()->Unit(benchmark::kMillisecond);
+}
+
+Ceiling gather_ceiling(Suite& suite, const WordRows& rows) {
+  if (!suite.options().ceilings) return {};
+  const Problem& problem = suite.problem();
+  const Array<Exec, std::uint32_t> sink(
+      "shardmark::bench_sink", static_cast<std::size_t>((problem.ids() / smallest_grain + 1) * rows.row_words));
+  const auto run = [&suite, &problem, rows, sink](std::size_t batch, const GatherSetting& setting) {
+    gather_rows<Exec>(suite.exec(), rows, problem.batches[batch].keys, setting, sink);
+  };
+  const auto best = suite.setting("gather " + std::to_string(rows.row_words), run);
+  return {"gather", [run, best](std::size_t batch) { run(batch, best); }};
+}
+
+Ceiling modify_ceiling(Suite& suite, const WordRows& rows, const WordRows& state, bool ascending) {
+  if (!suite.options().ceilings) return {};
+  const Problem& problem = suite.problem();
+  const auto run = [&suite, &problem, rows, state, ascending](std::size_t batch, const GatherSetting& setting) {
+    const IdBatch& ids = problem.batches[batch];
+    modify_rows<Exec>(suite.exec(), rows, state, ascending ? ids.sorted : ids.distinct, setting, zero());
+  };
+  const std::string name = ascending ? "sorted_rmw" : "rmw";
+  const auto best = suite.setting(name + ' ' + std::to_string(rows.row_words + state.row_words), run);
+  return {name, [run, best](std::size_t batch) { run(batch, best); }};
+}
+
+void measure(benchmark::State& state, Suite& suite, const std::function<void(std::size_t batch)>& run, const Work& work,
+             const std::vector<Ceiling>& ceilings) {
+  const Problem& problem = suite.problem();
+  std::vector<double> times;
+  std::vector<std::vector<double>> ceiling_times(ceilings.size());
+  std::size_t turn = 0;
+  const auto next = [&] { return turn++ % Problem::batch_count; };
+  for (int warm_up = 0; warm_up < 2; ++warm_up) run(next());
+  for (auto _ : state) {
+    times.push_back(seconds(suite.exec(), [&, batch = next()] { run(batch); }));
+    state.SetIterationTime(times.back());
+    for (std::size_t c = 0; suite.options().ceilings && c < ceilings.size(); ++c)
+      ceiling_times[c].push_back(seconds(suite.exec(), [&, batch = next()] { ceilings[c].run(batch); }));
+  }
+  using benchmark::Counter;
+  const double middle = median(times);
+  const auto rate = [&](std::int64_t count) {
+    return Counter(static_cast<double>(count), Counter::kIsIterationInvariantRate);
+  };
+  const auto rows = suite.rows();
+  state.counters["GB/s"] = Counter(static_cast<double>(work.bytes()) * 1e-9, Counter::kIsIterationInvariantRate);
+  state.counters["ids/s"] = rate(problem.ids());
+  state.counters["rows/s"] = rate(problem.distinct());
+  state.counters["median_us"] = middle * 1e6;
+  state.counters["huge_pages_%"] = 100 * huge_page_share(rows.data(), static_cast<std::int64_t>(rows.size()) * 4);
+  if (!suite.options().ceilings) return;
+  state.counters["triad_%"] = 100 * static_cast<double>(work.bytes()) / middle / suite.triad_rate();
+  for (std::size_t c = 0; c < ceilings.size(); ++c) {
+    state.counters[ceilings[c].name + "_us"] = median(ceiling_times[c]) * 1e6;
+    state.counters[ceilings[c].name + "_%"] = 100 * median(ceiling_times[c]) / middle;
+  }
+}
+
+}  // namespace shardmark::kernels::bench

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/bench/cases.hpp"
+#include "kernels/ceilings.hpp"
+#include "kernels/work.hpp"
+
+namespace shardmark::kernels::bench {
+
+using Exec = Kokkos::DefaultExecutionSpace;
+
+struct Options {
+  std::int64_t divisor = 1;  ///< of the rows of every table, and of the batch
+  bool ceilings = true;      ///< measure them between the timed calls
+};
+
+/// A batch of ids, feature after feature, sample after sample; keys number the rows of all tables of the case.
+struct IdBatch {
+  Array<Exec, std::int64_t> ids;       ///< [ids] rows of their tables
+  Array<Exec, std::int32_t> ids32;     ///< the same
+  Array<Exec, std::int64_t> keys;      ///< [ids]
+  Array<Exec, std::int64_t> distinct;  ///< [distinct keys] in the order in which they first appear
+  Array<Exec, std::int64_t> sorted;    ///< [distinct keys] ascending
+};
+
+/// A case as it stands in memory: its shape after scaling, and batches that take turns so that no cache remembers one.
+struct Problem {
+  static constexpr std::size_t batch_count = 8;
+
+  Problem(const Case& shape, const Options& options);
+
+  const Case& shape;
+  std::int64_t batch = 0;
+  std::vector<std::int64_t> table_rows;
+  std::vector<std::int64_t> first_key;  ///< [tables + 1]
+  Array<Exec, std::int64_t> offsets;    ///< [tables * batch + 1]
+  std::vector<IdBatch> batches;
+
+  std::int64_t tables() const { return std::ssize(table_rows); }
+  std::int64_t rows() const { return first_key.back(); }
+  std::int64_t bags() const { return tables() * batch; }
+  std::int64_t ids() const { return static_cast<std::int64_t>(batches[0].ids.extent(0)); }
+  std::int64_t distinct() const;  ///< mean over the batches
+  std::int64_t elements() const { return bags() * shape.dim; }
+  /// "case:a/tables:1/rows:10000000/dim:64/batch:8192", without building the problem.
+  static std::string name(const Case& shape, const Options& options);
+};
+
+/// The problem of the case being measured and its tables; those of the case before are dropped first.
+class Suite {
+ public:
+  explicit Suite(const Options& options) : options_(options) {}
+
+  const Options& options() const { return options_; }
+  const Exec& exec() const { return exec_; }
+  const Problem& start(const Case& shape);
+  const Problem& problem() const { return *problem_; }
+  /// [rows, dim] of the current problem, filled, in huge pages.
+  Array<Exec, float> rows();
+  /// [rows, per_row] floats of optimizer state of the current problem, `value` at first, in huge pages.
+  Array<Exec, float> state(std::int64_t per_row, float value);
+  /// The fastest setting of run(batch, setting), found when `what` is first asked for on the current problem.
+  GatherSetting setting(const std::string& what, const std::function<void(std::size_t, GatherSetting)>& run);
+  /// Bytes per second of the streaming triad, measured once.
+  double triad_rate();
+
+ private:
+  Options options_;
+  Exec exec_;
+  std::unique_ptr<Problem> problem_;
+  Array<Exec, float> rows_, state_;
+  std::map<std::string, GatherSetting> settings_;
+  double triad_rate_ = 0;
+};
+
+/// What a kernel is compared with between its timed calls, in percent of its own time: "gather", "rmw", ...
+struct Ceiling {
+  std::string name;
+  std::function<void(std::size_t batch)> run;
+};
+/// Reading exactly the rows of the ids, see gather_rows.
+Ceiling gather_ceiling(Suite& suite, const WordRows& rows);
+/// Reading and writing exactly the distinct rows and their state, in the order of the ids or ascending.
+Ceiling modify_ceiling(Suite& suite, const WordRows& rows, const WordRows& state, bool ascending);
+
+/// Times run(batch) once per iteration, the batches taking turns, and sets the counters from `work` (mean over the
+/// batches): GB/s, ids/s, rows/s (distinct rows), median_us, huge_pages_% of `tables`, triad_%, and for each ceiling
+/// NAME_us (its median) and NAME_% (its median over that of the kernel).
+void measure(benchmark::State& state, Suite& suite, const std::function<void(std::size_t batch)>& run, const Work& work,
+             const std::vector<Ceiling>& ceilings);
+
+/// Registers a benchmark whose time is set by measure(); what run() throws becomes the row's error.
+void add(const std::string& name, const std::function<void(benchmark::State&)>& run);
+
+/// Each adds the benchmarks of one kernel on one case, under the name kernel/Problem::name/...
+void add_pooled_lookup(Suite& suite, const Case& shape);
+void add_backward_update(Suite& suite, const Case& shape);
+
+}  // namespace shardmark::kernels::bench

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Usage: test_program.py SHARDMARK-KERNELS. That it lists every case, and what its JSON holds."""
+import json
+import re
+import subprocess
+import sys
+import unittest
+
+CONTEXT = {"shardmark", "git_hash", "compiler", "flags", "build_type", "cpu", "threads", "transparent_huge_pages",
+           "scale", "kokkos"}
+COUNTERS = {"GB/s", "ids/s", "rows/s", "median_us", "huge_pages_%", "triad_%"}
+CEILINGS = {"pooled_lookup": {"gather"}, "backward_update": {"rmw", "sorted_rmw"}}
+
+
+def run(*arguments):
+    return subprocess.run([sys.argv[1], "--scale=1/4096", *arguments], text=True, capture_output=True, timeout=60)
+
+
+class Program(unittest.TestCase):
+    def measured(self, *arguments):
+        outcome = run("--benchmark_min_time=0.001", "--benchmark_format=json", *arguments)
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        return json.loads(outcome.stdout)
+
+    def test_lists_every_kernel_on_every_case(self):
+        names = run("--benchmark_list_tests").stdout
+        for case in "abcde":
+            self.assertRegex(names, f"(?m)^pooled_lookup/case:{case}/.*/values:fp32/ids:int64")
+            for optimizer in ("sgd", "rowwise_adagrad"):
+                self.assertRegex(names, f"(?m)^backward_update/case:{case}/.*/optimizer:{optimizer}/")
+        self.assertEqual(len(names.split()), len(set(names.split())))
+
+    def test_rows_hold_counters_and_ceilings(self):
+        for kernel, ceilings in CEILINGS.items():
+            found = self.measured(f"--benchmark_filter=^{kernel}/case:[ad]/.*(ids:int64|sgd)/manual_time")
+            self.assertLessEqual(CONTEXT, set(found["context"]))
+            self.assertTrue(all(found["context"][key] for key in CONTEXT))
+            self.assertEqual(len(found["benchmarks"]), 2)
+            wanted = COUNTERS | {name + ending for name in ceilings for ending in ("_us", "_%")}
+            for row in found["benchmarks"]:
+                self.assertLessEqual(wanted, set(row), row["name"])
+                self.assertTrue(all(row[key] > 0 for key in wanted - {"huge_pages_%"}), row)
+                ids = row["ids/s"] * row["real_time"] / 1e3
+                self.assertAlmostEqual(ids, {"a": 2 * 20, "d": 4 * 26}[re.search("case:(.)", row["name"])[1]], 6)
+
+    def test_ceilings_can_be_left_out(self):
+        row, = self.measured("--ceilings=off", "--benchmark_filter=lookup/case:a/.*int64")["benchmarks"]
+        self.assertEqual([key for key in row if key.startswith(("gather", "triad"))], [])
+
+    def test_refuses_what_it_does_not_know(self):
+        for bad in ("--scale=2", "--ceilings=maybe", "--frobnicate"):
+            outcome = run(bad)
+            self.assertEqual(outcome.returncode, 2)
+            self.assertIn(bad, outcome.stderr)
+        self.assertEqual(run("--benchmark_filter=nothing").returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
