@@ -145,13 +145,12 @@ RowGradients sum_gradients(TouchedTable& table, const std::vector<Feature>& feat
     for_each_bag(batch, f, feature.pooling, 0, batch.samples, [&](const Bag& bag) {
       for (std::int64_t c = 0; c < dim; ++c)
         gradient[static_cast<std::size_t>(c)] = gradients(step, f, bag.sample, bag.position, c);
-      std::span<BoundedSum> row;
-      pool_bag_backward(feature.pooling, bag.end - bag.begin, ids_of(batch.weights, bag), gradient,
-                        [&](std::int64_t i, std::int64_t c, double g) {
-                          if (c == 0)
-                            row = sums.of(table.touch(batch.indices[static_cast<std::size_t>(bag.begin + i)]));
-                          row[static_cast<std::size_t>(c)].add(g);
-                        });
+      const auto ids = ids_of(batch.indices, bag);
+      for (const std::int64_t id : ids) table.touch(id);
+      pool_bag_backward(
+          feature.pooling, [&](std::int64_t id) { return table.values(table.find(id)); }, ids,
+          ids_of(batch.weights, bag), gradient,
+          [&](std::size_t i, std::size_t c, double g) { sums.of(table.find(ids[i]))[c].add(g); });
     });
   }
   return sums;

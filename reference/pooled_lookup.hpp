@@ -12,7 +12,7 @@ namespace shardmark::reference {
 
 /// What the weighted sum of a bag of `count` ids is divided by; `weights` is empty when every weight is 1.
 inline double bag_divisor(Pooling pooling, std::int64_t count, std::span<const float> weights) {
-  if (pooling == Pooling::none || pooling == Pooling::sum) return 1.0;
+  if (pooling != Pooling::mean && pooling != Pooling::sqrtn) return 1.0;
   double sum = 0.0;
   for (std::int64_t i = 0; i < count; ++i) {
     const double w = weights.empty() ? 1.0 : weights[static_cast<std::size_t>(i)];
@@ -21,11 +21,38 @@ inline double bag_divisor(Pooling pooling, std::int64_t count, std::span<const f
   return pooling == Pooling::mean ? sum : std::sqrt(sum);
 }
 
-/// One bag: output[c] = sum_i w_i row(id_i)[c] / divisor, summed in double; zero for an empty bag or a divisor of 0.
-/// row_of(id) gives something indexable by column.
+/// Pooling::max of one column of a bag: the largest w_i x_i, a product in fp32, and how many ids attain it.
+struct Maximum {
+  float value = 0.0F;
+  std::int64_t ties = 0;
+
+  void see(float product) {
+    if (ties == 0 || product > value) *this = {product, 0};
+    if (product == value) ++ties;
+  }
+};
+
+inline float fp32_product(std::span<const float> weights, std::size_t i, float x) {
+  return weights.empty() ? x : weights[i] * x;
+}
+
+template <class RowOf>
+Maximum bag_maximum(RowOf&& row_of, std::span<const std::int64_t> ids, std::span<const float> weights, std::size_t c) {
+  Maximum maximum;
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    maximum.see(fp32_product(weights, i, static_cast<float>(row_of(ids[i])[c])));
+  return maximum;
+}
+
+/// One bag: output[c] = sum_i w_i row(id_i)[c] / divisor, summed in double, or the maximum; zero for an empty bag or a
+/// divisor of 0. row_of(id) gives something indexable by column.
 template <class RowOf>
 void pool_bag(Pooling pooling, RowOf&& row_of, std::span<const std::int64_t> ids, std::span<const float> weights,
               std::span<float> output) {
+  if (pooling == Pooling::max) {
+    for (std::size_t c = 0; c < output.size(); ++c) output[c] = bag_maximum(row_of, ids, weights, c).value;
+    return;
+  }
   std::vector<double> sum(output.size(), 0.0);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const auto& row = row_of(ids[i]);
@@ -55,18 +82,57 @@ void pooled_lookup(Pooling pooling, RowOf&& row_of, std::span<const std::int64_t
     pool(static_cast<std::size_t>(offsets[bag]), static_cast<std::size_t>(offsets[bag + 1] - offsets[bag]), bag);
 }
 
-/// The gradient of pooled_lookup with respect to the row of each id of one bag:
-/// add(i, c, w_i * gradient[c] / divisor) for every id i and column c; nothing where the divisor is 0.
-template <class Add>
-void pool_bag_backward(Pooling pooling, std::int64_t count, std::span<const float> weights,
-                       std::span<const float> gradient, Add&& add) {
-  const double divisor = bag_divisor(pooling, count, weights);
+/// visit(i, c, gradient[c] / divisor) for every id i of a bag and column c: the gradient of w_i x_i. Nothing where the
+/// divisor is 0. For max the divisor is the number of ids that attain the maximum, and only they are visited.
+template <class RowOf, class Visit>
+void for_each_share(Pooling pooling, RowOf&& row_of, std::span<const std::int64_t> ids, std::span<const float> weights,
+                    std::span<const float> gradient, Visit&& visit) {
+  const double divisor = bag_divisor(pooling, std::ssize(ids), weights);
   if (divisor == 0.0) return;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double w = weights.empty() ? 1.0 : weights[static_cast<std::size_t>(i)];
-    for (std::size_t c = 0; c < gradient.size(); ++c)
-      add(i, static_cast<std::int64_t>(c), w * (static_cast<double>(gradient[c]) / divisor));
+  std::vector<Maximum> maxima(pooling == Pooling::max ? gradient.size() : 0);
+  for (std::size_t c = 0; c < maxima.size(); ++c) maxima[c] = bag_maximum(row_of, ids, weights, c);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    for (std::size_t c = 0; c < gradient.size(); ++c) {
+      const double g = gradient[c];
+      if (maxima.empty())
+        visit(i, c, g / divisor);
+      else if (fp32_product(weights, i, static_cast<float>(row_of(ids[i])[c])) == maxima[c].value)
+        visit(i, c, g / static_cast<double>(maxima[c].ties));
+    }
   }
+}
+
+/// The gradient of pooled_lookup with respect to the row of each id of one bag: add(i, c, w_i times its share).
+template <class RowOf, class Add>
+void pool_bag_backward(Pooling pooling, RowOf&& row_of, std::span<const std::int64_t> ids,
+                       std::span<const float> weights, std::span<const float> gradient, Add&& add) {
+  for_each_share(pooling, row_of, ids, weights, gradient, [&](std::size_t i, std::size_t c, double share) {
+    add(i, c, weights.empty() ? share : weights[i] * share);
+  });
+}
+
+/// The gradient with respect to the weight of each id of one bag, [ids], y being the output:
+///   none, sum  sum_c g x_i                            max  the same, over the shares of i
+///   mean       sum_c g (x_i - y) / sum_j w_j
+///   sqrtn      sum_c g (x_i - y w_i / q) / q,  q = sqrt(sum_j w_j^2)
+/// Zero where the divisor is 0.
+template <class RowOf>
+std::vector<double> weight_gradients(Pooling pooling, RowOf&& row_of, std::span<const std::int64_t> ids,
+                                     std::span<const float> weights, std::span<const float> gradient) {
+  std::vector<double> result(ids.size(), 0.0);
+  double output = 0.0;  // sum_c g y
+  for_each_share(pooling, row_of, ids, weights, gradient, [&](std::size_t i, std::size_t c, double share) {
+    const double term = share * static_cast<double>(row_of(ids[i])[c]);
+    result[i] += term;
+    output += weights.empty() ? term : weights[i] * term;
+  });
+  const double divisor = bag_divisor(pooling, std::ssize(ids), weights);
+  if (divisor == 0.0 || (pooling != Pooling::mean && pooling != Pooling::sqrtn)) return result;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const double w = weights.empty() ? 1.0 : weights[i];
+    result[i] -= output / divisor * (pooling == Pooling::mean ? 1.0 : w / divisor);  // the divisor's derivative
+  }
+  return result;
 }
 
 }  // namespace shardmark::reference

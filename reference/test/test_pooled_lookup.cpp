@@ -78,72 +78,140 @@ TEST(PooledLookup, DivisorsAreSummedInDouble) {
   EXPECT_EQ(bag_divisor(Pooling::mean, 0, {}), 0.0);
 }
 
-std::map<std::pair<std::int64_t, std::int64_t>, double> backward(Pooling pooling, std::int64_t count,
-                                                                 const Floats& bag_weights, const Floats& gradient) {
-  std::map<std::pair<std::int64_t, std::int64_t>, double> added;
-  pool_bag_backward(pooling, count, bag_weights, gradient, [&](std::int64_t i, std::int64_t c, double g) {
+TEST(PooledLookup, MaxComparesTheWeightedRowsColumnByColumn) {
+  EXPECT_EQ(pooled(Pooling::max, offsets, ids, {}), (Floats{3, -10, 0, 0, 5, -20}));
+  EXPECT_EQ(pooled(Pooling::max, offsets, ids, weights), (Floats{12, -30, 0, 0, 2, -10}));
+  EXPECT_EQ(pooled(Pooling::max, {0, 2}, {0, 2}, {-1, -1}), (Floats{-1, 30}));
+}
+
+using Added = std::map<std::pair<std::size_t, std::size_t>, double>;
+
+template <class RowOf>
+Added backward(Pooling pooling, RowOf&& row_of, const Ids& bag, const Floats& bag_weights, const Floats& gradient) {
+  Added added;
+  pool_bag_backward(pooling, row_of, bag, bag_weights, gradient, [&](std::size_t i, std::size_t c, double g) {
     added[{i, c}] += g;
   });
   return added;
 }
 
-TEST(PoolBagBackward, HandComputed) {
-  using Added = std::map<std::pair<std::int64_t, std::int64_t>, double>;
-  EXPECT_EQ(backward(Pooling::sum, 2, {}, {5, 6}), (Added{{{0, 0}, 5}, {{0, 1}, 6}, {{1, 0}, 5}, {{1, 1}, 6}}));
-  EXPECT_EQ(backward(Pooling::none, 1, {0.5F}, {5, 6}), (Added{{{0, 0}, 2.5}, {{0, 1}, 3}}));
-  EXPECT_EQ(backward(Pooling::mean, 2, {1, 3}, {8, 4}), (Added{{{0, 0}, 2}, {{0, 1}, 1}, {{1, 0}, 6}, {{1, 1}, 3}}));
-  EXPECT_EQ(backward(Pooling::sqrtn, 2, {3, 4}, {5, 0}), (Added{{{0, 0}, 3}, {{0, 1}, 0}, {{1, 0}, 4}, {{1, 1}, 0}}));
-  EXPECT_TRUE(backward(Pooling::mean, 2, {1, -1}, {5, 6}).empty());
-  EXPECT_TRUE(backward(Pooling::sqrtn, 0, {}, {5, 6}).empty());
-  EXPECT_TRUE(backward(Pooling::sum, 0, {}, {5, 6}).empty());
+Added backward(Pooling pooling, const Ids& bag, const Floats& bag_weights, const Floats& gradient) {
+  return backward(pooling, row_of_table, bag, bag_weights, gradient);
 }
 
-// L = sum_c gradient[c] output[c] is linear in the rows, so a central difference of any width is its derivative up to
-// the rounding of the output to float.
-TEST(PoolBagBackward, IsTheDerivativeOfTheLookup) {
-  constexpr std::int64_t dim = 3, rows = 4;
-  for (std::uint32_t seed = 0; seed < 50; ++seed) {
+TEST(PoolBagBackward, HandComputed) {
+  EXPECT_EQ(backward(Pooling::sum, {0, 1}, {}, {5, 6}), (Added{{{0, 0}, 5}, {{0, 1}, 6}, {{1, 0}, 5}, {{1, 1}, 6}}));
+  EXPECT_EQ(backward(Pooling::none, {0}, {0.5F}, {5, 6}), (Added{{{0, 0}, 2.5}, {{0, 1}, 3}}));
+  EXPECT_EQ(backward(Pooling::mean, {0, 1}, {1, 3}, {8, 4}),
+            (Added{{{0, 0}, 2}, {{0, 1}, 1}, {{1, 0}, 6}, {{1, 1}, 3}}));
+  EXPECT_EQ(backward(Pooling::sqrtn, {0, 1}, {3, 4}, {5, 0}),
+            (Added{{{0, 0}, 3}, {{0, 1}, 0}, {{1, 0}, 4}, {{1, 1}, 0}}));
+  EXPECT_TRUE(backward(Pooling::mean, {0, 1}, {1, -1}, {5, 6}).empty());
+  EXPECT_TRUE(backward(Pooling::sqrtn, {}, {}, {5, 6}).empty());
+  EXPECT_TRUE(backward(Pooling::sum, {}, {}, {5, 6}).empty());
+}
+
+// Rows {1, -10}, {3, -30}: column 0 is the second's, column 1 the first's; equal products share.
+TEST(PoolBagBackward, MaxGoesInEqualPartsToTheIdsThatAttainIt) {
+  EXPECT_EQ(backward(Pooling::max, {0, 2}, {}, {5, 6}), (Added{{{1, 0}, 5}, {{0, 1}, 6}}));
+  EXPECT_EQ(backward(Pooling::max, {2, 0, 2}, {}, {5, 6}), (Added{{{0, 0}, 2.5}, {{2, 0}, 2.5}, {{1, 1}, 6}}));
+  EXPECT_EQ(backward(Pooling::max, {0, 2, 1}, {3, 1, 1}, {4, 8}),
+            (Added{{{0, 0}, 6}, {{1, 0}, 2}, {{2, 1}, 8}}));  // 3 * 1 = 1 * 3 > 2; -20 is the largest of the others
+  EXPECT_TRUE(backward(Pooling::max, {}, {}, {5, 6}).empty());
+}
+
+TEST(WeightGradients, HandComputed) {
+  using Doubles = std::vector<double>;
+  const auto gradients = [](Pooling pooling, const Ids& bag, const Floats& bag_weights) {
+    return weight_gradients(pooling, row_of_table, bag, bag_weights, Floats{2, 0.5F});
+  };
+  // g . x = 2 r - 5 r = -3 r for r = id + 1
+  EXPECT_EQ(gradients(Pooling::sum, {0, 2}, {3, 4}), (Doubles{-3, -9}));
+  EXPECT_EQ(gradients(Pooling::none, {2}, {3}), (Doubles{-9}));
+  EXPECT_EQ(gradients(Pooling::mean, {0, 2}, {1, 1}), (Doubles{1.5, -1.5}));  // (-3 + 6) / 2, (-9 + 6) / 2
+  EXPECT_EQ(gradients(Pooling::mean, {0, 2}, {1, -1}), (Doubles{0, 0}));
+  EXPECT_EQ(gradients(Pooling::max, {0, 2}, {1, 1}), (Doubles{-5, 6}));  // 0.5 * -10, 2 * 3
+  // q = 5, g . y = (-9 - 36) / 5 = -9: (-3 + 9 * 3 / 5) / 5, (-9 + 9 * 4 / 5) / 5
+  const Doubles sqrtn = gradients(Pooling::sqrtn, {0, 2}, {3, 4});
+  EXPECT_NEAR(sqrtn[0], 0.48, 1e-15);
+  EXPECT_NEAR(sqrtn[1], -0.36, 1e-15);
+}
+
+/// A bag of a random table, and the loss L = sum_c gradient[c] output[c]. Doubles, so that differences may be narrow.
+struct RandomBag {
+  static constexpr std::int64_t dim = 3, rows = 4;
+  std::vector<std::vector<double>> table{rows, std::vector<double>(dim)};
+  Ids bag;
+  Floats weights, gradient = Floats(dim);
+
+  RandomBag(std::uint32_t seed, bool weighted) {
     std::mt19937 random(seed);
     std::uniform_real_distribution<float> real(-1.0F, 1.0F);
-    std::vector<std::vector<double>> table(rows, std::vector<double>(dim));
     for (auto& row : table)
       for (auto& x : row) x = real(random);
-    Ids bag(1 + random() % 6);
+    bag.resize(1 + random() % 6);
     for (auto& id : bag) id = static_cast<std::int64_t>(random() % rows);
-    Floats bag_weights(seed % 2 == 0 ? 0 : bag.size());
-    for (auto& w : bag_weights) w = 1.5F + real(random);
-    Floats gradient(dim);
+    weights.resize(weighted ? bag.size() : 0);
+    for (auto& w : weights) w = 1.5F + real(random);
     for (auto& g : gradient) g = real(random);
-
-    for (const auto& choice : poolings) {
-      if (choice.value == Pooling::none && bag.size() > 1) continue;
-      SCOPED_TRACE("seed " + std::to_string(seed) + ", pooling " + std::string(choice.name));
-      const auto loss = [&] {
-        Floats output(dim);
-        pool_bag(
-            choice.value, [&](std::int64_t id) { return table[static_cast<std::size_t>(id)]; }, bag, bag_weights,
-            output);
-        double sum = 0.0;
-        for (std::size_t c = 0; c < dim; ++c) sum += static_cast<double>(gradient[c]) * output[c];
-        return sum;
-      };
-      std::vector<std::vector<double>> derivative(rows, std::vector<double>(dim));
-      for (const auto& [at, g] : backward(choice.value, std::ssize(bag), bag_weights, gradient))
-        derivative[static_cast<std::size_t>(bag[static_cast<std::size_t>(at.first)])]
-                  [static_cast<std::size_t>(at.second)] += g;
-      for (std::size_t r = 0; r < rows; ++r) {
-        for (std::size_t c = 0; c < dim; ++c) {
-          const double x = table[r][c];
-          table[r][c] = x + 1;
-          const double above = loss();
-          table[r][c] = x - 1;
-          const double below = loss();
-          table[r][c] = x;
-          EXPECT_NEAR(derivative[r][c], (above - below) / 2, 1e-5) << "row " << r << ", column " << c;
-        }
-      }
-    }
   }
+
+  auto row_of() const {
+    return [this](std::int64_t id) { return table[static_cast<std::size_t>(id)]; };
+  }
+  double loss(Pooling pooling) const {
+    Floats output(dim);
+    pool_bag(pooling, row_of(), bag, weights, output);
+    double sum = 0.0;
+    for (std::size_t c = 0; c < dim; ++c) sum += static_cast<double>(gradient[c]) * output[c];
+    return sum;
+  }
+  /// Central difference of the loss; the outputs are floats, so it is off by 2^-24 / width.
+  template <class X>
+  double difference(Pooling pooling, X& x, X width) {
+    const X middle = x;
+    x = middle + width;
+    const double above = loss(pooling);
+    x = middle - width;
+    const double below = loss(pooling);
+    x = middle;
+    return (above - below) / (2 * static_cast<double>(width));
+  }
+};
+
+template <class Visit>
+void for_each_random_bag(bool weighted, Visit&& visit) {
+  for (std::uint32_t seed = 0; seed < 50; ++seed)
+    for (const auto& choice : poolings) {
+      RandomBag run(seed, weighted);
+      if (choice.value == Pooling::none) run.bag.resize(1), run.weights.resize(weighted ? 1 : 0);
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", pooling " + std::string(choice.name));
+      visit(run, choice.value);
+    }
+}
+
+// Linear in the rows but for max, where a random tie within the width of 2^-9 would show: the seeds have none.
+TEST(PoolBagBackward, IsTheDerivativeOfTheLookup) {
+  for (const bool weighted : {false, true})
+    for_each_random_bag(weighted, [](RandomBag& run, Pooling pooling) {
+      std::vector<std::vector<double>> derivative(RandomBag::rows, std::vector<double>(RandomBag::dim));
+      for (const auto& [at, g] : backward(pooling, run.row_of(), run.bag, run.weights, run.gradient))
+        derivative[static_cast<std::size_t>(run.bag[at.first])][at.second] += g;
+      for (std::size_t r = 0; r < RandomBag::rows; ++r)
+        for (std::size_t c = 0; c < RandomBag::dim; ++c)
+          EXPECT_NEAR(derivative[r][c],
+                      run.difference(pooling, run.table[r][c], pooling == Pooling::max ? 0x1p-9 : 1.0),
+                      pooling == Pooling::max ? 2e-4 : 1e-5)
+              << "row " << r << ", column " << c;
+    });
+}
+
+TEST(WeightGradients, AreTheDerivativeOfTheLookup) {
+  for_each_random_bag(true, [](RandomBag& run, Pooling pooling) {
+    const auto derivative = weight_gradients(pooling, run.row_of(), run.bag, run.weights, run.gradient);
+    for (std::size_t i = 0; i < run.bag.size(); ++i)
+      EXPECT_NEAR(derivative[i], run.difference(pooling, run.weights[i], 0x1p-9F), 5e-4) << "id " << i;
+  });
 }
 
 }  // namespace

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+namespace shardmark {
+
+/// How a row becomes bytes: x is about scale q + offset, q in 0..255. Serves tables of ValueType::int8 and vectors on the
+/// wire alike. All steps are fp32 operations, each rounded: no fused multiply-add.
+struct RowScale {
+  float scale = 0.0F;   ///< (max - min) / 255; 0 for a constant row
+  float offset = 0.0F;  ///< min
+
+  /// q: (x - offset) / scale to nearest, ties to even; 0 where the scale is 0.
+  constexpr std::uint8_t quantized(float x) const {
+    const float steps = scale == 0.0F ? 0.0F : (x - offset) / scale;
+    if (!(steps < 255.0F)) return 255;
+    const auto below = static_cast<std::uint32_t>(steps);
+    const float rest = steps - static_cast<float>(below);
+    return static_cast<std::uint8_t>(below + (rest > 0.5F || (rest == 0.5F && below % 2 == 1) ? 1 : 0));
+  }
+
+  /// The product is exact in double, so its conversion is the one rounding that it has in fp32.
+  constexpr float value(std::uint8_t q) const {
+    return static_cast<float>(static_cast<double>(scale) * static_cast<double>(q)) + offset;
+  }
+};
+
+/// row [dim]: finite, with max - min finite; dim > 0.
+constexpr RowScale row_scale(std::span<const float> row) {
+  const auto [min, max] = std::ranges::minmax(row);
+  return {(max - min) / 255.0F, min};
+}
+
+}  // namespace shardmark
