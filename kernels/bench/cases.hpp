@@ -26,21 +26,22 @@ struct Case {
 inline constexpr std::array one_table{TableShape{10'000'000, 20}};
 
 inline constexpr std::array kaggle_tables{
-    TableShape{1460, 1},    TableShape{583, 1},   TableShape{10131227, 1}, TableShape{2202608, 1}, TableShape{305, 1},
-    TableShape{24, 1},      TableShape{12517, 1}, TableShape{633, 1},      TableShape{3, 1},       TableShape{93145, 1},
-    TableShape{5683, 1},    TableShape{8351593, 1}, TableShape{3194, 1},   TableShape{27, 1},      TableShape{14992, 1},
-    TableShape{5461306, 1}, TableShape{10, 1},    TableShape{5652, 1},     TableShape{2173, 1},    TableShape{4, 1},
-    TableShape{7046547, 1}, TableShape{18, 1},    TableShape{15, 1},       TableShape{286181, 1},  TableShape{105, 1},
-    TableShape{142572, 1}};
+    TableShape{1460, 1},    TableShape{583, 1},   TableShape{10131227, 1}, TableShape{2202608, 1},
+    TableShape{305, 1},     TableShape{24, 1},    TableShape{12517, 1},    TableShape{633, 1},
+    TableShape{3, 1},       TableShape{93145, 1}, TableShape{5683, 1},     TableShape{8351593, 1},
+    TableShape{3194, 1},    TableShape{27, 1},    TableShape{14992, 1},    TableShape{5461306, 1},
+    TableShape{10, 1},      TableShape{5652, 1},  TableShape{2173, 1},     TableShape{4, 1},
+    TableShape{7046547, 1}, TableShape{18, 1},    TableShape{15, 1},       TableShape{286181, 1},
+    TableShape{105, 1},     TableShape{142572, 1}};
 
 /// Rows of MLPerf's list divided by 40, rounded up.
 inline constexpr std::array dcnv2_tables{
-    TableShape{1000000, 3},   TableShape{977, 2},      TableShape{433, 1},      TableShape{186, 2},
-    TableShape{507, 6},       TableShape{1, 1},        TableShape{179, 1},      TableShape{39, 1},
-    TableShape{2, 1},         TableShape{1000000, 7},  TableShape{76699, 3},    TableShape{10133, 8},
-    TableShape{1, 1},         TableShape{56, 6},       TableShape{299, 9},      TableShape{4, 5},
-    TableShape{1, 1},         TableShape{25, 1},       TableShape{1, 1},        TableShape{1000000, 12},
-    TableShape{1000000, 100}, TableShape{1000000, 27}, TableShape{14754, 10},   TableShape{325, 3},
+    TableShape{1000000, 3},   TableShape{977, 2},      TableShape{433, 1},    TableShape{186, 2},
+    TableShape{507, 6},       TableShape{1, 1},        TableShape{179, 1},    TableShape{39, 1},
+    TableShape{2, 1},         TableShape{1000000, 7},  TableShape{76699, 3},  TableShape{10133, 8},
+    TableShape{1, 1},         TableShape{56, 6},       TableShape{299, 9},    TableShape{4, 5},
+    TableShape{1, 1},         TableShape{25, 1},       TableShape{1, 1},      TableShape{1000000, 12},
+    TableShape{1000000, 100}, TableShape{1000000, 27}, TableShape{14754, 10}, TableShape{325, 3},
     TableShape{3, 1},         TableShape{1, 1}};
 
 inline constexpr std::array cases{

@@ -19,9 +19,10 @@ namespace {
 constexpr std::array kernels{add_pooled_lookup, add_backward_update};
 
 constexpr std::string_view usage =
-    "shardmark-kernels [options of Google Benchmark] [--scale=1/N] [--ceilings=on|off]\n"
+    "shardmark-kernels [options of Google Benchmark] [--scale=1/N] [--ceilings=on|off] [--list-cases]\n"
     "  --scale=1/N        divide the rows of every table, and the batch, by N\n"
-    "  --ceilings=on|off  measure the ceilings between the timed calls (default on)\n";
+    "  --ceilings=on|off  measure the ceilings between the timed calls (default on)\n"
+    "  --list-cases       print the cases as JSON and end\n";
 
 Options parse(int argc, char** argv) {
   Options options;
@@ -34,6 +35,10 @@ Options parse(int argc, char** argv) {
       if (error == std::errc{} && end == digits.end() && options.divisor > 0) continue;
     } else if (argument == "--ceilings=on" || argument == "--ceilings=off") {
       options.ceilings = value == "on";
+      continue;
+    }
+    if (argument == "--list-cases") {
+      options.list_cases = true;
       continue;
     }
     throw InputError("unknown argument '" + std::string(argument) + "'; usage:\n" + std::string(usage));
@@ -71,11 +76,34 @@ void add_context(const Options& options) {
   AddCustomContext("kokkos", kokkos_configuration());
 }
 
-/// Number of benchmarks that were run or listed.
+/// [{"name", "dim", "batch", "alpha", "rows": [of each table], "hotness": [of each table]}]
+void list_cases(const Options& options) {
+  const auto numbers = [](std::span<const TableShape> tables, const auto& of) {
+    std::string text;
+    for (const auto& table : tables) text += (text.empty() ? "" : ", ") + std::to_string(of(table));
+    return text;
+  };
+  const char* separator = "[";
+  for (const auto& shape : cases) {
+    const auto rows = numbers(shape.tables, [&](const TableShape& t) { return scaled(t.rows, options); });
+    const auto hotness = numbers(shape.tables, [](const TableShape& t) { return t.hotness; });
+    std::printf("%s{\"name\": \"%s\", \"dim\": %ld, \"batch\": %ld, \"alpha\": %g, \"rows\": [%s], \"hotness\": [%s]}",
+                separator, std::string(shape.name).c_str(), static_cast<long>(shape.dim),
+                static_cast<long>(scaled(shape.batch, options)), shape.alpha, rows.c_str(), hotness.c_str());
+    separator = ",\n ";
+  }
+  std::printf("]\n");
+}
+
+/// Number of benchmarks that or cases that were run or listed.
 std::size_t run(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   Kokkos::ScopeGuard kokkos(argc, argv);
   const Options options = parse(argc, argv);
+  if (options.list_cases) {
+    list_cases(options);
+    return 1;
+  }
   Suite suite(options);
   add_context(options);
   for (const auto& shape : cases)

@@ -8,8 +8,7 @@ namespace {
 
 /// Output [batch, tables * dim], as the peers write it.
 template <class Index>
-void pooled_lookup_of(benchmark::State& state, Suite& suite, const Case& shape,
-                      Array<Exec, Index> IdBatch::*indices) {
+void pooled_lookup_of(benchmark::State& state, Suite& suite, const Case& shape, Array<Exec, Index> IdBatch::*indices) {
   const Problem& problem = suite.start(shape);
   const auto rows = suite.rows();
   const Array<Exec, float> output("shardmark::bench_output", static_cast<std::size_t>(problem.elements()));

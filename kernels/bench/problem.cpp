@@ -8,8 +8,6 @@
 namespace shardmark::kernels::bench {
 namespace {
 
-std::int64_t divided(std::int64_t count, std::int64_t divisor) { return (count + divisor - 1) / divisor; }
-
 /// Maps r in [0, 1) to a row: P(i) ~ (i + 1)^-alpha by the inverse of its continuous distribution; uniform for 0.
 std::int64_t draw(double r, std::int64_t rows, double alpha) {
   const auto n = static_cast<double>(rows);
@@ -45,11 +43,10 @@ IdBatch draw_batch(const Problem& problem, std::size_t number) {
 
 }  // namespace
 
-Problem::Problem(const Case& of, const Options& options)
-    : shape(of), batch(divided(of.batch, options.divisor)), first_key{0} {
+Problem::Problem(const Case& of, const Options& options) : shape(of), batch(scaled(of.batch, options)), first_key{0} {
   std::vector<std::int64_t> ends{0};
   for (const auto& table : shape.tables) {
-    table_rows.push_back(divided(table.rows, options.divisor));
+    table_rows.push_back(scaled(table.rows, options));
     first_key.push_back(first_key.back() + table_rows.back());
     for (std::int64_t sample = 0; sample < batch; ++sample) ends.push_back(ends.back() + table.hotness);
   }
@@ -65,10 +62,10 @@ std::int64_t Problem::distinct() const {
 
 std::string Problem::name(const Case& shape, const Options& options) {
   std::int64_t rows = 0;
-  for (const auto& table : shape.tables) rows += divided(table.rows, options.divisor);
+  for (const auto& table : shape.tables) rows += scaled(table.rows, options);
   return "case:" + std::string(shape.name) + "/tables:" + std::to_string(shape.tables.size()) +
          "/rows:" + std::to_string(rows) + "/dim:" + std::to_string(shape.dim) +
-         "/batch:" + std::to_string(divided(shape.batch, options.divisor));
+         "/batch:" + std::to_string(scaled(shape.batch, options));
 }
 
 }  // namespace shardmark::kernels::bench

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From measurements to the table of ratios. A measurement: {"record": "time", "pass", "case", "operation", "system",
+"setting", "ms"}, or "error" in place of "ms"."""
+import json
+import math
+import statistics
+
+OURS = ("shardmark", "as built")
+SYSTEMS = (OURS, ("fbgemm", "as installed"), ("fbgemm", "tuned"), ("torch", "as installed"), ("torch", "tuned"))
+SETTINGS = ("as installed", "tuned")
+OPERATIONS = {
+    "forward": "Forward",
+    "rowwise_adagrad": "Backward + row-wise Adagrad",
+    "sgd": "Backward + SGD",
+}
+
+
+def read_records(files):
+    """The lines of all files; passes of different files count as different ones."""
+    records = []
+    for number, file in enumerate(files):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)
+            records.append({**record, "pass": (number, record["pass"])} if record["record"] == "time" else record)
+    return records
+
+
+def times_of(records, operation):
+    """{case: {pass: {(system, setting): ms}}} of what could be measured."""
+    times = {}
+    for record in records:
+        if record["record"] == "time" and record["operation"] == operation and "ms" in record:
+            passes = times.setdefault(record["case"], {})
+            passes.setdefault(record["pass"], {})[record["system"], record["setting"]] = record["ms"]
+    return dict(sorted(times.items()))
+
+
+def ratio(passes, setting):
+    """Median over the passes of the time of the faster peer over ours in the same pass; None without such a pass."""
+    ratios = []
+    for times in passes.values():
+        peers = [ms for (system, its_setting), ms in times.items() if its_setting == setting and system != OURS[0]]
+        if peers and OURS in times:
+            ratios.append(min(peers) / times[OURS])
+    return statistics.median(ratios) if ratios else None
+
+
+def geometric_mean(values):
+    values = [value for value in values if value is not None]
+    return math.exp(statistics.fmean(map(math.log, values))) if values else None
+
+
+def number(value, digits=2):
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def table(records, operation):
+    times = times_of(records, operation)
+    head = ["case", *(f"{system}, {setting}" for system, setting in SYSTEMS),
+            *(f"faster peer {setting} / ours" for setting in SETTINGS)]
+    rows = []
+    for case, passes in times.items():
+        medians = [statistics.median(ms) if (ms := [t[system] for t in passes.values() if system in t]) else None
+                   for system in SYSTEMS]
+        rows.append([case, *map(number, medians), *(number(ratio(passes, setting)) for setting in SETTINGS)])
+    means = [geometric_mean([ratio(passes, setting) for passes in times.values()]) for setting in SETTINGS]
+    rows.append(["geometric mean", *[""] * len(SYSTEMS), *map(number, means)])
+    lines = [head, ["--"] * len(head), *rows]
+    return f"{OPERATIONS[operation]}, ms\n\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def markdown(records):
+    """A table per operation, under a line that says what ran where."""
+    environments = [record for record in records if record["record"] == "environment"]
+    lines = []
+    if environments:
+        first = environments[0]
+        ours = first["shardmark"]
+        lines.append(f"{ours['cpu']}, {ours['threads']} threads; shardmark {ours['git_hash'][:12]}, "
+                     f"{ours['compiler']}; torch {first['torch']}, FBGEMM {first['fbgemm']}; "
+                     f"huge pages {ours['transparent_huge_pages']}")
+    passes = {record["pass"] for record in records if record["record"] == "time"}
+    lines.append(f"Medians over {len(passes)} passes.")
+    lines += [table(records, operation) for operation in OPERATIONS if times_of(records, operation)]
+    errors = sorted({f"- {record['system']}, {record['setting']}, case {record['case']}, {record['operation']}: "
+                     f"{record['error']}" for record in records if "error" in record})
+    return "\n\n".join(lines + (["Not measured:\n\n" + "\n".join(errors)] if errors else []))
