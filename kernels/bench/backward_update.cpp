@@ -9,7 +9,7 @@
 namespace shardmark::kernels::bench {
 namespace {
 
-/// Gradients [batch, tables * dim], as the peers take them.
+/// Gradients [tables, batch, dim].
 struct Gradients {
   Array<Exec, float> values;
   Array<Exec, GradientBlock> blocks;
@@ -17,19 +17,19 @@ struct Gradients {
 
 Gradients gradients_of(const Suite& suite) {
   const Problem& problem = suite.problem();
-  const std::int64_t width = problem.tables() * problem.shape.dim;
+  const std::int64_t dim = problem.shape.dim;
   std::vector<GradientBlock> blocks;
   for (std::int64_t t = 0; t < problem.tables(); ++t)
     blocks.push_back({.first_bag = t * problem.batch,
                       .bags = problem.batch,
                       .first_key = problem.first_key[static_cast<std::size_t>(t)],
-                      .gradient = t * problem.shape.dim,
-                      .gradient_stride = width});
+                      .gradient = t * problem.batch * dim,
+                      .gradient_stride = dim});
   const Array<Exec, float> values("shardmark::bench_gradients", static_cast<std::size_t>(problem.elements()));
   const GradientValues gradient{.seed = 3};
   Kokkos::parallel_for(
       "shardmark::bench_gradients", static_range(suite.exec(), problem.elements()),
-      KOKKOS_LAMBDA(const std::int64_t i) { values(i) = gradient(0, 0, i / width, 0, i % width); });
+      KOKKOS_LAMBDA(const std::int64_t i) { values(i) = gradient(0, 0, i / dim, 0, i % dim); });
   return {values, array_of(suite.exec(), blocks, "shardmark::bench_gradient_blocks")};
 }
 

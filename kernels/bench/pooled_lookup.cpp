@@ -6,20 +6,24 @@
 namespace shardmark::kernels::bench {
 namespace {
 
-/// Output [batch, tables * dim], as the peers write it.
+/// Output [tables, batch, dim] (feature) or [batch, tables, dim] (batch).
+enum class Major { feature, batch };
+
 template <class Index>
-void pooled_lookup_of(benchmark::State& state, Suite& suite, const Case& shape, Array<Exec, Index> IdBatch::*indices) {
+void pooled_lookup_of(benchmark::State& state, Suite& suite, const Case& shape, Array<Exec, Index> IdBatch::*indices,
+                      Major major) {
   const Problem& problem = suite.start(shape);
   const auto rows = suite.rows();
   const Array<Exec, float> output("shardmark::bench_output", static_cast<std::size_t>(problem.elements()));
+  const std::int64_t stride = major == Major::feature ? shape.dim : problem.tables() * shape.dim;
   std::vector<LookupBlock<float>> blocks;
   for (std::int64_t t = 0; t < problem.tables(); ++t)
     blocks.push_back({.first_bag = t * problem.batch,
                       .bags = problem.batch,
                       .rows = rows.data() + problem.first_key[static_cast<std::size_t>(t)] * shape.dim,
                       .dim = shape.dim,
-                      .output = t * shape.dim,
-                      .output_stride = problem.tables() * shape.dim});
+                      .output = t * shape.dim * (major == Major::feature ? problem.batch : 1),
+                      .output_stride = stride});
   const auto device_blocks = array_of(suite.exec(), blocks, "shardmark::bench_blocks");
   const auto run = [&](std::size_t batch) {
     pooled_lookup<Exec>(suite.exec(), device_blocks, problem.offsets, problem.batches[batch].*indices, {}, output);
@@ -38,8 +42,13 @@ void pooled_lookup_of(benchmark::State& state, Suite& suite, const Case& shape, 
 
 void add_pooled_lookup(Suite& suite, const Case& shape) {
   const std::string name = "pooled_lookup/" + Problem::name(shape, suite.options()) + "/values:fp32";
-  add(name + "/ids:int64", [&](auto& state) { pooled_lookup_of(state, suite, shape, &IdBatch::ids); });
-  add(name + "/ids:int32", [&](auto& state) { pooled_lookup_of(state, suite, shape, &IdBatch::ids32); });
+  add(name + "/ids:int64/major:feature",
+      [&](auto& state) { pooled_lookup_of(state, suite, shape, &IdBatch::ids, Major::feature); });
+  add(name + "/ids:int32/major:feature",
+      [&](auto& state) { pooled_lookup_of(state, suite, shape, &IdBatch::ids32, Major::feature); });
+  if (shape.tables.size() > 1)
+    add(name + "/ids:int64/major:batch",
+        [&](auto& state) { pooled_lookup_of(state, suite, shape, &IdBatch::ids, Major::batch); });
 }
 
 }  // namespace shardmark::kernels::bench

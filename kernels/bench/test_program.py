@@ -33,7 +33,7 @@ class Program(unittest.TestCase):
 
     def test_rows_hold_counters_and_ceilings(self):
         for kernel, ceilings in CEILINGS.items():
-            found = self.measured(f"--benchmark_filter=^{kernel}/case:[ad]/.*(ids:int64|sgd)/manual_time")
+            found = self.measured(f"--benchmark_filter=^{kernel}/case:[ad]/.*(ids:int64/major:feature|sgd)/manual_time")
             self.assertLessEqual(CONTEXT, set(found["context"]))
             self.assertTrue(all(found["context"][key] for key in CONTEXT))
             self.assertEqual(len(found["benchmarks"]), 2)

@@ -68,7 +68,7 @@ class Fbgemm:
 
 class Torch:
     """All tables in one matrix: one call of embedding_bag, where a call per table would take longer."""
-    optimizers = {"sgd": torch.optim.SGD, "rowwise_adagrad": torch.optim.Adagrad}  # element-wise: it has no row-wise one
+    optimizers = {"sgd": torch.optim.SGD, "rowwise_adagrad": torch.optim.Adagrad}  # element-wise: the only one
 
     def __init__(self, case, optimizer, check_bounds, seed):
         self.inputs = Inputs(case, seed, shift=True)
