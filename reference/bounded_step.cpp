@@ -2,105 +2,203 @@
 #include "reference/bounded_step.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "reference/optimizer_step.hpp"
 #include "reference/rounding.hpp"
+#include "reference/stochastic_rounding.hpp"
 
 namespace shardmark::reference {
 namespace {
 
-/// What a gradient takes off one value, with the state s after this step.
-double step_size(const Optimizer& optimizer, double gradient, double s) {
-  const double step = static_cast<double>(optimizer.learning_rate) * gradient;
-  return optimizer.kind == OptimizerKind::sgd ? step : step / (std::sqrt(s) + optimizer.epsilon);
-}
+/// What the step of one column depends on: value, gradient, two numbers of state, two sums over the *other* columns of
+/// the row. So a sum never lies below what the column's own gradient adds to it.
+using Numbers = std::array<double, 6>;
 
-/// A range of the numbers of state after the step, and how many columns share each of them.
-struct StateRange {
-  std::vector<double> before_low, after, error;
-  std::size_t columns = 1;
+struct Column {
+  Numbers centre, error, least;  ///< least: a mean or a sum of squares is not negative
 };
 
-/// |(g +- e)^2 - g^2| <= 2 |g| e + e^2; the state takes the mean of that over the columns which share it.
-StateRange range_of_state(const TouchedTable& table, std::int64_t slot, std::span<const double> after,
-                          std::span<const double> gradient, std::span<const double> errors) {
-  const auto before = table.state(slot);
-  const auto bounds = table.state_bounds(slot);
-  StateRange range{.before_low = std::vector<double>(after.size()),
-                   .after = {after.begin(), after.end()},
-                   .error = {bounds.begin(), bounds.end()}};
-  if (after.empty()) return range;
-  range.columns = gradient.size() / after.size();
-  for (std::size_t c = 0; c < gradient.size(); ++c)
-    range.error[c / range.columns] +=
-        (2 * std::abs(gradient[c]) + errors[c]) * errors[c] / static_cast<double>(range.columns);
-  for (std::size_t i = 0; i < after.size(); ++i)
-    range.before_low[i] = std::max(0.0, static_cast<double>(before[i]) - bounds[i]);
-  return range;
-}
-
-/// By how much the step of column c may differ. It grows with the gradient and shrinks with the state, so its extremes
-/// are at the corners; the state is never below what this very gradient adds to it.
-double error_of_step(const Optimizer& optimizer, const StateRange& state, std::size_t c, double gradient,
-                     double error) {
-  if (state.after.empty()) return std::abs(step_size(optimizer, error, 0.0));
-  const std::size_t i = c / state.columns;
-  const double step = step_size(optimizer, gradient, state.after[i]);
-  double largest = 0.0;
-  for (const double g : {gradient - error, gradient + error}) {
-    const double low =
-        std::max(state.after[i] - state.error[i], state.before_low[i] + g * g / static_cast<double>(state.columns));
-    for (const double s : {low, state.after[i] + state.error[i]})
-      largest = std::max(largest, std::abs(step_size(optimizer, g, s) - step));
+/// Place in the state of a column of what is a sum or a mean of squares; past the end when there is none.
+std::size_t place_of_squares(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::adagrad:
+    case OptimizerKind::rowwise_adagrad:
+    case OptimizerKind::rmsprop:
+    case OptimizerKind::ftrl:
+      return 0;
+    case OptimizerKind::adam:
+    case OptimizerKind::rowwise_adam:
+    case OptimizerKind::lamb:
+      return 1;
+    default:
+      return 2;
   }
-  return largest;
 }
 
-struct Updated {
-  std::vector<double> values, state;
+bool has_row_sums(OptimizerKind kind) {
+  return kind == OptimizerKind::rowwise_adagrad || kind == OptimizerKind::rowwise_adam || kind == OptimizerKind::lamb;
+}
+
+Cell<double> cell_of(const Numbers& x) { return {.w = x[0], .g = x[1], .state = {x[2], x[3]}}; }
+
+RowSums<double> sums_of(const OptimizerRule& rule, const Numbers& x) {
+  const auto own = rule.row_terms(cell_of(x));
+  return {x[4] + own[0], x[5] + own[1]};
+}
+
+Cell<double> stepped(const OptimizerRule& rule, const Numbers& x) { return rule.stepped(cell_of(x), sums_of(rule, x)); }
+
+/// visit(corner) for every choice of the upper or lower end of each uncertain number.
+template <class Visit>
+void for_each_corner(const Column& column, Visit&& visit) {
+  std::array<std::size_t, 6> uncertain{};
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < column.error.size(); ++i)
+    if (column.error[i] != 0.0) uncertain[count++] = i;
+  for (std::size_t corner = 0; count > 0 && corner < (std::size_t{1} << count); ++corner) {
+    Numbers x = column.centre;
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::size_t i = uncertain[k];
+      x[i] = std::max(column.least[i], (corner >> k & 1U) != 0 ? x[i] + column.error[i] : x[i] - column.error[i]);
+    }
+    visit(x);
+  }
+}
+
+/// The columns of a row; the bounds of its values and state are their errors.
+std::vector<Column> columns_of(const TouchedTable& table, std::int64_t slot, std::span<const double> gradient,
+                               std::span<const double> errors) {
+  const OptimizerKind kind = table.table().optimizer.kind;
+  const auto centres = cells_of(kind, table.values(slot), table.state(slot), gradient);
+  const auto bounds = cells_of(kind, table.value_bounds(slot), table.state_bounds(slot), errors);
+  constexpr double lowest = -std::numeric_limits<double>::infinity();
+  std::vector<Column> columns;
+  for (std::size_t c = 0; c < centres.size(); ++c) {
+    const auto& [w, g, state] = centres[c];
+    const auto& [w_error, g_error, state_error] = bounds[c];
+    columns.push_back({.centre = {w, g, state[0], state[1], 0.0, 0.0},
+                       .error = {w_error, g_error, state_error[0], state_error[1], 0.0, 0.0},
+                       .least = {lowest, lowest, lowest, lowest, 0.0, 0.0}});
+    if (const auto k = place_of_squares(kind); k < state.size()) columns.back().least[2 + k] = 0.0;
+  }
+  return columns;
+}
+
+/// Fills in the sums over the other columns of each, and returns the sums over all as fp32 rounds them.
+RowSums<Rounded> add_row_sums(const OptimizerRule& rule, std::vector<Column>& columns) {
+  std::vector<RowSums<double>> terms(columns.size()), deviations(columns.size());
+  RowSums<Rounded> sums{};
+  RowSums<double> deviation{};
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    const auto cell = cell_of(columns[c].centre);
+    terms[c] = rule.row_terms(cell);
+    for_each_corner(columns[c], [&](const Numbers& corner) {
+      const auto there = rule.row_terms(cell_of(corner));
+      for (std::size_t i = 0; i < 2; ++i)
+        deviations[c][i] = std::max(deviations[c][i], std::abs(there[i] - terms[c][i]));
+    });
+    const auto rounded = rule.row_terms(Cell<Rounded>{cell.w, cell.g, {cell.state[0], cell.state[1]}});
+    for (std::size_t i = 0; i < 2; ++i) {
+      sums[i].value += terms[c][i];
+      sums[i].error += rounded[i].error;
+      deviation[i] += deviations[c][i];
+    }
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    sums[i].error += static_cast<double>(columns.size()) * unit_roundoff * sums[i].value;
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      columns[c].centre[4 + i] = std::max(0.0, sums[i].value - terms[c][i]);
+      columns[c].error[4 + i] = std::max(0.0, deviation[i] - deviations[c][i]);
+    }
+  }
+  return sums;
+}
+
+/// A column after the step and by how much each number may differ.
+struct Outcome {
+  Cell<double> after;
+  double error = 0.0;
+  std::array<double, 2> state_error{};
 };
 
-Updated updated_row(const TouchedTable& table, std::int64_t slot, std::span<const double> gradient) {
-  const auto values = table.values(slot);
-  const auto state = table.state(slot);
-  Updated updated{{values.begin(), values.end()}, {state.begin(), state.end()}};
-  optimizer_step<double>(table.table().optimizer, 1, updated.values, updated.state, gradient);
-  return updated;
+Outcome outcome_of(const OptimizerRule& rule, const Column& column, const RowSums<Rounded>& sums) {
+  const auto cell = cell_of(column.centre);
+  const auto rounded = rule.stepped(Cell<Rounded>{cell.w, cell.g, {cell.state[0], cell.state[1]}}, sums);
+  Outcome outcome{.after = rule.stepped(cell, {sums[0].value, sums[1].value})};
+  const auto widen = [](double& error, double there, double here) { error = std::max(error, std::abs(there - here)); };
+  for_each_corner(column, [&](const Numbers& corner) {
+    const auto there = stepped(rule, corner);
+    widen(outcome.error, there.w, outcome.after.w);
+    for (std::size_t k = 0; k < 2; ++k) widen(outcome.state_error[k], there.state[k], outcome.after.state[k]);
+  });
+  constexpr double of_corners = 1.0 + 0x1p-10;  // their own roundings
+  outcome.error = of_corners * outcome.error + rounded.w.error;
+  for (std::size_t k = 0; k < 2; ++k)
+    outcome.state_error[k] = of_corners * outcome.state_error[k] + rounded.state[k].error;
+  return outcome;
 }
 
-void store(const Updated& updated, TouchedTable& table, std::int64_t slot) {
-  const auto rounded = [](double x) { return static_cast<float>(x); };
-  std::ranges::transform(updated.values, table.values(slot).begin(), rounded);
-  std::ranges::transform(updated.state, table.state(slot).begin(), rounded);
+/// As the value type stores it, from any fp32 value within `error` of x.
+void store(double x, double error, const RowRounding& rounding, std::int64_t column, float& value, float& bound) {
+  const auto in_fp32 = static_cast<float>(x);
+  value = rounding(in_fp32, column);
+  const double own = std::abs(static_cast<double>(in_fp32) - x);
+  if (rounding.type == ValueType::fp32) {
+    bound = static_cast<float>(error + own);
+    return;
+  }
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const float low = std::nextafter(static_cast<float>(x - error), -infinity);
+  const float high = std::nextafter(static_cast<float>(x + error), infinity);
+  bound = error == 0.0 ? 0.0F : std::max(value - rounding(low, column), rounding(high, column) - value);
+}
+
+RowRounding rounding_of(const TouchedTable& table, std::int64_t slot, std::int64_t t) {
+  return {.type = table.table().value_type,
+          .stochastic = table.table().stochastic_rounding,
+          .seed = table.initial().seed,
+          .step = t,
+          .table = table.number(),
+          .row = table.rows()[static_cast<std::size_t>(slot)]};
 }
 
 }  // namespace
 
-void bounded_step(TouchedTable& table, std::int64_t slot, std::span<const double> gradient,
+void bounded_step(TouchedTable& table, std::int64_t slot, std::int64_t t, std::span<const double> gradient,
                   std::span<const double> errors) {
-  const auto dim = static_cast<double>(gradient.size());
-  const auto values = table.values(slot);
-  const auto value_bounds = table.value_bounds(slot);
-  const auto state_bounds = table.state_bounds(slot);
-  const Updated updated = updated_row(table, slot, gradient);
-  const StateRange state = range_of_state(table, slot, updated.state, gradient, errors);
+  const Optimizer& optimizer = table.table().optimizer;
+  const OptimizerRule rule(optimizer, t, std::ssize(gradient));
+  const auto rounding = rounding_of(table, slot, t);
+  auto columns = columns_of(table, slot, gradient, errors);
+  const auto sums = has_row_sums(optimizer.kind) ? add_row_sums(rule, columns) : RowSums<Rounded>{};
+  const auto state = table.state(slot), state_bounds = table.state_bounds(slot);
+  const auto vectors = static_cast<std::size_t>(choice_of(optimizer.kind).vectors);
 
-  for (std::size_t c = 0; c < gradient.size(); ++c) {
-    const double error = error_of_step(table.table().optimizer, state, c, gradient[c], errors[c]);
-    const double step = std::abs(updated.values[c] - values[c]) + error;
-    value_bounds[c] +=
-        static_cast<float>(error + unit_roundoff * ((8 + dim / 2) * step + 2 * std::abs(updated.values[c])));
+  std::vector<double> new_state(state.size()), state_error(state.size(), 0.0);
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    const Outcome outcome = outcome_of(rule, columns[c], sums);
+    store(outcome.after.w, outcome.error, rounding, static_cast<std::int64_t>(c), table.values(slot)[c],
+          table.value_bounds(slot)[c]);
+    for (std::size_t k = 0; k < vectors + static_cast<std::size_t>(choice_of(optimizer.kind).scalars); ++k) {
+      const std::size_t at = k < vectors ? k * columns.size() + c : vectors * columns.size();
+      new_state[at] = outcome.after.state[k];
+      state_error[at] = std::max(state_error[at], outcome.state_error[k]);
+    }
   }
-  for (std::size_t i = 0; i < state.after.size(); ++i)
-    state_bounds[i] =
-        static_cast<float>(state.error[i] + unit_roundoff * (4 + dim) * (state.after[i] + state.error[i]));
-  store(updated, table, slot);
+  const RowRounding fp32{};
+  for (std::size_t i = 0; i < state.size(); ++i)
+    store(new_state[i], state_error[i], fp32, 0, state[i], state_bounds[i]);
 }
 
-void exact_step(TouchedTable& table, std::int64_t slot, std::span<const double> gradient) {
-  store(updated_row(table, slot, gradient), table, slot);
+void exact_step(TouchedTable& table, std::int64_t slot, std::int64_t t, std::span<const double> gradient) {
+  const auto values = table.values(slot);
+  optimizer_step<float>(table.table().optimizer, t, values, table.state(slot), gradient);
+  const auto rounding = rounding_of(table, slot, t);
+  for (std::size_t c = 0; c < values.size(); ++c) values[c] = rounding(values[c], static_cast<std::int64_t>(c));
 }
 
 }  // namespace shardmark::reference

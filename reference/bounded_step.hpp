@@ -8,14 +8,17 @@
 
 namespace shardmark::reference {
 
-/// optimizer_step on row `slot` of the table, which also widens the bounds of its values and state by
-///   - what the bounds of the state, and gradients that are off by errors[c], may change;
-///   - the roundings of the step in fp32: (8 + dim/2) u of the step, 2 u of the value, (4 + dim) u of the state.
+/// Step number t (from 1) of optimizer_step on row `slot` of the table, stored as the value type of the table, which
+/// also makes the bounds of its values and state include
+///   - what the bounds of the row and its state, and gradients that are off by errors[c], may change: the largest
+///     deviation at the corners of these ranges;
+///   - the roundings of the step in fp32: Rounded, in the formulas of OptimizerRule;
+///   - for fp16 and bf16, the values between which the fp32 result may be rounded.
 /// gradient and errors [dim].
-void bounded_step(TouchedTable& table, std::int64_t slot, std::span<const double> gradient,
+void bounded_step(TouchedTable& table, std::int64_t slot, std::int64_t t, std::span<const double> gradient,
                   std::span<const double> errors);
 
-/// optimizer_step on row `slot`; the bounds stay as they are.
-void exact_step(TouchedTable& table, std::int64_t slot, std::span<const double> gradient);
+/// The same step; the bounds stay as they are.
+void exact_step(TouchedTable& table, std::int64_t slot, std::int64_t t, std::span<const double> gradient);
 
 }  // namespace shardmark::reference

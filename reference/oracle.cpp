@@ -3,40 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
+#include "reference/bag.hpp"
 #include "reference/bounded_step.hpp"
 #include "reference/error.hpp"
 #include "reference/pooled_lookup.hpp"
-#include "reference/rounding.hpp"
+#include "reference/row_gradients.hpp"
 
 namespace shardmark::reference {
 namespace {
-
-/// The ids of one bag: [begin, end) in the batch; `position` counts within the sample for Pooling::none.
-struct Bag {
-  std::int64_t sample, position, begin, end;
-};
-
-template <class Visit>
-void for_each_bag(const Batch& batch, std::int64_t feature, Pooling pooling, std::int64_t first, std::int64_t count,
-                  Visit&& visit) {
-  for (std::int64_t s = first; s < first + count; ++s) {
-    const auto bag = static_cast<std::size_t>(feature * batch.samples + s);
-    const std::int64_t begin = batch.offsets[bag], end = batch.offsets[bag + 1];
-    if (pooling != Pooling::none) {
-      visit(Bag{s, 0, begin, end});
-    } else {
-      for (std::int64_t i = begin; i < end; ++i) visit(Bag{s, i - begin, i, i + 1});
-    }
-  }
-}
-
-template <class T>
-std::span<const T> ids_of(const std::vector<T>& all, const Bag& bag) {
-  if (all.empty()) return {};
-  return std::span(all).subspan(static_cast<std::size_t>(bag.begin), static_cast<std::size_t>(bag.end - bag.begin));
-}
 
 bool adds_only(Pooling pooling) { return pooling == Pooling::sum || pooling == Pooling::none; }
 
@@ -47,6 +24,46 @@ void check_exact(const BoundedSum& sum, const Table& table) {
                      "steps or exact=false");
 }
 
+/// Rows that stay as they are, or lose a gradient times a power of two: a product that fp32 does not round.
+bool steps_exactly(const Optimizer& optimizer) {
+  return optimizer.kind == OptimizerKind::none ||
+         (optimizer.kind == OptimizerKind::sgd && optimizer.weight_decay == 0.0F &&
+          is_power_of_two(optimizer.learning_rate));
+}
+
+void bound_sums(const TouchedTable& table, const Bag& bag, std::span<const std::int64_t> slots, Pooling pooling,
+                bool bit_exact, std::span<float> bounds) {
+  std::vector<BoundedSum> sums(bounds.size());
+  std::vector<double> uncertain(bounds.size());
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    for (std::size_t c = 0; c < bounds.size(); ++c) {
+      sums[c].add(bag.weight(i) * table.values(slots[i])[c]);
+      uncertain[c] += std::abs(bag.weight(i)) * table.value_bounds(slots[i])[c];
+    }
+  if (bit_exact) {
+    for (const auto& sum : sums) check_exact(sum, table.table());
+    return;
+  }
+  const double divisor = bag_divisor(pooling, std::ssize(bag.ids), bag.weights);
+  if (divisor == 0.0) return;
+  for (std::size_t c = 0; c < bounds.size(); ++c)
+    bounds[c] = static_cast<float>((sums[c].bound() + uncertain[c]) / std::abs(divisor));
+}
+
+/// The maximum lies between the largest lower and the largest upper end of its terms.
+void bound_maxima(const TouchedTable& table, const Bag& bag, std::span<const std::int64_t> slots,
+                  std::span<const float> values, std::span<float> bounds) {
+  if (slots.empty()) return;
+  for (std::size_t c = 0; c < bounds.size(); ++c) {
+    double low = -std::numeric_limits<double>::infinity(), high = low;
+    for (const auto& [product, error] : max_terms(table, slots, bag.weights, c)) {
+      low = std::max(low, product - error);
+      high = std::max(high, product + error);
+    }
+    bounds[c] = static_cast<float>(std::max(values[c] - low, high - values[c]));
+  }
+}
+
 }  // namespace
 
 Oracle::Oracle(const std::vector<Table>& tables, std::vector<Feature> features, const RowValues& rows,
@@ -54,8 +71,7 @@ Oracle::Oracle(const std::vector<Table>& tables, std::vector<Feature> features, 
     : features_(std::move(features)), gradients_(gradients) {
   for (const auto& table : tables) {
     tables_.emplace_back(table, std::ssize(tables_), rows);
-    bit_exact_.push_back(rows.unit > 0.0F && table.optimizer.kind == OptimizerKind::sgd &&
-                         is_power_of_two(table.optimizer.learning_rate));
+    bit_exact_.push_back(rows.unit > 0.0F && table.value_type != ValueType::int8 && steps_exactly(table.optimizer));
   }
   for (const auto& feature : features_)
     if (!adds_only(feature.pooling)) bit_exact_[static_cast<std::size_t>(feature.table)] = false;
@@ -66,114 +82,47 @@ Expected Oracle::lookup(const Batch& batch, std::int64_t feature, std::int64_t f
   TouchedTable& table = tables_[static_cast<std::size_t>(number)];
   const auto dim = static_cast<std::size_t>(table.table().dim);
   Expected expected;
-  std::vector<BoundedSum> sums(dim);
-  std::vector<double> uncertainty(dim);
-
+  std::vector<std::int64_t> slots;
   for_each_bag(batch, feature, pooling, first, count, [&](const Bag& bag) {
-    const auto ids = ids_of(batch.indices, bag);
-    const auto weights = ids_of(batch.weights, bag);
+    slots.clear();
+    for (const std::int64_t id : bag.ids) slots.push_back(table.touch(id));
     const std::size_t at = expected.values.size();
     expected.values.resize(at + dim);
     expected.bounds.resize(at + dim);
-    for (const std::int64_t id : ids) table.touch(id);
+    const auto values = std::span(expected.values).subspan(at), bounds = std::span(expected.bounds).subspan(at);
     pool_bag(
-        pooling, [&](std::int64_t id) { return table.values(table.find(id)); }, ids, weights,
-        std::span(expected.values).subspan(at, dim));
-
-    std::ranges::fill(sums, BoundedSum{});
-    std::ranges::fill(uncertainty, 0.0);
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const std::int64_t slot = table.find(ids[i]);
-      const double w = weights.empty() ? 1.0 : weights[i];
-      for (std::size_t c = 0; c < dim; ++c) {
-        sums[c].add(w * table.values(slot)[c]);
-        uncertainty[c] += std::abs(w) * table.value_bounds(slot)[c];
-      }
-    }
-    if (bit_exact(number)) {
-      for (const auto& sum : sums) check_exact(sum, table.table());
-      return;
-    }
-    const double divisor = bag_divisor(pooling, std::ssize(ids), weights);
-    if (divisor == 0.0) return;
-    for (std::size_t c = 0; c < dim; ++c)
-      expected.bounds[at + c] = static_cast<float>((sums[c].bound() + uncertainty[c]) / std::abs(divisor));
+        pooling, [&](std::int64_t id) { return table.values(table.find(id)); }, bag.ids, bag.weights, values);
+    if (pooling == Pooling::max)
+      bound_maxima(table, bag, slots, values, bounds);
+    else
+      bound_sums(table, bag, slots, pooling, bit_exact(number), bounds);
   });
   return expected;
 }
 
 void Oracle::update(const Batch& batch, std::int64_t step) {
-  for (std::int64_t t = 0; t < std::ssize(tables_); ++t) update_table(batch, step, t);
+  for (std::int64_t t = 0; t < std::ssize(tables_); ++t)
+    if (table(t).table().optimizer.kind != OptimizerKind::none) update_table(batch, step, t);
 }
-
-namespace {
-
-/// Gradients of the rows that one step touches in one table, summed over all features and samples.
-class RowGradients {
- public:
-  explicit RowGradients(std::int64_t dim) : dim_(static_cast<std::size_t>(dim)) {}
-
-  /// The sums of the row in `slot`, [dim].
-  std::span<BoundedSum> of(std::int64_t slot) {
-    if (slot >= std::ssize(number_of_)) number_of_.resize(static_cast<std::size_t>(slot + 1), -1);
-    auto& number = number_of_[static_cast<std::size_t>(slot)];
-    if (number < 0) {
-      number = std::ssize(slots_);
-      slots_.push_back(slot);
-      sums_.resize(sums_.size() + dim_);
-    }
-    return row_of(sums_, number, static_cast<std::int64_t>(dim_));
-  }
-
-  const std::vector<std::int64_t>& slots() const { return slots_; }  ///< of the TouchedTable, in order of first touch
-
- private:
-  std::size_t dim_;
-  std::vector<std::int64_t> number_of_;  ///< slot -> place in slots_, or -1
-  std::vector<std::int64_t> slots_;
-  std::vector<BoundedSum> sums_;  ///< [slots, dim]
-};
-
-RowGradients sum_gradients(TouchedTable& table, const std::vector<Feature>& features, const GradientValues& gradients,
-                           const Batch& batch, std::int64_t step) {
-  const std::int64_t dim = table.table().dim;
-  RowGradients sums(dim);
-  std::vector<float> gradient(static_cast<std::size_t>(dim));
-  for (std::int64_t f = 0; f < std::ssize(features); ++f) {
-    const auto& feature = features[static_cast<std::size_t>(f)];
-    if (feature.table != table.number()) continue;
-    for_each_bag(batch, f, feature.pooling, 0, batch.samples, [&](const Bag& bag) {
-      for (std::int64_t c = 0; c < dim; ++c)
-        gradient[static_cast<std::size_t>(c)] = gradients(step, f, bag.sample, bag.position, c);
-      const auto ids = ids_of(batch.indices, bag);
-      for (const std::int64_t id : ids) table.touch(id);
-      pool_bag_backward(
-          feature.pooling, [&](std::int64_t id) { return table.values(table.find(id)); }, ids,
-          ids_of(batch.weights, bag), gradient,
-          [&](std::size_t i, std::size_t c, double g) { sums.of(table.find(ids[i]))[c].add(g); });
-    });
-  }
-  return sums;
-}
-
-}  // namespace
 
 void Oracle::update_table(const Batch& batch, std::int64_t step, std::int64_t number) {
   TouchedTable& table = tables_[static_cast<std::size_t>(number)];
-  const bool added_only = std::ranges::all_of(
-      features_, [&](const Feature& feature) { return feature.table != number || adds_only(feature.pooling); });
+  const bool undivided = std::ranges::none_of(features_, [&](const Feature& feature) {
+    return feature.table == number && (feature.pooling == Pooling::mean || feature.pooling == Pooling::sqrtn);
+  });
   RowGradients gradients = sum_gradients(table, features_, gradients_, batch, step);
   std::vector<double> gradient(static_cast<std::size_t>(table.table().dim)), errors(gradient.size());
   for (const std::int64_t slot : gradients.slots()) {
     const auto sums = gradients.of(slot);
-    std::ranges::transform(sums, gradient.begin(), &BoundedSum::value);
+    std::ranges::transform(sums, gradient.begin(), [](const GradientSum& g) { return g.sum.value; });
     if (bit_exact(number)) {
-      for (const auto& sum : sums) check_exact(sum, table.table());
-      exact_step(table, slot, gradient);
+      for (const auto& [sum, uncertain] : sums) check_exact(sum, table.table());
+      exact_step(table, slot, step + 1, gradient);
     } else {
-      std::ranges::transform(sums, errors.begin(),
-                             [&](const BoundedSum& sum) { return added_only && sum.exact() ? 0.0 : sum.bound(); });
-      bounded_step(table, slot, gradient, errors);
+      std::ranges::transform(sums, errors.begin(), [&](const GradientSum& g) {
+        return g.uncertain + (undivided && g.sum.exact() ? 0.0 : g.sum.bound());
+      });
+      bounded_step(table, slot, step + 1, gradient, errors);
     }
   }
 }

@@ -18,12 +18,14 @@ struct Expected {
 /// Whole training steps of all tables on one rank, serially: what every distributed step is compared with.
 ///
 /// Bounds, with u = 2^-24 and n terms in a sum (see README.md): an output may differ by (n + 2) u sum|w x| and by what
-/// its rows may differ, both over the bag's divisor; a summed gradient by (n + 2) u sum|w g|, or not at all where fp32
-/// sums it exactly; a row and its state by what that may change, and by the roundings of the update (bounded_step.hpp).
+/// its rows may differ, both over the bag's divisor; a maximum by what the terms that could be it may differ; a summed
+/// gradient by (n + 2) u sum|w g|, or not at all where fp32 sums it exactly, and by what a bag pooled by max may give
+/// to another id; a row and its state by what that may change, and by the roundings of the update (bounded_step.hpp).
 ///
-/// All bounds are 0 for a "bit exact" table: exact row values (RowValues::unit > 0), SGD with a power of two as its
-/// learning rate, and features that pool by sum or not at all. Then fp32 gives the same sums in any order as long as
-/// none grows beyond 2^24 times its finest bit, which is verified: InputError names the table.
+/// All bounds are 0 for a "bit exact" table: exact row values (RowValues::unit > 0), not int8, SGD without weight decay
+/// and with a power of two as its learning rate (or no optimizer), and features that pool by sum or not at all. Then
+/// fp32 gives the same sums in any order as long as none grows beyond 2^24 times its finest bit, which is verified:
+/// InputError names the table.
 class Oracle {
  public:
   Oracle(const std::vector<Table>& tables, std::vector<Feature> features, const RowValues& rows,
@@ -32,7 +34,8 @@ class Oracle {
   /// Pooled output of samples [first, first + count) of `feature`, [count, dim]; [ids, dim] for Pooling::none.
   Expected lookup(const Batch& batch, std::int64_t feature, std::int64_t first, std::int64_t count);
 
-  /// Updates every row that the global batch touches, by the gradients of step number `step`.
+  /// Updates every row that the global batch names, by the gradients of step `step`, from 0; the t of the optimizers
+  /// and of stochastic rounding, whose seed is RowValues::seed, is step + 1.
   void update(const Batch& batch, std::int64_t step);
 
   bool bit_exact(std::int64_t table) const { return bit_exact_[static_cast<std::size_t>(table)]; }

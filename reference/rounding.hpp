@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -40,6 +41,41 @@ struct BoundedSum {
 
   /// Otherwise: n - 1 additions, one product and one division per term, one rounding of `value` itself.
   double bound() const { return static_cast<double>(terms + 2) * unit_roundoff * magnitude; }
+};
+
+/// A number that fp32 operations compute, with a bound of what their roundings do to it: 2 u of every result, one of
+/// them for another order of the operations. Exact zeros add and multiply exactly.
+struct Rounded {
+  double value = 0.0;
+  double error = 0.0;
+
+  constexpr Rounded() = default;
+  constexpr Rounded(double exact) : value(exact) {}  // NOLINT: formulas mix numbers and constants
+  constexpr Rounded(double value_, double error_) : value(value_), error(error_) {}
+
+  static Rounded result(double value, double error) { return {value, error + 2 * unit_roundoff * std::abs(value)}; }
+
+  bool zero() const { return value == 0.0 && error == 0.0; }
+  friend Rounded operator-(const Rounded& a) { return {-a.value, a.error}; }
+  friend Rounded operator+(const Rounded& a, const Rounded& b) {
+    if (a.zero() || b.zero()) return a.zero() ? b : a;
+    return result(a.value + b.value, a.error + b.error);
+  }
+  friend Rounded operator-(const Rounded& a, const Rounded& b) { return a + -b; }
+  friend Rounded operator*(const Rounded& a, const Rounded& b) {
+    return result(a.value * b.value, std::abs(a.value) * b.error + a.error * (std::abs(b.value) + b.error));
+  }
+  friend Rounded operator/(const Rounded& a, const Rounded& b) {
+    const double quotient = a.value / b.value;
+    return result(quotient, (a.error + std::abs(quotient) * b.error) / std::max(std::abs(b.value) - b.error, 0.0));
+  }
+  friend Rounded sqrt(const Rounded& a) {
+    const double root = std::sqrt(a.value);
+    return result(root,
+                  std::max(root - std::sqrt(std::max(a.value - a.error, 0.0)), std::sqrt(a.value + a.error) - root));
+  }
+  friend Rounded abs(const Rounded& a) { return {std::abs(a.value), a.error}; }
+  friend auto operator<=>(const Rounded& a, const Rounded& b) { return a.value <=> b.value; }
 };
 
 }  // namespace shardmark::reference

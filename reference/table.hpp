@@ -15,7 +15,7 @@ struct Table {
   std::string name;
   std::int64_t rows = 0;
   std::int64_t dim = 0;
-  Optimizer optimizer;
+  Optimizer optimizer{};
   ValueType value_type = ValueType::fp32;
   bool stochastic_rounding = false;  ///< of updated values of fp16 and bf16; else to nearest
 };

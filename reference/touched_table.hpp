@@ -20,11 +20,13 @@ auto row_of(Vector& all, std::int64_t slot, std::int64_t width) {
 /// A table of which only the rows that were touched exist in memory, so that a case of any size can be checked.
 /// Beside every value and every number of optimizer state stands a bound: by how much another correct evaluation, with
 /// another order of summation or with fused multiply-adds, may differ. A bound of 0 asks for equal bits.
+/// Values start as the value type of the table stores the initial ones; those of int8 are bounded by the rounding of
+/// scale q, which a fused multiply-add leaves out.
 class TouchedTable {
  public:
   TouchedTable(const Table& table, std::int64_t number, const RowValues& initial);
 
-  /// Slot of `row`, made and filled with its initial values when it is new. Slots count up from 0.
+  /// Slot of `row`, made and filled with its initial values and state when it is new. Slots count up from 0.
   std::int64_t touch(std::int64_t row);
 
   /// Slot of `row`, or -1 when it was never touched.
@@ -47,6 +49,8 @@ class TouchedTable {
   std::span<const float> state_bounds(std::int64_t slot) const { return row_of(state_bounds_, slot, state_size_); }
 
  private:
+  void fill_values(std::int64_t row);
+
   Table table_;
   std::int64_t number_;
   RowValues initial_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "reference/oracle.hpp"
@@ -33,10 +34,19 @@ struct Case {
   Optimizer optimizer;
   bool weighted;
   std::uint32_t seed;
+  ValueType value_type = ValueType::fp32;
+  bool stochastic = false;
   float unit = 0.0F;
 
   std::int64_t rows() const { return seed % 2 == 0 ? 3 : 40; }
-  Table table() const { return {.name = "A", .rows = rows(), .dim = 5, .optimizer = optimizer}; }
+  Table table() const {
+    return {.name = "A",
+            .rows = rows(),
+            .dim = 5,
+            .optimizer = optimizer,
+            .value_type = value_type,
+            .stochastic_rounding = stochastic};
+  }
   std::vector<Feature> features() const {
     return {{.name = "f0", .table = 0, .pooling = pooling}, {.name = "f1", .table = 0, .pooling = pooling}};
   }
@@ -48,21 +58,41 @@ struct Case {
 
   std::string name() const {
     return std::string(name_of(pooling)) + " " + std::string(name_of(optimizer.kind)) + (weighted ? " weighted" : "") +
-           " from " + std::to_string(optimizer.initial_accumulator) + ", seed " + std::to_string(seed);
+           " " + std::string(name_of(value_type)) + (stochastic ? " stochastic" : "") + " from " +
+           std::to_string(optimizer.initial_accumulator) + ", decay " + std::to_string(optimizer.weight_decay) +
+           (optimizer.weight_decay_mode == WeightDecay::l2 ? " l2" : " decoupled") + ", seed " + std::to_string(seed);
   }
 };
+
+/// By the seed: an initial accumulator or none, no weight decay or one of both.
+Optimizer optimizer_of(OptimizerKind kind, std::uint32_t seed) {
+  return {.kind = kind,
+          .learning_rate = 0.05F,
+          .initial_accumulator = seed / 2 % 2 == 0 ? 0.0F : 0.1F,
+          .l1 = 0.01F,
+          .l2 = 0.5F,
+          .beta = 0.25F,
+          .weight_decay = seed % 3 == 0 ? 0.0F : 0.125F,
+          .weight_decay_mode = seed % 3 == 1 ? WeightDecay::l2 : WeightDecay::decoupled};
+}
 
 template <class Visit>
 void for_each_case(std::uint32_t seeds, Visit&& visit) {
   for (const auto& pooling : poolings)
     for (const auto& optimizer : optimizers)
-      for (const float initial : {0.0F, 0.1F})
-        for (const bool weighted : {false, true})
-          for (std::uint32_t seed = 0; seed < seeds; ++seed)
-            visit(Case{.pooling = pooling.value,
-                       .optimizer = {.kind = optimizer.value, .learning_rate = 0.05F, .initial_accumulator = initial},
-                       .weighted = weighted,
-                       .seed = seed});
+      for (const auto& type : value_types)
+        for (const bool stochastic : {false, true})
+          for (const bool weighted : {false, true})
+            for (std::uint32_t seed = 0; seed < seeds; ++seed) {
+              if (type.value == ValueType::int8 && optimizer.value != OptimizerKind::none) continue;
+              if (stochastic && (type.value == ValueType::fp32 || type.value == ValueType::int8)) continue;
+              visit(Case{.pooling = pooling.value,
+                         .optimizer = optimizer_of(optimizer.value, seed),
+                         .weighted = weighted,
+                         .seed = seed,
+                         .value_type = type.value,
+                         .stochastic = stochastic});
+            }
 }
 
 struct Verdict {
@@ -101,7 +131,7 @@ Verdict compare_rows(const Oracle& oracle, FloatStep& other) {
 
 TEST(OracleBounds, HoldForAnyOrderAndFusing) {
   std::int64_t different = 0;
-  for_each_case(40, [&](const Case& run) {
+  for_each_case(8, [&](const Case& run) {
     SCOPED_TRACE(run.name());
     Oracle oracle = run.oracle();
     FloatStep other = run.float_step();
@@ -181,8 +211,30 @@ std::vector<Batch> damaged(const Case& run) {
   return batches;
 }
 
+/// What is found wrong of faulty cases: something in every case of fp32, and in narrower types, which may round a small
+/// fault away, something in the cases of all seeds together.
+class Findings {
+ public:
+  void add(const Case& run, std::string_view fault, std::int64_t wrong) {
+    if (run.value_type == ValueType::fp32) {
+      EXPECT_GT(wrong, 0) << fault << ": " << run.name();
+      return;
+    }
+    found_[std::string(fault) + ": " + std::string(name_of(run.pooling)) + " " +
+           std::string(name_of(run.optimizer.kind)) + " " + std::string(name_of(run.value_type))] += wrong;
+  }
+  ~Findings() {
+    for (const auto& [name, wrong] : found_) EXPECT_GT(wrong, 0) << name;
+  }
+
+ private:
+  std::map<std::string, std::int64_t> found_;
+};
+
+// A maximum need not depend on every id.
 TEST(OracleBounds, OneWrongIdOrWeightInALookupIsOutside) {
-  for_each_case(20, [&](const Case& run) {
+  for_each_case(6, [&](const Case& run) {
+    if (run.pooling == Pooling::max) return;
     for (const Batch& batch : damaged(run)) {
       SCOPED_TRACE(run.name());
       Oracle oracle = run.oracle();
@@ -193,29 +245,71 @@ TEST(OracleBounds, OneWrongIdOrWeightInALookupIsOutside) {
 }
 
 TEST(OracleBounds, OneWrongIdOrWeightInAnUpdateIsOutside) {
-  for_each_case(20, [&](const Case& run) {
+  Findings findings;
+  for_each_case(6, [&](const Case& run) {
+    if (run.pooling == Pooling::max || run.optimizer.kind == OptimizerKind::none) return;
     for (const Batch& batch : damaged(run)) {
-      SCOPED_TRACE(run.name());
       Oracle oracle = run.oracle();
       FloatStep other = run.float_step();
       oracle.update(run.batch(), 0);
       other.update(batch, 0);
-      EXPECT_GT(compare_rows(oracle, other).wrong, 0);
+      findings.add(run, "batch", compare_rows(oracle, other).wrong);
     }
   });
 }
 
-TEST(OracleBounds, WrongOptimizersAreOutside) {
-  for_each_case(10, [&](const Case& run) {
-    if (run.optimizer.kind == OptimizerKind::sgd) return;
-    SCOPED_TRACE(run.name());
-    Case faulty = run;
-    faulty.optimizer.learning_rate *= 1.0001F;
-    Oracle oracle = run.oracle();
-    FloatStep other = faulty.float_step();
-    oracle.update(run.batch(), 0);
-    other.update(run.batch(), 0);
-    EXPECT_GT(compare_rows(oracle, other).wrong, 0);
+/// One factor of the formula that is off by 1 %.
+struct Fault {
+  std::string_view name;
+  float Optimizer::*factor;
+  std::vector<OptimizerKind> kinds;  ///< that have it
+};
+
+const std::vector<Fault>& faults() {
+  using enum OptimizerKind;
+  static const std::vector<Fault> all{
+      {"learning_rate",
+       &Optimizer::learning_rate,
+       {sgd, momentum, nesterov, adagrad, rowwise_adagrad, rmsprop, adam, rowwise_adam, ftrl, lamb}},
+      {"weight_decay",
+       &Optimizer::weight_decay,
+       {sgd, momentum, nesterov, adagrad, rowwise_adagrad, rmsprop, adam, rowwise_adam, ftrl, lamb}},
+      {"momentum", &Optimizer::momentum, {momentum, nesterov}},
+      {"decay", &Optimizer::decay, {rmsprop}},
+      {"beta1", &Optimizer::beta1, {adam, rowwise_adam, lamb}},
+      {"beta2", &Optimizer::beta2, {adam, rowwise_adam, lamb}},
+      {"l1", &Optimizer::l1, {ftrl}},
+      {"l2", &Optimizer::l2, {ftrl}},
+      {"beta", &Optimizer::beta, {ftrl}}};
+  return all;
+}
+
+std::int64_t wrong_rows_with(const Case& run, float Optimizer::*factor, float times) {
+  Case faulty = run;
+  faulty.optimizer.*factor *= times;
+  Oracle oracle = run.oracle();
+  FloatStep other = faulty.float_step();
+  const Batch batch = run.batch();
+  for (std::int64_t step = 0; step < steps; ++step) {
+    oracle.update(batch, step);
+    other.update(batch, step);
+  }
+  return compare_rows(oracle, other).wrong;
+}
+
+TEST(OracleBounds, AFactorOffByOnePercentIsOutside) {
+  Findings findings;
+  for (const Fault& fault : faults())
+    for_each_case(6, [&](const Case& run) {
+      if (std::ranges::find(fault.kinds, run.optimizer.kind) == fault.kinds.end()) return;
+      if (run.optimizer.*fault.factor != 0.0F) findings.add(run, fault.name, wrong_rows_with(run, fault.factor, 0.99F));
+    });
+}
+
+TEST(OracleBounds, ALearningRateOffByOneTenThousandthIsOutsideInFp32) {
+  for_each_case(6, [&](const Case& run) {
+    if (run.value_type != ValueType::fp32 || run.optimizer.kind == OptimizerKind::none) return;
+    EXPECT_GT(wrong_rows_with(run, &Optimizer::learning_rate, 0.9999F), 0) << run.name();
   });
 }
 

@@ -63,5 +63,35 @@ TEST(BoundedSum, WhatIsCalledExactDoesNotDependOnOrder) {
   }
 }
 
+constexpr double u = unit_roundoff;
+
+TEST(Rounded, EveryResultAddsTwoRoundings) {
+  const Rounded three(3.0), seven(7.0);
+  EXPECT_EQ((three + seven).error, 2 * u * 10);
+  EXPECT_EQ((three - seven).error, 2 * u * 4);
+  EXPECT_EQ((three * seven).error, 2 * u * 21);
+  EXPECT_EQ((three / seven).error, 2 * u * (3.0 / 7.0));
+  EXPECT_EQ(sqrt(seven).error, 2 * u * std::sqrt(7.0));
+}
+
+TEST(Rounded, CarriesTheErrorsOfItsOperands) {
+  const Rounded a(3.0, 0.5), b(7.0, 0.25);
+  EXPECT_EQ((a + b).error, 0.75 + 2 * u * 10);
+  EXPECT_EQ((a - b).error, 0.75 + 2 * u * 4);
+  EXPECT_EQ((a * b).error, 3 * 0.25 + 0.5 * 7.25 + 2 * u * 21);
+  EXPECT_NEAR((a / b).error, 3.5 / 6.75 - 3.0 / 7, 1e-6);  // the farthest quotient
+  EXPECT_NEAR(sqrt(a).error, std::sqrt(3.0) - std::sqrt(2.5), 1e-6);
+  EXPECT_EQ(sqrt(Rounded(0.0, 0.25)).error, 0.5);
+}
+
+TEST(Rounded, ExactZerosChangeNothing) {
+  const Rounded zero(0.0), a(3.0, 0.5);
+  EXPECT_EQ((a + zero).error, 0.5);
+  EXPECT_EQ((zero - a).error, 0.5);
+  EXPECT_EQ((a * zero).error, 0.0);
+  EXPECT_EQ((zero / a).error, 0.0);
+  EXPECT_EQ(sqrt(zero).error, 0.0);
+}
+
 }  // namespace
 }  // namespace shardmark::reference

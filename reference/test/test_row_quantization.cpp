@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/row_quantization.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <random>
 #include <vector>
+
+#include "reference/row_quantization.hpp"
 
 namespace shardmark {
 namespace {

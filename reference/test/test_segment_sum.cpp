@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/segment_sum.hpp"
-
 #include <gtest/gtest.h>
 
 #include <random>
+
+#include "reference/segment_sum.hpp"
 
 namespace shardmark::reference {
 namespace {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "reference/row_quantization.hpp"
+#include "reference/stochastic_rounding.hpp"
 #include "reference/touched_table.hpp"
 
 namespace shardmark::reference {
@@ -65,6 +67,27 @@ TEST(TouchedTable, StateFollowsTheOptimizer) {
   EXPECT_EQ(table.state(table.touch(9)).size(), 1U);
   TouchedTable without(huge(OptimizerKind::sgd), 0, initial);
   EXPECT_TRUE(without.state(without.touch(9)).empty());
+}
+
+TEST(TouchedTable, StartsFromTheValuesThatItsTypeStores) {
+  for (const auto& type : value_types) {
+    TouchedTable table({.name = "A", .rows = 9, .dim = 40, .value_type = type.value}, 1, initial);
+    const std::int64_t slot = table.touch(7);
+    std::vector<float> row;
+    for (std::int64_t c = 0; c < 40; ++c) row.push_back(initial(1, 7, c));
+    const RowScale scale = row_scale(row);
+    for (std::size_t c = 0; c < 40; ++c) {
+      const bool bytes = type.value == ValueType::int8;
+      EXPECT_EQ(table.values(slot)[c], bytes ? scale.value(scale.quantized(row[c])) : rounded_to(type.value, row[c]));
+      EXPECT_EQ(table.value_bounds(slot)[c] > 0.0F, bytes) << type.name;
+    }
+  }
+}
+
+TEST(TouchedTable, OnlyTheFirstVectorOfFtrlStartsAtTheInitialAccumulator) {
+  TouchedTable table(huge(OptimizerKind::ftrl), 0, initial);
+  const auto state = table.state(table.touch(3));
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(state[i], i < 4 ? 0.25F : 0.0F) << i;
 }
 
 }  // namespace

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/row_gradients.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "reference/bag.hpp"
+#include "reference/pooled_lookup.hpp"
+
+namespace shardmark::reference {
+
+std::span<GradientSum> RowGradients::of(std::int64_t slot) {
+  if (slot >= std::ssize(number_of_)) number_of_.resize(static_cast<std::size_t>(slot + 1), -1);
+  auto& number = number_of_[static_cast<std::size_t>(slot)];
+  if (number < 0) {
+    number = std::ssize(slots_);
+    slots_.push_back(slot);
+    sums_.resize(sums_.size() + dim_);
+  }
+  return row_of(sums_, number, static_cast<std::int64_t>(dim_));
+}
+
+std::vector<MaxTerm> max_terms(const TouchedTable& table, std::span<const std::int64_t> slots,
+                               std::span<const float> weights, std::size_t c) {
+  std::vector<MaxTerm> terms;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const double product = fp32_product(weights, i, table.values(slots[i])[c]);
+    const double bound = table.value_bounds(slots[i])[c];
+    const double error = bound == 0.0 || weights.empty() ? bound
+                                                         : std::abs(static_cast<double>(weights[i])) * bound +
+                                                               2 * unit_roundoff * (std::abs(product) + bound);
+    terms.push_back({product, error});
+  }
+  return terms;
+}
+
+namespace {
+
+/// Where more than one id could be the maximum within the bounds, each of them may get anything between nothing and the
+/// whole gradient; ids that are one row with one weight are always equal, and so are those without a bound.
+void add_uncertain_shares(const TouchedTable& table, const Bag& bag, std::span<const std::int64_t> slots, std::size_t c,
+                          double gradient, RowGradients& sums) {
+  const auto terms = max_terms(table, slots, bag.weights, c);
+  const auto low = [](const MaxTerm& term) { return term.product - term.error; };
+  const double floor = low(*std::ranges::max_element(terms, {}, low));
+  const double maximum = std::ranges::max_element(terms, {}, &MaxTerm::product)->product;
+  std::vector<std::size_t> candidates;
+  for (std::size_t i = 0; i < terms.size(); ++i)
+    if (terms[i].product + terms[i].error >= floor) candidates.push_back(i);
+  const bool certain = std::ranges::all_of(candidates, [&](std::size_t i) {
+    const std::size_t first = candidates.front();
+    return (slots[i] == slots[first] && bag.weight(i) == bag.weight(first)) ||
+           (terms[i].error == 0.0 && terms[first].error == 0.0);
+  });
+  if (certain) return;
+  const auto ties = std::ranges::count(terms, maximum, &MaxTerm::product);
+  for (const std::size_t i : candidates) {
+    const double share = terms[i].product == maximum ? std::abs(gradient) / static_cast<double>(ties) : 0.0;
+    sums.of(slots[i])[c].uncertain += std::abs(bag.weight(i)) * std::max(share, std::abs(gradient) - share);
+  }
+}
+
+}  // namespace
+
+RowGradients sum_gradients(TouchedTable& table, const std::vector<Feature>& features, const GradientValues& gradients,
+                           const Batch& batch, std::int64_t step) {
+  const std::int64_t dim = table.table().dim;
+  RowGradients sums(dim);
+  std::vector<float> gradient(static_cast<std::size_t>(dim));
+  std::vector<std::int64_t> slots;
+  for (std::int64_t f = 0; f < std::ssize(features); ++f) {
+    const auto& feature = features[static_cast<std::size_t>(f)];
+    if (feature.table != table.number()) continue;
+    for_each_bag(batch, f, feature.pooling, 0, batch.samples, [&](const Bag& bag) {
+      for (std::int64_t c = 0; c < dim; ++c)
+        gradient[static_cast<std::size_t>(c)] = gradients(step, f, bag.sample, bag.position, c);
+      slots.clear();
+      for (const std::int64_t id : bag.ids) slots.push_back(table.touch(id));
+      for (const std::int64_t slot : slots) sums.of(slot);
+      pool_bag_backward(
+          feature.pooling, [&](std::int64_t id) { return table.values(table.find(id)); }, bag.ids, bag.weights,
+          gradient, [&](std::size_t i, std::size_t c, double g) { sums.of(slots[i])[c].sum.add(g); });
+      if (feature.pooling != Pooling::max || bag.ids.empty()) return;
+      for (std::size_t c = 0; c < gradient.size(); ++c)
+        add_uncertain_shares(table, bag, slots, c, gradient[c], sums);
+    });
+  }
+  return sums;
+}
+
+}  // namespace shardmark::reference

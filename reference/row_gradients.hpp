@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "reference/batch.hpp"
+#include "reference/rounding.hpp"
+#include "reference/touched_table.hpp"
+
+namespace shardmark::reference {
+
+/// Gradient of one value, summed over the batch; `uncertain`: by how much it may differ for another reason than rounding.
+struct GradientSum {
+  BoundedSum sum;
+  double uncertain = 0.0;
+};
+
+/// Gradients of the rows that one step touches in one table, summed over all features and samples.
+class RowGradients {
+ public:
+  explicit RowGradients(std::int64_t dim) : dim_(static_cast<std::size_t>(dim)) {}
+
+  /// The sums of the row in `slot`, [dim].
+  std::span<GradientSum> of(std::int64_t slot);
+
+  const std::vector<std::int64_t>& slots() const { return slots_; }  ///< of the TouchedTable, in order of first touch
+
+ private:
+  std::size_t dim_;
+  std::vector<std::int64_t> number_of_;  ///< slot -> place in slots_, or -1
+  std::vector<std::int64_t> slots_;
+  std::vector<GradientSum> sums_;  ///< [slots, dim]
+};
+
+/// Every row that an id of the batch names is there, with a gradient of 0 if it gets none.
+RowGradients sum_gradients(TouchedTable& table, const std::vector<Feature>& features, const GradientValues& gradients,
+                           const Batch& batch, std::int64_t step);
+
+/// One w_i x_i of a bag that is pooled by max: in fp32, and by how much it may differ.
+struct MaxTerm {
+  double product, error;
+};
+
+/// The terms of column c of a bag. slots [ids]: of its rows.
+std::vector<MaxTerm> max_terms(const TouchedTable& table, std::span<const std::int64_t> slots,
+                               std::span<const float> weights, std::size_t c);
+
+}  // namespace shardmark::reference
