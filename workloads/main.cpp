@@ -21,7 +21,7 @@ constexpr std::array commands{
     Command{"plan", "create, show, check and convert plans; needs no MPI", define_plan},
     Command{"data", "generate, convert and inspect training data; needs no MPI", define_data},
     Command{"list", "what can be named: workloads, planners, transfers, exchanges, optimizers, ...", define_list},
-    Command{"results", "print results files again", define_results},
+    Command{"results", "print results files again; compare launches", define_results},
 };
 
 struct Named {
@@ -47,7 +47,8 @@ void check_commands(const CLI::App* app, int argc, char** argv) {
   }
 }
 
-/// Exit codes: 0 ok; 1 wrong values; 2 usage or bad input; 4 what is none of the user's business: MPI, memory, a bug.
+/// Exit codes: 0 ok; 1 wrong values or a regression; 2 usage or bad input; 3 not comparable; 4 what is none of the
+/// user's business: MPI, memory, a bug.
 int run(int argc, char** argv) {
   CLI::App app("Benchmark and reference suite for distributed embedding learning", "shardmark");
   const BuildInfo build = build_info();

@@ -9,6 +9,7 @@
 #include "results/table.hpp"
 #include "results/verdict.hpp"
 #include "workloads/command.hpp"
+#include "workloads/command/results_diff.hpp"
 
 namespace shardmark {
 namespace {
@@ -34,6 +35,8 @@ void define_results(CLI::App& app) {
   const auto files = std::make_shared<std::vector<std::string>>();
   command->add_option("FILE", *files, "results files (.jsonl)")->required();
   command->callback([files] { show(*files); });
+  define_results_diff(
+      *app.add_subcommand("diff", "compare launches of two programs; exit code 1 when a case got worse"));
 }
 
 }  // namespace shardmark

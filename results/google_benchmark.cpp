@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/google_benchmark.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "reference/error.hpp"
+
+namespace shardmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct TimeUnit {
+  std::string_view name;
+  double milliseconds;
+};
+constexpr std::array units{TimeUnit{"ns", 1e-6}, TimeUnit{"us", 1e-3}, TimeUnit{"ms", 1.0}, TimeUnit{"s", 1e3}};
+
+/// Keys of the context that must agree, as this project's programs and the library itself write them.
+constexpr std::array compared_keys{"host_name",  "cpu",   "num_cpus", "compiler",
+                                   "build_type", "flags", "kokkos",   "transparent_huge_pages",
+                                   "threads",    "scale", "seed",     "library_build_type"};
+
+std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+/// One entry of "benchmarks" that is being read.
+class Row {
+ public:
+  Row(const Json& json, std::string origin) : json_(json), origin_(std::move(origin)) {
+    if (!json.is_object()) throw InputError(origin_ + " is not an object; measure again");
+  }
+
+  std::string text(const char* key, std::string otherwise = "") const {
+    const auto value = json_.find(key);
+    return value != json_.end() && value->is_string() ? value->get<std::string>() : std::move(otherwise);
+  }
+
+  std::string name() const {
+    std::string name = text("run_name", text("name"));
+    if (name.empty()) throw InputError(origin_ + " has no name; measure again");
+    return name;
+  }
+
+  bool failed() const { return json_.value("error_occurred", Json(false)) == Json(true); }
+
+  double milliseconds() const {
+    const auto time = json_.find("real_time");
+    if (time == json_.end() || !time->is_number() || !std::isfinite(time->get<double>()) || time->get<double>() <= 0.0)
+      throw InputError(fmt::format("{}: real_time is not a number above 0; measure again", origin_));
+    const std::string unit = text("time_unit", "ns");
+    for (const TimeUnit& known : units)
+      if (known.name == unit) return time->get<double>() * known.milliseconds;
+    throw InputError(fmt::format("{}: time_unit '{}' is none of ns, us, ms, s", origin_, unit));
+  }
+
+ private:
+  const Json& json_;
+  std::string origin_;
+};
+
+}  // namespace
+
+Launch google_benchmark_launch(const Json& json, const std::string& file) {
+  Launch launch;
+  launch.file = file;
+  const Json context = json.contains("context") && json.at("context").is_object() ? json.at("context") : Json::object();
+  for (const char* key : compared_keys)
+    if (context.contains(key)) launch.context.emplace_back(key, text_of(context.at(key)));
+  launch.revision = text_of(context.value("git_hash", Json("")));
+  const auto rows = json.find("benchmarks");
+  if (rows == json.end() || !rows->is_array()) throw InputError(file + " has no list of benchmarks; measure again");
+  CaseSamples samples;
+  for (std::size_t i = 0; i < rows->size(); ++i) {
+    const Row row((*rows)[i], fmt::format("{}: benchmarks[{}]", file, i));
+    if (row.text("run_type") == "aggregate") continue;
+    if (row.failed())
+      samples.fail(row.name(), row.text("error_message", "error"));
+    else
+      samples.add(row.name(), std::array{row.milliseconds()});
+  }
+  launch.cases = samples.medians();
+  if (launch.cases.empty() && !rows->empty())
+    throw InputError(file + " holds aggregates only; measure without --benchmark_report_aggregates_only");
+  if (launch.cases.empty()) throw InputError(file + " holds no case; measure again");
+  return launch;
+}
+
+}  // namespace shardmark

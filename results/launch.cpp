@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+
+#include "reference/error.hpp"
+#include "results/google_benchmark.hpp"
+#include "results/statistics.hpp"
+
+namespace shardmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+/// Where the environment record holds what must agree.
+struct ContextField {
+  const char* name;
+  const char* pointer;
+};
+constexpr std::array context_fields{
+    ContextField{"cpu", "/machine/cpu"},
+    ContextField{"cores", "/machine/cores"},
+    ContextField{"compiler", "/build/compiler"},
+    ContextField{"build_type", "/build/type"},
+    ContextField{"flags", "/build/flags"},
+    ContextField{"kokkos", "/libraries/kokkos"},
+    ContextField{"kokkos_configuration", "/libraries/kokkos_configuration"},
+    ContextField{"mpi", "/libraries/mpi"},
+    ContextField{"transparent_huge_pages", "/machine/transparent_huge_pages"},
+    ContextField{"governor", "/machine/governor"},
+    ContextField{"seed", "/seed"},
+};
+/// Details of a record that belong to the name of its case.
+constexpr std::array naming_details{"ids", "data"};
+
+std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+std::string hosts_of(const Json& environment) {
+  std::set<std::string> hosts;
+  for (const Json& rank : environment.value("ranks", Json::array()))
+    if (rank.is_object() && rank.contains("host")) hosts.insert(text_of(rank.at("host")));
+  return fmt::format("{}", fmt::join(hosts, " "));
+}
+
+std::string name_of(const CaseRecord& record) {
+  std::string name = fmt::format("{}/{}/{}/{}/{}", record.workload, record.plan, record.transfer, record.exchange,
+                                 record.optimizer);
+  if (record.scale != 1) name += fmt::format("/scale:{}", record.scale);
+  if (record.wire != WirePair()) name += fmt::format("/wire:{},{}", record.wire.forward, record.wire.backward);
+  if (record.groups != 1) name += fmt::format("/groups:{}", record.groups);
+  name += fmt::format("/ranks:{}/threads:{}/batch:{}", record.ranks, record.threads, record.global_batch);
+  for (const char* detail : naming_details)
+    if (record.details.contains(detail)) name += fmt::format("/{}:{}", detail, text_of(record.details.at(detail)));
+  return name;
+}
+
+bool is_launch_file(const fs::path& file) { return file.extension() == ".json" || file.extension() == ".jsonl"; }
+
+std::vector<fs::path> launch_files(const fs::path& path) {
+  if (!fs::is_directory(path)) return {path};
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(path))
+    if (entry.is_regular_file() && is_launch_file(entry.path())) files.push_back(entry.path());
+  if (files.empty())
+    throw InputError(fmt::format("{} holds no launch; name a folder with .json or .jsonl files", path.string()));
+  std::ranges::sort(files);
+  return files;
+}
+
+std::string contents_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream || fs::is_directory(file))
+    throw InputError(fmt::format("cannot read {}; name a results file (.jsonl or Google Benchmark's .json)",
+                                 file.string()));
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+Json parsed(const std::string& text, const std::string& file) {
+  constexpr int deepest = 32;  // without a limit, copying could exhaust the stack
+  const auto limit_depth = [&](int depth, Json::parse_event_t, const Json&) {
+    if (depth > deepest)
+      throw InputError(fmt::format("{}: JSON nested deeper than {} levels; measure again", file, deepest));
+    return true;
+  };
+  try {
+    return Json::parse(text, limit_depth);
+  } catch (const Json::parse_error& error) {
+    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
+    throw InputError(fmt::format("{}:{}: not JSON; measure again", file, 1 + std::count(text.begin(), end, '\n')));
+  } catch (const Json::exception&) {
+    throw InputError(fmt::format("{}: a number is out of range; measure again", file));
+  }
+}
+
+/// The first line of JSON Lines is a whole record; what Google Benchmark writes spans lines.
+bool is_json_lines(const std::string& text) {
+  const Json first = Json::parse(text.substr(0, text.find('\n')), nullptr, false);
+  return first.is_object() && !first.contains("benchmarks");
+}
+
+}  // namespace
+
+const LaunchedCase* Launch::find(std::string_view name) const {
+  const auto found = std::ranges::find(cases, name, &LaunchedCase::name);
+  return found == cases.end() ? nullptr : &*found;
+}
+
+Launch read_launch(const fs::path& file) {
+  const std::string text = contents_of(file);
+  const std::string name = file.string();
+  if (text.empty()) throw InputError(name + " is empty; measure again");
+  if (!is_json_lines(text)) {
+    const Json json = parsed(text, name);
+    if (!json.is_object()) throw InputError(name + ":1: neither a results file nor one of Google Benchmark");
+    return google_benchmark_launch(json, name);
+  }
+  std::istringstream stream(text);
+  return launch_of(read_results(stream, name), name);
+}
+
+std::vector<Launch> read_launches(std::span<const fs::path> files_or_folders) {
+  std::vector<Launch> launches;
+  for (const fs::path& path : files_or_folders)
+    for (const fs::path& file : launch_files(path)) launches.push_back(read_launch(file));
+  return launches;
+}
+
+Launch launch_of(const Results& results, const std::string& file) {
+  Launch launch;
+  launch.file = file;
+  launch.context.emplace_back("host", hosts_of(results.environment));
+  for (const ContextField& field : context_fields) {
+    const Json::json_pointer pointer(field.pointer);
+    if (results.environment.contains(pointer))
+      launch.context.emplace_back(field.name, text_of(results.environment.at(pointer)));
+  }
+  const Json build = results.environment.value("build", Json::object());
+  launch.revision = text_of(build.value("git_hash", Json(""))) + (build.value("dirty", Json()) == Json(true) ? "+" : "");
+  CaseSamples samples;
+  for (const CaseRecord& record : results.cases) {
+    if (record.wrong > 0)
+      samples.fail(name_of(record), fmt::format("{} wrong values", record.wrong));
+    else if (std::ranges::any_of(record.step_ms.samples, [](double ms) { return ms <= 0.0; }))
+      throw InputError(fmt::format("{}: a sample of {} is not above 0; measure again", file, name_of(record)));
+    else
+      samples.add(name_of(record), record.step_ms.samples);
+  }
+  launch.cases = samples.medians();
+  if (launch.cases.empty()) throw InputError(file + " holds no case; measure again");
+  return launch;
+}
+
+CaseSamples::Entry& CaseSamples::entry(const std::string& name) {
+  const auto found = std::ranges::find(entries_, name, &Entry::name);
+  return found != entries_.end() ? *found : entries_.emplace_back(Entry{name, {}, {}});
+}
+
+void CaseSamples::add(const std::string& name, std::span<const double> samples_ms) {
+  Entry& to = entry(name);
+  to.samples.insert(to.samples.end(), samples_ms.begin(), samples_ms.end());
+}
+
+void CaseSamples::fail(const std::string& name, const std::string& error) { entry(name).error = error; }
+
+std::vector<LaunchedCase> CaseSamples::medians() const {
+  std::vector<LaunchedCase> cases;
+  for (const Entry& each : entries_)
+    cases.push_back({each.name, each.error.empty() ? summarize(each.samples).median : 0.0, each.error});
+  return cases;
+}
+
+}  // namespace shardmark

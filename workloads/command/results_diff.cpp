@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "reference/error.hpp"
+#include "results/comparability.hpp"
+#include "results/comparison.hpp"
+#include "results/comparison_table.hpp"
+#include "workloads/command/results_diff.hpp"
+
+namespace shardmark {
+namespace {
+
+using Paths = std::vector<std::filesystem::path>;
+
+struct DiffArguments {
+  Paths files, old_files, new_files, aa_files;
+  std::string min_effect = "3%";
+  double alpha = 0.05;
+  bool paired = false;
+  std::vector<std::string> allowed;
+};
+
+/// "3%" or "0.03", as a share.
+double share_of(const std::string& text) {
+  double value = 0.0;
+  const bool percent = text.ends_with('%');
+  const char* end = text.data() + text.size() - (percent ? 1 : 0);
+  const auto read = std::from_chars(text.data(), end, value);
+  if (percent) value /= 100.0;
+  if (read.ec != std::errc() || read.ptr != end || !(value > 0.0 && value < 1.0))
+    throw InputError(fmt::format("--min-effect {}: neither a percentage nor a share, such as 3% or 0.03", text));
+  return value;
+}
+
+/// OLD NEW... into --old and --new.
+void sort_out(DiffArguments& arguments) {
+  auto& [files, old_files, new_files, aa_files, min_effect, alpha, paired, allowed] = arguments;
+  if (!files.empty() && !(old_files.empty() && new_files.empty()))
+    throw InputError("files both as OLD NEW... and as --old, --new; name them one way");
+  if (!files.empty()) {
+    old_files.assign(files.begin(), files.begin() + 1);
+    new_files.assign(files.begin() + 1, files.end());
+  }
+  if (old_files.empty() || new_files.empty()) throw InputError("launches of OLD and of NEW are needed; see --help");
+}
+
+/// Exit code 3 unless every difference is allowed.
+void require_comparable(const std::vector<Disagreement>& differing, const std::vector<std::string>& allowed) {
+  bool comparable = true;
+  for (const Disagreement& each : differing) {
+    const bool may = std::ranges::any_of(allowed, [&](const auto& key) { return key == each.key || key == "all"; });
+    fmt::print(stderr, "shardmark: {}{}\n", each.text,
+               may ? "" : fmt::format("; --allow {} compares all the same", each.key));
+    comparable = comparable && may;
+  }
+  if (!comparable) throw Failure{3};
+}
+
+std::string heading(const std::vector<Launch>& old_launches, const std::vector<Launch>& new_launches,
+                    std::size_t aa_count, const ComparisonOptions& options) {
+  const auto side = [](const char* name, const std::vector<Launch>& launches) {
+    const std::string& revision = launches.front().revision;
+    return fmt::format("{}: {} {}{}", name, launches.size(), launches.size() == 1 ? "launch" : "launches",
+                       revision.empty() ? "" : " of " + revision.substr(0, 12));
+  };
+  return fmt::format("{}; {}; {}; floors from {}; smallest effect {:g} %, alpha {:g}\n", side("OLD", old_launches),
+                     side("NEW", new_launches), options.paired ? "in pairs" : "not in pairs",
+                     aa_count > 0 ? fmt::format("{} A/A launches", aa_count) : "OLD", options.min_effect * 100.0,
+                     options.alpha);
+}
+
+void diff(DiffArguments arguments) {
+  sort_out(arguments);
+  const ComparisonOptions options{share_of(arguments.min_effect), arguments.alpha, arguments.paired};
+  const auto old_launches = read_launches(arguments.old_files);
+  const auto new_launches = read_launches(arguments.new_files);
+  const auto aa_launches = read_launches(arguments.aa_files);
+  require_comparable(disagreements(old_launches, new_launches, aa_launches), arguments.allowed);
+  const auto cases = compare(old_launches, new_launches, aa_launches, options);
+  const auto counts = count_changes(cases);
+  const auto of = [&](Change change) { return counts[static_cast<std::size_t>(change)]; };
+  if (of(Change::missing) == std::ssize(cases)) {
+    fmt::print(stderr, "shardmark: OLD and NEW have no case in common\n");
+    throw Failure{3};
+  }
+  fmt::print("{}", comparison_table(cases, heading(old_launches, new_launches, aa_launches.size(), options)));
+  if (of(Change::worse) > 0) throw Failure{1};
+}
+
+}  // namespace
+
+void define_results_diff(CLI::App& app) {
+  app.footer("Exit code: 0 no case is worse, 1 one is, 2 bad input, 3 not comparable.");
+  const auto arguments = std::make_shared<DiffArguments>();
+  app.add_option("FILES", arguments->files, "OLD, then one or more of NEW: files or folders, a file is a launch");
+  app.add_option("--old", arguments->old_files, "launches of OLD: files or folders");
+  app.add_option("--new", arguments->new_files, "launches of NEW: files or folders");
+  app.add_option("--aa", arguments->aa_files, "launches of one program in the order they ran; noise floors from them");
+  app.add_flag("--paired", arguments->paired, "launch i of OLD ran next to launch i of NEW");
+  app.add_option("--min-effect", arguments->min_effect, "smallest effect of interest")->capture_default_str();
+  app.add_option("--alpha", arguments->alpha, "chance of a false alarm in the whole table")
+      ->check(CLI::Range(0.001, 0.5))
+      ->capture_default_str();
+  app.add_option("--allow", arguments->allowed, "compare although these differ: host_name, flags, ... or all")
+      ->delimiter(',');
+  app.callback([arguments] { diff(*arguments); });
+}
+
+}  // namespace shardmark
