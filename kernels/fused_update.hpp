@@ -1,115 +1,204 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "kernels/optimizers.hpp"
 #include "kernels/row_gradients.hpp"
 #include "kernels/work.hpp"
-#include "reference/optimizer.hpp"
+#include "reference/stochastic_rounding.hpp"
+#include "reference/value_type.hpp"
 
 namespace shardmark::kernels {
 
-/// A shard that is updated in place.
-template <class Value>
+/// A shard that is updated in place. Its local row i is row row_begin + i row_stride of `table`, its column c column
+/// column_begin + c: with these the random bits of stochastic rounding are the same wherever a row is held.
 struct UpdateShard {
-  Value* rows = nullptr;       ///< [rows of the shard, dim]
+  void* rows = nullptr;        ///< [rows of the shard, dim] of value_type: fp32, fp16 or bf16
   float* state = nullptr;      ///< [rows of the shard, state_per_row(optimizer, dim)]
   std::int64_t first_key = 0;  ///< key = first_key + local row
   std::int64_t dim = 0;        ///< columns held here
-  std::int64_t full_dim = 0;   ///< columns of the whole table; read only where square sums are given
+  std::int64_t full_dim = 0;   ///< columns of the whole table
   Optimizer optimizer;
+  ValueType value_type = ValueType::fp32;
+  bool stochastic_rounding = false;
+  std::int64_t table = 0;
+  std::int64_t row_begin = 0;
+  std::int64_t row_stride = 1;
+  std::int64_t column_begin = 0;
 };
 
-/// Where rowwise_adagrad takes its mean of g^2 from: the row here, or sums over all column shards of the table.
-struct OwnSquareSums {
-  static constexpr bool given = false;
-  KOKKOS_INLINE_FUNCTION double operator()(std::int64_t) const { return 0; }
-};
-template <class SquareSums>
-struct GivenSquareSums {
-  static constexpr bool given = true;
-  SquareSums sums;
-  KOKKOS_INLINE_FUNCTION double operator()(std::int64_t u) const { return static_cast<double>(sums(u)); }
+/// Which step it is: its number t, from 1, for bias corrections, and with the seed for stochastic rounding.
+struct UpdateStep {
+  std::int64_t number = 1;
+  std::uint64_t seed = 0;
 };
 
-/// w - step * g, rounded once: a fused multiply-add where the machine has one, else by way of double.
-KOKKOS_FORCEINLINE_FUNCTION float minus_product(float w, float step, float g) {
-#if defined(__FP_FAST_FMAF) || defined(__CUDA_ARCH__)
-  return Kokkos::fma(-step, g, w);
-#else
-  return static_cast<float>(static_cast<double>(w) - static_cast<double>(step) * static_cast<double>(g));
-#endif
+/// Sums over whole rows, for tables split by columns: values[u * per_row + k] is sum k of distinct row u. Read for
+/// shards that hold only some of the columns of their table; empty where there are none. See row_sums.
+template <class Exec>
+struct WholeRowSums {
+  ConstArray<Exec, double> values;
+  std::int64_t per_row = 1;
+};
+
+KOKKOS_FORCEINLINE_FUNCTION void prefetch_for_write([[maybe_unused]] const void* row,
+                                                    [[maybe_unused]] std::int64_t bytes) {
+  KOKKOS_IF_ON_HOST((const char* line = static_cast<const char*>(row);
+                     for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(line + at, 1);))
 }
-KOKKOS_FORCEINLINE_FUNCTION double minus_product(double w, double step, float g) {
-  return w - step * static_cast<double>(g);
+
+/// Calls body(Value{}) with the type of the values of a trained table.
+template <class Body>
+KOKKOS_FORCEINLINE_FUNCTION void with_trained_value(ValueType type, const Body& body) {
+  switch (type) {
+    case ValueType::fp32:
+      return body(float{});
+    case ValueType::fp16:
+      return body(Fp16{});
+    case ValueType::bf16:
+      return body(Bf16{});
+    case ValueType::int8:
+      return;
+  }
 }
 
-/// The rules of reference/optimizer.hpp for one row, in the precision of Value; sgd and rowwise_adagrad round w - step
-/// g once, as the reference does. (The step of rowwise_adagrad comes from double.)
-template <class Value, class SquareSums>
-struct OptimizerStep {
-  using Shard = UpdateShard<Value>;
-  SquareSums square_sums;
+/// Where the numbers of one row lie, and what every element of it goes through.
+template <class Step, class Value>
+struct RowUpdate {
+  static constexpr std::int64_t vectors = choice_of(Step::kind).vectors;
+  static constexpr std::int64_t lanes = 16;
 
-  KOKKOS_INLINE_FUNCTION bool wants_square_sum(const Shard& shard) const {
-    return !SquareSums::given && shard.optimizer.kind == OptimizerKind::rowwise_adagrad;
+  DecayFactors decay;
+  Value* values;
+  float* state;
+  std::int64_t dim;
+
+  template <int Size>
+  struct Elements {
+    float w[Size], g[Size], m[Size], v[Size];
+  };
+
+  /// Columns [column, column + Size), weight decay in their gradient.
+  template <int Size>
+  KOKKOS_FORCEINLINE_FUNCTION Elements<Size> load(std::int64_t column, const float* g) const {
+    Elements<Size> e;
+    for (int c = 0; c < Size; ++c) e.w[c] = to_float(values[column + c]);
+    for (int c = 0; c < Size; ++c) e.g[c] = fused(decay.l2, e.w[c], g[c]);
+    for (int c = 0; c < Size; ++c) e.m[c] = vectors > 0 ? state[column + c] : 0.0F;
+    for (int c = 0; c < Size; ++c) e.v[c] = vectors > 1 ? state[dim + column + c] : 0.0F;
+    return e;
   }
 
-  template <class Dim>
-  KOKKOS_FORCEINLINE_FUNCTION void prefetch_row(const Shard& shard, Dim dim, std::int64_t row) const {
-    prefetch(shard.rows + row * dim, dim * std::int64_t{sizeof(Value)});
-    if (shard.optimizer.kind == OptimizerKind::rowwise_adagrad) prefetch(shard.state + row, sizeof(float));
-    if (shard.optimizer.kind == OptimizerKind::adagrad)
-      prefetch(shard.state + row * dim, dim * std::int64_t{sizeof(float)});
-  }
-
-  /// The factor of g; updates the state of rowwise_adagrad.
-  KOKKOS_INLINE_FUNCTION double begin_row(std::int64_t u, const Shard& shard, std::int64_t row, double squares) const {
-    const Optimizer& optimizer = shard.optimizer;
-    if (optimizer.kind != OptimizerKind::rowwise_adagrad) return optimizer.learning_rate;
-    const double mean = SquareSums::given ? square_sums(u) / static_cast<double>(shard.full_dim)
-                                          : squares / static_cast<double>(shard.dim);
-    const double s = shard.state[row] + mean;
-    shard.state[row] = static_cast<float>(s);
-    return optimizer.learning_rate / (Kokkos::sqrt(s) + optimizer.epsilon);
-  }
-
-  template <class Width>
-  KOKKOS_FORCEINLINE_FUNCTION void operator()(const Shard& shard, std::int64_t row, std::int64_t column, Width width,
-                                              const float* g, double step) const {
-    Value* w = shard.rows + row * shard.dim + column;
-    if (shard.optimizer.kind == OptimizerKind::adagrad) {
-      const float rate = shard.optimizer.learning_rate;
-      const float epsilon = shard.optimizer.epsilon;
-      float* s = shard.state + row * shard.dim + column;
-      for (std::int64_t d = 0; d < width; ++d) {
-        const float sum = s[d] + g[d] * g[d];
-        s[d] = sum;
-        w[d] -= rate * g[d] / (Kokkos::sqrt(sum) + epsilon);
-      }
-    } else {
-      const auto factor = static_cast<Value>(step);
-      for (std::int64_t d = 0; d < width; ++d) w[d] = minus_product(w[d], factor, g[d]);
+  template <class RowStep, class Tile, class Round>
+  KOKKOS_FORCEINLINE_FUNCTION void apply(const RowStep& step, const Tile& tile, const Round& round) const {
+    for (std::int64_t column = 0; column < dim; column += column_tile) {
+      const std::int64_t width = Kokkos::min(column_tile, dim - column);
+      const float* g = tile(column, width);
+      for_blocks<lanes>(width, [&](std::int64_t first, auto block) {
+        constexpr int size = decltype(block)::size;
+        const std::int64_t at = column + first;
+        auto e = load<size>(at, g + first);
+        float next[size];
+        for (int c = 0; c < size; ++c) next[c] = fused(-decay.decoupled, e.w[c], step(e.w[c], e.g[c], e.m[c], e.v[c]));
+        for (int c = 0; c < size; ++c) values[at + c] = round(next[c], at + c);
+        if constexpr (vectors > 0)
+          for (int c = 0; c < size; ++c) state[at + c] = e.m[c];
+        if constexpr (vectors > 1)
+          for (int c = 0; c < size; ++c) state[dim + at + c] = e.v[c];
+      });
     }
+  }
+
+  /// The sums that the step asks for, over the columns held here: in fp32, over 16 interleaved lanes that are added
+  /// pairwise, so in one order for any width and with an error that grows with dim / 16 only.
+  template <class Tile>
+  KOKKOS_FORCEINLINE_FUNCTION RowSums sums(const Step& step, const Tile& tile) const {
+    float first_lane[lanes] = {}, second_lane[lanes] = {};
+    for (std::int64_t column = 0; column < dim; column += column_tile) {
+      const std::int64_t width = Kokkos::min(column_tile, dim - column);
+      const float* g = tile(column, width);
+      for_blocks<lanes>(width, [&](std::int64_t first, auto block) {
+        constexpr int size = decltype(block)::size;
+        const auto e = load<size>(column + first, g + first);
+        const std::int64_t lane = first % lanes;
+        for (int c = 0; c < size; ++c)
+          step.add(e.w[c], e.g[c], e.m[c], e.v[c], first_lane[lane + c], second_lane[lane + c]);
+      });
+    }
+    return {lane_sum(first_lane), lane_sum(second_lane)};
+  }
+
+ private:
+  KOKKOS_FORCEINLINE_FUNCTION static double lane_sum(float* lane) {
+    for (std::int64_t half = lanes / 2; half > 0; half /= 2)
+      for (std::int64_t c = 0; c < half; ++c) lane[c] += lane[c + half];
+    return static_cast<double>(lane[0]);
+  }
+};
+
+/// fused_update's part of for_each_row_gradient.
+template <class Exec>
+struct ApplyOptimizer {
+  UpdateStep now;
+  WholeRowSums<Exec> given;
+
+  template <class Run>
+  KOKKOS_FUNCTION void operator()(const UpdateShard& shard, const Run& run) const {
+    with_step(shard.optimizer, now.number, [&](const auto& step) {
+      with_trained_value(shard.value_type, [&](auto value) {
+        using Value = decltype(value);
+        if (shard.stochastic_rounding && !std::is_same_v<Value, float>)
+          rows<Value>(shard, run, step, [&](std::int64_t row) {
+            const std::int64_t table_row = shard.row_begin + row * shard.row_stride;
+            return [&, table_row](float x, std::int64_t column) {
+              return stochastically_rounded_to<Value>(
+                  x, rounding_bits(now.seed, now.number, shard.table, table_row, shard.column_begin + column));
+            };
+          });
+        else
+          rows<Value>(shard, run, step,
+                      [](std::int64_t) { return [](float x, std::int64_t) { return rounded_to<Value>(x); }; });
+      });
+    });
+  }
+
+ private:
+  template <class Value, class Run, class Step, class RoundingOf>
+  KOKKOS_FORCEINLINE_FUNCTION void rows(const UpdateShard& shard, const Run& run, const Step& step,
+                                        const RoundingOf& rounding_of) const {
+    const std::int64_t dim = shard.dim;
+    const std::int64_t state_size = state_per_row(Step::kind, dim);
+    const auto values = static_cast<Value*>(shard.rows);
+    const DecayFactors decay(shard.optimizer);
+    const bool sums_given = shard.dim != shard.full_dim && given.values.extent(0) > 0;
+    const auto prefetch_row = [&](std::int64_t row) {
+      prefetch_for_write(values + row * dim, dim * std::int64_t{sizeof(Value)});
+      if (state_size > 0) prefetch_for_write(shard.state + row * state_size, state_size * 4);
+    };
+    run.for_each(prefetch_row, [&](std::int64_t u, std::int64_t row, const auto& tile) {
+      const RowUpdate<Step, Value> update{decay, values + row * dim, shard.state + row * state_size, dim};
+      if constexpr (row_sum_count(Step::kind) > 0) {
+        const double* sums = given.values.data() + u * given.per_row;
+        const RowSums whole = sums_given ? RowSums{sums[0], sums[given.per_row - 1]} : update.sums(step, tile);
+        float* scalar = update.state + update.vectors * dim;
+        update.apply(step.for_row(whole, static_cast<double>(shard.full_dim), *scalar), tile, rounding_of(row));
+      } else {
+        update.apply(step, tile, rounding_of(row));
+      }
+    });
   }
 };
 
 /// Sums the gradient of every distinct row (see RowGradients: order, precision) and applies its shard's optimizer in
-/// place, rows in parallel and each row by one thread: equal bits for any number of threads. Shards of different dims
-/// and optimizers go in one call; each row must lie inside the shard its key falls into.
-template <class Exec, class Unique, class GradientOffset, class Value>
+/// place, rows in parallel and each row by one thread: equal bits for any number of threads. Shards of different dims,
+/// value types and optimizers go in one call; each row must lie inside the shard its key falls into. The new value is
+/// computed in fp32 and rounded once, to nearest or stochastically.
+/// given: for tables split by columns, the completed sums of row_sums.
+template <class Exec, class Unique, class GradientOffset>
 void fused_update(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
-                  const ShardList<Exec, UpdateShard<Value>>& shards, RowGradientsWorkspace<Exec>& workspace) {
+                  const ShardList<Exec, UpdateShard>& shards, const UpdateStep& step,
+                  RowGradientsWorkspace<Exec>& workspace, const WholeRowSums<Exec>& given = {}) {
   for_each_row_gradient("shardmark::fused_update", exec, gradients, shards, workspace,
-                        OptimizerStep<Value, OwnSquareSums>{{}});
-}
-
-/// The same for tables split by columns: rowwise_adagrad takes square_sums[u] / full_dim (float or double, [unique])
-/// for its mean of g^2, which the caller has summed over the ranks that hold the row's columns (see row_square_sums).
-template <class Exec, class Unique, class GradientOffset, class Value, class SquareSums>
-void fused_update(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
-                  const ShardList<Exec, UpdateShard<Value>>& shards, RowGradientsWorkspace<Exec>& workspace,
-                  const SquareSums& square_sums) {
-  for_each_row_gradient("shardmark::fused_update", exec, gradients, shards, workspace,
-                        OptimizerStep<Value, GivenSquareSums<SquareSums>>{{square_sums}});
+                        ApplyOptimizer<Exec>{step, given});
 }
 
 /// What an update must touch, for its work: sums over the distinct rows and over the positions of a step.
@@ -118,12 +207,13 @@ struct UpdateCounts {
   std::int64_t position_elements = 0;  ///< sum over positions of the dim of their row
   std::int64_t unique = 0;
   std::int64_t unique_elements = 0;    ///< sum over distinct rows of their dim
+  std::int64_t row_bytes = 0;          ///< sum over distinct rows of their row_bytes
   std::int64_t state_elements = 0;     ///< sum over distinct rows of state_per_row
   std::int64_t gradient_elements = 0;  ///< elements of the gradient vectors, each counted once
 };
 
-constexpr Work fused_update_work(const UpdateCounts& counts, bool weighted, std::int64_t value_bytes) {
-  const std::int64_t row_bytes = counts.unique_elements * value_bytes + counts.state_elements * 4;
+constexpr Work fused_update_work(const UpdateCounts& counts, bool weighted) {
+  const std::int64_t row_bytes = counts.row_bytes + counts.state_elements * 4;
   return {
       .bytes_read = row_bytes + counts.gradient_elements * 4 + counts.positions * (16 + (weighted ? 4 : 0)) +
                     (2 * counts.unique + 1) * 8,
@@ -131,23 +221,28 @@ constexpr Work fused_update_work(const UpdateCounts& counts, bool weighted, std:
       .flops = counts.position_elements * (weighted ? 2 : 1) + counts.unique_elements * 2 + counts.state_elements * 4};
 }
 
-/// Sums over the distinct rows: {sum of dim, sum of state_per_row}, for pooled_lookup_work and fused_update_work.
+/// Sums over the distinct rows, for pooled_lookup_work and fused_update_work. Waits for the device.
 struct RowElements {
-  std::int64_t values = 0;
-  std::int64_t state = 0;
+  std::int64_t rows = 0;
+  std::int64_t values = 0;  ///< of dim
+  std::int64_t bytes = 0;   ///< of row_bytes
+  std::int64_t state = 0;   ///< of state_per_row
 };
-template <class Exec, class Unique, class Value>
-RowElements row_elements(const Exec& exec, const Unique& unique, const ShardList<Exec, UpdateShard<Value>>& list) {
+template <class Exec, class Unique>
+RowElements row_elements(const Exec& exec, const Unique& unique, const ShardList<Exec, UpdateShard>& list) {
   RowElements total;
   Kokkos::parallel_reduce(
-      "shardmark::row_elements", static_range(exec, unique.count),
-      KOKKOS_LAMBDA(const std::int64_t u, std::int64_t& values, std::int64_t& state) {
+      "shardmark::row_elements", static_range(exec, unique.positions()),
+      KOKKOS_LAMBDA(const std::int64_t u, std::int64_t& rows, std::int64_t& values, std::int64_t& bytes,
+                    std::int64_t& state) {
+        if (u >= unique.count()) return;
         const auto& shard = list.shards(list.find(unique.key(u)));
+        ++rows;
         values += shard.dim;
-        if (shard.optimizer.kind == OptimizerKind::adagrad) state += shard.dim;
-        if (shard.optimizer.kind == OptimizerKind::rowwise_adagrad) ++state;
+        bytes += row_bytes(shard.value_type, shard.dim);
+        state += state_per_row(shard.optimizer.kind, shard.dim);
       },
-      total.values, total.state);
+      total.rows, total.values, total.bytes, total.state);
   return total;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #endif
 
+#include <Kokkos_Core.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -12,8 +13,6 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-
-#include <Kokkos_Core.hpp>
 
 namespace shardmark::kernels {
 

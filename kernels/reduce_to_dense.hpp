@@ -13,7 +13,7 @@ struct DenseShard {
   std::int64_t output = 0;
 };
 
-/// Element of the dense gradient where the gradient of row `key` begins. As gradient_offset of identity_rows it turns
+/// Element of the dense gradient where the gradient of row `key` begins. As gradient_offset of touched_rows it turns
 /// the all-reduced dense gradient into the input of fused_update.
 template <class Exec>
 struct DenseOffset {
@@ -27,35 +27,82 @@ struct DenseOffset {
 
 template <class Exec>
 struct StoreDense {
-  Array<Exec, float> dense;
+  Array<Exec, float> dense, touched;
 
-  KOKKOS_INLINE_FUNCTION bool wants_square_sum(const DenseShard&) const { return false; }
-  template <class Dim>
-  KOKKOS_INLINE_FUNCTION void prefetch_row(const DenseShard&, Dim, std::int64_t) const {}
-  KOKKOS_INLINE_FUNCTION double begin_row(std::int64_t, const DenseShard&, std::int64_t, double) const { return 0; }
-  template <class Width>
-  KOKKOS_FORCEINLINE_FUNCTION void operator()(const DenseShard& shard, std::int64_t row, std::int64_t column,
-                                              Width width, const float* g, double) const {
-    float* out = &dense(shard.output + row * shard.dim + column);
-    for (std::int64_t d = 0; d < width; ++d) out[d] = g[d];
+  template <class Run>
+  KOKKOS_FUNCTION void operator()(const DenseShard& shard, const Run& run) const {
+    run.for_each([](std::int64_t) {},
+                 [&](std::int64_t, std::int64_t row, const auto& tile) {
+                   touched(shard.first_key + row) = 1.0F;
+                   float* out = &dense(shard.output + row * shard.dim);
+                   for (std::int64_t column = 0; column < shard.dim; column += column_tile) {
+                     const std::int64_t width = Kokkos::min(column_tile, shard.dim - column);
+                     const float* g = tile(column, width);
+                     for (std::int64_t c = 0; c < width; ++c) out[column + c] = g[c];
+                   }
+                 });
   }
 };
 
-/// dense = gradient of every row of the shards, 0 where no id asked for it: what data_parallel tables all-reduce.
-/// dense: [sum over shards of rows x dim].
+/// dense = gradient of every row of the shards, touched[key] = 1; both 0 where no id asked for the row: what
+/// data_parallel tables all-reduce, so that touched counts the ranks that did. dense: [sum over shards of rows x dim];
+/// touched: [keys].
 template <class Exec, class Unique, class GradientOffset>
 void reduce_to_dense(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
                      const ShardList<Exec, DenseShard>& shards, RowGradientsWorkspace<Exec>& workspace,
-                     Array<Exec, float> dense) {
+                     Array<Exec, float> dense, Array<Exec, float> touched) {
   Kokkos::deep_copy(exec, dense, 0.0F);
-  for_each_row_gradient("shardmark::reduce_to_dense", exec, gradients, shards, workspace, StoreDense<Exec>{dense});
+  Kokkos::deep_copy(exec, touched, 0.0F);
+  for_each_row_gradient("shardmark::reduce_to_dense", exec, gradients, shards, workspace,
+                        StoreDense<Exec>{dense, touched});
+}
+
+/// The keys that were touched, each used by the position of the same number: the rows of an all-reduced dense gradient.
+template <class Exec>
+struct TouchedRows {
+  Array<Exec, std::int64_t> keys;   ///< [count] ascending
+  Array<Exec, std::int64_t> total;  ///< [1] count
+
+  std::int64_t positions() const { return static_cast<std::int64_t>(keys.extent(0)); }
+  KOKKOS_INLINE_FUNCTION std::int64_t count() const { return total(0); }
+  KOKKOS_INLINE_FUNCTION std::int64_t key(std::int64_t u) const { return keys(u); }
+  KOKKOS_INLINE_FUNCTION std::int64_t begin(std::int64_t u) const { return u; }
+  KOKKOS_INLINE_FUNCTION std::int64_t position(std::int64_t i) const { return keys(i); }
+};
+
+template <class Exec>
+struct TouchedRowsWorkspace {
+  Scratch<Exec, std::int64_t> keys{"shardmark::touched_keys"};
+  Scratch<Exec, std::int64_t> total{"shardmark::touched_total"};
+};
+
+/// touched: [keys], 0 for rows that keep their values and state. The result lives in `workspace`.
+template <class Exec>
+TouchedRows<Exec> touched_rows(const Exec& exec, ConstArray<Exec, float> touched,
+                               TouchedRowsWorkspace<Exec>& workspace) {
+  const auto keys = static_cast<std::int64_t>(touched.extent(0));
+  const TouchedRows<Exec> rows{workspace.keys.first(keys), workspace.total.first(1)};
+  Kokkos::parallel_scan(
+      "shardmark::touched_rows", static_range(exec, keys + 1),
+      KOKKOS_LAMBDA(const std::int64_t key, std::int64_t& count, const bool final) {
+        if (final && key == keys) rows.total(0) = count;
+        if (key == keys || touched(key) == 0.0F) return;
+        if (final) rows.keys(count) = key;
+        ++count;
+      });
+  return rows;
 }
 
 constexpr Work reduce_to_dense_work(std::int64_t positions, std::int64_t position_elements, std::int64_t unique,
-                                    std::int64_t gradient_elements, std::int64_t dense_elements, bool weighted) {
+                                    std::int64_t gradient_elements, std::int64_t dense_elements, std::int64_t keys,
+                                    bool weighted) {
   return {.bytes_read = gradient_elements * 4 + positions * (16 + (weighted ? 4 : 0)) + (2 * unique + 1) * 8,
-          .bytes_written = dense_elements * 4,
+          .bytes_written = (dense_elements + keys) * 4,
           .flops = position_elements * (weighted ? 2 : 1)};
+}
+
+constexpr Work touched_rows_work(std::int64_t keys, std::int64_t touched) {
+  return {.bytes_read = keys * 4, .bytes_written = touched * 8, .flops = 0};
 }
 
 }  // namespace shardmark::kernels

@@ -5,6 +5,7 @@
 
 #include "kernels/array.hpp"
 #include "kernels/balanced_ranges.hpp"
+#include "kernels/column_blocks.hpp"
 #include "kernels/row_sum.hpp"
 #include "kernels/unique_rows.hpp"
 
@@ -14,7 +15,7 @@ namespace shardmark::kernels {
 ///   g(u) = sum over its positions p, ascending, of weight[p] * gradients[gradient_offset(p) .. + dim)
 /// in fp32. Rows with more than hot_row_piece positions are summed in pieces of that many positions, and the pieces
 /// then added in order, each from 0: a fixed order, so equal bits for any number of threads.
-///   unique: UniqueRows or IdentityRows;  gradient_offset: an array [positions] or a function of the position
+///   unique: UniqueRows or TouchedRows;  gradient_offset: an array [positions] or a function of the position
 ///   weights: [positions], or empty when every weight is 1;  gradients: the vectors that came home the inverse way
 template <class Exec, class Unique, class GradientOffset>
 struct RowGradients {
@@ -67,60 +68,40 @@ template <class Exec>
 struct RowGradientsWorkspace {
   Scratch<Exec, RowPiece> pieces{"shardmark::hot_row_pieces"};
   Scratch<Exec, std::int64_t> first_piece{"shardmark::hot_row_first_piece"};
+  Scratch<Exec, std::int64_t> piece_count{"shardmark::hot_row_piece_count"};
   Scratch<Exec, float> partial_sums{"shardmark::hot_row_partial_sums"};
 };
 
-/// Sum of squares in fp32, over 16 interleaved lanes that are added pairwise: one order for any width, and an error
-/// that grows with width / 16 only.
-template <class Width>
-KOKKOS_FORCEINLINE_FUNCTION double square_sum(const float* g, Width width) {
-  constexpr std::int64_t lanes = 16;
-  float lane[lanes] = {};
-  const std::int64_t whole = width / lanes * lanes;
-  for (std::int64_t d = 0; d < whole; d += lanes)
-    for (std::int64_t j = 0; j < lanes; ++j) lane[j] += g[d + j] * g[d + j];
-  for (std::int64_t d = whole; d < width; ++d) lane[d - whole] += g[d] * g[d];
-  for (std::int64_t half = lanes / 2; half > 0; half /= 2)
-    for (std::int64_t j = 0; j < half; ++j) lane[j] += lane[j + half];
-  return static_cast<double>(lane[0]);
-}
-
-/// Computes g(u) row after row and hands it to `consume`, which has
-///   wants_square_sum(shard)             whether it needs the sum over the row of g^2
-///   prefetch_row(shard, dim, row)       called some rows ahead of the row's turn
-///   step = begin_row(u, shard, row, square sum)
-///   (shard, row, column, width, g, step)  for each tile of columns: one tile up to column_tile, and for usual dims
-/// where `row` is local to the shard. See for_each_row_gradient.
+/// Computes g(u) row after row and hands runs of rows of one shard to `consume`:
+///   consume(shard, run), where run.for_each(prefetch_row, body) calls prefetch_row(row) some rows ahead of
+///   body(u, row, tile), and tile(column, width), width <= column_tile, gives the columns [column, column + width) of
+///   g(u), valid until the next call; `row` is local to the shard.
+/// See for_each_row_gradient.
 template <class Exec, class Inputs, class Shard, class Consume>
 struct RowGradientKernel {
   Inputs inputs;
   ShardList<Exec, Shard> list;
   ConstArray<Exec, RowPiece> pieces;
   ConstArray<Exec, std::int64_t> first_piece;  ///< by begin(u) / hot_row_piece, rounded up
-  Array<Exec, float> partial_sums;             ///< [pieces, largest_dim]
-  BalancedRanges ranges;
+  ConstArray<Exec, std::int64_t> piece_count;
+  Array<Exec, float> partial_sums;  ///< [pieces, largest_dim]
   Consume consume;
 
   struct SumPieces {};
 
   /// Partial sum of one piece of a hot row.
   KOKKOS_FUNCTION void operator()(SumPieces, std::int64_t number) const {
+    if (number >= piece_count(0)) return;
     const auto& piece = pieces(number);
-    const auto& shard = list.shards(list.find(piece.key));
-    float* sum = &partial_sums(number * list.largest_dim);
-    with_width(shard.dim, [&](auto dim) {
-      for_column_tiles(dim, [&](std::int64_t column, auto width) {
-        float g[decltype(width)::capacity];
-        sum_positions(g, dim, column, width, piece.begin, piece.end, piece.end - 1);
-        for (std::int64_t d = 0; d < width; ++d) sum[column + d] = g[d];
-      });
-    });
+    const std::int64_t dim = list.shards(list.find(piece.key)).dim;
+    sum_positions(&partial_sums(number * list.largest_dim), 0, dim, piece.begin, piece.end, piece.end - 1);
   }
 
   /// The rows of one range, shard by shard.
   KOKKOS_FUNCTION void operator()(std::int64_t range) const {
     const auto& unique = inputs.unique;
     const auto begin_of = [&](std::int64_t u) { return unique.begin(u); };
+    const BalancedRanges ranges = unique_ranges();
     std::int64_t u = ranges.begin(range, begin_of);
     const std::int64_t end = ranges.begin(range + 1, begin_of);
     while (u < end) {
@@ -129,115 +110,131 @@ struct RowGradientKernel {
       if (s + 1 < list.count())
         stop = u +
                first_at_least(end - u, list.shards(s + 1).first_key, [&](std::int64_t i) { return unique.key(u + i); });
-      with_width(list.shards(s).dim, [&](auto dim) { rows(list.shards(s), dim, u, stop); });
+      consume(list.shards(s), Run{*this, list.shards(s).first_key, list.shards(s).dim, u, stop});
       u = stop;
     }
   }
 
- private:
-  template <class Dim>
-  KOKKOS_FORCEINLINE_FUNCTION void rows(const Shard& shard, Dim dim, std::int64_t first, std::int64_t stop) const {
-    const auto& unique = inputs.unique;
-    const std::int64_t last_position = unique.begin(stop) - 1;
-    const auto ask_for = [&](std::int64_t u) { consume.prefetch_row(shard, dim, unique.key(u) - shard.first_key); };
-    for (std::int64_t u = first; u < Kokkos::min(first + update_prefetch, stop); ++u) ask_for(u);
-    for (std::int64_t u = first; u < stop; ++u) {
-      ask_for(Kokkos::min(u + update_prefetch, stop - 1));
-      const std::int64_t row = unique.key(u) - shard.first_key;
-      float g[Dim::capacity];
-      double squares = 0;
-      const bool wants_squares = consume.wants_square_sum(shard);
-      if (wants_squares)
-        for_column_tiles(dim, [&](std::int64_t column, auto width) {
-          gradient(g, dim, column, width, u, last_position);
-          squares += square_sum(g, width);
-        });
-      const double step = consume.begin_row(u, shard, row, squares);
-      for_column_tiles(dim, [&](std::int64_t column, auto width) {
-        if (!wants_squares || dim > Dim::capacity) gradient(g, dim, column, width, u, last_position);
-        consume(shard, row, column, width, g, step);
-      });
-    }
+  KOKKOS_INLINE_FUNCTION BalancedRanges unique_ranges() const {
+    const std::int64_t count = inputs.unique.count();
+    return {count, inputs.unique.begin(count), update_grain};
   }
 
-  /// Columns [column, column + width) of g(u).
-  template <class Dim, class Width>
-  KOKKOS_FORCEINLINE_FUNCTION void gradient(float* g, Dim dim, std::int64_t column, Width width, std::int64_t u,
-                                            std::int64_t last_position) const {
+  struct Run {
+    const RowGradientKernel& kernel;
+    std::int64_t first_key, dim, first, stop;
+
+    template <class PrefetchRow, class Body>
+    KOKKOS_FORCEINLINE_FUNCTION void for_each(const PrefetchRow& prefetch_row, const Body& body) const {
+      const auto& unique = kernel.inputs.unique;
+      const std::int64_t last_position = unique.begin(stop) - 1;
+      const bool weighted = kernel.inputs.weights.extent(0) > 0;
+      for (std::int64_t u = first; u < Kokkos::min(first + update_prefetch, stop); ++u)
+        prefetch_row(unique.key(u) - first_key);
+      float sum[column_tile];
+      for (std::int64_t u = first; u < stop; ++u) {
+        prefetch_row(unique.key(Kokkos::min(u + update_prefetch, stop - 1)) - first_key);
+        const std::int64_t begin = unique.begin(u);
+        const float* whole = nullptr;
+        if (!weighted && unique.begin(u + 1) - begin == 1) {
+          kernel.prefetch_vector(Kokkos::min(begin + update_prefetch, last_position), 0, dim);
+          whole = kernel.vector(begin);
+        } else if (dim <= column_tile) {
+          kernel.gradient(sum, 0, dim, u, last_position);
+          whole = sum;
+        }
+        body(u, unique.key(u) - first_key, [&](std::int64_t column, std::int64_t width) -> const float* {
+          if (whole != nullptr) return whole + column;
+          kernel.gradient(sum, column, width, u, last_position);
+          return sum;
+        });
+      }
+    }
+  };
+
+ private:
+  KOKKOS_FORCEINLINE_FUNCTION const float* vector(std::int64_t i) const {
+    return inputs.gradients.data() + inputs.gradient_offset(inputs.unique.position(i));
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void prefetch_vector(std::int64_t i, std::int64_t column, std::int64_t width) const {
+    prefetch(vector(i) + column, width * std::int64_t{sizeof(float)});
+  }
+
+  /// sum = columns [column, column + width) of g(u).
+  KOKKOS_FUNCTION void gradient(float* sum, std::int64_t column, std::int64_t width, std::int64_t u,
+                                std::int64_t last_position) const {
     const std::int64_t begin = inputs.unique.begin(u);
     const std::int64_t end = inputs.unique.begin(u + 1);
-    if (end - begin <= hot_row_piece) {
-      sum_positions(g, dim, column, width, begin, end, last_position);
-    } else {
-      const std::int64_t first = first_piece((begin + hot_row_piece - 1) / hot_row_piece);
-      const std::int64_t count = (end - begin + hot_row_piece - 1) / hot_row_piece;
-      const auto partial_sum = [&](std::int64_t i) { return &partial_sums(i * list.largest_dim + column); };
-      sum_rows(g, width, first, first + count, partial_sum, [](std::int64_t) { return 1.0F; });
-    }
+    if (end - begin <= hot_row_piece) return sum_positions(sum, column, width, begin, end, last_position);
+    const std::int64_t first = first_piece((begin + hot_row_piece - 1) / hot_row_piece);
+    const std::int64_t count = (end - begin + hot_row_piece - 1) / hot_row_piece;
+    for_blocks<64>(width, [&](std::int64_t c, auto block) {
+      const auto partial_sum = [&](std::int64_t i) { return &partial_sums(i * list.largest_dim + column + c); };
+      add_vectors(sum + c, block, first, first + count, partial_sum, [](std::int64_t) { return 1.0F; });
+    });
   }
 
-  template <class Dim, class Width>
-  KOKKOS_FORCEINLINE_FUNCTION void sum_positions(float* g, Dim dim, std::int64_t column, Width width,
-                                                 std::int64_t begin, std::int64_t end,
-                                                 std::int64_t last_position) const {
-    const auto vector = [&](std::int64_t i) {
-      return inputs.gradients.data() + inputs.gradient_offset(inputs.unique.position(i)) + column;
-    };
-    const auto vector_ahead = [&](std::int64_t i) {
-      if (column == 0)
-        prefetch(vector(Kokkos::min(i + update_prefetch, last_position)), dim * std::int64_t{sizeof(float)});
-      return vector(i);
-    };
-    if (inputs.weights.extent(0) == 0)
-      sum_rows(g, width, begin, end, vector_ahead, [](std::int64_t) { return 1.0F; });
-    else
-      sum_rows(g, width, begin, end, vector_ahead,
-               [&](std::int64_t i) { return inputs.weights(inputs.unique.position(i)); });
+  KOKKOS_FUNCTION void sum_positions(float* sum, std::int64_t column, std::int64_t width, std::int64_t begin,
+                                     std::int64_t end, std::int64_t last_position) const {
+    for_blocks<64>(width, [&](std::int64_t c, auto block) {
+      const auto vector_ahead = [&](std::int64_t i) {
+        prefetch_vector(Kokkos::min(i + update_prefetch, last_position), column + c, block);
+        return vector(i) + column + c;
+      };
+      if (inputs.weights.extent(0) == 0)
+        add_vectors(sum + c, block, begin, end, vector_ahead, [](std::int64_t) { return 1.0F; });
+      else
+        add_vectors(sum + c, block, begin, end, vector_ahead,
+                    [&](std::int64_t i) { return inputs.weights(inputs.unique.position(i)); });
+    });
   }
 };
 
-/// Lists the pieces of the rows with more than hot_row_piece positions; returns how many there are. Such a row covers a
+/// Lists the pieces of the rows with more than hot_row_piece positions, and how many there are. Such a row covers a
 /// multiple of hot_row_piece, so only n / hot_row_piece places need a look.
 template <class Exec, class Unique>
-std::int64_t list_hot_row_pieces(const Exec& exec, const Unique& unique, const Array<Exec, RowPiece>& pieces,
-                                 const Array<Exec, std::int64_t>& first_piece) {
-  std::int64_t total = 0;
+void list_hot_row_pieces(const Exec& exec, const Unique& unique, const Array<Exec, RowPiece>& pieces,
+                         const Array<Exec, std::int64_t>& first_piece, const Array<Exec, std::int64_t>& piece_count) {
+  const auto places = static_cast<std::int64_t>(first_piece.extent(0));
   Kokkos::parallel_scan(
-      "shardmark::hot_rows", static_range(exec, static_cast<std::int64_t>(first_piece.extent(0))),
+      "shardmark::hot_rows", static_range(exec, places),
       KOKKOS_LAMBDA(const std::int64_t place, std::int64_t& next, const bool final) {
-        const std::int64_t u =
-            last_at_most(unique.count, place * hot_row_piece, [&](std::int64_t i) { return unique.begin(i); });
-        const std::int64_t begin = unique.begin(u);
-        const std::int64_t end = unique.begin(u + 1);
-        const bool hot = end - begin > hot_row_piece && (begin + hot_row_piece - 1) / hot_row_piece == place;
-        if (!hot) return;
-        if (final) first_piece(place) = next;
-        for (std::int64_t at = begin; at < end; at += hot_row_piece, ++next)
-          if (final) pieces(next) = {unique.key(u), at, Kokkos::min(at + hot_row_piece, end)};
-      },
-      total);
-  return total;
+        const std::int64_t count = unique.count();
+        if (place * hot_row_piece < unique.begin(count)) {
+          const std::int64_t u =
+              last_at_most(count, place * hot_row_piece, [&](std::int64_t i) { return unique.begin(i); });
+          const std::int64_t begin = unique.begin(u);
+          const std::int64_t end = unique.begin(u + 1);
+          const bool hot = end - begin > hot_row_piece && (begin + hot_row_piece - 1) / hot_row_piece == place;
+          if (hot && final) first_piece(place) = next;
+          for (std::int64_t at = begin; hot && at < end; at += hot_row_piece, ++next)
+            if (final) pieces(next) = {unique.key(u), at, Kokkos::min(at + hot_row_piece, end)};
+        }
+        if (final && place == places - 1) piece_count(0) = next;
+      });
 }
 
-/// Runs `consume` on the gradient of every distinct row, rows in parallel, each by one thread.
+/// Runs `consume` on the gradient of every distinct row, rows in parallel, each by one thread. What only the device
+/// knows, how many rows and pieces there are, stays there: as many ranges are launched as there can be.
 template <class Exec, class Unique, class GradientOffset, class Shard, class Consume>
 void for_each_row_gradient(const std::string& label, const Exec& exec,
                            const RowGradients<Exec, Unique, GradientOffset>& inputs, const ShardList<Exec, Shard>& list,
                            RowGradientsWorkspace<Exec>& workspace, const Consume& consume) {
   using Kernel = RowGradientKernel<Exec, RowGradients<Exec, Unique, GradientOffset>, Shard, Consume>;
   const std::int64_t positions = inputs.unique.positions();
-  if (inputs.unique.count == 0) return;
+  if (positions == 0) return;
   const std::int64_t places = (positions + hot_row_piece - 1) / hot_row_piece;
   const Array<Exec, RowPiece> pieces = workspace.pieces.first(2 * places);
   const Array<Exec, std::int64_t> first_piece = workspace.first_piece.first(places);
-  const std::int64_t piece_count = list_hot_row_pieces(exec, inputs.unique, pieces, first_piece);
-  const BalancedRanges ranges{inputs.unique.count, positions, update_grain};
-  const Kernel kernel{inputs, list,   pieces, first_piece, workspace.partial_sums.first(piece_count * list.largest_dim),
-                      ranges, consume};
+  const Array<Exec, std::int64_t> piece_count = workspace.piece_count.first(1);
+  list_hot_row_pieces(exec, inputs.unique, pieces, first_piece, piece_count);
+  const Array<Exec, float> partial_sums = workspace.partial_sums.first(2 * places * list.largest_dim);
+  const Kernel kernel{inputs, list, pieces, first_piece, piece_count, partial_sums, consume};
   using PiecePolicy = Kokkos::RangePolicy<Exec, typename Kernel::SumPieces, Kokkos::Schedule<Kokkos::Dynamic>,
                                           Kokkos::IndexType<std::int64_t>>;
-  Kokkos::parallel_for(label + "_hot_rows", PiecePolicy(exec, 0, piece_count, Kokkos::ChunkSize(1)), kernel);
-  Kokkos::parallel_for(label, dynamic_range(exec, ranges.count()), kernel);
+  Kokkos::parallel_for(label + "_hot_rows", PiecePolicy(exec, 0, 2 * places, Kokkos::ChunkSize(1)), kernel);
+  const BalancedRanges most{positions, positions, update_grain};
+  Kokkos::parallel_for(label, dynamic_range(exec, most.count()), kernel);
 }
 
 }  // namespace shardmark::kernels

@@ -10,32 +10,41 @@
 
 namespace shardmark::kernels {
 
-/// The distinct rows among n positions. Row u has key(u), ascending, and is used by the positions
-/// position(begin(u)), .., position(end(u) - 1), ascending.
+/// The distinct rows among n positions. Row u in [0, count()) has key(u), ascending, and is used by the positions
+/// position(begin(u)), .., position(begin(u + 1) - 1), ascending. count() is known to the device: see host_count.
 template <class Exec>
 struct UniqueRows {
   Array<Exec, std::int64_t> order;     ///< [n] positions sorted by key, ascending within a key
   Array<Exec, std::int64_t> segments;  ///< [count + 1] where a key's positions begin in `order`
   Array<Exec, std::int64_t> keys;      ///< [count]
-  std::int64_t count = 0;
+  Array<Exec, std::int64_t> total;     ///< [1] count
 
   std::int64_t positions() const { return static_cast<std::int64_t>(order.extent(0)); }
+  KOKKOS_INLINE_FUNCTION std::int64_t count() const { return total(0); }
   KOKKOS_INLINE_FUNCTION std::int64_t key(std::int64_t u) const { return keys(u); }
   KOKKOS_INLINE_FUNCTION std::int64_t begin(std::int64_t u) const { return segments(u); }
   KOKKOS_INLINE_FUNCTION std::int64_t position(std::int64_t i) const { return order(i); }
 };
 
-/// Every key of [0, count) used by the position of the same number: for tables whose whole gradient is dense.
-struct IdentityRows {
+/// How many distinct rows there are. Waits for the device.
+template <class Exec, class Unique>
+std::int64_t host_count(const Exec& exec, const Unique& unique) {
   std::int64_t count = 0;
+  const Kokkos::View<std::int64_t, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(&count);
+  Kokkos::deep_copy(exec, host, Kokkos::subview(unique.total, 0));
+  exec.fence("shardmark: the count of distinct rows");
+  return count;
+}
 
-  std::int64_t positions() const { return count; }
-  KOKKOS_INLINE_FUNCTION std::int64_t key(std::int64_t u) const { return u; }
-  KOKKOS_INLINE_FUNCTION std::int64_t begin(std::int64_t u) const { return u; }
-  KOKKOS_INLINE_FUNCTION std::int64_t position(std::int64_t i) const { return i; }
-};
-
-inline IdentityRows identity_rows(std::int64_t count) { return {count}; }
+/// inverse[p] = number of the distinct row of position p. inverse: [n].
+template <class Exec>
+void invert_unique_rows(const Exec& exec, const UniqueRows<Exec>& unique, Array<Exec, std::int64_t> inverse) {
+  Kokkos::parallel_for(
+      "shardmark::invert_unique_rows", static_range(exec, unique.positions()), KOKKOS_LAMBDA(const std::int64_t u) {
+        if (u >= unique.count()) return;
+        for (std::int64_t i = unique.begin(u); i < unique.begin(u + 1); ++i) inverse(unique.position(i)) = u;
+      });
+}
 
 template <class Exec>
 struct UniqueRowsWorkspace {
@@ -45,6 +54,7 @@ struct UniqueRowsWorkspace {
   Scratch<Exec, std::int64_t> order{"shardmark::unique_order"};
   Scratch<Exec, std::int64_t> segments{"shardmark::unique_segments"};
   Scratch<Exec, std::int64_t> keys{"shardmark::unique_keys"};
+  Scratch<Exec, std::int64_t> total{"shardmark::unique_total"};
 };
 
 /// How the radix sort sees n keys below a bound: words of key bits above position bits, as few passes as 11-bit digits
@@ -124,12 +134,19 @@ UniqueRows<Exec> unique_rows(const Exec& exec, ConstArray<Exec, std::int64_t> ke
     std::swap(words, other);
   }
 
-  const UniqueRows<Exec> unique{workspace.order.first(n), workspace.segments.first(n + 1), workspace.keys.first(n)};
+  const UniqueRows<Exec> unique{workspace.order.first(n), workspace.segments.first(n + 1), workspace.keys.first(n),
+                                workspace.total.first(1)};
   const std::uint64_t position_mask = (std::uint64_t{1} << position_bits) - 1;
-  std::int64_t count = 0;
   Kokkos::parallel_scan(
-      "shardmark::unique_segments", static_range(exec, n),
+      "shardmark::unique_segments", static_range(exec, n + 1),
       KOKKOS_LAMBDA(const std::int64_t i, std::int64_t& rows, const bool final) {
+        if (i == n) {
+          if (final) {
+            unique.segments(rows) = n;
+            unique.total(0) = rows;
+          }
+          return;
+        }
         const std::uint64_t key = words(i) >> position_bits;
         const bool first = i == 0 || words(i - 1) >> position_bits != key;
         if (final) {
@@ -140,11 +157,8 @@ UniqueRows<Exec> unique_rows(const Exec& exec, ConstArray<Exec, std::int64_t> ke
           }
         }
         rows += first;
-      },
-      count);
-  Kokkos::deep_copy(exec, Kokkos::subview(unique.segments, count), n);
-  return {unique.order, Kokkos::subview(unique.segments, std::pair<std::int64_t, std::int64_t>(0, count + 1)),
-          Kokkos::subview(unique.keys, std::pair<std::int64_t, std::int64_t>(0, count)), count};
+      });
+  return unique;
 }
 
 /// Work of unique_rows on n keys: each pass reads the words twice and writes them once.

@@ -7,7 +7,7 @@
 #include "comm/collectives.hpp"
 #include "comm/exchange/exchanges.hpp"
 #include "kernels/fused_update.hpp"
-#include "kernels/row_square_sums.hpp"
+#include "kernels/row_sums.hpp"
 
 namespace shardmark {
 namespace {
@@ -31,6 +31,13 @@ void set_one(const DeviceArray<float>& array, std::int64_t at, float factor, flo
       KOKKOS_LAMBDA(const std::int64_t) { array(at) = array(at) * factor + addend; });
 }
 
+/// Forgets the last of the distinct rows.
+void drop_row(const DeviceArray<std::int64_t>& count) {
+  Kokkos::parallel_for(
+      "shardmark::fault", kernels::static_range(Execution(), 1),
+      KOKKOS_LAMBDA(const std::int64_t) { count(0) = Kokkos::max(count(0) - 1, std::int64_t{0}); });
+}
+
 }  // namespace
 
 ShardedEmbedding::ShardedEmbedding(const Communicator& comm, ShardedTables& tables, const Plan& plan,
@@ -43,7 +50,7 @@ ShardedEmbedding::ShardedEmbedding(const Communicator& comm, ShardedTables& tabl
       transfer_(choice_named(transfers, "transfer", movement.transfer).make(comm, *exchange_)),
       ids_(comm, *exchange_, layout_, tables.features(), tables.tables(), fault),
       square_sums_(comm, *exchange_, plan, tables.tables(), layout_) {
-  std::vector<kernels::UpdateShard<float>> exchanged, replicated;
+  std::vector<kernels::UpdateShard> exchanged, replicated;
   std::vector<kernels::DenseShard> dense;
   std::int64_t dense_elements = 0;
   for (std::int64_t s = 0; s < std::ssize(layout_.shards); ++s) {
@@ -67,7 +74,8 @@ ShardedEmbedding::ShardedEmbedding(const Communicator& comm, ShardedTables& tabl
   exchanged_shards_ = kernels::shard_list(exec, exchanged);
   replicated_shards_ = kernels::shard_list(exec, replicated);
   dense_shards_ = kernels::shard_list(exec, dense);
-  dense_gradients_ = allocate("dense_gradients", dense_elements);
+  dense_elements_ = dense_elements;
+  dense_gradients_ = allocate("dense_gradients", dense_elements + replicated_rows_);
   for (const Feature& feature : tables.features())
     divides_ |= feature.pooling == Pooling::mean || feature.pooling == Pooling::sqrtn;
 }
@@ -277,42 +285,44 @@ void ShardedEmbedding::update_exchanged(const StepInput& input, PhaseClock& cloc
   const auto keys = part(keys_.first(ids), 0, exchanged);
   const auto unique = kernels::unique_rows<Execution>(exec, keys, exchanged_keys_, unique_workspace_);
   const auto weights = owned_.weights.extent(0) > 0 ? part(owned_.weights, 0, exchanged) : owned_.weights;
-  auto row_gradients = kernels::row_gradients<Execution>(exec, unique, part(gradient_offsets_.first(ids), 0, exchanged),
-                                                         weights, owner_gradients_);
-  const auto sums = row_square_sums_.first(square_sums_.needed() ? unique.count : 0);
+  const auto row_gradients = kernels::row_gradients<Execution>(
+      exec, unique, part(gradient_offsets_.first(ids), 0, exchanged), weights, owner_gradients_);
+  kernels::WholeRowSums<Execution> whole_rows;
   if (square_sums_.needed()) {
-    kernels::row_square_sums(exec, row_gradients, exchanged_shards_, gradients_workspace_, sums);
+    const auto sums = row_square_sums_.first(exchanged);
+    kernels::row_sums(exec, row_gradients, exchanged_shards_, kernels::UpdateStep{}, gradients_workspace_, sums, 1);
     clock.moved(Phase::update, square_sums_.complete(unique, sums, ids_.peak_ids(input)));
+    whole_rows.values = sums;
   }
-  if (fault_ == Fault::update && unique.count > 0) --row_gradients.unique.count;
-  if (square_sums_.needed())
-    kernels::fused_update(exec, row_gradients, exchanged_shards_, gradients_workspace_, sums);
-  else
-    kernels::fused_update(exec, row_gradients, exchanged_shards_, gradients_workspace_);
+  if (fault_ == Fault::update) drop_row(unique.total);
+  kernels::fused_update(exec, row_gradients, exchanged_shards_, kernels::UpdateStep{}, gradients_workspace_,
+                        whole_rows);
 }
 
-/// Gradients of replicated tables are summed over the ranks densely, so that every copy stays the same.
+/// Gradients of replicated tables are summed over the ranks densely, so that every copy stays the same; with them, how
+/// many ranks touched each row.
 void ShardedEmbedding::update_replicated(PhaseClock& clock) {
   const Execution exec;
   const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
   const std::int64_t begin = owned_.exchanged_ids;
+  const auto touched = part(dense_gradients_, dense_elements_, dense_elements_ + replicated_rows_);
   const auto unique =
       kernels::unique_rows<Execution>(exec, part(keys_.first(ids), begin, ids), replicated_rows_, unique_workspace_);
   const auto weights = owned_.weights.extent(0) > 0 ? part(owned_.weights, begin, ids) : owned_.weights;
   kernels::reduce_to_dense(exec,
                            kernels::row_gradients<Execution>(
                                exec, unique, part(gradient_offsets_.first(ids), begin, ids), weights, gradients_),
-                           dense_shards_, gradients_workspace_, dense_gradients_);
+                           dense_shards_, gradients_workspace_, part(dense_gradients_, 0, dense_elements_), touched);
   exec.fence("shardmark: dense gradients are sent");
   const auto elements = static_cast<std::int64_t>(dense_gradients_.extent(0));
   all_reduce(comm_, span_of(dense_gradients_, 0, elements), Reduce::sum);
   if (fault_ == Fault::exchange && addresses_.packed_size == 0) set_one(dense_gradients_, 0, -1.0F, 1.0F);
-  auto rows = kernels::identity_rows(replicated_rows_);
-  if (fault_ == Fault::update && layout_.slots.empty()) rows.count = 0;
+  const auto rows = kernels::touched_rows<Execution>(exec, touched, touched_workspace_);
+  if (fault_ == Fault::update && layout_.slots.empty()) drop_row(rows.total);
   kernels::fused_update(exec,
                         kernels::row_gradients<Execution>(exec, rows, kernels::DenseOffset<Execution>{dense_shards_},
                                                           DeviceArray<float>(), dense_gradients_),
-                        replicated_shards_, gradients_workspace_);
+                        replicated_shards_, kernels::UpdateStep{}, gradients_workspace_);
   // A ring sends 2 (P - 1) / P of the buffer.
   clock.moved(Phase::update, 2 * (comm_.size() - 1) * elements * 4 / comm_.size());
 }

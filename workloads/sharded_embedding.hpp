@@ -78,10 +78,11 @@ class ShardedEmbedding {
   DeviceArray<float> packed_gradients_, owner_gradients_;
 
   // Shards of this rank: those that hold parts of tables, and replicated tables with their dense gradient.
-  kernels::ShardList<Execution, kernels::UpdateShard<float>> exchanged_shards_, replicated_shards_;
+  kernels::ShardList<Execution, kernels::UpdateShard> exchanged_shards_, replicated_shards_;
   kernels::ShardList<Execution, kernels::DenseShard> dense_shards_;
   std::int64_t exchanged_keys_ = 0, replicated_rows_ = 0;
-  DeviceArray<float> dense_gradients_;
+  std::int64_t dense_elements_ = 0;
+  DeviceArray<float> dense_gradients_;  ///< dense_elements_, then the touched count of each replicated row
 
   // Of the current step.
   OwnedIds owned_;
@@ -91,6 +92,7 @@ class ShardedEmbedding {
   DeviceScratch<double> row_square_sums_{"shardmark::row_square_sums"};
   kernels::UniqueRowsWorkspace<Execution> unique_workspace_;
   kernels::RowGradientsWorkspace<Execution> gradients_workspace_;
+  kernels::TouchedRowsWorkspace<Execution> touched_workspace_;
 };
 
 }  // namespace shardmark

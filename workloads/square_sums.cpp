@@ -90,7 +90,8 @@ std::vector<std::int64_t> SquareSums::segments(const kernels::UniqueRows<Executi
   const auto first_keys = first_keys_;
   Kokkos::parallel_for(
       "shardmark::shard_segments", kernels::static_range(Execution(), count), KOKKOS_LAMBDA(const std::int64_t s) {
-        begins(s) = kernels::first_at_least(unique.count, first_keys(s), [&](std::int64_t u) { return unique.key(u); });
+        begins(s) =
+            kernels::first_at_least(unique.count(), first_keys(s), [&](std::int64_t u) { return unique.key(u); });
       });
   const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), begins);
   return {host.data(), host.data() + count};

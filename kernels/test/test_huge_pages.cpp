@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/huge_pages.hpp"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 
 #include "kernels/array.hpp"
+#include "kernels/huge_pages.hpp"
 
 namespace shardmark::kernels::test {
 namespace {
 
 using Bytes = Array<Kokkos::DefaultHostExecutionSpace, char>;
 
-Bytes uninitialised(std::size_t bytes) { return Bytes(Kokkos::view_alloc("bytes", Kokkos::WithoutInitializing), bytes); }
+Bytes uninitialised(std::size_t bytes) {
+  return Bytes(Kokkos::view_alloc("bytes", Kokkos::WithoutInitializing), bytes);
+}
 
 /// Whether the system gives transparent huge pages to those who ask.
 bool system_has_huge_pages() {

@@ -28,11 +28,12 @@ TEST(Work, UpdateReadsAndWritesADistinctRowOnce) {
                             .position_elements = 12,
                             .unique = 2,
                             .unique_elements = 8,
+                            .row_bytes = 16,
                             .state_elements = 2,
                             .gradient_elements = 8};
-  const auto work = fused_update_work(counts, false, 4);
-  EXPECT_EQ(work.bytes_written, 8 * 4 + 2 * 4);
-  EXPECT_EQ(work.bytes_read, 8 * 4 + 2 * 4 + 8 * 4 + 3 * 16 + 5 * 8);
+  const auto work = fused_update_work(counts, false);
+  EXPECT_EQ(work.bytes_written, 16 + 2 * 4);
+  EXPECT_EQ(work.bytes_read, 16 + 2 * 4 + 8 * 4 + 3 * 16 + 5 * 8);
 }
 
 TEST(Work, SortCountsItsPasses) {

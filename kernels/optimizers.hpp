@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include "reference/optimizer.hpp"
+
+namespace shardmark::kernels {
+
+/// a b + c, rounded once: a fused multiply-add where the machine has one, else by way of double.
+KOKKOS_FORCEINLINE_FUNCTION float fused(float a, float b, float c) {
+#if defined(__FP_FAST_FMAF) || defined(__CUDA_ARCH__)
+  return Kokkos::fma(a, b, c);
+#else
+  return static_cast<float>(static_cast<double>(a) * static_cast<double>(b) + static_cast<double>(c));
+#endif
+}
+
+/// Sums over a whole row, over all of its columns wherever they are held.
+struct RowSums {
+  double first = 0;
+  double second = 0;
+};
+
+/// How many such sums an optimizer asks for before it changes a row.
+constexpr std::int64_t row_sum_count(OptimizerKind kind) {
+  if (kind == OptimizerKind::lamb) return 2;
+  return kind == OptimizerKind::rowwise_adagrad || kind == OptimizerKind::rowwise_adam ? 1 : 0;
+}
+
+/// Weight decay of any optimizer, 0 where there is none: l2 w joins the gradient, decoupled w is taken off w.
+struct DecayFactors {
+  float l2, decoupled;
+
+  KOKKOS_FUNCTION explicit DecayFactors(const Optimizer& o)
+      : l2(o.weight_decay_mode == WeightDecay::l2 ? o.weight_decay : 0.0F),
+        decoupled(o.weight_decay_mode == WeightDecay::decoupled && o.kind != OptimizerKind::lamb
+                      ? o.learning_rate * o.weight_decay
+                      : 0.0F) {}
+};
+
+// The rules of reference/optimizer.hpp in fp32, one class each, made of the hyperparameters and the number of the step.
+//   w' = step(w, g, m, v)             one value; m and v, its numbers in the state vectors, are replaced
+// and where row_sum_count is not 0:
+//   add(w, g, m, v, first, second)    what the value adds to the sums of its row
+//   step.for_row(sums, dim, scalar)   the step of one row; `scalar`, the row's number of state, is replaced
+
+struct SgdStep {
+  static constexpr auto kind = OptimizerKind::sgd;
+  float rate;
+
+  KOKKOS_FUNCTION SgdStep(const Optimizer& o, std::int64_t) : rate(o.learning_rate) {}
+  KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float&, float&) const { return fused(-rate, g, w); }
+};
+
+struct MomentumStep {
+  static constexpr auto kind = OptimizerKind::momentum;
+  float rate, momentum;
+
+  KOKKOS_FUNCTION MomentumStep(const Optimizer& o, std::int64_t) : rate(o.learning_rate), momentum(o.momentum) {}
+  KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float& m, float&) const {
+    m = fused(-rate, g, momentum * m);
+    return w + m;
+  }
+};
+
+struct NesterovStep {
+  static constexpr auto kind = OptimizerKind::nesterov;
+  float rate, momentum;
+
+  KOKKOS_FUNCTION NesterovStep(const Optimizer& o, std::int64_t) : rate(o.learning_rate), momentum(o.momentum) {}
+  KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float& m, float&) const {
+    const float before = m;
+    m = fused(-rate, g, momentum * m);
+    return w + fused(momentum, m - before, m);
+  }
+};
+
+struct AdagradStep {
+  static constexpr auto kind = OptimizerKind::adagrad;
+  float rate, epsilon;
+
+  KOKKOS_FUNCTION AdagradStep(const Optimizer& o, std::int64_t) : rate(o.learning_rate), epsilon(o.epsilon) {}
+  KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float& s, float&) const {
+    s = fused(g, g, s);
+    return w - rate * g / (Kokkos::sqrt(s) + epsilon);
+  }
+};
+
+struct RowwiseAdagradStep {
+  static constexpr auto kind = OptimizerKind::rowwise_adagrad;
+  double rate, epsilon;
+
+  struct Row {
+    float rate;
+    KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float&, float&) const { return fused(-rate, g, w); }
+  };
+
+  KOKKOS_FUNCTION RowwiseAdagradStep(const Optimizer& o, std::int64_t) : rate(o.learning_rate), epsilon(o.epsilon) {}
+  KOKKOS_FORCEINLINE_FUNCTION void add(float, float g, float, float, float& first, float&) const {
+    first = fused(g, g, first);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Row for_row(const RowSums& sums, double dim, float& scalar) const {
+    const double s = static_cast<double>(scalar) + sums.first / dim;
+    scalar = static_cast<float>(s);
+    return {static_cast<float>(rate / (Kokkos::sqrt(s) + epsilon))};
+  }
+};
+
+struct RmspropStep {
+  static constexpr auto kind = OptimizerKind::rmsprop;
+  float rate, decay, rest, epsilon;
+
+  KOKKOS_FUNCTION RmspropStep(const Optimizer& o, std::int64_t)
+      : rate(o.learning_rate), decay(o.decay), rest(static_cast<float>(1.0 - o.decay)), epsilon(o.epsilon) {}
+  KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float& v, float&) const {
+    v = fused(decay, v, rest * g * g);
+    return w - rate * g / (Kokkos::sqrt(v) + epsilon);
+  }
+};
+
+/// Moving means m of g and v of g^2, and what makes up for their start at 0: m^ = unbias_m m, v^ = unbias_v v.
+struct Moments {
+  float beta1, rest1, beta2, rest2, unbias_m, unbias_v, epsilon;
+
+  KOKKOS_FUNCTION Moments(const Optimizer& o, std::int64_t number)
+      : beta1(o.beta1),
+        rest1(static_cast<float>(1.0 - o.beta1)),
+        beta2(o.beta2),
+        rest2(static_cast<float>(1.0 - o.beta2)),
+        unbias_m(unbias(o.beta1, number)),
+        unbias_v(unbias(o.beta2, number)),
+        epsilon(o.epsilon) {}
+
+  KOKKOS_FORCEINLINE_FUNCTION float mean(float m, float g) const { return fused(beta1, m, rest1 * g); }
+  KOKKOS_FORCEINLINE_FUNCTION float square(float v, float g) const { return fused(beta2, v, rest2 * g * g); }
+  /// m^ / (sqrt(v^) + eps)
+  KOKKOS_FORCEINLINE_FUNCTION float direction(float m, float v) const {
+    return unbias_m * m / (Kokkos::sqrt(unbias_v * v) + epsilon);
+  }
+
+ private:
+  /// 1 / (1 - beta^t)
+  KOKKOS_FUNCTION static float unbias(double beta, std::int64_t number) {
+    return static_cast<float>(1.0 / (1.0 - Kokkos::pow(beta, static_cast<double>(number))));
+  }
+};
+
+struct AdamStep {
+  static constexpr auto kind = OptimizerKind::adam;
+  float rate;
+  Moments moments;
+
+  KOKKOS_FUNCTION AdamStep(const Optimizer& o, std::int64_t number) : rate(o.learning_rate), moments(o, number) {}
+  KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float& m, float& v) const {
+    m = moments.mean(m, g);
+    v = moments.square(v, g);
+    return fused(-rate, moments.direction(m, v), w);
+  }
+};
+
+struct RowwiseAdamStep {
+  static constexpr auto kind = OptimizerKind::rowwise_adam;
+  double rate, beta2, epsilon;
+  Moments moments;
+
+  struct Row {
+    float rate;
+    Moments moments;
+    KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float& m, float&) const {
+      m = moments.mean(m, g);
+      return fused(-rate, m, w);
+    }
+  };
+
+  KOKKOS_FUNCTION RowwiseAdamStep(const Optimizer& o, std::int64_t number)
+      : rate(o.learning_rate), beta2(o.beta2), epsilon(o.epsilon), moments(o, number) {}
+  KOKKOS_FORCEINLINE_FUNCTION void add(float, float g, float, float, float& first, float&) const {
+    first = fused(g, g, first);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Row for_row(const RowSums& sums, double dim, float& scalar) const {
+    const double v = beta2 * static_cast<double>(scalar) + (1.0 - beta2) * sums.first / dim;
+    scalar = static_cast<float>(v);
+    const double root = Kokkos::sqrt(static_cast<double>(moments.unbias_v) * v);
+    return {static_cast<float>(rate * static_cast<double>(moments.unbias_m) / (root + epsilon)), moments};
+  }
+};
+
+/// sqrt(n' + e) - sqrt(n + e) is taken as g^2 over the sum of the roots, where nothing cancels.
+struct FtrlStep {
+  static constexpr auto kind = OptimizerKind::ftrl;
+  static constexpr float e = 0x1p-23F;
+  float rate, l1, l2, beta;
+
+  KOKKOS_FUNCTION FtrlStep(const Optimizer& o, std::int64_t)
+      : rate(o.learning_rate), l1(o.l1), l2(o.l2), beta(o.beta) {}
+  KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float& n, float& z) const {
+    const float before = Kokkos::sqrt(n + e);
+    n = fused(g, g, n);
+    const float after = Kokkos::sqrt(n + e);
+    z += fused(-(g * g / (after + before) / rate), w, g);
+    const float shrunk = Kokkos::copysign(l1, z) - z;
+    return Kokkos::abs(z) <= l1 ? 0.0F : shrunk / ((beta + after) / rate + l2);
+  }
+};
+
+struct LambStep {
+  static constexpr auto kind = OptimizerKind::lamb;
+  float rate, decoupled;
+  Moments moments;
+
+  struct Row;
+
+  KOKKOS_FUNCTION LambStep(const Optimizer& o, std::int64_t number)
+      : rate(o.learning_rate),
+        decoupled(o.weight_decay_mode == WeightDecay::decoupled ? o.weight_decay : 0.0F),
+        moments(o, number) {}
+  KOKKOS_FORCEINLINE_FUNCTION float direction(float w, float m, float v) const {
+    return fused(decoupled, w, moments.direction(m, v));
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void add(float w, float g, float m, float v, float& first, float& second) const {
+    const float r = direction(w, moments.mean(m, g), moments.square(v, g));
+    first = fused(w, w, first);
+    second = fused(r, r, second);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Row for_row(const RowSums& sums, double, float&) const;
+};
+
+struct LambStep::Row {
+  float rate;
+  LambStep lamb;
+
+  KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float& m, float& v) const {
+    m = lamb.moments.mean(m, g);
+    v = lamb.moments.square(v, g);
+    return fused(-rate, lamb.direction(w, m, v), w);
+  }
+};
+
+KOKKOS_FORCEINLINE_FUNCTION LambStep::Row LambStep::for_row(const RowSums& sums, double, float&) const {
+  const bool scaled = sums.first > 0 && sums.second > 0;
+  const double ratio = scaled ? Kokkos::sqrt(sums.first / sums.second) : 1.0;
+  return {static_cast<float>(static_cast<double>(rate) * ratio), *this};
+}
+
+/// Calls body(step) with the step of the optimizer, once for a run of rows; not at all for `none`.
+template <class Body>
+KOKKOS_FORCEINLINE_FUNCTION void with_step(const Optimizer& optimizer, std::int64_t number, const Body& body) {
+  switch (optimizer.kind) {
+    case OptimizerKind::sgd:
+      return body(SgdStep(optimizer, number));
+    case OptimizerKind::momentum:
+      return body(MomentumStep(optimizer, number));
+    case OptimizerKind::nesterov:
+      return body(NesterovStep(optimizer, number));
+    case OptimizerKind::adagrad:
+      return body(AdagradStep(optimizer, number));
+    case OptimizerKind::rowwise_adagrad:
+      return body(RowwiseAdagradStep(optimizer, number));
+    case OptimizerKind::rmsprop:
+      return body(RmspropStep(optimizer, number));
+    case OptimizerKind::adam:
+      return body(AdamStep(optimizer, number));
+    case OptimizerKind::rowwise_adam:
+      return body(RowwiseAdamStep(optimizer, number));
+    case OptimizerKind::ftrl:
+      return body(FtrlStep(optimizer, number));
+    case OptimizerKind::lamb:
+      return body(LambStep(optimizer, number));
+    case OptimizerKind::none:
+      return;
+  }
+}
+
+}  // namespace shardmark::kernels

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/reduce_to_dense.hpp"
+
+#include "kernels/test/update_problem.hpp"
+
+namespace shardmark::kernels::test {
+namespace {
+
+template <class Types>
+class ReduceToDenseTest : public testing::Test {};
+TYPED_TEST_SUITE(ReduceToDenseTest, IndexTypes);
+
+/// Every optimizer; rows that no id names keep values and state, so both ways give the same bits.
+TYPED_TEST(ReduceToDenseTest, DenseGradientAndUpdateEqualTheSparseOnes) {
+  using Exec = typename TypeParam::Exec;
+  for (std::uint64_t seed = 40; seed < 44; ++seed) {
+    SCOPED_TRACE(seed_line(seed));
+    Random random(seed);
+    UpdateProblem problem{.values = {.seed = seed}};
+    std::vector<DenseShard> dense_shards;
+    std::int64_t size = 0;
+    for (std::size_t number = 0; number < 3 * optimizers.size(); ++number) {
+      const auto shard = problem.add_shard(draw(random, 1, 60), draw(random, 1, 300), any_optimizer(number));
+      const auto& [rows, dim, first_key, optimizer, type, stochastic] = problem.shards[at(shard)];
+      const auto first_bag = problem.bags.bags();
+      problem.bags.add_random(random, 10, rows, 3);
+      problem.add_block(random, shard, first_bag, Pooling::sum, false, 0);
+      dense_shards.push_back({first_key, dim, size});
+      size += rows * dim;
+    }
+    Update<TypeParam> sparse(problem);
+    sparse.run(problem);
+    Update<TypeParam> update(problem);
+    const auto list = shard_list(update.exec, dense_shards);
+    const Array<Exec, float> dense("dense", at(size)), touched("touched", at(problem.keys));
+    Kokkos::deep_copy(dense, 77.0F);
+    Kokkos::deep_copy(touched, 77.0F);
+    const auto gradients = update.gradients(problem);
+    reduce_to_dense(update.exec, gradients, list, update.workspace, dense, touched);
+    TouchedRowsWorkspace<Exec> workspace;
+    const auto rows = touched_rows<Exec>(update.exec, touched, workspace);
+    EXPECT_EQ(host_count(update.exec, rows), host_count(update.exec, gradients.unique));
+    const auto all = row_gradients(update.exec, rows, DenseOffset<Exec>{list}, {}, dense);
+    fused_update(update.exec, all, update.list(), UpdateStep{1, 77}, update.workspace);
+    EXPECT_EQ(update.row_bits(), sparse.row_bits());
+    EXPECT_EQ(update.state_bits(), sparse.state_bits());
+  }
+}
+
+TYPED_TEST(ReduceToDenseTest, TouchedRowsAreThoseWithACount) {
+  using Exec = typename TypeParam::Exec;
+  const Exec exec;
+  TouchedRowsWorkspace<Exec> workspace;
+  const auto rows =
+      touched_rows<Exec>(exec, array_of(exec, std::vector<float>{0, 2, 0, 0, 1}, "touched"), workspace);
+  EXPECT_EQ(host_count(exec, rows), 2);
+  const auto keys = host(rows.keys);
+  EXPECT_EQ(keys[0], 1);
+  EXPECT_EQ(keys[1], 4);
+}
+
+}  // namespace
+}  // namespace shardmark::kernels::test
