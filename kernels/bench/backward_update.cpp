@@ -39,11 +39,11 @@ Work work_of(const Problem& problem, OptimizerKind kind) {
                             .position_elements = problem.ids() * dim,
                             .unique = problem.distinct(),
                             .unique_elements = problem.distinct() * dim,
+                            .row_bytes = problem.distinct() * row_bytes(ValueType::fp32, dim),
                             .state_elements = problem.distinct() * state_per_row(kind, dim),
                             .gradient_elements = problem.elements()};
   return expand_positions_work(problem.bags(), problem.ids(), sizeof(std::int64_t)) +
-         unique_rows_work(problem.ids(), problem.rows(), problem.distinct()) +
-         fused_update_work(counts, false, sizeof(float));
+         unique_rows_work(problem.ids(), problem.rows(), problem.distinct()) + fused_update_work(counts, false);
 }
 
 void backward_update_of(benchmark::State& state, Suite& suite, const Case& shape, OptimizerKind kind) {
@@ -53,7 +53,7 @@ void backward_update_of(benchmark::State& state, Suite& suite, const Case& shape
   const std::int64_t per_row = state_per_row(kind, shape.dim);
   const auto row_state = suite.state(per_row, 0.0F);
   const Gradients gradients = gradients_of(suite);
-  std::vector<UpdateShard<float>> shards;
+  std::vector<UpdateShard> shards;
   for (std::size_t t = 0; t < problem.table_rows.size(); ++t)
     shards.push_back({.rows = rows.data() + problem.first_key[t] * shape.dim,
                       .state = row_state.data() + problem.first_key[t] * per_row,
@@ -69,7 +69,8 @@ void backward_update_of(benchmark::State& state, Suite& suite, const Case& shape
   const auto run = [&](std::size_t batch) {
     expand_positions<Exec>(exec, gradients.blocks, problem.offsets, problem.batches[batch].ids, keys, gradient_offset);
     const auto unique = unique_rows<Exec>(exec, keys, problem.rows(), unique_workspace);
-    fused_update(exec, row_gradients<Exec>(exec, unique, gradient_offset, {}, gradients.values), list, workspace);
+    fused_update(exec, row_gradients<Exec>(exec, unique, gradient_offset, {}, gradients.values), list, UpdateStep{},
+                 workspace);
   };
   const WordRows words{reinterpret_cast<std::uint32_t*>(rows.data()), shape.dim};
   const WordRows state_words{reinterpret_cast<std::uint32_t*>(row_state.data()), per_row};

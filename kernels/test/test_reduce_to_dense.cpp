@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/reduce_to_dense.hpp"
-
 #include "kernels/test/update_problem.hpp"
 
 namespace shardmark::kernels::test {
@@ -51,8 +50,7 @@ TYPED_TEST(ReduceToDenseTest, TouchedRowsAreThoseWithACount) {
   using Exec = typename TypeParam::Exec;
   const Exec exec;
   TouchedRowsWorkspace<Exec> workspace;
-  const auto rows =
-      touched_rows<Exec>(exec, array_of(exec, std::vector<float>{0, 2, 0, 0, 1}, "touched"), workspace);
+  const auto rows = touched_rows<Exec>(exec, array_of(exec, std::vector<float>{0, 2, 0, 0, 1}, "touched"), workspace);
   EXPECT_EQ(host_count(exec, rows), 2);
   const auto keys = host(rows.keys);
   EXPECT_EQ(keys[0], 1);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/row_sums.hpp"
-
 #include "kernels/test/update_problem.hpp"
 
 namespace shardmark::kernels::test {
