@@ -145,28 +145,14 @@ GatherSetting fastest_setting(const Exec& exec, int rounds, const Run& run) {
   return gather_settings[static_cast<std::size_t>(std::min_element(best.begin(), best.end()) - best.begin())];
 }
 
-/// Shortest of `rounds` calls.
-template <class Exec, class Body>
-double best_seconds(const Exec& exec, int rounds, const Body& body) {
-  double best = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < rounds; ++round) best = std::min(best, seconds(exec, body));
-  return best;
-}
-
-/// Bytes per second of the streaming triad of McCalpin's STREAM, a[i] = b[i] + factor c[i], on fp32 arrays of `size`
-/// elements: 12 bytes each, not counting that a's lines are read before they are written. The best of `rounds`.
+/// Streaming triad of McCalpin's STREAM, a[i] = b[i] + factor c[i]: 12 bytes per element, not counting that a's lines
+/// are read before they are written.
 template <class Exec>
-double best_triad(const Exec& exec, std::int64_t size, int rounds) {
-  const auto length = static_cast<std::size_t>(size);
-  const Array<Exec, float> a("shardmark::triad_a", length), b("shardmark::triad_b", length),
-      c("shardmark::triad_c", length);
-  const float factor = 3;
-  const double time = best_seconds(exec, rounds, [&] {
-    Kokkos::parallel_for(
-        "shardmark::triad", static_range(exec, size),
-        KOKKOS_LAMBDA(const std::int64_t i) { a(i) = b(i) + factor * c(i); });
-  });
-  return 12 * static_cast<double>(size) / time;
+void triad(const Exec& exec, Array<Exec, float> a, ConstArray<Exec, float> b, ConstArray<Exec, float> c, float factor) {
+  Kokkos::parallel_for(
+      "shardmark::triad", static_range(exec, static_cast<std::int64_t>(a.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t i) { a(i) = b(i) + factor * c(i); });
 }
+inline constexpr std::int64_t triad_bytes_per_element = 12;
 
 }  // namespace shardmark::kernels

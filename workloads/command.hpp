@@ -19,6 +19,7 @@ struct Failure {
   int exit_code = 1;
 };
 
+void define_calibrate(CLI::App& app);
 void define_compare(CLI::App& app);
 void define_data(CLI::App& app);
 void define_list(CLI::App& app);

@@ -84,8 +84,13 @@ GatherSetting Suite::setting(const std::string& what, const std::function<void(s
 }
 
 double Suite::triad_rate() {
-  if (triad_rate_ == 0) triad_rate_ = best_triad(exec_, (std::int64_t{32} << 20) / options_.divisor, 10);
-  return triad_rate_;
+  if (triad_rate_ > 0) return triad_rate_;
+  const std::int64_t size = (std::int64_t{32} << 20) / options_.divisor;
+  const Array<Exec, float> a("a", static_cast<std::size_t>(size)), b("b", a.size()), c("c", a.size());
+  double best = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < 10; ++round)
+    best = std::min(best, seconds(exec_, [&] { triad<Exec>(exec_, a, b, c, 3.0F); }));
+  return triad_rate_ = static_cast<double>(size * triad_bytes_per_element) / best;
 }
 
 void add(const std::string& name, const std::function<void(benchmark::State&)>& run) {

@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <hdf5.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <optional>
-#include <sstream>
 
-#include "comm/affinity.hpp"
 #include "comm/agree.hpp"
-#include "comm/collectives.hpp"
 #include "comm/exchange/exchanges.hpp"
 #include "comm/placement/named_plan.hpp"
 #include "comm/session.hpp"
-#include "results/environment.hpp"
 #include "results/json_lines.hpp"
 #include "results/table.hpp"
 #include "results/verdict.hpp"
 #include "workloads/command.hpp"
 #include "workloads/command/case_options.hpp"
+#include "workloads/command/context.hpp"
 #include "workloads/export.hpp"
 #include "workloads/measure.hpp"
 #include "workloads/memory.hpp"
@@ -67,34 +60,6 @@ Setup set_up(const CaseArguments& arguments, int ranks) {
   return setup;
 }
 
-Json libraries() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> mpi{};
-  int length = 0;
-  MPI_Get_library_version(mpi.data(), &length);
-  const std::string version(mpi.data());
-  std::ostringstream kokkos;
-  Kokkos::print_configuration(kokkos);
-  unsigned major = 0, minor = 0, release = 0;
-  H5get_libversion(&major, &minor, &release);
-  return {{"mpi", version.substr(0, version.find(','))},
-          {"kokkos", fmt::format("{}.{}.{}", KOKKOS_VERSION / 10000, KOKKOS_VERSION / 100 % 100, KOKKOS_VERSION % 100)},
-          {"kokkos_configuration", kokkos.str()},
-          {"hdf5", fmt::format("{}.{}.{}", major, minor, release)}};
-}
-
-/// Where every rank may run, as it is now.
-Json observed_ranks(const Communicator& world, const Affinity& affinity) {
-  const auto units = all_gather(world, affinity.processing_units);
-  const auto threads = all_gather(world, static_cast<std::int64_t>(Execution().concurrency()));
-  Json ranks = Json::array();
-  for (int r = 0; r < world.size(); ++r)
-    ranks.push_back({{"rank", r},
-                     {"host", world.host_of(r)},
-                     {"cpus", units[static_cast<std::size_t>(r)]},
-                     {"threads", threads[static_cast<std::size_t>(r)]}});
-  return ranks;
-}
-
 /// Rank 0's line on stderr: in place on a terminal, else at most one line every 10 seconds.
 Status status_line(const Communicator& world) {
   if (world.rank() != 0) return [](const std::string&) {};
@@ -114,21 +79,9 @@ Json details_of(const RunOptions& options, const BatchSource& batches) {
           {options.data.file.empty() ? "ids" : "data", batches.description()}};
 }
 
-/// argv, from the kernel: the command is far from main here.
-std::vector<std::string> command_line() {
-  std::vector<std::string> arguments;
-  std::ifstream file("/proc/self/cmdline");
-  for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
-  return arguments;
-}
-
 int run_on(const Communicator& world, const CaseArguments& arguments) {
   const Affinity affinity = agree(world, observed_affinity);
-  int threads = threads_for_rank(world, affinity);
-  if (const char* wanted = std::getenv("OMP_NUM_THREADS")) threads = std::max(1, std::atoi(wanted));
-  if (arguments.threads > 0) threads = static_cast<int>(arguments.threads);
-  const auto kokkos_settings = Kokkos::InitializationSettings().set_num_threads(threads).set_disable_warnings(true);
-  const Kokkos::ScopeGuard kokkos(kokkos_settings);
+  const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, arguments.threads));
   const Status status = status_line(world);
 
   const Setup setup = agree(world, [&] { return set_up(arguments, world.size()); });
@@ -141,10 +94,7 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   for (const Plan& plan : setup.plans) require_memory(world, plan, options);
   if (!arguments.export_file.empty())
     export_step(world, options, setup.plans.front(), setup.cases.front().movement, *batches, arguments.export_file);
-  Json environment = environment_record({.arguments = command_line(),
-                                         .seed = options.seed,
-                                         .ranks = observed_ranks(world, affinity),
-                                         .libraries = libraries()});
+  Json environment = environment_record(run_context(world, affinity, options.seed));
   if (options.workload.published) environment["published"] = to_json(*options.workload.published);
   std::optional<JsonLinesWriter> writer;
   agree(world, [&] {
