@@ -52,18 +52,23 @@ RowSums<double> sums_of(const OptimizerRule& rule, const Numbers& x) {
 
 Cell<double> stepped(const OptimizerRule& rule, const Numbers& x) { return rule.stepped(cell_of(x), sums_of(rule, x)); }
 
-/// visit(corner) for every choice of the upper or lower end of each uncertain number.
+/// visit(corner) for every choice of the upper or lower end of each uncertain number. Of the two sums only lamb has
+/// both, in a quotient: while one is at its upper end, the other is at its lower one.
 template <class Visit>
 void for_each_corner(const Column& column, Visit&& visit) {
-  std::array<std::size_t, 6> uncertain{};
+  std::array<std::size_t, 5> uncertain{};
   std::size_t count = 0;
-  for (std::size_t i = 0; i < column.error.size(); ++i)
-    if (column.error[i] != 0.0) uncertain[count++] = i;
+  for (std::size_t i = 0; i < uncertain.size(); ++i)
+    if (column.error[i] != 0.0 || (i == 4 && column.error[5] != 0.0)) uncertain[count++] = i;
   for (std::size_t corner = 0; count > 0 && corner < (std::size_t{1} << count); ++corner) {
     Numbers x = column.centre;
+    const auto move = [&](std::size_t i, double sign) {
+      x[i] = std::max(column.least[i], x[i] + sign * column.error[i]);
+    };
     for (std::size_t k = 0; k < count; ++k) {
-      const std::size_t i = uncertain[k];
-      x[i] = std::max(column.least[i], (corner >> k & 1U) != 0 ? x[i] + column.error[i] : x[i] - column.error[i]);
+      const double sign = (corner >> k & 1U) != 0 ? 1.0 : -1.0;
+      move(uncertain[k], sign);
+      if (uncertain[k] == 4) move(5, -sign);
     }
     visit(x);
   }

@@ -81,8 +81,7 @@ RowGradients sum_gradients(TouchedTable& table, const std::vector<Feature>& feat
           feature.pooling, [&](std::int64_t id) { return table.values(table.find(id)); }, bag.ids, bag.weights,
           gradient, [&](std::size_t i, std::size_t c, double g) { sums.of(slots[i])[c].sum.add(g); });
       if (feature.pooling != Pooling::max || bag.ids.empty()) return;
-      for (std::size_t c = 0; c < gradient.size(); ++c)
-        add_uncertain_shares(table, bag, slots, c, gradient[c], sums);
+      for (std::size_t c = 0; c < gradient.size(); ++c) add_uncertain_shares(table, bag, slots, c, gradient[c], sums);
     });
   }
   return sums;

@@ -11,7 +11,8 @@
 
 namespace shardmark::reference {
 
-/// Gradient of one value, summed over the batch; `uncertain`: by how much it may differ for another reason than rounding.
+/// Gradient of one value, summed over the batch; `uncertain`: by how much it may differ for another reason than
+/// rounding.
 struct GradientSum {
   BoundedSum sum;
   double uncertain = 0.0;

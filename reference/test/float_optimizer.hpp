@@ -34,8 +34,8 @@ class FloatArithmetic {
   std::mt19937 random_;
 };
 
-/// The formulas of reference/optimizer.hpp once more, apart from reference/optimizer_step.hpp, as a program may evaluate
-/// them in fp32. Step number t of one row.
+/// The formulas of reference/optimizer.hpp once more, apart from reference/optimizer_step.hpp, as a program may
+/// evaluate them in fp32. Step number t of one row.
 class FloatOptimizer {
  public:
   FloatOptimizer(const Optimizer& optimizer, std::int64_t t, FloatArithmetic& arithmetic)
