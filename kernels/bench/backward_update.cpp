@@ -51,7 +51,7 @@ void backward_update_of(benchmark::State& state, Suite& suite, const Case& shape
   const Exec& exec = suite.exec();
   const auto rows = suite.rows();
   const std::int64_t per_row = state_per_row(kind, shape.dim);
-  const auto row_state = suite.state(per_row, 0.0F);
+  const auto row_state = suite.state(kind);
   const Gradients gradients = gradients_of(suite);
   std::vector<UpdateShard> shards;
   for (std::size_t t = 0; t < problem.table_rows.size(); ++t)

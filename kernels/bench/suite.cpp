@@ -50,6 +50,7 @@ std::uint32_t zero() {
 const Problem& Suite::start(const Case& shape) {
   if (!problem_ || &problem_->shape != &shape) {
     rows_ = state_ = {};
+    state_kind_ = OptimizerKind::none;
     settings_.clear();
     problem_ = std::make_unique<Problem>(shape, options_);
   }
@@ -65,13 +66,16 @@ Array<Exec, float> Suite::rows() {
   return rows_;
 }
 
-Array<Exec, float> Suite::state(std::int64_t per_row, float value) {
-  const std::int64_t size = problem_->rows() * per_row;
+Array<Exec, float> Suite::state(OptimizerKind kind) {
+  if (kind == state_kind_) return state_;
+  const std::int64_t size = problem_->rows() * state_per_row(kind, problem_->shape.dim);
   if (static_cast<std::int64_t>(state_.extent(0)) != size) {
+    state_kind_ = OptimizerKind::none;
     state_ = {};
     state_ = table_array("shardmark::bench_state", size);
   }
-  Kokkos::deep_copy(exec_, state_, value);
+  Kokkos::deep_copy(exec_, state_, 0.0F);
+  state_kind_ = kind;
   return state_;
 }
 

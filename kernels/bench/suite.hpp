@@ -12,6 +12,7 @@
 #include "kernels/bench/cases.hpp"
 #include "kernels/ceilings.hpp"
 #include "kernels/work.hpp"
+#include "reference/optimizer.hpp"
 
 namespace shardmark::kernels::bench {
 
@@ -71,8 +72,8 @@ class Suite {
   const Problem& problem() const { return *problem_; }
   /// [rows, dim] of the current problem, filled, in huge pages.
   Array<Exec, float> rows();
-  /// [rows, per_row] floats of optimizer state of the current problem, `value` at first, in huge pages.
-  Array<Exec, float> state(std::int64_t per_row, float value);
+  /// [rows, state_per_row] of the current problem, 0 when `kind` is first asked for, in huge pages.
+  Array<Exec, float> state(OptimizerKind kind);
   /// The fastest setting of run(batch, setting), found when `what` is first asked for on the current problem.
   GatherSetting setting(const std::string& what, const std::function<void(std::size_t, GatherSetting)>& run);
   /// Bytes per second of the streaming triad, measured once.
@@ -83,6 +84,7 @@ class Suite {
   Exec exec_;
   std::unique_ptr<Problem> problem_;
   Array<Exec, float> rows_, state_;
+  OptimizerKind state_kind_ = OptimizerKind::none;
   std::map<std::string, GatherSetting> settings_;
   double triad_rate_ = 0;
 };

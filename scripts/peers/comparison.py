@@ -54,8 +54,7 @@ def number(value, digits=2):
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def table(records, operation):
-    times = times_of(records, operation)
+def table(times, operation):
     head = ["case", *(f"{system}, {setting}" for system, setting in SYSTEMS),
             *(f"faster peer {setting} / ours" for setting in SETTINGS)]
     rows = []
@@ -79,9 +78,10 @@ def markdown(records):
         lines.append(f"{ours['cpu']}, {ours['threads']} threads; shardmark {ours['git_hash'][:12]}, "
                      f"{ours['compiler']}; torch {first['torch']}, FBGEMM {first['fbgemm']}; "
                      f"huge pages {ours['transparent_huge_pages']}")
-    passes = {record["pass"] for record in records if record["record"] == "time"}
-    lines.append(f"Medians over {len(passes)} passes.")
-    lines += [table(records, operation) for operation in OPERATIONS if times_of(records, operation)]
+    measured = {operation: times_of(records, operation) for operation in OPERATIONS}
+    passes = sorted({len(passes) for times in measured.values() for passes in times.values()})
+    lines.append(f"Medians over {' to '.join(map(str, passes[:1] + passes[1:][-1:]))} passes of each case.")
+    lines += [table(times, operation) for operation, times in measured.items() if times]
     errors = sorted({f"- {record['system']}, {record['setting']}, case {record['case']}, {record['operation']}: "
                      f"{record['error']}" for record in records if "error" in record})
     return "\n\n".join(lines + (["Not measured:\n\n" + "\n".join(errors)] if errors else []))
