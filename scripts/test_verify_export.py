@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of verify-export, on small files written here: right ones for every pooling and optimizer, and damaged ones.
-
-The step is computed with plain loops in fp32, so that it shares nothing with the program under test but the
-definitions."""
+"""Tests of verify-export, on small files written here: right ones for every pooling and optimizer, and damaged ones."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -15,14 +12,12 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import h5py
 import numpy as np
+
+from exported_step import OPTIMIZERS, POOLINGS, F, Step
 
 PROGRAM = Path(__file__).resolve().with_name("verify-export")
 LOADER = importlib.machinery.SourceFileLoader("verify_export", str(PROGRAM))
-POOLINGS = ("none", "sum", "mean", "sqrtn")
-OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad")
-F = np.float32
 
 
 def load_program():
@@ -33,95 +28,6 @@ def load_program():
 
 
 verify_export = load_program()
-
-
-def divisor(pooling, weights):
-    if pooling == "mean":
-        return float(np.sum(weights, dtype=np.float64))
-    if pooling == "sqrtn":
-        return float(np.sqrt(np.sum(np.square(weights, dtype=np.float64))))
-    return 1.0
-
-
-class Step:
-    """One table T and two features, a and b, of `pooling`; every array of the export, by its path, and attributes."""
-
-    def __init__(self, pooling, optimizer, seed=0, weighted=True, exact=False, initial=0.0, lr=None, samples=13, rows=9,
-                 dim=5, longest=4):
-        self.random = np.random.default_rng(seed)
-        self.pooling, self.name, self.exact = pooling, optimizer, exact
-        self.lr, self.eps = F(lr or (0.0625 if exact else 0.01)), F(1e-6)
-        self.arrays, self.attributes = {}, {}
-        before = self.some((rows, dim))
-        bags = {f: [self.random.integers(0, rows, self.random.integers(0, longest + 1)) for _ in range(samples)]
-                for f in "ab"}
-        used = np.unique(np.concatenate([ids for f in "ab" for ids in bags[f]]))
-        contributions = {int(row): [] for row in used}
-        for f in "ab":
-            self.add_feature(f, bags[f], before, contributions, weighted)
-        self.add_table(used, before[used], contributions, initial, 10**12)
-        self.attributes["/"] = {"format_version": 1, "workload": "w", "seed": 1, "ranks": 2,
-                                "case": json.dumps({"plan": "p", "exact": exact})}
-
-    def some(self, shape):
-        if self.exact:
-            return (self.random.integers(-64, 65, shape) * 2.0**-10).astype(F)
-        return self.random.uniform(-1, 1, shape).astype(F)
-
-    def add_feature(self, f, bags, before, contributions, weighted):
-        if self.pooling == "none":
-            vectors = [np.array([i]) for ids in bags for i in ids]
-        else:
-            vectors = bags
-        weights = [self.random.integers(1, 9, len(v)) / 4 if weighted else np.ones(len(v)) for v in vectors]
-        weights = [w.astype(F) for w in weights]
-        dim = before.shape[1]
-        outputs, gradients = [], self.some((len(vectors), dim))
-        for ids, w, g in zip(vectors, weights, gradients):
-            total = np.zeros(dim, dtype=F)
-            for i, x in zip(self.random.permutation(len(ids)), range(len(ids))):
-                total += w[i] * before[ids[i]]
-            d = divisor(self.pooling, w)
-            outputs.append((total / d).astype(F) if d != 0 else np.zeros(dim, dtype=F))
-            for i, x in enumerate(ids):
-                contributions[int(x)].append(w[i] * (g / d).astype(F))
-        group = f"/features/{f}"
-        self.attributes[group] = {"table": "T", "pooling": self.pooling}
-        self.arrays[f"{group}/offsets"] = np.cumsum([0] + [len(ids) for ids in bags]).astype(np.int64)
-        self.arrays[f"{group}/indices"] = np.concatenate(bags).astype(np.int64)
-        if weighted:
-            self.arrays[f"{group}/weights"] = np.concatenate(weights) if weights else np.zeros(0, dtype=F)
-        self.arrays[f"/outputs/{f}"] = np.array(outputs, dtype=F).reshape(-1, dim)
-        self.arrays[f"/gradients/{f}"] = gradients
-
-    def add_table(self, used, before, contributions, initial, rows):
-        dim = before.shape[1]
-        width = {"sgd": 0, "adagrad": dim, "rowwise_adagrad": 1}[self.name]
-        state = np.full((len(used), width), initial, dtype=F)
-        after, state_after = before.copy(), state.copy()
-        for k, row in enumerate(used):
-            g = np.zeros(dim, dtype=F)
-            for i in self.random.permutation(len(contributions[int(row)])):
-                g += contributions[int(row)][i]
-            if self.name == "sgd":
-                after[k] -= self.lr * g
-                continue
-            state_after[k] += g * g if width == dim else np.sum(g * g, dtype=F) / F(dim)
-            after[k] -= self.lr * g / (np.sqrt(state_after[k]) + self.eps)
-        self.attributes["/tables/T"] = {"rows": rows, "dim": dim, "optimizer": json.dumps(
-            {"name": self.name, "learning_rate": float(str(self.lr)), "epsilon": float(str(self.eps)),
-             "initial_accumulator": initial})}
-        self.arrays["/tables/T/rows"] = used.astype(np.int64)
-        self.arrays["/tables/T/before"], self.arrays["/tables/T/after"] = before, after
-        if width:
-            self.arrays["/tables/T/state_before"], self.arrays["/tables/T/state_after"] = state, state_after
-
-    def write(self, path):
-        with h5py.File(path, "w") as file:
-            for name, values in self.arrays.items():
-                file.create_dataset(name, data=values)
-            for group, attributes in self.attributes.items():
-                file.require_group(group).attrs.update(attributes)
 
 
 class VerifyExport(unittest.TestCase):
@@ -178,6 +84,31 @@ class Right(VerifyExport):
     def test_exact_mode_with_a_learning_rate_that_is_not(self):
         for seed in range(5):
             self.assert_ok(Step("sum", "sgd", seed, exact=True, lr=0.01))
+
+    def test_weight_decay(self):
+        for seed, (pooling, optimizer) in enumerate(self.every_case()):
+            for mode in ("l2", "decoupled"):
+                with self.subTest(pooling=pooling, optimizer=optimizer, mode=mode, seed=seed):
+                    self.assert_ok(Step(pooling, optimizer, seed, initial=0.25, weight_decay=0.125,
+                                        weight_decay_mode=mode))
+
+    def test_value_types(self):
+        for seed, (pooling, optimizer) in enumerate(self.every_case()):
+            for value_type, stochastic in (("fp16", False), ("fp16", True), ("bf16", False), ("bf16", True)):
+                exact = seed % 2 == 0
+                with self.subTest(pooling=pooling, optimizer=optimizer, value_type=value_type, exact=exact,
+                                  stochastic=stochastic, seed=seed):
+                    self.assert_ok(Step(pooling, optimizer, seed, value_type=value_type, stochastic=stochastic,
+                                        exact=exact, initial=0.25))
+
+    def test_bytes_are_looked_up(self):
+        for pooling in POOLINGS:
+            self.assert_ok(Step(pooling, "none", value_type="int8"))
+
+    def test_files_without_value_type_and_weight_decay(self):
+        step = Step("sum", "sgd")
+        step.attributes["/tables/T"] = {"rows": 10, "dim": 5, "optimizer": '{"name":"sgd","learning_rate":0.01}'}
+        self.assert_ok(step)
 
     def test_many_gradients_for_few_rows(self):
         for pooling, optimizer in self.every_case():
@@ -243,7 +174,11 @@ class Wrong(VerifyExport):
 
     def test_one_id_weight_or_gradient(self):
         for pooling, optimizer in self.every_case():
+            if pooling == "max":  # which need not depend on every id
+                continue
             for name in ("/features/a/indices", "/features/a/weights", "/gradients/a", "/tables/T/before"):
+                if optimizer == "none" and name.startswith("/gradients"):
+                    continue
                 with self.subTest(pooling=pooling, optimizer=optimizer, name=name):
                     step = Step(pooling, optimizer, seed=3)
                     values, rows = step.arrays[name], step.arrays["/tables/T/rows"]
@@ -257,17 +192,53 @@ class Wrong(VerifyExport):
                     self.assert_wrong(step)
 
     def test_the_hyperparameters(self):
-        for optimizer, key, value in (("sgd", "learning_rate", 0.0101), ("adagrad", "learning_rate", 0.0101),
-                                      ("rowwise_adagrad", "epsilon", 0.01), ("adagrad", "epsilon", 0.01),
-                                      ("adagrad", "name", "rowwise_adagrad")):
-            with self.subTest(optimizer=optimizer, key=key):
-                step = Step("sum", optimizer, dim=1)  # so that both kinds of state have the same shape
-                spec = json.loads(step.attributes["/tables/T"]["optimizer"])
-                step.attributes["/tables/T"]["optimizer"] = json.dumps(spec | {key: value})
-                if key == "name":
-                    self.assert_ok(step)  # one column: the two rules are the same
-                else:
+        used = {"nesterov": "momentum", "rowwise_adagrad": "epsilon", "adagrad": "epsilon", "rmsprop": "epsilon decay",
+                "adam": "beta1 beta2", "rowwise_adam": "beta1 beta2", "ftrl": "l1 l2 beta", "lamb": "beta1 beta2"}
+        for optimizer in OPTIMIZERS[:-1]:
+            for key in ["learning_rate", "weight_decay", *used.get(optimizer, "").split()]:
+                with self.subTest(optimizer=optimizer, key=key):
+                    step = Step("sum", optimizer, weight_decay=0.5, weight_decay_mode="decoupled", epsilon=0.1)
+                    self.assert_ok(step)
+                    step.spec[key] *= 1.01
+                    step.attributes["/tables/T"]["optimizer"] = json.dumps(step.spec)
                     self.assert_wrong(step)
+
+    def test_the_mode_of_weight_decay(self):
+        for optimizer in OPTIMIZERS[1:-1]:
+            with self.subTest(optimizer=optimizer):
+                step = Step("sum", optimizer, weight_decay=0.5)
+                step.attributes["/tables/T"]["optimizer"] = json.dumps(step.spec | {"weight_decay_mode": "decoupled"})
+                self.assert_wrong(step)
+
+    def test_one_column_makes_rows_and_elements_the_same(self):
+        step = Step("sum", "adagrad", dim=1)
+        step.attributes["/tables/T"]["optimizer"] = json.dumps(step.spec | {"name": "rowwise_adagrad"})
+        self.assert_ok(step)
+
+    def test_a_tie_that_only_one_of_two_gets(self):
+        step = Step("max", "sgd", lr=1.0, samples=1, rows=1, longest=0)  # written by hand from here on
+        step.arrays.update({"/tables/T/rows": np.array([0, 1]), "/tables/T/before": np.ones((2, 5), dtype=F),
+                            "/tables/T/after": np.full((2, 5), 0.5, dtype=F)})
+        for f in "ab":
+            step.arrays.update({f"/features/{f}/offsets": np.array([0, 2]), f"/features/{f}/indices": np.array([0, 1]),
+                                f"/features/{f}/weights": np.ones(2, dtype=F),
+                                f"/outputs/{f}": np.ones((1, 5), dtype=F),
+                                f"/gradients/{f}": np.full((1, 5), 0.5, dtype=F)})
+        self.assert_ok(step)
+        step.arrays["/tables/T/after"][:] = [[0.0] * 5, [1.0] * 5]
+        self.assert_wrong(step, values=10)
+
+    def test_values_that_the_type_does_not_have(self):
+        for value_type in ("fp16", "bf16"):
+            step = Step("sum", "adagrad", value_type=value_type, stochastic=True)
+            step.arrays["/tables/T/after"][1, 2] *= F(1 + 2.0**-20)
+            self.assert_wrong(step, values=1)
+
+    def test_the_wrong_neighbour_unless_rounding_is_stochastic(self):
+        step = Step("sum", "sgd", value_type="bf16", exact=True, stochastic=True, samples=40)
+        self.assert_ok(step)
+        step.attributes["/tables/T"]["stochastic_rounding"] = 0
+        self.assert_wrong(step)
 
     def test_a_row_that_changed_although_no_bag_counts_it(self):
         step = Step("mean", "rowwise_adagrad")
@@ -328,11 +299,12 @@ class Bad(VerifyExport):
 
     def test_what_is_unknown(self):
         for group, name, value, message in (
-                ("/features/a", "pooling", "max", "unknown pooling 'max'; valid: none, sum, mean, sqrtn"),
+                ("/features/a", "pooling", "min", "unknown pooling 'min'; valid: none, sum, mean, sqrtn, max"),
+                ("/tables/T", "value_type", "fp8", "unknown value type 'fp8'; valid: fp32, fp16, bf16, int8"),
                 ("/features/a", "table", "U", "its table 'U' is not in /tables"),
-                ("/tables/T", "optimizer", '{"name":"adam"}',
-                 "unknown optimizer 'adam'; valid: sgd, adagrad, rowwise_adagrad"),
-                ("/tables/T", "optimizer", '{"name":"sgd"}', "the optimizer needs numbers learning_rate and epsilon"),
+                ("/tables/T", "optimizer", '{"name":"sg"}',
+                 f"unknown optimizer 'sg'; valid: {', '.join(OPTIMIZERS)}"),
+                ("/tables/T", "optimizer", '{"name":"sgd"}', "the optimizer sgd needs a number learning_rate"),
                 ("/tables/T", "optimizer", "sgd", "attribute optimizer is not JSON"),
                 ("/tables/T", "dim", "five", "attribute dim is no whole number"),
                 ("/", "format_version", 2, "format_version is 2, expected 1")):
