@@ -8,7 +8,8 @@
 namespace shardmark {
 
 /// How a row becomes bytes: x is about scale q + offset, q in 0..255. Serves tables of ValueType::int8 and vectors on
-/// the wire alike. All steps are fp32 operations, each rounded: no fused multiply-add.
+/// the wire alike. All steps are fp32 operations, each rounded: no fused multiply-add. (FBGEMM's 8-bit rows, whose
+/// quantization multiplies by 255 / (max - min) instead.)
 struct RowScale {
   float scale = 0.0F;   ///< (max - min) / 255; 0 for a constant row
   float offset = 0.0F;  ///< min

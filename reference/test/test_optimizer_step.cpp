@@ -124,9 +124,9 @@ TEST(OptimizerStep, LambScalesToTheNormOfTheRow) {
   const std::vector<double> gradient{3, -5, 2, 7};
   EXPECT_EQ(stepped(lamb, {{2, 2, 2, 2}, state}, gradient), (Row{{1.5F, 2.5F, 1.5F, 1.5F}, after}));
   EXPECT_EQ(stepped(lamb, {{0, 0, 0, 0}, state}, gradient), (Row{{-0.25F, 0.25F, -0.25F, -0.25F}, after}));
-  lamb.weight_decay = 0.5F;  // r = sign(g) + w / 2 = 2 sign(g), |r| = |w|
+  lamb.weight_decay = 0.5F;  // r = {-1 + 4 / 2, 1, -1, 1}
   lamb.weight_decay_mode = WeightDecay::decoupled;
-  EXPECT_EQ(stepped(lamb, {{2, -2, 2, 2}, state}, gradient), (Row{{1.5F, -1.5F, 1.5F, 1.5F}, after}));
+  EXPECT_EQ(stepped(lamb, {{4, 0, 0, 0}, state}, {-3, 5, -2, 7}).values, (Floats{3.5F, -0.5F, 0.5F, -0.5F}));
 }
 
 TEST(OptimizerStep, LambCorrectsItsMeans) {
@@ -136,6 +136,8 @@ TEST(OptimizerStep, LambCorrectsItsMeans) {
 }
 
 TEST(OptimizerStep, WeightDecay) {
+  const Optimizer sgd{.learning_rate = 0.5F, .weight_decay = 0.5F, .weight_decay_mode = WeightDecay::decoupled};
+  EXPECT_EQ(stepped(sgd, {{2}, {}}, {3}), (Row{{0}, {}}));  // 2 - 0.5 * 3 - 0.5 * 0.5 * 2
   Optimizer adagrad{.kind = OptimizerKind::adagrad, .learning_rate = 1.0F, .epsilon = 0.0F, .weight_decay = 0.5F};
   EXPECT_EQ(stepped(adagrad, {{2}, {0}}, {3}), (Row{{1}, {16}}));  // 3 + 0.5 * 2
   adagrad.weight_decay_mode = WeightDecay::decoupled;
