@@ -8,10 +8,12 @@
 
 namespace shardmark::kernels {
 
+KOKKOS_INLINE_FUNCTION bool divides(Pooling pooling) { return pooling == Pooling::mean || pooling == Pooling::sqrtn; }
+
 /// Divisor of the bag of positions [begin, end): sum of weights (mean), root of the sum of their squares (sqrtn), 1
-/// (sum, none); in double, in bag order. `weights` is null when every weight is 1. 0 means that the bag's vector is 0.
+/// (the others); in double, in bag order. `weights` is null when every weight is 1. 0 means that the bag's vector is 0.
 KOKKOS_INLINE_FUNCTION double bag_divisor(Pooling pooling, const float* weights, std::int64_t begin, std::int64_t end) {
-  if (pooling == Pooling::sum || pooling == Pooling::none) return 1;
+  if (!divides(pooling)) return 1;
   double sum = 0;
   if (weights == nullptr) {
     sum = static_cast<double>(end - begin);
@@ -43,7 +45,7 @@ struct BagVectors {
 
 /// Divides in place the vectors of every bag by bag_divisor of the *whole* bag: after the exchange, at the sample's
 /// home, where all ids and weights are known even if the rows were spread over ranks (HugeCTR divides there too). The
-/// same call turns the gradient of the pooled output into that of the sum. Blocks of sum and none are left as they are.
+/// same call turns the gradient of the pooled output into that of the sum. Other blocks are left as they are.
 ///   blocks: in ascending order of bags, covering those of `offsets` [bags + 1] that should be divided; weights: [nnz]
 ///   or empty; vectors: float or double.
 template <class Exec, class Vectors>
@@ -58,7 +60,7 @@ void divide_by_bag(const Exec& exec, ConstArray<Exec, BagVectors> blocks, ConstA
         if (bag < blocks(0).first_bag) return;
         const auto& block = blocks(last_at_most(block_count, bag, [&](std::int64_t b) { return blocks(b).first_bag; }));
         const std::int64_t within = bag - block.first_bag;
-        if (within >= block.bags || block.pooling == Pooling::sum || block.pooling == Pooling::none) return;
+        if (within >= block.bags || !divides(block.pooling)) return;
         divide(&vectors(block.begin + within * block.stride), block.dim,
                bag_divisor(block.pooling, weight, offsets(bag), offsets(bag + 1)));
       });

@@ -119,7 +119,7 @@ void ShardedEmbedding::place_homes() {
 
 /// One block per (source rank, own slot), then one per replicated feature: the order of OwnedIds.
 void ShardedEmbedding::make_blocks() {
-  std::vector<kernels::LookupBlock<float>> lookups;
+  std::vector<kernels::LookupBlock> lookups;
   std::vector<kernels::GradientBlock> gradients;
   std::int64_t first_bag = 0;
   const auto add = [&](std::int64_t bags, std::int64_t shard_number, std::int64_t first_key, std::int64_t output,

@@ -67,7 +67,7 @@ class ShardedEmbedding {
   std::vector<std::int64_t> output_begin_;    ///< by feature, in vectors_
   std::vector<std::int64_t> gradient_begin_;  ///< by feature, in the gradients of the outputs
   DeviceArray<float> vectors_;
-  ConstDeviceArray<kernels::LookupBlock<float>> lookup_blocks_;
+  ConstDeviceArray<kernels::LookupBlock> lookup_blocks_;
   ConstDeviceArray<kernels::GradientBlock> gradient_blocks_;
   struct DevicePieces {
     ConstDeviceArray<kernels::VectorPiece> pieces;

@@ -16,7 +16,7 @@ void pooled_lookup_of(benchmark::State& state, Suite& suite, const Case& shape, 
   const auto rows = suite.rows();
   const Array<Exec, float> output("shardmark::bench_output", static_cast<std::size_t>(problem.elements()));
   const std::int64_t stride = major == Major::feature ? shape.dim : problem.tables() * shape.dim;
-  std::vector<LookupBlock<float>> blocks;
+  std::vector<LookupBlock> blocks;
   for (std::int64_t t = 0; t < problem.tables(); ++t)
     blocks.push_back({.first_bag = t * problem.batch,
                       .bags = problem.batch,
@@ -31,11 +31,10 @@ void pooled_lookup_of(benchmark::State& state, Suite& suite, const Case& shape, 
   const LookupCounts counts{.bags = problem.bags(),
                             .ids = problem.ids(),
                             .id_elements = problem.ids() * shape.dim,
-                            .unique_elements = problem.distinct() * shape.dim,
+                            .unique_bytes = problem.distinct() * shape.dim * 4,
                             .output_elements = problem.elements()};
   const WordRows words{reinterpret_cast<std::uint32_t*>(rows.data()), shape.dim};
-  measure(state, suite, run, pooled_lookup_work(counts, false, sizeof(Index), sizeof(float)),
-          {gather_ceiling(suite, words)});
+  measure(state, suite, run, pooled_lookup_work(counts, false, sizeof(Index)), {gather_ceiling(suite, words)});
 }
 
 }  // namespace

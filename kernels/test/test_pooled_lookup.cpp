@@ -1,56 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
 
-#include "kernels/fill_rows.hpp"
 #include "kernels/pooled_lookup.hpp"
-#include "kernels/test/bags.hpp"
+#include "kernels/test/host_table.hpp"
 #include "reference/pooled_lookup.hpp"
-#include "reference/row_values.hpp"
 
 namespace shardmark::kernels::test {
 namespace {
 
 constexpr float untouched = -12345.0F;
 
-/// Shards of many dims and poolings, and the bags that read them, all for one launch.
+/// Shards of many dims, value types and poolings, and the bags that read them, all for one launch.
 template <class Types>
 struct Lookup {
   using Exec = typename Types::Exec;
-  using Value = typename Types::Value;
   using Index = typename Types::Index;
 
   struct Part {
     std::int64_t rows, dim, bags;
     Pooling pooling;
+    ValueType value_type = ValueType::fp32;
   };
 
   Exec exec;
   RowValues values;
   HostBags bags;
-  std::vector<Part> parts;
-  std::vector<Array<Exec, Value>> tables;
-  std::vector<LookupBlock<Value>> blocks;
+  std::vector<HostTable> tables;
+  std::vector<Array<Exec, char>> stored;
+  std::vector<LookupBlock> blocks;
   std::int64_t output_size = 0;
 
   explicit Lookup(const RowValues& row_values) : values(row_values) {}
 
   /// Adds a block for the bags from `first_bag` on; its vectors lie `gap` elements apart, `gap` behind the last block.
   void add(const Part& part, std::int64_t first_bag, std::int64_t gap) {
-    const auto table = std::ssize(tables);
-    tables.emplace_back("rows", at(part.rows * part.dim));
-    fill_rows(exec, values, ShardRows{.table = table, .count = part.rows, .dim = part.dim}, tables.back().data());
+    tables.emplace_back(part.value_type, part.rows, part.dim, values, std::ssize(tables));
+    stored.push_back(array_of(exec, tables.back().bytes, "rows"));
     const std::int64_t stride = part.dim + gap;
-    blocks.push_back({first_bag, part.bags, tables.back().data(), part.dim, output_size, stride, part.pooling});
+    blocks.push_back({.first_bag = first_bag,
+                      .bags = part.bags,
+                      .rows = stored.back().data(),
+                      .value_type = part.value_type,
+                      .dim = part.dim,
+                      .output = output_size,
+                      .output_stride = stride,
+                      .pooling = part.pooling});
     const std::int64_t ids = bags.offsets[at(first_bag + part.bags)] - bags.offsets[at(first_bag)];
     output_size += (part.pooling == Pooling::none ? ids : part.bags) * stride + gap;
-    parts.push_back(part);
   }
 
-  std::vector<Value> run() const {
-    const auto output = array_of(exec, std::vector<Value>(at(output_size), untouched), "output");
-    pooled_lookup(exec, array_of(exec, blocks, "blocks"), array_of(exec, bags.offsets, "offsets"),
-                  array_of(exec, converted<Index>(bags.indices), "indices"), array_of(exec, bags.weights, "weights"),
-                  output);
+  std::vector<float> run() const {
+    const auto output = array_of(exec, std::vector<float>(at(output_size), untouched), "output");
+    pooled_lookup<Exec>(exec, array_of(exec, blocks, "blocks"), array_of(exec, bags.offsets, "offsets"),
+                        array_of(exec, converted<Index>(bags.indices), "indices"),
+                        array_of(exec, bags.weights, "weights"), output);
     return host(output);
   }
 
@@ -60,11 +63,11 @@ struct Lookup {
     for (std::size_t b = 0; b < blocks.size(); ++b) {
       const auto& block = blocks[b];
       const auto row_of = [&](std::int64_t id) {
-        std::vector<float> row(at(block.dim));
-        for (std::int64_t c = 0; c < block.dim; ++c)
-          row[at(c)] = magnitudes ? std::abs(values(static_cast<std::int64_t>(b), id, c))
-                                  : values(static_cast<std::int64_t>(b), id, c);
-        return row;
+        const auto row = tables[b].row(id);
+        std::vector<float> copy(row.begin(), row.end());
+        if (magnitudes)
+          for (auto& value : copy) value = std::abs(value);
+        return copy;
       };
       const std::int64_t begin = bags.offsets[at(block.first_bag)];
       std::vector<std::int64_t> offsets;
@@ -86,18 +89,21 @@ struct Lookup {
   }
 };
 
-/// All dims, each with every pooling in turn over the seeds, blocks without bags among them.
+/// All dims, each with every pooling and value type in turn over the seeds, blocks without bags among them.
 template <class Types>
-Lookup<Types> random_lookup(const RowValues& values, std::uint64_t seed, bool weighted, bool positive_weights = false) {
+Lookup<Types> random_lookup(const RowValues& values, std::uint64_t seed, std::span<const ValueType> types,
+                            bool weighted, bool positive_weights = false) {
   Random random(seed);
   Lookup<Types> lookup(values);
   auto pooling = static_cast<std::size_t>(seed);
-  for (const std::int64_t dim : {1, 3, 4, 8, 16, 17, 32, 64, 128, 200, 256, 300}) {
+  auto type = static_cast<std::size_t>(seed / poolings.size());
+  for (const std::int64_t dim : {1, 3, 4, 8, 12, 16, 17, 32, 64, 100, 128, 200, 256, 300}) {
     const std::int64_t rows = draw(random, 1, 50);
-    const std::int64_t bags = dim == 8 ? 0 : draw(random, 1, 40);
+    const std::int64_t bags = dim == 12 ? 0 : draw(random, 1, 40);
     const std::int64_t first_bag = lookup.bags.bags();
     lookup.bags.add_random(random, bags, rows, draw(random, 0, 12));
-    lookup.add({rows, dim, bags, poolings[pooling++ % poolings.size()].value}, first_bag, draw(random, 0, 3));
+    lookup.add({rows, dim, bags, poolings[pooling++ % poolings.size()].value, types[type++ % types.size()]}, first_bag,
+               draw(random, 0, 3));
   }
   if (weighted) lookup.bags.add_weights(random);
   if (positive_weights)
@@ -105,45 +111,49 @@ Lookup<Types> random_lookup(const RowValues& values, std::uint64_t seed, bool we
   return lookup;
 }
 
+constexpr std::array exact_types{ValueType::fp32, ValueType::fp16, ValueType::bf16};
+constexpr std::array all_types{ValueType::fp32, ValueType::int8, ValueType::fp16, ValueType::bf16};
+
 template <class Types>
 class PooledLookupTest : public testing::Test {};
-TYPED_TEST_SUITE(PooledLookupTest, AllTypes);
+using LookupTypes = testing::Types<Types<Kokkos::Serial, std::int32_t, float>,
+                                   Types<Kokkos::DefaultExecutionSpace, std::int64_t, float>>;
+TYPED_TEST_SUITE(PooledLookupTest, LookupTypes);
 
 TYPED_TEST(PooledLookupTest, GivesHandComputedSums) {
-  using Value = typename TypeParam::Value;
   Lookup<TypeParam> lookup({});
-  for (const std::vector<std::int64_t>& ids : {std::vector<std::int64_t>{0, 1}, {}, {1, 1, 0, 0}, {1}})
-    lookup.bags.add(ids);
+  lookup.bags.offsets = {0, 2, 2, 6, 7};
+  lookup.bags.indices = {0, 1, 1, 1, 0, 0, 1};
   lookup.bags.weights = {1, 2, 1, 1, -1, -1, 0.5F};
-  const auto rows = array_of(lookup.exec, std::vector<Value>{1, 2, 10, 20}, "rows");
+  const auto rows = array_of(lookup.exec, std::vector<float>{1, 2, 10, 20}, "rows");
   const auto output_of = [&](Pooling pooling) {
-    lookup.blocks = {{0, 4, rows.data(), 2, 0, 2, pooling}};
+    lookup.blocks = {{0, 4, rows.data(), ValueType::fp32, 2, 0, 2, pooling}};
     lookup.output_size = pooling == Pooling::none ? 14 : 8;
     return lookup.run();
   };
-  EXPECT_EQ(output_of(Pooling::sum), (std::vector<Value>{21, 42, 0, 0, 18, 36, 5, 10}));
-  EXPECT_EQ(output_of(Pooling::mean), (std::vector<Value>{7, 14, 0, 0, 0, 0, 10, 20}));
-  EXPECT_EQ(output_of(Pooling::sqrtn)[4], Value{9});
-  EXPECT_EQ(output_of(Pooling::none), (std::vector<Value>{1, 2, 20, 40, 10, 20, 10, 20, -1, -2, -1, -2, 5, 10}));
+  EXPECT_EQ(output_of(Pooling::sum), (std::vector<float>{21, 42, 0, 0, 18, 36, 5, 10}));
+  EXPECT_EQ(output_of(Pooling::mean), (std::vector<float>{7, 14, 0, 0, 0, 0, 10, 20}));
+  EXPECT_EQ(output_of(Pooling::sqrtn)[4], 9.0F);
+  EXPECT_EQ(output_of(Pooling::none), (std::vector<float>{1, 2, 20, 40, 10, 20, 10, 20, -1, -2, -1, -2, 5, 10}));
+  EXPECT_EQ(output_of(Pooling::max), (std::vector<float>{20, 40, 0, 0, 10, 20, 5, 10}));
   lookup.bags.weights = {};
-  EXPECT_EQ(output_of(Pooling::mean), (std::vector<Value>{5.5, 11, 0, 0, 5.5, 11, 10, 20}));
+  EXPECT_EQ(output_of(Pooling::mean), (std::vector<float>{5.5, 11, 0, 0, 5.5, 11, 10, 20}));
 }
 
 TYPED_TEST(PooledLookupTest, EqualsTheReferenceBitForBitOnExactValues) {
-  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+  for (std::uint64_t seed = 0; seed < 15; ++seed) {
     SCOPED_TRACE(seed_line(seed));
-    const auto lookup = random_lookup<TypeParam>({.seed = seed, .unit = 0x1p-6F}, seed, seed % 3 != 0);
+    const auto lookup = random_lookup<TypeParam>({.seed = seed, .unit = 0x1p-6F}, seed, exact_types, seed % 4 != 0);
     const auto expected = lookup.expected(false);
     const auto output = lookup.run();
-    for (std::size_t i = 0; i < output.size(); ++i)
-      ASSERT_EQ(static_cast<float>(output[i]), expected[i]) << "at element " << i;
+    for (std::size_t i = 0; i < output.size(); ++i) ASSERT_EQ(output[i], expected[i]) << "at element " << i;
   }
 }
 
 TYPED_TEST(PooledLookupTest, StaysWithinTheRoundingBoundOnAnyValues) {
-  for (std::uint64_t seed = 20; seed < 26; ++seed) {
+  for (std::uint64_t seed = 20; seed < 40; ++seed) {
     SCOPED_TRACE(seed_line(seed));
-    const auto lookup = random_lookup<TypeParam>({.seed = seed}, seed, seed % 2 == 0, true);
+    const auto lookup = random_lookup<TypeParam>({.seed = seed}, seed, all_types, seed % 2 == 0, true);
     const auto expected = lookup.expected(false);
     const auto magnitude = lookup.expected(true);
     const auto output = lookup.run();
@@ -151,6 +161,36 @@ TYPED_TEST(PooledLookupTest, StaysWithinTheRoundingBoundOnAnyValues) {
     for (std::size_t i = 0; i < output.size(); ++i)
       ASSERT_NEAR(static_cast<double>(output[i]), expected[i], terms * 0x1p-24 * std::abs(magnitude[i]))
           << "at element " << i;
+  }
+}
+
+TYPED_TEST(PooledLookupTest, MaximaAreThoseOfTheReferenceOnAnyValues) {
+  for (const auto& type : value_types) {
+    SCOPED_TRACE(type.name);
+    Lookup<TypeParam> lookup({.seed = 7});
+    Random random(7);
+    for (const std::int64_t dim : {1, 8, 16, 33, 64, 130}) {
+      const std::int64_t first_bag = lookup.bags.bags();
+      lookup.bags.add_random(random, 30, 20, 4);
+      lookup.add({20, dim, 30, Pooling::max, type.value}, first_bag, 1);
+    }
+    EXPECT_EQ(lookup.run(), lookup.expected(false));
+    lookup.bags.add_weights(random);
+    EXPECT_EQ(lookup.run(), lookup.expected(false));
+  }
+}
+
+/// Outputs large enough to be written past the caches, where they are whole lines and where they are not.
+TYPED_TEST(PooledLookupTest, WritesLargeOutputsToo) {
+  for (const std::int64_t gap : {0, 16, 3}) {
+    Lookup<TypeParam> lookup({.seed = 8, .unit = 0x1p-6F});
+    Random random(8);
+    for (const std::int64_t dim : {16, 40, 64}) {
+      const std::int64_t first_bag = lookup.bags.bags();
+      lookup.bags.add_random(random, 4000, 1000, 1);
+      lookup.add({1000, dim, 4000, Pooling::sum, ValueType::bf16}, first_bag, gap);
+    }
+    EXPECT_EQ(lookup.run(), lookup.expected(false)) << "gap " << gap;
   }
 }
 
@@ -168,8 +208,8 @@ TEST(PooledLookup, HasTheSameBitsForAnyNumberOfThreads) {
   using Together = Types<Kokkos::DefaultHostExecutionSpace, std::int64_t, float>;
   for (std::uint64_t seed = 40; seed < 44; ++seed) {
     SCOPED_TRACE(seed_line(seed));
-    EXPECT_EQ(random_lookup<Alone>({.seed = seed}, seed, true, true).run(),
-              random_lookup<Together>({.seed = seed}, seed, true, true).run());
+    EXPECT_EQ(random_lookup<Alone>({.seed = seed}, seed, all_types, true, true).run(),
+              random_lookup<Together>({.seed = seed}, seed, all_types, true, true).run());
   }
 }
 

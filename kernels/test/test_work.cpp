@@ -18,9 +18,9 @@ TEST(Work, Adds) {
 
 TEST(Work, LookupReadsADistinctRowOnce) {
   // 2 bags with 3 ids of 2 distinct rows of dim 4
-  const LookupCounts counts{.bags = 2, .ids = 3, .id_elements = 12, .unique_elements = 8, .output_elements = 8};
-  EXPECT_EQ(pooled_lookup_work(counts, false, 4, 4), (Work{8 * 4 + 3 * 4 + 3 * 8, 8 * 4, 12}));
-  EXPECT_EQ(pooled_lookup_work(counts, true, 8, 4), (Work{8 * 4 + 3 * 12 + 3 * 8, 8 * 4, 24}));
+  const LookupCounts counts{.bags = 2, .ids = 3, .id_elements = 12, .unique_bytes = 32, .output_elements = 8};
+  EXPECT_EQ(pooled_lookup_work(counts, false, 4), (Work{8 * 4 + 3 * 4 + 3 * 8, 8 * 4, 12}));
+  EXPECT_EQ(pooled_lookup_work(counts, true, 8), (Work{8 * 4 + 3 * 12 + 3 * 8, 8 * 4, 24}));
 }
 
 TEST(Work, UpdateReadsAndWritesADistinctRowOnce) {
