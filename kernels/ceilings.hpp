@@ -35,9 +35,9 @@ struct GatherSetting {
   std::int64_t prefetch;
   std::int64_t grain;
 };
-inline constexpr std::array gather_settings{GatherSetting{4, 512},   GatherSetting{8, 512},   GatherSetting{16, 512},
-                                            GatherSetting{32, 512},  GatherSetting{12, 4096}, GatherSetting{16, 4096},
-                                            GatherSetting{32, 4096}, GatherSetting{64, 4096}};
+inline constexpr std::array gather_settings{GatherSetting{8, 512},   GatherSetting{16, 512},  GatherSetting{32, 512},
+                                            GatherSetting{12, 4096}, GatherSetting{16, 4096}, GatherSetting{32, 4096},
+                                            GatherSetting{64, 4096}, GatherSetting{16, 16384}};
 inline constexpr std::int64_t smallest_grain = 512;
 
 namespace detail {

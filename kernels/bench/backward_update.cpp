@@ -33,35 +33,50 @@ Gradients gradients_of(const Suite& suite) {
   return {values, array_of(suite.exec(), blocks, "shardmark::bench_gradient_blocks")};
 }
 
-Work work_of(const Problem& problem, OptimizerKind kind) {
-  const std::int64_t dim = problem.shape.dim;
+struct Update {
+  const Case& shape;
+  ValueType type;
+  OptimizerKind optimizer;
+  bool stochastic_rounding;
+};
+
+Work work_of(const Problem& problem, const Update& of) {
+  const std::int64_t dim = of.shape.dim;
   const UpdateCounts counts{.positions = problem.ids(),
                             .position_elements = problem.ids() * dim,
                             .unique = problem.distinct(),
                             .unique_elements = problem.distinct() * dim,
-                            .row_bytes = problem.distinct() * row_bytes(ValueType::fp32, dim),
-                            .state_elements = problem.distinct() * state_per_row(kind, dim),
+                            .row_bytes = problem.distinct() * row_bytes(of.type, dim),
+                            .state_elements = problem.distinct() * state_per_row(of.optimizer, dim),
                             .gradient_elements = problem.elements()};
   return expand_positions_work(problem.bags(), problem.ids(), sizeof(std::int64_t)) +
          unique_rows_work(problem.ids(), problem.rows(), problem.distinct()) + fused_update_work(counts, false);
 }
 
-void backward_update_of(benchmark::State& state, Suite& suite, const Case& shape, OptimizerKind kind) {
-  const Problem& problem = suite.start(shape);
-  const Exec& exec = suite.exec();
-  const auto rows = suite.rows();
-  const std::int64_t per_row = state_per_row(kind, shape.dim);
-  const auto row_state = suite.state(kind);
-  const Gradients gradients = gradients_of(suite);
+ShardList<Exec, UpdateShard> shards_of(const Suite& suite, const Update& of, const WordRows& rows, float* state) {
+  const Problem& problem = suite.problem();
+  const std::int64_t per_row = state_per_row(of.optimizer, of.shape.dim);
   std::vector<UpdateShard> shards;
   for (std::size_t t = 0; t < problem.table_rows.size(); ++t)
-    shards.push_back({.rows = rows.data() + problem.first_key[t] * shape.dim,
-                      .state = row_state.data() + problem.first_key[t] * per_row,
+    shards.push_back({.rows = rows.words + problem.first_key[t] * rows.row_words,
+                      .state = state + problem.first_key[t] * per_row,
                       .first_key = problem.first_key[t],
-                      .dim = shape.dim,
-                      .full_dim = shape.dim,
-                      .optimizer = {.kind = kind, .learning_rate = 0x1p-10F}});
-  const auto list = shard_list(exec, shards);
+                      .dim = of.shape.dim,
+                      .full_dim = of.shape.dim,
+                      .optimizer = {.kind = of.optimizer, .learning_rate = 0x1p-10F},
+                      .value_type = of.type,
+                      .stochastic_rounding = of.stochastic_rounding,
+                      .table = static_cast<std::int64_t>(t)});
+  return shard_list(suite.exec(), shards);
+}
+
+void backward_update_of(benchmark::State& state, Suite& suite, const Update& of) {
+  const Problem& problem = suite.start(of.shape);
+  const Exec& exec = suite.exec();
+  const WordRows rows = suite.rows(of.type);
+  const auto row_state = suite.state(of.optimizer);
+  const Gradients gradients = gradients_of(suite);
+  const auto shards = shards_of(suite, of, rows, row_state.data());
   const Array<Exec, std::int64_t> keys("shardmark::bench_keys", static_cast<std::size_t>(problem.ids())),
       gradient_offset("shardmark::bench_gradient_offset", static_cast<std::size_t>(problem.ids()));
   UniqueRowsWorkspace<Exec> unique_workspace;
@@ -69,23 +84,33 @@ void backward_update_of(benchmark::State& state, Suite& suite, const Case& shape
   const auto run = [&](std::size_t batch) {
     expand_positions<Exec>(exec, gradients.blocks, problem.offsets, problem.batches[batch].ids, keys, gradient_offset);
     const auto unique = unique_rows<Exec>(exec, keys, problem.rows(), unique_workspace);
-    fused_update(exec, row_gradients<Exec>(exec, unique, gradient_offset, {}, gradients.values), list, UpdateStep{},
+    fused_update(exec, row_gradients<Exec>(exec, unique, gradient_offset, {}, gradients.values), shards, UpdateStep{},
                  workspace);
   };
-  const WordRows words{reinterpret_cast<std::uint32_t*>(rows.data()), shape.dim};
-  const WordRows state_words{reinterpret_cast<std::uint32_t*>(row_state.data()), per_row};
-  measure(state, suite, run, work_of(problem, kind),
-          {modify_ceiling(suite, words, state_words, false), modify_ceiling(suite, words, state_words, true)});
+  const WordRows state_words{reinterpret_cast<std::uint32_t*>(row_state.data()),
+                             state_per_row(of.optimizer, of.shape.dim)};
+  measure(state, suite, run, work_of(problem, of),
+          {modify_ceiling(suite, rows, state_words, false), modify_ceiling(suite, rows, state_words, true)});
 }
 
 }  // namespace
 
-void add_backward_update(Suite& suite, const Case& shape) {
-  for (const auto& optimizer : optimizers)
-    if (optimizer.value != OptimizerKind::none)
-      add("backward_update/" + Problem::name(shape, suite.options()) +
-              "/values:fp32/ids:int64/optimizer:" + std::string(optimizer.name),
-          [&suite, &shape, kind = optimizer.value](auto& state) { backward_update_of(state, suite, shape, kind); });
+/// Every optimizer on fp32; row-wise Adagrad, rounding either way, on the narrower types.
+void add_backward_update(Suite& suite, const Case& shape, ValueType type) {
+  const std::string name = "backward_update/" + Problem::name(shape, type, suite.options()) + "/ids:int64/optimizer:";
+  const auto add_update = [&](OptimizerKind optimizer, bool stochastic_rounding) {
+    add(name + std::string(name_of(optimizer)) + (stochastic_rounding ? "/rounding:stochastic" : ""),
+        [&suite, of = Update{shape, type, optimizer, stochastic_rounding}](auto& state) {
+          backward_update_of(state, suite, of);
+        });
+  };
+  if (type == ValueType::fp32) {
+    for (const auto& optimizer : optimizers)
+      if (optimizer.value != OptimizerKind::none) add_update(optimizer.value, false);
+  } else if (type != ValueType::int8) {
+    for (const bool stochastic_rounding : {false, true})
+      add_update(OptimizerKind::rowwise_adagrad, stochastic_rounding);
+  }
 }
 
 }  // namespace shardmark::kernels::bench

@@ -15,7 +15,7 @@
 namespace shardmark::kernels::bench {
 namespace {
 
-/// In this order on each case: one after the other may use the same tables.
+/// In this order on each case and value type: one after the other uses the same tables.
 constexpr std::array kernels{add_pooled_lookup, add_backward_update};
 
 constexpr std::string_view usage =
@@ -107,7 +107,8 @@ std::size_t run(int argc, char** argv) {
   Suite suite(options);
   add_context(options);
   for (const auto& shape : cases)
-    for (const auto& add_kernel : kernels) add_kernel(suite, shape);
+    for (const auto& type : value_types)
+      for (const auto& add_kernel : kernels) add_kernel(suite, shape, type.value);
   const std::size_t count = benchmark::RunSpecifiedBenchmarks();
   benchmark::ClearRegisteredBenchmarks();
   return count;

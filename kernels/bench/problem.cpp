@@ -60,12 +60,12 @@ std::int64_t Problem::distinct() const {
   return static_cast<std::int64_t>(sum / batch_count);
 }
 
-std::string Problem::name(const Case& shape, const Options& options) {
+std::string Problem::name(const Case& shape, ValueType type, const Options& options) {
   std::int64_t rows = 0;
   for (const auto& table : shape.tables) rows += scaled(table.rows, options);
   return "case:" + std::string(shape.name) + "/tables:" + std::to_string(shape.tables.size()) +
          "/rows:" + std::to_string(rows) + "/dim:" + std::to_string(shape.dim) +
-         "/batch:" + std::to_string(scaled(shape.batch, options));
+         "/batch:" + std::to_string(scaled(shape.batch, options)) + "/values:" + std::string(name_of(type));
 }
 
 }  // namespace shardmark::kernels::bench

@@ -5,7 +5,6 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "kernels/fill_rows.hpp"
 #include "kernels/huge_pages.hpp"
 #include "reference/row_values.hpp"
 
@@ -22,12 +21,13 @@ std::int64_t available_bytes() {
   return std::numeric_limits<std::int64_t>::max();
 }
 
-/// Uninitialised floats that are to lie in huge pages. Throws std::runtime_error when they do not fit into memory.
-Array<Exec, float> table_array(const std::string& label, std::int64_t size) {
+/// Uninitialised words that are to lie in huge pages. Throws std::runtime_error when they do not fit into memory.
+template <class Word>
+Array<Exec, Word> table_array(const std::string& label, std::int64_t size) {
   constexpr std::int64_t left_over = std::int64_t{256} << 20;
   if (size * 4 > available_bytes() - left_over)
     throw std::runtime_error("needs " + std::to_string(size * 4 >> 20) + " MiB more memory than there is");
-  Array<Exec, float> array(Kokkos::view_alloc(label, Kokkos::WithoutInitializing), static_cast<std::size_t>(size));
+  Array<Exec, Word> array(Kokkos::view_alloc(label, Kokkos::WithoutInitializing), static_cast<std::size_t>(size));
   advise_huge_pages(array);
   return array;
 }
@@ -36,6 +36,24 @@ double median(std::vector<double> values) {
   const auto middle = values.begin() + std::ssize(values) / 2;
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+/// Random values of about 0.01. Bytes: a scale and an offset, then random bits.
+template <class Value>
+void fill(const Exec& exec, Value* values, std::int64_t count) {
+  const RowValues value{.seed = 1, .scale = 0.01F};
+  Kokkos::parallel_for(
+      "shardmark::bench_fill", static_range(exec, count),
+      KOKKOS_LAMBDA(const std::int64_t i) { values[i] = rounded_to<Value>(value(0, i, 0)); });
+}
+void fill_bytes(const Exec& exec, const WordRows& rows, std::int64_t count) {
+  Kokkos::parallel_for(
+      "shardmark::bench_fill", static_range(exec, count), KOKKOS_LAMBDA(const std::int64_t i) {
+        std::uint32_t* row = rows.words + i * rows.row_words;
+        row[0] = Kokkos::bit_cast<std::uint32_t>(1e-4F);
+        row[1] = Kokkos::bit_cast<std::uint32_t>(-0.01F);
+        for (std::int64_t w = 2; w < rows.row_words; ++w) row[w] = static_cast<std::uint32_t>(random_bits(1, i, w));
+      });
 }
 
 /// The words of a table and of the state beside it may be changed by nothing but `add` of modify_rows: 0, which the
@@ -49,7 +67,8 @@ std::uint32_t zero() {
 
 const Problem& Suite::start(const Case& shape) {
   if (!problem_ || &problem_->shape != &shape) {
-    rows_ = state_ = {};
+    rows_ = {};
+    state_ = {};
     state_kind_ = OptimizerKind::none;
     settings_.clear();
     problem_ = std::make_unique<Problem>(shape, options_);
@@ -57,13 +76,20 @@ const Problem& Suite::start(const Case& shape) {
   return *problem_;
 }
 
-Array<Exec, float> Suite::rows() {
-  if (rows_.extent(0) > 0) return rows_;
+WordRows Suite::rows(ValueType type) {
   const std::int64_t dim = problem_->shape.dim;
-  rows_ = table_array("shardmark::bench_rows", problem_->rows() * dim);
-  fill_rows(exec_, RowValues{.seed = 1, .scale = 0.01F}, ShardRows{.count = problem_->rows(), .dim = dim},
-            rows_.data());
-  return rows_;
+  const std::int64_t row_words = row_bytes(type, dim) / 4;
+  if (rows_.extent(0) == 0 || type != rows_type_) {
+    rows_ = {};
+    rows_ = table_array<std::uint32_t>("shardmark::bench_rows", problem_->rows() * row_words);
+    rows_type_ = type;
+    const std::int64_t values = problem_->rows() * dim;
+    if (type == ValueType::fp32) fill(exec_, reinterpret_cast<float*>(rows_.data()), values);
+    if (type == ValueType::fp16) fill(exec_, reinterpret_cast<Fp16*>(rows_.data()), values);
+    if (type == ValueType::bf16) fill(exec_, reinterpret_cast<Bf16*>(rows_.data()), values);
+    if (type == ValueType::int8) fill_bytes(exec_, {rows_.data(), row_words}, problem_->rows());
+  }
+  return {rows_.data(), row_words};
 }
 
 Array<Exec, float> Suite::state(OptimizerKind kind) {
@@ -72,11 +98,15 @@ Array<Exec, float> Suite::state(OptimizerKind kind) {
   if (static_cast<std::int64_t>(state_.extent(0)) != size) {
     state_kind_ = OptimizerKind::none;
     state_ = {};
-    state_ = table_array("shardmark::bench_state", size);
+    state_ = table_array<float>("shardmark::bench_state", size);
   }
   Kokkos::deep_copy(exec_, state_, 0.0F);
   state_kind_ = kind;
   return state_;
+}
+
+double Suite::huge_page_share() const {
+  return kernels::huge_page_share(rows_.data(), static_cast<std::int64_t>(rows_.size()) * 4);
 }
 
 GatherSetting Suite::setting(const std::string& what, const std::function<void(std::size_t, GatherSetting)>& run) {
@@ -151,12 +181,11 @@ void measure(benchmark::State& state, Suite& suite, const std::function<void(std
   const auto rate = [&](std::int64_t count) {
     return Counter(static_cast<double>(count), Counter::kIsIterationInvariantRate);
   };
-  const auto rows = suite.rows();
   state.counters["GB/s"] = Counter(static_cast<double>(work.bytes()) * 1e-9, Counter::kIsIterationInvariantRate);
   state.counters["ids/s"] = rate(problem.ids());
   state.counters["rows/s"] = rate(problem.distinct());
   state.counters["median_us"] = middle * 1e6;
-  state.counters["huge_pages_%"] = 100 * huge_page_share(rows.data(), static_cast<std::int64_t>(rows.size()) * 4);
+  state.counters["huge_pages_%"] = 100 * suite.huge_page_share();
   if (!suite.options().ceilings) return;
   state.counters["triad_%"] = 100 * static_cast<double>(work.bytes()) / middle / suite.triad_rate();
   for (std::size_t c = 0; c < ceilings.size(); ++c) {

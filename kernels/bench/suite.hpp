@@ -13,6 +13,7 @@
 #include "kernels/ceilings.hpp"
 #include "kernels/work.hpp"
 #include "reference/optimizer.hpp"
+#include "reference/value_type.hpp"
 
 namespace shardmark::kernels::bench {
 
@@ -57,8 +58,8 @@ struct Problem {
   std::int64_t ids() const { return static_cast<std::int64_t>(batches[0].ids.extent(0)); }
   std::int64_t distinct() const;  ///< mean over the batches
   std::int64_t elements() const { return bags() * shape.dim; }
-  /// "case:a/tables:1/rows:10000000/dim:64/batch:8192", without building the problem.
-  static std::string name(const Case& shape, const Options& options);
+  /// "case:a/tables:1/rows:10000000/dim:64/batch:8192/values:fp32", without building the problem.
+  static std::string name(const Case& shape, ValueType type, const Options& options);
 };
 
 /// The problem of the case being measured and its tables; those of the case before are dropped first.
@@ -70,10 +71,11 @@ class Suite {
   const Exec& exec() const { return exec_; }
   const Problem& start(const Case& shape);
   const Problem& problem() const { return *problem_; }
-  /// [rows, dim] of the current problem, filled, in huge pages.
-  Array<Exec, float> rows();
+  /// The rows of the current problem, filled, in huge pages; those of another type are dropped first.
+  WordRows rows(ValueType type);
   /// [rows, state_per_row] of the current problem, 0 when `kind` is first asked for, in huge pages.
   Array<Exec, float> state(OptimizerKind kind);
+  double huge_page_share() const;  ///< of the rows
   /// The fastest setting of run(batch, setting), found when `what` is first asked for on the current problem.
   GatherSetting setting(const std::string& what, const std::function<void(std::size_t, GatherSetting)>& run);
   /// Bytes per second of the streaming triad, measured once.
@@ -83,7 +85,9 @@ class Suite {
   Options options_;
   Exec exec_;
   std::unique_ptr<Problem> problem_;
-  Array<Exec, float> rows_, state_;
+  Array<Exec, std::uint32_t> rows_;
+  Array<Exec, float> state_;
+  ValueType rows_type_ = ValueType::fp32;
   OptimizerKind state_kind_ = OptimizerKind::none;
   std::map<std::string, GatherSetting> settings_;
   double triad_rate_ = 0;
@@ -108,8 +112,8 @@ void measure(benchmark::State& state, Suite& suite, const std::function<void(std
 /// Registers a benchmark whose time is set by measure(); what run() throws becomes the row's error.
 void add(const std::string& name, const std::function<void(benchmark::State&)>& run);
 
-/// Each adds the benchmarks of one kernel on one case, under the name kernel/Problem::name/...
-void add_pooled_lookup(Suite& suite, const Case& shape);
-void add_backward_update(Suite& suite, const Case& shape);
+/// Each adds the benchmarks of one kernel on tables of one case and type, under the name kernel/Problem::name/...
+void add_pooled_lookup(Suite& suite, const Case& shape, ValueType type);
+void add_backward_update(Suite& suite, const Case& shape, ValueType type);
 
 }  // namespace shardmark::kernels::bench

@@ -26,14 +26,15 @@ class Program(unittest.TestCase):
     def test_lists_every_kernel_on_every_case(self):
         names = run("--benchmark_list_tests").stdout
         for case in "abcde":
-            self.assertRegex(names, f"(?m)^pooled_lookup/case:{case}/.*/values:fp32/ids:int64")
+            for values in ("fp32", "fp16", "bf16", "int8"):
+                self.assertRegex(names, f"(?m)^pooled_lookup/case:{case}/.*/values:{values}/ids:int64")
             for optimizer in ("sgd", "rowwise_adagrad"):
                 self.assertRegex(names, f"(?m)^backward_update/case:{case}/.*/optimizer:{optimizer}/")
         self.assertEqual(len(names.split()), len(set(names.split())))
 
     def test_rows_hold_counters_and_ceilings(self):
         for kernel, ceilings in CEILINGS.items():
-            found = self.measured(f"--benchmark_filter=^{kernel}/case:[ad]/.*(ids:int64/major:feature|sgd)/manual_time")
+            found = self.measured(f"--benchmark_filter=^{kernel}/case:[ad]/.*fp32/ids:int64/(major:feature|.*sgd)/manual_time")
             self.assertLessEqual(CONTEXT, set(found["context"]))
             self.assertTrue(all(found["context"][key] for key in CONTEXT))
             self.assertEqual(len(found["benchmarks"]), 2)
@@ -45,8 +46,13 @@ class Program(unittest.TestCase):
                 self.assertAlmostEqual(ids, {"a": 2 * 20, "d": 4 * 26}[re.search("case:(.)", row["name"])[1]], 6)
 
     def test_ceilings_can_be_left_out(self):
-        row, = self.measured("--ceilings=off", "--benchmark_filter=lookup/case:a/.*int64")["benchmarks"]
+        row, = self.measured("--ceilings=off", "--benchmark_filter=lookup/case:a/.*fp32/ids:int64")["benchmarks"]
         self.assertEqual([key for key in row if key.startswith(("gather", "triad"))], [])
+
+    def test_every_value_type_and_optimizer_runs(self):
+        rows = self.measured("--ceilings=off", "--benchmark_filter=case:a/")["benchmarks"]
+        self.assertEqual([row["name"] for row in rows if row.get("error_occurred")], [])
+        self.assertGreater(len(rows), 18)
 
     def test_refuses_what_it_does_not_know(self):
         for bad in ("--scale=2", "--ceilings=maybe", "--frobnicate"):
