@@ -44,10 +44,10 @@ struct CaseComparison {
 std::vector<CaseComparison> compare(std::span<const Launch> old_launches, std::span<const Launch> new_launches,
                                     std::span<const Launch> aa_launches, const ComparisonOptions& options);
 
-/// Noise of the logarithm of the ratio, from the log times of one case in launches of one program, in the order in which
-/// they ran. In pairs: 2 s / sqrt(pairs), s = 1.4826 median |x(i+1) - x(i)|, the spread of neighbours. Otherwise 2 s
-/// with the median over all |x(i) - x(j)|: launches of one hour share its drift, which their number does not average
-/// out. Nothing when there are fewer than 3 launches.
+/// Noise of the logarithm of the ratio, from the log times of one case in launches of one program, in the order in
+/// which they ran. In pairs: 2 s / sqrt(pairs), s = 1.4826 median |x(i+1) - x(i)|, the spread of neighbours. Otherwise
+/// 2 s with the median over all |x(i) - x(j)|: launches of one hour share its drift, which their number does not
+/// average out. Nothing when there are fewer than 3 launches.
 std::optional<double> noise_floor(std::span<const double> log_times, bool paired, std::int64_t pairs);
 
 /// Whether there are enough launches for a p-value of at most 5 %.

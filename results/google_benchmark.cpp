@@ -46,14 +46,16 @@ class Row {
 
   bool failed() const { return json_.value("error_occurred", Json(false)) == Json(true); }
 
-  double milliseconds() const {
-    const auto time = json_.find("real_time");
+  /// real_time, or the counter of that name.
+  double milliseconds(const std::string& counter) const {
+    const std::string key = counter.empty() ? "real_time" : counter;
+    const auto time = json_.find(key);
     if (time == json_.end() || !time->is_number() || !std::isfinite(time->get<double>()) || time->get<double>() <= 0.0)
-      throw InputError(fmt::format("{}: real_time is not a number above 0; measure again", origin_));
-    const std::string unit = text("time_unit", "ns");
+      throw InputError(fmt::format("{}: {} is not a number above 0; measure again", origin_, key));
+    const std::string unit = counter.empty() ? text("time_unit", "ns") : counter.substr(counter.rfind('_') + 1);
     for (const TimeUnit& known : units)
       if (known.name == unit) return time->get<double>() * known.milliseconds;
-    throw InputError(fmt::format("{}: time_unit '{}' is none of ns, us, ms, s", origin_, unit));
+    throw InputError(fmt::format("{}: the unit '{}' of {} is none of ns, us, ms, s", origin_, unit, key));
   }
 
  private:
@@ -63,7 +65,7 @@ class Row {
 
 }  // namespace
 
-Launch google_benchmark_launch(const Json& json, const std::string& file) {
+Launch google_benchmark_launch(const Json& json, const std::string& file, const std::string& counter) {
   Launch launch;
   launch.file = file;
   const Json context = json.contains("context") && json.at("context").is_object() ? json.at("context") : Json::object();
@@ -79,7 +81,7 @@ Launch google_benchmark_launch(const Json& json, const std::string& file) {
     if (row.failed())
       samples.fail(row.name(), row.text("error_message", "error"));
     else
-      samples.add(row.name(), std::array{row.milliseconds()});
+      samples.add(row.name(), std::array{row.milliseconds(counter)});
   }
   launch.cases = samples.medians();
   if (launch.cases.empty() && !rows->empty())

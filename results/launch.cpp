@@ -50,8 +50,8 @@ std::string hosts_of(const Json& environment) {
 }
 
 std::string name_of(const CaseRecord& record) {
-  std::string name = fmt::format("{}/{}/{}/{}/{}", record.workload, record.plan, record.transfer, record.exchange,
-                                 record.optimizer);
+  std::string name =
+      fmt::format("{}/{}/{}/{}/{}", record.workload, record.plan, record.transfer, record.exchange, record.optimizer);
   if (record.scale != 1) name += fmt::format("/scale:{}", record.scale);
   if (record.wire != WirePair()) name += fmt::format("/wire:{},{}", record.wire.forward, record.wire.backward);
   if (record.groups != 1) name += fmt::format("/groups:{}", record.groups);
@@ -77,8 +77,8 @@ std::vector<fs::path> launch_files(const fs::path& path) {
 std::string contents_of(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream || fs::is_directory(file))
-    throw InputError(fmt::format("cannot read {}; name a results file (.jsonl or Google Benchmark's .json)",
-                                 file.string()));
+    throw InputError(
+        fmt::format("cannot read {}; name a results file (.jsonl or Google Benchmark's .json)", file.string()));
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
@@ -112,23 +112,23 @@ const LaunchedCase* Launch::find(std::string_view name) const {
   return found == cases.end() ? nullptr : &*found;
 }
 
-Launch read_launch(const fs::path& file) {
+Launch read_launch(const fs::path& file, const std::string& counter) {
   const std::string text = contents_of(file);
   const std::string name = file.string();
   if (text.empty()) throw InputError(name + " is empty; measure again");
   if (!is_json_lines(text)) {
     const Json json = parsed(text, name);
     if (!json.is_object()) throw InputError(name + ":1: neither a results file nor one of Google Benchmark");
-    return google_benchmark_launch(json, name);
+    return google_benchmark_launch(json, name, counter);
   }
   std::istringstream stream(text);
   return launch_of(read_results(stream, name), name);
 }
 
-std::vector<Launch> read_launches(std::span<const fs::path> files_or_folders) {
+std::vector<Launch> read_launches(std::span<const fs::path> files_or_folders, const std::string& counter) {
   std::vector<Launch> launches;
   for (const fs::path& path : files_or_folders)
-    for (const fs::path& file : launch_files(path)) launches.push_back(read_launch(file));
+    for (const fs::path& file : launch_files(path)) launches.push_back(read_launch(file, counter));
   return launches;
 }
 
@@ -142,7 +142,8 @@ Launch launch_of(const Results& results, const std::string& file) {
       launch.context.emplace_back(field.name, text_of(results.environment.at(pointer)));
   }
   const Json build = results.environment.value("build", Json::object());
-  launch.revision = text_of(build.value("git_hash", Json(""))) + (build.value("dirty", Json()) == Json(true) ? "+" : "");
+  launch.revision =
+      text_of(build.value("git_hash", Json(""))) + (build.value("dirty", Json()) == Json(true) ? "+" : "");
   CaseSamples samples;
   for (const CaseRecord& record : results.cases) {
     if (record.wrong > 0)

@@ -18,8 +18,8 @@ struct LaunchedCase {
   std::string error;       ///< why the launch has no time of this case; empty when it has
 };
 
-/// One process, one file: the unit of replication. What varies between launches (pages, address layout, clock, the hour)
-/// varies more than what varies within one.
+/// One process, one file: the unit of replication. What varies between launches (pages, address layout, clock, the
+/// hour) varies more than what varies within one.
 struct Launch {
   std::string file;
   std::string revision;  ///< commit of the program; empty when the file does not say
@@ -31,12 +31,14 @@ struct Launch {
 };
 
 /// Reads a results file of shardmark (JSON Lines) or a file of Google Benchmark (--benchmark_out_format=json), told
-/// apart by their content. Throws InputError naming the file and the line or entry that cannot be used.
-Launch read_launch(const std::filesystem::path& file);
+/// apart by their content. `counter` as google_benchmark_launch() takes it; results files do without. Throws InputError
+/// naming the file and the line or entry that cannot be used.
+Launch read_launch(const std::filesystem::path& file, const std::string& counter = "");
 
 /// The launches of files and of folders, whose .json and .jsonl files are taken in the order of their names: the order
 /// in which they ran. Throws InputError as read_launch() does, and for a folder without launches.
-std::vector<Launch> read_launches(std::span<const std::filesystem::path> files_or_folders);
+std::vector<Launch> read_launches(std::span<const std::filesystem::path> files_or_folders,
+                                  const std::string& counter = "");
 
 /// A results file as a launch. Its cases are named by workload, plan, transfer, exchange, optimizer and what else tells
 /// them apart; a case with wrong values is an error.

@@ -45,10 +45,9 @@ Shift paired_shift(std::span<const double> differences) {
     for (std::int64_t j = i; j < n; ++j)
       means.push_back((differences[static_cast<std::size_t>(i)] + differences[static_cast<std::size_t>(j)]) / 2.0);
   const auto count = static_cast<double>(n);
-  const std::int64_t cut =
-      n <= most_signed_ranks
-          ? cut_of(signed_rank_distribution(n))
-          : normal_cut(count * (count + 1.0) / 4.0, count * (count + 1.0) * (2.0 * count + 1.0) / 24.0);
+  const std::int64_t cut = n <= most_signed_ranks ? cut_of(signed_rank_distribution(n))
+                                                  : normal_cut(count * (count + 1.0) / 4.0,
+                                                               count * (count + 1.0) * (2.0 * count + 1.0) / 24.0);
   return shift_of(std::move(means), cut);
 }
 
@@ -81,7 +80,8 @@ std::vector<double> signed_rank_distribution(std::int64_t n) {
 
 /// The largest of all values is one of the m with probability m / (m + n), and then exceeds all n others.
 std::vector<double> rank_sum_distribution(std::int64_t m, std::int64_t n) {
-  std::vector<std::vector<double>> row(static_cast<std::size_t>(n + 1), {1.0});  // row[b]: of a and b values, from a = 0
+  std::vector<std::vector<double>> row(static_cast<std::size_t>(n + 1),
+                                       {1.0});  // row[b]: of a and b values, from a = 0
   for (std::int64_t a = 1; a <= m; ++a) {
     for (std::int64_t b = 1; b <= n; ++b) {
       const auto& fewer_first = row[static_cast<std::size_t>(b)];       // a - 1 and b

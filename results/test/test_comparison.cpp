@@ -88,9 +88,9 @@ TEST(Comparison, AnEffectBelowTheNoiseFloorIsUnclear) {
 }
 
 TEST(Comparison, NoiseFloorByHand) {
-  const std::vector<double> x{0.0, 0.01, 0.03, 0.0};                                  // neighbours .01 .02 .03
+  const std::vector<double> x{0.0, 0.01, 0.03, 0.0};  // neighbours .01 .02 .03
   EXPECT_NEAR(*noise_floor(x, true, 16), 2 * 1.4826 * 0.02 / 4, 1e-12);
-  EXPECT_NEAR(*noise_floor(x, false, 16), 2 * 1.4826 * 0.015, 1e-12);                 // all 0 .01 .01 .02 .03 .03
+  EXPECT_NEAR(*noise_floor(x, false, 16), 2 * 1.4826 * 0.015, 1e-12);  // all 0 .01 .01 .02 .03 .03
   EXPECT_FALSE(noise_floor(std::vector{0.0, 0.1}, true, 16));
 }
 

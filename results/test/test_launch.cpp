@@ -54,21 +54,31 @@ TEST_F(LaunchFile, every_time_unit_of_google_benchmark_is_honoured) {
     const std::string rest = std::string(R"("real_time": 7, "time_unit": ")") + unit + '"';
     EXPECT_DOUBLE_EQ(read_launch(google(row("a", rest))).cases[0].median_ms, ms) << unit;
   }
-  EXPECT_NE(refusal(google(row("a", R"("real_time": 7, "time_unit": "h")"))).find("benchmarks[0]: time_unit 'h'"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal(google(row("a", R"("real_time": 7, "time_unit": "h")"))).find("benchmarks[0]: the unit 'h' of real_time"),
+      std::string::npos);
+}
+
+TEST_F(LaunchFile, a_counter_of_google_benchmark_can_take_the_place_of_its_time) {
+  const std::string file = google(row("a", R"("real_time": 9e9, "median_us": 70, "GB/s": 3)"));
+  EXPECT_DOUBLE_EQ(read_launch(file, "median_us").cases[0].median_ms, 0.07);
+  EXPECT_EQ(input_error([&] { read_launch(file, "p99_us"); }),
+            file + ": benchmarks[0]: p99_us is not a number above 0; measure again");
+  EXPECT_EQ(input_error([&] { read_launch(file, "GB/s"); }),
+            file + ": benchmarks[0]: the unit 'GB/s' of GB/s is none of ns, us, ms, s");
 }
 
 TEST_F(LaunchFile, an_error_of_google_benchmark_is_an_error_of_its_case) {
-  const Launch launch = read_launch(
-      google(row("a", R"("real_time": 1)") + "," +
-             row("a", R"("error_occurred": true, "error_message": "too little memory", "real_time": 0)")));
+  const Launch launch =
+      read_launch(google(row("a", R"("real_time": 1)") + "," +
+                         row("a", R"("error_occurred": true, "error_message": "too little memory", "real_time": 0)")));
   EXPECT_EQ(launch.cases.at(0).error, "too little memory");
 }
 
 TEST_F(LaunchFile, the_context_of_google_benchmark_without_what_always_differs) {
-  const Launch launch = read_launch(
-      google(row("a", R"("real_time": 1)"),
-             R"("host_name": "node1", "num_cpus": 2, "date": "today", "load_avg": [1], "mhz_per_cpu": 3000,
+  const Launch launch =
+      read_launch(google(row("a", R"("real_time": 1)"),
+                         R"("host_name": "node1", "num_cpus": 2, "date": "today", "load_avg": [1], "mhz_per_cpu": 3000,
                 "executable": "./x", "flags": "-O3", "git_hash": "abc+")"));
   const std::vector<std::pair<std::string, std::string>> expected{
       {"host_name", "node1"}, {"num_cpus", "2"}, {"flags", "-O3"}};
@@ -94,7 +104,7 @@ TEST_F(LaunchFile, a_results_file_is_a_launch) {
   EXPECT_EQ(launch.cases[2].error, "7 wrong values");
   EXPECT_EQ(launch.revision, "0123456789abcdef0123456789abcdef01234567+");
   const std::vector<std::pair<std::string, std::string>> expected{
-      {"host", "node1"},      {"cpu", "Some CPU"},     {"cores", "2"}, {"compiler", "GNU 12.2.0"},
+      {"host", "node1"},         {"cpu", "Some CPU"},       {"cores", "2"}, {"compiler", "GNU 12.2.0"},
       {"build_type", "Release"}, {"flags", "-O3 -DNDEBUG"}, {"seed", "7"}};
   EXPECT_EQ(launch.context, expected);
 }
@@ -110,8 +120,10 @@ TEST_F(LaunchFile, broken_files_are_named_with_the_line) {
   EXPECT_EQ(refusal(file_of("{\n\"benchmarks\": [], \"context\": 3}")), file + " holds no case; measure again");
   EXPECT_EQ(refusal(file_of("{\n\"a\": " + std::string(100, '[') + std::string(100, ']') + "}")),
             file + ": JSON nested deeper than 32 levels; measure again");
-  EXPECT_EQ(refusal(file_of("{}\n")), file + ":1: the first line is not an environment record; name a results file (.jsonl)");
-  EXPECT_EQ(refusal(folder), "cannot read " + folder.string() + "; name a results file (.jsonl or Google Benchmark's .json)");
+  EXPECT_EQ(refusal(file_of("{}\n")),
+            file + ":1: the first line is not an environment record; name a results file (.jsonl)");
+  EXPECT_EQ(refusal(folder),
+            "cannot read " + folder.string() + "; name a results file (.jsonl or Google Benchmark's .json)");
 }
 
 TEST_F(LaunchFile, times_that_cannot_be_compared_are_refused) {

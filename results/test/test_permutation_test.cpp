@@ -33,10 +33,10 @@ TEST(PermutationTest, ADisturbedPairCountsAsTwiceTheMedian) {
 
 /// U of a single case, two-sided: the exact values of the tables.
 TEST(PermutationTest, WithoutPairsItIsTheExactUTest) {
-  EXPECT_DOUBLE_EQ(unpaired_p({1, 2, 3, 4, 11, 12, 13, 14}, 4), 2.0 / 70);        // U = 0
-  EXPECT_DOUBLE_EQ(unpaired_p({1, 2, 3, 11, 4, 12, 13, 14}, 4), 4.0 / 70);        // U = 1
-  EXPECT_DOUBLE_EQ(unpaired_p({1, 2, 3, 4, 7, 5, 6, 8, 9, 10}, 5), 8.0 / 252);    // U = 2
-  EXPECT_DOUBLE_EQ(unpaired_p({9, 10, 11, 12, 1, 2, 3}, 4), 2.0 / 35);            // 4 and 3
+  EXPECT_DOUBLE_EQ(unpaired_p({1, 2, 3, 4, 11, 12, 13, 14}, 4), 2.0 / 70);      // U = 0
+  EXPECT_DOUBLE_EQ(unpaired_p({1, 2, 3, 11, 4, 12, 13, 14}, 4), 4.0 / 70);      // U = 1
+  EXPECT_DOUBLE_EQ(unpaired_p({1, 2, 3, 4, 7, 5, 6, 8, 9, 10}, 5), 8.0 / 252);  // U = 2
+  EXPECT_DOUBLE_EQ(unpaired_p({9, 10, 11, 12, 1, 2, 3}, 4), 2.0 / 35);          // 4 and 3
   EXPECT_DOUBLE_EQ(unpaired_p({5, 5, 5, 5, 5, 5, 5, 5}, 4), 1.0);
 }
 

@@ -43,7 +43,8 @@ TEST(Shift, RankSumDistributionsCountedByHand) {
   expect_counts(rank_sum_distribution(2, 3), {1, 1, 2, 2, 2, 1, 1});
 }
 
-/// Printed tables: largest W and U with a two-sided p of at most 5 % (Hollander, Wolfe and Chicken, tables A.4 and A.6).
+/// Printed tables: largest W and U with a two-sided p of at most 5 % (Hollander, Wolfe and Chicken, tables A.4 and
+/// A.6).
 TEST(Shift, CriticalValuesOfTheTables) {
   for (const auto& [n, w] : {std::pair{6, 0}, {8, 3}, {10, 8}, {15, 25}, {20, 52}}) {
     const auto p = signed_rank_distribution(n);

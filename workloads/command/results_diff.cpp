@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "workloads/command/results_diff.hpp"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 #include "results/comparability.hpp"
 #include "results/comparison.hpp"
 #include "results/comparison_table.hpp"
-#include "workloads/command/results_diff.hpp"
 
 namespace shardmark {
 namespace {
@@ -24,6 +25,7 @@ struct DiffArguments {
   std::string min_effect = "3%";
   double alpha = 0.05;
   bool paired = false;
+  std::string counter;
   std::vector<std::string> allowed;
 };
 
@@ -40,15 +42,16 @@ double share_of(const std::string& text) {
 }
 
 /// OLD NEW... into --old and --new.
-void sort_out(DiffArguments& arguments) {
-  auto& [files, old_files, new_files, aa_files, min_effect, alpha, paired, allowed] = arguments;
-  if (!files.empty() && !(old_files.empty() && new_files.empty()))
+void sort_out(DiffArguments& given) {
+  const bool by_side = !given.old_files.empty() || !given.new_files.empty();
+  if (!given.files.empty() && by_side)
     throw InputError("files both as OLD NEW... and as --old, --new; name them one way");
-  if (!files.empty()) {
-    old_files.assign(files.begin(), files.begin() + 1);
-    new_files.assign(files.begin() + 1, files.end());
+  if (!given.files.empty()) {
+    given.old_files.assign(given.files.begin(), given.files.begin() + 1);
+    given.new_files.assign(given.files.begin() + 1, given.files.end());
   }
-  if (old_files.empty() || new_files.empty()) throw InputError("launches of OLD and of NEW are needed; see --help");
+  if (given.old_files.empty() || given.new_files.empty())
+    throw InputError("launches of OLD and of NEW are needed; see --help");
 }
 
 /// Exit code 3 unless every difference is allowed.
@@ -79,9 +82,9 @@ std::string heading(const std::vector<Launch>& old_launches, const std::vector<L
 void diff(DiffArguments arguments) {
   sort_out(arguments);
   const ComparisonOptions options{share_of(arguments.min_effect), arguments.alpha, arguments.paired};
-  const auto old_launches = read_launches(arguments.old_files);
-  const auto new_launches = read_launches(arguments.new_files);
-  const auto aa_launches = read_launches(arguments.aa_files);
+  const auto old_launches = read_launches(arguments.old_files, arguments.counter);
+  const auto new_launches = read_launches(arguments.new_files, arguments.counter);
+  const auto aa_launches = read_launches(arguments.aa_files, arguments.counter);
   require_comparable(disagreements(old_launches, new_launches, aa_launches), arguments.allowed);
   const auto cases = compare(old_launches, new_launches, aa_launches, options);
   const auto counts = count_changes(cases);
@@ -104,6 +107,8 @@ void define_results_diff(CLI::App& app) {
   app.add_option("--new", arguments->new_files, "launches of NEW: files or folders");
   app.add_option("--aa", arguments->aa_files, "launches of one program in the order they ran; noise floors from them");
   app.add_flag("--paired", arguments->paired, "launch i of OLD ran next to launch i of NEW");
+  app.add_option("--counter", arguments->counter,
+                 "counter of Google Benchmark that takes the place of its time, such as median_us");
   app.add_option("--min-effect", arguments->min_effect, "smallest effect of interest")->capture_default_str();
   app.add_option("--alpha", arguments->alpha, "chance of a false alarm in the whole table")
       ->check(CLI::Range(0.001, 0.5))

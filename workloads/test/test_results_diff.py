@@ -76,6 +76,16 @@ class Diff(ProgramTest):
         self.assertRegex(outcome.out, "^OLD: 8 launches of 000000000000; NEW: .*; floors from 8 A/A launches;")
         self.assertIn("unclear: within the noise floor", self.rows(outcome)["a"])
 
+    def test_a_counter_can_take_the_place_of_the_time(self):
+        files = []
+        for us in (100, 200):
+            rows = google({"a": 7})
+            rows["benchmarks"][0]["median_us"] = us
+            files.append(self.new_file(rows))
+        row = self.rows(self.succeeds(self.diff(*files, "--counter", "median_us")))["a"]
+        self.assertIn("| 100 µs | 200 µs | 2.000", row)
+        self.refuses(self.diff(*files, "--counter", "p99_us"), "benchmarks[0]: p99_us")
+
     def test_a_missing_case_says_where(self):
         outcome = self.succeeds(self.diff(self.launches({"a": 1, "b": 1}), self.launches({"a": 1})))
         self.assertIn("missing: not in NEW", self.rows(outcome)["b"])
