@@ -4,6 +4,7 @@
 #include "kernels/array.hpp"
 #include "kernels/bag_run.hpp"
 #include "kernels/balanced_ranges.hpp"
+#include "kernels/test_spin.hpp"
 #include "kernels/work.hpp"
 
 namespace shardmark::kernels {
@@ -108,6 +109,7 @@ void pooled_lookup(const Exec& exec, const Blocks& blocks, ConstArray<Exec, std:
   const std::int64_t bags = static_cast<std::int64_t>(offsets.extent(0)) - 1;
   const auto ids = static_cast<std::int64_t>(indices.extent(0));
   if (bags <= 0 || blocks.extent(0) == 0) return;
+  [[maybe_unused]] const TestSpin<Exec> spin(exec);
   const std::int64_t grain = (bags + ids) / (lookup_ranges_per_thread * exec.concurrency());
   const BalancedRanges ranges{bags, ids, Kokkos::max(grain, smallest_lookup_range)};
   const auto policy = dynamic_range(exec, ranges.count());
