@@ -32,7 +32,7 @@ Values scaled(Values scores) {
 }
 
 Values cut_scores(Values differences) {
-  const double limit = 2.0 * median_size(differences);
+  const double limit = median_size(differences);
   for (double& value : differences) value = std::clamp(value, -limit, limit);
   return scaled(std::move(differences));
 }

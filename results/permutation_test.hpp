@@ -15,8 +15,8 @@ inline constexpr std::int64_t fewest_unpaired = 4;
 /// differences: [cases][pairs] of log times, NEW - OLD. Exchanging OLD and NEW of whole pairs of launches, in all ways
 /// or in 20,000 drawn ones, gives the distribution of the largest statistic over the cases; that distribution is exact
 /// when the order within each pair was drawn. Statistic: |sum s| / sqrt(sum s^2) of the differences s, each cut at
-/// twice their median size so that a disturbed launch counts for little. Westfall and Young, Resampling-Based Multiple
-/// Testing, 1993, section 2.6 (single-step maxT).
+/// their median size so that a disturbed launch counts no more than another. Westfall and Young, Resampling-Based
+/// Multiple Testing, 1993, section 2.6 (single-step maxT).
 std::vector<double> paired_p_values(const std::vector<std::vector<double>>& differences);
 
 /// The same without pairs, by dealing the launches anew to OLD and NEW. values: [cases][old + new launches], OLD first.

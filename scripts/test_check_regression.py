@@ -32,7 +32,7 @@ random.seed(os.getpid())
 rows = [{"name": name, "real_time": 9, "median_us": ms * 1000 * random.uniform(0.998, 1.002)}
         for name, ms in (("lookup/a", %s * @FACTOR@), ("update/a", 7)) if options.get("--benchmark_filter", "") in name]
 with open(options["--benchmark_out"], "x") as file:
-    json.dump({"context": {"host_name": "node1", "arguments": sys.argv[1:]}, "benchmarks": rows}, file)
+    json.dump({"context": {"host_name": "node1", "executable": sys.argv[0], "arguments": sys.argv[1:]}, "benchmarks": rows}, file)
 """
 
 
@@ -111,7 +111,11 @@ class CheckRegression(unittest.TestCase):
 
     def test_launches_of_one_commit_are_a_baseline(self):
         self.check("first", "--launches", 6, "--out", self.root / "baseline", code=0)
-        self.assertEqual(len(self.launches("baseline", "")), 6)
+        for launch in self.launches("baseline", ""):
+            self.assertEqual([row["name"] for row in launch["benchmarks"]], ["lookup/a", "update/a"])
+            self.assertEqual(launch["context"].keys(), {"arguments"})  # neither the machine's name nor its paths
+        self.assertEqual({file.name for file in (self.root / "baseline").iterdir()},
+                         {"schedule.txt", *(f"{number:03}.json" for number in range(1, 7))})
         done = self.check("first", "slower", "--launches", 8, "--aa", self.root / "baseline", code=1)
         self.assertIn("floors from 6 A/A launches", done.stdout)
         self.says("is not empty", "first", "--launches", 6, "--out", self.root / "baseline", code=2)
