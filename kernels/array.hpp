@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/huge_pages.hpp"
+
 namespace shardmark::kernels {
 
 /// A one-dimensional array where kernels of Exec can reach it.
@@ -38,6 +40,7 @@ class Scratch {
     if (wanted > buffer_.extent(0)) {
       buffer_ = {};
       buffer_ = Array<Exec, T>(Kokkos::view_alloc(label_, Kokkos::WithoutInitializing), wanted + wanted / 8);
+      advise_huge_pages(buffer_);
     }
     return Kokkos::subview(buffer_, std::pair<std::size_t, std::size_t>(0, wanted));
   }

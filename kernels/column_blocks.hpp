@@ -13,12 +13,29 @@ struct Block {
   KOKKOS_FUNCTION constexpr operator std::int64_t() const { return Size; }
 };
 
-/// Calls body(first column, Block<N>) for the blocks that make up [first, width): as many of Largest as fit, then of a
-/// quarter of it, and so on down to 1. Largest: a power of four.
-template <int Largest, class Body>
+/// Calls body(first column, Block<N>) for the blocks that make up [first, width): as many of the first of Sizes as fit,
+/// then of the next, and so on. The last of Sizes is 1.
+template <int Size, int... Smaller, class Body>
 KOKKOS_FORCEINLINE_FUNCTION void for_blocks(std::int64_t width, const Body& body, std::int64_t first = 0) {
-  for (; first + Largest <= width; first += Largest) body(first, Block<Largest>{});
-  if constexpr (Largest > 1) for_blocks<Largest / 4>(width, body, first);
+  for (; first + Size <= width; first += Size) body(first, Block<Size>{});
+  if constexpr (sizeof...(Smaller) > 0) for_blocks<Smaller...>(width, body, first);
+}
+
+/// Calls body(Block<dim>{}) for the usual dims, else body(dim): one test per run of rows, none per row.
+template <class Body>
+KOKKOS_FORCEINLINE_FUNCTION void with_dim(std::int64_t dim, const Body& body) {
+  switch (dim) {
+    case 16:
+      return body(Block<16>{});
+    case 32:
+      return body(Block<32>{});
+    case 64:
+      return body(Block<64>{});
+    case 128:
+      return body(Block<128>{});
+    default:
+      return body(dim);
+  }
 }
 
 /// sum[c] = sum over i = begin, begin + 1, .. < end of weight_at(i) * vector_at(i)[c], c in the block, added in this

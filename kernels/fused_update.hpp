@@ -46,6 +46,21 @@ KOKKOS_FORCEINLINE_FUNCTION void prefetch_for_write([[maybe_unused]] const void*
                      for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(line + at, 1);))
 }
 
+/// Asks for the values and the state of a row. (A class, since GCC 12 takes a lambda that only prefetches for one
+/// without effect, and drops it.)
+template <class Value, class Dim>
+struct PrefetchRow {
+  Value* values;
+  float* state;
+  Dim dim;
+  std::int64_t state_size;
+
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(std::int64_t row) const {
+    prefetch_for_write(values + row * dim, dim * std::int64_t{sizeof(Value)});
+    prefetch_for_write(state + row * state_size, state_size * std::int64_t{sizeof(float)});
+  }
+};
+
 /// Calls body(Value{}) with the type of the values of a trained table.
 template <class Body>
 KOKKOS_FORCEINLINE_FUNCTION void with_trained_value(ValueType type, const Body& body) {
@@ -61,16 +76,16 @@ KOKKOS_FORCEINLINE_FUNCTION void with_trained_value(ValueType type, const Body& 
   }
 }
 
-/// Where the numbers of one row lie, and what every element of it goes through.
-template <class Step, class Value>
+/// Where the numbers of one row lie, and what every element of it goes through. Dim: a Block, or std::int64_t.
+template <class Step, class Value, class Dim>
 struct RowUpdate {
   static constexpr std::int64_t vectors = choice_of(Step::kind).vectors;
-  static constexpr std::int64_t lanes = 16;
+  static constexpr int lanes = 16;
 
   DecayFactors decay;
   Value* values;
   float* state;
-  std::int64_t dim;
+  Dim dim;
 
   template <int Size>
   struct Elements {
@@ -88,18 +103,18 @@ struct RowUpdate {
     return e;
   }
 
-  template <class RowStep, class Tile, class Round>
-  KOKKOS_FORCEINLINE_FUNCTION void apply(const RowStep& step, const Tile& tile, const Round& round) const {
+  template <class RowStep, class Tile, class Rounding>
+  KOKKOS_FORCEINLINE_FUNCTION void apply(const RowStep& step, const Tile& tile, const Rounding& rounding) const {
     for (std::int64_t column = 0; column < dim; column += column_tile) {
       const std::int64_t width = Kokkos::min(column_tile, dim - column);
       const float* g = tile(column, width);
-      for_blocks<lanes>(width, [&](std::int64_t first, auto block) {
+      for_blocks<16, 4, 1>(width, [&](std::int64_t first, auto block) {
         constexpr int size = decltype(block)::size;
         const std::int64_t at = column + first;
         auto e = load<size>(at, g + first);
         float next[size];
         for (int c = 0; c < size; ++c) next[c] = fused(-decay.decoupled, e.w[c], step(e.w[c], e.g[c], e.m[c], e.v[c]));
-        for (int c = 0; c < size; ++c) values[at + c] = round(next[c], at + c);
+        rounding.store(next, values + at, at);
         if constexpr (vectors > 0)
           for (int c = 0; c < size; ++c) state[at + c] = e.m[c];
         if constexpr (vectors > 1)
@@ -116,22 +131,43 @@ struct RowUpdate {
     for (std::int64_t column = 0; column < dim; column += column_tile) {
       const std::int64_t width = Kokkos::min(column_tile, dim - column);
       const float* g = tile(column, width);
-      for_blocks<lanes>(width, [&](std::int64_t first, auto block) {
+      for_blocks<16, 4, 1>(width, [&](std::int64_t first, auto block) {
         constexpr int size = decltype(block)::size;
         const auto e = load<size>(column + first, g + first);
-        const std::int64_t lane = first % lanes;
-        for (int c = 0; c < size; ++c)
-          step.add(e.w[c], e.g[c], e.m[c], e.v[c], first_lane[lane + c], second_lane[lane + c]);
+        for (int c = 0; c < size; ++c) step.add(e.w[c], e.g[c], e.m[c], e.v[c], first_lane[c], second_lane[c]);
       });
     }
     return {lane_sum(first_lane), lane_sum(second_lane)};
   }
 
  private:
-  KOKKOS_FORCEINLINE_FUNCTION static double lane_sum(float* lane) {
-    for (std::int64_t half = lanes / 2; half > 0; half /= 2)
-      for (std::int64_t c = 0; c < half; ++c) lane[c] += lane[c + half];
-    return static_cast<double>(lane[0]);
+  template <int Lanes = lanes>
+  KOKKOS_FORCEINLINE_FUNCTION static float lane_sum(float* lane) {
+    if constexpr (Lanes > 1) {
+      for (int c = 0; c < Lanes / 2; ++c) lane[c] += lane[c + Lanes / 2];
+      return lane_sum<Lanes / 2>(lane);
+    }
+    return lane[0];
+  }
+};
+
+/// Rounds the new values of a row to those of its table.
+template <class Value>
+struct Rounding {
+  const UpdateStep& now;
+  const UpdateShard& shard;
+  std::int64_t row;
+
+  template <int Size>
+  KOKKOS_FORCEINLINE_FUNCTION void store(const float (&next)[Size], Value* values, std::int64_t column) const {
+    if (!std::is_same_v<Value, float> && shard.stochastic_rounding) {
+      const std::int64_t table_row = shard.row_begin + row * shard.row_stride;
+      for (int c = 0; c < Size; ++c)
+        values[c] = stochastically_rounded_to<Value>(
+            next[c], rounding_bits(now.seed, now.number, shard.table, table_row, shard.column_begin + column + c));
+    } else {
+      for (int c = 0; c < Size; ++c) values[c] = rounded_to<Value>(next[c]);
+    }
   }
 };
 
@@ -146,45 +182,37 @@ struct ApplyOptimizer {
     with_step(shard.optimizer, now.number, [&](const auto& step) {
       with_trained_value(shard.value_type, [&](auto value) {
         using Value = decltype(value);
-        if (shard.stochastic_rounding && !std::is_same_v<Value, float>)
-          rows<Value>(shard, run, step, [&](std::int64_t row) {
-            const std::int64_t table_row = shard.row_begin + row * shard.row_stride;
-            return [&, table_row](float x, std::int64_t column) {
-              return stochastically_rounded_to<Value>(
-                  x, rounding_bits(now.seed, now.number, shard.table, table_row, shard.column_begin + column));
-            };
-          });
+        if constexpr (std::is_same_v<Value, float>)
+          with_dim(shard.dim, [&](auto dim) { rows<Value>(shard, run, step, dim); });
         else
-          rows<Value>(shard, run, step,
-                      [](std::int64_t) { return [](float x, std::int64_t) { return rounded_to<Value>(x); }; });
+          rows<Value>(shard, run, step, shard.dim);
       });
     });
   }
 
  private:
-  template <class Value, class Run, class Step, class RoundingOf>
-  KOKKOS_FORCEINLINE_FUNCTION void rows(const UpdateShard& shard, const Run& run, const Step& step,
-                                        const RoundingOf& rounding_of) const {
-    const std::int64_t dim = shard.dim;
+  template <class Value, class Run, class Step, class Dim>
+  KOKKOS_FORCEINLINE_FUNCTION void rows(const UpdateShard& shard, const Run& run, const Step& step, Dim dim) const {
     const std::int64_t state_size = state_per_row(Step::kind, dim);
     const auto values = static_cast<Value*>(shard.rows);
     const DecayFactors decay(shard.optimizer);
     const bool sums_given = shard.dim != shard.full_dim && given.values.extent(0) > 0;
-    const auto prefetch_row = [&](std::int64_t row) {
-      prefetch_for_write(values + row * dim, dim * std::int64_t{sizeof(Value)});
-      if (state_size > 0) prefetch_for_write(shard.state + row * state_size, state_size * 4);
-    };
-    run.for_each(prefetch_row, [&](std::int64_t u, std::int64_t row, const auto& tile) {
-      const RowUpdate<Step, Value> update{decay, values + row * dim, shard.state + row * state_size, dim};
-      if constexpr (row_sum_count(Step::kind) > 0) {
-        const double* sums = given.values.data() + u * given.per_row;
-        const RowSums whole = sums_given ? RowSums{sums[0], sums[given.per_row - 1]} : update.sums(step, tile);
-        float* scalar = update.state + update.vectors * dim;
-        update.apply(step.for_row(whole, static_cast<double>(shard.full_dim), *scalar), tile, rounding_of(row));
-      } else {
-        update.apply(step, tile, rounding_of(row));
-      }
-    });
+    run.for_each(
+        dim, PrefetchRow<Value, Dim>{values, shard.state, dim, state_size},
+        [&](std::int64_t u, std::int64_t row, const auto& tile) {
+          const RowUpdate<Step, Value, Dim> update{decay, values + row * dim, shard.state + row * state_size, dim};
+          const Rounding<Value> rounding{now, shard, row};
+          if constexpr (row_sum_count(Step::kind) > 0) {
+            const double* sums = given.values.data() + u * given.per_row;
+            const RowSums whole =
+                sums_given ? RowSums{static_cast<float>(sums[0]), static_cast<float>(sums[given.per_row - 1])}
+                           : update.sums(step, tile);
+            float* scalar = update.state + update.vectors * dim;
+            update.apply(step.for_row(whole, static_cast<float>(shard.full_dim), *scalar), tile, rounding);
+          } else {
+            update.apply(step, tile, rounding);
+          }
+        });
   }
 };
 

@@ -18,8 +18,8 @@ KOKKOS_FORCEINLINE_FUNCTION float fused(float a, float b, float c) {
 
 /// Sums over a whole row, over all of its columns wherever they are held.
 struct RowSums {
-  double first = 0;
-  double second = 0;
+  float first = 0;
+  float second = 0;
 };
 
 /// How many such sums an optimizer asks for before it changes a row.
@@ -43,12 +43,13 @@ struct DecayFactors {
 //   w' = step(w, g, m, v)             one value; m and v, its numbers in the state vectors, are replaced
 // and where row_sum_count is not 0:
 //   add(w, g, m, v, first, second)    what the value adds to the sums of its row
-//   step.for_row(sums, dim, scalar)   the step of one row; `scalar`, the row's number of state, is replaced
+//   step.for_row(sums, columns, s)    the step of one row of the table; s, its own number of state, is replaced
 
 struct SgdStep {
   static constexpr auto kind = OptimizerKind::sgd;
   float rate;
 
+  KOKKOS_FUNCTION explicit SgdStep(float factor) : rate(factor) {}
   KOKKOS_FUNCTION SgdStep(const Optimizer& o, std::int64_t) : rate(o.learning_rate) {}
   KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float&, float&) const { return fused(-rate, g, w); }
 };
@@ -89,21 +90,15 @@ struct AdagradStep {
 
 struct RowwiseAdagradStep {
   static constexpr auto kind = OptimizerKind::rowwise_adagrad;
-  double rate, epsilon;
-
-  struct Row {
-    float rate;
-    KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float&, float&) const { return fused(-rate, g, w); }
-  };
+  float rate, epsilon;
 
   KOKKOS_FUNCTION RowwiseAdagradStep(const Optimizer& o, std::int64_t) : rate(o.learning_rate), epsilon(o.epsilon) {}
   KOKKOS_FORCEINLINE_FUNCTION void add(float, float g, float, float, float& first, float&) const {
     first = fused(g, g, first);
   }
-  KOKKOS_FORCEINLINE_FUNCTION Row for_row(const RowSums& sums, double dim, float& scalar) const {
-    const double s = static_cast<double>(scalar) + sums.first / dim;
-    scalar = static_cast<float>(s);
-    return {static_cast<float>(rate / (Kokkos::sqrt(s) + epsilon))};
+  KOKKOS_FORCEINLINE_FUNCTION SgdStep for_row(const RowSums& sums, float columns, float& s) const {
+    s += sums.first / columns;
+    return SgdStep(rate / (Kokkos::sqrt(s) + epsilon));
   }
 };
 
@@ -161,7 +156,7 @@ struct AdamStep {
 
 struct RowwiseAdamStep {
   static constexpr auto kind = OptimizerKind::rowwise_adam;
-  double rate, beta2, epsilon;
+  float rate;
   Moments moments;
 
   struct Row {
@@ -174,15 +169,13 @@ struct RowwiseAdamStep {
   };
 
   KOKKOS_FUNCTION RowwiseAdamStep(const Optimizer& o, std::int64_t number)
-      : rate(o.learning_rate), beta2(o.beta2), epsilon(o.epsilon), moments(o, number) {}
+      : rate(o.learning_rate), moments(o, number) {}
   KOKKOS_FORCEINLINE_FUNCTION void add(float, float g, float, float, float& first, float&) const {
     first = fused(g, g, first);
   }
-  KOKKOS_FORCEINLINE_FUNCTION Row for_row(const RowSums& sums, double dim, float& scalar) const {
-    const double v = beta2 * static_cast<double>(scalar) + (1.0 - beta2) * sums.first / dim;
-    scalar = static_cast<float>(v);
-    const double root = Kokkos::sqrt(static_cast<double>(moments.unbias_v) * v);
-    return {static_cast<float>(rate * static_cast<double>(moments.unbias_m) / (root + epsilon)), moments};
+  KOKKOS_FORCEINLINE_FUNCTION Row for_row(const RowSums& sums, float columns, float& v) const {
+    v = fused(moments.beta2, v, moments.rest2 * (sums.first / columns));
+    return {rate * moments.unbias_m / (Kokkos::sqrt(moments.unbias_v * v) + moments.epsilon), moments};
   }
 };
 
@@ -223,7 +216,7 @@ struct LambStep {
     first = fused(w, w, first);
     second = fused(r, r, second);
   }
-  KOKKOS_FORCEINLINE_FUNCTION Row for_row(const RowSums& sums, double, float&) const;
+  KOKKOS_FORCEINLINE_FUNCTION Row for_row(const RowSums& sums, float, float&) const;
 };
 
 struct LambStep::Row {
@@ -237,10 +230,9 @@ struct LambStep::Row {
   }
 };
 
-KOKKOS_FORCEINLINE_FUNCTION LambStep::Row LambStep::for_row(const RowSums& sums, double, float&) const {
+KOKKOS_FORCEINLINE_FUNCTION LambStep::Row LambStep::for_row(const RowSums& sums, float, float&) const {
   const bool scaled = sums.first > 0 && sums.second > 0;
-  const double ratio = scaled ? Kokkos::sqrt(sums.first / sums.second) : 1.0;
-  return {static_cast<float>(static_cast<double>(rate) * ratio), *this};
+  return {scaled ? rate * (Kokkos::sqrt(sums.first) / Kokkos::sqrt(sums.second)) : rate, *this};
 }
 
 /// Calls body(step) with the step of the optimizer, once for a run of rows; not at all for `none`.

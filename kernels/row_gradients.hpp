@@ -55,7 +55,7 @@ ShardList<Exec, Shard> shard_list(const Exec& exec, const std::vector<Shard>& sh
 
 inline constexpr std::int64_t hot_row_piece = 1024;
 inline constexpr std::int64_t update_grain = 1024;
-inline constexpr std::int64_t update_prefetch = 16;
+inline constexpr std::int64_t update_prefetch = 8;
 
 /// Positions [begin, end) in sorted order, all of row `key`.
 struct RowPiece {
@@ -73,7 +73,7 @@ struct RowGradientsWorkspace {
 };
 
 /// Computes g(u) row after row and hands runs of rows of one shard to `consume`:
-///   consume(shard, run), where run.for_each(prefetch_row, body) calls prefetch_row(row) some rows ahead of
+///   consume(shard, run), where run.for_each(dim, prefetch_row, body) calls prefetch_row(row) some rows ahead of
 ///   body(u, row, tile), and tile(column, width), width <= column_tile, gives the columns [column, column + width) of
 ///   g(u), valid until the next call; `row` is local to the shard.
 /// See for_each_row_gradient.
@@ -110,7 +110,7 @@ struct RowGradientKernel {
       if (s + 1 < list.count())
         stop = u +
                first_at_least(end - u, list.shards(s + 1).first_key, [&](std::int64_t i) { return unique.key(u + i); });
-      consume(list.shards(s), Run{*this, list.shards(s).first_key, list.shards(s).dim, u, stop});
+      consume(list.shards(s), Run{*this, list.shards(s).first_key, u, stop});
       u = stop;
     }
   }
@@ -122,13 +122,17 @@ struct RowGradientKernel {
 
   struct Run {
     const RowGradientKernel& kernel;
-    std::int64_t first_key, dim, first, stop;
+    std::int64_t first_key, first, stop;
 
-    template <class PrefetchRow, class Body>
-    KOKKOS_FORCEINLINE_FUNCTION void for_each(const PrefetchRow& prefetch_row, const Body& body) const {
+    template <class Dim, class PrefetchRow, class Body>
+    KOKKOS_FORCEINLINE_FUNCTION void for_each(Dim dim, const PrefetchRow& prefetch_row, const Body& body) const {
       const auto& unique = kernel.inputs.unique;
-      const std::int64_t last_position = unique.begin(stop) - 1;
+      const std::int64_t first_position = unique.begin(first), last_position = unique.begin(stop) - 1;
       const bool weighted = kernel.inputs.weights.extent(0) > 0;
+      for (std::int64_t i = first_position; i < first_position + update_prefetch; ++i)
+        kernel.prefetch_offset(i, last_position);
+      for (std::int64_t i = first_position; i < first_position + update_prefetch; ++i)
+        kernel.prefetch_vector(i, last_position, 0, dim);
       for (std::int64_t u = first; u < Kokkos::min(first + update_prefetch, stop); ++u)
         prefetch_row(unique.key(u) - first_key);
       float sum[column_tile];
@@ -137,7 +141,7 @@ struct RowGradientKernel {
         const std::int64_t begin = unique.begin(u);
         const float* whole = nullptr;
         if (!weighted && unique.begin(u + 1) - begin == 1) {
-          kernel.prefetch_vector(Kokkos::min(begin + update_prefetch, last_position), 0, dim);
+          kernel.prefetch_vector(begin + update_prefetch, last_position, 0, dim);
           whole = kernel.vector(begin);
         } else if (dim <= column_tile) {
           kernel.gradient(sum, 0, dim, u, last_position);
@@ -156,8 +160,15 @@ struct RowGradientKernel {
   KOKKOS_FORCEINLINE_FUNCTION const float* vector(std::int64_t i) const {
     return inputs.gradients.data() + inputs.gradient_offset(inputs.unique.position(i));
   }
-  KOKKOS_FORCEINLINE_FUNCTION void prefetch_vector(std::int64_t i, std::int64_t column, std::int64_t width) const {
-    prefetch(vector(i) + column, width * std::int64_t{sizeof(float)});
+  /// The place of the vector of position i is asked for as many positions ahead of the vector as that is of its use.
+  KOKKOS_FORCEINLINE_FUNCTION void prefetch_offset(std::int64_t i, std::int64_t last_position) const {
+    if constexpr (Kokkos::is_view_v<decltype(inputs.gradient_offset)>)
+      prefetch(&inputs.gradient_offset(inputs.unique.position(Kokkos::min(i, last_position))), 1);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void prefetch_vector(std::int64_t i, std::int64_t last_position, std::int64_t column,
+                                                   std::int64_t width) const {
+    if (column == 0) prefetch_offset(i + update_prefetch, last_position);
+    prefetch(vector(Kokkos::min(i, last_position)) + column, width * std::int64_t{sizeof(float)});
   }
 
   /// sum = columns [column, column + width) of g(u).
@@ -168,7 +179,7 @@ struct RowGradientKernel {
     if (end - begin <= hot_row_piece) return sum_positions(sum, column, width, begin, end, last_position);
     const std::int64_t first = first_piece((begin + hot_row_piece - 1) / hot_row_piece);
     const std::int64_t count = (end - begin + hot_row_piece - 1) / hot_row_piece;
-    for_blocks<64>(width, [&](std::int64_t c, auto block) {
+    for_blocks<128, 64, 16, 4, 1>(width, [&](std::int64_t c, auto block) {
       const auto partial_sum = [&](std::int64_t i) { return &partial_sums(i * list.largest_dim + column + c); };
       add_vectors(sum + c, block, first, first + count, partial_sum, [](std::int64_t) { return 1.0F; });
     });
@@ -176,9 +187,9 @@ struct RowGradientKernel {
 
   KOKKOS_FUNCTION void sum_positions(float* sum, std::int64_t column, std::int64_t width, std::int64_t begin,
                                      std::int64_t end, std::int64_t last_position) const {
-    for_blocks<64>(width, [&](std::int64_t c, auto block) {
+    for_blocks<128, 64, 16, 4, 1>(width, [&](std::int64_t c, auto block) {
       const auto vector_ahead = [&](std::int64_t i) {
-        prefetch_vector(Kokkos::min(i + update_prefetch, last_position), column + c, block);
+        prefetch_vector(i + update_prefetch, last_position, column + c, block);
         return vector(i) + column + c;
       };
       if (inputs.weights.extent(0) == 0)

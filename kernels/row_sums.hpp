@@ -28,16 +28,14 @@ struct StoreRowSums {
     const std::int64_t state_size = state_per_row(Step::kind, dim);
     const auto values = static_cast<Value*>(shard.rows);
     const DecayFactors decay(shard.optimizer);
-    const auto prefetch_row = [&](std::int64_t row) {
-      prefetch(values + row * dim, dim * std::int64_t{sizeof(Value)});
-      prefetch(shard.state + row * state_size, state_size * 4);
-    };
-    run.for_each(prefetch_row, [&](std::int64_t u, std::int64_t row, const auto& tile) {
-      const RowUpdate<Step, Value> update{decay, values + row * dim, shard.state + row * state_size, dim};
-      const RowSums own = update.sums(step, tile);
-      sums(u * per_row) = own.first;
-      if (row_sum_count(Step::kind) > 1) sums(u * per_row + 1) = own.second;
-    });
+    run.for_each(dim, PrefetchRow<Value, std::int64_t>{values, shard.state, dim, state_size},
+                 [&](std::int64_t u, std::int64_t row, const auto& tile) {
+                   const RowUpdate<Step, Value, std::int64_t> update{decay, values + row * dim,
+                                                                     shard.state + row * state_size, dim};
+                   const RowSums own = update.sums(step, tile);
+                   sums(u * per_row) = own.first;
+                   if (row_sum_count(Step::kind) > 1) sums(u * per_row + 1) = own.second;
+                 });
   }
 };
 
