@@ -36,6 +36,10 @@ struct Lanes {
   friend Lanes operator/(Lanes a, Lanes b) { return {_mm512_div_ps(a.v, b.v)}; }
   /// a < b ? b : a
   friend Lanes larger(Lanes a, Lanes b) { return {_mm512_maskz_max_ps(all_lanes, b.v, a.v)}; }
+  /// a == b ? c : 0
+  friend Lanes where_equal(Lanes a, Lanes b, Lanes c) {
+    return {_mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a.v, b.v, _CMP_EQ_OQ), c.v)};
+  }
 };
 
 namespace detail {
@@ -97,6 +101,10 @@ struct Lanes {
   KOKKOS_FORCEINLINE_FUNCTION friend Lanes larger(const Lanes& a, const Lanes& b) {
     return each([&](std::int64_t i) { return a.v[i] < b.v[i] ? b.v[i] : a.v[i]; });
   }
+  /// a == b ? c : 0
+  KOKKOS_FORCEINLINE_FUNCTION friend Lanes where_equal(const Lanes& a, const Lanes& b, const Lanes& c) {
+    return each([&](std::int64_t i) { return a.v[i] == b.v[i] ? c.v[i] : 0.0F; });
+  }
 };
 
 template <class T>
@@ -119,6 +127,15 @@ KOKKOS_FORCEINLINE_FUNCTION void store_past_caches(float* to, const Lanes& lanes
 }
 
 #endif
+
+/// Sum of the lanes, halves added to halves.
+KOKKOS_INLINE_FUNCTION float sum_of(const Lanes& lanes) {
+  float sum[lane_count];
+  store_lanes(sum, lanes, lane_count);
+  for (std::int64_t half = lane_count / 2; half > 0; half /= 2)
+    for (std::int64_t i = 0; i < half; ++i) sum[i] += sum[i + half];
+  return sum[0];
+}
 
 /// Before other threads may read what this one stored past the caches.
 KOKKOS_FORCEINLINE_FUNCTION void finish_stores_past_caches() {

@@ -25,6 +25,37 @@ struct LookupBlock {
 
 /// Outputs of a launch from this size on, in bytes, are written past the caches where they are whole cache lines.
 inline constexpr std::int64_t streamed_output = 1 << 20;
+template <class Output>
+KOKKOS_INLINE_FUNCTION bool streams_output(const Output& output, std::int64_t stride, std::int64_t dim,
+                                           const float* first) {
+  return static_cast<std::int64_t>(output.extent(0) * sizeof(float)) >= streamed_output &&
+         whole_cache_lines(first, stride, dim);
+}
+
+/// Calls body(block, first, stop) for the runs of bags [first, stop) of one block that make up a range. Blocks: of
+/// LookupBlock or what derives from it, as pooled_lookup takes them.
+template <class Blocks, class Offsets, class Body>
+KOKKOS_FORCEINLINE_FUNCTION void for_each_bag_run(const BalancedRanges& ranges, std::int64_t range,
+                                                  const Blocks& blocks, const Offsets& offsets, const Body& body) {
+  std::int64_t bag = ranges.begin(range, offsets);
+  const std::int64_t end = ranges.begin(range + 1, offsets);
+  if (bag == end) return;
+  const auto count = static_cast<std::int64_t>(blocks.extent(0));
+  std::int64_t b = last_at_most(count, bag, [&](std::int64_t i) { return blocks(i).first_bag; });
+  for (; bag < end && b < count; ++b) {
+    const auto& block = blocks(b);
+    const std::int64_t stop = Kokkos::min(end, block.first_bag + block.bags);
+    if (bag < stop) body(block, bag, stop);
+    bag = Kokkos::max(bag, stop);
+  }
+}
+
+/// Vectors of a block before that of bag `first`, whose first id is at position `begin`.
+template <class Offsets>
+KOKKOS_INLINE_FUNCTION std::int64_t vectors_before(const LookupBlock& block, std::int64_t first, std::int64_t begin,
+                                                   const Offsets& offsets) {
+  return block.pooling == Pooling::none ? begin - offsets(block.first_bag) : first - block.first_bag;
+}
 
 template <class Exec, class Index, bool Weighted>
 struct PooledLookup {
@@ -36,17 +67,8 @@ struct PooledLookup {
   BalancedRanges ranges;
 
   KOKKOS_FUNCTION void operator()(std::int64_t range) const {
-    std::int64_t bag = ranges.begin(range, offsets);
-    const std::int64_t end = ranges.begin(range + 1, offsets);
-    if (bag == end) return;
-    const auto count = static_cast<std::int64_t>(blocks.extent(0));
-    std::int64_t b = last_at_most(count, bag, [&](std::int64_t i) { return blocks(i).first_bag; });
-    for (; bag < end && b < count; ++b) {
-      const LookupBlock& block = blocks(b);
-      const std::int64_t stop = Kokkos::min(end, block.first_bag + block.bags);
-      if (bag < stop) run(block, bag, stop);
-      bag = Kokkos::max(bag, stop);
-    }
+    for_each_bag_run(ranges, range, blocks, offsets,
+                     [&](const LookupBlock& block, std::int64_t first, std::int64_t stop) { run(block, first, stop); });
     finish_stores_past_caches();
   }
 
@@ -67,34 +89,30 @@ struct PooledLookup {
                                         std::int64_t stop) const {
     const std::int64_t begin = offsets(first);
     const std::int64_t end = offsets(stop);
-    const bool bag_per_id = block.pooling == Pooling::none;
-    const std::int64_t vectors_before = bag_per_id ? begin - offsets(block.first_bag) : first - block.first_bag;
-    float* vector = &output(block.output) + vectors_before * block.output_stride;
-    const BagRun<Row, Join, Weighted, Index, Dim> run{.rows = static_cast<const char*>(block.rows),
-                                                      .dim = dim,
-                                                      .pooling = block.pooling,
-                                                      .ids = indices.data(),
-                                                      .weights = weights.data(),
-                                                      .last = end - 1,
-                                                      .past_caches = streams(block, vector)};
-    run.ask_for_first(begin);
-    if (bag_per_id) {
+    float* vector = &output(block.output) + vectors_before(block, first, begin, offsets) * block.output_stride;
+    using Rows = BagRows<Row, const Index*, Dim>;
+    const Rows rows{static_cast<const char*>(block.rows), dim, indices.data(), end - 1};
+    const BagRun<Rows, Join, Weighted> run{rows, block.pooling, weights.data(),
+                                           streams_output(output, block.output_stride, dim, vector)};
+    rows.ask_for_first(begin);
+    if (block.pooling == Pooling::none) {
       for (std::int64_t i = begin; i < end; ++i, vector += block.output_stride) run.pool(i, i + 1, vector);
     } else {
       for (std::int64_t bag = first; bag < stop; ++bag, vector += block.output_stride)
         run.pool(offsets(bag), offsets(bag + 1), vector);
     }
   }
-
-  KOKKOS_INLINE_FUNCTION bool streams(const LookupBlock& block, const float* vector) const {
-    return static_cast<std::int64_t>(output.extent(0) * sizeof(float)) >= streamed_output &&
-           whole_cache_lines(vector, block.output_stride, block.dim);
-  }
 };
 
 /// Ranges per thread, so that threads that met rows in a cache take over from those that did not.
 inline constexpr std::int64_t lookup_ranges_per_thread = 24;
 inline constexpr std::int64_t smallest_lookup_range = 512;
+
+template <class Exec>
+BalancedRanges lookup_ranges(const Exec& exec, std::int64_t bags, std::int64_t ids) {
+  const std::int64_t grain = (bags + ids) / (lookup_ranges_per_thread * exec.concurrency());
+  return {bags, ids, Kokkos::max(grain, smallest_lookup_range)};
+}
 
 /// Pooled lookup of all bags of a rank in one launch: bag b is indices[offsets[b] .. offsets[b + 1]), local rows of the
 /// shard of its block; its rows, times their weights, are summed in bag order in fp32 (or their maximum is taken). An
@@ -110,8 +128,7 @@ void pooled_lookup(const Exec& exec, const Blocks& blocks, ConstArray<Exec, std:
   const auto ids = static_cast<std::int64_t>(indices.extent(0));
   if (bags <= 0 || blocks.extent(0) == 0) return;
   [[maybe_unused]] const TestSpin<Exec> spin(exec);
-  const std::int64_t grain = (bags + ids) / (lookup_ranges_per_thread * exec.concurrency());
-  const BalancedRanges ranges{bags, ids, Kokkos::max(grain, smallest_lookup_range)};
+  const BalancedRanges ranges = lookup_ranges(exec, bags, ids);
   const auto policy = dynamic_range(exec, ranges.count());
   if (weights.extent(0) == 0)
     Kokkos::parallel_for("shardmark::pooled_lookup", policy,

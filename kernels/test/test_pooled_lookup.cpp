@@ -116,8 +116,6 @@ constexpr std::array all_types{ValueType::fp32, ValueType::int8, ValueType::fp16
 
 template <class Types>
 class PooledLookupTest : public testing::Test {};
-using LookupTypes = testing::Types<Types<Kokkos::Serial, std::int32_t, float>,
-                                   Types<Kokkos::DefaultExecutionSpace, std::int64_t, float>>;
 TYPED_TEST_SUITE(PooledLookupTest, LookupTypes);
 
 TYPED_TEST(PooledLookupTest, GivesHandComputedSums) {
