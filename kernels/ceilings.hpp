@@ -30,119 +30,144 @@ struct WordRows {
   std::int64_t row_words = 0;
 };
 
-/// How far ahead rows are asked for, and how many rows a thread takes at a time.
-struct GatherSetting {
-  std::int64_t prefetch;
+/// How many rows ahead of their turn rows are asked for, first into the second cache and then (0: not) into the first,
+/// and how many rows a thread takes at a time.
+struct RowSetting {
+  std::int64_t far;
+  std::int64_t near;
   std::int64_t grain;
 };
-inline constexpr std::array gather_settings{GatherSetting{8, 512},   GatherSetting{16, 512},  GatherSetting{32, 512},
-                                            GatherSetting{12, 4096}, GatherSetting{16, 4096}, GatherSetting{32, 4096},
-                                            GatherSetting{64, 4096}, GatherSetting{16, 16384}};
-inline constexpr std::int64_t smallest_grain = 512;
+inline constexpr std::array row_settings{RowSetting{24, 0, 4096},  RowSetting{32, 0, 4096},  RowSetting{48, 0, 4096},
+                                         RowSetting{16, 8, 4096},  RowSetting{32, 8, 4096},  RowSetting{48, 8, 4096},
+                                         RowSetting{32, 4, 4096},  RowSetting{32, 8, 16384}, RowSetting{48, 8, 16384},
+                                         RowSetting{32, 0, 16384}, RowSetting{64, 8, 16384}};
+inline constexpr std::int64_t smallest_grain = 4096;
+
+/// Words that are added up in one register.
+inline constexpr std::int64_t sum_words = 16;
 
 namespace detail {
 
-/// Methods, not lambdas, ask for rows: GCC 12 takes a lambda that only prefetches for one without effect.
+/// The rows of `keys`, each asked for in time; `words` is their row_words, constant for usual dims. (Methods, since
+/// GCC 12 takes a lambda that only prefetches for one without effect.)
 template <class Exec>
-struct GatherRows {
+struct RowsAhead {
   WordRows rows;
   ConstArray<Exec, std::int64_t> keys;
-  GatherSetting setting;
-  Array<Exec, std::uint32_t> sink;
-
-  KOKKOS_FORCEINLINE_FUNCTION const std::uint32_t* ask_for(std::int64_t i, std::int64_t words) const {
-    const std::uint32_t* row = rows.words + keys(i) * words;
-    prefetch(row, words * 4);
-    return row;
-  }
+  RowSetting setting;
 
   template <class Words>
-  KOKKOS_FORCEINLINE_FUNCTION void sum_range(std::int64_t range, std::int64_t begin, std::int64_t end,
-                                             Words words) const {
-    for (std::int64_t i = begin; i < Kokkos::min(begin + setting.prefetch, end); ++i) ask_for(i, words);
-    for_column_tiles(words, [&](std::int64_t column, auto width) {
-      std::uint32_t sum[decltype(width)::capacity] = {};
-      for (std::int64_t i = begin; i < end; ++i) {
-        if (column == 0) ask_for(Kokkos::min(i + setting.prefetch, end - 1), words);
-        const std::uint32_t* row = rows.words + keys(i) * std::int64_t{words} + column;
-        for (std::int64_t w = 0; w < width; ++w) sum[w] += row[w];
-      }
-      for (std::int64_t w = 0; w < width; ++w) sink(range * words + column + w) = sum[w];
-    });
+  KOKKOS_FORCEINLINE_FUNCTION std::uint32_t* row(std::int64_t i, Words words) const {
+    return rows.words + keys(i) * std::int64_t{words};
   }
+  template <class Words>
+  KOKKOS_FORCEINLINE_FUNCTION void ask_for_first(std::int64_t begin, std::int64_t end, Words words) const {
+    for (std::int64_t i = begin; i < Kokkos::min(begin + setting.far, end); ++i) prefetch(row(i, words), words * 4);
+  }
+  template <class Words>
+  KOKKOS_FORCEINLINE_FUNCTION void ask_ahead_of(std::int64_t i, std::int64_t end, Words words) const {
+    prefetch(row(Kokkos::min(i + setting.far, end - 1), words), words * 4);
+    if (setting.near > 0) prefetch_near(row(Kokkos::min(i + setting.near, end - 1), words), words * 4);
+  }
+  std::int64_t ranges() const {
+    return (static_cast<std::int64_t>(keys.extent(0)) + setting.grain - 1) / setting.grain;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t end_of(std::int64_t range) const {
+    return Kokkos::min(static_cast<std::int64_t>(keys.extent(0)), (range + 1) * setting.grain);
+  }
+};
+
+template <class Exec>
+struct GatherRows {
+  RowsAhead<Exec> rows;
+  Array<Exec, std::uint32_t> sink;
 
   KOKKOS_FUNCTION void operator()(std::int64_t range) const {
-    const std::int64_t end = Kokkos::min(static_cast<std::int64_t>(keys.extent(0)), (range + 1) * setting.grain);
-    with_width(rows.row_words, [&](auto words) { sum_range(range, range * setting.grain, end, words); });
+    with_width(rows.rows.row_words, [&](auto words) {
+      const std::int64_t begin = range * rows.setting.grain;
+      const std::int64_t end = rows.end_of(range);
+      const std::int64_t whole = words / sum_words * sum_words;
+      std::uint32_t sum[sum_words] = {};
+      rows.ask_for_first(begin, end, words);
+      for (std::int64_t i = begin; i < end; ++i) {
+        rows.ask_ahead_of(i, end, words);
+        const std::uint32_t* row = rows.row(i, words);
+        for (std::int64_t w = 0; w < whole; w += sum_words)
+          for (std::int64_t k = 0; k < sum_words; ++k) sum[k] += row[w + k];
+        for (std::int64_t w = whole; w < words; ++w) sum[w - whole] += row[w];
+      }
+      for (std::int64_t k = 0; k < sum_words; ++k) sink(range * sum_words + k) = sum[k];
+    });
   }
 };
 
 template <class Exec>
 struct ModifyRows {
-  WordRows rows;
-  WordRows state;
-  ConstArray<Exec, std::int64_t> keys;
-  GatherSetting setting;
+  RowsAhead<Exec> rows;
+  RowsAhead<Exec> state;
   std::uint32_t add;
 
-  static KOKKOS_FORCEINLINE_FUNCTION void prefetch_to_write([[maybe_unused]] const std::uint32_t* row,
-                                                            [[maybe_unused]] std::int64_t words) {
-    KOKKOS_IF_ON_HOST((for (std::int64_t w = 0; w < words; w += 16) __builtin_prefetch(row + w, 1);))
-  }
-  KOKKOS_FORCEINLINE_FUNCTION void ask_for(std::int64_t i) const {
-    prefetch_to_write(rows.words + keys(i) * rows.row_words, rows.row_words);
-    prefetch_to_write(state.words + keys(i) * state.row_words, state.row_words);
-  }
-
-  template <class Words>
-  KOKKOS_FORCEINLINE_FUNCTION void modify_range(std::int64_t begin, std::int64_t end, Words words) const {
-    for (std::int64_t i = begin; i < Kokkos::min(begin + setting.prefetch, end); ++i) ask_for(i);
-    for (std::int64_t i = begin; i < end; ++i) {
-      ask_for(Kokkos::min(i + setting.prefetch, end - 1));
-      std::uint32_t* row = rows.words + keys(i) * std::int64_t{words};
-      for (std::int64_t w = 0; w < words; ++w) row[w] += add;
-      std::uint32_t* beside = state.words + keys(i) * state.row_words;
-      for (std::int64_t w = 0; w < state.row_words; ++w) beside[w] += add;
-    }
-  }
-
   KOKKOS_FUNCTION void operator()(std::int64_t range) const {
-    const std::int64_t end = Kokkos::min(static_cast<std::int64_t>(keys.extent(0)), (range + 1) * setting.grain);
-    with_width(rows.row_words, [&](auto words) { modify_range(range * setting.grain, end, words); });
+    with_width(rows.rows.row_words, [&](auto words) {
+      const std::int64_t state_words = state.rows.row_words;
+      if (state_words == 0)
+        modify(range, words, Width<0>{});
+      else if (state_words == 1)
+        modify(range, words, Width<1>{});
+      else if (state_words == words)
+        modify(range, words, words);
+      else
+        modify(range, words, AnyWidth{state_words});
+    });
+  }
+
+ private:
+  template <class Words, class StateWords>
+  KOKKOS_FORCEINLINE_FUNCTION void modify(std::int64_t range, Words words, StateWords state_words) const {
+    const std::int64_t begin = range * rows.setting.grain;
+    const std::int64_t end = rows.end_of(range);
+    rows.ask_for_first(begin, end, words);
+    state.ask_for_first(begin, end, state_words);
+    for (std::int64_t i = begin; i < end; ++i) {
+      rows.ask_ahead_of(i, end, words);
+      state.ask_ahead_of(i, end, state_words);
+      std::uint32_t* row = rows.row(i, words);
+      for (std::int64_t w = 0; w < words; ++w) row[w] += add;
+      std::uint32_t* beside = state.row(i, state_words);
+      for (std::int64_t w = 0; w < state_words; ++w) beside[w] += add;
+    }
   }
 };
 
 }  // namespace detail
 
-/// Random row gather: the rows of `keys`, in their order, added up in registers; all that is written is the sum of each
-/// `grain` keys, to sink [(keys / smallest_grain + 1) * row_words].
+/// Random row gather: the rows of `keys`, in their order, added up in one register; all that is written is the sum of
+/// each `grain` rows, to sink [(keys / smallest_grain + 1) * sum_words].
 template <class Exec>
-void gather_rows(const Exec& exec, const WordRows& rows, ConstArray<Exec, std::int64_t> keys,
-                 const GatherSetting& setting, Array<Exec, std::uint32_t> sink) {
-  const auto count = static_cast<std::int64_t>(keys.extent(0));
-  Kokkos::parallel_for("shardmark::gather_rows", dynamic_range(exec, (count + setting.grain - 1) / setting.grain),
-                       detail::GatherRows<Exec>{rows, keys, setting, sink});
+void gather_rows(const Exec& exec, const WordRows& rows, ConstArray<Exec, std::int64_t> keys, const RowSetting& setting,
+                 Array<Exec, std::uint32_t> sink) {
+  const detail::GatherRows<Exec> kernel{{rows, keys, setting}, sink};
+  Kokkos::parallel_for("shardmark::gather_rows", dynamic_range(exec, kernel.rows.ranges()), kernel);
 }
 
 /// Random read-modify-write: `add`, which is to be 0, is added to every word of the rows of `keys` and of the state
 /// beside them (row_words 0: none). `keys` must be distinct.
 template <class Exec>
 void modify_rows(const Exec& exec, const WordRows& rows, const WordRows& state, ConstArray<Exec, std::int64_t> keys,
-                 const GatherSetting& setting, std::uint32_t add) {
-  const auto count = static_cast<std::int64_t>(keys.extent(0));
-  Kokkos::parallel_for("shardmark::modify_rows", dynamic_range(exec, (count + setting.grain - 1) / setting.grain),
-                       detail::ModifyRows<Exec>{rows, state, keys, setting, add});
+                 const RowSetting& setting, std::uint32_t add) {
+  const detail::ModifyRows<Exec> kernel{{rows, keys, setting}, {state, keys, setting}, add};
+  Kokkos::parallel_for("shardmark::modify_rows", dynamic_range(exec, kernel.rows.ranges()), kernel);
 }
 
 /// The setting for which run(setting) takes the shortest time, the best of `rounds` calls each.
 template <class Exec, class Run>
-GatherSetting fastest_setting(const Exec& exec, int rounds, const Run& run) {
-  std::array<double, gather_settings.size()> best;
+RowSetting fastest_setting(const Exec& exec, int rounds, const Run& run) {
+  std::array<double, row_settings.size()> best;
   best.fill(std::numeric_limits<double>::infinity());
   for (int round = 0; round < rounds; ++round)
-    for (std::size_t s = 0; s < gather_settings.size(); ++s)
-      best[s] = std::min(best[s], seconds(exec, [&] { run(gather_settings[s]); }));
-  return gather_settings[static_cast<std::size_t>(std::min_element(best.begin(), best.end()) - best.begin())];
+    for (std::size_t s = 0; s < row_settings.size(); ++s)
+      best[s] = std::min(best[s], seconds(exec, [&] { run(row_settings[s]); }));
+  return row_settings[static_cast<std::size_t>(std::min_element(best.begin(), best.end()) - best.begin())];
 }
 
 /// Streaming triad of McCalpin's STREAM, a[i] = b[i] + factor c[i]: 12 bytes per element, not counting that a's lines

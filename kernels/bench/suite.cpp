@@ -109,11 +109,11 @@ double Suite::huge_page_share() const {
   return kernels::huge_page_share(rows_.data(), static_cast<std::int64_t>(rows_.size()) * 4);
 }
 
-GatherSetting Suite::setting(const std::string& what, const std::function<void(std::size_t, GatherSetting)>& run) {
+RowSetting Suite::setting(const std::string& what, const std::function<void(std::size_t, RowSetting)>& run) {
   const auto known = settings_.find(what);
   if (known != settings_.end()) return known->second;
   std::size_t batch = 0;
-  const auto next = [&](const GatherSetting& setting) { run(batch++ % Problem::batch_count, setting); };
+  const auto next = [&](const RowSetting& setting) { run(batch++ % Problem::batch_count, setting); };
   return settings_[what] = fastest_setting(exec_, 5, next);
 }
 
@@ -141,9 +141,9 @@ void add(const std::string& name, const std::function<void(benchmark::State&)>& 
 Ceiling gather_ceiling(Suite& suite, const WordRows& rows) {
   if (!suite.options().ceilings) return {};
   const Problem& problem = suite.problem();
-  const Array<Exec, std::uint32_t> sink(
-      "shardmark::bench_sink", static_cast<std::size_t>((problem.ids() / smallest_grain + 1) * rows.row_words));
-  const auto run = [&suite, &problem, rows, sink](std::size_t batch, const GatherSetting& setting) {
+  const Array<Exec, std::uint32_t> sink("shardmark::bench_sink",
+                                        static_cast<std::size_t>((problem.ids() / smallest_grain + 1) * sum_words));
+  const auto run = [&suite, &problem, rows, sink](std::size_t batch, const RowSetting& setting) {
     gather_rows<Exec>(suite.exec(), rows, problem.batches[batch].keys, setting, sink);
   };
   const auto best = suite.setting("gather " + std::to_string(rows.row_words), run);
@@ -153,7 +153,7 @@ Ceiling gather_ceiling(Suite& suite, const WordRows& rows) {
 Ceiling modify_ceiling(Suite& suite, const WordRows& rows, const WordRows& state, bool ascending) {
   if (!suite.options().ceilings) return {};
   const Problem& problem = suite.problem();
-  const auto run = [&suite, &problem, rows, state, ascending](std::size_t batch, const GatherSetting& setting) {
+  const auto run = [&suite, &problem, rows, state, ascending](std::size_t batch, const RowSetting& setting) {
     const IdBatch& ids = problem.batches[batch];
     modify_rows<Exec>(suite.exec(), rows, state, ascending ? ids.sorted : ids.distinct, setting, zero());
   };

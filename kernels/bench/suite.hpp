@@ -77,7 +77,7 @@ class Suite {
   Array<Exec, float> state(OptimizerKind kind);
   double huge_page_share() const;  ///< of the rows
   /// The fastest setting of run(batch, setting), found when `what` is first asked for on the current problem.
-  GatherSetting setting(const std::string& what, const std::function<void(std::size_t, GatherSetting)>& run);
+  RowSetting setting(const std::string& what, const std::function<void(std::size_t, RowSetting)>& run);
   /// Bytes per second of the streaming triad, measured once.
   double triad_rate();
 
@@ -89,7 +89,7 @@ class Suite {
   Array<Exec, float> state_;
   ValueType rows_type_ = ValueType::fp32;
   OptimizerKind state_kind_ = OptimizerKind::none;
-  std::map<std::string, GatherSetting> settings_;
+  std::map<std::string, RowSetting> settings_;
   double triad_rate_ = 0;
 };
 

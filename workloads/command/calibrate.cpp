@@ -34,9 +34,9 @@ struct Arguments {
 
 struct Rate {
   std::string name;
-  std::int64_t dim = 0;              ///< fp32 values per row, 0: not about rows
-  double bytes_per_second = 0;       ///< the best round of this rank, all ranks at once
-  kernels::GatherSetting setting{};  ///< with which that was reached
+  std::int64_t dim = 0;           ///< fp32 values per row, 0: not about rows
+  double bytes_per_second = 0;    ///< the best round of this rank, all ranks at once
+  kernels::RowSetting setting{};  ///< with which that was reached
 };
 
 /// Measures on this rank while the others do the same; every round begins on all of them together.
@@ -105,7 +105,7 @@ class Calibration {
     const Keys lists = random_keys(dim);
     std::size_t turn = 0;
     const auto setting = kernels::fastest_setting(
-        exec_, 4, [&](const kernels::GatherSetting& each) { run(lists[turn++ % lists.size()], each); });
+        exec_, 4, [&](const kernels::RowSetting& each) { run(lists[turn++ % lists.size()], each); });
     double best = 0;
     for (int round = 0; round < arguments_.rounds; ++round) {
       const auto& keys = lists[turn++ % lists.size()];
@@ -118,14 +118,15 @@ class Calibration {
 
   Rate gather(std::int64_t dim) const {
     const DeviceArray<std::uint32_t> sink(
-        "shardmark::sink", static_cast<std::size_t>((arguments_.rows / kernels::smallest_grain + 1) * dim));
-    return best_rate("gather", dim, 4 * dim, [&](const auto& keys, const kernels::GatherSetting& setting) {
+        "shardmark::sink",
+        static_cast<std::size_t>((arguments_.rows / kernels::smallest_grain + 1) * kernels::sum_words));
+    return best_rate("gather", dim, 4 * dim, [&](const auto& keys, const kernels::RowSetting& setting) {
       kernels::gather_rows<Execution>(exec_, {table_.data(), dim}, keys, setting, sink);
     });
   }
 
   Rate read_modify_write(std::int64_t dim) const {
-    return best_rate("read_modify_write", dim, 8 * dim, [&](const auto& keys, const kernels::GatherSetting& setting) {
+    return best_rate("read_modify_write", dim, 8 * dim, [&](const auto& keys, const kernels::RowSetting& setting) {
       kernels::modify_rows<Execution>(exec_, {table_.data(), dim}, {}, keys, setting, 1U);
     });
   }
@@ -144,8 +145,8 @@ Json to_json(const Communicator& world, const Rate& rate) {
   Json json{{"name", rate.name}};
   if (rate.dim > 0) json["dim"] = rate.dim;
   json["bytes_per_second"] = over_ranks(world, rate.bytes_per_second);
-  if (rate.dim > 0) json["prefetch"] = rate.setting.prefetch;
-  if (rate.dim > 0) json["grain"] = rate.setting.grain;
+  if (rate.dim > 0)
+    json["setting"] = {{"far", rate.setting.far}, {"near", rate.setting.near}, {"grain", rate.setting.grain}};
   return json;
 }
 
