@@ -17,7 +17,7 @@ struct UpdateShard {
   std::int64_t first_key = 0;  ///< key = first_key + local row
   std::int64_t dim = 0;        ///< columns held here
   std::int64_t full_dim = 0;   ///< columns of the whole table
-  Optimizer optimizer;
+  Optimizer optimizer{};
   ValueType value_type = ValueType::fp32;
   bool stochastic_rounding = false;
   std::int64_t table = 0;

@@ -3,7 +3,10 @@
 #include "kernels/bench/suite.hpp"
 #include "kernels/expand_positions.hpp"
 #include "kernels/fused_update.hpp"
+#include "kernels/scatter_sgd.hpp"
 #include "kernels/unique_rows.hpp"
+#include "kernels/unordered_unique_rows.hpp"
+#include "kernels/update_order.hpp"
 #include "reference/row_values.hpp"
 
 namespace shardmark::kernels::bench {
@@ -25,11 +28,13 @@ Gradients gradients_of(const Suite& suite) {
                       .first_key = problem.first_key[static_cast<std::size_t>(t)],
                       .gradient = t * problem.batch * dim,
                       .gradient_stride = dim});
-  const Array<Exec, float> values("shardmark::bench_gradients", static_cast<std::size_t>(problem.elements()));
-  const GradientValues gradient{.seed = 3};
+  const Array<Exec, float> values(Kokkos::view_alloc("shardmark::bench_gradients", Kokkos::WithoutInitializing),
+                                  static_cast<std::size_t>(problem.elements()));
+  advise_huge_pages(values);
+  const RowValues gradient{.seed = 3, .scale = 0x1p-4F};
   Kokkos::parallel_for(
       "shardmark::bench_gradients", static_range(suite.exec(), problem.elements()),
-      KOKKOS_LAMBDA(const std::int64_t i) { values(i) = gradient(0, 0, i / dim, 0, i % dim); });
+      KOKKOS_LAMBDA(const std::int64_t i) { values(i) = gradient(0, i / dim, i % dim); });
   return {values, array_of(suite.exec(), blocks, "shardmark::bench_gradient_blocks")};
 }
 
@@ -38,6 +43,7 @@ struct Update {
   ValueType type;
   OptimizerKind optimizer;
   bool stochastic_rounding;
+  UpdateOrder order;
 };
 
 Work work_of(const Problem& problem, const Update& of) {
@@ -70,43 +76,118 @@ ShardList<Exec, UpdateShard> shards_of(const Suite& suite, const Update& of, con
   return shard_list(suite.exec(), shards);
 }
 
+/// All that one update needs beside its tables, and the update itself.
+struct Backward {
+  const Suite& suite;
+  const Update& of;
+  ShardList<Exec, UpdateShard> shards;
+  Gradients gradients;
+  Scratch<Exec, std::int64_t> key_scratch{"shardmark::bench_keys"}, place_scratch{"shardmark::bench_places"};
+  UniqueRowsWorkspace<Exec> unique_workspace;
+  UnorderedUniqueRowsWorkspace<Exec> hash_workspace;
+  RowGradientsWorkspace<Exec> workspace;
+  ScatterWorkspace<Exec> scatter_workspace;
+
+  void run(std::size_t batch, UpdateOrder order) {
+    const Problem& problem = suite.problem();
+    const Exec& exec = suite.exec();
+    const auto keys = key_scratch.first(problem.ids()), places = place_scratch.first(problem.ids());
+    expand_positions<Exec>(exec, gradients.blocks, problem.offsets, problem.batches[batch].ids, keys, places);
+    const bool ordered = order == UpdateOrder::deterministic;
+    if (!ordered && of.optimizer == OptimizerKind::sgd) {
+      scatter_sgd<Exec>(exec, keys, places, {}, gradients.values, shards, scatter_workspace);
+      return;
+    }
+    const auto unique = ordered ? unique_rows<Exec>(exec, keys, problem.rows(), unique_workspace)
+                                : unordered_unique_rows<Exec>(exec, keys, problem.rows(), hash_workspace);
+    fused_update(exec, row_gradients<Exec>(exec, unique, places, {}, gradients.values), shards, UpdateStep{},
+                 workspace);
+  }
+};
+
+/// The rows `keys` of `rows`, one after the other; or these put back.
+struct SavedRows {
+  WordRows rows;
+  Array<Exec, std::int64_t> keys;
+  Array<Exec, std::uint32_t> saved;
+
+  SavedRows(const Exec& exec, const WordRows& of, const Array<Exec, std::int64_t>& of_keys)
+      : rows(of),
+        keys(of_keys),
+        saved(Kokkos::view_alloc("shardmark::bench_saved", Kokkos::WithoutInitializing),
+              keys.extent(0) * static_cast<std::size_t>(of.row_words)) {
+    copy(exec, true);
+  }
+  void put_back(const Exec& exec) { copy(exec, false); }
+
+  void copy(const Exec& exec, bool save) {
+    Kokkos::parallel_for(
+        "shardmark::bench_saved", static_range(exec, static_cast<std::int64_t>(keys.extent(0))),
+        KOKKOS_CLASS_LAMBDA(const std::int64_t i) {
+          for (std::int64_t w = 0; w < rows.row_words; ++w) {
+            std::uint32_t& word = rows.words[keys(i) * rows.row_words + w];
+            std::uint32_t& other = saved(i * rows.row_words + w);
+            (save ? other : word) = save ? word : other;
+          }
+        });
+  }
+};
+
+/// Largest difference of a value between an unordered and an ordered update of the same rows and state by batch 0, in
+/// units of the largest change that the ordered one makes. fp32 rows.
+double difference_of_orders(Backward& backward, const WordRows& rows, const WordRows& state) {
+  const Exec& exec = backward.suite.exec();
+  const auto keys = backward.suite.problem().batches[0].sorted;
+  SavedRows before(exec, rows, keys), state_before(exec, state, keys);
+  backward.run(0, UpdateOrder::deterministic);
+  const SavedRows ordered(exec, rows, keys);
+  before.put_back(exec);
+  state_before.put_back(exec);
+  backward.run(0, UpdateOrder::unordered);
+  const SavedRows unordered(exec, rows, keys);
+  float largest_change = 0, largest_difference = 0;
+  Kokkos::parallel_reduce(
+      "shardmark::bench_difference", static_range(exec, static_cast<std::int64_t>(ordered.saved.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t i, float& change, float& difference) {
+        const auto value = [&](const SavedRows& from) { return Kokkos::bit_cast<float>(from.saved(i)); };
+        change = Kokkos::max(change, Kokkos::abs(value(ordered) - value(before)));
+        difference = Kokkos::max(difference, Kokkos::abs(value(ordered) - value(unordered)));
+      },
+      Kokkos::Max<float>(largest_change), Kokkos::Max<float>(largest_difference));
+  return largest_change > 0 ? static_cast<double>(largest_difference / largest_change) : 0;
+}
+
 void backward_update_of(benchmark::State& state, Suite& suite, const Update& of) {
   const Problem& problem = suite.start(of.shape);
-  const Exec& exec = suite.exec();
   const WordRows rows = suite.rows(of.type);
   const auto row_state = suite.state(of.optimizer);
-  const Gradients gradients = gradients_of(suite);
-  const auto shards = shards_of(suite, of, rows, row_state.data());
-  const Array<Exec, std::int64_t> keys("shardmark::bench_keys", static_cast<std::size_t>(problem.ids())),
-      gradient_offset("shardmark::bench_gradient_offset", static_cast<std::size_t>(problem.ids()));
-  UniqueRowsWorkspace<Exec> unique_workspace;
-  RowGradientsWorkspace<Exec> workspace;
-  const auto run = [&](std::size_t batch) {
-    expand_positions<Exec>(exec, gradients.blocks, problem.offsets, problem.batches[batch].ids, keys, gradient_offset);
-    const auto unique = unique_rows<Exec>(exec, keys, problem.rows(), unique_workspace);
-    fused_update(exec, row_gradients<Exec>(exec, unique, gradient_offset, {}, gradients.values), shards, UpdateStep{},
-                 workspace);
-  };
+  Backward backward{suite, of, shards_of(suite, of, rows, row_state.data()), gradients_of(suite)};
   const WordRows state_words{reinterpret_cast<std::uint32_t*>(row_state.data()),
                              state_per_row(of.optimizer, of.shape.dim)};
-  measure(state, suite, run, work_of(problem, of),
+  measure(state, suite, [&](std::size_t batch) { backward.run(batch, of.order); }, work_of(problem, of),
           {modify_ceiling(suite, rows, state_words, false), modify_ceiling(suite, rows, state_words, true)});
+  if (of.order == UpdateOrder::unordered)
+    state.counters["difference"] = difference_of_orders(backward, rows, state_words);
 }
 
 }  // namespace
 
-/// Every optimizer on fp32; row-wise Adagrad, rounding either way, on the narrower types.
+/// Every optimizer on fp32, sgd and row-wise Adagrad also unordered; row-wise Adagrad, rounding either way, on the
+/// narrower types.
 void add_backward_update(Suite& suite, const Case& shape, ValueType type) {
   const std::string name = "backward_update/" + Problem::name(shape, type, suite.options()) + "/ids:int64/optimizer:";
-  const auto add_update = [&](OptimizerKind optimizer, bool stochastic_rounding) {
-    add(name + std::string(name_of(optimizer)) + (stochastic_rounding ? "/rounding:stochastic" : ""),
-        [&suite, of = Update{shape, type, optimizer, stochastic_rounding}](auto& state) {
+  const auto add_update = [&](OptimizerKind optimizer, bool stochastic_rounding, UpdateOrder order = {}) {
+    add(name + std::string(name_of(optimizer)) + (stochastic_rounding ? "/rounding:stochastic" : "") +
+            (order == UpdateOrder::unordered ? "/order:unordered" : ""),
+        [&suite, of = Update{shape, type, optimizer, stochastic_rounding, order}](auto& state) {
           backward_update_of(state, suite, of);
         });
   };
   if (type == ValueType::fp32) {
     for (const auto& optimizer : optimizers)
       if (optimizer.value != OptimizerKind::none) add_update(optimizer.value, false);
+    for (const auto kind : {OptimizerKind::sgd, OptimizerKind::rowwise_adagrad})
+      add_update(kind, false, UpdateOrder::unordered);
   } else if (type != ValueType::int8) {
     for (const bool stochastic_rounding : {false, true})
       add_update(OptimizerKind::rowwise_adagrad, stochastic_rounding);

@@ -54,6 +54,11 @@ class Program(unittest.TestCase):
         self.assertEqual([row["name"] for row in rows if row.get("error_occurred")], [])
         self.assertGreater(len(rows), 18)
 
+    def test_unordered_updates_tell_their_difference(self):
+        rows = self.measured("--ceilings=off", "--benchmark_filter=case:d/.*order:unordered")["benchmarks"]
+        self.assertEqual(len(rows), 2)
+        self.assertTrue(all(0 <= row["difference"] < 1e-3 for row in rows), rows)
+
     def test_refuses_what_it_does_not_know(self):
         for bad in ("--scale=2", "--ceilings=maybe", "--frobnicate"):
             outcome = run(bad)
