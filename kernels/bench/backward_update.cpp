@@ -83,10 +83,10 @@ struct Backward {
   ShardList<Exec, UpdateShard> shards;
   Gradients gradients;
   Scratch<Exec, std::int64_t> key_scratch{"shardmark::bench_keys"}, place_scratch{"shardmark::bench_places"};
-  UniqueRowsWorkspace<Exec> unique_workspace;
-  UnorderedUniqueRowsWorkspace<Exec> hash_workspace;
-  RowGradientsWorkspace<Exec> workspace;
-  ScatterWorkspace<Exec> scatter_workspace;
+  UniqueRowsWorkspace<Exec> unique_workspace{};
+  UnorderedUniqueRowsWorkspace<Exec> hash_workspace{};
+  RowGradientsWorkspace<Exec> workspace{};
+  ScatterWorkspace<Exec> scatter_workspace{};
 
   void run(std::size_t batch, UpdateOrder order) {
     const Problem& problem = suite.problem();
