@@ -60,27 +60,22 @@ std::optional<CaseComparison> without_times(const std::string& name, Launches ol
   return result;
 }
 
-/// Launches of each side with which the interval would no longer reach across the margin: its width falls as
-/// 1 / sqrt(n). At most ten times as many as there were.
-std::int64_t launches_to_settle(const Evidence& evidence, double margin, bool paired) {
+/// Launches of each side with which the interval would no longer reach across the smallest effect, and the noise floor
+/// of pairs would lie below the ratio: both fall as 1 / sqrt(n). At most ten times as many as there were.
+std::int64_t launches_to_settle(const Evidence& evidence, double smallest) {
   const auto n = static_cast<double>(std::min(evidence.old_logs.size(), evidence.new_logs.size()));
+  const double size = std::fabs(evidence.shift.estimate);
   const double half_width = (evidence.shift.high - evidence.shift.low) / 2.0;
-  const double distance = std::fabs(std::fabs(evidence.shift.estimate) - margin);
-  const double wanted = n * std::pow(half_width / std::max(distance, 1e-9), 2.0);
-  const double least = std::max<double>(n + 2.0, paired ? fewest_pairs : fewest_unpaired);
-  return static_cast<std::int64_t>(std::ceil(std::clamp(wanted, least, std::max(least, 10.0 * n))));
+  double excess = half_width / std::max(std::fabs(size - smallest), 1e-9);
+  if (size > smallest) excess = std::max(excess, evidence.floor.value_or(0.0) / size);
+  return static_cast<std::int64_t>(std::ceil(std::clamp(n * excess * excess, n + 2.0, 10.0 * n)));
 }
 
-std::string advice_for(const Evidence& evidence, double margin, const ComparisonOptions& options) {
-  const auto old_count = std::ssize(evidence.old_logs), new_count = std::ssize(evidence.new_logs);
-  if (!enough_launches(old_count, new_count, options.paired))
-    return fmt::format("too few launches; run at least {} of each", options.paired ? fewest_pairs : fewest_unpaired);
-  const double smallest = std::log1p(options.min_effect);
-  if (evidence.p <= options.alpha && evidence.floor && std::fabs(evidence.shift.estimate) > smallest &&
-      std::fabs(evidence.shift.estimate) <= *evidence.floor)
-    return options.paired ? fmt::format("within the noise floor; run {} of each", 2 * old_count)
-                          : "within the noise floor; run OLD and NEW in turns (--paired)";
-  return fmt::format("run {} launches of each", launches_to_settle(evidence, margin, options.paired));
+std::string advice_for(const Evidence& evidence, bool enough, double smallest, bool paired) {
+  if (!enough) return fmt::format("too few launches; run at least {} of each", paired ? fewest_pairs : fewest_unpaired);
+  if (!paired && evidence.floor.value_or(0.0) > smallest)
+    return "the noise floor hides the smallest effect; run OLD and NEW in turns (--paired)";
+  return fmt::format("run {} launches of each", launches_to_settle(evidence, smallest));
 }
 
 CaseComparison judged(const std::string& name, const Evidence& evidence, const ComparisonOptions& options) {
@@ -102,7 +97,7 @@ CaseComparison judged(const std::string& name, const Evidence& evidence, const C
   else if (enough && shift.low >= -smallest && shift.high <= smallest)
     result.change = Change::same;
   else
-    result.advice = advice_for(evidence, margin, options);
+    result.advice = advice_for(evidence, enough, smallest, options.paired);
   return result;
 }
 

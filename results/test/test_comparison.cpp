@@ -84,7 +84,7 @@ TEST(Comparison, AnEffectBelowTheNoiseFloorIsUnclear) {
   EXPECT_LE(cases.at(0).p, 0.05);
   EXPECT_GT(*cases.at(0).floor, 0.05);
   EXPECT_EQ(cases.at(0).change, Change::unclear);
-  EXPECT_EQ(cases.at(0).advice, "within the noise floor; run OLD and NEW in turns (--paired)");
+  EXPECT_EQ(cases.at(0).advice, "the noise floor hides the smallest effect; run OLD and NEW in turns (--paired)");
 }
 
 TEST(Comparison, NoiseFloorByHand) {

@@ -74,7 +74,7 @@ class Diff(ProgramTest):
         noise = self.launches({"a": 10}, jitter=(1, 1.2, 0.9, 1.1, 1, 0.8, 1.15, 0.9))
         outcome = self.succeeds(self.diff(old, new, "--aa", noise))
         self.assertRegex(outcome.out, "^OLD: 8 launches of 000000000000; NEW: .*; floors from 8 A/A launches;")
-        self.assertIn("unclear: within the noise floor", self.rows(outcome)["a"])
+        self.assertIn("unclear: the noise floor hides the smallest effect", self.rows(outcome)["a"])
 
     def test_a_counter_can_take_the_place_of_the_time(self):
         files = []
