@@ -17,11 +17,19 @@ using Array = Kokkos::View<T*, typename Exec::memory_space>;
 template <class Exec, class T>
 using ConstArray = Array<Exec, const T>;
 
+/// An uninitialised array, in huge pages as far as the system has them.
+template <class Exec, class T>
+Array<Exec, T> allocate(const std::string& label, std::int64_t size) {
+  const Array<Exec, T> array(Kokkos::view_alloc(label, Kokkos::WithoutInitializing), static_cast<std::size_t>(size));
+  advise_huge_pages(array);
+  return array;
+}
+
 /// The same values in the memory of Exec.
 template <class Exec, class T>
 Array<Exec, T> array_of(const Exec& exec, const std::vector<T>& values, const std::string& label) {
   const Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(values.data(), values.size());
-  Array<Exec, T> array(Kokkos::view_alloc(exec, label, Kokkos::WithoutInitializing), values.size());
+  const Array<Exec, T> array = allocate<Exec, T>(label, std::ssize(values));
   Kokkos::deep_copy(exec, array, host);
   exec.fence("shardmark::array_of: `values` may go away");
   return array;
@@ -39,8 +47,7 @@ class Scratch {
     const auto wanted = static_cast<std::size_t>(size);
     if (wanted > buffer_.extent(0)) {
       buffer_ = {};
-      buffer_ = Array<Exec, T>(Kokkos::view_alloc(label_, Kokkos::WithoutInitializing), wanted + wanted / 8);
-      advise_huge_pages(buffer_);
+      buffer_ = allocate<Exec, T>(label_, static_cast<std::int64_t>(wanted + wanted / 8));
     }
     return Kokkos::subview(buffer_, std::pair<std::size_t, std::size_t>(0, wanted));
   }

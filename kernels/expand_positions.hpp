@@ -14,9 +14,9 @@ struct GradientBlock {
   std::int64_t first_bag = 0;
   std::int64_t bags = 0;
   std::int64_t first_key = 0;        ///< key = first_key + local row
-  std::int64_t gradient = 0;         ///< element of the first bag's gradient (for Pooling::none: of the first id's)
+  std::int64_t gradient = 0;         ///< element of the first bag's gradient (none: of the first id's, max: position 0)
   std::int64_t gradient_stride = 0;  ///< elements from one gradient to the next
-  Pooling pooling = Pooling::sum;    ///< none: one gradient per id; any other: one per bag
+  Pooling pooling = Pooling::sum;    ///< none, max: one gradient per id (those of max_gradients); any other: per bag
 };
 
 /// For every position p of `indices`: keys[p] of its row and gradient_offset[p], the element where the gradient of its
@@ -40,10 +40,10 @@ void expand_positions(const Exec& exec, ConstArray<Exec, GradientBlock> blocks, 
         for (; bag < end; ++bag) {
           while (bag >= blocks(b).first_bag + blocks(b).bags) ++b;
           const auto& block = blocks(b);
-          const bool pooled = block.pooling != Pooling::none;
-          const std::int64_t first = offsets(block.first_bag);
+          const bool per_id = block.pooling == Pooling::none || block.pooling == Pooling::max;
+          const std::int64_t first = block.pooling == Pooling::none ? offsets(block.first_bag) : 0;
           for (std::int64_t i = offsets(bag); i < offsets(bag + 1); ++i) {
-            const std::int64_t vector = pooled ? bag - block.first_bag : i - first;
+            const std::int64_t vector = per_id ? i - first : bag - block.first_bag;
             keys(i) = block.first_key + static_cast<std::int64_t>(indices(i));
             gradient_offset(i) = block.gradient + vector * block.gradient_stride;
           }

@@ -7,9 +7,10 @@ namespace shardmark::kernels {
 
 /// What a block of pooled_lookup wrote (at `output`), and the gradients of those vectors.
 struct PooledGradient : LookupBlock {
-  std::int64_t gradient = 0;         ///< element of the gradient of the first bag's vector
-  std::int64_t gradient_stride = 0;  ///< elements from one to the next
-  std::int64_t id_gradient = 0;      ///< element of the vector of the first bag's first id, see max_gradients
+  std::int64_t gradient = 0;            ///< element of the gradient of the first bag's vector
+  std::int64_t gradient_stride = 0;     ///< elements from one to the next
+  std::int64_t id_gradient = 0;         ///< element of the vector of position 0, see max_gradients
+  std::int64_t id_gradient_stride = 0;  ///< elements from one position's vector to the next, at least dim
 };
 
 template <class Exec, class Index>
@@ -54,9 +55,8 @@ struct MaxGradients {
       ties = ties + where_equal(value(i), maximum, Lanes::of(1));
     }
     const Lanes part = load_lanes(&gradients(block.gradient + vector * block.gradient_stride + column), lanes) / ties;
-    const std::int64_t first_id = offsets(block.first_bag);
     for (std::int64_t i = offsets(bag); i < offsets(bag + 1); ++i)
-      store_lanes(&id_gradients(block.id_gradient + (i - first_id) * block.dim + column),
+      store_lanes(&id_gradients(block.id_gradient + i * block.id_gradient_stride + column),
                   where_equal(value(i), maximum, part), lanes);
   }
 
@@ -69,7 +69,8 @@ struct MaxGradients {
 /// as the gradient of w_i x_i; the update then sees features without pooling. Before the rows are updated.
 ///   blocks:    as pooled_lookup had them, `output` in `pooled`, and where the gradients lie; offsets, indices,
 ///   weights:
-///              as there;  id_gradients: vectors of dim, back to back from block.id_gradient on
+///              as there;  id_gradients: that of position i at block.id_gradient + i block.id_gradient_stride (see
+///              expand_positions)
 template <class Exec, class Indices>
 void max_gradients(const Exec& exec, ConstArray<Exec, PooledGradient> blocks, ConstArray<Exec, std::int64_t> offsets,
                    const Indices& indices, ConstArray<Exec, float> weights, ConstArray<Exec, float> pooled,

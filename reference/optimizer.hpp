@@ -49,6 +49,22 @@ enum class OptimizerKind {
 ///   decoupled  w -= lr wd w beside the step above, both from the w before the step; lamb adds wd w to r instead
 enum class WeightDecay { l2, decoupled };
 
+struct WeightDecayChoice {
+  std::string_view name;
+  std::string_view description;
+  WeightDecay value;
+};
+
+inline constexpr std::array weight_decays{
+    WeightDecayChoice{"l2", "g + wd w takes the place of g", WeightDecay::l2},
+    WeightDecayChoice{"decoupled", "w -= lr wd w beside the step", WeightDecay::decoupled},
+};
+
+inline WeightDecay weight_decay_named(std::string_view name) {
+  return choice_named(weight_decays, "weight decay mode", name).value;
+}
+constexpr std::string_view name_of(WeightDecay mode) { return weight_decays[static_cast<std::size_t>(mode)].name; }
+
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::sgd;
   float learning_rate = 0.01F;

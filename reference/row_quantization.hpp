@@ -29,10 +29,13 @@ struct RowScale {
   }
 };
 
-/// row [dim]: finite, with max - min finite; dim > 0.
+/// Of a row with values from min to max; max - min must be finite.
+constexpr RowScale row_scale(float min, float max) { return {(max - min) / 255.0F, min}; }
+
+/// row [dim]: finite; dim > 0.
 constexpr RowScale row_scale(std::span<const float> row) {
   const auto [min, max] = std::ranges::minmax(row);
-  return {(max - min) / 255.0F, min};
+  return row_scale(min, max);
 }
 
 }  // namespace shardmark

@@ -3,10 +3,18 @@
 
 #include <fmt/format.h>
 
+#include "workloads/checked_batches.hpp"
 #include "workloads/id_generator.hpp"
 
 namespace shardmark {
 namespace {
+
+std::vector<std::int64_t> rows_of_features(const Workload& workload) {
+  std::vector<std::int64_t> rows;
+  for (const Feature& feature : workload.features)
+    rows.push_back(workload.tables[static_cast<std::size_t>(feature.table)].rows);
+  return rows;
+}
 
 class GeneratedBatches : public BatchSource {
  public:
@@ -36,8 +44,7 @@ class StoredBatches : public BatchSource {
  public:
   StoredBatches(const RunOptions& options, const Notice& notice) : options_(options) {
     SourceOptions source;
-    for (const Feature& feature : options.workload.features)
-      source.rows.push_back(options.workload.tables[static_cast<std::size_t>(feature.table)].rows);
+    source.rows = rows_of_features(options.workload);
     source.rule = choice_named(id_rules, "id rule", options.data.id_rule).value;
     source.min_count = options.data.min_count;
     source.reader.malformed =
@@ -66,8 +73,12 @@ class StoredBatches : public BatchSource {
 }  // namespace
 
 std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const Notice& notice) {
-  if (options.data.file.empty()) return std::make_unique<GeneratedBatches>(options);
-  return std::make_unique<StoredBatches>(options, notice);
+  std::unique_ptr<BatchSource> source;
+  if (options.data.file.empty())
+    source = std::make_unique<GeneratedBatches>(options);
+  else
+    source = std::make_unique<StoredBatches>(options, notice);
+  return checked(std::move(source), options.bounds_check, rows_of_features(options.workload), notice);
 }
 
 }  // namespace shardmark

@@ -21,8 +21,9 @@ class BatchSource {
   virtual nlohmann::ordered_json description() const = 0;
 };
 
-/// The generator of the workload, or the data file of the options. `notice` is told what the user should know of the
-/// data. Throws InputError naming the file when it cannot be used for the workload's tables.
+/// The generator of the workload, or the data file of the options, checked as the options say. `notice` is told what
+/// the user should know of the data. Throws InputError naming the file when it cannot be used for the workload's
+/// tables.
 std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const Notice& notice);
 
 }  // namespace shardmark

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/check.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "comm/collectives.hpp"
@@ -36,6 +37,7 @@ std::int64_t wrong_outputs(const Expectation& expectation, std::int64_t step, co
 /// Rows of one shard that the reference touched, the columns held here, against their expected values and state.
 std::int64_t wrong_rows(const reference::TouchedTable& expected, const RowValues& initial, const ShardedTables& tables,
                         std::int64_t number) {
+  reference::TouchedTable fresh(expected.table(), expected.number(), initial);
   const LocalShard& shard = tables.layout().shards[static_cast<std::size_t>(number)];
   std::vector<std::int64_t> slots, local_rows;
   for (std::int64_t slot = 0; slot < std::ssize(expected.rows()); ++slot) {
@@ -66,11 +68,7 @@ std::int64_t wrong_rows(const reference::TouchedTable& expected, const RowValues
     for (std::size_t v = 0; v < vectors; ++v) compare_state(v * dim, v * full_dim + first, dim);
     compare_state(vectors * dim, vectors * full_dim, state_size - vectors * dim);  // beside every column range
     const std::int64_t row = expected.rows()[static_cast<std::size_t>(slots[i])];
-    for (std::size_t c = 0; c < dim; ++c) {
-      if (row_values[c] == initial(shard.table, row, static_cast<std::int64_t>(first + c))) continue;
-      ++changed;
-      break;
-    }
+    changed += !std::ranges::equal(row_values, fresh.values(fresh.touch(row)).subspan(first, dim));
   }
   return wrong + tables.changed_rows(number, initial) - changed;
 }

@@ -15,4 +15,10 @@ using ConstDeviceArray = kernels::ConstArray<Execution, T>;
 template <class T>
 using DeviceScratch = kernels::Scratch<Execution, T>;
 
+/// Elements [begin, end).
+template <class T>
+DeviceArray<T> part(const DeviceArray<T>& array, std::int64_t begin, std::int64_t end) {
+  return Kokkos::subview(array, std::pair(begin, end));
+}
+
 }  // namespace shardmark

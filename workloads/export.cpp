@@ -57,6 +57,8 @@ class StepExport {
         file_->write_attribute(group, "rows", table.rows);
         file_->write_attribute(group, "dim", table.dim);
         file_->write_attribute(group, "optimizer", to_json(table.optimizer).dump());
+        file_->write_attribute(group, "value_type", std::string(name_of(table.value_type)));
+        file_->write_attribute(group, "stochastic_rounding", std::int64_t{table.stochastic_rounding});
         file_->write_array<std::int64_t>(group + "/rows", touched_[t], {std::ssize(touched_[t])});
       });
       write_rows(static_cast<std::int64_t>(t), "before");
@@ -134,24 +136,34 @@ class StepExport {
         at.push_back(i);
         local_rows.push_back(shard.rows.local(touched_[t][i]));
       }
+      const auto width = static_cast<std::size_t>(shard.dim());
       const auto first = static_cast<std::size_t>(shard.column_begin);
-      place(tables_.read_rows(s, local_rows), at, static_cast<std::size_t>(shard.dim()), first, dim, whole.values);
-      if (state_size == dim)
-        place(tables_.read_state(s, local_rows), at, static_cast<std::size_t>(shard.dim()), first, dim, whole.state);
-      else if (state_size > 0 && first == 0)
-        place(tables_.read_state(s, local_rows), at, state_size, 0, state_size, whole.state);
+      place(tables_.read_rows(s, local_rows), {0, first, width}, at, touched_[t].size(), whole.values);
+      const auto state = tables_.read_state(s, local_rows);
+      const auto vectors = static_cast<std::size_t>(choice_of(table.optimizer.kind).vectors);
+      for (std::size_t v = 0; v < vectors; ++v)
+        place(state, {v * width, v * dim + first, width}, at, touched_[t].size(), whole.state);
+      if (first == 0)
+        place(state, {vectors * width, vectors * dim, state_size - vectors * dim}, at, touched_[t].size(), whole.state);
     }
     all_reduce(comm_, std::span(whole.values), Reduce::sum);
     all_reduce(comm_, std::span(whole.state), Reduce::sum);
     return whole;
   }
 
-  /// whole[at[i], first .. first + width) = rows[i].
-  static void place(const std::vector<float>& rows, const std::vector<std::size_t>& at, std::size_t width,
-                    std::size_t first, std::size_t whole_width, std::vector<float>& whole) {
+  /// Columns [from, from + width) of a part are columns [to, to + width) of the whole.
+  struct Columns {
+    std::size_t from, to, width;
+  };
+
+  /// Puts row i of a part [at.size(), any width] into row at[i] of `whole` [touched rows, any width].
+  static void place(const std::vector<float>& part, Columns columns, const std::vector<std::size_t>& at,
+                    std::size_t touched, std::vector<float>& whole) {
+    if (at.empty()) return;
+    const std::size_t part_width = part.size() / at.size(), whole_width = whole.size() / touched;
     for (std::size_t i = 0; i < at.size(); ++i)
-      std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(i * width), width,
-                  whole.begin() + static_cast<std::ptrdiff_t>(at[i] * whole_width + first));
+      std::copy_n(part.begin() + static_cast<std::ptrdiff_t>(i * part_width + columns.from), columns.width,
+                  whole.begin() + static_cast<std::ptrdiff_t>(at[i] * whole_width + columns.to));
   }
 
   void write_rows(std::int64_t number, const std::string& when) {

@@ -20,13 +20,14 @@ double memory_needed(const Plan& plan, const RunOptions& options, int rank) {
     return static_cast<double>(rows) * static_cast<double>(columns);
   };
   const auto held = [&](const Table& table, std::int64_t rows, std::int64_t columns) {
-    return 4.0 * (cells(rows, columns) + cells(rows, state_per_row(table.optimizer.kind, columns)));
+    return cells(rows, row_bytes(table.value_type, columns)) +
+           4.0 * cells(rows, state_per_row(table.optimizer.kind, columns));
   };
 
   double bytes = 0.0;
   for (std::size_t t = 0; t < tables.size(); ++t) {
-    if (plan.tables[t].data_parallel)  // and its dense gradient
-      bytes += held(tables[t], tables[t].rows, tables[t].dim) + 4.0 * cells(tables[t].rows, tables[t].dim);
+    if (plan.tables[t].data_parallel)  // and its dense gradient, with a count per row
+      bytes += held(tables[t], tables[t].rows, tables[t].dim) + 4.0 * cells(tables[t].rows, tables[t].dim + 1);
     for (const Shard& shard : plan.tables[t].shards)
       if (shard.rank == rank) bytes += held(tables[t], shard.rows.count(), shard.columns());
   }

@@ -24,10 +24,10 @@ bool truth(const std::string& text) {
   throw InputError(fmt::format("'{}' is not true or false", text));
 }
 
-/// Settings of all tables or all features at once.
-template <class T>
-void set_optimizers(RunOptions& options, T Optimizer::*member, T value) {
-  for (Table& table : options.workload.tables) table.optimizer.*member = value;
+/// A setting of the optimizers of all tables, at least 0.
+template <float Optimizer::*Member>
+void set_optimizers(RunOptions& options, const std::string& value) {
+  for (Table& table : options.workload.tables) table.optimizer.*Member = number(value, 0.0F);
 }
 
 }  // namespace
@@ -36,12 +36,15 @@ const std::vector<Setting>& settings() {
   static const std::vector<Setting> all{
       {"batches", "different global batches that the timed steps rotate through",
        [](RunOptions& o, const std::string& v) { o.batches = number<std::int64_t>(v, 1); }},
+      {"beta", "beta of ftrl", set_optimizers<&Optimizer::beta>},
+      {"beta1", "decay of the mean of g: adam, rowwise_adam, lamb", set_optimizers<&Optimizer::beta1>},
+      {"beta2", "decay of the mean of g^2: adam, rowwise_adam, lamb", set_optimizers<&Optimizer::beta2>},
+      {"decay", "decay of the mean of g^2: rmsprop", set_optimizers<&Optimizer::decay>},
       {"dim", "dim of every table",
        [](RunOptions& o, const std::string& v) {
          for (Table& table : o.workload.tables) table.dim = number<std::int64_t>(v, 1);
        }},
-      {"epsilon", "epsilon of every optimizer",
-       [](RunOptions& o, const std::string& v) { set_optimizers(o, &Optimizer::epsilon, number(v, 0.0F)); }},
+      {"epsilon", "epsilon of every optimizer", set_optimizers<&Optimizer::epsilon>},
       {"exact", "true: values whose fp32 sums are exact, so that sgd with sum pooling must be bit-equal",
        [](RunOptions& o, const std::string& v) { o.exact = truth(v); }},
       {"fault", "a defect to commit on purpose: none, lookup, route, exchange, update",
@@ -60,20 +63,25 @@ const std::vector<Setting>& settings() {
        [](RunOptions& o, const std::string& v) { o.workload.ids.shuffled = truth(v); }},
       {"ids.weighted", "true: a weight per id",
        [](RunOptions& o, const std::string& v) { o.workload.ids.weighted = truth(v); }},
-      {"initial_accumulator", "initial optimizer state of every table",
-       [](RunOptions& o, const std::string& v) {
-         set_optimizers(o, &Optimizer::initial_accumulator, number(v, 0.0F));
-       }},
-      {"learning_rate", "learning rate of every table",
-       [](RunOptions& o, const std::string& v) { set_optimizers(o, &Optimizer::learning_rate, number(v, 0.0F)); }},
-      {"pooling", "pooling of every feature: none, sum, mean, sqrtn",
-       [](RunOptions& o, const std::string& v) {
-         for (Feature& feature : o.workload.features) feature.pooling = pooling_named(v);
-       }},
+      {"initial_accumulator", "initial sum of g^2: adagrad, rowwise_adagrad, ftrl",
+       set_optimizers<&Optimizer::initial_accumulator>},
+      {"l1", "l1 regularization of ftrl", set_optimizers<&Optimizer::l1>},
+      {"l2", "l2 regularization of ftrl", set_optimizers<&Optimizer::l2>},
+      {"learning_rate", "learning rate of every table", set_optimizers<&Optimizer::learning_rate>},
+      {"momentum", "momentum of momentum and nesterov", set_optimizers<&Optimizer::momentum>},
       {"replicate_rows", "tables of at most so many rows are small to the mixed planner",
        [](RunOptions& o, const std::string& v) { o.workload.replicate_rows = number<std::int64_t>(v, 0); }},
       {"seed", "seed of tables, ids and gradients",
        [](RunOptions& o, const std::string& v) { o.seed = number<std::uint64_t>(v, 0); }},
+      {"stochastic_rounding", "true: new values of fp16 and bf16 tables are rounded at random, without bias",
+       [](RunOptions& o, const std::string& v) {
+         for (Table& table : o.workload.tables) table.stochastic_rounding = truth(v);
+       }},
+      {"weight_decay", "weight decay of every table", set_optimizers<&Optimizer::weight_decay>},
+      {"weight_decay_mode", "l2 (added to the gradient) or decoupled",
+       [](RunOptions& o, const std::string& v) {
+         for (Table& table : o.workload.tables) table.optimizer.weight_decay_mode = weight_decay_named(v);
+       }},
   };
   return all;
 }

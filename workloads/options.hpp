@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/check_bags.hpp"
 #include "reference/row_values.hpp"
 #include "workloads/fault.hpp"
 #include "workloads/spec.hpp"
@@ -29,6 +30,7 @@ struct RunOptions {
   std::uint64_t seed = 1;
   bool exact = false;
   Fault fault = Fault::none;
+  kernels::BoundsCheck bounds_check = kernels::BoundsCheck::on;
   std::int64_t batches = 4;           ///< different global batches that the timed steps rotate through
   std::int64_t checked_steps = 2;     ///< 0: off
   std::optional<std::int64_t> steps;  ///< timed steps per case; absent: until the median is known well enough

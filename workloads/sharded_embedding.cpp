@@ -6,8 +6,7 @@
 
 #include "comm/collectives.hpp"
 #include "comm/exchange/exchanges.hpp"
-#include "kernels/fused_update.hpp"
-#include "kernels/row_sums.hpp"
+#include "workloads/commit_fault.hpp"
 
 namespace shardmark {
 namespace {
@@ -16,26 +15,8 @@ std::span<float> span_of(const DeviceArray<float>& array, std::int64_t begin, st
   return {array.data() + begin, static_cast<std::size_t>(size)};
 }
 
-template <class T>
-DeviceArray<T> part(const DeviceArray<T>& array, std::int64_t begin, std::int64_t end) {
-  return Kokkos::subview(array, std::pair(begin, end));
-}
-
 DeviceArray<float> allocate(const std::string& label, std::int64_t size) {
-  return DeviceArray<float>(Kokkos::view_alloc("shardmark::" + label, Kokkos::WithoutInitializing), size);
-}
-
-void set_one(const DeviceArray<float>& array, std::int64_t at, float factor, float addend) {
-  Kokkos::parallel_for(
-      "shardmark::fault", kernels::static_range(Execution(), 1),
-      KOKKOS_LAMBDA(const std::int64_t) { array(at) = array(at) * factor + addend; });
-}
-
-/// Forgets the last of the distinct rows.
-void drop_row(const DeviceArray<std::int64_t>& count) {
-  Kokkos::parallel_for(
-      "shardmark::fault", kernels::static_range(Execution(), 1),
-      KOKKOS_LAMBDA(const std::int64_t) { count(0) = Kokkos::max(count(0) - 1, std::int64_t{0}); });
+  return kernels::allocate<Execution, float>("shardmark::" + label, size);
 }
 
 }  // namespace
@@ -49,7 +30,7 @@ ShardedEmbedding::ShardedEmbedding(const Communicator& comm, ShardedTables& tabl
       exchange_(choice_named(exchanges, "exchange", movement.exchange).make(comm)),
       transfer_(choice_named(transfers, "transfer", movement.transfer).make(comm, *exchange_)),
       ids_(comm, *exchange_, layout_, tables.features(), tables.tables(), fault),
-      square_sums_(comm, *exchange_, plan, tables.tables(), layout_) {
+      row_sums_(comm, *exchange_, plan, tables.tables(), layout_) {
   std::vector<kernels::UpdateShard> exchanged, replicated;
   std::vector<kernels::DenseShard> dense;
   std::int64_t dense_elements = 0;
@@ -63,7 +44,13 @@ ShardedEmbedding::ShardedEmbedding(const Communicator& comm, ShardedTables& tabl
                     .first_key = keys,
                     .dim = shard.dim(),
                     .full_dim = table.dim,
-                    .optimizer = table.optimizer});
+                    .optimizer = table.optimizer,
+                    .value_type = table.value_type,
+                    .stochastic_rounding = table.stochastic_rounding,
+                    .table = shard.table,
+                    .row_begin = shard.rows.begin,
+                    .row_stride = shard.rows.stride,
+                    .column_begin = shard.column_begin});
     if (shard.replicated) {
       dense.push_back({.first_key = keys, .dim = shard.dim(), .output = dense_elements});
       dense_elements += shard.rows.count() * shard.dim();
@@ -76,8 +63,11 @@ ShardedEmbedding::ShardedEmbedding(const Communicator& comm, ShardedTables& tabl
   dense_shards_ = kernels::shard_list(exec, dense);
   dense_elements_ = dense_elements;
   dense_gradients_ = allocate("dense_gradients", dense_elements + replicated_rows_);
-  for (const Feature& feature : tables.features())
+  for (const Feature& feature : tables.features()) {
     divides_ |= feature.pooling == Pooling::mean || feature.pooling == Pooling::sqrtn;
+    if (feature.pooling == Pooling::max)
+      largest_max_dim_ = std::max(largest_max_dim_, tables.tables()[static_cast<std::size_t>(feature.table)].dim);
+  }
 }
 
 void ShardedEmbedding::lay_out(const BagCounts& bags) {
@@ -121,13 +111,16 @@ void ShardedEmbedding::place_homes() {
 void ShardedEmbedding::make_blocks() {
   std::vector<kernels::LookupBlock> lookups;
   std::vector<kernels::GradientBlock> gradients;
+  std::vector<kernels::PooledGradient> exchanged_maxima, replicated_maxima;
   std::int64_t first_bag = 0;
   const auto add = [&](std::int64_t bags, std::int64_t shard_number, std::int64_t first_key, std::int64_t output,
                        std::int64_t gradient, Pooling pooling) {
     const LocalShard& shard = layout_.shards[static_cast<std::size_t>(shard_number)];
+    const ValueType value_type = tables_.table_of(shard).value_type;
     lookups.push_back({.first_bag = first_bag,
                        .bags = bags,
                        .rows = tables_.rows(shard_number),
+                       .value_type = value_type,
                        .dim = shard.dim(),
                        .output = output,
                        .output_stride = shard.dim(),
@@ -137,13 +130,25 @@ void ShardedEmbedding::make_blocks() {
                          .first_key = first_key,
                          .gradient = gradient,
                          .gradient_stride = shard.dim()});
+    if (pooling == Pooling::max) {
+      const std::int64_t behind = shard.replicated ? gradient_begin_.back() : addresses_.owner_size;
+      kernels::PooledGradient block{lookups.back()};
+      block.gradient = gradient;
+      block.gradient_stride = shard.dim();
+      gradients.back().gradient = block.id_gradient = behind;
+      gradients.back().gradient_stride = block.id_gradient_stride = largest_max_dim_;
+      gradients.back().pooling = Pooling::max;
+      (shard.replicated ? replicated_maxima : exchanged_maxima).push_back(block);
+    }
     first_bag += bags;
   };
   auto address = addresses_.owner.begin();
   for (int r = 0; r < layout_.ranks; ++r) {
     for (const Slot& slot : layout_.own_slots()) {
       const LocalShard& shard = layout_.shards[static_cast<std::size_t>(slot.local_shard)];
-      add(bags_(r, slot.feature), slot.local_shard, shard.first_key, *address, *address, Pooling::sum);
+      const bool max = tables_.features()[static_cast<std::size_t>(slot.feature)].pooling == Pooling::max;
+      add(bags_(r, slot.feature), slot.local_shard, shard.first_key, *address, *address,
+          max ? Pooling::max : Pooling::sum);
       ++address;
     }
   }
@@ -156,8 +161,11 @@ void ShardedEmbedding::make_blocks() {
         gradient_begin_[static_cast<std::size_t>(f)],
         feature.pooling == Pooling::none ? Pooling::sum : feature.pooling);
   }
-  lookup_blocks_ = kernels::array_of(Execution(), lookups, "shardmark::lookup_blocks");
-  gradient_blocks_ = kernels::array_of(Execution(), gradients, "shardmark::gradient_blocks");
+  const Execution exec;
+  lookup_blocks_ = kernels::array_of(exec, lookups, "shardmark::lookup_blocks");
+  gradient_blocks_ = kernels::array_of(exec, gradients, "shardmark::gradient_blocks");
+  exchanged_maxima_ = kernels::array_of(exec, exchanged_maxima, "shardmark::exchanged_maxima");
+  replicated_maxima_ = kernels::array_of(exec, replicated_maxima, "shardmark::replicated_maxima");
 }
 
 /// What is put together at home, and what goes back to the owners.
@@ -206,9 +214,9 @@ void ShardedEmbedding::lookup(const StepInput&, PhaseClock& clock) {
   kernels::pooled_lookup(exec, lookup_blocks_, owned_.offsets, owned_.ids, owned_.weights, vectors_);
   if (fault_ == Fault::lookup && vectors_.extent(0) > 0) {
     if (addresses_.owner_size > 0)
-      set_one(vectors_, 0, 1.0F, 1.0F);
+      change_one(vectors_, 0, 1.0F, 1.0F);
     else
-      set_one(vectors_, output_begin_.front(), 1.0F, 1.0F);
+      change_one(vectors_, output_begin_.front(), 1.0F, 1.0F);
   }
   exec.fence("shardmark: pooled vectors are sent");
   clock.end(Phase::lookup);
@@ -240,7 +248,7 @@ void ShardedEmbedding::output_dist(const StepInput& input, PhaseClock& clock) {
   const Execution exec;
   const std::int64_t packed = addresses_.owner_size;
   transfer_->forward(span_of(vectors_, 0, packed), span_of(vectors_, packed, addresses_.packed_size));
-  if (fault_ == Fault::exchange && addresses_.packed_size > 0) set_one(vectors_, packed, -1.0F, 0x1p-8F);
+  if (fault_ == Fault::exchange && addresses_.packed_size > 0) change_one(vectors_, packed, -1.0F, 0x1p-8F);
   kernels::sum_partials<Execution>(exec, pieces_to_sum_.pieces, pieces_to_sum_.packed_of, pieces_to_sum_.rows,
                                    part(vectors_, packed, packed + addresses_.packed_size), vectors_);
   if (divides_) divide(input, output_begin_, false, vectors_);
@@ -265,66 +273,6 @@ void ShardedEmbedding::grad_dist(const StepInput& input, ConstDeviceArray<float>
                       span_of(owner_gradients_, 0, addresses_.owner_size));
   clock.moved(Phase::grad_dist, transfer_->backward_bytes());
   clock.end(Phase::grad_dist);
-}
-
-void ShardedEmbedding::update(const StepInput& input, PhaseClock& clock) {
-  const Execution exec;
-  const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
-  kernels::expand_positions(exec, gradient_blocks_, ConstDeviceArray<std::int64_t>(owned_.offsets), owned_.ids,
-                            keys_.first(ids), gradient_offsets_.first(ids));
-  update_exchanged(input, clock);
-  if (replicated_rows_ > 0) update_replicated(clock);
-  exec.fence("shardmark: the step is complete");
-  clock.end(Phase::update);
-}
-
-void ShardedEmbedding::update_exchanged(const StepInput& input, PhaseClock& clock) {
-  const Execution exec;
-  const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
-  const std::int64_t exchanged = owned_.exchanged_ids;
-  const auto keys = part(keys_.first(ids), 0, exchanged);
-  const auto unique = kernels::unique_rows<Execution>(exec, keys, exchanged_keys_, unique_workspace_);
-  const auto weights = owned_.weights.extent(0) > 0 ? part(owned_.weights, 0, exchanged) : owned_.weights;
-  const auto row_gradients = kernels::row_gradients<Execution>(
-      exec, unique, part(gradient_offsets_.first(ids), 0, exchanged), weights, owner_gradients_);
-  kernels::WholeRowSums<Execution> whole_rows;
-  if (square_sums_.needed()) {
-    const auto sums = row_square_sums_.first(exchanged);
-    kernels::row_sums(exec, row_gradients, exchanged_shards_, kernels::UpdateStep{}, gradients_workspace_, sums, 1);
-    clock.moved(Phase::update, square_sums_.complete(unique, sums, ids_.peak_ids(input)));
-    whole_rows.values = sums;
-  }
-  if (fault_ == Fault::update) drop_row(unique.total);
-  kernels::fused_update(exec, row_gradients, exchanged_shards_, kernels::UpdateStep{}, gradients_workspace_,
-                        whole_rows);
-}
-
-/// Gradients of replicated tables are summed over the ranks densely, so that every copy stays the same; with them, how
-/// many ranks touched each row.
-void ShardedEmbedding::update_replicated(PhaseClock& clock) {
-  const Execution exec;
-  const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
-  const std::int64_t begin = owned_.exchanged_ids;
-  const auto touched = part(dense_gradients_, dense_elements_, dense_elements_ + replicated_rows_);
-  const auto unique =
-      kernels::unique_rows<Execution>(exec, part(keys_.first(ids), begin, ids), replicated_rows_, unique_workspace_);
-  const auto weights = owned_.weights.extent(0) > 0 ? part(owned_.weights, begin, ids) : owned_.weights;
-  kernels::reduce_to_dense(exec,
-                           kernels::row_gradients<Execution>(
-                               exec, unique, part(gradient_offsets_.first(ids), begin, ids), weights, gradients_),
-                           dense_shards_, gradients_workspace_, part(dense_gradients_, 0, dense_elements_), touched);
-  exec.fence("shardmark: dense gradients are sent");
-  const auto elements = static_cast<std::int64_t>(dense_gradients_.extent(0));
-  all_reduce(comm_, span_of(dense_gradients_, 0, elements), Reduce::sum);
-  if (fault_ == Fault::exchange && addresses_.packed_size == 0) set_one(dense_gradients_, 0, -1.0F, 1.0F);
-  const auto rows = kernels::touched_rows<Execution>(exec, touched, touched_workspace_);
-  if (fault_ == Fault::update && layout_.slots.empty()) drop_row(rows.total);
-  kernels::fused_update(exec,
-                        kernels::row_gradients<Execution>(exec, rows, kernels::DenseOffset<Execution>{dense_shards_},
-                                                          DeviceArray<float>(), dense_gradients_),
-                        replicated_shards_, kernels::UpdateStep{}, gradients_workspace_);
-  // A ring sends 2 (P - 1) / P of the buffer.
-  clock.moved(Phase::update, 2 * (comm_.size() - 1) * elements * 4 / comm_.size());
 }
 
 DeviceArray<float> ShardedEmbedding::output(const StepInput& input, std::int64_t feature) const {

@@ -5,12 +5,13 @@
 
 #include "kernels/bag_divisor.hpp"
 #include "kernels/expand_positions.hpp"
+#include "kernels/max_pooling.hpp"
 #include "kernels/pooled_lookup.hpp"
 #include "kernels/reduce_to_dense.hpp"
 #include "kernels/vector_pieces.hpp"
 #include "workloads/id_distribution.hpp"
+#include "workloads/row_sums.hpp"
 #include "workloads/sharded_tables.hpp"
-#include "workloads/square_sums.hpp"
 #include "workloads/transfer/transfer.hpp"
 
 namespace shardmark {
@@ -46,8 +47,10 @@ class ShardedEmbedding {
   void make_pieces();
   void divide(const StepInput& input, const std::vector<std::int64_t>& vectors_begin, bool replicated_too,
               const DeviceArray<float>& vectors) const;
-  void update_exchanged(const StepInput& input, PhaseClock& clock);
-  void update_replicated(PhaseClock& clock);
+  void update_exchanged(const StepInput& input, const kernels::UpdateStep& now, PhaseClock& clock);
+  void update_replicated(const kernels::UpdateStep& now, PhaseClock& clock);
+  ConstDeviceArray<float> with_max_gradients(const ConstDeviceArray<kernels::PooledGradient>& blocks,
+                                             ConstDeviceArray<float> gradients);
 
   const Communicator& comm_;
   ShardedTables& tables_;
@@ -56,7 +59,7 @@ class ShardedEmbedding {
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Transfer> transfer_;
   IdDistribution ids_;
-  SquareSums square_sums_;
+  RowSums row_sums_;
   bool divides_ = false;  ///< some feature pools by mean or sqrtn
 
   // Of the current bag counts. `vectors_` holds what the lookup writes and what comes home: the owner's buffer, the
@@ -69,6 +72,8 @@ class ShardedEmbedding {
   DeviceArray<float> vectors_;
   ConstDeviceArray<kernels::LookupBlock> lookup_blocks_;
   ConstDeviceArray<kernels::GradientBlock> gradient_blocks_;
+  ConstDeviceArray<kernels::PooledGradient> exchanged_maxima_, replicated_maxima_;
+  std::int64_t largest_max_dim_ = 0;
   struct DevicePieces {
     ConstDeviceArray<kernels::VectorPiece> pieces;
     ConstDeviceArray<std::int64_t> packed_of;
@@ -88,8 +93,9 @@ class ShardedEmbedding {
   OwnedIds owned_;
   ConstDeviceArray<float> gradients_;
   DeviceScratch<float> divided_gradients_{"shardmark::divided_gradients"};
+  DeviceScratch<float> max_gradients_{"shardmark::max_gradients"};
   DeviceScratch<std::int64_t> keys_{"shardmark::keys"}, gradient_offsets_{"shardmark::gradient_offsets"};
-  DeviceScratch<double> row_square_sums_{"shardmark::row_square_sums"};
+  DeviceScratch<double> sums_{"shardmark::row_sums"};
   kernels::UniqueRowsWorkspace<Execution> unique_workspace_;
   kernels::RowGradientsWorkspace<Execution> gradients_workspace_;
   kernels::TouchedRowsWorkspace<Execution> touched_workspace_;

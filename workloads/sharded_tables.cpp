@@ -2,34 +2,29 @@
 #include "workloads/sharded_tables.hpp"
 
 #include "kernels/fill_rows.hpp"
+#include "kernels/huge_pages.hpp"
 
 namespace shardmark {
 namespace {
 
-kernels::ShardRows shard_rows(const LocalShard& shard) {
+kernels::ShardRows shard_rows(const LocalShard& shard, const Table& table) {
   return {.table = shard.table,
           .begin = shard.rows.begin,
           .stride = shard.rows.stride,
           .count = shard.rows.count(),
           .column_begin = shard.column_begin,
-          .dim = shard.dim()};
+          .dim = shard.dim(),
+          .full_dim = table.dim,
+          .value_type = table.value_type};
 }
 
-/// Rows `numbers` of an array [rows, width], on the host.
-std::vector<float> gather(const float* rows, std::int64_t width, const std::vector<std::int64_t>& numbers) {
-  const Execution exec;
-  const auto wanted = kernels::array_of(exec, numbers, "shardmark::wanted_rows");
-  const DeviceArray<float> gathered("shardmark::gathered_rows", numbers.size() * static_cast<std::size_t>(width));
-  Kokkos::parallel_for(
-      "shardmark::gather_rows", kernels::static_range(exec, std::ssize(numbers)), KOKKOS_LAMBDA(const std::int64_t i) {
-        for (std::int64_t c = 0; c < width; ++c) gathered(i * width + c) = rows[wanted(i) * width + c];
-      });
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), gathered);
+std::vector<float> on_host(const DeviceArray<float>& values) {
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), values);
   return {host.data(), host.data() + host.extent(0)};
 }
 
 /// Shards begin at multiples of a cache line.
-std::int64_t align(std::int64_t floats) { return (floats + 15) / 16 * 16; }
+std::int64_t align(std::int64_t size, std::int64_t line) { return (size + line - 1) / line * line; }
 
 }  // namespace
 
@@ -40,42 +35,64 @@ ShardedTables::ShardedTables(const Plan& plan, const std::vector<Table>& tables,
   for (const LocalShard& shard : layout_.shards) {
     value_begin_.push_back(values);
     state_begin_.push_back(state);
-    values += align(shard.rows.count() * shard.dim());
-    state += align(shard.rows.count() * state_size(shard));
+    values += align(shard.rows.count() * row_bytes(table_of(shard).value_type, shard.dim()), 64);
+    state += align(shard.rows.count() * state_size(shard), 16);
   }
-  values_ = DeviceArray<float>(Kokkos::view_alloc("shardmark::tables", Kokkos::WithoutInitializing), values);
-  state_ = DeviceArray<float>(Kokkos::view_alloc("shardmark::state", Kokkos::WithoutInitializing), state);
+  values_ = kernels::allocate<Execution, std::byte>("shardmark::tables", values);
+  state_ = kernels::allocate<Execution, float>("shardmark::state", state);
 }
 
 std::int64_t ShardedTables::state_size(const LocalShard& shard) const {
-  return state_per_row(tables_[static_cast<std::size_t>(shard.table)].optimizer.kind, shard.dim());
+  return state_per_row(table_of(shard).optimizer.kind, shard.dim());
 }
 
 void ShardedTables::fill(const RowValues& initial) {
   const Execution exec;
+  step_ = {.number = 0, .seed = initial.seed};
   for (std::int64_t s = 0; s < std::ssize(layout_.shards); ++s) {
     const LocalShard& shard = layout_.shards[static_cast<std::size_t>(s)];
-    kernels::fill_rows(exec, initial, shard_rows(shard), rows(s));
-    const auto begin = static_cast<std::size_t>(state_begin_[static_cast<std::size_t>(s)]);
-    const auto size = static_cast<std::size_t>(shard.rows.count() * state_size(shard));
-    Kokkos::deep_copy(exec, Kokkos::subview(state_, std::pair(begin, begin + size)),
-                      tables_[static_cast<std::size_t>(shard.table)].optimizer.initial_accumulator);
+    kernels::fill_rows(exec, initial, shard_rows(shard, table_of(shard)), rows(s));
+    const Optimizer optimizer = table_of(shard).optimizer;
+    const std::int64_t dim = shard.dim(), size = state_size(shard);
+    float* const state = this->state(s);
+    Kokkos::parallel_for(
+        "shardmark::fill_state", kernels::static_range(exec, shard.rows.count()), KOKKOS_LAMBDA(const std::int64_t i) {
+          for (std::int64_t k = 0; k < size; ++k) state[i * size + k] = initial_state(optimizer, dim, k);
+        });
   }
   exec.fence("shardmark: tables are filled");
 }
 
 std::vector<float> ShardedTables::read_rows(std::int64_t shard, const std::vector<std::int64_t>& local_rows) const {
-  return gather(rows(shard), layout_.shards[static_cast<std::size_t>(shard)].dim(), local_rows);
+  const Execution exec;
+  const LocalShard& local = layout_.shards[static_cast<std::size_t>(shard)];
+  const DeviceArray<float> values("shardmark::read_rows", local_rows.size() * static_cast<std::size_t>(local.dim()));
+  kernels::read_rows(exec, shard_rows(local, table_of(local)), rows(shard),
+                     kernels::array_of(exec, local_rows, "shardmark::wanted_rows"), values);
+  return on_host(values);
 }
 
 std::vector<float> ShardedTables::read_state(std::int64_t shard, const std::vector<std::int64_t>& local_rows) const {
-  return gather(state(shard), state_size(layout_.shards[static_cast<std::size_t>(shard)]), local_rows);
+  const Execution exec;
+  const std::int64_t size = state_size(layout_.shards[static_cast<std::size_t>(shard)]);
+  const float* const state = this->state(shard);
+  const auto wanted = kernels::array_of(exec, local_rows, "shardmark::wanted_rows");
+  const DeviceArray<float> gathered("shardmark::read_state", local_rows.size() * static_cast<std::size_t>(size));
+  Kokkos::parallel_for(
+      "shardmark::read_state", kernels::static_range(exec, std::ssize(local_rows)),
+      KOKKOS_LAMBDA(const std::int64_t i) {
+        for (std::int64_t k = 0; k < size; ++k) gathered(i * size + k) = state[wanted(i) * size + k];
+      });
+  return on_host(gathered);
 }
 
 std::int64_t ShardedTables::changed_rows(std::int64_t shard, const RowValues& initial) const {
-  const float* values = rows(shard);
-  return kernels::count_changed_rows(Execution(), initial, shard_rows(layout_.shards[static_cast<std::size_t>(shard)]),
-                                     values);
+  const LocalShard& local = layout_.shards[static_cast<std::size_t>(shard)];
+  return kernels::count_changed_rows(Execution(), initial, shard_rows(local, table_of(local)), rows(shard));
+}
+
+double ShardedTables::huge_page_share() const {
+  return kernels::huge_page_share(values_.data(), static_cast<std::int64_t>(values_.extent(0)));
 }
 
 }  // namespace shardmark

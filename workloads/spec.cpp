@@ -68,13 +68,28 @@ auto located(const std::string& where, Read&& read) {
   }
 }
 
+/// Keys of an optimizer's numbers.
+const std::vector<std::pair<std::string, float Optimizer::*>> hyperparameters{
+    {"learning_rate", &Optimizer::learning_rate},
+    {"epsilon", &Optimizer::epsilon},
+    {"initial_accumulator", &Optimizer::initial_accumulator},
+    {"momentum", &Optimizer::momentum},
+    {"decay", &Optimizer::decay},
+    {"beta1", &Optimizer::beta1},
+    {"beta2", &Optimizer::beta2},
+    {"l1", &Optimizer::l1},
+    {"l2", &Optimizer::l2},
+    {"beta", &Optimizer::beta},
+    {"weight_decay", &Optimizer::weight_decay},
+};
+
 Optimizer optimizer_from(const Json& json, const std::string& where) {
   Keys keys(json, where);
   Optimizer optimizer;
   optimizer.kind = located(where, [name = keys.get<std::string>("name")] { return optimizer_named(name); });
-  optimizer.learning_rate = keys.get_or("learning_rate", optimizer.learning_rate);
-  optimizer.epsilon = keys.get_or("epsilon", optimizer.epsilon);
-  optimizer.initial_accumulator = keys.get_or("initial_accumulator", optimizer.initial_accumulator);
+  for (const auto& [key, member] : hyperparameters) optimizer.*member = keys.get_or(key, optimizer.*member);
+  optimizer.weight_decay_mode =
+      located(where, [name = keys.get_or<std::string>("weight_decay_mode", "l2")] { return weight_decay_named(name); });
   keys.refuse_others();
   return optimizer;
 }
@@ -108,6 +123,9 @@ Table table_from(const Json& json, const Optimizer& optimizer, const std::string
               .dim = keys.get_positive("dim"),
               .optimizer = optimizer};
   if (json.contains("optimizer")) table.optimizer = optimizer_from(keys.get<Json>("optimizer"), where + ".optimizer");
+  table.value_type =
+      located(where, [name = keys.get_or<std::string>("value_type", "fp32")] { return value_type_named(name); });
+  table.stochastic_rounding = keys.get_or("stochastic_rounding", false);
   keys.refuse_others();
   return table;
 }
@@ -134,10 +152,10 @@ double shortest(float value) { return std::stod(fmt::format("{}", value)); }
 }  // namespace
 
 Json to_json(const Optimizer& optimizer) {
-  return {{"name", name_of(optimizer.kind)},
-          {"learning_rate", shortest(optimizer.learning_rate)},
-          {"epsilon", shortest(optimizer.epsilon)},
-          {"initial_accumulator", shortest(optimizer.initial_accumulator)}};
+  Json json{{"name", name_of(optimizer.kind)}};
+  for (const auto& [key, member] : hyperparameters) json[key] = shortest(optimizer.*member);
+  json["weight_decay_mode"] = name_of(optimizer.weight_decay_mode);
+  return json;
 }
 
 Workload workload_from_json(const Json& json, const std::string& origin) {
@@ -189,6 +207,8 @@ Json to_json(const Workload& workload) {
   for (const auto& table : workload.tables) {
     Json entry{{"name", table.name}, {"rows", table.rows}, {"dim", table.dim}};
     if (table.optimizer != workload.tables.front().optimizer) entry["optimizer"] = to_json(table.optimizer);
+    if (table.value_type != ValueType::fp32) entry["value_type"] = name_of(table.value_type);
+    if (table.stochastic_rounding) entry["stochastic_rounding"] = true;
     json["tables"].push_back(entry);
   }
   for (const auto& feature : workload.features)

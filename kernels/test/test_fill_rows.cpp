@@ -2,41 +2,73 @@
 #include "kernels/fill_rows.hpp"
 #include "kernels/test/bags.hpp"
 #include "reference/row_values.hpp"
+#include "reference/stochastic_rounding.hpp"
 
 namespace shardmark::kernels::test {
 namespace {
 
-template <class Types>
+template <class Exec>
 class FillRowsTest : public testing::Test {};
-TYPED_TEST_SUITE(FillRowsTest, AllTypes);
+using Execs = testing::Types<Kokkos::Serial, Kokkos::DefaultExecutionSpace>;
+TYPED_TEST_SUITE(FillRowsTest, Execs);
+
+constexpr RowValues values{.seed = 11};
+
+ShardRows shard_of(ValueType type) {
+  return {.table = 3,
+          .begin = 2,
+          .stride = 5,
+          .count = 40,
+          .column_begin = 4,
+          .dim = 7,
+          .full_dim = 12,
+          .value_type = type};
+}
+
+/// The value of a local cell as the whole table would store it.
+float stored_value(const ShardRows& shard, std::int64_t i, std::int64_t c) {
+  const std::int64_t row = shard.begin + i * shard.stride;
+  const float value = values(shard.table, row, shard.column_begin + c);
+  if (shard.value_type != ValueType::int8) return rounded_to(shard.value_type, value);
+  std::vector<float> whole;
+  for (std::int64_t k = 0; k < shard.full_dim; ++k) whole.push_back(values(shard.table, row, k));
+  const RowScale scale = row_scale(whole);
+  return scale.value(scale.quantized(value));
+}
 
 TYPED_TEST(FillRowsTest, GivesEachCellTheValueOfItsGlobalPlace) {
-  using Value = typename TypeParam::Value;
-  const typename TypeParam::Exec exec;
-  const RowValues values{.seed = 11};
-  const ShardRows shard{.table = 3, .begin = 2, .stride = 5, .count = 40, .column_begin = 4, .dim = 7};
-  const Array<typename TypeParam::Exec, Value> rows("rows", 280);
-  fill_rows(exec, values, shard, rows.data());
-  const auto filled = host(rows);
-  EXPECT_EQ(filled[0], Value{values(3, 2, 4)});
-  for (std::int64_t i = 0; i < 40; ++i)
-    for (std::int64_t c = 0; c < 7; ++c) ASSERT_EQ(filled[at(i * 7 + c)], Value{values(3, 2 + 5 * i, 4 + c)});
-  EXPECT_EQ(count_changed_rows(exec, values, shard, rows.data()), 0);
+  const TypeParam exec;
+  for (const auto& type : value_types) {
+    SCOPED_TRACE(type.name);
+    const ShardRows shard = shard_of(type.value);
+    const Array<TypeParam, char> rows("rows", at(shard.count * row_bytes(type.value, shard.dim)));
+    fill_rows(exec, values, shard, rows.data());
+    EXPECT_EQ(count_changed_rows(exec, values, shard, rows.data()), 0);
+
+    const std::vector<std::int64_t> wanted{39, 0, 17, 17};
+    const Array<TypeParam, float> output("output", wanted.size() * at(shard.dim));
+    read_rows(exec, shard, rows.data(), array_of(exec, wanted, "wanted"), output);
+    const auto read = host(output);
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+      for (std::int64_t c = 0; c < shard.dim; ++c)
+        ASSERT_EQ(read[k * at(shard.dim) + at(c)], stored_value(shard, wanted[k], c)) << wanted[k] << " " << c;
+  }
 }
 
 TYPED_TEST(FillRowsTest, CountsRowsWithAnyOtherBit) {
-  using Value = typename TypeParam::Value;
-  const typename TypeParam::Exec exec;
-  const auto values = KOKKOS_LAMBDA(std::int64_t, std::int64_t row, std::int64_t) { return row == 1 ? 0.0F : 1.0F; };
-  const ShardRows shard{.count = 5, .dim = 3};
-  std::vector<Value> cells(15, 1);
-  for (std::size_t c = 3; c < 6; ++c) cells[c] = 0;
-  const auto changed = [&] { return count_changed_rows(exec, values, shard, array_of(exec, cells, "rows").data()); };
-  EXPECT_EQ(changed(), 0);
-  cells[4] = -Value{0};
-  cells[14] = std::nextafter(Value{1}, Value{2});
-  cells[12] = 7;
-  EXPECT_EQ(changed(), 2);
+  const TypeParam exec;
+  for (const auto& type : value_types) {
+    SCOPED_TRACE(type.name);
+    const ShardRows shard = shard_of(type.value);
+    const std::int64_t bytes = row_bytes(type.value, shard.dim);
+    const Array<TypeParam, char> rows("rows", at(shard.count * bytes));
+    fill_rows(exec, values, shard, rows.data());
+    auto cells = host(rows);
+    cells[at(3 * bytes)] ^= 1;
+    cells[at(39 * bytes)] ^= 1;
+    cells[at(39 * bytes) + 2] ^= 4;
+    EXPECT_EQ(count_changed_rows(exec, values, shard, array_of(exec, cells, "rows").data()), 2);
+  }
 }
 
 }  // namespace

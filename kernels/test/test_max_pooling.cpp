@@ -54,6 +54,7 @@ struct Backward {
     block.output_stride = table.dim;
     block.pooling = pooling;
     block.gradient_stride = table.dim + gap;
+    block.id_gradient_stride = table.dim;
     const auto offsets = array_of(exec, bags.offsets, "offsets");
     const auto indices = array_of(exec, converted<typename Types::Index>(bags.indices), "indices");
     const auto weight = array_of(exec, bags.weights, "weights");

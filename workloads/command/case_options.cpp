@@ -33,6 +33,8 @@ void add_case_options(CLI::App& app, CaseArguments& a) {
   app.add_option("WORKLOAD", a.workload, "built-in workload (shardmark list workloads) or spec file ending in .json")
       ->required();
   app.add_option("--optimizer", a.optimizer, "optimizer of every table (default: the workload's)");
+  app.add_option("--pooling", a.pooling, "pooling of every feature (default: the workload's)");
+  app.add_option("--dtype", a.value_type, "value type of every table (default: the workload's)");
   app.add_option("--batch", a.batch, "samples per step over all ranks (default: the workload's)")
       ->check(check_positive);
   app.add_option("--scale", a.scale, "divide the row counts of the tables: 1/64")->capture_default_str();
@@ -50,6 +52,8 @@ void add_case_options(CLI::App& app, CaseArguments& a) {
   app.add_option("--min-count", a.data.min_count, "with --ids frequency: rarer values share id 1")
       ->check(check_positive)
       ->capture_default_str();
+  app.add_option("--bounds-check", a.bounds_check, "ids outside their table and the like: on, warn, off")
+      ->capture_default_str();
   app.add_option("--malformed", a.data.malformed, "malformed lines of a TSV file: stop, skip")->capture_default_str();
   app.add_option("--set", a.settings, "key=value, repeatable (shardmark list settings)");
   app.add_option("--out", a.out, "results file (default: results/local/WORKLOAD-TIME.jsonl)");
@@ -61,6 +65,11 @@ RunOptions options_of(const CaseArguments& a) {
   options.workload = load_workload(a.workload);
   if (!a.optimizer.empty())
     for (Table& table : options.workload.tables) table.optimizer.kind = optimizer_named(a.optimizer);
+  if (!a.pooling.empty())
+    for (Feature& feature : options.workload.features) feature.pooling = pooling_named(a.pooling);
+  if (!a.value_type.empty())
+    for (Table& table : options.workload.tables) table.value_type = value_type_named(a.value_type);
+  options.bounds_check = kernels::bounds_check_named(a.bounds_check);
   if (a.batch > 0) options.workload.global_batch = a.batch;
   if (const std::int64_t divisor = parse_scale(a.scale); divisor > 1) scale_rows(options.workload, divisor);
   if (a.steps != "auto") options.steps = count("--steps", a.steps, 1);

@@ -13,7 +13,8 @@ namespace shardmark {
 struct CaseArguments {
   std::string workload;
   std::vector<std::string> plans, transfers, exchanges;
-  std::string optimizer;
+  std::string optimizer, pooling, value_type;  ///< empty: the workload's
+  std::string bounds_check = "on";
   std::int64_t batch = 0;  ///< 0: the workload's
   std::string scale = "1";
   std::string steps = "auto";

@@ -38,9 +38,12 @@ constexpr std::array listings{
     Listing{"exchanges", "how it travels", [] { print_choices(exchanges); }},
     Listing{"optimizers", "how rows are updated", [] { print_choices(optimizers); }},
     Listing{"poolings", "how the rows of a bag become one vector", [] { print_choices(poolings); }},
+    Listing{"value-types", "how tables keep their values", [] { print_choices(value_types); }},
+    Listing{"weight-decays", "what weight decay is added to", [] { print_choices(weight_decays); }},
     Listing{"distributions", "how ids are drawn", [] { print_choices(id_distributions); }},
     Listing{"id-rules", "how the values of a data file become ids", [] { print_choices(id_rules); }},
     Listing{"plan-formats", "plan files that can be written", [] { print_choices(plan_formats); }},
+    Listing{"bounds-checks", "what happens to ids outside their table", [] { print_choices(kernels::bounds_checks); }},
     Listing{"settings", "keys of --set", [] { print_choices(settings()); }},
     Listing{"faults", "defects that --set fault=... commits, to test the check", [] { print_choices(faults); }},
 };

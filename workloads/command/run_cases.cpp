@@ -17,6 +17,7 @@
 #include "workloads/export.hpp"
 #include "workloads/measure.hpp"
 #include "workloads/memory.hpp"
+#include "workloads/support.hpp"
 
 namespace shardmark {
 namespace {
@@ -53,6 +54,7 @@ Setup set_up(const CaseArguments& arguments, int ranks) {
   for (const std::string& plan : plans)
     setup.plans.push_back(named_plan(plan, workload.tables, workload.features,
                                      {.ranks = ranks, .replicate_rows = workload.replicate_rows}));
+  for (const Plan& plan : setup.plans) require_supported(plan, workload.tables, workload.features);
   for (std::size_t plan = 0; plan < setup.plans.size(); ++plan)
     for (const std::string& transfer : names_of(transfers, "transfer", arguments.transfers))
       for (const std::string& exchange : names_of(exchanges, "exchange", arguments.exchanges))
@@ -72,9 +74,19 @@ Status status_line(const Communicator& world) {
   };
 }
 
+/// The name that all of them share, or "mixed".
+template <class Range, class NameOf>
+std::string common_name(const Range& all, NameOf name_of) {
+  const auto first = name_of(all.front());
+  return std::string(std::ranges::all_of(all, [&](const auto& each) { return name_of(each) == first; }) ? first
+                                                                                                        : "mixed");
+}
+
 Json details_of(const RunOptions& options, const BatchSource& batches) {
   return {{"seed", options.seed},
           {"exact", options.exact},
+          {"pooling", common_name(options.workload.features, [](const Feature& f) { return name_of(f.pooling); })},
+          {"value_type", common_name(options.workload.tables, [](const Table& t) { return name_of(t.value_type); })},
           {"batches", options.batches},
           {options.data.file.empty() ? "ids" : "data", batches.description()}};
 }

@@ -9,7 +9,7 @@ namespace shardmark {
 
 /// A small workload with everything that is awkward: tables with fewer rows than ranks, a dim that fits no vector, two
 /// features on one table, an empty feature, repeated ids and empty bags.
-inline RunOptions small_case(Pooling pooling, OptimizerKind optimizer, bool exact) {
+inline RunOptions small_case(Pooling pooling, OptimizerKind optimizer, bool exact, ValueType type = ValueType::fp32) {
   RunOptions options;
   options.exact = exact;
   options.seed = 7;
@@ -26,7 +26,8 @@ inline RunOptions small_case(Pooling pooling, OptimizerKind optimizer, bool exac
     workload.tables.push_back({.name = "t" + std::to_string(workload.tables.size()),
                                .rows = rows,
                                .dim = dim,
-                               .optimizer = {.kind = optimizer, .learning_rate = 0.125F, .initial_accumulator = 0.5F}});
+                               .optimizer = {.kind = optimizer, .learning_rate = 0.125F, .initial_accumulator = 0.5F},
+                               .value_type = type});
   const std::array<std::pair<std::int64_t, std::int64_t>, 7> lookups{
       {{0, 1}, {1, 4}, {2, 2}, {1, 1}, {3, 3}, {4, 5}, {2, 0}}};
   for (const auto& [table, hotness] : lookups)

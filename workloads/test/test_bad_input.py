@@ -69,8 +69,10 @@ class Names(ProgramTest):
     def test_an_unknown_setting_prints_the_valid_ones(self):
         self.refuses_case("'nosuch'", "batches", "dim", "ids.alpha", "seed", set=["nosuch=1"])
 
-    def test_an_unknown_pooling_fault_or_distribution_prints_the_valid_ones(self):
-        self.refuses_case("'nosuch'", "sqrtn", ranks=[3], set=["pooling=nosuch"])
+    def test_an_unknown_pooling_value_type_check_fault_or_distribution_prints_the_valid_ones(self):
+        self.refuses_case("'nosuch'", "sqrtn", ranks=[3], pooling="nosuch")
+        self.refuses_case("'nosuch'", "bf16", ranks=[3], dtype="nosuch")
+        self.refuses_case("'nosuch'", "warn", ranks=[3], bounds_check="nosuch")
         self.refuses_case("'nosuch'", "update", ranks=[3], set=["fault=nosuch"])
         self.refuses_case("'nosuch'", "power_law", ranks=[3], set=["ids.distribution=nosuch"])
 

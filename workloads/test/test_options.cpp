@@ -14,10 +14,12 @@ RunOptions with(const std::vector<std::string>& assignments) {
 }
 
 TEST(Options, SettingsReachTheirPlace) {
-  const RunOptions options = with({"seed=5", "pooling=mean", "hotness=3", "dim=8", "learning_rate=0.25",
-                                   "ids.alpha=1.2", "ids.shuffled=true", "fault=route", "batches=2"});
+  const RunOptions options =
+      with({"seed=5", "beta1=0.75", "weight_decay_mode=decoupled", "hotness=3", "dim=8", "learning_rate=0.25",
+            "ids.alpha=1.2", "ids.shuffled=true", "fault=route", "batches=2"});
   EXPECT_EQ(5u, options.seed);
-  EXPECT_EQ(Pooling::mean, options.workload.features.back().pooling);
+  EXPECT_EQ(0.75F, options.workload.tables.front().optimizer.beta1);
+  EXPECT_EQ(WeightDecay::decoupled, options.workload.tables.back().optimizer.weight_decay_mode);
   EXPECT_EQ(3, options.workload.features.front().hotness);
   EXPECT_EQ(8, options.workload.tables.back().dim);
   EXPECT_EQ(0.25F, options.workload.tables.back().optimizer.learning_rate);
@@ -36,7 +38,7 @@ TEST(Options, ExactModeMakesRatesPowersOfTwoAndValuesMultiplesOfOneUnit) {
 
 TEST(Options, BadSettingsAreNamed) {
   for (const char* text : {"seed", "seed=", "seed=x", "seed=-1", "seed=1.5", "exact=yes", "hotness=-1", "dim=0",
-                           "pooling=max", "nonsense=1", "ids.alpha=nan", "learning_rate=-1"}) {
+                           "weight_decay_mode=l1", "nonsense=1", "ids.alpha=nan", "learning_rate=-1"}) {
     try {
       with({text});
       ADD_FAILURE() << text << " was accepted";

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 
 #include "comm/exchange/exchanges.hpp"
 #include "comm/placement/check.hpp"
+#include "workloads/support.hpp"
 #include "workloads/test/small_case.hpp"
 
 namespace shardmark {
@@ -32,13 +34,93 @@ TEST(TrainingStep, ExactSgdIsBitEqualForEveryPlanTransferAndExchange) {
   check_all_movements(small_case(Pooling::none, OptimizerKind::sgd, true));
 }
 
-TEST(TrainingStep, EveryPoolingAndOptimizerStaysInsideItsBound) {
+/// Plans, transfers and exchanges take turns, so that the combinations below meet all of them.
+class Movements {
+ public:
+  Movements(const Communicator& comm, const RunOptions& options) : comm_(comm) {
+    for (const auto& planner : planners)
+      for (const auto& transfer : transfers)
+        for (const auto& exchange : exchanges)
+          all_.push_back(
+              {plan_of(planner.name, options, comm.size()), {std::string(transfer.name), std::string(exchange.name)}});
+  }
+
+  /// Checks the options with the next movement that can carry them.
+  void check_next(const RunOptions& options) {
+    for (std::size_t tries = 0; tries < all_.size(); ++tries) {
+      const auto& [plan, movement] = all_[next_++ % all_.size()];
+      try {
+        require_supported(plan, options.workload.tables, options.workload.features);
+      } catch (const InputError&) {
+        continue;
+      }
+      EXPECT_EQ(0, wrong_values(comm_, options, plan, movement))
+          << plan.name << " " << movement.transfer << " " << movement.exchange;
+      return;
+    }
+    ADD_FAILURE() << "no movement carries this";
+  }
+
+ private:
+  const Communicator& comm_;
+  std::vector<std::pair<Plan, Movement>> all_;
+  std::size_t next_ = 0;
+};
+
+TEST(TrainingStep, EveryPoolingOptimizerAndValueTypeStaysInsideItsBound) {
+  const Communicator comm(MPI_COMM_WORLD);
+  Movements movements(comm, small_case(Pooling::sum, OptimizerKind::sgd, false));
   for (const auto& pooling : poolings)
     for (const auto& optimizer : optimizers)
-      for (const bool exact : {false, true}) {
-        SCOPED_TRACE(std::string(pooling.name) + " " + std::string(optimizer.name) + (exact ? " exact" : ""));
-        check_all_movements(small_case(pooling.value, optimizer.value, exact));
+      for (const auto& type : value_types) {
+        if (type.value == ValueType::int8 && optimizer.value != OptimizerKind::none) continue;
+        SCOPED_TRACE(fmt::format("{} {} {}", pooling.name, optimizer.name, type.name));
+        movements.check_next(small_case(pooling.value, optimizer.value, true, type.value));
+        movements.check_next(small_case(pooling.value, optimizer.value, false, type.value));
       }
+}
+
+TEST(TrainingStep, WeightDecayAndStochasticRoundingInEveryMovement) {
+  const Communicator comm(MPI_COMM_WORLD);
+  Movements movements(comm, small_case(Pooling::sum, OptimizerKind::sgd, false));
+  for (const auto& optimizer : optimizers)
+    for (const auto& mode : weight_decays)
+      for (const ValueType type : {ValueType::fp32, ValueType::fp16, ValueType::bf16}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", optimizer.name, mode.name, name_of(type)));
+        RunOptions options = small_case(Pooling::sum, optimizer.value, false, type);
+        for (Table& table : options.workload.tables) {
+          table.stochastic_rounding = true;
+          table.optimizer.weight_decay = 0.25F;
+          table.optimizer.weight_decay_mode = mode.value;
+        }
+        movements.check_next(options);
+      }
+}
+
+TEST(TrainingStep, ColumnShardsKeepTheRowWideOptimizersWhole) {
+  for (const auto kind : {OptimizerKind::rowwise_adagrad, OptimizerKind::rowwise_adam, OptimizerKind::lamb}) {
+    SCOPED_TRACE(name_of(kind));
+    const Communicator comm(MPI_COMM_WORLD);
+    RunOptions options = small_case(Pooling::sum, kind, false);
+    options.workload.tables[1].optimizer.kind = OptimizerKind::lamb;
+    EXPECT_EQ(0, wrong_values(comm, options, plan_of("column_wise", options, comm.size()), {}));
+  }
+}
+
+TEST(TrainingStep, WhatNoStepCanDoIsRefusedByName) {
+  const RunOptions options = small_case(Pooling::max, OptimizerKind::adam, false, ValueType::int8);
+  const auto message_of = [&](const Workload& workload) -> std::string {
+    try {
+      require_supported(plan_of("row_wise", options, 2), workload.tables, workload.features);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "supported";
+  };
+  EXPECT_EQ(message_of(options.workload).find("table t0: int8 rows"), 0u);
+  EXPECT_NE(message_of(small_case(Pooling::max, OptimizerKind::adam, false).workload).find("feature f0 pools by max"),
+            std::string::npos);
+  EXPECT_EQ(message_of(small_case(Pooling::sum, OptimizerKind::adam, false).workload), "supported");
 }
 
 TEST(TrainingStep, MixedPoolingsAndOptimizersWithUnweightedIds) {
@@ -47,7 +129,9 @@ TEST(TrainingStep, MixedPoolingsAndOptimizersWithUnweightedIds) {
   options.workload.features[1].pooling = Pooling::none;
   options.workload.features[3].pooling = Pooling::sqrtn;
   options.workload.tables[2].optimizer.kind = OptimizerKind::sgd;
-  options.workload.tables[4].optimizer.kind = OptimizerKind::adagrad;
+  options.workload.tables[4].optimizer.kind = OptimizerKind::adam;
+  options.workload.tables[1].value_type = ValueType::bf16;
+  options.workload.tables[3].value_type = ValueType::fp16;
   check_all_movements(options);
 }
 

@@ -11,21 +11,22 @@
 
 namespace shardmark {
 
-/// Row-wise Adagrad of a table that is split by columns needs the mean of g^2 over whole rows. The holders of the
-/// columns of the same rows received the same ids in the same order, so they have the same distinct rows: each sends
-/// its partial sums to the others and adds all of them in the order of the columns. So the state, and the result, are
-/// those of the unsharded table. (TorchRec keeps one state per column shard instead, which is another optimizer.)
-class SquareSums {
+/// Optimizers that take sums over whole rows (row-wise Adagrad and Adam: of g^2; LAMB: of w^2 and r^2) need them
+/// complete when a table is split by columns. The holders of the columns of the same rows received the same ids in the
+/// same order, so they have the same distinct rows: each sends its partial sums to the others and adds all of them in
+/// the order of the columns. So the state, and the result, are those of the unsharded table. (TorchRec keeps one state
+/// per column shard instead, which is another optimizer.)
+class RowSums {
  public:
   /// Throws InputError when a table needs this and its column ranges are not split into the same rows.
-  SquareSums(const Communicator& comm, Exchange& exchange, const Plan& plan, const std::vector<Table>& tables,
-             const ShardLayout& layout);
+  RowSums(const Communicator& comm, Exchange& exchange, const Plan& plan, const std::vector<Table>& tables,
+          const ShardLayout& layout);
 
-  /// Whether any table of the plan, on any rank, needs whole-row sums.
-  bool needed() const { return needed_; }
+  /// Sums per row: the most that any table of the plan needs, on any rank; 0 when none does.
+  std::int64_t width() const { return width_; }
 
-  /// Replaces the partial sums of this rank's distinct rows by those over whole rows. Collective. Returns the bytes
-  /// sent to other ranks. `peak` bounds the rows that any rank holds in a step.
+  /// Replaces the partial sums [distinct rows, width] of this rank by those over whole rows. Collective. Returns the
+  /// bytes sent to other ranks. `peak` bounds the rows that any rank holds in a step.
   std::int64_t complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums,
                         std::int64_t peak);
 
@@ -55,11 +56,11 @@ class SquareSums {
   const Communicator& comm_;
   Exchange& exchange_;
   const ShardLayout& layout_;
-  bool needed_ = false;
+  std::int64_t width_ = 0;
   std::vector<Group> groups_;  ///< those in which this rank has a part
   std::size_t most_members_ = 1;
   ConstDeviceArray<std::int64_t> first_keys_;
-  DeviceScratch<double> send_{"shardmark::square_sums_sent"}, receive_{"shardmark::square_sums_received"};
+  DeviceScratch<double> send_{"shardmark::row_sums_sent"}, receive_{"shardmark::row_sums_received"};
 };
 
 }  // namespace shardmark

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/square_sums.hpp"
+#include "workloads/row_sums.hpp"
 
 #include <fmt/format.h>
 
@@ -8,13 +8,15 @@
 #include <tuple>
 
 #include "kernels/balanced_ranges.hpp"
+#include "kernels/optimizers.hpp"
 
 namespace shardmark {
 namespace {
 
-bool wants_whole_rows(const Table& table, const TablePlacement& placement) {
-  return table.optimizer.kind == OptimizerKind::rowwise_adagrad &&
-         std::ranges::any_of(placement.shards, [&](const Shard& shard) { return shard.columns() != table.dim; });
+/// Sums over whole rows that this placement of the table must complete.
+std::int64_t sums_needed(const Table& table, const TablePlacement& placement) {
+  const bool split = std::ranges::any_of(placement.shards, [&](const Shard& s) { return s.columns() != table.dim; });
+  return split ? kernels::row_sum_count(table.optimizer.kind) : 0;
 }
 
 auto order_of(const RowSet& rows) { return std::tuple(rows.begin, rows.end, rows.stride); }
@@ -30,9 +32,9 @@ std::vector<std::vector<Shard>> group_by_rows(const Table& table, const TablePla
     for (const Shard& shard : shards) columns += shard.columns();
     if (columns != table.dim)
       throw InputError(
-          fmt::format("plan: table {} uses rowwise_adagrad, which needs the same row split in every column "
-                      "range, but the rows from {} on are cut differently; use the same rows or adagrad",
-                      table.name, shards.front().rows.begin));
+          fmt::format("plan: table {} uses {}, which needs the same row split in every column range, but the rows "
+                      "from {} on are cut differently; use the same rows or an element-wise optimizer",
+                      table.name, name_of(table.optimizer.kind), shards.front().rows.begin));
     result.push_back(std::move(shards));
   }
   return result;
@@ -44,10 +46,10 @@ struct Addend {
 
 /// total[i] = addends[0][i] + addends[1][i] + ..., added in this order; total may be one of them.
 void add_in_order(const Execution& exec, const std::vector<Addend>& addends, double* total, std::int64_t size) {
-  const auto terms = kernels::array_of(exec, addends, "shardmark::square_sum_addends");
+  const auto terms = kernels::array_of(exec, addends, "shardmark::row_sum_addends");
   const auto count = static_cast<std::int64_t>(addends.size());
   Kokkos::parallel_for(
-      "shardmark::add_square_sums", kernels::static_range(exec, size), KOKKOS_LAMBDA(const std::int64_t i) {
+      "shardmark::add_row_sums", kernels::static_range(exec, size), KOKKOS_LAMBDA(const std::int64_t i) {
         double sum = 0;
         for (std::int64_t k = 0; k < count; ++k) sum += terms(k).terms[i];
         total[i] = sum;
@@ -56,14 +58,15 @@ void add_in_order(const Execution& exec, const std::vector<Addend>& addends, dou
 
 }  // namespace
 
-SquareSums::SquareSums(const Communicator& comm, Exchange& exchange, const Plan& plan, const std::vector<Table>& tables,
-                       const ShardLayout& layout)
+RowSums::RowSums(const Communicator& comm, Exchange& exchange, const Plan& plan, const std::vector<Table>& tables,
+                 const ShardLayout& layout)
     : comm_(comm), exchange_(exchange), layout_(layout) {
   for (std::int64_t t = 0; t < std::ssize(tables); ++t) {
     const Table& table = tables[static_cast<std::size_t>(t)];
     const TablePlacement& placement = plan.tables[static_cast<std::size_t>(t)];
-    if (!wants_whole_rows(table, placement)) continue;
-    needed_ = true;
+    const std::int64_t sums = sums_needed(table, placement);
+    if (sums == 0) continue;
+    width_ = std::max(width_, sums);
     for (const auto& shards : group_by_rows(table, placement)) {
       most_members_ = std::max(most_members_, shards.size());
       Group group;
@@ -84,7 +87,7 @@ SquareSums::SquareSums(const Communicator& comm, Exchange& exchange, const Plan&
 }
 
 /// Where the distinct rows of each local shard begin.
-std::vector<std::int64_t> SquareSums::segments(const kernels::UniqueRows<Execution>& unique) const {
+std::vector<std::int64_t> RowSums::segments(const kernels::UniqueRows<Execution>& unique) const {
   const auto count = static_cast<std::int64_t>(first_keys_.extent(0));
   const DeviceArray<std::int64_t> begins("shardmark::shard_segments", static_cast<std::size_t>(count));
   const auto first_keys = first_keys_;
@@ -98,12 +101,12 @@ std::vector<std::int64_t> SquareSums::segments(const kernels::UniqueRows<Executi
 }
 
 /// Both ends of a message list what it holds in the order (group, sender's column, receiver's column).
-SquareSums::Messages SquareSums::messages(const std::vector<std::int64_t>& begins, std::int64_t peak) const {
+RowSums::Messages RowSums::messages(const std::vector<std::int64_t>& begins, std::int64_t peak) const {
   Messages messages;
   const auto ranks = static_cast<std::size_t>(comm_.size());
   std::vector<std::int64_t> sent(ranks), received(ranks);
   const auto size_of = [&](std::int64_t shard) {
-    return begins[static_cast<std::size_t>(shard + 1)] - begins[static_cast<std::size_t>(shard)];
+    return width_ * (begins[static_cast<std::size_t>(shard + 1)] - begins[static_cast<std::size_t>(shard)]);
   };
   for (const Group& group : groups_) {
     for (std::size_t from = 0; from < group.size(); ++from) {
@@ -122,28 +125,30 @@ SquareSums::Messages SquareSums::messages(const std::vector<std::int64_t>& begin
       }
     }
   }
-  messages.route = Route(std::move(sent), std::move(received), peak * static_cast<std::int64_t>(most_members_));
+  messages.route =
+      Route(std::move(sent), std::move(received), peak * width_ * static_cast<std::int64_t>(most_members_));
   return messages;
 }
 
-std::int64_t SquareSums::complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums,
-                                  std::int64_t peak) {
+std::int64_t RowSums::complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums,
+                               std::int64_t peak) {
   const Execution exec;
   const auto begins = segments(unique);
-  const auto rows_of = [&](std::int64_t shard) {
-    return std::pair(begins[static_cast<std::size_t>(shard)], begins[static_cast<std::size_t>(shard + 1)]);
+  const auto sums_of = [&](std::int64_t shard) {
+    return std::pair(width_ * begins[static_cast<std::size_t>(shard)],
+                     width_ * begins[static_cast<std::size_t>(shard + 1)]);
   };
   const Messages messages = this->messages(begins, peak);
   const Route& route = messages.route;
   const auto send = send_.first(route.send_total());
   const auto receive = receive_.first(route.receive_total());
   for (const Message& message : messages.sent) {
-    const auto [begin, end] = rows_of(message.own);
+    const auto [begin, end] = sums_of(message.own);
     const std::int64_t at = route.send_offsets()[static_cast<std::size_t>(message.peer)] + message.at;
     Kokkos::deep_copy(exec, Kokkos::subview(send, std::pair(at, at + end - begin)),
                       Kokkos::subview(sums, std::pair(begin, end)));
   }
-  exec.fence("shardmark: the square sums are sent");
+  exec.fence("shardmark: the row sums are sent");
   run(exchange_, route, std::span<const double>(send.data(), send.extent(0)),
       std::span<double>(receive.data(), receive.extent(0)));
 
@@ -151,7 +156,7 @@ std::int64_t SquareSums::complete(const kernels::UniqueRows<Execution>& unique, 
     for (std::size_t to = 0; to < group.size(); ++to) {
       const std::int64_t own = group[to].own;
       if (own < 0) continue;
-      const auto [begin, end] = rows_of(own);
+      const auto [begin, end] = sums_of(own);
       std::vector<Addend> addends;
       for (std::size_t from = 0; from < group.size(); ++from) {
         if (from == to) {

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "workloads/execution.hpp"
+
+namespace shardmark {
+
+/// array[at] = factor array[at] + addend.
+inline void change_one(const DeviceArray<float>& array, std::int64_t at, float factor, float addend) {
+  Kokkos::parallel_for(
+      "shardmark::fault", kernels::static_range(Execution(), 1),
+      KOKKOS_LAMBDA(const std::int64_t) { array(at) = array(at) * factor + addend; });
+}
+
+/// One off a count [1], down to 0: forgets the last of the distinct rows.
+inline void decrement(const DeviceArray<std::int64_t>& count) {
+  Kokkos::parallel_for(
+      "shardmark::fault", kernels::static_range(Execution(), 1),
+      KOKKOS_LAMBDA(const std::int64_t) { count(0) = Kokkos::max(count(0) - 1, std::int64_t{0}); });
+}
+
+}  // namespace shardmark

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The update phase of ShardedEmbedding.
+#include "comm/collectives.hpp"
+#include "kernels/fused_update.hpp"
+#include "kernels/row_sums.hpp"
+#include "workloads/commit_fault.hpp"
+#include "workloads/sharded_embedding.hpp"
+
+namespace shardmark {
+void ShardedEmbedding::update(const StepInput& input, PhaseClock& clock) {
+  const Execution exec;
+  const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
+  const kernels::UpdateStep now = tables_.next_step();
+  kernels::expand_positions(exec, gradient_blocks_, ConstDeviceArray<std::int64_t>(owned_.offsets), owned_.ids,
+                            keys_.first(ids), gradient_offsets_.first(ids));
+  update_exchanged(input, now, clock);
+  if (replicated_rows_ > 0) update_replicated(now, clock);
+  exec.fence("shardmark: the step is complete");
+  clock.end(Phase::update);
+}
+
+/// The gradients, and behind them those of the ids of bags pooled by max.
+ConstDeviceArray<float> ShardedEmbedding::with_max_gradients(const ConstDeviceArray<kernels::PooledGradient>& blocks,
+                                                             ConstDeviceArray<float> gradients) {
+  if (blocks.extent(0) == 0) return gradients;
+  const Execution exec;
+  const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
+  const auto size = static_cast<std::int64_t>(gradients.extent(0));
+  const auto all = max_gradients_.first(size + ids * largest_max_dim_);
+  Kokkos::deep_copy(exec, part(all, 0, size), gradients);
+  kernels::max_gradients<Execution>(exec, blocks, owned_.offsets, owned_.ids, owned_.weights, vectors_, gradients, all);
+  return all;
+}
+
+void ShardedEmbedding::update_exchanged(const StepInput& input, const kernels::UpdateStep& now, PhaseClock& clock) {
+  const Execution exec;
+  const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
+  const std::int64_t exchanged = owned_.exchanged_ids;
+  const auto gradients = with_max_gradients(exchanged_maxima_, owner_gradients_);
+  const auto unique =
+      kernels::unique_rows<Execution>(exec, part(keys_.first(ids), 0, exchanged), exchanged_keys_, unique_workspace_);
+  const auto weights = owned_.weights.extent(0) > 0 ? part(owned_.weights, 0, exchanged) : owned_.weights;
+  const auto row_gradients = kernels::row_gradients<Execution>(
+      exec, unique, part(gradient_offsets_.first(ids), 0, exchanged), weights, gradients);
+  kernels::WholeRowSums<Execution> whole_rows;
+  if (const std::int64_t width = row_sums_.width(); width > 0) {
+    const auto sums = sums_.first(exchanged * width);
+    kernels::row_sums(exec, row_gradients, exchanged_shards_, now, gradients_workspace_, sums, width);
+    clock.moved(Phase::update, row_sums_.complete(unique, sums, ids_.peak_ids(input)));
+    whole_rows = {sums, width};
+  }
+  if (fault_ == Fault::update) decrement(unique.total);
+  kernels::fused_update(exec, row_gradients, exchanged_shards_, now, gradients_workspace_, whole_rows);
+}
+
+/// Gradients of replicated tables are summed over the ranks densely, so that every copy stays the same; with them, how
+/// many ranks touched each row.
+void ShardedEmbedding::update_replicated(const kernels::UpdateStep& now, PhaseClock& clock) {
+  const Execution exec;
+  const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
+  const std::int64_t begin = owned_.exchanged_ids;
+  const auto gradients = with_max_gradients(replicated_maxima_, gradients_);
+  const auto touched = part(dense_gradients_, dense_elements_, dense_elements_ + replicated_rows_);
+  const auto unique =
+      kernels::unique_rows<Execution>(exec, part(keys_.first(ids), begin, ids), replicated_rows_, unique_workspace_);
+  const auto weights = owned_.weights.extent(0) > 0 ? part(owned_.weights, begin, ids) : owned_.weights;
+  kernels::reduce_to_dense(exec,
+                           kernels::row_gradients<Execution>(
+                               exec, unique, part(gradient_offsets_.first(ids), begin, ids), weights, gradients),
+                           dense_shards_, gradients_workspace_, part(dense_gradients_, 0, dense_elements_), touched);
+  exec.fence("shardmark: dense gradients are sent");
+  const auto elements = static_cast<std::int64_t>(dense_gradients_.extent(0));
+  all_reduce(comm_, std::span<float>(dense_gradients_.data(), static_cast<std::size_t>(elements)), Reduce::sum);
+  if (fault_ == Fault::exchange && addresses_.packed_size == 0) change_one(dense_gradients_, 0, -1.0F, 1.0F);
+  const auto rows = kernels::touched_rows<Execution>(exec, touched, touched_workspace_);
+  if (fault_ == Fault::update && layout_.slots.empty()) decrement(rows.total);
+  kernels::fused_update(exec,
+                        kernels::row_gradients<Execution>(exec, rows, kernels::DenseOffset<Execution>{dense_shards_},
+                                                          DeviceArray<float>(), dense_gradients_),
+                        replicated_shards_, now, gradients_workspace_);
+  // A ring sends 2 (P - 1) / P of the buffer.
+  clock.moved(Phase::update, 2 * (comm_.size() - 1) * elements * 4 / comm_.size());
+}
+
+}  // namespace shardmark
