@@ -106,7 +106,7 @@ struct PooledLookup {
 };
 
 /// Ranges per thread, so that threads that met rows in a cache take over from those that did not.
-inline constexpr std::int64_t lookup_ranges_per_thread = 24;
+inline constexpr std::int64_t lookup_ranges_per_thread = 8;
 inline constexpr std::int64_t smallest_lookup_range = 512;
 
 template <class Exec>
