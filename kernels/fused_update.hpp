@@ -7,6 +7,13 @@
 #include "reference/stochastic_rounding.hpp"
 #include "reference/value_type.hpp"
 
+// Before loops over the columns of a block: GCC 12 else unrolls them first and shuffles the pieces together.
+#if defined(_OPENMP) && !defined(__CUDACC__)
+#define SHARDMARK_SIMD _Pragma("omp simd")
+#else
+#define SHARDMARK_SIMD
+#endif
+
 namespace shardmark::kernels {
 
 /// A shard that is updated in place. Its local row i is row row_begin + i row_stride of `table`, its column c column
@@ -96,10 +103,10 @@ struct RowUpdate {
   template <int Size>
   KOKKOS_FORCEINLINE_FUNCTION Elements<Size> load(std::int64_t column, const float* g) const {
     Elements<Size> e;
-    for (int c = 0; c < Size; ++c) e.w[c] = to_float(values[column + c]);
-    for (int c = 0; c < Size; ++c) e.g[c] = fused(decay.l2, e.w[c], g[c]);
-    for (int c = 0; c < Size; ++c) e.m[c] = vectors > 0 ? state[column + c] : 0.0F;
-    for (int c = 0; c < Size; ++c) e.v[c] = vectors > 1 ? state[dim + column + c] : 0.0F;
+    SHARDMARK_SIMD for (int c = 0; c < Size; ++c) e.w[c] = to_float(values[column + c]);
+    SHARDMARK_SIMD for (int c = 0; c < Size; ++c) e.g[c] = fused(decay.l2, e.w[c], g[c]);
+    SHARDMARK_SIMD for (int c = 0; c < Size; ++c) e.m[c] = vectors > 0 ? state[column + c] : 0.0F;
+    SHARDMARK_SIMD for (int c = 0; c < Size; ++c) e.v[c] = vectors > 1 ? state[dim + column + c] : 0.0F;
     return e;
   }
 
@@ -113,12 +120,11 @@ struct RowUpdate {
         const std::int64_t at = column + first;
         auto e = load<size>(at, g + first);
         float next[size];
-        for (int c = 0; c < size; ++c) next[c] = fused(-decay.decoupled, e.w[c], step(e.w[c], e.g[c], e.m[c], e.v[c]));
+        SHARDMARK_SIMD for (int c = 0; c < size; ++c) next[c] =
+            fused(-decay.decoupled, e.w[c], step(e.w[c], e.g[c], e.m[c], e.v[c]));
         rounding.store(next, values + at, at);
-        if constexpr (vectors > 0)
-          for (int c = 0; c < size; ++c) state[at + c] = e.m[c];
-        if constexpr (vectors > 1)
-          for (int c = 0; c < size; ++c) state[dim + at + c] = e.v[c];
+        if constexpr (vectors > 0) SHARDMARK_SIMD for (int c = 0; c < size; ++c) state[at + c] = e.m[c];
+        if constexpr (vectors > 1) SHARDMARK_SIMD for (int c = 0; c < size; ++c) state[dim + at + c] = e.v[c];
       });
     }
   }
@@ -134,7 +140,8 @@ struct RowUpdate {
       for_blocks<16, 4, 1>(width, [&](std::int64_t first, auto block) {
         constexpr int size = decltype(block)::size;
         const auto e = load<size>(column + first, g + first);
-        for (int c = 0; c < size; ++c) step.add(e.w[c], e.g[c], e.m[c], e.v[c], first_lane[c], second_lane[c]);
+        SHARDMARK_SIMD for (int c = 0; c < size; ++c)
+            step.add(e.w[c], e.g[c], e.m[c], e.v[c], first_lane[c], second_lane[c]);
       });
     }
     return {lane_sum(first_lane), lane_sum(second_lane)};
