@@ -115,5 +115,6 @@ void add(const std::string& name, const std::function<void(benchmark::State&)>& 
 /// Each adds the benchmarks of one kernel on tables of one case and type, under the name kernel/Problem::name/...
 void add_pooled_lookup(Suite& suite, const Case& shape, ValueType type);
 void add_backward_update(Suite& suite, const Case& shape, ValueType type);
+void add_bag_kernels(Suite& suite, const Case& shape, ValueType type);
 
 }  // namespace shardmark::kernels::bench

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands beside the pooled lookup: the check of the ids, gradients of maxima and weights, segment sums, wire
+// codec.
+#include "kernels/bench/suite.hpp"
+#include "kernels/check_bags.hpp"
+#include "kernels/huge_pages.hpp"
+#include "kernels/segment_sum.hpp"
+#include "kernels/weight_gradients.hpp"
+#include "kernels/wire_codec.hpp"
+
+namespace shardmark::kernels::bench {
+namespace {
+
+Array<Exec, float> ones(std::int64_t size) {
+  const Array<Exec, float> values(Kokkos::view_alloc("shardmark::bench_values", Kokkos::WithoutInitializing),
+                                  static_cast<std::size_t>(size));
+  advise_huge_pages(values);
+  Kokkos::deep_copy(values, 1.0F);
+  return values;
+}
+
+void check_bags_of(benchmark::State& state, Suite& suite, const Case& shape) {
+  const Problem& problem = suite.start(shape);
+  std::vector<std::int64_t> first_bag;
+  for (std::int64_t t = 0; t <= problem.tables(); ++t) first_bag.push_back(t * problem.batch);
+  const auto device_first_bag = array_of(suite.exec(), first_bag, "shardmark::bench_first_bag");
+  const auto rows = array_of(suite.exec(), problem.table_rows, "shardmark::bench_table_rows");
+  const auto run = [&](std::size_t batch) {
+    const auto& ids = problem.batches[batch].ids;
+    check_bags<Exec, std::int64_t>(suite.exec(), BoundsCheck::on, {device_first_bag, problem.offsets, ids, {}}, ids,
+                                   rows);
+  };
+  measure(state, suite, run, check_bags_work(problem.bags(), problem.ids(), false, 8), {});
+}
+
+/// Gradients per id of the maxima, or of the weights of a sum.
+void gradients_of(benchmark::State& state, Suite& suite, const Case& shape, Pooling pooling) {
+  const Problem& problem = suite.start(shape);
+  const WordRows rows = suite.rows(ValueType::fp32);
+  const std::int64_t dim = shape.dim;
+  std::vector<PooledGradient> blocks(static_cast<std::size_t>(problem.tables()));
+  std::int64_t id_gradient = 0;
+  for (std::int64_t t = 0; t < problem.tables(); ++t) {
+    auto& block = blocks[static_cast<std::size_t>(t)];
+    block.first_bag = t * problem.batch;
+    block.bags = problem.batch;
+    block.rows = rows.words + problem.first_key[static_cast<std::size_t>(t)] * rows.row_words;
+    block.dim = block.output_stride = block.gradient_stride = dim;
+    block.output = block.gradient = t * dim * problem.batch;
+    block.pooling = pooling;
+    block.id_gradient = id_gradient;
+    id_gradient += problem.batch * shape.tables[static_cast<std::size_t>(t)].hotness * dim;
+  }
+  const auto device_blocks = array_of(suite.exec(), blocks, "shardmark::bench_blocks");
+  const bool maxima = pooling == Pooling::max;
+  const auto vectors = ones(problem.elements());
+  const auto output = ones(maxima ? id_gradient : problem.ids());
+  const auto run = [&](std::size_t batch) {
+    const auto& ids = problem.batches[batch].ids;
+    if (maxima)
+      max_gradients<Exec>(suite.exec(), device_blocks, problem.offsets, ids, {}, vectors, vectors, output);
+    else
+      weight_gradients<Exec>(suite.exec(), device_blocks, problem.offsets, ids, {}, vectors, output);
+  };
+  const LookupCounts counts{.bags = problem.bags(),
+                            .ids = problem.ids(),
+                            .id_elements = problem.ids() * dim,
+                            .unique_bytes = problem.distinct() * dim * 4,
+                            .output_elements = problem.elements()};
+  measure(state, suite, run, maxima ? max_gradients_work(counts, false, 8) : weight_gradients_work(counts, false, 8),
+          {gather_ceiling(suite, rows)});
+}
+
+void segment_sum_of(benchmark::State& state, Suite& suite, const Case& shape, bool backward) {
+  const Problem& problem = suite.start(shape);
+  const auto values = ones(problem.ids() * shape.dim);
+  const auto sums = ones(problem.elements());
+  const auto run = [&](std::size_t) {
+    if (backward)
+      segment_sum_backward<Exec>(suite.exec(), problem.offsets, sums, shape.dim, values);
+    else
+      segment_sum<Exec>(suite.exec(), problem.offsets, values, shape.dim, sums);
+  };
+  measure(state, suite, run,
+          backward ? segment_sum_backward_work(problem.bags(), problem.ids(), shape.dim)
+                   : segment_sum_work(problem.bags(), problem.ids(), shape.dim),
+          {});
+}
+
+/// The vectors of every id of a batch; fp32 is the copy that the other types are held against.
+void wire_codec_of(benchmark::State& state, Suite& suite, const Case& shape, ValueType type, bool decode) {
+  const Problem& problem = suite.start(shape);
+  const std::int64_t rows = problem.ids();
+  const auto vectors = ones(rows * shape.dim);
+  const Array<Exec, char> wire("shardmark::bench_wire", static_cast<std::size_t>(rows * row_bytes(type, shape.dim)));
+  const auto blocks = array_of(suite.exec(), std::vector<WireBlock>{{0, rows, shape.dim, 0, 0}}, "shardmark::bench");
+  const auto run = [&](std::size_t) {
+    if (decode)
+      decode_wire<Exec>(suite.exec(), type, rows, blocks, wire, vectors);
+    else
+      encode_wire<Exec>(suite.exec(), type, rows, blocks, vectors, wire);
+  };
+  measure(state, suite, run, decode ? decode_wire_work(type, rows, shape.dim) : encode_wire_work(type, rows, shape.dim),
+          {});
+}
+
+}  // namespace
+
+void add_bag_kernels(Suite& suite, const Case& shape, ValueType type) {
+  const std::string name = "/" + Problem::name(shape, type, suite.options());
+  for (const bool decode : {false, true})
+    add((decode ? "decode_wire" : "encode_wire") + name,
+        [&suite, &shape, type, decode](auto& state) { wire_codec_of(state, suite, shape, type, decode); });
+  if (type != ValueType::fp32) return;
+  add("check_bags" + name, [&suite, &shape](auto& state) { check_bags_of(state, suite, shape); });
+  add("max_gradients" + name, [&suite, &shape](auto& state) { gradients_of(state, suite, shape, Pooling::max); });
+  add("weight_gradients" + name, [&suite, &shape](auto& state) { gradients_of(state, suite, shape, Pooling::sum); });
+  add("segment_sum" + name, [&suite, &shape](auto& state) { segment_sum_of(state, suite, shape, false); });
+  add("segment_sum_backward" + name, [&suite, &shape](auto& state) { segment_sum_of(state, suite, shape, true); });
+}
+
+}  // namespace shardmark::kernels::bench
