@@ -52,8 +52,12 @@ struct AnyWidth {
 };
 
 /// Calls body(Width<dim>{}) for the usual dims, else body(AnyWidth{dim}): one test per run of rows, none per row.
+/// Always the latter on a device, where nvcc would take ten minutes to unroll what threads should share.
 template <class Body>
 KOKKOS_FORCEINLINE_FUNCTION void with_width(std::int64_t dim, const Body& body) {
+#ifdef __CUDA_ARCH__
+  body(AnyWidth{dim});
+#else
   switch (dim) {
     case 4:
       return body(Width<4>{});
@@ -72,6 +76,7 @@ KOKKOS_FORCEINLINE_FUNCTION void with_width(std::int64_t dim, const Body& body) 
     default:
       return body(AnyWidth{dim});
   }
+#endif
 }
 
 /// Calls body(first column, width of the tile) for the tiles of a row; one tile of constant width where `dim` is one.
@@ -79,7 +84,7 @@ template <class Dim, class Body>
 KOKKOS_FORCEINLINE_FUNCTION void for_column_tiles(Dim dim, const Body& body) {
   if constexpr (std::is_same_v<Dim, AnyWidth>) {
     for (std::int64_t column = 0; column < dim; column += column_tile)
-      body(column, AnyWidth{Kokkos::min(column_tile, dim - column)});
+      body(column, AnyWidth{Kokkos::min(std::int64_t{column_tile}, dim - column)});
   } else {
     body(std::int64_t{0}, dim);
   }

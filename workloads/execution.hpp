@@ -5,8 +5,8 @@
 
 namespace shardmark {
 
-/// Where the steps run: the device when Kokkos has one, else OpenMP threads.
-using Execution = Kokkos::DefaultExecutionSpace;
+/// Where the steps run: OpenMP threads, also where Kokkos has a device, because MPI is handed this memory.
+using Execution = Kokkos::DefaultHostExecutionSpace;
 
 template <class T>
 using DeviceArray = kernels::Array<Execution, T>;

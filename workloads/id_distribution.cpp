@@ -137,6 +137,25 @@ void move_one_id(const DeviceArray<std::int32_t>& lengths, std::int64_t bags) {
       });
 }
 
+/// offsets[b] = sum of the lengths before b, b = 0 .. bags.
+void sum_lengths(const DeviceArray<std::int32_t>& lengths, const DeviceArray<std::int64_t>& offsets) {
+  const auto bags = static_cast<std::int64_t>(lengths.extent(0));
+  Kokkos::parallel_scan(
+      "shardmark::owned_offsets", kernels::static_range(Execution(), bags + 1),
+      KOKKOS_LAMBDA(const std::int64_t b, std::int64_t& sum, const bool final) {
+        if (final) offsets(b) = sum;
+        if (b < bags) sum += lengths(b);
+      });
+}
+
+/// taken[i] = values[at[i]]
+void take(const DeviceArray<std::int64_t>& values, const ConstDeviceArray<std::int64_t>& at,
+          const DeviceArray<std::int64_t>& taken) {
+  Kokkos::parallel_for(
+      "shardmark::source_ids", kernels::static_range(Execution(), static_cast<std::int64_t>(at.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t i) { taken(i) = values(at(i)); });
+}
+
 }  // namespace
 
 void IdDistribution::receive_lengths() {
@@ -150,20 +169,10 @@ void IdDistribution::receive_lengths() {
 
 void IdDistribution::scan_lengths(OwnedIds& owned) {
   const Execution exec;
-  const auto lengths = lengths_.first(owned_bags_);
   const auto offsets = offsets_.first(owned_bags_ + 1);
-  const std::int64_t bags = owned_bags_;
-  Kokkos::parallel_scan(
-      "shardmark::owned_offsets", kernels::static_range(exec, bags + 1),
-      KOKKOS_LAMBDA(const std::int64_t b, std::int64_t& sum, const bool final) {
-        if (final) offsets(b) = sum;
-        if (b < bags) sum += lengths(b);
-      });
+  sum_lengths(lengths_.first(owned_bags_), offsets);
   const auto source_ids = Kokkos::create_mirror_view(Execution::memory_space{}, source_ids_);
-  const auto source_bags = source_bags_;
-  Kokkos::parallel_for(
-      "shardmark::source_ids", kernels::static_range(exec, std::ssize(length_route_.receive_offsets())),
-      KOKKOS_LAMBDA(const std::int64_t r) { source_ids(r) = offsets(source_bags(r)); });
+  take(offsets, source_bags_, source_ids);
   Kokkos::deep_copy(exec, source_ids_, source_ids);
   exec.fence("shardmark: the host reads how many ids each source sends");
   owned.offsets = offsets;

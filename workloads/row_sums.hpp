@@ -51,7 +51,6 @@ class RowSums {
   };
 
   Messages messages(const std::vector<std::int64_t>& begins, std::int64_t peak) const;
-  std::vector<std::int64_t> segments(const kernels::UniqueRows<Execution>& unique) const;
 
   const Communicator& comm_;
   Exchange& exchange_;
