@@ -17,6 +17,17 @@ using Array = Kokkos::View<T*, typename Exec::memory_space>;
 template <class Exec, class T>
 using ConstArray = Array<Exec, const T>;
 
+/// Whether Exec takes the kernels of kernels/device, whose threads share bags and rows. A test program that defines
+/// SHARDMARK_DEVICE_KERNELS runs them on processors.
+#ifdef SHARDMARK_DEVICE_KERNELS
+template <class Exec>
+inline constexpr bool on_device = true;
+#else
+template <class Exec>
+inline constexpr bool on_device =
+    !Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible;
+#endif
+
 /// An uninitialised array, in huge pages as far as the system has them.
 template <class Exec, class T>
 Array<Exec, T> allocate(const std::string& label, std::int64_t size) {

@@ -49,6 +49,7 @@ struct StoreDense {
 /// data_parallel tables all-reduce, so that touched counts the ranks that did. dense: [sum over shards of rows x dim];
 /// touched: [keys].
 template <class Exec, class Unique, class GradientOffset>
+  requires(!on_device<Exec>)
 void reduce_to_dense(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
                      const ShardList<Exec, DenseShard>& shards, RowGradientsWorkspace<Exec>& workspace,
                      Array<Exec, float> dense, Array<Exec, float> touched) {
@@ -107,3 +108,5 @@ constexpr Work touched_rows_work(std::int64_t keys, std::int64_t touched) {
 }
 
 }  // namespace shardmark::kernels
+
+#include "kernels/device/reduce_to_dense.hpp"  // the same for devices

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kernels/array.hpp"
+#include "kernels/device/radix_sort.hpp"
 #include "kernels/work.hpp"
 #include "reference/error.hpp"
 
@@ -113,6 +114,49 @@ void radix_pass(const Exec& exec, std::int64_t n, int shift, int digit_bits, con
       });
 }
 
+/// A key above its position.
+template <class Exec>
+struct KeyWords {
+  ConstArray<Exec, std::int64_t> keys;
+  int position_bits;
+
+  KOKKOS_FUNCTION std::uint64_t operator()(std::int64_t i) const {
+    return static_cast<std::uint64_t>(keys(i)) << position_bits | static_cast<std::uint64_t>(i);
+  }
+};
+
+/// The words of all positions sorted by key, stably. The result lives in `workspace`.
+template <class Exec>
+Array<Exec, std::uint64_t> sorted_words(const Exec& exec, const ConstArray<Exec, std::int64_t>& keys,
+                                        const RadixPlan& plan, UniqueRowsWorkspace<Exec>& workspace) {
+  const auto n = static_cast<std::int64_t>(keys.extent(0));
+  Array<Exec, std::uint64_t> words = workspace.words.first(n);
+  Array<Exec, std::uint64_t> other = workspace.sorted.first(n);
+  radix_pass(exec, n, plan.position_bits, plan.digit_bits, KeyWords<Exec>{keys, plan.position_bits}, words,
+             workspace.histograms);
+  for (int pass = 1; pass < plan.passes; ++pass) {
+    radix_pass(exec, n, plan.position_bits + pass * plan.digit_bits, plan.digit_bits, words, other,
+               workspace.histograms);
+    std::swap(words, other);
+  }
+  return words;
+}
+#ifdef KOKKOS_ENABLE_CUDA
+template <class Exec>
+requires std::is_same_v<Exec, Kokkos::Cuda> Array<Exec, std::uint64_t> sorted_words(
+    const Exec& exec, const ConstArray<Exec, std::int64_t>& keys, const RadixPlan& plan,
+    UniqueRowsWorkspace<Exec>& workspace) {
+  const auto n = static_cast<std::int64_t>(keys.extent(0));
+  const auto words = workspace.words.first(n);
+  const KeyWords<Exec> word{keys, plan.position_bits};
+  Kokkos::parallel_for(
+      "shardmark::unique_words", static_range(exec, n), KOKKOS_LAMBDA(const std::int64_t i) { words(i) = word(i); });
+  const int end = std::min(64, plan.position_bits + plan.passes * plan.digit_bits);
+  return device::radix_sort<Exec>(exec, words, workspace.sorted.first(n), plan.position_bits, end,
+                                  workspace.histograms);
+}
+#endif
+
 /// Sorts positions 0 .. n-1 by key, stably, and marks the distinct keys. keys: [n], each in [0, key_bound).
 /// Parallel least-significant-digit radix sort (Zagha and Blelloch 1991); a stable sort has one result, so it is the
 /// same for any number of threads. The result lives in `workspace` until the next call with it. Throws InputError when
@@ -123,17 +167,7 @@ UniqueRows<Exec> unique_rows(const Exec& exec, ConstArray<Exec, std::int64_t> ke
   const auto n = static_cast<std::int64_t>(keys.extent(0));
   const RadixPlan plan(n, key_bound);
   const int position_bits = plan.position_bits;
-  Array<Exec, std::uint64_t> words = workspace.words.first(n);
-  Array<Exec, std::uint64_t> other = workspace.sorted.first(n);
-  const auto first_source = KOKKOS_LAMBDA(const std::int64_t i) {
-    return static_cast<std::uint64_t>(keys(i)) << position_bits | static_cast<std::uint64_t>(i);
-  };
-  radix_pass(exec, n, position_bits, plan.digit_bits, first_source, words, workspace.histograms);
-  for (int pass = 1; pass < plan.passes; ++pass) {
-    radix_pass(exec, n, position_bits + pass * plan.digit_bits, plan.digit_bits, words, other, workspace.histograms);
-    std::swap(words, other);
-  }
-
+  const Array<Exec, std::uint64_t> words = sorted_words(exec, keys, plan, workspace);
   const UniqueRows<Exec> unique{workspace.order.first(n), workspace.segments.first(n + 1), workspace.keys.first(n),
                                 workspace.total.first(1)};
   const std::uint64_t position_mask = (std::uint64_t{1} << position_bits) - 1;

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/array.hpp"
+
+#ifdef KOKKOS_ENABLE_CUDA
+#include <cub/device/device_radix_sort.cuh>
+#include <stdexcept>
+
+namespace shardmark::kernels::device {
+
+/// Sorts `words` by their bits [begin, end), stably, with CUB on the stream of `exec`. Returns the one of the two
+/// arrays that holds the result; `workspace` grows to what CUB asks for.
+template <class Exec>
+Array<Exec, std::uint64_t> radix_sort(const Exec& exec, const Array<Exec, std::uint64_t>& words,
+                                      const Array<Exec, std::uint64_t>& other, int begin, int end,
+                                      Scratch<Exec, std::int64_t>& workspace) {
+  cub::DoubleBuffer<std::uint64_t> buffers(words.data(), other.data());
+  std::size_t bytes = 0;
+  const auto sort = [&](void* storage) {
+    const auto error = cub::DeviceRadixSort::SortKeys(storage, bytes, buffers, static_cast<std::int64_t>(words.size()),
+                                                      begin, end, exec.cuda_stream());
+    if (error != cudaSuccess) throw std::runtime_error(std::string("cub: ") + cudaGetErrorString(error));
+  };
+  sort(nullptr);
+  sort(workspace.first(static_cast<std::int64_t>(bytes / sizeof(std::int64_t) + 1)).data());
+  return buffers.Current() == words.data() ? words : other;
+}
+
+}  // namespace shardmark::kernels::device
+#endif
