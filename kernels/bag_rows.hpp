@@ -52,7 +52,7 @@ struct BagRows {
 
   /// How many of the lanes from `column` on are columns of the row.
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t lanes_at(std::int64_t column) const {
-    return Kokkos::max(std::int64_t{0}, Kokkos::min(lane_count, dim - column));
+    return Kokkos::max(std::int64_t{0}, Kokkos::min(std::int64_t{lane_count}, dim - column));
   }
   KOKKOS_FORCEINLINE_FUNCTION Lanes lanes(std::int64_t position, std::int64_t column) const {
     return Row(row(position)).lanes(column, lanes_at(column));

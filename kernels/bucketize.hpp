@@ -87,7 +87,7 @@ std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Ba
   const Array<Exec, std::int64_t> first_of_strip = workspace.first_of_strip.first(owners.strips.extent(0));
   const std::int64_t pairs = number_strip_bags(exec, owners.strips, bags.first_bag, first_of_strip);
   const StripBags<Exec> strip_bags{owners.strips, bags.first_bag, first_of_strip};
-  constexpr std::int64_t grain = 512;
+  constexpr std::int64_t grain = on_device<Exec> ? 1 : 512;
   const auto ranges = dynamic_range(exec, (pairs + grain - 1) / grain);
   const bool weighted = bags.weights.extent(0) > 0;
 

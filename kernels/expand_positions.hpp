@@ -26,7 +26,7 @@ template <class Exec, class Indices>
 void expand_positions(const Exec& exec, ConstArray<Exec, GradientBlock> blocks, ConstArray<Exec, std::int64_t> offsets,
                       const Indices& indices, Array<Exec, std::int64_t> keys,
                       Array<Exec, std::int64_t> gradient_offset) {
-  constexpr std::int64_t grain = 2048;
+  constexpr std::int64_t grain = on_device<Exec> ? 16 : 2048;
   const std::int64_t bags = static_cast<std::int64_t>(offsets.extent(0)) - 1;
   const auto block_count = static_cast<std::int64_t>(blocks.extent(0));
   if (bags <= 0 || block_count == 0) return;

@@ -115,7 +115,7 @@ KOKKOS_FORCEINLINE_FUNCTION Lanes load_lanes(const std::uint8_t* from, std::int6
   return Lanes::each([&](std::int64_t i) { return i < count ? static_cast<float>(from[i]) : 0.0F; });
 }
 KOKKOS_FORCEINLINE_FUNCTION void store_lanes(float* to, const Lanes& lanes, std::int64_t count) {
-  for (std::int64_t i = 0; i < Kokkos::min(count, lane_count); ++i) to[i] = lanes.v[i];
+  for (std::int64_t i = 0; i < Kokkos::min(count, std::int64_t{lane_count}); ++i) to[i] = lanes.v[i];
 }
 /// All lanes to a whole cache line, past the caches: it is not fetched before it is written and pushes nothing out.
 KOKKOS_FORCEINLINE_FUNCTION void store_past_caches(float* to, const Lanes& lanes) {
