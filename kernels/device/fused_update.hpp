@@ -6,51 +6,37 @@
 
 namespace shardmark::kernels::device {
 
-/// One row in the memory of its shard, element by element.
+/// One row of a shard, element by element.
 template <class Step, class Value>
 struct RowInShard {
-  static constexpr std::int64_t vectors = choice_of(Step::kind).vectors;
+  static constexpr OptimizerChoice choice = choice_of(Step::kind);
 
   const UpdateShard& shard;
   std::int64_t row;
-  DecayFactors decay{shard.optimizer};
+  RowUpdate<Step, Value, std::int64_t> update;
 
-  struct Element {
-    float w, g, m, v;
-  };
-
-  KOKKOS_FORCEINLINE_FUNCTION Value* values() const { return static_cast<Value*>(shard.rows) + row * shard.dim; }
-  KOKKOS_FORCEINLINE_FUNCTION float* state() const {
-    return shard.state + row * (vectors * shard.dim + choice_of(Step::kind).scalars);
-  }
-
-  /// Weight decay in its gradient.
-  KOKKOS_FORCEINLINE_FUNCTION Element load(std::int64_t c, float g) const {
-    const float w = to_float(values()[c]);
-    return {w, fused(decay.l2, w, g), vectors > 0 ? state()[c] : 0.0F, vectors > 1 ? state()[shard.dim + c] : 0.0F};
-  }
+  KOKKOS_FUNCTION RowInShard(const UpdateShard& in, std::int64_t local_row)
+      : shard(in),
+        row(local_row),
+        update{DecayFactors(in.optimizer), static_cast<Value*>(in.rows) + local_row * in.dim,
+               in.state + local_row * (choice.vectors * in.dim + choice.scalars), in.dim} {}
 
   template <class RowStep>
   KOKKOS_FORCEINLINE_FUNCTION void apply(const UpdateStep& now, const RowStep& step, std::int64_t c, float g) const {
-    Element e = load(c, g);
-    const float next = fused(-decay.decoupled, e.w, step(e.w, e.g, e.m, e.v));
-    if (shard.stochastic_rounding && !std::is_same_v<Value, float>)
-      values()[c] = stochastically_rounded_to<Value>(
-          next, rounding_bits(now.seed, now.number, shard.table, shard.row_begin + row * shard.row_stride,
-                              shard.column_begin + c));
-    else
-      values()[c] = rounded_to<Value>(next);
-    if constexpr (vectors > 0) state()[c] = e.m;
-    if constexpr (vectors > 1) state()[shard.dim + c] = e.v;
+    auto e = update.template load<1>(c, &g);
+    const float next[1] = {fused(-update.decay.decoupled, e.w[0], step(e.w[0], e.g[0], e.m[0], e.v[0]))};
+    Rounding<Value>{now, shard, row}.store(next, update.values + c, c);
+    if constexpr (choice.vectors > 0) update.state[c] = e.m[0];
+    if constexpr (choice.vectors > 1) update.state[shard.dim + c] = e.v[0];
   }
 
   /// Sum `number` of those that the step asks for, over the columns held here.
   template <class Columns>
   KOKKOS_FORCEINLINE_FUNCTION double sum(const Step& step, const Columns& columns, int number) const {
     return columns.sum([&](std::int64_t c, float g) {
-      const Element e = load(c, g);
+      const auto e = update.template load<1>(c, &g);
       float first = 0, second = 0;
-      step.add(e.w, e.g, e.m, e.v, first, second);
+      step.add(e.w[0], e.g[0], e.m[0], e.v[0], first, second);
       return number == 0 ? first : second;
     });
   }
@@ -74,32 +60,29 @@ struct ApplyOptimizer {
                                   const Columns& columns) const {
     with_step_and_value(shard, now, [&](const auto& step, auto value) {
       using Step = std::decay_t<decltype(step)>;
-      const RowInShard<Step, decltype(value)> elements{shard, row};
+      const RowInShard<Step, decltype(value)> in_shard(shard, row);
       if constexpr (row_sum_count(Step::kind) > 0)
-        apply_with_sums(elements, step, u, columns);
+        apply_with_sums(in_shard, step, u, columns);
       else
-        columns.for_each([&](std::int64_t c, float g) { elements.apply(now, step, c, g); });
+        columns.for_each([&](std::int64_t c, float g) { in_shard.apply(now, step, c, g); });
     });
   }
 
  private:
-  template <class Elements, class Step, class Columns>
-  KOKKOS_FORCEINLINE_FUNCTION void apply_with_sums(const Elements& elements, const Step& step, std::int64_t u,
+  template <class Row, class Step, class Columns>
+  KOKKOS_FORCEINLINE_FUNCTION void apply_with_sums(const Row& row, const Step& step, std::int64_t u,
                                                    const Columns& columns) const {
-    const UpdateShard& shard = elements.shard;
+    const UpdateShard& shard = row.shard;
     const bool sums_given = shard.dim != shard.full_dim && given.values.extent(0) > 0;
-    double sums[2] = {};
+    float sums[2] = {};
     for (int k = 0; k < row_sum_count(Step::kind); ++k)
-      sums[k] = sums_given ? given.values(u * given.per_row + k) : elements.sum(step, columns, k);
-    using Sum = decltype(RowSums::first);
-    constexpr bool has_scalar = choice_of(Step::kind).scalars > 0;
-    float* place = elements.state() + elements.vectors * shard.dim;
-    float scalar = has_scalar ? columns.read(place) : 0.0F;
-    const auto row_step = step.for_row(RowSums{static_cast<Sum>(sums[0]), static_cast<Sum>(sums[1])},
-                                       static_cast<float>(shard.full_dim), scalar);
+      sums[k] = static_cast<float>(sums_given ? given.values(u * given.per_row + k) : row.sum(step, columns, k));
+    float* place = row.update.state + Row::choice.vectors * shard.dim;
+    float scalar = Row::choice.scalars > 0 ? columns.read(place) : 0.0F;
+    const auto row_step = step.for_row(RowSums{sums[0], sums[1]}, static_cast<float>(shard.full_dim), scalar);
     columns.for_each([&](std::int64_t c, float g) {
-      elements.apply(now, row_step, c, g);
-      if (has_scalar && c == 0) *place = scalar;
+      row.apply(now, row_step, c, g);
+      if (Row::choice.scalars > 0 && c == 0) *place = scalar;
     });
   }
 };
@@ -118,7 +101,7 @@ struct StoreRowSums {
       using Step = std::decay_t<decltype(step)>;
       if constexpr (row_sum_count(Step::kind) > 0)
         for (int k = 0; k < row_sum_count(Step::kind); ++k)
-          sums(u * per_row + k) = RowInShard<Step, decltype(value)>{shard, row}.sum(step, columns, k);
+          sums(u * per_row + k) = RowInShard<Step, decltype(value)>(shard, row).sum(step, columns, k);
     });
   }
 };
