@@ -27,6 +27,8 @@ template <class Exec>
 inline constexpr bool on_device =
     !Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible;
 #endif
+template <class Exec>
+inline constexpr bool on_host = !on_device<Exec>;
 
 /// An uninitialised array, in huge pages as far as the system has them.
 template <class Exec, class T>

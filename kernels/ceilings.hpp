@@ -144,7 +144,7 @@ struct ModifyRows {
 /// Random row gather: the rows of `keys`, in their order, added up in one register; all that is written is the sum of
 /// each `grain` rows, to sink [(keys / smallest_grain + 1) * sum_words].
 template <class Exec>
-  requires(!on_device<Exec>)
+requires on_host<Exec>
 void gather_rows(const Exec& exec, const WordRows& rows, ConstArray<Exec, std::int64_t> keys, const RowSetting& setting,
                  Array<Exec, std::uint32_t> sink) {
   const detail::GatherRows<Exec> kernel{{rows, keys, setting}, sink};
@@ -154,7 +154,7 @@ void gather_rows(const Exec& exec, const WordRows& rows, ConstArray<Exec, std::i
 /// Random read-modify-write: `add`, which is to be 0, is added to every word of the rows of `keys` and of the state
 /// beside them (row_words 0: none). `keys` must be distinct.
 template <class Exec>
-  requires(!on_device<Exec>)
+requires on_host<Exec>
 void modify_rows(const Exec& exec, const WordRows& rows, const WordRows& state, ConstArray<Exec, std::int64_t> keys,
                  const RowSetting& setting, std::uint32_t add) {
   const detail::ModifyRows<Exec> kernel{{rows, keys, setting}, {state, keys, setting}, add};

@@ -229,7 +229,7 @@ struct ApplyOptimizer {
 /// computed in fp32 and rounded once, to nearest or stochastically.
 /// given: for tables split by columns, the completed sums of row_sums.
 template <class Exec, class Unique, class GradientOffset>
-  requires(!on_device<Exec>)
+requires on_host<Exec>
 void fused_update(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
                   const ShardList<Exec, UpdateShard>& shards, const UpdateStep& step,
                   RowGradientsWorkspace<Exec>& workspace, const WholeRowSums<Exec>& given = {}) {

@@ -122,7 +122,7 @@ BalancedRanges lookup_ranges(const Exec& exec, std::int64_t bags, std::int64_t i
 ///   offsets: [bags + 1] from 0;  indices: [nnz] int32 or int64;  weights: [nnz], or empty when every weight is 1
 ///   output:  apart from the rows
 template <class Exec, class Blocks, class Indices>
-  requires(!on_device<Exec>)
+requires on_host<Exec>
 void pooled_lookup(const Exec& exec, const Blocks& blocks, ConstArray<Exec, std::int64_t> offsets,
                    const Indices& indices, ConstArray<Exec, float> weights, const Array<Exec, float>& output) {
   using Index = typename Indices::non_const_value_type;

@@ -49,7 +49,7 @@ struct StoreDense {
 /// data_parallel tables all-reduce, so that touched counts the ranks that did. dense: [sum over shards of rows x dim];
 /// touched: [keys].
 template <class Exec, class Unique, class GradientOffset>
-  requires(!on_device<Exec>)
+requires on_host<Exec>
 void reduce_to_dense(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
                      const ShardList<Exec, DenseShard>& shards, RowGradientsWorkspace<Exec>& workspace,
                      Array<Exec, float> dense, Array<Exec, float> touched) {

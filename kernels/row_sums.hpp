@@ -46,7 +46,7 @@ struct StoreRowSums {
 /// optimizers that need no sums, get none. Changes neither rows nor state. sums: [positions * per_row];
 /// per_row >= row_sum_count of every shard that holds only some columns.
 template <class Exec, class Unique, class GradientOffset>
-  requires(!on_device<Exec>)
+requires on_host<Exec>
 void row_sums(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
               const ShardList<Exec, UpdateShard>& shards, const UpdateStep& step,
               RowGradientsWorkspace<Exec>& workspace, Array<Exec, double> sums, std::int64_t per_row) {
