@@ -94,6 +94,26 @@ void for_each_wire_row(const std::string& label, const Exec& exec, ValueType typ
       });
 }
 
+/// Bodies of for_rows. (Classes, because nvcc takes no generic lambdas into a kernel.)
+struct EncodeRow {
+  const float* vectors;
+  char* wire;
+
+  template <class RowType, class Dim>
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(RowType type, std::int64_t byte, std::int64_t element, Dim dim) const {
+    encode_row(vectors + element, wire + byte, dim, type);
+  }
+};
+struct DecodeRow {
+  const char* wire;
+  float* vectors;
+
+  template <class RowType, class Dim>
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(RowType type, std::int64_t byte, std::int64_t element, Dim dim) const {
+    decode_row(wire + byte, vectors + element, dim, type);
+  }
+};
+
 }  // namespace detail
 
 /// Bytes on the wire of a block's rows: row_bytes(type, dim) each, so that every row can be read alone.
@@ -108,22 +128,16 @@ constexpr std::int64_t wire_bytes(ValueType type, const WireBlock& block) {
 template <class Exec>
 void encode_wire(const Exec& exec, ValueType type, std::int64_t rows, ConstArray<Exec, WireBlock> blocks,
                  ConstArray<Exec, float> vectors, const Array<Exec, char>& wire) {
-  detail::for_each_wire_row(
-      "shardmark::encode_wire", exec, type, rows, blocks,
-      KOKKOS_LAMBDA(auto row_type, std::int64_t byte, std::int64_t element, auto dim) {
-        detail::encode_row(vectors.data() + element, wire.data() + byte, dim, row_type);
-      });
+  detail::for_each_wire_row("shardmark::encode_wire", exec, type, rows, blocks,
+                            detail::EncodeRow{vectors.data(), wire.data()});
 }
 
 /// Wire rows of `type` to vectors, exactly; see encode_wire.
 template <class Exec>
 void decode_wire(const Exec& exec, ValueType type, std::int64_t rows, ConstArray<Exec, WireBlock> blocks,
                  ConstArray<Exec, char> wire, const Array<Exec, float>& vectors) {
-  detail::for_each_wire_row(
-      "shardmark::decode_wire", exec, type, rows, blocks,
-      KOKKOS_LAMBDA(auto row_type, std::int64_t byte, std::int64_t element, auto dim) {
-        detail::decode_row(wire.data() + byte, vectors.data() + element, dim, row_type);
-      });
+  detail::for_each_wire_row("shardmark::decode_wire", exec, type, rows, blocks,
+                            detail::DecodeRow{wire.data(), vectors.data()});
 }
 
 /// Work of encode_wire; decode_wire reads and writes the other way round.
