@@ -47,12 +47,6 @@ struct WholeRowSums {
   std::int64_t per_row = 1;
 };
 
-KOKKOS_FORCEINLINE_FUNCTION void prefetch_for_write([[maybe_unused]] const void* row,
-                                                    [[maybe_unused]] std::int64_t bytes) {
-  KOKKOS_IF_ON_HOST((const char* line = static_cast<const char*>(row);
-                     for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(line + at, 1);))
-}
-
 /// Asks for the values and the state of a row. (A class, since GCC 12 takes a lambda that only prefetches for one
 /// without effect, and drops it.)
 template <class Value, class Dim>
@@ -63,8 +57,8 @@ struct PrefetchRow {
   std::int64_t state_size;
 
   KOKKOS_FORCEINLINE_FUNCTION void operator()(std::int64_t row) const {
-    prefetch_for_write(values + row * dim, dim * std::int64_t{sizeof(Value)});
-    prefetch_for_write(state + row * state_size, state_size * std::int64_t{sizeof(float)});
+    prefetch(values + row * dim, dim * std::int64_t{sizeof(Value)});
+    prefetch(state + row * state_size, state_size * std::int64_t{sizeof(float)});
   }
 };
 

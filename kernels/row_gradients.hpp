@@ -56,6 +56,7 @@ ShardList<Exec, Shard> shard_list(const Exec& exec, const std::vector<Shard>& sh
 inline constexpr std::int64_t hot_row_piece = 1024;
 inline constexpr std::int64_t update_grain = 1024;
 inline constexpr std::int64_t update_prefetch = 8;
+inline constexpr std::int64_t row_prefetch = 24;  ///< rows, which wait longer for memory
 
 /// Positions [begin, end) in sorted order, all of row `key`.
 struct RowPiece {
@@ -133,11 +134,11 @@ struct RowGradientKernel {
         kernel.prefetch_offset(i, last_position);
       for (std::int64_t i = first_position; i < first_position + update_prefetch; ++i)
         kernel.prefetch_vector(i, last_position, 0, dim);
-      for (std::int64_t u = first; u < Kokkos::min(first + update_prefetch, stop); ++u)
+      for (std::int64_t u = first; u < Kokkos::min(first + row_prefetch, stop); ++u)
         prefetch_row(unique.key(u) - first_key);
       float sum[column_tile];
       for (std::int64_t u = first; u < stop; ++u) {
-        prefetch_row(unique.key(Kokkos::min(u + update_prefetch, stop - 1)) - first_key);
+        prefetch_row(unique.key(Kokkos::min(u + row_prefetch, stop - 1)) - first_key);
         const std::int64_t begin = unique.begin(u);
         const float* whole = nullptr;
         if (!weighted && unique.begin(u + 1) - begin == 1) {

@@ -54,10 +54,10 @@ struct ScatterSgd {
   KOKKOS_FORCEINLINE_FUNCTION void run(const UpdateShard& shard, Dim dim, std::int64_t begin, std::int64_t end) const {
     const bool weighted = weights.extent(0) > 0;
     for (std::int64_t i = begin; i < Kokkos::min(begin + ahead, end); ++i)
-      prefetch_for_write(row(shard, dim, i), dim * std::int64_t{sizeof(float)});
+      prefetch(row(shard, dim, i), dim * std::int64_t{sizeof(float)});
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t next = Kokkos::min(i + ahead, end - 1);
-      prefetch_for_write(row(shard, dim, next), dim * std::int64_t{sizeof(float)});
+      prefetch(row(shard, dim, next), dim * std::int64_t{sizeof(float)});
       prefetch(&gradients(gradient_offset(next)), dim * std::int64_t{sizeof(float)});
       const float factor = -shard.optimizer.learning_rate * (weighted ? weights(i) : 1.0F);
       add(row(shard, dim, i), dim, factor, &gradients(gradient_offset(i)), keys(i));
