@@ -107,7 +107,7 @@ struct RowUpdate {
   template <class RowStep, class Tile, class Rounding>
   KOKKOS_FORCEINLINE_FUNCTION void apply(const RowStep& step, const Tile& tile, const Rounding& rounding) const {
     for (std::int64_t column = 0; column < dim; column += column_tile) {
-      const std::int64_t width = Kokkos::min(column_tile, dim - column);
+      const std::int64_t width = Kokkos::min(std::int64_t{column_tile}, dim - column);
       const float* g = tile(column, width);
       for_blocks<16, 4, 1>(width, [&](std::int64_t first, auto block) {
         constexpr int size = decltype(block)::size;
@@ -129,7 +129,7 @@ struct RowUpdate {
   KOKKOS_FORCEINLINE_FUNCTION RowSums sums(const Step& step, const Tile& tile) const {
     float first_lane[lanes] = {}, second_lane[lanes] = {};
     for (std::int64_t column = 0; column < dim; column += column_tile) {
-      const std::int64_t width = Kokkos::min(column_tile, dim - column);
+      const std::int64_t width = Kokkos::min(std::int64_t{column_tile}, dim - column);
       const float* g = tile(column, width);
       for_blocks<16, 4, 1>(width, [&](std::int64_t first, auto block) {
         constexpr int size = decltype(block)::size;

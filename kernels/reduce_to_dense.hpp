@@ -37,7 +37,7 @@ struct StoreDense {
           touched(shard.first_key + row) = 1.0F;
           float* out = &dense(shard.output + row * shard.dim);
           for (std::int64_t column = 0; column < shard.dim; column += column_tile) {
-            const std::int64_t width = Kokkos::min(column_tile, shard.dim - column);
+            const std::int64_t width = Kokkos::min(std::int64_t{column_tile}, shard.dim - column);
             const float* g = tile(column, width);
             for (std::int64_t c = 0; c < width; ++c) out[column + c] = g[c];
           }
