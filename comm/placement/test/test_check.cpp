@@ -19,7 +19,7 @@ bool sound_by_counting(const Plan& plan, const std::vector<Table>& tables) {
       if (!placement.shards.empty()) return false;
       continue;
     }
-    const auto& [name, rows, dim, optimizer] = tables[t];
+    const std::int64_t rows = tables[t].rows, dim = tables[t].dim;
     std::vector<int> owners(static_cast<std::size_t>(rows * dim));
     for (const Shard& shard : placement.shards) {
       if (shard.rank < 0 || shard.rank >= plan.ranks || shard.rows.count() == 0 || shard.columns() <= 0) return false;
