@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/bounded_step.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <random>
 #include <string>
 
+#include "reference/bounded_step.hpp"
 #include "reference/optimizer_step.hpp"
 
 namespace shardmark::reference {
