@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "comm/placement/traffic.hpp"
+
+namespace shardmark {
+namespace {
+
+ByteMatrix matrix(std::initializer_list<std::initializer_list<std::int64_t>> rows) {
+  ByteMatrix result(static_cast<int>(rows.size()));
+  int from = 0;
+  for (const auto& row : rows) {
+    int to = 0;
+    for (const std::int64_t bytes : row) result.add(from, to++, bytes);
+    ++from;
+  }
+  return result;
+}
+
+/// Two ranks: rank 0 has samples with ids {0, 1, 1} and {}, rank 1 one sample with {3}.
+struct TwoRanks {
+  std::vector<Table> tables{{.name = "t", .rows = 4, .dim = 6}};
+  std::vector<Feature> features{{.name = "f", .table = 0, .pooling = Pooling::sum, .hotness = 1}};
+  std::vector<Batch> homes{{.samples = 2, .features = 1, .offsets = {0, 3, 3}, .indices = {0, 1, 1}, .weights = {}},
+                           {.samples = 1, .features = 1, .offsets = {0, 1}, .indices = {3}, .weights = {}}};
+
+  Traffic operator()(std::vector<Shard> shards, const TrafficRules& rules = {}) const {
+    const Plan plan{.name = "p", .ranks = 2, .tables = {{.data_parallel = shards.empty(), .shards = shards}}};
+    return predict_traffic(plan, tables, features, homes, rules);
+  }
+};
+
+TEST(Traffic, OfAWholeTable) {
+  const Traffic traffic = TwoRanks()({{{0, 4, 1}, 0, 6, 1}});
+  EXPECT_EQ(traffic.input_dist, matrix({{0, 2 * 4 + 3 * 8}, {0, 0}}));
+  EXPECT_EQ(traffic.output_dist, matrix({{0, 0}, {2 * 6 * 4, 0}}));
+  EXPECT_EQ(traffic.grad_dist, matrix({{0, 2 * 6 * 4}, {0, 0}}));
+  EXPECT_EQ(traffic.update, ByteMatrix(2));
+}
+
+TEST(Traffic, OfRowsModuloTwo) {
+  const std::vector<Shard> shards{{{0, 4, 2}, 0, 6, 0}, {{1, 4, 2}, 0, 6, 1}};
+  const Traffic dense = TwoRanks()(shards);
+  EXPECT_EQ(dense.input_dist, matrix({{0, 2 * 4 + 2 * 8}, {1 * 4, 0}}));
+  EXPECT_EQ(dense.output_dist, matrix({{0, 1 * 6 * 4}, {2 * 6 * 4, 0}}));
+  EXPECT_EQ(dense.grad_dist, matrix({{0, 2 * 6 * 4}, {1 * 6 * 4, 0}}));
+  EXPECT_EQ(TwoRanks()(shards, {RowTransfer::reduce_scatter}), dense);
+}
+
+TEST(Traffic, OfWeightsAndOfBagsPerId) {
+  TwoRanks two;
+  two.homes[0].weights = {1, 2, 3};
+  two.features[0].pooling = Pooling::none;
+  const Traffic traffic = two({{{0, 4, 1}, 0, 6, 0}});
+  EXPECT_EQ(traffic.input_dist, matrix({{0, 0}, {1 * 4 + 1 * 12, 0}}));
+  EXPECT_EQ(two({{{0, 4, 1}, 0, 6, 1}}).output_dist, matrix({{0, 0}, {3 * 6 * 4, 0}}));
+}
+
+TEST(Traffic, OfSumsOverWholeRows) {
+  TwoRanks two;
+  two.tables[0].optimizer.kind = OptimizerKind::lamb;
+  const Traffic traffic = two({{{0, 4, 1}, 0, 2, 0}, {{0, 4, 1}, 2, 6, 1}});
+  EXPECT_EQ(traffic.update, matrix({{0, 3 * 2 * 8}, {3 * 2 * 8, 0}}));
+  EXPECT_EQ(traffic.output_dist, matrix({{0, 1 * 2 * 4}, {2 * 4 * 4, 0}}));
+}
+
+TEST(Traffic, OfReplicatedTables) {
+  const Traffic traffic = TwoRanks()({});
+  EXPECT_EQ(traffic.input_dist, ByteMatrix(2));
+  EXPECT_EQ(traffic.update, matrix({{0, 4 * 7 * 4}, {4 * 7 * 4, 0}}));
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/placement/traffic.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace shardmark {
+namespace {
+
+constexpr std::int64_t length_bytes = 4, id_bytes = 8, weight_bytes = 4, value_bytes = 4, sum_bytes = 8;
+
+/// Sums over whole rows that the optimizer takes.
+std::int64_t sums_per_row(OptimizerKind kind) {
+  if (kind == OptimizerKind::lamb) return 2;
+  return kind == OptimizerKind::rowwise_adagrad || kind == OptimizerKind::rowwise_adam ? 1 : 0;
+}
+
+class Prediction {
+ public:
+  Prediction(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
+             std::span<const Batch> homes, const TrafficRules& rules)
+      : plan_(plan),
+        tables_(tables),
+        features_(features),
+        homes_(homes),
+        rules_(rules),
+        weighted_(std::ranges::any_of(homes, [](const Batch& batch) { return !batch.weights.empty(); })) {}
+
+  Traffic traffic() {
+    for (std::int64_t f = 0; f < std::ssize(features_); ++f)
+      for (const Shard& shard : placement_of(feature(f).table).shards) add_lookups(f, shard);
+    if (rules_.transfer == RowTransfer::reduce_scatter) add_reductions();
+    add_row_sums();
+    add_dense_gradients();
+    return traffic_;
+  }
+
+ private:
+  const Feature& feature(std::int64_t f) const { return features_[static_cast<std::size_t>(f)]; }
+  const Table& table(std::int64_t t) const { return tables_[static_cast<std::size_t>(t)]; }
+  const Batch& home(int rank) const { return homes_[static_cast<std::size_t>(rank)]; }
+  const TablePlacement& placement_of(std::int64_t t) const { return plan_.tables[static_cast<std::size_t>(t)]; }
+
+  std::span<const std::int64_t> ids(std::int64_t f, int rank) const {
+    const Batch& batch = home(rank);
+    const auto begin = static_cast<std::size_t>(batch.begin_of(f));
+    return std::span(batch.indices).subspan(begin, static_cast<std::size_t>(batch.end_of(f)) - begin);
+  }
+  std::int64_t bags(std::int64_t f, int rank) const {
+    return feature(f).pooling == Pooling::none ? std::ssize(ids(f, rank)) : home(rank).samples;
+  }
+  bool row_split(std::int64_t t, const Shard& shard) const { return shard.rows.count() < table(t).rows; }
+
+  /// Ids to the owner, vectors home, gradients to the owner.
+  void add_lookups(std::int64_t f, const Shard& shard) {
+    const bool reduced = rules_.transfer == RowTransfer::reduce_scatter && row_split(feature(f).table, shard);
+    for (int i = 0; i < plan_.ranks; ++i) {
+      const auto held = std::ranges::count_if(ids(f, i), [&](std::int64_t id) { return shard.rows.contains(id); });
+      traffic_.input_dist.add(i, shard.rank,
+                              bags(f, i) * length_bytes + held * (id_bytes + (weighted_ ? weight_bytes : 0)));
+      if (!reduced) add_vectors(f, i, shard.rank, shard.columns());
+    }
+  }
+
+  void add_vectors(std::int64_t f, int i, int owner, std::int64_t columns) {
+    traffic_.output_dist.add(owner, i, bags(f, i) * columns * value_bytes);
+    traffic_.grad_dist.add(i, owner, bags(f, i) * columns * value_bytes);
+  }
+
+  /// One partial sum of every row-split column from every rank.
+  void add_reductions() {
+    for (std::int64_t f = 0; f < std::ssize(features_); ++f) {
+      std::set<std::pair<std::int64_t, std::int64_t>> columns;
+      for (const Shard& shard : placement_of(feature(f).table).shards)
+        if (row_split(feature(f).table, shard)) columns.emplace(shard.column_begin, shard.column_end);
+      for (const auto& [begin, end] : columns)
+        for (int i = 0; i < plan_.ranks; ++i)
+          for (int j = 0; j < plan_.ranks; ++j) add_vectors(f, i, j, end - begin);
+    }
+  }
+
+  std::int64_t distinct_rows(std::int64_t t, const RowSet& rows) const {
+    std::set<std::int64_t> distinct;
+    for (std::int64_t f = 0; f < std::ssize(features_); ++f) {
+      if (feature(f).table != t) continue;
+      for (int i = 0; i < plan_.ranks; ++i)
+        for (const std::int64_t id : ids(f, i))
+          if (rows.contains(id)) distinct.insert(id);
+    }
+    return std::ssize(distinct);
+  }
+
+  std::int64_t sums_needed(std::int64_t t) const {
+    const bool split =
+        std::ranges::any_of(placement_of(t).shards, [&](const Shard& s) { return s.columns() < table(t).dim; });
+    return split ? sums_per_row(table(t).optimizer.kind) : 0;
+  }
+
+  void add_row_sums() {
+    std::int64_t width = 0;
+    for (std::int64_t t = 0; t < std::ssize(tables_); ++t) width = std::max(width, sums_needed(t));
+    for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
+      if (sums_needed(t) == 0) continue;
+      for (const Shard& from : placement_of(t).shards) {
+        const std::int64_t bytes = width * sum_bytes * distinct_rows(t, from.rows);
+        for (const Shard& to : placement_of(t).shards)
+          if (to.rows == from.rows && to.column_begin != from.column_begin)
+            traffic_.update.add(from.rank, to.rank, bytes);
+      }
+    }
+  }
+
+  void add_dense_gradients() {
+    std::int64_t values = 0;
+    for (std::int64_t t = 0; t < std::ssize(tables_); ++t)
+      if (placement_of(t).data_parallel) values += table(t).rows * (table(t).dim + 1);
+    for (int i = 0; i < plan_.ranks; ++i)
+      traffic_.update.add(i, (i + 1) % plan_.ranks, 2 * (plan_.ranks - 1) * values * value_bytes / plan_.ranks);
+  }
+
+  const Plan& plan_;
+  std::span<const Table> tables_;
+  std::span<const Feature> features_;
+  std::span<const Batch> homes_;
+  const TrafficRules& rules_;
+  bool weighted_;
+  Traffic traffic_{plan_.ranks};
+};
+
+}  // namespace
+
+Traffic predict_traffic(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
+                        std::span<const Batch> homes, const TrafficRules& rules) {
+  return Prediction(plan, tables, features, homes, rules).traffic();
+}
+
+}  // namespace shardmark
