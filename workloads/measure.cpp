@@ -111,8 +111,7 @@ class Measurement {
   }
 
   std::string name_of(std::size_t c) const {
-    const Case& which = cases_[c];
-    return fmt::format("{} {} {}", plans_[which.plan].name, which.movement.transfer, which.movement.exchange);
+    return fmt::format("{} {}", plans_[cases_[c].plan].name, cases_[c].movement.name());
   }
 
   /// Makes the tables of a plan the ones in memory; true when they are new, without values.

@@ -8,6 +8,7 @@
 #include "comm/placement/plan.hpp"
 #include "results/record.hpp"
 #include "workloads/check.hpp"
+#include "workloads/movement.hpp"
 
 namespace shardmark {
 

@@ -10,17 +10,12 @@
 #include "kernels/reduce_to_dense.hpp"
 #include "kernels/vector_pieces.hpp"
 #include "workloads/id_distribution.hpp"
+#include "workloads/movement.hpp"
 #include "workloads/row_sums.hpp"
 #include "workloads/sharded_tables.hpp"
 #include "workloads/transfer/transfer.hpp"
 
 namespace shardmark {
-
-/// How a case moves its data, by the names of the tables `exchanges` and `transfers`.
-struct Movement {
-  std::string transfer = "dense_partials";
-  std::string exchange = "mpi_alltoallv";
-};
 
 /// The phases of a step on tables that a plan spreads over the ranks, except the dense one. Each is collective and
 /// continues where the one before stopped; training_step.hpp calls them in order.

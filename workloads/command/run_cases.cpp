@@ -39,6 +39,26 @@ std::vector<std::string> names_of(const Choices& choices, std::string_view what,
   return names;
 }
 
+/// Each of the movements with each of the values in `field`.
+template <class Value>
+std::vector<Movement> each_with(const std::vector<Movement>& movements, Value Movement::*field,
+                                const std::vector<Value>& values) {
+  std::vector<Movement> all;
+  for (Movement movement : movements)
+    for (const Value& value : values) {
+      movement.*field = value;
+      all.push_back(movement);
+    }
+  return all;
+}
+
+std::vector<Movement> movements_of(const CaseArguments& arguments) {
+  std::vector<Movement> all(1);
+  all = each_with(all, &Movement::transfer, names_of(transfers, "transfer", arguments.transfers));
+  all = each_with(all, &Movement::exchange, names_of(exchanges, "exchange", arguments.exchanges));
+  return all;
+}
+
 /// Everything that is known before the measurement starts.
 struct Setup {
   RunOptions options;
@@ -56,9 +76,7 @@ Setup set_up(const CaseArguments& arguments, int ranks) {
                                      {.ranks = ranks, .replicate_rows = workload.replicate_rows}));
   for (const Plan& plan : setup.plans) require_supported(plan, workload.tables, workload.features);
   for (std::size_t plan = 0; plan < setup.plans.size(); ++plan)
-    for (const std::string& transfer : names_of(transfers, "transfer", arguments.transfers))
-      for (const std::string& exchange : names_of(exchanges, "exchange", arguments.exchanges))
-        setup.cases.push_back({plan, {transfer, exchange}});
+    for (const Movement& movement : movements_of(arguments)) setup.cases.push_back({plan, movement});
   return setup;
 }
 
