@@ -53,18 +53,32 @@ class Prediction {
 
   /// Ids to the owner, vectors home, gradients to the owner.
   void add_lookups(std::int64_t f, const Shard& shard) {
-    const bool reduced = rules_.transfer == RowTransfer::reduce_scatter && row_split(feature(f).table, shard);
+    const RowTransfer how = row_split(feature(f).table, shard) ? rules_.transfer : RowTransfer::dense_partials;
     for (int i = 0; i < plan_.ranks; ++i) {
       const auto held = std::ranges::count_if(ids(f, i), [&](std::int64_t id) { return shard.rows.contains(id); });
       traffic_.input_dist.add(i, shard.rank,
                               bags(f, i) * length_bytes + held * (id_bytes + (weighted_ ? weight_bytes : 0)));
-      if (!reduced) add_vectors(f, i, shard.rank, shard.columns());
+      if (how == RowTransfer::dense_partials) add_vectors(i, shard.rank, bags(f, i), shard.columns());
+      if (how == RowTransfer::sparse_partials) add_vectors(i, shard.rank, touched_bags(f, i, shard), shard.columns());
     }
   }
 
-  void add_vectors(std::int64_t f, int i, int owner, std::int64_t columns) {
-    traffic_.output_dist.add(owner, i, bags(f, i) * columns * value_bytes);
-    traffic_.grad_dist.add(i, owner, bags(f, i) * columns * value_bytes);
+  /// Bags that hold an id of the shard.
+  std::int64_t touched_bags(std::int64_t f, int i, const Shard& shard) const {
+    const auto held = [&](std::int64_t id) { return shard.rows.contains(id); };
+    if (feature(f).pooling == Pooling::none) return std::ranges::count_if(ids(f, i), held);
+    const auto* const bag = &home(i).offsets[static_cast<std::size_t>(f * home(i).samples)];
+    std::int64_t touched = 0;
+    for (std::int64_t s = 0; s < home(i).samples; ++s) {
+      const auto begin = home(i).indices.begin();
+      touched += std::any_of(begin + bag[s], begin + bag[s + 1], held);
+    }
+    return touched;
+  }
+
+  void add_vectors(int i, int owner, std::int64_t vectors, std::int64_t columns) {
+    traffic_.output_dist.add(owner, i, vectors * columns * value_bytes);
+    traffic_.grad_dist.add(i, owner, vectors * columns * value_bytes);
   }
 
   /// One partial sum of every row-split column from every rank.
@@ -75,7 +89,7 @@ class Prediction {
         if (row_split(feature(f).table, shard)) columns.emplace(shard.column_begin, shard.column_end);
       for (const auto& [begin, end] : columns)
         for (int i = 0; i < plan_.ranks; ++i)
-          for (int j = 0; j < plan_.ranks; ++j) add_vectors(f, i, j, end - begin);
+          for (int j = 0; j < plan_.ranks; ++j) add_vectors(i, j, bags(f, i), end - begin);
     }
   }
 

@@ -45,6 +45,10 @@ TEST(Traffic, OfRowsModuloTwo) {
   EXPECT_EQ(dense.output_dist, matrix({{0, 1 * 6 * 4}, {2 * 6 * 4, 0}}));
   EXPECT_EQ(dense.grad_dist, matrix({{0, 2 * 6 * 4}, {1 * 6 * 4, 0}}));
   EXPECT_EQ(TwoRanks()(shards, {RowTransfer::reduce_scatter}), dense);
+  const Traffic sparse = TwoRanks()(shards, {RowTransfer::sparse_partials});
+  EXPECT_EQ(sparse.input_dist, dense.input_dist);
+  EXPECT_EQ(sparse.output_dist, matrix({{0, 0}, {1 * 6 * 4, 0}}));
+  EXPECT_EQ(sparse.grad_dist, matrix({{0, 1 * 6 * 4}, {0, 0}}));
 }
 
 TEST(Traffic, OfWeightsAndOfBagsPerId) {
