@@ -202,7 +202,7 @@ DeviceArray<T> IdDistribution::receive(const Route& route, DeviceScratch<T>& sen
   return received;
 }
 
-OwnedIds IdDistribution::run(const StepInput& input, PhaseClock& clock) {
+OwnedIds IdDistribution::run(const StepInput& input) {
   bucketize(input);
   receive_lengths();
   OwnedIds owned;
@@ -211,9 +211,6 @@ OwnedIds IdDistribution::run(const StepInput& input, PhaseClock& clock) {
   const std::int64_t own = bucketed_ids_ - route.send_total();
   owned.ids = receive(route, ids_sent_, ids_, own);
   if (weighted_) owned.weights = receive(route, weights_sent_, weights_, own);
-  clock.moved(Phase::input_dist,
-              length_route_.bytes_sent_off_rank(sizeof(std::int32_t), layout_.rank) +
-                  route.bytes_sent_off_rank(sizeof(std::int64_t) + (weighted_ ? sizeof(float) : 0), layout_.rank));
   return owned;
 }
 

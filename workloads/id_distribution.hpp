@@ -4,7 +4,6 @@
 #include "comm/exchange/exchange.hpp"
 #include "kernels/bucketize.hpp"
 #include "workloads/fault.hpp"
-#include "workloads/phase.hpp"
 #include "workloads/step_input.hpp"
 #include "workloads/transfer/addresses.hpp"
 
@@ -34,7 +33,7 @@ class IdDistribution {
   void lay_out(const BagCounts& bags);
 
   /// Collective. The result is valid until the next call.
-  OwnedIds run(const StepInput& input, PhaseClock& clock);
+  OwnedIds run(const StepInput& input);
 
   /// No rank sends or receives more ids than this.
   std::int64_t peak_ids(const StepInput& input) const { return input.global_ids * most_strips_; }

@@ -36,7 +36,6 @@ class PhaseClock {
     costs_.seconds[static_cast<std::size_t>(phase)] += now - last_;
     last_ = now;
   }
-  void moved(Phase phase, std::int64_t bytes) { costs_.bytes[static_cast<std::size_t>(phase)] += bytes; }
 
  private:
   PhaseCosts& costs_;

@@ -130,8 +130,8 @@ RowSums::Messages RowSums::messages(const std::vector<std::int64_t>& begins, std
   return messages;
 }
 
-std::int64_t RowSums::complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums,
-                               std::int64_t peak) {
+void RowSums::complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums,
+                       std::int64_t peak) {
   const Execution exec;
   const auto begins = segments(unique, first_keys_);
   const auto sums_of = [&](std::int64_t shard) {
@@ -170,7 +170,6 @@ std::int64_t RowSums::complete(const kernels::UniqueRows<Execution>& unique, con
       add_in_order(exec, addends, sums.data() + begin, end - begin);
     }
   }
-  return route.bytes_sent_off_rank(sizeof(double), comm_.rank());
 }
 
 }  // namespace shardmark

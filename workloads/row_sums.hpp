@@ -25,10 +25,9 @@ class RowSums {
   /// Sums per row: the most that any table of the plan needs, on any rank; 0 when none does.
   std::int64_t width() const { return width_; }
 
-  /// Replaces the partial sums [distinct rows, width] of this rank by those over whole rows. Collective. Returns the
-  /// bytes sent to other ranks. `peak` bounds the rows that any rank holds in a step.
-  std::int64_t complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums,
-                        std::int64_t peak);
+  /// Replaces the partial sums [distinct rows, width] of this rank by those over whole rows. Collective. `peak` bounds
+  /// the rows that any rank holds in a step.
+  void complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums, std::int64_t peak);
 
  private:
   /// One column range of some rows of a table, by column; `own` is the local shard if this rank holds it, else -1.

@@ -27,8 +27,10 @@ ShardedEmbedding::ShardedEmbedding(const Communicator& comm, ShardedTables& tabl
       tables_(tables),
       layout_(tables.layout()),
       fault_(fault),
-      exchange_(choice_named(exchanges, "exchange", movement.exchange).make(comm)),
-      transfer_(choice_named(transfers, "transfer", movement.transfer).make(comm, *exchange_)),
+      sent_(comm.rank(), comm.size()),
+      exchange_(
+          std::make_unique<CountedExchange>(choice_named(exchanges, "exchange", movement.exchange).make(comm), sent_)),
+      transfer_(choice_named(transfers, "transfer", movement.transfer).make(comm, *exchange_, sent_)),
       ids_(comm, *exchange_, layout_, tables.features(), tables.tables(), fault),
       row_sums_(comm, *exchange_, plan, tables.tables(), layout_) {
   std::vector<kernels::UpdateShard> exchanged, replicated;
@@ -203,8 +205,9 @@ void ShardedEmbedding::make_pieces() {
 }
 
 void ShardedEmbedding::input_dist(const StepInput& input, PhaseClock& clock) {
+  sent_.begin(Phase::input_dist);
   if (const BagCounts bags = ids_.count_bags(input); bags != bags_) lay_out(bags);
-  owned_ = ids_.run(input, clock);
+  owned_ = ids_.run(input);
   clock.end(Phase::input_dist);
 }
 
@@ -246,6 +249,7 @@ void ShardedEmbedding::divide(const StepInput& input, const std::vector<std::int
 
 void ShardedEmbedding::output_dist(const StepInput& input, PhaseClock& clock) {
   const Execution exec;
+  sent_.begin(Phase::output_dist);
   const std::int64_t packed = addresses_.owner_size;
   transfer_->forward(span_of(vectors_, 0, packed), span_of(vectors_, packed, addresses_.packed_size));
   if (fault_ == Fault::exchange && addresses_.packed_size > 0) change_one(vectors_, packed, -1.0F, 0x1p-8F);
@@ -253,12 +257,12 @@ void ShardedEmbedding::output_dist(const StepInput& input, PhaseClock& clock) {
                                    part(vectors_, packed, packed + addresses_.packed_size), vectors_);
   if (divides_) divide(input, output_begin_, false, vectors_);
   exec.fence("shardmark: the outputs are complete");
-  clock.moved(Phase::output_dist, transfer_->forward_bytes());
   clock.end(Phase::output_dist);
 }
 
 void ShardedEmbedding::grad_dist(const StepInput& input, ConstDeviceArray<float> gradients, PhaseClock& clock) {
   const Execution exec;
+  sent_.begin(Phase::grad_dist);
   gradients_ = gradients;
   if (divides_) {
     const auto divided = divided_gradients_.first(input.elements());
@@ -271,7 +275,6 @@ void ShardedEmbedding::grad_dist(const StepInput& input, ConstDeviceArray<float>
   exec.fence("shardmark: gradients are sent");
   transfer_->backward(span_of(packed_gradients_, 0, addresses_.packed_size),
                       span_of(owner_gradients_, 0, addresses_.owner_size));
-  clock.moved(Phase::grad_dist, transfer_->backward_bytes());
   clock.end(Phase::grad_dist);
 }
 

@@ -12,6 +12,7 @@
 #include "workloads/id_distribution.hpp"
 #include "workloads/movement.hpp"
 #include "workloads/row_sums.hpp"
+#include "workloads/sent_bytes.hpp"
 #include "workloads/sharded_tables.hpp"
 #include "workloads/transfer/transfer.hpp"
 
@@ -35,6 +36,9 @@ class ShardedEmbedding {
   /// Pooled outputs [bags, dim] of a feature for this rank's samples; valid from output_dist to the next input_dist.
   DeviceArray<float> output(const StepInput& input, std::int64_t feature) const;
 
+  /// What this rank has sent in the current step, complete after update().
+  const SentBytes& sent() const { return sent_; }
+
  private:
   void lay_out(const BagCounts& bags);
   void place_homes();
@@ -42,8 +46,8 @@ class ShardedEmbedding {
   void make_pieces();
   void divide(const StepInput& input, const std::vector<std::int64_t>& vectors_begin, bool replicated_too,
               const DeviceArray<float>& vectors) const;
-  void update_exchanged(const StepInput& input, const kernels::UpdateStep& now, PhaseClock& clock);
-  void update_replicated(const kernels::UpdateStep& now, PhaseClock& clock);
+  void update_exchanged(const StepInput& input, const kernels::UpdateStep& now);
+  void update_replicated(const kernels::UpdateStep& now);
   ConstDeviceArray<float> with_max_gradients(const ConstDeviceArray<kernels::PooledGradient>& blocks,
                                              ConstDeviceArray<float> gradients);
 
@@ -51,6 +55,7 @@ class ShardedEmbedding {
   ShardedTables& tables_;
   const ShardLayout& layout_;
   Fault fault_;
+  SentBytes sent_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Transfer> transfer_;
   IdDistribution ids_;

@@ -9,12 +9,13 @@
 namespace shardmark {
 void ShardedEmbedding::update(const StepInput& input, PhaseClock& clock) {
   const Execution exec;
+  sent_.begin(Phase::update);
   const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
   const kernels::UpdateStep now = tables_.next_step();
   kernels::expand_positions(exec, gradient_blocks_, ConstDeviceArray<std::int64_t>(owned_.offsets), owned_.ids,
                             keys_.first(ids), gradient_offsets_.first(ids));
-  update_exchanged(input, now, clock);
-  if (replicated_rows_ > 0) update_replicated(now, clock);
+  update_exchanged(input, now);
+  if (replicated_rows_ > 0) update_replicated(now);
   exec.fence("shardmark: the step is complete");
   clock.end(Phase::update);
 }
@@ -32,7 +33,7 @@ ConstDeviceArray<float> ShardedEmbedding::with_max_gradients(const ConstDeviceAr
   return all;
 }
 
-void ShardedEmbedding::update_exchanged(const StepInput& input, const kernels::UpdateStep& now, PhaseClock& clock) {
+void ShardedEmbedding::update_exchanged(const StepInput& input, const kernels::UpdateStep& now) {
   const Execution exec;
   const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
   const std::int64_t exchanged = owned_.exchanged_ids;
@@ -46,7 +47,7 @@ void ShardedEmbedding::update_exchanged(const StepInput& input, const kernels::U
   if (const std::int64_t width = row_sums_.width(); width > 0) {
     const auto sums = sums_.first(exchanged * width);
     kernels::row_sums(exec, row_gradients, exchanged_shards_, now, gradients_workspace_, sums, width);
-    clock.moved(Phase::update, row_sums_.complete(unique, sums, ids_.peak_ids(input)));
+    row_sums_.complete(unique, sums, ids_.peak_ids(input));
     whole_rows = {sums, width};
   }
   if (fault_ == Fault::update) decrement(unique.total);
@@ -55,7 +56,7 @@ void ShardedEmbedding::update_exchanged(const StepInput& input, const kernels::U
 
 /// Gradients of replicated tables are summed over the ranks densely, so that every copy stays the same; with them, how
 /// many ranks touched each row.
-void ShardedEmbedding::update_replicated(const kernels::UpdateStep& now, PhaseClock& clock) {
+void ShardedEmbedding::update_replicated(const kernels::UpdateStep& now) {
   const Execution exec;
   const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
   const std::int64_t begin = owned_.exchanged_ids;
@@ -71,6 +72,9 @@ void ShardedEmbedding::update_replicated(const kernels::UpdateStep& now, PhaseCl
   exec.fence("shardmark: dense gradients are sent");
   const auto elements = static_cast<std::int64_t>(dense_gradients_.extent(0));
   all_reduce(comm_, std::span<float>(dense_gradients_.data(), static_cast<std::size_t>(elements)), Reduce::sum);
+  // A ring sends 2 (P - 1) / P of the buffer to the next rank.
+  sent_.add(static_cast<std::size_t>((comm_.rank() + 1) % comm_.size()),
+            2 * (comm_.size() - 1) * elements * 4 / comm_.size());
   if (fault_ == Fault::exchange && addresses_.packed_size == 0) change_one(dense_gradients_, 0, -1.0F, 1.0F);
   const auto rows = kernels::touched_rows<Execution>(exec, touched, touched_workspace_);
   if (fault_ == Fault::update && layout_.slots.empty()) decrement(rows.total);
@@ -78,8 +82,6 @@ void ShardedEmbedding::update_replicated(const kernels::UpdateStep& now, PhaseCl
                         kernels::row_gradients<Execution>(exec, rows, kernels::DenseOffset<Execution>{dense_shards_},
                                                           DeviceArray<float>(), dense_gradients_),
                         replicated_shards_, now, gradients_workspace_);
-  // A ring sends 2 (P - 1) / P of the buffer.
-  clock.moved(Phase::update, 2 * (comm_.size() - 1) * elements * 4 / comm_.size());
 }
 
 }  // namespace shardmark

@@ -13,6 +13,7 @@ PhaseCosts training_step(ShardedEmbedding& embedding, const StepInput& input) {
   clock.end(Phase::dense);
   embedding.grad_dist(input, gradients, clock);  // the inverse way
   embedding.update(input, clock);                // distinct rows, summed gradients, optimizer
+  costs.bytes = embedding.sent().totals();
   return costs;
 }
 

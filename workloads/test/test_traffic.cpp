@@ -40,8 +40,12 @@ void check_traffic(const RunOptions& options, const Plan& plan, const Movement& 
         predict_traffic(plan, workload.tables, workload.features, homes_of(options, *batches, step, comm.size()),
                         {row_transfer_named(movement.transfer)});
     const auto expect_bytes = [&](Phase phase, const ByteMatrix& bytes) {
-      EXPECT_EQ(bytes.sent_by(comm.rank()), costs.bytes[static_cast<std::size_t>(phase)])
-          << phase_names[static_cast<std::size_t>(phase)] << ", step " << step << ", rank " << comm.rank();
+      const auto where = std::string(phase_names[static_cast<std::size_t>(phase)]) + ", step " + std::to_string(step) +
+                         ", rank " + std::to_string(comm.rank());
+      EXPECT_EQ(bytes.sent_by(comm.rank()), costs.bytes[static_cast<std::size_t>(phase)]) << where;
+      for (int peer = 0; peer < comm.size(); ++peer)
+        EXPECT_EQ(bytes(comm.rank(), peer), embedding.sent().to_ranks(phase)[static_cast<std::size_t>(peer)])
+            << where << " to " << peer;
     };
     expect_bytes(Phase::input_dist, traffic.input_dist);
     expect_bytes(Phase::output_dist, traffic.output_dist);

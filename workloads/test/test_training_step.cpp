@@ -182,7 +182,8 @@ TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
       {
         ShardedTables tables(plan, options.workload.tables, options.workload.features, 0);
         const auto exchange = choice_named(exchanges, "exchange", "pairwise").make(comm);
-        const auto transfer = make_reduce_scatter(comm, *exchange);
+        SentBytes sent(comm.rank(), comm.size());
+        const auto transfer = make_reduce_scatter(comm, *exchange, sent);
         std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()) * options.workload.features.size(), 1);
         transfer->lay_out(tables.layout(), {std::ssize(options.workload.features), counts});
       },

@@ -8,7 +8,7 @@ namespace {
 /// Every owner sends the vector of every bag, touched or not (HugeCTR's "Reduction" compression strategy).
 class DensePartials : public Transfer {
  public:
-  DensePartials(const Communicator& comm, Exchange& exchange) : rank_(comm.rank()), exchange_(exchange) {}
+  explicit DensePartials(Exchange& exchange) : exchange_(exchange) {}
 
   Addresses lay_out(const ShardLayout& layout, const BagCounts& bags) override {
     Addresses addresses = empty_addresses(layout);
@@ -25,19 +25,15 @@ class DensePartials : public Transfer {
     run(exchange_, back_, packed, owner);
   }
 
-  std::int64_t forward_bytes() const override { return route_.bytes_sent_off_rank(sizeof(float), rank_); }
-  std::int64_t backward_bytes() const override { return back_.bytes_sent_off_rank(sizeof(float), rank_); }
-
  private:
-  int rank_;
   Exchange& exchange_;
   Route route_, back_;
 };
 
 }  // namespace
 
-std::unique_ptr<Transfer> make_dense_partials(const Communicator& comm, Exchange& exchange) {
-  return std::make_unique<DensePartials>(comm, exchange);
+std::unique_ptr<Transfer> make_dense_partials(const Communicator&, Exchange& exchange, SentBytes&) {
+  return std::make_unique<DensePartials>(exchange);
 }
 
 }  // namespace shardmark

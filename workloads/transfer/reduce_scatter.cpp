@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
-
 #include "workloads/transfer/transfer.hpp"
 #include "workloads/transfer/vector_route.hpp"
 
@@ -17,7 +15,8 @@ namespace {
 /// holds nothing of a strip adds zeros.
 class ReduceScatter : public Transfer {
  public:
-  ReduceScatter(const Communicator& comm, Exchange& exchange) : comm_(comm), exchange_(exchange) {}
+  ReduceScatter(const Communicator& comm, Exchange& exchange, SentBytes& sent)
+      : comm_(comm), exchange_(exchange), sent_(sent) {}
 
   Addresses lay_out(const ShardLayout& layout, const BagCounts& bags) override {
     Addresses addresses = empty_addresses(layout);
@@ -37,30 +36,24 @@ class ReduceScatter : public Transfer {
     return addresses;
   }
 
+  /// A reduction sends at least every other rank's share once, a gather one's own share to every other rank.
   void forward(std::span<const float> owner, std::span<float> packed) override {
     run(exchange_, route_, owner, packed);
+    for (std::size_t peer = 0; peer < counts_.size(); ++peer) sent_.add(peer, 4 * counts_[peer]);
     reduce_scatter(comm_, owner.subspan(exchanged(route_.send_total())), counts_,
                    packed.subspan(exchanged(route_.receive_total())));
   }
 
   void backward(std::span<const float> packed, std::span<float> owner) override {
     run(exchange_, back_, packed, owner);
+    const std::int64_t own = counts_[static_cast<std::size_t>(comm_.rank())];
+    for (std::size_t peer = 0; peer < counts_.size(); ++peer) sent_.add(peer, 4 * own);
     all_gather_v(comm_, packed.subspan(exchanged(back_.send_total())), counts_,
                  owner.subspan(exchanged(back_.receive_total())));
   }
 
-  /// A reduction sends at least every other rank's share once, a gather one's own share to every other rank.
-  std::int64_t forward_bytes() const override {
-    const std::int64_t all = std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0});
-    return route_.bytes_sent_off_rank(sizeof(float), comm_.rank()) + 4 * (all - own_count());
-  }
-  std::int64_t backward_bytes() const override {
-    return back_.bytes_sent_off_rank(sizeof(float), comm_.rank()) + 4 * own_count() * (comm_.size() - 1);
-  }
-
  private:
   static std::size_t exchanged(std::int64_t elements) { return static_cast<std::size_t>(elements); }
-  std::int64_t own_count() const { return counts_[static_cast<std::size_t>(comm_.rank())]; }
 
   /// Appends the vectors of all row-split strips for one home rank to the owner's buffer.
   void add_reduced(const ShardLayout& layout, const BagCounts& bags, int home, Addresses& addresses) {
@@ -88,14 +81,15 @@ class ReduceScatter : public Transfer {
 
   const Communicator& comm_;
   Exchange& exchange_;
+  SentBytes& sent_;
   Route route_, back_;
   std::vector<std::int64_t> counts_;
 };
 
 }  // namespace
 
-std::unique_ptr<Transfer> make_reduce_scatter(const Communicator& comm, Exchange& exchange) {
-  return std::make_unique<ReduceScatter>(comm, exchange);
+std::unique_ptr<Transfer> make_reduce_scatter(const Communicator& comm, Exchange& exchange, SentBytes& sent) {
+  return std::make_unique<ReduceScatter>(comm, exchange, sent);
 }
 
 }  // namespace shardmark

@@ -8,6 +8,7 @@
 
 #include "comm/communicator.hpp"
 #include "comm/exchange/exchange.hpp"
+#include "workloads/sent_bytes.hpp"
 #include "workloads/transfer/addresses.hpp"
 
 namespace shardmark {
@@ -23,20 +24,17 @@ class Transfer {
 
   virtual void forward(std::span<const float> owner, std::span<float> packed) = 0;
   virtual void backward(std::span<const float> packed, std::span<float> owner) = 0;
-
-  /// Bytes that this rank sends to others in one direction.
-  virtual std::int64_t forward_bytes() const = 0;
-  virtual std::int64_t backward_bytes() const = 0;
 };
 
 struct TransferChoice {
   std::string_view name;
   std::string_view description;
-  std::unique_ptr<Transfer> (*make)(const Communicator&, Exchange&);
+  /// What does not go by the exchange is added to the bytes that are sent.
+  std::unique_ptr<Transfer> (*make)(const Communicator&, Exchange&, SentBytes&);
 };
 
-std::unique_ptr<Transfer> make_dense_partials(const Communicator& comm, Exchange& exchange);
-std::unique_ptr<Transfer> make_reduce_scatter(const Communicator& comm, Exchange& exchange);
+std::unique_ptr<Transfer> make_dense_partials(const Communicator& comm, Exchange& exchange, SentBytes& sent);
+std::unique_ptr<Transfer> make_reduce_scatter(const Communicator& comm, Exchange& exchange, SentBytes& sent);
 
 /// They differ for row-split tables only; vectors of whole rows or columns always go by the exchange.
 inline constexpr std::array transfers{
