@@ -5,7 +5,7 @@
 
 namespace shardmark {
 
-/// How a case moves its data, by the names of the tables `exchanges` and `transfers`.
+/// How a case moves its data, by the names of the table `transfers` and of named_exchange.hpp.
 struct Movement {
   std::string transfer = "dense_partials";
   std::string exchange = "mpi_alltoallv";

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "comm/collectives.hpp"
-#include "comm/exchange/exchanges.hpp"
+#include "comm/exchange/named_exchange.hpp"
 #include "workloads/commit_fault.hpp"
 
 namespace shardmark {
@@ -28,8 +28,7 @@ ShardedEmbedding::ShardedEmbedding(const Communicator& comm, ShardedTables& tabl
       layout_(tables.layout()),
       fault_(fault),
       sent_(comm.rank(), comm.size()),
-      exchange_(
-          std::make_unique<CountedExchange>(choice_named(exchanges, "exchange", movement.exchange).make(comm), sent_)),
+      exchange_(std::make_unique<CountedExchange>(exchange_named(movement.exchange).make(comm), sent_)),
       transfer_(choice_named(transfers, "transfer", movement.transfer).make(comm, *exchange_, sent_)),
       ids_(comm, *exchange_, layout_, tables.features(), tables.tables(), fault),
       row_sums_(comm, *exchange_, plan, tables.tables(), layout_) {

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <stdexcept>
 #include <type_traits>
@@ -35,11 +34,6 @@ void run(Exchange& exchange, const Route& route, std::span<const T> send, std::s
     throw std::invalid_argument("exchange: a buffer is smaller than the route");
   exchange.run(route, std::as_bytes(send).data(), std::as_writable_bytes(receive).data(),
                width * static_cast<std::int64_t>(sizeof(T)));
-}
-
-template <class Algorithm>
-std::unique_ptr<Exchange> make_exchange(const Communicator& comm) {
-  return std::make_unique<Algorithm>(comm);
 }
 
 }  // namespace shardmark

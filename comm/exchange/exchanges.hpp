@@ -2,24 +2,19 @@
 #pragma once
 
 #include <array>
-#include <memory>
-#include <string_view>
 
-#include "comm/exchange/exchange.hpp"
+#include "comm/exchange/exchange_choice.hpp"
+#include "comm/exchange/linear.hpp"
 #include "comm/exchange/mpi_alltoallv.hpp"
 #include "comm/exchange/pairwise.hpp"
 
 namespace shardmark {
 
-struct ExchangeChoice {
-  std::string_view name;
-  std::string_view description;
-  std::unique_ptr<Exchange> (*make)(const Communicator&);  ///< collective
-};
-
+/// Users name them as named_exchange.hpp says.
 inline constexpr std::array exchanges = {
-    ExchangeChoice{"mpi_alltoallv", "MPI_Alltoallv: the library's own algorithm", make_exchange<MpiAlltoallv>},
-    ExchangeChoice{"pairwise", "P-1 rounds, in round k to rank+k and from rank-k", make_exchange<Pairwise>},
+    exchange_choice<MpiAlltoallv>("mpi_alltoallv", "MPI_Alltoallv: the library's own algorithm"),
+    exchange_choice<Linear>("linear", "all messages at once, to and from the nearest ranks first"),
+    exchange_choice<Pairwise>("pairwise", "P-1 rounds, in round k to rank+k and from rank-k"),
 };
 
 }  // namespace shardmark

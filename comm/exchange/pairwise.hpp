@@ -10,7 +10,7 @@ namespace shardmark {
 /// each way at a time, so that even traffic meets no congestion; under skew the slowest pairs of the rounds add up.
 class Pairwise : public Exchange {
  public:
-  explicit Pairwise(const Communicator& comm);
+  explicit Pairwise(const Communicator& comm) : comm_(comm), messages_(comm) {}
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "comm/collectives.hpp"
-#include "comm/exchange/exchanges.hpp"
+#include "comm/exchange/named_exchange.hpp"
 
 namespace shardmark {
 namespace {
@@ -35,14 +35,14 @@ std::int64_t count_wrong(const std::vector<std::uint64_t>& words) {
 }
 
 struct Case {
-  ExchangeChoice choice;
+  NamedExchange exchange;
   std::int64_t element_bytes;
 };
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const auto& choice : exchanges) {
-    for (const std::int64_t element_bytes : {1, 64}) all.push_back({choice, element_bytes});
+  for (const auto& exchange : all_exchanges()) {
+    for (const std::int64_t element_bytes : {1, 64}) all.push_back({exchange, element_bytes});
   }
   return all;
 }
@@ -58,7 +58,7 @@ class LargeExchanges : public testing::TestWithParam<Case> {
 };
 
 INSTANTIATE_TEST_SUITE_P(All, LargeExchanges, testing::ValuesIn(cases()), [](const auto& instance) {
-  return std::string(instance.param.choice.name) + "_" + std::to_string(instance.param.element_bytes);
+  return std::string(instance.param.exchange.choice->name) + "_" + std::to_string(instance.param.element_bytes);
 });
 
 TEST_P(LargeExchanges, CarryMoreThanTwoToThe31Bytes) {
@@ -67,6 +67,8 @@ TEST_P(LargeExchanges, CarryMoreThanTwoToThe31Bytes) {
   const auto available = all_reduce(comm, first_case ? available_bytes() : bytes_needed, Reduce::min);
   if (available < bytes_needed)
     GTEST_SKIP() << "needs " << (bytes_needed >> 30) << " GiB of available memory, found " << (available >> 30);
+
+  if (const auto reason = GetParam().exchange.unusable(comm); !reason.empty()) GTEST_SKIP() << reason;
 
   const int last = comm.size() - 1;
   std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()), 0);
@@ -78,7 +80,7 @@ TEST_P(LargeExchanges, CarryMoreThanTwoToThe31Bytes) {
     for (std::size_t i = 0; i < send_.size(); ++i) send_[i] = word(static_cast<std::int64_t>(i));
   }
   if (comm.rank() == last) receive_.assign(bytes_carried / 8, 0);
-  const auto exchange = GetParam().choice.make(comm);
+  const auto exchange = GetParam().exchange.make(comm);
   exchange->run(route, std::as_bytes(std::span(send_)).data(), std::as_writable_bytes(std::span(receive_)).data(),
                 GetParam().element_bytes);
   EXPECT_EQ(count_wrong(receive_), 0);

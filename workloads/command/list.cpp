@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "comm/exchange/exchanges.hpp"
+#include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/plan_file.hpp"
 #include "comm/placement/planner.hpp"
 #include "datasets/id_mapping.hpp"
@@ -18,6 +18,11 @@ namespace {
 template <class Choices>
 void print_choices(const Choices& choices) {
   for (const auto& choice : choices) fmt::print("  {:<26} {}\n", choice.name, choice.description);
+}
+
+void print_exchanges() {
+  for (const auto& exchange : all_exchanges())
+    fmt::print("  {:<26} {}\n", exchange.name(), exchange.choice->description);
 }
 
 void print_workloads() {
@@ -35,7 +40,7 @@ constexpr std::array listings{
     Listing{"workloads", "tables, features and batches", print_workloads},
     Listing{"planners", "which rank owns what", [] { print_choices(planners); }},
     Listing{"transfers", "what travels", [] { print_choices(transfers); }},
-    Listing{"exchanges", "how it travels", [] { print_choices(exchanges); }},
+    Listing{"exchanges", "how it travels (:N: a number that can be given, and its default)", print_exchanges},
     Listing{"optimizers", "how rows are updated", [] { print_choices(optimizers); }},
     Listing{"poolings", "how the rows of a bag become one vector", [] { print_choices(poolings); }},
     Listing{"value-types", "how tables keep their values", [] { print_choices(value_types); }},

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "comm/agree.hpp"
-#include "comm/exchange/exchanges.hpp"
+#include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/named_plan.hpp"
 #include "comm/session.hpp"
 #include "results/json_lines.hpp"
@@ -52,10 +52,10 @@ std::vector<Movement> each_with(const std::vector<Movement>& movements, Value Mo
   return all;
 }
 
-std::vector<Movement> movements_of(const CaseArguments& arguments) {
+std::vector<Movement> movements_of(const CaseArguments& arguments, const std::vector<std::string>& exchanges) {
   std::vector<Movement> all(1);
   all = each_with(all, &Movement::transfer, names_of(transfers, "transfer", arguments.transfers));
-  all = each_with(all, &Movement::exchange, names_of(exchanges, "exchange", arguments.exchanges));
+  all = each_with(all, &Movement::exchange, exchanges);
   return all;
 }
 
@@ -66,7 +66,7 @@ struct Setup {
   std::vector<Case> cases;
 };
 
-Setup set_up(const CaseArguments& arguments, int ranks) {
+Setup set_up(const CaseArguments& arguments, const std::vector<std::string>& exchanges, int ranks) {
   Setup setup{.options = options_of(arguments), .plans = {}, .cases = {}};
   const Workload& workload = setup.options.workload;
   const auto& plans = arguments.plans.empty() ? workload.plans : arguments.plans;
@@ -76,7 +76,7 @@ Setup set_up(const CaseArguments& arguments, int ranks) {
                                      {.ranks = ranks, .replicate_rows = workload.replicate_rows}));
   for (const Plan& plan : setup.plans) require_supported(plan, workload.tables, workload.features);
   for (std::size_t plan = 0; plan < setup.plans.size(); ++plan)
-    for (const Movement& movement : movements_of(arguments)) setup.cases.push_back({plan, movement});
+    for (const Movement& movement : movements_of(arguments, exchanges)) setup.cases.push_back({plan, movement});
   return setup;
 }
 
@@ -114,7 +114,11 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, arguments.threads));
   const Status status = status_line(world);
 
-  const Setup setup = agree(world, [&] { return set_up(arguments, world.size()); });
+  std::vector<std::string> exchanges;
+  agree(world, [&] {
+    for (const auto& exchange : usable_exchanges(world, arguments.exchanges)) exchanges.push_back(exchange.name());
+  });
+  const Setup setup = agree(world, [&] { return set_up(arguments, exchanges, world.size()); });
   const RunOptions& options = setup.options;
   const auto batches = agree(world, [&] {
     return make_batch_source(options, [&](const std::string& text) {

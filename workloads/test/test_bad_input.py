@@ -60,6 +60,9 @@ class Names(ProgramTest):
     def test_an_unknown_exchange_prints_the_valid_ones(self):
         self.refuses_case("'nosuch'", "mpi_alltoallv", "pairwise", exchange="nosuch")
 
+    def test_a_number_on_an_exchange_without_one_is_refused(self):
+        self.refuses_case("exchange 'pairwise' takes no number: ':4'", exchange="pairwise:4")
+
     def test_an_unknown_transfer_prints_the_valid_ones(self):
         self.refuses_case("'nosuch'", "dense_partials", "reduce_scatter", transfer="nosuch")
 

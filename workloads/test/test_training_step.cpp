@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "comm/exchange/exchanges.hpp"
+#include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/check.hpp"
 #include "workloads/support.hpp"
 #include "workloads/test/plans.hpp"
@@ -14,12 +14,13 @@
 namespace shardmark {
 namespace {
 
-/// Every transfer with every exchange.
-std::vector<Movement> all_movements() {
+/// Every transfer with every exchange that can be used.
+std::vector<Movement> all_movements(const Communicator& comm) {
   std::vector<Movement> movements;
   for (const auto& transfer : transfers)
-    for (const auto& exchange : exchanges)
-      movements.push_back({.transfer = std::string(transfer.name), .exchange = std::string(exchange.name)});
+    for (const auto& exchange : all_exchanges())
+      if (exchange.unusable(comm).empty())
+        movements.push_back({.transfer = std::string(transfer.name), .exchange = exchange.name()});
   return movements;
 }
 
@@ -27,7 +28,7 @@ std::vector<Movement> all_movements() {
 void check_all_movements(const RunOptions& options) {
   const Communicator comm(MPI_COMM_WORLD);
   for (const auto& planner : planners)
-    for (const Movement& movement : all_movements())
+    for (const Movement& movement : all_movements(comm))
       EXPECT_EQ(0, wrong_values(comm, options, plan_of(planner.name, options, comm.size()), movement))
           << planner.name << " " << movement.name();
 }
@@ -42,7 +43,7 @@ class Movements {
  public:
   Movements(const Communicator& comm, const RunOptions& options) : comm_(comm) {
     for (const auto& planner : planners)
-      for (const Movement& movement : all_movements())
+      for (const Movement& movement : all_movements(comm))
         all_.push_back({plan_of(planner.name, options, comm.size()), movement});
   }
 
@@ -181,7 +182,7 @@ TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
   EXPECT_THROW(
       {
         ShardedTables tables(plan, options.workload.tables, options.workload.features, 0);
-        const auto exchange = choice_named(exchanges, "exchange", "pairwise").make(comm);
+        const auto exchange = exchange_named("pairwise").make(comm);
         SentBytes sent(comm.rank(), comm.size());
         const auto transfer = make_reduce_scatter(comm, *exchange, sent);
         std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()) * options.workload.features.size(), 1);

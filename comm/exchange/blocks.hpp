@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "comm/communicator.hpp"
+#include "comm/route.hpp"
+
+namespace shardmark {
+
+/// The bytes of one run of an exchange, cut by peer.
+class Blocks {
+ public:
+  /// std::invalid_argument for a route of another number of ranks.
+  Blocks(const Communicator& comm, const Route& route, const std::byte* send, std::byte* receive,
+         std::int64_t element_bytes)
+      : route_(route), send_(send), receive_(receive), element_bytes_(element_bytes) {
+    if (route.size() != comm.size())
+      throw std::invalid_argument("exchange: a route of " + std::to_string(route.size()) + " ranks, not " +
+                                  std::to_string(comm.size()));
+  }
+
+  std::span<const std::byte> to(int peer) const {
+    const auto p = static_cast<std::size_t>(peer);
+    return {send_ + route_.send_offsets()[p] * element_bytes_,
+            static_cast<std::size_t>(route_.send_counts()[p] * element_bytes_)};
+  }
+
+  std::span<std::byte> from(int peer) const {
+    const auto p = static_cast<std::size_t>(peer);
+    return {receive_ + route_.receive_offsets()[p] * element_bytes_,
+            static_cast<std::size_t>(route_.receive_counts()[p] * element_bytes_)};
+  }
+
+  /// What `rank`, the rank that runs, sends to itself.
+  void copy_own(int rank) const {
+    if (const auto own = to(rank); !own.empty()) std::memcpy(from(rank).data(), own.data(), own.size());
+  }
+
+ private:
+  const Route& route_;
+  const std::byte* send_;
+  std::byte* receive_;
+  std::int64_t element_bytes_;
+};
+
+/// The ranks `distance` (0 to size) after and before this one, modulo the size.
+inline int rank_after(const Communicator& comm, int distance) { return (comm.rank() + distance) % comm.size(); }
+inline int rank_before(const Communicator& comm, int distance) {
+  return (comm.rank() - distance + comm.size()) % comm.size();
+}
+
+}  // namespace shardmark

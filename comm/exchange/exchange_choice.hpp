@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "comm/exchange/exchange.hpp"
+
+namespace shardmark {
+
+/// The number N of an exchange that is named "name:N"; what it means is in the description. No default: it has none.
+struct ExchangeNumber {
+  int by_default = 0;
+  int least = 1;
+
+  bool taken() const { return by_default > 0; }
+};
+
+/// One entry of the table `exchanges`.
+struct ExchangeChoice {
+  std::string_view name;
+  std::string_view description;
+  ExchangeNumber number;
+  /// Collective.
+  std::unique_ptr<Exchange> (*make)(const Communicator&, int number);
+  /// Why these ranks cannot use it, the same on all of them; empty: they can. Collective.
+  std::string (*unusable)(const Communicator&);
+};
+
+/// The entry of a class that is made of (comm) or (comm, number); its static unusable(comm), if it has one, refuses.
+template <class Algorithm>
+constexpr ExchangeChoice exchange_choice(std::string_view name, std::string_view description,
+                                         ExchangeNumber number = {}) {
+  const auto make = [](const Communicator& comm, [[maybe_unused]] int n) -> std::unique_ptr<Exchange> {
+    if constexpr (std::constructible_from<Algorithm, const Communicator&, int>)
+      return std::make_unique<Algorithm>(comm, n);
+    else
+      return std::make_unique<Algorithm>(comm);
+  };
+  const auto unusable = []([[maybe_unused]] const Communicator& comm) -> std::string {
+    if constexpr (requires { Algorithm::unusable(comm); })
+      return Algorithm::unusable(comm);
+    else
+      return {};
+  };
+  return {name, description, number, make, unusable};
+}
+
+}  // namespace shardmark

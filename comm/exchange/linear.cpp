@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/exchange/linear.hpp"
+
+#include "comm/exchange/blocks.hpp"
+
+namespace shardmark {
+
+void Linear::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
+  const Blocks blocks(comm_, route, send, receive, element_bytes);
+  for (int distance = 1; distance < comm_.size(); ++distance) {
+    const int source = rank_before(comm_, distance);
+    messages_.receive(blocks.from(source), source);
+  }
+  for (int distance = 1; distance < comm_.size(); ++distance) {
+    const int target = rank_after(comm_, distance);
+    messages_.send(blocks.to(target), target);
+  }
+  blocks.copy_own(comm_.rank());
+  messages_.wait();
+}
+
+}  // namespace shardmark

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/exchange/named_exchange.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+
+#include "comm/exchange/exchanges.hpp"
+#include "reference/error.hpp"
+#include "reference/named.hpp"
+
+namespace shardmark {
+namespace {
+
+int number_of(const ExchangeChoice& choice, std::string_view text) {
+  if (!choice.number.taken()) throw InputError(fmt::format("exchange '{}' takes no number: ':{}'", choice.name, text));
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < choice.number.least)
+    throw InputError(fmt::format("exchange '{}:{}': expected a number of at least {}; {}", choice.name, text,
+                                 choice.number.least, choice.description));
+  return number;
+}
+
+void require_usable(const Communicator& comm, const NamedExchange& exchange) {
+  if (const std::string reason = exchange.unusable(comm); !reason.empty())
+    throw InputError(fmt::format("exchange '{}' cannot be used here: {}", exchange.choice->name, reason));
+}
+
+}  // namespace
+
+std::string NamedExchange::name() const {
+  return choice->number.taken() ? fmt::format("{}:{}", choice->name, number) : std::string(choice->name);
+}
+
+std::unique_ptr<Exchange> NamedExchange::make(const Communicator& comm) const {
+  require_usable(comm, *this);
+  return choice->make(comm, number);
+}
+
+NamedExchange exchange_named(std::string_view text) {
+  const auto colon = text.find(':');
+  const auto& choice = choice_named(exchanges, "exchange", text.substr(0, colon));
+  if (colon == std::string_view::npos) return {&choice, choice.number.by_default};
+  return {&choice, number_of(choice, text.substr(colon + 1))};
+}
+
+std::vector<NamedExchange> all_exchanges() {
+  std::vector<NamedExchange> all;
+  for (const auto& choice : exchanges) all.push_back({&choice, choice.number.by_default});
+  return all;
+}
+
+std::vector<NamedExchange> usable_exchanges(const Communicator& comm, std::span<const std::string> names) {
+  std::vector<NamedExchange> usable;
+  for (const std::string& name : names) {
+    if (name != "all") {
+      usable.push_back(exchange_named(name));
+      require_usable(comm, usable.back());
+      continue;
+    }
+    for (const NamedExchange& exchange : all_exchanges()) {
+      const std::string reason = exchange.unusable(comm);
+      if (reason.empty())
+        usable.push_back(exchange);
+      else if (comm.rank() == 0)
+        fmt::print(stderr, "shardmark: exchange {} is left out: {}\n", exchange.name(), reason);
+    }
+  }
+  return usable;
+}
+
+}  // namespace shardmark
