@@ -65,6 +65,15 @@ class Scratch {
     return Kokkos::subview(buffer_, std::pair<std::size_t, std::size_t>(0, wanted));
   }
 
+  /// The first values.size() elements, with these values, which may go away; valid until the next call.
+  ConstArray<Exec, T> holding(const Exec& exec, const std::vector<T>& values) {
+    const Array<Exec, T> array = first(std::ssize(values));
+    Kokkos::deep_copy(exec, array,
+                      Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()));
+    exec.fence("shardmark::Scratch: `values` may go away");
+    return array;
+  }
+
  private:
   std::string label_;
   Array<Exec, T> buffer_;

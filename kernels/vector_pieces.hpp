@@ -8,8 +8,8 @@
 namespace shardmark::kernels {
 
 /// `dim` columns of `bags` consecutive vectors. At the home of their samples they lie at `home`, `home_stride` elements
-/// from one vector to the next; on the way between ranks they are packed [bags, dim], once for each of the `partials`
-/// that add up to them, at the elements packed_of[first_partial .. first_partial + partials).
+/// from one vector to the next; on the way between ranks they are packed, once for each of the `partials` that add up
+/// to them: partials[first_partial .. first_partial + partials).
 struct VectorPiece {
   std::int64_t first_row = 0;  ///< sum of the bags of the pieces before it
   std::int64_t bags = 0;
@@ -20,10 +20,33 @@ struct VectorPiece {
   std::int64_t partials = 1;
 };
 
-/// home vector = sum of its packed partials, in their order. Deterministic: one thread per vector.
-/// pieces: ascending first_row;  packed_of: element of each partial's first vector in `packed`;  rows: sum of all bags.
+/// One of the partials of a piece: packed [bags, dim] or, where only some bags have a vector, those of them one behind
+/// the other.
+struct Partial {
+  std::int64_t packed = 0;       ///< element of its first vector
+  std::int64_t first_cell = -1;  ///< where its bags begin in `vectors_before`; -1: every bag has a vector
+};
+
 template <class Exec>
-void sum_partials(const Exec& exec, ConstArray<Exec, VectorPiece> pieces, ConstArray<Exec, std::int64_t> packed_of,
+struct Partials {
+  ConstArray<Exec, Partial> list;
+  ConstArray<Exec, std::int64_t> vectors_before;  ///< [cells + 1]: vectors of the cells (partial, bag) before each
+
+  /// Element of the vector of a bag in its packed partial, or -1.
+  KOKKOS_INLINE_FUNCTION std::int64_t find(std::int64_t number, std::int64_t bag, std::int64_t dim) const {
+    const auto& partial = list(number);
+    if (partial.first_cell < 0) return partial.packed + bag * dim;
+    const std::int64_t cell = partial.first_cell + bag;
+    const std::int64_t before = vectors_before(cell);
+    if (vectors_before(cell + 1) == before) return -1;
+    return partial.packed + (before - vectors_before(partial.first_cell)) * dim;
+  }
+};
+
+/// home vector = sum of its packed partials, in their order; 0 if it has none. Deterministic: one thread per vector.
+/// pieces: ascending first_row;  rows: sum of all bags.
+template <class Exec>
+void sum_partials(const Exec& exec, ConstArray<Exec, VectorPiece> pieces, const Partials<Exec>& partials,
                   std::int64_t rows, ConstArray<Exec, float> packed, Array<Exec, float> home) {
   const auto count = static_cast<std::int64_t>(pieces.extent(0));
   Kokkos::parallel_for(
@@ -31,19 +54,24 @@ void sum_partials(const Exec& exec, ConstArray<Exec, VectorPiece> pieces, ConstA
         const auto& piece = pieces(last_at_most(count, row, [&](std::int64_t p) { return pieces(p).first_row; }));
         const std::int64_t bag = row - piece.first_row;
         float* to = &home(piece.home + bag * piece.home_stride);
+        bool first = true;
         for (std::int64_t k = 0; k < piece.partials; ++k) {
-          const float* from = &packed(packed_of(piece.first_partial + k) + bag * piece.dim);
-          if (k == 0)
+          const std::int64_t at = partials.find(piece.first_partial + k, bag, piece.dim);
+          if (at < 0) continue;
+          const float* from = &packed(at);
+          if (first)
             for (std::int64_t d = 0; d < piece.dim; ++d) to[d] = from[d];
           else
             for (std::int64_t d = 0; d < piece.dim; ++d) to[d] += from[d];
+          first = false;
         }
+        for (std::int64_t d = 0; first && d < piece.dim; ++d) to[d] = 0;
       });
 }
 
 /// The way back: every partial of a piece gets a copy of the home vector.
 template <class Exec>
-void copy_to_partials(const Exec& exec, ConstArray<Exec, VectorPiece> pieces, ConstArray<Exec, std::int64_t> packed_of,
+void copy_to_partials(const Exec& exec, ConstArray<Exec, VectorPiece> pieces, const Partials<Exec>& partials,
                       std::int64_t rows, ConstArray<Exec, float> home, Array<Exec, float> packed) {
   const auto count = static_cast<std::int64_t>(pieces.extent(0));
   Kokkos::parallel_for(
@@ -52,7 +80,9 @@ void copy_to_partials(const Exec& exec, ConstArray<Exec, VectorPiece> pieces, Co
         const std::int64_t bag = row - piece.first_row;
         const float* from = &home(piece.home + bag * piece.home_stride);
         for (std::int64_t k = 0; k < piece.partials; ++k) {
-          float* to = &packed(packed_of(piece.first_partial + k) + bag * piece.dim);
+          const std::int64_t at = partials.find(piece.first_partial + k, bag, piece.dim);
+          if (at < 0) continue;
+          float* to = &packed(at);
           for (std::int64_t d = 0; d < piece.dim; ++d) to[d] = from[d];
         }
       });

@@ -2,8 +2,10 @@
 #include "workloads/id_distribution.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "comm/collectives.hpp"
+#include "workloads/bag_lengths.hpp"
 
 namespace shardmark {
 namespace {
@@ -39,18 +41,24 @@ kernels::RowPartition row_partition(const ShardLayout& layout, const std::vector
 }  // namespace
 
 IdDistribution::IdDistribution(const Communicator& comm, Exchange& exchange, const ShardLayout& layout,
-                               const std::vector<Feature>& features, const std::vector<Table>& tables, Fault fault)
+                               const std::vector<Feature>& features, const std::vector<Table>& tables,
+                               const std::vector<RowTransfer>& modes, Fault fault)
     : comm_(comm),
       exchange_(exchange),
       layout_(layout),
       features_(features),
+      modes_(modes),
       fault_(fault),
       owners_(kernels::row_owners(Execution(), row_partition(layout, features, tables))),
       slot_counts_("shardmark::slot_counts", layout.slots.size() + layout.replicated_features.size()),
-      source_ids_("shardmark::source_ids", static_cast<std::size_t>(layout.ranks) + 1) {
+      source_ids_("shardmark::source_ids", static_cast<std::size_t>(layout.ranks) + 1),
+      sent_vectors_("shardmark::sent_vectors", slot_counts_.extent(0) + 1),
+      block_vectors_("shardmark::block_vectors",
+                     static_cast<std::size_t>(layout.ranks) * layout.own_slots().size() + 1) {
   std::vector<std::int64_t> strips(features.size());
   for (const Strip& strip : layout.strips)
     most_strips_ = std::max(most_strips_, ++strips[static_cast<std::size_t>(strip.feature)]);
+  some_touched_only_ = std::ranges::any_of(layout.slots, [&](const Slot& slot) { return only_touched(slot); });
 }
 
 BagCounts IdDistribution::count_bags(const StepInput& input) const {
@@ -69,36 +77,54 @@ BagCounts IdDistribution::count_bags(const StepInput& input) const {
 
 void IdDistribution::lay_out(const BagCounts& bags) {
   const auto ranks = static_cast<std::size_t>(layout_.ranks);
-  std::vector<std::int64_t> first_bag, source_bags{0}, sent(ranks), received(ranks), sent_by(ranks), received_by(ranks);
+  std::vector<std::int64_t> slot_begin, sent(ranks), received(ranks), sent_by(ranks), received_by(ranks);
+  std::vector<std::uint8_t> sent_touched_only, owned_touched_only;
+  counts_ = {};
   sent_bags_ = 0;
   const auto add_sent = [&](std::int64_t feature) {
-    first_bag.push_back(sent_bags_);
+    slot_begin.push_back(sent_bags_);
     sent_bags_ += bags(layout_.rank, feature);
   };
   for (const Slot& slot : layout_.slots) {
+    counts_.first_cell.push_back(only_touched(slot) ? sent_bags_ : -1);
+    counts_.home.push_back(bags(layout_.rank, slot.feature));
     add_sent(slot.feature);
+    sent_touched_only.resize(static_cast<std::size_t>(sent_bags_), only_touched(slot) ? 1 : 0);
     sent[static_cast<std::size_t>(slot.rank)] += bags(layout_.rank, slot.feature);
     for (std::size_t r = 0; r < ranks; ++r) {
       const std::int64_t count = bags(static_cast<int>(r), slot.feature);
       sent_by[r] += count;
       received_by[static_cast<std::size_t>(slot.rank)] += count;
-      if (slot.rank == layout_.rank) received[r] += count;
     }
   }
-  for (const std::int64_t count : received) source_bags.push_back(source_bags.back() + count);
+  std::vector<std::int64_t> block_begin{0}, source_bags{0};
+  for (std::size_t r = 0; r < ranks; ++r) {
+    for (const Slot& slot : layout_.own_slots()) {
+      counts_.owner.push_back(bags(static_cast<int>(r), slot.feature));
+      block_begin.push_back(block_begin.back() + counts_.owner.back());
+      owned_touched_only.resize(static_cast<std::size_t>(block_begin.back()), only_touched(slot) ? 1 : 0);
+    }
+    source_bags.push_back(block_begin.back());
+    received[r] = source_bags[r + 1] - source_bags[r];
+  }
   owned_bags_ = source_bags.back();
-  const auto own = layout_.own_slots();
-  first_block_bags_ = !own.empty()                           ? bags(0, own.front().feature)
-                      : !layout_.replicated_features.empty() ? bags(layout_.rank, layout_.replicated_features.front())
-                                                             : 0;
   for (const std::int64_t feature : layout_.replicated_features) {
     add_sent(feature);
     owned_bags_ += bags(layout_.rank, feature);
   }
+  first_replicated_bags_ =
+      layout_.replicated_features.empty() ? 0 : bags(layout_.rank, layout_.replicated_features.front());
   const std::int64_t peak = std::max(std::ranges::max(sent_by), std::ranges::max(received_by));
   length_route_ = Route(std::move(sent), std::move(received), peak);
-  first_bag_ = kernels::array_of(Execution(), first_bag, "shardmark::slot_first_bag");
-  source_bags_ = kernels::array_of(Execution(), source_bags, "shardmark::source_bags");
+  sent_touched_only.resize(static_cast<std::size_t>(sent_bags_));
+  owned_touched_only.resize(static_cast<std::size_t>(owned_bags_));
+  const Execution exec;
+  slot_begin.push_back(sent_bags_);
+  slot_begin_ = kernels::array_of(exec, slot_begin, "shardmark::slot_begin");
+  source_bags_ = kernels::array_of(exec, source_bags, "shardmark::source_bags");
+  block_begin_ = kernels::array_of(exec, block_begin, "shardmark::block_begin");
+  sent_touched_only_ = kernels::array_of(exec, sent_touched_only, "shardmark::sent_touched_only");
+  owned_touched_only_ = kernels::array_of(exec, owned_touched_only, "shardmark::owned_touched_only");
 }
 
 void IdDistribution::bucketize(const StepInput& input) {
@@ -106,8 +132,9 @@ void IdDistribution::bucketize(const StepInput& input) {
   bucketed_ids_ = 0;
   for (const Strip& strip : layout_.strips) bucketed_ids_ += input.ids[static_cast<std::size_t>(strip.feature)];
   for (const std::int64_t f : layout_.replicated_features) bucketed_ids_ += input.ids[static_cast<std::size_t>(f)];
+  const std::pair<std::size_t, std::size_t> slots(0, slot_counts_.extent(0));
   const kernels::Buckets<Execution, std::int32_t, std::int64_t> buckets{
-      first_bag_, lengths_sent_.first(sent_bags_), ids_sent_.first(bucketed_ids_),
+      Kokkos::subview(slot_begin_, slots), lengths_sent_.first(sent_bags_), ids_sent_.first(bucketed_ids_),
       weights_sent_.first(weighted_ ? bucketed_ids_ : 0)};
   kernels::bucketize(Execution(), owners_, input.bags, buckets, slot_counts_, workspace_);
 }
@@ -124,38 +151,6 @@ void append_own(const DeviceArray<T>& sent, const DeviceArray<T>& received, std:
   Kokkos::deep_copy(Execution(), tail(received), tail(sent));
 }
 
-/// The defect of Fault::route: the first id that can moves into the bag after its own.
-void move_one_id(const DeviceArray<std::int32_t>& lengths, std::int64_t bags) {
-  Kokkos::parallel_for(
-      "shardmark::fault_route", kernels::static_range(Execution(), 1), KOKKOS_LAMBDA(const std::int64_t) {
-        for (std::int64_t b = 0; b + 1 < bags; ++b) {
-          if (lengths(b) == 0) continue;
-          --lengths(b);
-          ++lengths(b + 1);
-          return;
-        }
-      });
-}
-
-/// offsets[b] = sum of the lengths before b, b = 0 .. bags.
-void sum_lengths(const DeviceArray<std::int32_t>& lengths, const DeviceArray<std::int64_t>& offsets) {
-  const auto bags = static_cast<std::int64_t>(lengths.extent(0));
-  Kokkos::parallel_scan(
-      "shardmark::owned_offsets", kernels::static_range(Execution(), bags + 1),
-      KOKKOS_LAMBDA(const std::int64_t b, std::int64_t& sum, const bool final) {
-        if (final) offsets(b) = sum;
-        if (b < bags) sum += lengths(b);
-      });
-}
-
-/// taken[i] = values[at[i]]
-void take(const DeviceArray<std::int64_t>& values, const ConstDeviceArray<std::int64_t>& at,
-          const DeviceArray<std::int64_t>& taken) {
-  Kokkos::parallel_for(
-      "shardmark::source_ids", kernels::static_range(Execution(), static_cast<std::int64_t>(at.extent(0))),
-      KOKKOS_LAMBDA(const std::int64_t i) { taken(i) = values(at(i)); });
-}
-
 }  // namespace
 
 void IdDistribution::receive_lengths() {
@@ -164,20 +159,53 @@ void IdDistribution::receive_lengths() {
   shardmark::run(exchange_, length_route_, std::span<const std::int32_t>(span_of(sent, length_route_.send_total())),
                  span_of(lengths, length_route_.receive_total()));
   append_own(sent, lengths, owned_bags_ - length_route_.receive_total());
-  if (fault_ == Fault::route) move_one_id(lengths, first_block_bags_);
+}
+
+/// host[i] = values[at[i]]
+void IdDistribution::read(const ConstDeviceArray<std::int64_t>& values, const ConstDeviceArray<std::int64_t>& at,
+                          const HostCounts& host) {
+  const Execution exec;
+  const auto taken = Kokkos::create_mirror_view(Execution::memory_space{}, host);
+  take(values, at, taken);
+  Kokkos::deep_copy(exec, host, taken);
+  exec.fence("shardmark: the host reads counts");
+}
+
+/// Vectors of each slot that come home to this rank.
+void IdDistribution::count_sent(OwnedIds& owned) {
+  const auto before = sent_before_.first(sent_bags_ + 1);
+  count_vectors(lengths_sent_.first(sent_bags_), sent_touched_only_, before);
+  read(before, slot_begin_, sent_vectors_);
+  for (std::size_t s = 0; s < counts_.home.size(); ++s) counts_.home[s] = sent_vectors_(s + 1) - sent_vectors_(s);
+  owned.vectors_before = before;
+}
+
+/// Vectors of each block of received bags.
+ConstDeviceArray<std::int64_t> IdDistribution::count_received() {
+  const auto before = owned_before_.first(owned_bags_ + 1);
+  count_vectors(lengths_.first(owned_bags_), owned_touched_only_, before);
+  read(before, block_begin_, block_vectors_);
+  for (std::size_t b = 0; b < counts_.owner.size(); ++b) counts_.owner[b] = block_vectors_(b + 1) - block_vectors_(b);
+  return before;
 }
 
 void IdDistribution::scan_lengths(OwnedIds& owned) {
-  const Execution exec;
-  const auto offsets = offsets_.first(owned_bags_ + 1);
-  sum_lengths(lengths_.first(owned_bags_), offsets);
-  const auto source_ids = Kokkos::create_mirror_view(Execution::memory_space{}, source_ids_);
-  take(offsets, source_bags_, source_ids);
-  Kokkos::deep_copy(exec, source_ids_, source_ids);
-  exec.fence("shardmark: the host reads how many ids each source sends");
-  owned.offsets = offsets;
-  owned.exchanged_bags = length_route_.receive_total();
+  ConstDeviceArray<std::int64_t> before, source_begin = source_bags_;
+  if (some_touched_only_) {
+    count_sent(owned);
+    before = count_received();
+    const auto source_vectors = source_vectors_.first(layout_.ranks + 1);
+    take(before, source_bags_, source_vectors);
+    source_begin = source_vectors;
+  }
+  const std::int64_t exchanged = std::accumulate(counts_.owner.begin(), counts_.owner.end(), std::int64_t{0});
+  const std::int64_t own = owned_bags_ - length_route_.receive_total();
+  owned.offsets = offsets_.first(exchanged + own + 1);
+  sum_lengths(lengths_.first(owned_bags_), before, owned.offsets);
+  read(owned.offsets, source_begin, source_ids_);
   owned.exchanged_ids = source_ids_(static_cast<std::size_t>(layout_.ranks));
+  if (fault_ == Fault::route)
+    move_one_id(owned.offsets, counts_.owner.empty() ? first_replicated_bags_ : counts_.owner.front());
 }
 
 Route IdDistribution::id_route(const StepInput& input) const {

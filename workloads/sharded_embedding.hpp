@@ -4,16 +4,14 @@
 #include <memory>
 
 #include "kernels/bag_divisor.hpp"
-#include "kernels/expand_positions.hpp"
-#include "kernels/max_pooling.hpp"
 #include "kernels/pooled_lookup.hpp"
 #include "kernels/reduce_to_dense.hpp"
-#include "kernels/vector_pieces.hpp"
 #include "workloads/id_distribution.hpp"
 #include "workloads/movement.hpp"
 #include "workloads/row_sums.hpp"
 #include "workloads/sent_bytes.hpp"
 #include "workloads/sharded_tables.hpp"
+#include "workloads/step_blocks.hpp"
 #include "workloads/transfer/transfer.hpp"
 
 namespace shardmark {
@@ -40,10 +38,6 @@ class ShardedEmbedding {
   const SentBytes& sent() const { return sent_; }
 
  private:
-  void lay_out(const BagCounts& bags);
-  void place_homes();
-  void make_blocks();
-  void make_pieces();
   void divide(const StepInput& input, const std::vector<std::int64_t>& vectors_begin, bool replicated_too,
               const DeviceArray<float>& vectors) const;
   void update_exchanged(const StepInput& input, const kernels::UpdateStep& now);
@@ -62,25 +56,14 @@ class ShardedEmbedding {
   RowSums row_sums_;
   bool divides_ = false;  ///< some feature pools by mean or sqrtn
 
-  // Of the current bag counts. `vectors_` holds what the lookup writes and what comes home: the owner's buffer, the
-  // home's packed partials, and the outputs that are put together from several of them.
+  // Of the current counts of bags and vectors.
   BagCounts bags_;
-  Addresses addresses_;
-  std::int64_t home_elements_ = 0;
-  std::vector<std::int64_t> output_begin_;    ///< by feature, in vectors_
-  std::vector<std::int64_t> gradient_begin_;  ///< by feature, in the gradients of the outputs
-  DeviceArray<float> vectors_;
-  ConstDeviceArray<kernels::LookupBlock> lookup_blocks_;
-  ConstDeviceArray<kernels::GradientBlock> gradient_blocks_;
-  ConstDeviceArray<kernels::PooledGradient> exchanged_maxima_, replicated_maxima_;
-  std::int64_t largest_max_dim_ = 0;
-  struct DevicePieces {
-    ConstDeviceArray<kernels::VectorPiece> pieces;
-    ConstDeviceArray<std::int64_t> packed_of;
-    std::int64_t rows = 0;
-  };
-  DevicePieces pieces_to_sum_, pieces_to_send_;
-  DeviceArray<float> packed_gradients_, owner_gradients_;
+  VectorCounts counts_;
+  StepBlocks blocks_;
+  DeviceArray<float> vectors_, packed_gradients_, owner_gradients_;
+  DeviceScratch<float> vectors_scratch_{"shardmark::vectors"};
+  DeviceScratch<float> packed_gradients_scratch_{"shardmark::packed_gradients"};
+  DeviceScratch<float> owner_gradients_scratch_{"shardmark::owner_gradients"};
 
   // Shards of this rank: those that hold parts of tables, and replicated tables with their dense gradient.
   kernels::ShardList<Execution, kernels::UpdateShard> exchanged_shards_, replicated_shards_;

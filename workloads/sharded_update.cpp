@@ -12,7 +12,7 @@ void ShardedEmbedding::update(const StepInput& input, PhaseClock& clock) {
   sent_.begin(Phase::update);
   const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
   const kernels::UpdateStep now = tables_.next_step();
-  kernels::expand_positions(exec, gradient_blocks_, ConstDeviceArray<std::int64_t>(owned_.offsets), owned_.ids,
+  kernels::expand_positions(exec, blocks_.gradients, ConstDeviceArray<std::int64_t>(owned_.offsets), owned_.ids,
                             keys_.first(ids), gradient_offsets_.first(ids));
   update_exchanged(input, now);
   if (replicated_rows_ > 0) update_replicated(now);
@@ -27,7 +27,7 @@ ConstDeviceArray<float> ShardedEmbedding::with_max_gradients(const ConstDeviceAr
   const Execution exec;
   const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
   const auto size = static_cast<std::int64_t>(gradients.extent(0));
-  const auto all = max_gradients_.first(size + ids * largest_max_dim_);
+  const auto all = max_gradients_.first(size + ids * blocks_.largest_max_dim);
   Kokkos::deep_copy(exec, part(all, 0, size), gradients);
   kernels::max_gradients<Execution>(exec, blocks, owned_.offsets, owned_.ids, owned_.weights, vectors_, gradients, all);
   return all;
@@ -37,7 +37,7 @@ void ShardedEmbedding::update_exchanged(const StepInput& input, const kernels::U
   const Execution exec;
   const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
   const std::int64_t exchanged = owned_.exchanged_ids;
-  const auto gradients = with_max_gradients(exchanged_maxima_, owner_gradients_);
+  const auto gradients = with_max_gradients(blocks_.exchanged_maxima, owner_gradients_);
   const auto unique =
       kernels::unique_rows<Execution>(exec, part(keys_.first(ids), 0, exchanged), exchanged_keys_, unique_workspace_);
   const auto weights = owned_.weights.extent(0) > 0 ? part(owned_.weights, 0, exchanged) : owned_.weights;
@@ -60,7 +60,7 @@ void ShardedEmbedding::update_replicated(const kernels::UpdateStep& now) {
   const Execution exec;
   const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
   const std::int64_t begin = owned_.exchanged_ids;
-  const auto gradients = with_max_gradients(replicated_maxima_, gradients_);
+  const auto gradients = with_max_gradients(blocks_.replicated_maxima, gradients_);
   const auto touched = part(dense_gradients_, dense_elements_, dense_elements_ + replicated_rows_);
   const auto unique =
       kernels::unique_rows<Execution>(exec, part(keys_.first(ids), begin, ids), replicated_rows_, unique_workspace_);
@@ -75,7 +75,7 @@ void ShardedEmbedding::update_replicated(const kernels::UpdateStep& now) {
   // A ring sends 2 (P - 1) / P of the buffer to the next rank.
   sent_.add(static_cast<std::size_t>((comm_.rank() + 1) % comm_.size()),
             2 * (comm_.size() - 1) * elements * 4 / comm_.size());
-  if (fault_ == Fault::exchange && addresses_.packed_size == 0) change_one(dense_gradients_, 0, -1.0F, 1.0F);
+  if (fault_ == Fault::exchange && blocks_.addresses().packed_size == 0) change_one(dense_gradients_, 0, -1.0F, 1.0F);
   const auto rows = kernels::touched_rows<Execution>(exec, touched, touched_workspace_);
   if (fault_ == Fault::update && layout_.slots.empty()) decrement(rows.total);
   kernels::fused_update(exec,

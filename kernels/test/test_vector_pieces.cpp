@@ -16,7 +16,8 @@ struct Problem {
       {{.first_row = 0, .bags = 2, .dim = 3, .home = 0, .home_stride = 3, .first_partial = 0, .partials = 2},
        {.first_row = 2, .bags = 3, .dim = 2, .home = 6 + 1, .home_stride = 4, .first_partial = 2, .partials = 1}},
       "pieces");
-  ConstArray<Exec, std::int64_t> packed_of = array_of<Exec, std::int64_t>(exec, {12, 0, 6}, "packed_of");
+  Partials<Exec> partials{array_of<Exec, Partial>(exec, {{.packed = 12}, {.packed = 0}, {.packed = 6}}, "partials"),
+                          {}};
 };
 
 std::vector<float> host(const Array<Exec, float>& array) {
@@ -29,7 +30,7 @@ TEST(VectorPieces, PartialsAddUpAtHomeAndOtherColumnsStay) {
   const auto packed =
       array_of<Exec, float>(p.exec, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 100, 200, 300, 400, 500, 600}, "packed");
   const auto home = array_of<Exec, float>(p.exec, std::vector<float>(18, -1.0F), "home");
-  sum_partials<Exec>(p.exec, p.pieces, p.packed_of, 5, packed, home);
+  sum_partials<Exec>(p.exec, p.pieces, p.partials, 5, packed, home);
   EXPECT_EQ((std::vector<float>{101, 202, 303, 404, 505, 606, -1, 7, 8, -1, -1, 9, 10, -1, -1, 11, 12, -1}),
             host(home));
 }
@@ -38,8 +39,23 @@ TEST(VectorPieces, EveryPartialGetsTheGradientOfItsBag) {
   const Problem p;
   const auto home = array_of<Exec, float>(p.exec, {1, 2, 3, 4, 5, 6, 0, 7, 8, 0, 0, 9, 10, 0, 0, 11, 12, 0}, "home");
   const auto packed = array_of<Exec, float>(p.exec, std::vector<float>(18, -1.0F), "packed");
-  copy_to_partials<Exec>(p.exec, p.pieces, p.packed_of, 5, home, packed);
+  copy_to_partials<Exec>(p.exec, p.pieces, p.partials, 5, home, packed);
   EXPECT_EQ((std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 1, 2, 3, 4, 5, 6}), host(packed));
+}
+
+/// Three bags of dim 2 from two partials that each have a vector for some of the bags only: {0, 2} and {0}.
+TEST(VectorPieces, PartialsWithoutAVectorForEveryBag) {
+  const Exec exec;
+  const auto pieces = array_of<Exec, VectorPiece>(exec, {{.bags = 3, .dim = 2, .home_stride = 2, .partials = 2}}, "");
+  const Partials<Exec> partials{
+      array_of<Exec, Partial>(exec, {{.packed = 2, .first_cell = 1}, {.packed = 0, .first_cell = 4}}, ""),
+      array_of<Exec, std::int64_t>(exec, {0, 5, 6, 6, 7, 8, 8, 8}, "")};
+  const auto packed = array_of<Exec, float>(exec, {1, 2, 10, 20, 100, 200}, "");
+  const auto home = array_of<Exec, float>(exec, std::vector<float>(6, -1.0F), "");
+  sum_partials<Exec>(exec, pieces, partials, 3, packed, home);
+  EXPECT_EQ((std::vector<float>{11, 22, 0, 0, 100, 200}), host(home));
+  copy_to_partials<Exec>(exec, pieces, partials, 3, array_of<Exec, float>(exec, {1, 2, 3, 4, 5, 6}, ""), packed);
+  EXPECT_EQ((std::vector<float>{1, 2, 1, 2, 5, 6}), host(packed));
 }
 
 TEST(VectorPieces, NothingToDo) {

@@ -11,10 +11,6 @@
 namespace shardmark {
 namespace {
 
-RowTransfer row_transfer_named(std::string_view name) {
-  return name == "reduce_scatter" ? RowTransfer::reduce_scatter : RowTransfer::dense_partials;
-}
-
 /// The ids of every rank's own samples.
 std::vector<Batch> homes_of(const RunOptions& options, BatchSource& batches, std::int64_t step, int ranks) {
   std::vector<Batch> homes;
@@ -38,7 +34,7 @@ void check_traffic(const RunOptions& options, const Plan& plan, const Movement& 
     const PhaseCosts costs = training_step(embedding, inputs[static_cast<std::size_t>(step)]);
     const Traffic traffic =
         predict_traffic(plan, workload.tables, workload.features, homes_of(options, *batches, step, comm.size()),
-                        {row_transfer_named(movement.transfer)});
+                        {choice_named(transfers, "transfer", movement.transfer).mode});
     const auto expect_bytes = [&](Phase phase, const ByteMatrix& bytes) {
       const auto where = std::string(phase_names[static_cast<std::size_t>(phase)]) + ", step " + std::to_string(step) +
                          ", rank " + std::to_string(comm.rank());

@@ -179,16 +179,15 @@ TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
   Plan plan = plan_of("table_wise", options, comm.size());
   plan.tables[1].shards = {{{0, 50, 2}, 0, 16, 0}, {{1, 50, 2}, 0, 16, 0}};
   EXPECT_EQ(0, wrong_values(comm, options, plan, {.exchange = "pairwise"}));
-  EXPECT_THROW(
-      {
-        ShardedTables tables(plan, options.workload.tables, options.workload.features, 0);
-        const auto exchange = exchange_named("pairwise").make(comm);
-        SentBytes sent(comm.rank(), comm.size());
-        const auto transfer = make_reduce_scatter(comm, *exchange, sent);
-        std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()) * options.workload.features.size(), 1);
-        transfer->lay_out(tables.layout(), {std::ssize(options.workload.features), counts});
-      },
-      InputError);
+  ShardedTables tables(plan, options.workload.tables, options.workload.features, 0);
+  const auto exchange = exchange_named("pairwise").make(comm);
+  SentBytes sent(comm.rank(), comm.size());
+  const auto transfer = make_reduce_scatter(comm, *exchange, sent);
+  const auto ones = [](std::size_t size) { return std::vector<std::int64_t>(size, 1); };
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  const BagCounts bags(std::ssize(options.workload.features), ones(ranks * options.workload.features.size()));
+  const VectorCounts vectors{ones(tables.layout().slots.size()), ones(ranks * tables.layout().own_slots().size()), {}};
+  EXPECT_THROW(transfer->lay_out(tables.layout(), bags, vectors), InputError);
 }
 
 }  // namespace

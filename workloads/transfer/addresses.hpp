@@ -25,16 +25,28 @@ class BagCounts {
   std::vector<std::int64_t> counts_;
 };
 
-/// Where the vectors of a step lie, in elements, for given bag counts.
+/// How many vectors travel in a step.
+struct VectorCounts {
+  std::vector<std::int64_t> home;   ///< [slots] to this rank from each slot of the plan
+  std::vector<std::int64_t> owner;  ///< [ranks x own slots] from own slot k to rank r, at r * own slots + k
+  /// [slots] where the bags of the slot begin among the cells of OwnedIds::vectors_before, when only those that hold an
+  /// id have a vector; -1: every bag has one.
+  std::vector<std::int64_t> first_cell;
+
+  bool operator==(const VectorCounts&) const = default;
+};
+
+/// Where the vectors of a step lie, in elements.
 struct Addresses {
-  /// In the owner's buffer: vectors of the bags that rank r sends to own slot k, at owner[r * own slots + k].
+  /// In the owner's buffer: vectors from own slot k to rank r, at owner[r * own slots + k].
   std::vector<std::int64_t> owner;
   std::int64_t owner_size = 0;
   /// Ranges of the owner's buffer that no lookup writes and that must be 0 when they travel.
   std::vector<std::pair<std::int64_t, std::int64_t>> zeros;
 
-  /// In the home's buffer: the packed partials of each strip, in the order in which they are added.
-  std::vector<std::vector<std::int64_t>> partials_of_strip;
+  /// In the home's buffer: vectors from each slot, at packed[slot]. Where they are added on the way, the slots of a
+  /// strip share one place: that of the first, and the others have -1.
+  std::vector<std::int64_t> packed;
   std::int64_t packed_size = 0;
 };
 

@@ -18,19 +18,18 @@ class ReduceScatter : public Transfer {
   ReduceScatter(const Communicator& comm, Exchange& exchange, SentBytes& sent)
       : comm_(comm), exchange_(exchange), sent_(sent) {}
 
-  Addresses lay_out(const ShardLayout& layout, const BagCounts& bags) override {
+  Addresses lay_out(const ShardLayout& layout, const BagCounts& bags, const VectorCounts& counts) override {
     Addresses addresses = empty_addresses(layout);
     const auto whole = [&](const Slot& slot) {
       return !layout.strips[static_cast<std::size_t>(slot.strip)].row_split();
     };
-    route_ = add_vector_route(layout, bags, whole, addresses);
+    route_ = add_vector_route(layout, bags, counts, whole, addresses);
     back_ = route_.inverse();
     counts_.assign(static_cast<std::size_t>(layout.ranks), 0);
     for (int home = 0; home < layout.ranks; ++home) add_reduced(layout, bags, home, addresses);
-    for (std::size_t s = 0; s < layout.strips.size(); ++s) {
-      const Strip& strip = layout.strips[s];
+    for (const Strip& strip : layout.strips) {
       if (!strip.row_split()) continue;
-      addresses.partials_of_strip[s] = {addresses.packed_size};
+      addresses.packed[static_cast<std::size_t>(strip.slots.front())] = addresses.packed_size;
       addresses.packed_size += bags(layout.rank, strip.feature) * strip.dim();
     }
     return addresses;

@@ -8,6 +8,7 @@
 
 #include "comm/communicator.hpp"
 #include "comm/exchange/exchange.hpp"
+#include "comm/placement/traffic.hpp"
 #include "workloads/sent_bytes.hpp"
 #include "workloads/transfer/addresses.hpp"
 
@@ -19,8 +20,8 @@ class Transfer {
  public:
   virtual ~Transfer() = default;
 
-  /// Called when the bag counts change. Throws InputError when the plan cannot be carried this way.
-  virtual Addresses lay_out(const ShardLayout& layout, const BagCounts& bags) = 0;
+  /// Called when the counts change. Throws InputError when the plan cannot be carried this way.
+  virtual Addresses lay_out(const ShardLayout& layout, const BagCounts& bags, const VectorCounts& counts) = 0;
 
   virtual void forward(std::span<const float> owner, std::span<float> packed) = 0;
   virtual void backward(std::span<const float> packed, std::span<float> owner) = 0;
@@ -29,19 +30,22 @@ class Transfer {
 struct TransferChoice {
   std::string_view name;
   std::string_view description;
+  RowTransfer mode;
   /// What does not go by the exchange is added to the bytes that are sent.
   std::unique_ptr<Transfer> (*make)(const Communicator&, Exchange&, SentBytes&);
 };
 
-std::unique_ptr<Transfer> make_dense_partials(const Communicator& comm, Exchange& exchange, SentBytes& sent);
+std::unique_ptr<Transfer> make_partials(const Communicator& comm, Exchange& exchange, SentBytes& sent);
 std::unique_ptr<Transfer> make_reduce_scatter(const Communicator& comm, Exchange& exchange, SentBytes& sent);
 
 /// They differ for row-split tables only; vectors of whole rows or columns always go by the exchange.
 inline constexpr std::array transfers{
     TransferChoice{"dense_partials", "one partial sum per bag and shard by the exchange, added at home",
-                   make_dense_partials},
+                   RowTransfer::dense_partials, make_partials},
+    TransferChoice{"sparse_partials", "the same, only of bags that hold an id of the shard",
+                   RowTransfer::sparse_partials, make_partials},
     TransferChoice{"reduce_scatter", "partial sums added on the way (MPI_Reduce_scatter; gradients by MPI_Allgatherv)",
-                   make_reduce_scatter},
+                   RowTransfer::reduce_scatter, make_reduce_scatter},
 };
 
 }  // namespace shardmark

@@ -5,15 +5,16 @@
 namespace shardmark {
 namespace {
 
-/// Every owner sends the vector of every bag, touched or not (HugeCTR's "Reduction" compression strategy).
-class DensePartials : public Transfer {
+/// Owners send their vectors as they are: of every bag, touched or not (HugeCTR's "Reduction" compression strategy), or
+/// of the touched ones, as the counts say.
+class Partials : public Transfer {
  public:
-  explicit DensePartials(Exchange& exchange) : exchange_(exchange) {}
+  explicit Partials(Exchange& exchange) : exchange_(exchange) {}
 
-  Addresses lay_out(const ShardLayout& layout, const BagCounts& bags) override {
+  Addresses lay_out(const ShardLayout& layout, const BagCounts& bags, const VectorCounts& counts) override {
     Addresses addresses = empty_addresses(layout);
     route_ = add_vector_route(
-        layout, bags, [](const Slot&) { return true; }, addresses);
+        layout, bags, counts, [](const Slot&) { return true; }, addresses);
     back_ = route_.inverse();
     return addresses;
   }
@@ -32,8 +33,8 @@ class DensePartials : public Transfer {
 
 }  // namespace
 
-std::unique_ptr<Transfer> make_dense_partials(const Communicator&, Exchange& exchange, SentBytes&) {
-  return std::make_unique<DensePartials>(exchange);
+std::unique_ptr<Transfer> make_partials(const Communicator&, Exchange& exchange, SentBytes&) {
+  return std::make_unique<Partials>(exchange);
 }
 
 }  // namespace shardmark
