@@ -24,6 +24,8 @@ class JsonLinesWriter {
 
   /// Throws InputError when the line cannot be written or the record could not be read again (a value is not finite).
   void append(const CaseRecord& record);
+  /// A record of another kind, unread: read_results() refuses it.
+  void append(const nlohmann::ordered_json& record) { write_line(record); }
 
   /// To be called once, after the last append(). Throws InputError when the file cannot be completed.
   void close();

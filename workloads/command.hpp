@@ -22,6 +22,7 @@ struct Failure {
 void define_calibrate(CLI::App& app);
 void define_compare(CLI::App& app);
 void define_data(CLI::App& app);
+void define_exchange(CLI::App& app);
 void define_list(CLI::App& app);
 void define_plan(CLI::App& app);
 void define_results(CLI::App& app);

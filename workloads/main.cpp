@@ -18,6 +18,7 @@ namespace {
 constexpr std::array commands{
     Command{"run", "check and measure one case", define_run},
     Command{"compare", "check and measure plans, transfers and exchanges side by side", define_compare},
+    Command{"exchange", "measure the exchanges alone: sizes, skews, a traffic matrix", define_exchange},
     Command{"calibrate", "measure how fast this machine moves memory and rows of tables", define_calibrate},
     Command{"plan", "create, show, check and convert plans; needs no MPI", define_plan},
     Command{"data", "generate, convert and inspect training data; needs no MPI", define_data},

@@ -6,7 +6,7 @@
 
 namespace shardmark {
 
-/// Bytes that rank `from` sends to rank `to`. What stays on a rank is not counted: the diagonal is 0.
+/// Bytes that rank `from` sends to rank `to`. add() does not count what stays on a rank; set() may say it.
 class ByteMatrix {
  public:
   explicit ByteMatrix(int ranks = 0)
@@ -17,6 +17,7 @@ class ByteMatrix {
   void add(int from, int to, std::int64_t bytes) {
     if (from != to) bytes_[index(from, to)] += bytes;
   }
+  void set(int from, int to, std::int64_t bytes) { bytes_[index(from, to)] = bytes; }
   ByteMatrix& operator+=(const ByteMatrix& other) {
     for (std::size_t i = 0; i < bytes_.size(); ++i) bytes_[i] += other.bytes_[i];
     return *this;

@@ -10,6 +10,7 @@
 #include "workloads/command.hpp"
 #include "workloads/id_generator.hpp"
 #include "workloads/options.hpp"
+#include "workloads/sweep/skew.hpp"
 #include "workloads/transfer/transfer.hpp"
 
 namespace shardmark {
@@ -41,6 +42,7 @@ constexpr std::array listings{
     Listing{"planners", "which rank owns what", [] { print_choices(planners); }},
     Listing{"transfers", "what travels", [] { print_choices(transfers); }},
     Listing{"exchanges", "how it travels (:N: a number that can be given, and its default)", print_exchanges},
+    Listing{"skews", "shapes of traffic for shardmark exchange", [] { print_choices(skews); }},
     Listing{"optimizers", "how rows are updated", [] { print_choices(optimizers); }},
     Listing{"poolings", "how the rows of a bag become one vector", [] { print_choices(poolings); }},
     Listing{"value-types", "how tables keep their values", [] { print_choices(value_types); }},

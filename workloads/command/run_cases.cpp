@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <optional>
 
@@ -14,6 +13,7 @@
 #include "workloads/command.hpp"
 #include "workloads/command/case_options.hpp"
 #include "workloads/command/context.hpp"
+#include "workloads/command/status_line.hpp"
 #include "workloads/export.hpp"
 #include "workloads/measure.hpp"
 #include "workloads/memory.hpp"
@@ -78,18 +78,6 @@ Setup set_up(const CaseArguments& arguments, const std::vector<std::string>& exc
   for (std::size_t plan = 0; plan < setup.plans.size(); ++plan)
     for (const Movement& movement : movements_of(arguments, exchanges)) setup.cases.push_back({plan, movement});
   return setup;
-}
-
-/// Rank 0's line on stderr: in place on a terminal, else at most one line every 10 seconds.
-Status status_line(const Communicator& world) {
-  if (world.rank() != 0) return [](const std::string&) {};
-  if (isatty(STDERR_FILENO))
-    return [](const std::string& text) { fmt::print(stderr, "\r\033[K{}\r", text), std::fflush(stderr); };
-  return [last = -10.0](const std::string& text) mutable {
-    if (MPI_Wtime() - last < 10.0) return;
-    last = MPI_Wtime();
-    fmt::print(stderr, "shardmark: {}\n", text);
-  };
 }
 
 /// The name that all of them share, or "mixed".

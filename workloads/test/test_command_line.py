@@ -8,8 +8,8 @@ import re
 from program import ProgramTest, main, records
 
 WITHOUT_MPI = {"environment": {"OPAL_PREFIX": "/nonexistent"}}  # Open MPI cannot start then
-TABLES = ("workloads", "planners", "transfers", "exchanges", "optimizers", "poolings", "value-types", "weight-decays",
-          "distributions", "id-rules", "plan-formats", "bounds-checks", "settings", "faults")
+TABLES = ("workloads", "planners", "transfers", "exchanges", "skews", "optimizers", "poolings", "value-types",
+          "weight-decays", "distributions", "id-rules", "plan-formats", "bounds-checks", "settings", "faults")
 FAULTS = ("lookup", "route", "exchange", "update")
 CASE_FIELDS = {"record", "workload", "scale", "plan", "transfer", "exchange", "wire", "groups", "optimizer", "ranks",
                "threads", "global_batch", "step_ms", "samples_per_s", "phases", "imbalance", "sent_bytes_max",

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/exchange/named_exchange.hpp"
+#include "comm/session.hpp"
+#include "results/json_lines.hpp"
+#include "workloads/command.hpp"
+#include "workloads/command/context.hpp"
+#include "workloads/command/status_line.hpp"
+#include "workloads/memory.hpp"
+#include "workloads/options.hpp"
+#include "workloads/sweep/report.hpp"
+#include "workloads/sweep/sizes.hpp"
+#include "workloads/sweep/skew.hpp"
+#include "workloads/sweep/traffic_file.hpp"
+
+namespace shardmark {
+namespace {
+
+struct Arguments {
+  std::string bytes = "1K:16M:4";
+  std::vector<std::string> skews{"uniform"};
+  std::string matrix;
+  std::vector<std::string> exchanges{"all"};
+  double seconds = 0.25;
+  std::vector<std::string> settings;
+  std::string out;
+};
+
+struct Settings {
+  std::uint64_t seed = 1;
+  Fault fault = Fault::none;
+};
+
+/// Throws InputError.
+Settings settings_of(const std::vector<std::string>& texts) {
+  RunOptions options;
+  for (const std::string& text : texts)
+    if (!text.starts_with("seed=") && !text.starts_with("fault="))
+      throw InputError(fmt::format("--set {}: this command knows the keys seed and fault", text));
+  apply_settings(options, texts);
+  return {options.seed, options.fault};
+}
+
+/// The first `ranks` lines and columns, as nccl-tests takes them.
+TrafficCase matrix_case(const std::string& file, int ranks) {
+  const ByteMatrix whole = read_traffic(file);
+  if (whole.ranks() < ranks)
+    throw InputError(fmt::format("{}: a matrix of {} ranks for {} ranks", file, whole.ranks(), ranks));
+  TrafficCase traffic{"matrix", 0, ByteMatrix(ranks)};
+  for (int from = 0; from < ranks; ++from) {
+    for (int to = 0; to < ranks; ++to) traffic.traffic.set(from, to, whole(from, to));
+    traffic.bytes += traffic.traffic.sent_by(from);
+  }
+  traffic.bytes /= ranks;
+  return traffic;
+}
+
+std::vector<TrafficCase> traffic_cases(const Arguments& arguments, const std::vector<std::int64_t>& sizes, int ranks,
+                                       std::uint64_t seed) {
+  if (!arguments.matrix.empty()) return {matrix_case(arguments.matrix, ranks)};
+  std::vector<const SkewChoice*> chosen;
+  for (const std::string& name : arguments.skews) {
+    if (name != "all") chosen.push_back(&choice_named(skews, "skew", name));
+    if (name == "all")
+      for (const SkewChoice& skew : skews) chosen.push_back(&skew);
+  }
+  std::vector<TrafficCase> cases;
+  for (const SkewChoice* skew : chosen)
+    for (const std::int64_t bytes : sizes)
+      cases.push_back({std::string(skew->name), bytes, skew->make(ranks, bytes, seed)});
+  return cases;
+}
+
+/// Both buffers, and as much again for algorithms that pack.
+void require_memory(const Communicator& world, std::int64_t largest) {
+  const double needed = 4.0 * static_cast<double>(largest) * world.node_size();
+  if (needed > static_cast<double>(memory_available()))
+    throw InputError(fmt::format("exchange: {} ranks of a node need {:.1f} GB, it has {:.1f}; use smaller --bytes",
+                                 world.node_size(), needed * 1e-9, static_cast<double>(memory_available()) * 1e-9));
+}
+
+std::string circumstances(const Communicator& world, const nlohmann::ordered_json& environment) {
+  return fmt::format("# shardmark {}, {}: {} ranks on {} node{}, {}\n",
+                     environment.at("build").at("version").get<std::string>(),
+                     environment.at("libraries").at("mpi").get<std::string>(), world.size(), world.nodes(),
+                     world.nodes() == 1 ? "" : "s", environment.at("time").get<std::string>());
+}
+
+int run_on(const Communicator& world, const Arguments& arguments, const std::vector<std::int64_t>& sizes,
+           const Settings& settings) {
+  const Affinity affinity = agree(world, observed_affinity);
+  const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, 1));
+  const Status status = status_line(world);
+  const auto cases = agree(world, [&] { return traffic_cases(arguments, sizes, world.size(), settings.seed); });
+  std::int64_t largest = 0;
+  for (const TrafficCase& each : cases) largest = std::max(largest, each.busiest());
+  agree(world, [&] { require_memory(world, largest); });
+  const auto exchanges = agree(world, [&] { return usable_exchanges(world, arguments.exchanges); });
+  const auto environment = environment_record(run_context(world, affinity, settings.seed));
+  std::optional<JsonLinesWriter> writer;
+  agree(world, [&] {
+    if (world.rank() == 0 && !arguments.out.empty()) writer.emplace(arguments.out, environment);
+  });
+
+  status("preparing: ping-pong");
+  ExchangeSweep sweep(world, exchanges, largest, settings.seed, settings.fault);
+  if (world.rank() == 0) fmt::print("{}{}", circumstances(world, environment), sweep_header());
+  std::vector<SweepResult> results;
+  for (const TrafficCase& traffic : cases) {
+    status(fmt::format("timed {} of {} traffics, now {} {}", results.size(), cases.size(), traffic.skew,
+                       size_text(traffic.bytes)));
+    results.push_back({traffic, sweep.run(traffic, arguments.seconds)});
+    agree(world, [&] {
+      if (world.rank() != 0) return;
+      fmt::print("{}", sweep_lines(results.back()));
+      std::fflush(stdout);
+      if (!writer) return;
+      for (const SweepLine& line : results.back().lines) writer->append(to_json(traffic, line));
+    });
+  }
+  agree(world, [&] {
+    if (writer) writer->close();
+  });
+  const std::int64_t wrong = wrong_in(results);
+  if (world.rank() == 0) {
+    status("");
+    fmt::print("{}RESULT: {}\n", findings(results),
+               wrong == 0 ? "VALID" : fmt::format("INVALID ({} wrong bytes)", wrong));
+  }
+  return wrong == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+void define_exchange(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  auto* bytes = app.add_option("--bytes", arguments->bytes,
+                               "what each rank sends in all, itself included: a size or BEGIN:END[:FACTOR]")
+                    ->capture_default_str();
+  auto* skew = app.add_option("--skew", arguments->skews,
+                              "shapes of traffic, separated by commas, or all (shardmark list skews)")
+                   ->delimiter(',')
+                   ->capture_default_str();
+  app.add_option(
+         "--matrix", arguments->matrix,
+         "bytes from rank to rank: a square text matrix, as nccl-tests' alltoallv reads and run --traffic writes")
+      ->excludes(bytes)
+      ->excludes(skew);
+  app.add_option("--exchange", arguments->exchanges,
+                 "exchanges, separated by commas, or all (shardmark list exchanges)")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--seconds", arguments->seconds,
+                 "most time per exchange and traffic; less when its median is known to 2.5 %")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--set", arguments->settings, "seed=N or fault=NAME, repeatable");
+  app.add_option("--out", arguments->out, "results file, a JSON record per line (default: none)");
+  app.callback([arguments] {
+    const auto sizes = parse_sizes(arguments->bytes);
+    const Settings settings = settings_of(arguments->settings);
+    const int code = with_mpi([&](const Communicator& world) { return run_on(world, *arguments, sizes, settings); });
+    if (code != 0) throw Failure{code};
+  });
+}
+
+}  // namespace shardmark

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/sweep/exchange_sweep.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "reference/counter_random.hpp"
+
+namespace shardmark {
+namespace {
+
+constexpr double wanted_half_width = 0.025;
+constexpr double seconds_per_visit = 0.02;  // how long an exchange is timed before the next one has its turn
+constexpr std::int64_t least_rounds = samples_for_interval;
+
+Route route_of(const ByteMatrix& traffic, int rank) {
+  std::vector<std::int64_t> sent, received;
+  std::int64_t peak = 0;
+  for (int peer = 0; peer < traffic.ranks(); ++peer) {
+    sent.push_back(traffic(rank, peer));
+    received.push_back(traffic(peer, rank));
+    peak = std::max({peak, traffic.sent_by(peer), traffic.received_by(peer)});
+  }
+  return Route(std::move(sent), std::move(received), peak);
+}
+
+/// Bytes 8 `word` ... 8 `word` + 7 of the message.
+std::uint64_t content(std::uint64_t seed, int from, int to, std::int64_t word) {
+  return random_bits(seed, from, to, word);
+}
+
+/// Calls use(bytes of the message, their content) for every 8 bytes, and for the fewer at the end.
+template <class Bytes, class Use>
+void for_each_word(Bytes message, std::uint64_t seed, int from, int to, const Use& use) {
+  for (std::size_t at = 0; at < message.size(); at += 8)
+    use(message.subspan(at, std::min<std::size_t>(8, message.size() - at)),
+        content(seed, from, to, static_cast<std::int64_t>(at / 8)));
+}
+
+std::span<std::byte> part_of(std::vector<std::byte>& buffer, const std::vector<std::int64_t>& offsets, int peer) {
+  const auto p = static_cast<std::size_t>(peer);
+  return std::span(buffer).subspan(static_cast<std::size_t>(offsets[p]),
+                                   static_cast<std::size_t>(offsets[p + 1] - offsets[p]));
+}
+
+}  // namespace
+
+std::int64_t TrafficCase::busiest() const {
+  std::int64_t most = 0;
+  for (int rank = 0; rank < traffic.ranks(); ++rank)
+    most = std::max({most, traffic.sent_by(rank), traffic.received_by(rank)});
+  return most;
+}
+
+/// What this rank sends and receives.
+class ExchangeSweep::Buffers {
+ public:
+  Buffers(const ByteMatrix& traffic, int rank, std::uint64_t seed)
+      : route(route_of(traffic, rank)),
+        send(static_cast<std::size_t>(route.send_total())),
+        receive(static_cast<std::size_t>(route.receive_total())),
+        rank_(rank),
+        seed_(seed) {
+    for (int to = 0; to < route.size(); ++to)
+      for_each_word(
+          part_of(send, route.send_offsets(), to), seed, rank, to,
+          [](std::span<std::byte> bytes, std::uint64_t word) { std::memcpy(bytes.data(), &word, bytes.size()); });
+  }
+
+  /// Makes every byte of the receive buffer wrong.
+  void spoil() {
+    for_each_received([](std::span<std::byte> bytes, std::uint64_t word) {
+      word = ~word;
+      std::memcpy(bytes.data(), &word, bytes.size());
+    });
+  }
+
+  std::int64_t count_wrong() {
+    std::int64_t wrong = 0;
+    for_each_received([&](std::span<std::byte> bytes, std::uint64_t word) {
+      if (std::memcmp(bytes.data(), &word, bytes.size()) == 0) return;
+      for (std::size_t i = 0; i < bytes.size(); ++i) wrong += bytes[i] != std::as_bytes(std::span(&word, 1))[i];
+    });
+    return wrong;
+  }
+
+  Route route;
+  std::vector<std::byte> send, receive;
+
+ private:
+  template <class Use>
+  void for_each_received(const Use& use) {
+    for (int from = 0; from < route.size(); ++from)
+      for_each_word(part_of(receive, route.receive_offsets(), from), seed_, from, rank_, use);
+  }
+
+  int rank_;
+  std::uint64_t seed_;
+};
+
+ExchangeSweep::ExchangeSweep(const Communicator& comm, std::span<const NamedExchange> exchanges, std::int64_t largest,
+                             std::uint64_t seed, Fault fault)
+    : comm_(comm), links_(measure_ping_pong(comm, largest)), seed_(seed), fault_(fault) {
+  for (const NamedExchange& each : exchanges) exchanges_.emplace_back(each.name(), each.make(comm));
+}
+
+std::vector<SweepLine> ExchangeSweep::run(const TrafficCase& traffic, double seconds) {
+  auto buffers = agree(comm_, [&] { return Buffers(traffic.traffic, comm_.rank(), seed_); });
+  std::vector<SweepLine> lines;
+  for (const auto& [name, exchange] : exchanges_)
+    lines.push_back({.exchange = name,
+                     .seconds = {},
+                     .samples = {},
+                     .visits = {},
+                     .least = least_seconds(links_, traffic.traffic, comm_),
+                     .wrong = check(*exchange, buffers)});
+  time(buffers, seconds, lines);
+  for (std::size_t e = 0; e < lines.size(); ++e) {
+    lines[e].wrong = std::max(lines[e].wrong, check(*exchanges_[e].second, buffers));
+    const Summary visits = summarize(lines[e].visits);
+    lines[e].seconds = summarize(lines[e].samples);
+    lines[e].seconds.low = visits.low;
+    lines[e].seconds.high = visits.high;
+  }
+  return lines;
+}
+
+std::int64_t ExchangeSweep::check(Exchange& exchange, Buffers& buffers) const {
+  buffers.spoil();
+  exchange.run(buffers.route, buffers.send.data(), buffers.receive.data(), 1);
+  if (fault_ == Fault::exchange && !buffers.receive.empty()) buffers.receive.back() ^= std::byte{1};
+  return all_reduce(comm_, buffers.count_wrong(), Reduce::sum);
+}
+
+void ExchangeSweep::time(Buffers& buffers, double seconds, std::vector<SweepLine>& lines) {
+  const double begin = MPI_Wtime();
+  const double budget = seconds * static_cast<double>(lines.size());
+  std::vector<std::size_t> order(lines.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (std::int64_t round = 1;; ++round) {
+    ++rounds_;
+    std::ranges::sort(order, {}, [&](std::size_t e) { return random_bits(seed_, rounds_, e); });
+    for (const std::size_t e : order) visit(*exchanges_[e].second, buffers, lines[e]);
+    if (round < least_rounds) continue;
+    if (all_reduce(comm_, MPI_Wtime() - begin, Reduce::max) >= budget) return;
+    if (std::ranges::all_of(lines, [](const SweepLine& line) {
+          return summarize(line.visits).relative_half_width() <= wanted_half_width;
+        }))
+      return;
+  }
+}
+
+/// Two untimed runs, then as many timed ones as a visit lasts.
+void ExchangeSweep::visit(Exchange& exchange, Buffers& buffers, SweepLine& line) const {
+  const auto once = [&] {
+    barrier(comm_);
+    const double begin = MPI_Wtime();
+    exchange.run(buffers.route, buffers.send.data(), buffers.receive.data(), 1);
+    return MPI_Wtime() - begin;
+  };
+  once();
+  const double warm = all_reduce(comm_, once(), Reduce::max);
+  std::vector<double> times(static_cast<std::size_t>(std::clamp(seconds_per_visit / std::max(warm, 1e-9), 2.0, 100.0)));
+  for (double& seconds : times) seconds = once();
+  all_reduce(comm_, std::span<double>(times), Reduce::max);
+  line.samples.insert(line.samples.end(), times.begin(), times.end());
+  line.visits.push_back(summarize(times).median);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/exchange/named_exchange.hpp"
+#include "results/statistics.hpp"
+#include "workloads/fault.hpp"
+#include "workloads/sweep/ping_pong.hpp"
+
+namespace shardmark {
+
+/// Bytes from rank to rank, all at once.
+struct TrafficCase {
+  std::string skew;        ///< name of its shape, or "matrix"
+  std::int64_t bytes = 0;  ///< that a rank sends in all, itself included; the mean over the ranks of a matrix
+  ByteMatrix traffic;
+
+  /// The most that any rank sends or receives, itself included.
+  std::int64_t busiest() const;
+};
+
+/// One exchange on one traffic.
+struct SweepLine {
+  std::string exchange;
+  Summary seconds;              ///< of runs, each the maximum over the ranks; interval: that of the visits' medians
+  std::vector<double> samples;  ///< [n], in the order of measurement
+  std::vector<double> visits;   ///< median of each visit: runs in a row are not independent
+  std::optional<double> least;  ///< least_seconds()
+  std::int64_t wrong = 0;       ///< bytes that arrived other than they were sent, all ranks
+};
+
+/// Times exchanges alone. What they carry is a function of (seed, from, to, position) and checked bit for bit, over a
+/// buffer in which every byte was wrong, before the first timed run and after the last.
+class ExchangeSweep {
+ public:
+  /// `largest`: the most bytes of one rank of any traffic to come. Measures the ping-pong. Collective.
+  ExchangeSweep(const Communicator& comm, std::span<const NamedExchange> exchanges, std::int64_t largest,
+                std::uint64_t seed, Fault fault);
+
+  /// The exchanges take turns in a random order of every round, until the medians are known to 2.5 % or `seconds` per
+  /// exchange are spent; each has 6 turns at least. Collective; the same on every rank.
+  std::vector<SweepLine> run(const TrafficCase& traffic, double seconds);
+
+ private:
+  class Buffers;
+
+  std::int64_t check(Exchange& exchange, Buffers& buffers) const;
+  void time(Buffers& buffers, double seconds, std::vector<SweepLine>& lines);
+  void visit(Exchange& exchange, Buffers& buffers, SweepLine& line) const;
+
+  const Communicator& comm_;
+  std::vector<std::pair<std::string, std::unique_ptr<Exchange>>> exchanges_;
+  PingPong links_;
+  std::uint64_t seed_;
+  Fault fault_;
+  std::int64_t rounds_ = 0;
+};
+
+}  // namespace shardmark

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "comm/placement/byte_matrix.hpp"
+
+namespace shardmark {
+
+/// Seconds of one message, one way, by its size; linear between the measured sizes and beyond the last.
+class MessageTimes {
+ public:
+  struct Point {
+    std::int64_t bytes;
+    double seconds;
+  };
+
+  MessageTimes() = default;
+  /// Ascending in bytes.
+  explicit MessageTimes(std::vector<Point> points) : points_(std::move(points)) {}
+
+  bool known() const { return !points_.empty(); }
+  double seconds(std::int64_t bytes) const;
+
+ private:
+  std::vector<Point> points_;
+};
+
+/// What the links can do: ping-pong between pairs of ranks. All pairs of a round play at once, so that ranks that share
+/// a link share it here too; the slowest pair of the slowest round counts.
+struct PingPong {
+  MessageTimes inside;   ///< between ranks of one node
+  MessageTimes between;  ///< between ranks of different nodes, each with the rank of the same number there
+};
+
+/// Messages up to `largest` bytes, each size four times the one before. Collective.
+PingPong measure_ping_pong(const Communicator& comm, std::int64_t largest);
+
+/// The least time in which the traffic could pass: the rank that sends or receives most within its node, or to other
+/// nodes, does so in one message. Absent when nothing leaves any rank, or where no such pair was measured.
+std::optional<double> least_seconds(const PingPong& links, const ByteMatrix& traffic, const Communicator& comm);
+
+}  // namespace shardmark

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/sweep/sizes.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+
+#include "reference/error.hpp"
+
+namespace shardmark {
+namespace {
+
+struct Unit {
+  char letter;
+  std::int64_t bytes;
+};
+constexpr std::array units{Unit{'G', 1 << 30}, Unit{'M', 1 << 20}, Unit{'K', 1 << 10}};
+constexpr std::int64_t largest = std::int64_t{1} << 40;  // so that no sum over ranks overflows
+
+[[noreturn]] void refuse(std::string_view text) {
+  throw InputError(fmt::format(
+      "--bytes {}: expected a size or BEGIN:END[:FACTOR] such as 1K:16M:4, from 1 to 1024G, FACTOR 2 or more", text));
+}
+
+std::int64_t parse_count(std::string_view digits, std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || value < 1 || value > largest) refuse(text);
+  return value;
+}
+
+std::int64_t parse_size(std::string_view size, std::string_view text) {
+  for (const Unit& unit : units)
+    if (size.ends_with(unit.letter)) {
+      const std::int64_t count = parse_count(size.substr(0, size.size() - 1), text);
+      if (count > largest / unit.bytes) refuse(text);
+      return count * unit.bytes;
+    }
+  return parse_count(size, text);
+}
+
+}  // namespace
+
+std::vector<std::int64_t> parse_sizes(std::string_view text) {
+  const auto first = text.find(':');
+  const std::int64_t begin = parse_size(text.substr(0, first), text);
+  if (first == std::string_view::npos) return {begin};
+  const auto second = text.find(':', first + 1);
+  const std::int64_t end = parse_size(text.substr(first + 1, second - first - 1), text);
+  const std::int64_t factor = second == std::string_view::npos ? 2 : parse_count(text.substr(second + 1), text);
+  if (end < begin || factor < 2) refuse(text);
+  std::vector<std::int64_t> sizes{begin};
+  while (sizes.back() <= end / factor) sizes.push_back(sizes.back() * factor);
+  return sizes;
+}
+
+std::string size_text(std::int64_t bytes) {
+  for (const Unit& unit : units)
+    if (bytes > 0 && bytes % unit.bytes == 0) return fmt::format("{}{}", bytes / unit.bytes, unit.letter);
+  return fmt::format("{}", bytes);
+}
+
+}  // namespace shardmark
