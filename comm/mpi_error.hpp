@@ -7,7 +7,8 @@
 
 namespace shardmark {
 
-/// An MPI call failed. what() is one line: the call, the peer and the bytes where they are known, MPI's error string.
+/// A call of MPI (or NCCL, CUDA) failed. what() is one line: the call, the peer and the bytes where they are known, the
+/// library's error string.
 class MpiError : public std::runtime_error {
  public:
   MpiError(std::string_view call, int code, int peer = -1, std::int64_t bytes = -1);

@@ -11,4 +11,5 @@ install(FILES
   ${PROJECT_BINARY_DIR}/shardmarkConfig.cmake
   ${PROJECT_BINARY_DIR}/shardmarkConfigVersion.cmake
   ${CMAKE_CURRENT_LIST_DIR}/Dependencies.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/FindNCCL.cmake
   DESTINATION ${package_dir})

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "comm/exchange/mpi_alltoallv.hpp"
+
+namespace shardmark {
+
+/// MPI_Alltoallv on pointers to GPU memory, for an MPI that reads and writes it itself (CUDA-aware).
+class DeviceAware : public MpiAlltoallv {
+ public:
+  /// Where ranks lack GPUs, or MPI does not say that it can (MPIX_Query_cuda_support).
+  static std::string unusable(const Communicator& comm);
+
+  explicit DeviceAware(const Communicator& comm) : MpiAlltoallv(comm), gpu_(comm.node_rank()) {}
+
+  void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
+
+ private:
+  int gpu_;
+};
+
+}  // namespace shardmark

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "comm/device_memory.hpp"
+#include "comm/exchange/mpi_alltoallv.hpp"
+
+namespace shardmark {
+
+/// Memory of a GPU by way of pinned host buffers, which are kept, and MPI_Alltoallv: for an MPI that cannot read GPUs.
+/// Host memory goes to MPI as it is.
+class HostStaged : public Exchange {
+ public:
+  static std::string unusable(const Communicator& comm) { return no_gpus(comm); }
+
+  explicit HostStaged(const Communicator& comm) : gpu_(comm.node_rank()), mpi_(comm) {}
+
+  void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
+
+ private:
+  int gpu_;
+  MpiAlltoallv mpi_;
+  KeptMemory to_send_{KeptMemory::Place::pinned_host};
+  KeptMemory received_{KeptMemory::Place::pinned_host};
+};
+
+}  // namespace shardmark

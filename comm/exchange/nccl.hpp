@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "comm/exchange/exchange.hpp"
+
+namespace shardmark {
+
+/// NCCL: one group of sends and receives on a stream, one GPU for each rank; what a rank sends to itself is copied
+/// there. GPU memory travels from where it lies, host memory by way of buffers on the GPU that are kept. Kernels that
+/// write the sent memory must have ended; returns when all has arrived. MpiError names NCCL's call, peer and bytes.
+class Nccl : public Exchange {
+ public:
+  /// Without CUDA, or where a node has fewer GPUs than ranks: NCCL wants one for each.
+  static std::string unusable(const Communicator& comm);
+
+  explicit Nccl(const Communicator& comm);
+  ~Nccl() override;
+
+  void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
+
+  /// As reduce_scatter() of comm/reduce_scatter.hpp: ncclReduceScatter where the counts are equal, else a group of one
+  /// ncclReduce for each rank. NCCL chooses the order of the additions.
+  void reduce_scatter(std::span<const float> send, std::span<const std::int64_t> counts, std::span<float> receive);
+
+  /// As all_gather_v() of comm/collectives.hpp: ncclAllGather where the counts are equal, else a group of one
+  /// ncclBroadcast for each rank.
+  void all_gather_v(const std::byte* send, std::span<const std::int64_t> counts, std::byte* receive,
+                    std::int64_t element_bytes);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace shardmark
