@@ -6,6 +6,7 @@
 #include "kernels/row_sum.hpp"
 #include "kernels/stored_rows.hpp"
 #include "kernels/work.hpp"
+#include "reference/row_quantization.hpp"
 
 namespace shardmark::kernels {
 
@@ -28,7 +29,7 @@ KOKKOS_FORCEINLINE_FUNCTION void encode_row(const float* vector, char* row, std:
   for (std::int64_t c = 0; c < dim; ++c) values[c] = rounded_to<T>(vector[c]);
 }
 
-/// As row_scale and RowScale::quantized have it: adding 2^23 leaves the nearest integer, ties to even, in the low bits.
+/// As RowScale::quantized has it: adding 2^23 leaves the nearest integer, ties to even, in the low bits.
 template <class Dim>
 KOKKOS_FORCEINLINE_FUNCTION void encode_row(const float* vector, char* row, Dim dim, RowType<QuantizedRow>) {
   float low = vector[0], high = vector[0];
@@ -37,7 +38,7 @@ KOKKOS_FORCEINLINE_FUNCTION void encode_row(const float* vector, char* row, Dim 
     low = vector[c] < low ? vector[c] : low;
     high = vector[c] > high ? vector[c] : high;
   }
-  const float scale = (high - low) / 255.0F;
+  const float scale = row_scale(low, high).scale;
   reinterpret_cast<float*>(row)[0] = scale;
   reinterpret_cast<float*>(row)[1] = low;
   auto* q = reinterpret_cast<std::uint8_t*>(row + 2 * sizeof(float));
@@ -122,7 +123,7 @@ constexpr std::int64_t wire_bytes(ValueType type, const WireBlock& block) {
 }
 
 /// Vectors to wire rows of `type`: fp32, fp16 and bf16 rounded to nearest, int8 with a scale and an offset per row (an
-/// error of at most (max - min) / 510 per value). fp32 is a copy.
+/// error of at most (max - min) / 510 per value). fp32 is a copy. Finite values stay finite: they saturate.
 ///   rows:   of all blocks;  blocks: ascending first_row, covering rows [0, rows)
 ///   vectors: where block.vectors points;  wire: bytes, aligned to 4
 template <class Exec>

@@ -45,6 +45,15 @@ bool has_row_sums(OptimizerKind kind) {
 
 Cell<double> cell_of(const Numbers& x) { return {.w = x[0], .g = x[1], .state = {x[2], x[3]}}; }
 
+/// To collect the roundings of the formulas. What is uncertain about 0 must not pass for an exact zero, which adds and
+/// multiplies without any: it gets an error that is lost beside all others.
+Cell<Rounded> rounded_cell_of(const Column& column) {
+  const auto number = [&](std::size_t i) {
+    return Rounded(column.centre[i], column.centre[i] == 0.0 && column.error[i] != 0.0 ? 1e-100 : 0.0);
+  };
+  return {.w = number(0), .g = number(1), .state = {number(2), number(3)}};
+}
+
 RowSums<double> sums_of(const OptimizerRule& rule, const Numbers& x) {
   const auto own = rule.row_terms(cell_of(x));
   return {x[4] + own[0], x[5] + own[1]};
@@ -53,7 +62,8 @@ RowSums<double> sums_of(const OptimizerRule& rule, const Numbers& x) {
 Cell<double> stepped(const OptimizerRule& rule, const Numbers& x) { return rule.stepped(cell_of(x), sums_of(rule, x)); }
 
 /// visit(corner) for every choice of the upper or lower end of each uncertain number. Of the two sums only lamb has
-/// both, in a quotient: while one is at its upper end, the other is at its lower one.
+/// both, in a quotient: while one is at its upper end, the other is at its lower one. A gradient that may have either
+/// sign may be 0, where |g| / sqrt(g^2) falls from 1 to 0.
 template <class Visit>
 void for_each_corner(const Column& column, Visit&& visit) {
   std::array<std::size_t, 5> uncertain{};
@@ -71,6 +81,10 @@ void for_each_corner(const Column& column, Visit&& visit) {
       if (uncertain[k] == 4) move(5, -sign);
     }
     visit(x);
+    if (std::abs(column.centre[1]) < column.error[1]) {
+      x[1] = 0.0;
+      visit(x);
+    }
   }
 }
 
@@ -106,7 +120,7 @@ RowSums<Rounded> add_row_sums(const OptimizerRule& rule, std::vector<Column>& co
       for (std::size_t i = 0; i < 2; ++i)
         deviations[c][i] = std::max(deviations[c][i], std::abs(there[i] - terms[c][i]));
     });
-    const auto rounded = rule.row_terms(Cell<Rounded>{cell.w, cell.g, {cell.state[0], cell.state[1]}});
+    const auto rounded = rule.row_terms(rounded_cell_of(columns[c]));
     for (std::size_t i = 0; i < 2; ++i) {
       sums[i].value += terms[c][i];
       sums[i].error += rounded[i].error;
@@ -132,7 +146,7 @@ struct Outcome {
 
 Outcome outcome_of(const OptimizerRule& rule, const Column& column, const RowSums<Rounded>& sums) {
   const auto cell = cell_of(column.centre);
-  const auto rounded = rule.stepped(Cell<Rounded>{cell.w, cell.g, {cell.state[0], cell.state[1]}}, sums);
+  const auto rounded = rule.stepped(rounded_cell_of(column), sums);
   Outcome outcome{.after = rule.stepped(cell, {sums[0].value, sums[1].value})};
   const auto widen = [](double& error, double there, double here) { error = std::max(error, std::abs(there - here)); };
   for_each_corner(column, [&](const Numbers& corner) {

@@ -32,14 +32,19 @@ bool steps_exactly(const Optimizer& optimizer) {
 }
 
 void bound_sums(const TouchedTable& table, const Bag& bag, std::span<const std::int64_t> slots, Pooling pooling,
-                bool bit_exact, std::span<float> bounds) {
+                ValueType wire, bool bit_exact, std::span<float> bounds) {
   std::vector<BoundedSum> sums(bounds.size());
   std::vector<double> uncertain(bounds.size());
-  for (std::size_t i = 0; i < slots.size(); ++i)
+  std::vector<Travelling> travelling(bounds.size());
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const auto largest = wire == ValueType::fp32 ? 0.0 : largest_magnitude(table, slots[i]);
     for (std::size_t c = 0; c < bounds.size(); ++c) {
-      sums[c].add(bag.weight(i) * table.values(slots[i])[c]);
-      uncertain[c] += std::abs(bag.weight(i)) * table.value_bounds(slots[i])[c];
+      const double x = table.values(slots[i])[c], bound = table.value_bounds(slots[i])[c];
+      sums[c].add(bag.weight(i) * x);
+      uncertain[c] += std::abs(bag.weight(i)) * bound;
+      travelling[c].add(bag.weight(i), std::abs(x) + bound, largest);
     }
+  }
   if (bit_exact) {
     for (const auto& sum : sums) check_exact(sum, table.table());
     return;
@@ -47,16 +52,17 @@ void bound_sums(const TouchedTable& table, const Bag& bag, std::span<const std::
   const double divisor = bag_divisor(pooling, std::ssize(bag.ids), bag.weights);
   if (divisor == 0.0) return;
   for (std::size_t c = 0; c < bounds.size(); ++c)
-    bounds[c] = static_cast<float>((sums[c].bound() + uncertain[c]) / std::abs(divisor));
+    bounds[c] =
+        static_cast<float>((sums[c].bound() + uncertain[c] + wire_bound(wire, travelling[c])) / std::abs(divisor));
 }
 
 /// The maximum lies between the largest lower and the largest upper end of its terms.
-void bound_maxima(const TouchedTable& table, const Bag& bag, std::span<const std::int64_t> slots,
+void bound_maxima(const TouchedTable& table, const Bag& bag, std::span<const std::int64_t> slots, ValueType wire,
                   std::span<const float> values, std::span<float> bounds) {
   if (slots.empty()) return;
   for (std::size_t c = 0; c < bounds.size(); ++c) {
     double low = -std::numeric_limits<double>::infinity(), high = low;
-    for (const auto& [product, error] : max_terms(table, slots, bag.weights, c)) {
+    for (const auto& [product, error] : max_terms(table, slots, bag.weights, c, wire)) {
       low = std::max(low, product - error);
       high = std::max(high, product + error);
     }
@@ -67,11 +73,12 @@ void bound_maxima(const TouchedTable& table, const Bag& bag, std::span<const std
 }  // namespace
 
 Oracle::Oracle(const std::vector<Table>& tables, std::vector<Feature> features, const RowValues& rows,
-               const GradientValues& gradients)
-    : features_(std::move(features)), gradients_(gradients) {
+               const GradientValues& gradients, WireTypes wire)
+    : features_(std::move(features)), gradients_(gradients), wire_(wire) {
   for (const auto& table : tables) {
     tables_.emplace_back(table, std::ssize(tables_), rows);
-    bit_exact_.push_back(rows.unit > 0.0F && table.value_type != ValueType::int8 && steps_exactly(table.optimizer));
+    bit_exact_.push_back(wire == WireTypes{} && rows.unit > 0.0F && table.value_type != ValueType::int8 &&
+                         steps_exactly(table.optimizer));
   }
   for (const auto& feature : features_)
     if (!adds_only(feature.pooling)) bit_exact_[static_cast<std::size_t>(feature.table)] = false;
@@ -93,9 +100,9 @@ Expected Oracle::lookup(const Batch& batch, std::int64_t feature, std::int64_t f
     pool_bag(
         pooling, [&](std::int64_t id) { return table.values(table.find(id)); }, bag.ids, bag.weights, values);
     if (pooling == Pooling::max)
-      bound_maxima(table, bag, slots, values, bounds);
+      bound_maxima(table, bag, slots, wire_.forward, values, bounds);
     else
-      bound_sums(table, bag, slots, pooling, bit_exact(number), bounds);
+      bound_sums(table, bag, slots, pooling, wire_.forward, bit_exact(number), bounds);
   });
   return expected;
 }
@@ -107,10 +114,11 @@ void Oracle::update(const Batch& batch, std::int64_t step) {
 
 void Oracle::update_table(const Batch& batch, std::int64_t step, std::int64_t number) {
   TouchedTable& table = tables_[static_cast<std::size_t>(number)];
-  const bool undivided = std::ranges::none_of(features_, [&](const Feature& feature) {
-    return feature.table == number && (feature.pooling == Pooling::mean || feature.pooling == Pooling::sqrtn);
-  });
-  RowGradients gradients = sum_gradients(table, features_, gradients_, batch, step);
+  const bool summed_as_given =
+      wire_.backward == ValueType::fp32 && std::ranges::none_of(features_, [&](const Feature& feature) {
+        return feature.table == number && (feature.pooling == Pooling::mean || feature.pooling == Pooling::sqrtn);
+      });
+  RowGradients gradients = sum_gradients(table, features_, gradients_, batch, step, wire_);
   std::vector<double> gradient(static_cast<std::size_t>(table.table().dim)), errors(gradient.size());
   for (const std::int64_t slot : gradients.slots()) {
     const auto sums = gradients.of(slot);
@@ -120,7 +128,7 @@ void Oracle::update_table(const Batch& batch, std::int64_t step, std::int64_t nu
       exact_step(table, slot, step + 1, gradient);
     } else {
       std::ranges::transform(sums, errors.begin(), [&](const GradientSum& g) {
-        return g.uncertain + (undivided && g.sum.exact() ? 0.0 : g.sum.bound());
+        return g.uncertain + (summed_as_given && g.sum.exact() ? 0.0 : g.sum.bound());
       });
       bounded_step(table, slot, step + 1, gradient, errors);
     }

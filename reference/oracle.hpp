@@ -6,6 +6,7 @@
 
 #include "reference/batch.hpp"
 #include "reference/touched_table.hpp"
+#include "reference/wire_rounding.hpp"
 
 namespace shardmark::reference {
 
@@ -22,14 +23,16 @@ struct Expected {
 /// gradient by (n + 2) u sum|w g|, or not at all where fp32 sums it exactly, and by what a bag pooled by max may give
 /// to another id; a row and its state by what that may change, and by the roundings of the update (bounded_step.hpp).
 ///
-/// All bounds are 0 for a "bit exact" table: exact row values (RowValues::unit > 0), not int8, SGD without weight decay
-/// and with a power of two as its learning rate (or no optimizer), and features that pool by sum or not at all. Then
-/// fp32 gives the same sums in any order as long as none grows beyond 2^24 times its finest bit, which is verified:
-/// InputError names the table.
+/// What travels in a narrow wire type may differ by wire_bound more: outputs on the way forward, gradients backward.
+///
+/// All bounds are 0 for a "bit exact" table: fp32 on the wire, exact row values (RowValues::unit > 0), not int8, SGD
+/// without weight decay and with a power of two as its learning rate (or no optimizer), and features that pool by sum
+/// or not at all. Then fp32 gives the same sums in any order as long as none grows beyond 2^24 times its finest bit,
+/// which is verified: InputError names the table.
 class Oracle {
  public:
   Oracle(const std::vector<Table>& tables, std::vector<Feature> features, const RowValues& rows,
-         const GradientValues& gradients);
+         const GradientValues& gradients, WireTypes wire = {});
 
   /// Pooled output of samples [first, first + count) of `feature`, [count, dim]; [ids, dim] for Pooling::none.
   Expected lookup(const Batch& batch, std::int64_t feature, std::int64_t first, std::int64_t count);
@@ -46,6 +49,7 @@ class Oracle {
 
   std::vector<Feature> features_;
   GradientValues gradients_;
+  WireTypes wire_;
   std::vector<TouchedTable> tables_;
   std::vector<bool> bit_exact_;
 };

@@ -20,16 +20,28 @@ std::span<GradientSum> RowGradients::of(std::int64_t slot) {
   return row_of(sums_, number, static_cast<std::int64_t>(dim_));
 }
 
+double largest_magnitude(const TouchedTable& table, std::int64_t slot) {
+  double largest = 0.0;
+  for (std::size_t c = 0; c < table.values(slot).size(); ++c)
+    largest = std::max(largest, double{std::abs(table.values(slot)[c])} + table.value_bounds(slot)[c]);
+  return largest;
+}
+
 std::vector<MaxTerm> max_terms(const TouchedTable& table, std::span<const std::int64_t> slots,
-                               std::span<const float> weights, std::size_t c) {
+                               std::span<const float> weights, std::size_t c, ValueType wire) {
   std::vector<MaxTerm> terms;
+  const auto weight = [&](std::size_t i) { return weights.empty() ? 1.0 : double{weights[i]}; };
+  double of_vector = 0.0;  // of all terms alike, so that the order of their ends is that of the terms
+  for (std::size_t i = 0; wire == ValueType::int8 && i < slots.size(); ++i)
+    of_vector = std::max(of_vector, std::abs(weight(i)) * largest_magnitude(table, slots[i]));
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const double product = fp32_product(weights, i, table.values(slots[i])[c]);
     const double bound = table.value_bounds(slots[i])[c];
     const double error = bound == 0.0 || weights.empty() ? bound
                                                          : std::abs(static_cast<double>(weights[i])) * bound +
                                                                2 * unit_roundoff * (std::abs(product) + bound);
-    terms.push_back({product, error});
+    const Travelling part{std::abs(product) + error, of_vector, 1.0 + std::abs(weight(i))};
+    terms.push_back({product, error + wire_bound(wire, part)});
   }
   return terms;
 }
@@ -39,8 +51,8 @@ namespace {
 /// Where more than one id could be the maximum within the bounds, each of them may get anything between nothing and the
 /// whole gradient; ids that are one row with one weight are always equal, and so are those without a bound.
 void add_uncertain_shares(const TouchedTable& table, const Bag& bag, std::span<const std::int64_t> slots, std::size_t c,
-                          double gradient, RowGradients& sums) {
-  const auto terms = max_terms(table, slots, bag.weights, c);
+                          double gradient, ValueType wire, RowGradients& sums) {
+  const auto terms = max_terms(table, slots, bag.weights, c, wire);
   const auto low = [](const MaxTerm& term) { return term.product - term.error; };
   const double floor = low(*std::ranges::max_element(terms, {}, low));
   const double maximum = std::ranges::max_element(terms, {}, &MaxTerm::product)->product;
@@ -60,10 +72,24 @@ void add_uncertain_shares(const TouchedTable& table, const Bag& bag, std::span<c
   }
 }
 
+/// What the wire does to the gradient of a bag before, or to those of its rows after they are summed.
+void add_wire_errors(const Bag& bag, std::span<const std::int64_t> slots, Pooling pooling,
+                     std::span<const float> gradient, ValueType wire, RowGradients& sums) {
+  const double divisor = bag_divisor(pooling, std::ssize(bag.ids), bag.weights);
+  if (divisor == 0.0 || gradient.empty()) return;
+  const double largest = std::ranges::max(gradient, {}, [](float g) { return std::abs(g); });
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    for (std::size_t c = 0; c < gradient.size(); ++c) {
+      Travelling part;
+      part.add(bag.weight(i), gradient[c] / divisor, std::abs(largest / divisor));
+      sums.of(slots[i])[c].uncertain += wire_bound(wire, part);
+    }
+}
+
 }  // namespace
 
 RowGradients sum_gradients(TouchedTable& table, const std::vector<Feature>& features, const GradientValues& gradients,
-                           const Batch& batch, std::int64_t step) {
+                           const Batch& batch, std::int64_t step, WireTypes wire) {
   const std::int64_t dim = table.table().dim;
   RowGradients sums(dim);
   std::vector<float> gradient(static_cast<std::size_t>(dim));
@@ -80,8 +106,10 @@ RowGradients sum_gradients(TouchedTable& table, const std::vector<Feature>& feat
       pool_bag_backward(
           feature.pooling, [&](std::int64_t id) { return table.values(table.find(id)); }, bag.ids, bag.weights,
           gradient, [&](std::size_t i, std::size_t c, double g) { sums.of(slots[i])[c].sum.add(g); });
+      if (wire.backward != ValueType::fp32) add_wire_errors(bag, slots, feature.pooling, gradient, wire.backward, sums);
       if (feature.pooling != Pooling::max || bag.ids.empty()) return;
-      for (std::size_t c = 0; c < gradient.size(); ++c) add_uncertain_shares(table, bag, slots, c, gradient[c], sums);
+      for (std::size_t c = 0; c < gradient.size(); ++c)
+        add_uncertain_shares(table, bag, slots, c, gradient[c], wire.forward, sums);
     });
   }
   return sums;

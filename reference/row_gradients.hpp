@@ -8,6 +8,7 @@
 #include "reference/batch.hpp"
 #include "reference/rounding.hpp"
 #include "reference/touched_table.hpp"
+#include "reference/wire_rounding.hpp"
 
 namespace shardmark::reference {
 
@@ -37,15 +38,18 @@ class RowGradients {
 
 /// Every row that an id of the batch names is there, with a gradient of 0 if it gets none.
 RowGradients sum_gradients(TouchedTable& table, const std::vector<Feature>& features, const GradientValues& gradients,
-                           const Batch& batch, std::int64_t step);
+                           const Batch& batch, std::int64_t step, WireTypes wire = {});
 
 /// One w_i x_i of a bag that is pooled by max: in fp32, and by how much it may differ.
 struct MaxTerm {
   double product, error;
 };
 
-/// The terms of column c of a bag. slots [ids]: of its rows.
+/// The terms of column c of a bag, whose rows or whose maximum travel in `wire`. slots [ids]: of its rows.
 std::vector<MaxTerm> max_terms(const TouchedTable& table, std::span<const std::int64_t> slots,
-                               std::span<const float> weights, std::size_t c);
+                               std::span<const float> weights, std::size_t c, ValueType wire);
+
+/// max over columns of |value| + bound
+double largest_magnitude(const TouchedTable& table, std::int64_t slot);
 
 }  // namespace shardmark::reference

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace shardmark {
@@ -29,8 +30,11 @@ struct RowScale {
   }
 };
 
-/// Of a row with values from min to max; max - min must be finite.
-constexpr RowScale row_scale(float min, float max) { return {(max - min) / 255.0F, min}; }
+/// Of a row with values from min to max. A range beyond the largest float ends there: values above saturate.
+constexpr RowScale row_scale(float min, float max) {
+  constexpr float largest = std::numeric_limits<float>::max();
+  return {(max - min > largest ? largest : max - min) / 255.0F, min};
+}
 
 /// row [dim]: finite; dim > 0.
 constexpr RowScale row_scale(std::span<const float> row) {

@@ -75,8 +75,8 @@ std::int64_t wrong_rows(const reference::TouchedTable& expected, const RowValues
 
 }  // namespace
 
-Expectation::Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches)
-    : oracle_(options.workload.tables, options.workload.features, options.row_values(), options.gradients()) {
+Expectation::Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire)
+    : oracle_(options.workload.tables, options.workload.features, options.row_values(), options.gradients(), wire) {
   const std::int64_t global_batch = options.workload.global_batch;
   const SampleRange own = samples_of(global_batch, comm.size(), comm.rank());
   for (std::int64_t step = 0; step < options.checked_steps; ++step) {

@@ -14,8 +14,9 @@ namespace shardmark {
 /// What the first steps must give, whatever the plan and however the data move: from the reference, run once.
 class Expectation {
  public:
-  /// Runs `options.checked_steps` whole steps serially, and keeps the outputs of this rank's samples.
-  Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches);
+  /// Runs `options.checked_steps` whole steps serially, and keeps the outputs of this rank's samples. The bounds are
+  /// those of cases whose rows travel in these types.
+  Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire = {});
 
   std::int64_t steps() const { return std::ssize(outputs_); }
   const reference::Expected& output(std::int64_t step, std::int64_t feature) const {

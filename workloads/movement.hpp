@@ -3,15 +3,23 @@
 
 #include <string>
 
+#include "reference/wire_rounding.hpp"
+
 namespace shardmark {
 
-/// How a case moves its data, by the names of the table `transfers` and of named_exchange.hpp.
+/// How a case moves its data; transfer and exchange by the names of the table `transfers` and of named_exchange.hpp.
 struct Movement {
   std::string transfer = "dense_partials";
   std::string exchange = "mpi_alltoallv";
+  WireTypes wire = {};
 
-  /// "dense_partials mpi_alltoallv"; what is not the default follows.
-  std::string name() const { return transfer + ' ' + exchange; }
+  /// "dense_partials mpi_alltoallv"; what is not the default follows: "fp16/bf16".
+  std::string name() const {
+    std::string name = transfer + ' ' + exchange;
+    if (wire != WireTypes{})
+      name += ' ' + std::string(name_of(wire.forward)) + '/' + std::string(name_of(wire.backward));
+    return name;
+  }
 };
 
 }  // namespace shardmark

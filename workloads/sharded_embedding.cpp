@@ -11,10 +11,6 @@
 namespace shardmark {
 namespace {
 
-std::span<float> span_of(const DeviceArray<float>& array, std::int64_t begin, std::int64_t size) {
-  return {array.data() + begin, static_cast<std::size_t>(size)};
-}
-
 /// How the vectors of each strip travel: transfers differ for row-split ones only.
 std::vector<RowTransfer> modes_of(const ShardLayout& layout, RowTransfer transfer) {
   std::vector<RowTransfer> modes;
@@ -30,9 +26,10 @@ ShardedEmbedding::ShardedEmbedding(const Communicator& comm, ShardedTables& tabl
       tables_(tables),
       layout_(tables.layout()),
       fault_(fault),
+      wire_(movement.wire),
       sent_(comm.rank(), comm.size()),
       exchange_(std::make_unique<CountedExchange>(exchange_named(movement.exchange).make(comm), sent_)),
-      transfer_(choice_named(transfers, "transfer", movement.transfer).make(comm, *exchange_, sent_)),
+      transfer_(choice_named(transfers, "transfer", movement.transfer).make({comm, *exchange_, wire_, sent_})),
       ids_(comm, *exchange_, layout_, tables.features(), tables.tables(),
            modes_of(layout_, choice_named(transfers, "transfer", movement.transfer).mode), fault),
       row_sums_(comm, *exchange_, plan, tables.tables(), layout_),
@@ -130,10 +127,13 @@ void ShardedEmbedding::output_dist(const StepInput& input, PhaseClock& clock) {
   const Execution exec;
   sent_.begin(Phase::output_dist);
   const std::int64_t packed = blocks_.addresses().owner_size;
-  transfer_->forward(span_of(vectors_, 0, packed), span_of(vectors_, packed, blocks_.addresses().packed_size));
+  const auto owner = part(vectors_, 0, packed), home = part(vectors_, packed, blocks_.packed_end());
+  transfer_->pack(Direction::forward, owner);
+  transfer_->move(Direction::forward, owner, home);
+  transfer_->unpack(Direction::forward, home);
   if (fault_ == Fault::exchange && blocks_.addresses().packed_size > 0) change_one(vectors_, packed, -1.0F, 0x1p-8F);
   kernels::sum_partials<Execution>(exec, blocks_.to_sum.pieces, {blocks_.to_sum.partials, owned_.vectors_before},
-                                   blocks_.to_sum.rows, part(vectors_, packed, blocks_.packed_end()), vectors_);
+                                   blocks_.to_sum.rows, home, vectors_);
   if (divides_) divide(input, blocks_.output_begin(), false, vectors_);
   exec.fence("shardmark: the outputs are complete");
   clock.end(Phase::output_dist);
@@ -152,8 +152,9 @@ void ShardedEmbedding::grad_dist(const StepInput& input, ConstDeviceArray<float>
   kernels::copy_to_partials<Execution>(exec, blocks_.to_send.pieces, {blocks_.to_send.partials, owned_.vectors_before},
                                        blocks_.to_send.rows, gradients_, packed_gradients_);
   exec.fence("shardmark: gradients are sent");
-  transfer_->backward(span_of(packed_gradients_, 0, blocks_.addresses().packed_size),
-                      span_of(owner_gradients_, 0, blocks_.addresses().owner_size));
+  transfer_->pack(Direction::backward, packed_gradients_);
+  transfer_->move(Direction::backward, packed_gradients_, owner_gradients_);
+  transfer_->unpack(Direction::backward, owner_gradients_);
   clock.end(Phase::grad_dist);
 }
 

@@ -34,6 +34,9 @@ class ShardedEmbedding {
   /// Pooled outputs [bags, dim] of a feature for this rank's samples; valid from output_dist to the next input_dist.
   DeviceArray<float> output(const StepInput& input, std::int64_t feature) const;
 
+  /// The types in which rows travel, and their errors.
+  Wire& wire() { return wire_; }
+
   /// What this rank has sent in the current step, complete after update().
   const SentBytes& sent() const { return sent_; }
 
@@ -49,6 +52,7 @@ class ShardedEmbedding {
   ShardedTables& tables_;
   const ShardLayout& layout_;
   Fault fault_;
+  Wire wire_;
   SentBytes sent_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Transfer> transfer_;

@@ -26,14 +26,15 @@ struct NamedExchange {
   std::unique_ptr<Exchange> make(const Communicator& comm) const;
 };
 
-/// Throws InputError: unknown name, printing the valid ones; a number that does not fit or that the choice does not take.
+/// Throws InputError: unknown name, printing the valid ones; a number that does not fit or that the choice does not
+/// take.
 NamedExchange exchange_named(std::string_view text);
 
 /// All of the table, with their default numbers.
 std::vector<NamedExchange> all_exchanges();
 
-/// The exchanges that a user asked for, "all" standing for all that these ranks can use. Rank 0 says on stderr which are
-/// left out and why. Collective. Throws InputError as above and when one that is named alone cannot be used.
+/// The exchanges that a user asked for, "all" standing for all that these ranks can use. Rank 0 says on stderr which
+/// are left out and why. Collective. Throws InputError as above and when one that is named alone cannot be used.
 std::vector<NamedExchange> usable_exchanges(const Communicator& comm, std::span<const std::string> names);
 
 }  // namespace shardmark

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "kernels/test/host_table.hpp"
@@ -74,6 +75,28 @@ TYPED_TEST(WireCodecTest, RoundsEdgesAsTheReference) {
       ASSERT_EQ(bits, type == ValueType::fp16 ? rounded_to<Fp16>(value).bits : rounded_to<Bf16>(value).bits) << value;
     }
   }
+}
+
+/// No finite value comes back infinite, whatever the row.
+TYPED_TEST(WireCodecTest, FiniteRowsStayFinite) {
+  using Exec = typename TypeParam::Exec;
+  const Exec exec;
+  constexpr float largest = std::numeric_limits<float>::max();
+  for (const auto& type : value_types)
+    for (const std::vector<float>& row : {std::vector<float>{-largest, largest, 0.5F * largest, 1.0F},
+                                          {0.75F * largest, -0.5F * largest, 65520.0F, 1e-40F},
+                                          std::vector<float>(33, -largest)}) {
+      HostTable table(type.value, 1, std::ssize(row));
+      table.set_row(0, row);
+      const auto blocks = array_of(exec, std::vector<WireBlock>{{0, 1, std::ssize(row), 0, 0}}, "blocks");
+      const Array<Exec, char> wire("wire", table.bytes.size());
+      const Array<Exec, float> decoded("decoded", row.size());
+      encode_wire<Exec>(exec, type.value, 1, blocks, array_of(exec, row, "row"), wire);
+      decode_wire<Exec>(exec, type.value, 1, blocks, wire, decoded);
+      EXPECT_EQ(host(wire), table.bytes) << type.name;
+      EXPECT_EQ(host(decoded), table.values) << type.name;
+      for (const float x : host(decoded)) EXPECT_TRUE(std::isfinite(x)) << type.name;
+    }
 }
 
 TEST(WireCodec, TakesNoRows) {

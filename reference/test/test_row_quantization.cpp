@@ -59,6 +59,15 @@ TEST(RowQuantization, TinyRangesStayInside) {
   EXPECT_EQ(row_scale(Floats{0, 100 * tiny}).quantized(100 * tiny), 0);
 }
 
+TEST(RowQuantization, RangesBeyondTheLargestFloatSaturate) {
+  constexpr float largest = std::numeric_limits<float>::max();
+  const RowScale scale = row_scale(Floats{-largest, largest, 0});
+  EXPECT_EQ(scale.scale, largest / 255);
+  EXPECT_EQ(scale.value(scale.quantized(-largest)), -largest);
+  EXPECT_EQ(scale.value(scale.quantized(0)), 0.0F);
+  EXPECT_EQ(scale.value(scale.quantized(largest)), 0.0F);  // as far up as 255 steps reach
+}
+
 // 0.1F * 3 + 1e-3F: the product is rounded before the sum.
 TEST(RowQuantization, TwoRoundings) {
   const RowScale scale{.scale = 0.1F, .offset = 1e-3F};

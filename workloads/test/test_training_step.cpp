@@ -81,6 +81,51 @@ TEST(TrainingStep, EveryPoolingOptimizerAndValueTypeStaysInsideItsBound) {
       }
 }
 
+/// Every pair of wire types with every transfer that can carry it.
+std::vector<Movement> narrow_movements() {
+  std::vector<Movement> movements;
+  for (const auto& forward : value_types)
+    for (const auto& backward : value_types)
+      for (const auto& transfer : transfers)
+        if (transfer.name != "reduce_scatter" && WireTypes{forward.value, backward.value} != WireTypes{})
+          movements.push_back({.transfer = std::string(transfer.name), .wire = {forward.value, backward.value}});
+  return movements;
+}
+
+TEST(TrainingStep, NarrowWiresStayInsideTheirBound) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const auto movements = narrow_movements();
+  std::size_t next = 0;
+  for (const auto& pooling : poolings)
+    for (const auto& optimizer : optimizers)
+      for (const std::string_view planner : {"table_wise", "row_wise", "column_wise", "data_parallel+table_wise"}) {
+        const RunOptions options = small_case(pooling.value, optimizer.value, next % 2 == 0);
+        const Movement& movement = movements[next++ % movements.size()];
+        const Plan plan = plan_of(planner, options, comm.size());
+        try {
+          require_supported(plan, options.workload.tables, options.workload.features);
+        } catch (const InputError&) {
+          continue;
+        }
+        EXPECT_EQ(0, wrong_values(comm, options, plan, movement))
+            << pooling.name << " " << optimizer.name << " " << planner << " " << movement.name();
+      }
+}
+
+TEST(TrainingStep, ReduceScatterTakesNarrowWiresWhereNoRowsAreSplit) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  const Movement movement{.transfer = "reduce_scatter", .wire = {ValueType::bf16, ValueType::fp16}};
+  EXPECT_EQ(0, wrong_values(comm, options, plan_of("table_wise", options, comm.size()), movement));
+  const auto of_row_wise = [&] {
+    return wrong_values(comm, options, plan_of("row_wise", options, comm.size()), movement);
+  };
+  if (comm.size() > 1)
+    EXPECT_THROW(of_row_wise(), InputError);
+  else
+    EXPECT_EQ(0, of_row_wise());
+}
+
 TEST(TrainingStep, WeightDecayAndStochasticRoundingInEveryMovement) {
   const Communicator comm(MPI_COMM_WORLD);
   Movements movements(comm, small_case(Pooling::sum, OptimizerKind::sgd, false));
@@ -173,6 +218,18 @@ TEST(TrainingStep, EveryFaultIsFoundInEveryPlan) {
   }
 }
 
+TEST(TrainingStep, EveryFaultIsFoundOnNarrowWires) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const auto& fault : faults) {
+    if (fault.value == Fault::none) continue;
+    RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+    options.fault = fault.value;
+    for (const Movement& movement : narrow_movements())
+      EXPECT_GT(wrong_values(comm, options, plan_of("row_wise", options, comm.size()), movement), 0)
+          << fault.name << " " << movement.name();
+  }
+}
+
 TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
   const Communicator comm(MPI_COMM_WORLD);
   const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
@@ -182,7 +239,8 @@ TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
   ShardedTables tables(plan, options.workload.tables, options.workload.features, 0);
   const auto exchange = exchange_named("pairwise").make(comm);
   SentBytes sent(comm.rank(), comm.size());
-  const auto transfer = make_reduce_scatter(comm, *exchange, sent);
+  Wire wire({});
+  const auto transfer = make_reduce_scatter({comm, *exchange, wire, sent});
   const auto ones = [](std::size_t size) { return std::vector<std::int64_t>(size, 1); };
   const auto ranks = static_cast<std::size_t>(comm.size());
   const BagCounts bags(std::ssize(options.workload.features), ones(ranks * options.workload.features.size()));

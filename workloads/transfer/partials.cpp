@@ -9,32 +9,27 @@ namespace {
 /// of the touched ones, as the counts say.
 class Partials : public Transfer {
  public:
-  explicit Partials(Exchange& exchange) : exchange_(exchange) {}
+  explicit Partials(const TransferContext& context) : rows_(context.exchange, context.wire) {}
 
   Addresses lay_out(const ShardLayout& layout, const BagCounts& bags, const VectorCounts& counts) override {
     Addresses addresses = empty_addresses(layout);
-    route_ = add_vector_route(
-        layout, bags, counts, [](const Slot&) { return true; }, addresses);
-    back_ = route_.inverse();
+    rows_.lay_out(layout.ranks, add_vector_blocks(
+                                    layout, bags, counts, [](const Slot&) { return true; }, addresses));
     return addresses;
   }
 
-  void forward(std::span<const float> owner, std::span<float> packed) override {
-    run(exchange_, route_, owner, packed);
+  void pack(Direction direction, const DeviceArray<float>& from) override { rows_.pack(direction, from); }
+  void move(Direction direction, const DeviceArray<float>& from, const DeviceArray<float>& to) override {
+    rows_.move(direction, from, to);
   }
-  void backward(std::span<const float> packed, std::span<float> owner) override {
-    run(exchange_, back_, packed, owner);
-  }
+  void unpack(Direction direction, const DeviceArray<float>& to) override { rows_.unpack(direction, to); }
 
  private:
-  Exchange& exchange_;
-  Route route_, back_;
+  RowExchange rows_;
 };
 
 }  // namespace
 
-std::unique_ptr<Transfer> make_partials(const Communicator&, Exchange& exchange, SentBytes&) {
-  return std::make_unique<Partials>(exchange);
-}
+std::unique_ptr<Transfer> make_partials(const TransferContext& context) { return std::make_unique<Partials>(context); }
 
 }  // namespace shardmark

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "workloads/transfer/transfer.hpp"
 #include "workloads/transfer/vector_route.hpp"
 
@@ -15,16 +17,16 @@ namespace {
 /// holds nothing of a strip adds zeros.
 class ReduceScatter : public Transfer {
  public:
-  ReduceScatter(const Communicator& comm, Exchange& exchange, SentBytes& sent)
-      : comm_(comm), exchange_(exchange), sent_(sent) {}
+  explicit ReduceScatter(const TransferContext& context)
+      : comm_(context.comm), wire_(context.wire), sent_(context.sent), whole_(context.exchange, context.wire) {}
 
   Addresses lay_out(const ShardLayout& layout, const BagCounts& bags, const VectorCounts& counts) override {
+    require_fp32(layout);
     Addresses addresses = empty_addresses(layout);
     const auto whole = [&](const Slot& slot) {
       return !layout.strips[static_cast<std::size_t>(slot.strip)].row_split();
     };
-    route_ = add_vector_route(layout, bags, counts, whole, addresses);
-    back_ = route_.inverse();
+    whole_.lay_out(layout.ranks, add_vector_blocks(layout, bags, counts, whole, addresses));
     counts_.assign(static_cast<std::size_t>(layout.ranks), 0);
     for (int home = 0; home < layout.ranks; ++home) add_reduced(layout, bags, home, addresses);
     for (const Strip& strip : layout.strips) {
@@ -35,24 +37,36 @@ class ReduceScatter : public Transfer {
     return addresses;
   }
 
+  void pack(Direction direction, const DeviceArray<float>& from) override { whole_.pack(direction, from); }
+
   /// A reduction sends at least every other rank's share once, a gather one's own share to every other rank.
-  void forward(std::span<const float> owner, std::span<float> packed) override {
-    run(exchange_, route_, owner, packed);
-    for (std::size_t peer = 0; peer < counts_.size(); ++peer) sent_.add(peer, 4 * counts_[peer]);
-    reduce_scatter(comm_, owner.subspan(exchanged(route_.send_total())), counts_,
-                   packed.subspan(exchanged(route_.receive_total())));
+  void move(Direction direction, const DeviceArray<float>& from, const DeviceArray<float>& to) override {
+    whole_.move(direction, from, to);
+    const bool forward = direction == Direction::forward;
+    const std::int64_t own = counts_[static_cast<std::size_t>(comm_.rank())];
+    for (std::size_t peer = 0; peer < counts_.size(); ++peer) sent_.add(peer, 4 * (forward ? counts_[peer] : own));
+    if (forward)
+      reduce_scatter(comm_, behind(from, whole_.owner_elements()), counts_, behind(to, whole_.home_elements()));
+    else
+      all_gather_v<float>(comm_, behind(from, whole_.home_elements()), counts_, behind(to, whole_.owner_elements()));
   }
 
-  void backward(std::span<const float> packed, std::span<float> owner) override {
-    run(exchange_, back_, packed, owner);
-    const std::int64_t own = counts_[static_cast<std::size_t>(comm_.rank())];
-    for (std::size_t peer = 0; peer < counts_.size(); ++peer) sent_.add(peer, 4 * own);
-    all_gather_v(comm_, packed.subspan(exchanged(back_.send_total())), counts_,
-                 owner.subspan(exchanged(back_.receive_total())));
-  }
+  void unpack(Direction direction, const DeviceArray<float>& to) override { whole_.unpack(direction, to); }
 
  private:
-  static std::size_t exchanged(std::int64_t elements) { return static_cast<std::size_t>(elements); }
+  static std::span<float> behind(const DeviceArray<float>& array, std::int64_t elements) {
+    return std::span(array.data(), array.extent(0)).subspan(static_cast<std::size_t>(elements));
+  }
+
+  /// MPI adds floats, and no narrower type that we send.
+  void require_fp32(const ShardLayout& layout) const {
+    for (const Direction direction : {Direction::forward, Direction::backward})
+      if (wire_.type(direction) != ValueType::fp32 && std::ranges::any_of(layout.strips, &Strip::row_split))
+        throw InputError(
+            fmt::format("transfer reduce_scatter: MPI adds the partial sums of row-split tables in fp32, not in wire "
+                        "type {}; use --wire fp32, dense_partials or a plan that splits no rows",
+                        name_of(wire_.type(direction))));
+  }
 
   /// Appends the vectors of all row-split strips for one home rank to the owner's buffer.
   void add_reduced(const ShardLayout& layout, const BagCounts& bags, int home, Addresses& addresses) {
@@ -79,16 +93,16 @@ class ReduceScatter : public Transfer {
   }
 
   const Communicator& comm_;
-  Exchange& exchange_;
+  Wire& wire_;
   SentBytes& sent_;
-  Route route_, back_;
+  RowExchange whole_;
   std::vector<std::int64_t> counts_;
 };
 
 }  // namespace
 
-std::unique_ptr<Transfer> make_reduce_scatter(const Communicator& comm, Exchange& exchange, SentBytes& sent) {
-  return std::make_unique<ReduceScatter>(comm, exchange, sent);
+std::unique_ptr<Transfer> make_reduce_scatter(const TransferContext& context) {
+  return std::make_unique<ReduceScatter>(context);
 }
 
 }  // namespace shardmark

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <memory>
-#include <span>
 #include <string_view>
 
 #include "comm/communicator.hpp"
@@ -11,6 +10,7 @@
 #include "comm/placement/traffic.hpp"
 #include "workloads/sent_bytes.hpp"
 #include "workloads/transfer/addresses.hpp"
+#include "workloads/transfer/wire.hpp"
 
 namespace shardmark {
 
@@ -23,20 +23,30 @@ class Transfer {
   /// Called when the counts change. Throws InputError when the plan cannot be carried this way.
   virtual Addresses lay_out(const ShardLayout& layout, const BagCounts& bags, const VectorCounts& counts) = 0;
 
-  virtual void forward(std::span<const float> owner, std::span<float> packed) = 0;
-  virtual void backward(std::span<const float> packed, std::span<float> owner) = 0;
+  /// The parts of a way, called in this order: `from` and `to` are the owner's and the home's buffer, on the way back
+  /// the home's and the owner's. pack and unpack run kernels and talk to nobody; move is collective and runs none.
+  virtual void pack(Direction direction, const DeviceArray<float>& from) = 0;
+  virtual void move(Direction direction, const DeviceArray<float>& from, const DeviceArray<float>& to) = 0;
+  virtual void unpack(Direction direction, const DeviceArray<float>& to) = 0;
+};
+
+/// What a transfer is made with; all of it outlives the transfer.
+struct TransferContext {
+  const Communicator& comm;
+  Exchange& exchange;
+  Wire& wire;
+  SentBytes& sent;  ///< for what does not go by the exchange
 };
 
 struct TransferChoice {
   std::string_view name;
   std::string_view description;
   RowTransfer mode;
-  /// What does not go by the exchange is added to the bytes that are sent.
-  std::unique_ptr<Transfer> (*make)(const Communicator&, Exchange&, SentBytes&);
+  std::unique_ptr<Transfer> (*make)(const TransferContext&);
 };
 
-std::unique_ptr<Transfer> make_partials(const Communicator& comm, Exchange& exchange, SentBytes& sent);
-std::unique_ptr<Transfer> make_reduce_scatter(const Communicator& comm, Exchange& exchange, SentBytes& sent);
+std::unique_ptr<Transfer> make_partials(const TransferContext& context);
+std::unique_ptr<Transfer> make_reduce_scatter(const TransferContext& context);
 
 /// They differ for row-split tables only; vectors of whole rows or columns always go by the exchange.
 inline constexpr std::array transfers{

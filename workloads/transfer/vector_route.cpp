@@ -12,37 +12,46 @@ Addresses empty_addresses(const ShardLayout& layout) {
   return addresses;
 }
 
-Route add_vector_route(const ShardLayout& layout, const BagCounts& bags, const VectorCounts& counts,
-                       const std::function<bool(const Slot&)>& chosen, Addresses& addresses) {
+RowBlocks add_vector_blocks(const ShardLayout& layout, const BagCounts& bags, const VectorCounts& counts,
+                            const std::function<bool(const Slot&)>& chosen, Addresses& addresses) {
   const auto ranks = static_cast<std::size_t>(layout.ranks);
-  std::vector<std::int64_t> to_home(ranks), from_owner(ranks), most_sent(ranks), most_received(ranks);
+  RowBlocks blocks;
+  struct Total {
+    std::int64_t rows = 0, elements = 0;
+  };
+  std::vector<Total> sent_by(ranks), received_by(ranks);
   for (std::size_t s = 0; s < layout.slots.size(); ++s) {
     const Slot& slot = layout.slots[s];
     if (!chosen(slot)) continue;
+    const std::int64_t dim = layout.dim_of(slot);
     for (std::size_t r = 0; r < ranks; ++r) {
-      const std::int64_t most = bags(static_cast<int>(r), slot.feature) * layout.dim_of(slot);
-      most_received[r] += most;
-      most_sent[static_cast<std::size_t>(slot.rank)] += most;
+      const std::int64_t rows = bags(static_cast<int>(r), slot.feature);
+      for (Total* total : {&received_by[r], &sent_by[static_cast<std::size_t>(slot.rank)]}) {
+        total->rows += rows;
+        total->elements += rows * dim;
+      }
     }
-    const std::int64_t elements = counts.home[s] * layout.dim_of(slot);
-    from_owner[static_cast<std::size_t>(slot.rank)] += elements;
+    blocks.home.push_back({slot.rank, counts.home[s], dim});
     addresses.packed[s] = addresses.packed_size;
-    addresses.packed_size += elements;
+    addresses.packed_size += counts.home[s] * dim;
   }
   std::size_t block = 0;
-  for (std::size_t r = 0; r < ranks; ++r) {
+  for (int home = 0; home < layout.ranks; ++home) {
     for (const Slot& slot : layout.own_slots()) {
       if (chosen(slot)) {
-        const std::int64_t elements = counts.owner[block] * layout.dim_of(slot);
+        blocks.owner.push_back({home, counts.owner[block], layout.dim_of(slot)});
         addresses.owner[block] = addresses.owner_size;
-        addresses.owner_size += elements;
-        to_home[r] += elements;
+        addresses.owner_size += counts.owner[block] * layout.dim_of(slot);
       }
       ++block;
     }
   }
-  const std::int64_t peak = std::max(std::ranges::max(most_sent), std::ranges::max(most_received));
-  return Route(std::move(to_home), std::move(from_owner), peak);
+  for (const auto& totals : {sent_by, received_by})
+    for (const Total& total : totals) {
+      blocks.peak_rows = std::max(blocks.peak_rows, total.rows);
+      blocks.peak_elements = std::max(blocks.peak_elements, total.elements);
+    }
+  return blocks;
 }
 
 }  // namespace shardmark

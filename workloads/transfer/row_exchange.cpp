@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/transfer/row_exchange.hpp"
+
+#include "kernels/vector_errors.hpp"
+
+namespace shardmark {
+namespace {
+
+constexpr std::array directions{Direction::forward, Direction::backward};
+
+/// What a route counts: values of 4 or 2 bytes; for int8, whose rows begin with two floats, words of 4 bytes.
+constexpr std::int64_t unit_bytes(ValueType type) { return type == ValueType::fp16 || type == ValueType::bf16 ? 2 : 4; }
+
+/// Units of so many rows with so many elements, at most.
+constexpr std::int64_t most_units(ValueType type, std::int64_t rows, std::int64_t elements) {
+  return type == ValueType::int8 ? 2 * rows + (elements + 3 * rows) / 4 : elements;
+}
+
+std::vector<std::int64_t> units_by_peer(ValueType type, int ranks, const std::vector<RowBlock>& blocks) {
+  std::vector<std::int64_t> units(static_cast<std::size_t>(ranks));
+  for (const RowBlock& block : blocks)
+    units[static_cast<std::size_t>(block.peer)] += block.rows * row_bytes(type, block.dim) / unit_bytes(type);
+  return units;
+}
+
+}  // namespace
+
+RowExchange::End RowExchange::end_of(const std::vector<RowBlock>& blocks) const {
+  End end;
+  std::array<std::vector<kernels::WireBlock>, 2> wire_blocks;
+  for (const RowBlock& block : blocks) {
+    if (block.rows == 0) continue;
+    for (const Direction direction : directions) {
+      std::int64_t& bytes = end.wire_bytes[number(direction)];
+      wire_blocks[number(direction)].push_back(
+          {.first_row = end.rows, .rows = block.rows, .dim = block.dim, .vectors = end.elements, .wire = bytes});
+      bytes += kernels::wire_bytes(wire_.type(direction), wire_blocks[number(direction)].back());
+    }
+    end.rows += block.rows;
+    end.elements += block.rows * block.dim;
+  }
+  for (const Direction direction : directions)
+    if (!direct(direction))
+      end.blocks[number(direction)] =
+          kernels::array_of(Execution(), wire_blocks[number(direction)], "shardmark::wire_blocks");
+  return end;
+}
+
+void RowExchange::lay_out(int ranks, const RowBlocks& blocks) {
+  owner_ = end_of(blocks.owner);
+  home_ = end_of(blocks.home);
+  for (const Direction direction : directions) {
+    const ValueType type = wire_.type(direction);
+    const Route forward(units_by_peer(type, ranks, blocks.owner), units_by_peer(type, ranks, blocks.home),
+                        most_units(type, blocks.peak_rows, blocks.peak_elements));
+    routes_[number(direction)] = direction == Direction::forward ? forward : forward.inverse();
+  }
+}
+
+void RowExchange::pack(Direction direction, const DeviceArray<float>& from) {
+  if (direct(direction)) return;
+  const Execution exec;
+  const End& end = sender(direction);
+  const auto type = wire_.type(direction);
+  const auto& blocks = end.blocks[number(direction)];
+  const auto wire = sent_ = sent_scratch_.first(end.wire_bytes[number(direction)]);
+  received_ = received_scratch_.first(receiver(direction).wire_bytes[number(direction)]);
+  kernels::encode_wire<Execution>(exec, type, end.rows, blocks, from, wire);
+  exec.fence("shardmark: the rows are sent");
+  if (!wire_.watched()) return;
+  const auto decoded = decoded_.first(end.elements);
+  kernels::decode_wire<Execution>(exec, type, end.rows, blocks, wire, decoded);
+  wire_.add_error(direction, kernels::vector_errors<Execution>(exec, end.rows, blocks, from, decoded));
+}
+
+void RowExchange::move(Direction direction, const DeviceArray<float>& from, const DeviceArray<float>& to) {
+  const auto bytes_of = [](const auto& array) { return reinterpret_cast<std::byte*>(array.data()); };
+  exchange_.run(routes_[number(direction)], direct(direction) ? bytes_of(from) : bytes_of(sent_),
+                direct(direction) ? bytes_of(to) : bytes_of(received_), unit_bytes(wire_.type(direction)));
+}
+
+void RowExchange::unpack(Direction direction, const DeviceArray<float>& to) {
+  if (direct(direction)) return;
+  const End& end = receiver(direction);
+  kernels::decode_wire<Execution>(Execution(), wire_.type(direction), end.rows, end.blocks[number(direction)],
+                                  received_, to);
+}
+
+}  // namespace shardmark
