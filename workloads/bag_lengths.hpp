@@ -40,11 +40,19 @@ inline void take(const ConstDeviceArray<std::int64_t>& values, const ConstDevice
       KOKKOS_LAMBDA(const std::int64_t i) { taken(i) = values(at(i)); });
 }
 
-/// The defect of Fault::route: the last id of the first of some bags that can moves into the bag after its own.
-inline void move_one_id(const DeviceArray<std::int64_t>& offsets, std::int64_t bags) {
+/// Puts `rows` bags of one id each before those whose offsets begin at element `rows`.
+inline void put_rows_before(std::int64_t rows, const DeviceArray<std::int64_t>& offsets) {
+  if (rows == 0) return;
+  Kokkos::parallel_for(
+      "shardmark::put_rows_before", kernels::static_range(Execution(), static_cast<std::int64_t>(offsets.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t b) { offsets(b) = b < rows ? b : rows + offsets(b); });
+}
+
+/// The defect of Fault::route: the last id of the first of the bags [begin, end) that can moves into the bag after it.
+inline void move_one_id(const DeviceArray<std::int64_t>& offsets, std::int64_t begin, std::int64_t end) {
   Kokkos::parallel_for(
       "shardmark::fault_route", kernels::static_range(Execution(), 1), KOKKOS_LAMBDA(const std::int64_t) {
-        for (std::int64_t b = 0; b + 1 < bags; ++b) {
+        for (std::int64_t b = begin; b + 1 < end; ++b) {
           if (offsets(b + 1) == offsets(b)) continue;
           --offsets(b + 1);
           return;

@@ -17,12 +17,14 @@ std::span<T> span_of(const DeviceArray<T>& array, std::int64_t size) {
 
 /// Which slot gets an id. Replicated features have a slot of their own behind those that travel.
 kernels::RowPartition row_partition(const ShardLayout& layout, const std::vector<Feature>& features,
-                                    const std::vector<Table>& tables) {
+                                    const std::vector<Table>& tables, const std::vector<RowTransfer>& modes) {
   const auto rows_of = [&](std::int64_t feature) {
     return tables[static_cast<std::size_t>(features[static_cast<std::size_t>(feature)].table)].rows;
   };
   kernels::RowPartition partition;
-  for (const Strip& strip : layout.strips) {
+  for (std::size_t number = 0; number < layout.strips.size(); ++number) {
+    if (modes[number] == RowTransfer::unique_rows) continue;
+    const Strip& strip = layout.strips[number];
     std::vector<kernels::OwnedRows> owners;
     for (const std::int64_t s : strip.slots) {
       const RowSet& rows = layout.slots[static_cast<std::size_t>(s)].rows;
@@ -49,7 +51,7 @@ IdDistribution::IdDistribution(const Communicator& comm, Exchange& exchange, con
       features_(features),
       modes_(modes),
       fault_(fault),
-      owners_(kernels::row_owners(Execution(), row_partition(layout, features, tables))),
+      owners_(kernels::row_owners(Execution(), row_partition(layout, features, tables, modes))),
       slot_counts_("shardmark::slot_counts", layout.slots.size() + layout.replicated_features.size()),
       source_ids_("shardmark::source_ids", static_cast<std::size_t>(layout.ranks) + 1),
       sent_vectors_("shardmark::sent_vectors", slot_counts_.extent(0) + 1),
@@ -81,18 +83,22 @@ void IdDistribution::lay_out(const BagCounts& bags) {
   std::vector<std::uint8_t> sent_touched_only, owned_touched_only;
   counts_ = {};
   sent_bags_ = 0;
-  const auto add_sent = [&](std::int64_t feature) {
+  const auto add_sent = [&](std::int64_t count) {
     slot_begin.push_back(sent_bags_);
-    sent_bags_ += bags(layout_.rank, feature);
+    sent_bags_ += count;
   };
+  const auto bags_of = [&](std::size_t rank, const Slot& slot) {
+    return mode(slot) == RowTransfer::unique_rows ? 0 : bags(static_cast<int>(rank), slot.feature);
+  };
+  const auto own_rank = static_cast<std::size_t>(layout_.rank);
   for (const Slot& slot : layout_.slots) {
     counts_.first_cell.push_back(only_touched(slot) ? sent_bags_ : -1);
-    counts_.home.push_back(bags(layout_.rank, slot.feature));
-    add_sent(slot.feature);
+    counts_.home.push_back(bags_of(own_rank, slot));
+    add_sent(counts_.home.back());
     sent_touched_only.resize(static_cast<std::size_t>(sent_bags_), only_touched(slot) ? 1 : 0);
-    sent[static_cast<std::size_t>(slot.rank)] += bags(layout_.rank, slot.feature);
+    sent[static_cast<std::size_t>(slot.rank)] += counts_.home.back();
     for (std::size_t r = 0; r < ranks; ++r) {
-      const std::int64_t count = bags(static_cast<int>(r), slot.feature);
+      const std::int64_t count = bags_of(r, slot);
       sent_by[r] += count;
       received_by[static_cast<std::size_t>(slot.rank)] += count;
     }
@@ -100,7 +106,7 @@ void IdDistribution::lay_out(const BagCounts& bags) {
   std::vector<std::int64_t> block_begin{0}, source_bags{0};
   for (std::size_t r = 0; r < ranks; ++r) {
     for (const Slot& slot : layout_.own_slots()) {
-      counts_.owner.push_back(bags(static_cast<int>(r), slot.feature));
+      counts_.owner.push_back(bags_of(r, slot));
       block_begin.push_back(block_begin.back() + counts_.owner.back());
       owned_touched_only.resize(static_cast<std::size_t>(block_begin.back()), only_touched(slot) ? 1 : 0);
     }
@@ -109,7 +115,7 @@ void IdDistribution::lay_out(const BagCounts& bags) {
   }
   owned_bags_ = source_bags.back();
   for (const std::int64_t feature : layout_.replicated_features) {
-    add_sent(feature);
+    add_sent(bags(layout_.rank, feature));
     owned_bags_ += bags(layout_.rank, feature);
   }
   first_replicated_bags_ =
@@ -130,7 +136,9 @@ void IdDistribution::lay_out(const BagCounts& bags) {
 void IdDistribution::bucketize(const StepInput& input) {
   weighted_ = input.weighted;
   bucketed_ids_ = 0;
-  for (const Strip& strip : layout_.strips) bucketed_ids_ += input.ids[static_cast<std::size_t>(strip.feature)];
+  for (std::size_t s = 0; s < layout_.strips.size(); ++s)
+    if (modes_[s] != RowTransfer::unique_rows)
+      bucketed_ids_ += input.ids[static_cast<std::size_t>(layout_.strips[s].feature)];
   for (const std::int64_t f : layout_.replicated_features) bucketed_ids_ += input.ids[static_cast<std::size_t>(f)];
   const std::pair<std::size_t, std::size_t> slots(0, slot_counts_.extent(0));
   const kernels::Buckets<Execution, std::int32_t, std::int64_t> buckets{
@@ -199,13 +207,14 @@ void IdDistribution::scan_lengths(OwnedIds& owned) {
     source_begin = source_vectors;
   }
   const std::int64_t exchanged = std::accumulate(counts_.owner.begin(), counts_.owner.end(), std::int64_t{0});
-  const std::int64_t own = owned_bags_ - length_route_.receive_total();
-  owned.offsets = offsets_.first(exchanged + own + 1);
-  sum_lengths(lengths_.first(owned_bags_), before, owned.offsets);
-  read(owned.offsets, source_begin, source_ids_);
-  owned.exchanged_ids = source_ids_(static_cast<std::size_t>(layout_.ranks));
-  if (fault_ == Fault::route)
-    move_one_id(owned.offsets, counts_.owner.empty() ? first_replicated_bags_ : counts_.owner.front());
+  const std::int64_t end = owned.rows + exchanged + owned_bags_ - length_route_.receive_total();
+  owned.offsets = offsets_.first(end + 1);
+  const auto behind_rows = part(owned.offsets, owned.rows, end + 1);
+  sum_lengths(lengths_.first(owned_bags_), before, behind_rows);
+  read(behind_rows, source_begin, source_ids_);
+  owned.exchanged_ids = owned.rows + source_ids_(static_cast<std::size_t>(layout_.ranks));
+  put_rows_before(owned.rows, owned.offsets);
+  if (fault_ == Fault::route) spoil(owned.offsets);
 }
 
 Route IdDistribution::id_route(const StepInput& input) const {
@@ -216,29 +225,51 @@ Route IdDistribution::id_route(const StepInput& input) const {
     sent.push_back(count);
     received.push_back(source_ids_(r + 1) - source_ids_(r));
   }
-  return Route(std::move(sent), std::move(received), peak_ids(input));
+  return Route(std::move(sent), std::move(received), length_route_.peak() > 0 ? peak_ids(input) : 0);
 }
 
 template <class T>
 DeviceArray<T> IdDistribution::receive(const Route& route, DeviceScratch<T>& send, DeviceScratch<T>& receive,
-                                       std::int64_t own) {
+                                       std::int64_t rows, std::int64_t own) {
   const auto sent = send.first(bucketed_ids_);
-  const auto received = receive.first(route.receive_total() + own);
+  const auto received = receive.first(rows + route.receive_total() + own);
+  const auto behind_rows = part(received, rows, rows + route.receive_total() + own);
   shardmark::run(exchange_, route, std::span<const T>(span_of(sent, route.send_total())),
-                 span_of(received, route.receive_total()));
-  append_own(sent, received, own);
+                 span_of(behind_rows, route.receive_total()));
+  append_own(sent, behind_rows, own);
   return received;
 }
 
-OwnedIds IdDistribution::run(const StepInput& input) {
+/// Commits Fault::route in the first block of bags that can show it.
+void IdDistribution::spoil(const DeviceArray<std::int64_t>& offsets) {
+  std::vector<std::int64_t> blocks = counts_.held_rows;
+  blocks.insert(blocks.end(), counts_.owner.begin(), counts_.owner.end());
+  blocks.push_back(first_replicated_bags_);
+  std::int64_t begin = 0;
+  for (const std::int64_t bags : blocks) {
+    if (bags > 1) return move_one_id(offsets, begin, begin + bags);
+    begin += bags;
+  }
+}
+
+OwnedIds IdDistribution::run(const StepInput& input, RequestedRows& rows) {
   bucketize(input);
-  receive_lengths();
   OwnedIds owned;
+  if (rows.any()) {
+    rows.request(input);
+    counts_.held_rows = rows.held().held_counts();
+    owned.rows = rows.held().held_rows();
+  }
+  receive_lengths();
   scan_lengths(owned);
   const Route route = id_route(input);
   const std::int64_t own = bucketed_ids_ - route.send_total();
-  owned.ids = receive(route, ids_sent_, ids_, own);
-  if (weighted_) owned.weights = receive(route, weights_sent_, weights_, own);
+  owned.ids = receive(route, ids_sent_, ids_, owned.rows, own);
+  if (rows.any()) rows.held().receive_ids(part(owned.ids, 0, owned.rows));
+  if (weighted_) {
+    owned.weights = receive(route, weights_sent_, weights_, owned.rows, own);
+    Kokkos::deep_copy(Execution(), part(owned.weights, 0, owned.rows), 1.0F);
+  }
   return owned;
 }
 

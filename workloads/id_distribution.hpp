@@ -7,17 +7,19 @@
 #include "workloads/fault.hpp"
 #include "workloads/step_input.hpp"
 #include "workloads/transfer/addresses.hpp"
+#include "workloads/transfer/requested_rows.hpp"
 
 namespace shardmark {
 
-/// The bags that this rank looks up: those other ranks (and itself) sent to its slots, by (source rank, own slot, bag),
-/// of slots with RowTransfer::sparse_partials only the ones that hold an id; then its own samples' bags of replicated
-/// features. Ids are local rows of the shard.
+/// The bags that this rank looks up: first, as bags of one id, the rows that others (and itself) ask it for, see
+/// RowStage; those of its slots, by (source rank, own slot, bag), of slots with RowTransfer::sparse_partials only the
+/// ones that hold an id; then its own samples' bags of replicated features. Ids are local rows of the shard.
 struct OwnedIds {
   DeviceArray<std::int64_t> offsets;  ///< [bags + 1]
   DeviceArray<std::int64_t> ids;
-  DeviceArray<float> weights;  ///< as ids, or empty when every weight is 1
-  std::int64_t exchanged_ids = 0;
+  DeviceArray<float> weights;      ///< as ids, or empty when every weight is 1
+  std::int64_t rows = 0;           ///< that are asked for one by one
+  std::int64_t exchanged_ids = 0;  ///< with these
   /// Of the lengths that this rank sent, by (slot, bag): vectors before each; empty when every bag has one.
   ConstDeviceArray<std::int64_t> vectors_before;
 };
@@ -39,7 +41,7 @@ class IdDistribution {
   void lay_out(const BagCounts& bags);
 
   /// Collective. The result is valid until the next call.
-  OwnedIds run(const StepInput& input);
+  OwnedIds run(const StepInput& input, RequestedRows& rows);
 
   /// Of the bags of the last run().
   const VectorCounts& vector_counts() const { return counts_; }
@@ -50,9 +52,8 @@ class IdDistribution {
  private:
   void bucketize(const StepInput& input);
   Route id_route(const StepInput& input) const;
-  bool only_touched(const Slot& slot) const {
-    return modes_[static_cast<std::size_t>(slot.strip)] == RowTransfer::sparse_partials;
-  }
+  RowTransfer mode(const Slot& slot) const { return modes_[static_cast<std::size_t>(slot.strip)]; }
+  bool only_touched(const Slot& slot) const { return mode(slot) == RowTransfer::sparse_partials; }
   void receive_lengths();
   void read(const ConstDeviceArray<std::int64_t>& values, const ConstDeviceArray<std::int64_t>& at,
             const HostCounts& host);
@@ -60,7 +61,9 @@ class IdDistribution {
   ConstDeviceArray<std::int64_t> count_received();
   void scan_lengths(OwnedIds& owned);
   template <class T>
-  DeviceArray<T> receive(const Route& route, DeviceScratch<T>& send, DeviceScratch<T>& receive, std::int64_t owned);
+  DeviceArray<T> receive(const Route& route, DeviceScratch<T>& send, DeviceScratch<T>& receive, std::int64_t rows,
+                         std::int64_t own);
+  void spoil(const DeviceArray<std::int64_t>& offsets);
 
   const Communicator& comm_;
   Exchange& exchange_;

@@ -30,8 +30,9 @@ ShardedEmbedding::ShardedEmbedding(const Communicator& comm, ShardedTables& tabl
       sent_(comm.rank(), comm.size()),
       exchange_(std::make_unique<CountedExchange>(exchange_named(movement.exchange).make(comm), sent_)),
       transfer_(choice_named(transfers, "transfer", movement.transfer).make({comm, *exchange_, wire_, sent_})),
-      ids_(comm, *exchange_, layout_, tables.features(), tables.tables(),
-           modes_of(layout_, choice_named(transfers, "transfer", movement.transfer).mode), fault),
+      modes_(modes_of(layout_, choice_named(transfers, "transfer", movement.transfer).mode)),
+      ids_(comm, *exchange_, layout_, tables.features(), tables.tables(), modes_, fault),
+      rows_(comm, *exchange_, wire_, tables, modes_),
       row_sums_(comm, *exchange_, plan, tables.tables(), layout_),
       blocks_(tables) {
   std::vector<kernels::UpdateShard> exchanged, replicated;
@@ -67,6 +68,7 @@ ShardedEmbedding::ShardedEmbedding(const Communicator& comm, ShardedTables& tabl
   dense_elements_ = dense_elements;
   dense_gradients_ =
       kernels::allocate<Execution, float>("shardmark::dense_gradients", dense_elements + replicated_rows_);
+  for (auto [s, end] = rows_.held().held(); s < end; ++s) held_shards_.push_back(rows_.shard(s).local_shard);
   for (const Feature& feature : tables.features())
     divides_ |= feature.pooling == Pooling::mean || feature.pooling == Pooling::sqrtn;
 }
@@ -75,15 +77,16 @@ void ShardedEmbedding::input_dist(const StepInput& input, PhaseClock& clock) {
   sent_.begin(Phase::input_dist);
   const BagCounts bags = ids_.count_bags(input);
   if (bags != bags_) ids_.lay_out(bags);
-  owned_ = ids_.run(input);
+  owned_ = ids_.run(input, rows_);
   if (bags != bags_ || ids_.vector_counts() != counts_) {
     bags_ = bags;
     counts_ = ids_.vector_counts();
-    blocks_.set(bags_, counts_, transfer_->lay_out(layout_, bags_, counts_));
+    blocks_.set(bags_, counts_, transfer_->lay_out(layout_, modes_, bags_, counts_), held_shards_);
     vectors_ = vectors_scratch_.first(blocks_.size());
     packed_gradients_ = packed_gradients_scratch_.first(blocks_.addresses().packed_size);
-    owner_gradients_ = owner_gradients_scratch_.first(blocks_.addresses().owner_size);
+    owner_gradients_ = owner_gradients_scratch_.first(blocks_.owner_gradients());
   }
+  if (rows_.any()) rows_.lay_out(input, blocks_.output_begin(), blocks_.gradient_begin());
   clock.end(Phase::input_dist);
 }
 
@@ -94,6 +97,8 @@ void ShardedEmbedding::lookup(const StepInput&, PhaseClock& clock) {
   if (fault_ == Fault::lookup && vectors_.extent(0) > 0) {
     if (blocks_.addresses().owner_size > 0)
       change_one(vectors_, 0, 1.0F, 1.0F);
+    else if (owned_.rows > 0)
+      change_one(vectors_, blocks_.rows_begin(), 1.0F, 1.0F);
     else
       change_one(vectors_, blocks_.output_begin().front(), 1.0F, 1.0F);
   }
@@ -134,6 +139,12 @@ void ShardedEmbedding::output_dist(const StepInput& input, PhaseClock& clock) {
   if (fault_ == Fault::exchange && blocks_.addresses().packed_size > 0) change_one(vectors_, packed, -1.0F, 0x1p-8F);
   kernels::sum_partials<Execution>(exec, blocks_.to_sum.pieces, {blocks_.to_sum.partials, owned_.vectors_before},
                                    blocks_.to_sum.rows, home, vectors_);
+  if (rows_.any()) {
+    const auto rows = rows_.receive(part(vectors_, blocks_.rows_begin(), blocks_.size()));
+    if (fault_ == Fault::exchange && blocks_.addresses().packed_size == 0 && rows.extent(0) > 0)
+      change_one(rows, 0, -1.0F, 0x1p-8F);
+    rows_.pool(vectors_);
+  }
   if (divides_) divide(input, blocks_.output_begin(), false, vectors_);
   exec.fence("shardmark: the outputs are complete");
   clock.end(Phase::output_dist);
@@ -152,9 +163,13 @@ void ShardedEmbedding::grad_dist(const StepInput& input, ConstDeviceArray<float>
   kernels::copy_to_partials<Execution>(exec, blocks_.to_send.pieces, {blocks_.to_send.partials, owned_.vectors_before},
                                        blocks_.to_send.rows, gradients_, packed_gradients_);
   exec.fence("shardmark: gradients are sent");
+  const auto of_vectors = part(owner_gradients_, 0, blocks_.addresses().owner_size);
   transfer_->pack(Direction::backward, packed_gradients_);
-  transfer_->move(Direction::backward, packed_gradients_, owner_gradients_);
-  transfer_->unpack(Direction::backward, owner_gradients_);
+  transfer_->move(Direction::backward, packed_gradients_, of_vectors);
+  transfer_->unpack(Direction::backward, of_vectors);
+  if (rows_.any())
+    rows_.return_gradients(vectors_, gradients_,
+                           part(owner_gradients_, blocks_.addresses().owner_size, blocks_.owner_gradients()));
   clock.end(Phase::grad_dist);
 }
 

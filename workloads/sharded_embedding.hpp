@@ -56,13 +56,16 @@ class ShardedEmbedding {
   SentBytes sent_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Transfer> transfer_;
+  std::vector<RowTransfer> modes_;  ///< by strip
   IdDistribution ids_;
+  RequestedRows rows_;
   RowSums row_sums_;
   bool divides_ = false;  ///< some feature pools by mean or sqrtn
 
   // Of the current counts of bags and vectors.
   BagCounts bags_;
   VectorCounts counts_;
+  std::vector<std::int64_t> held_shards_;  ///< local shards of which others ask for rows
   StepBlocks blocks_;
   DeviceArray<float> vectors_, packed_gradients_, owner_gradients_;
   DeviceScratch<float> vectors_scratch_{"shardmark::vectors"};

@@ -13,10 +13,15 @@ StepBlocks::StepBlocks(const ShardedTables& tables) : tables_(tables), layout_(t
       largest_max_dim = std::max(largest_max_dim, tables.tables()[static_cast<std::size_t>(feature.table)].dim);
 }
 
-void StepBlocks::set(const BagCounts& bags, const VectorCounts& counts, Addresses addresses) {
+void StepBlocks::set(const BagCounts& bags, const VectorCounts& counts, Addresses addresses,
+                     const std::vector<std::int64_t>& held_shards) {
   addresses_ = std::move(addresses);
   place_homes(bags);
-  list_blocks(bags, counts);
+  held_elements_ = 0;
+  for (std::size_t b = 0; b < counts.held_rows.size(); ++b)
+    held_elements_ +=
+        counts.held_rows[b] * layout_.shards[static_cast<std::size_t>(held_shards[b % held_shards.size()])].dim();
+  list_blocks(bags, counts, held_shards);
   list_pieces(bags, counts);
 }
 
@@ -46,17 +51,24 @@ void StepBlocks::place_homes(const BagCounts& bags) {
   }
 }
 
-void StepBlocks::list_blocks(const BagCounts& bags, const VectorCounts& counts) {
+void StepBlocks::list_blocks(const BagCounts& bags, const VectorCounts& counts,
+                             const std::vector<std::int64_t>& held_shards) {
   lookups_.host.clear();
   gradients_.host.clear();
   exchanged_maxima_.host.clear();
   replicated_maxima_.host.clear();
+  std::int64_t before = 0;
+  for (std::size_t b = 0; b < counts.held_rows.size(); ++b) {
+    const std::int64_t shard = held_shards[b % held_shards.size()];
+    add_block(counts.held_rows[b], shard, rows_begin() + before, addresses_.owner_size + before, Pooling::sum);
+    before += counts.held_rows[b] * layout_.shards[static_cast<std::size_t>(shard)].dim();
+  }
   std::size_t block = 0;
   for (int r = 0; r < layout_.ranks; ++r) {
     for (const Slot& slot : layout_.own_slots()) {
       const bool max = tables_.features()[static_cast<std::size_t>(slot.feature)].pooling == Pooling::max;
       const std::int64_t at = addresses_.owner[block];
-      add_block(counts.owner[block++], slot.local_shard, at, at, max ? Pooling::max : Pooling::sum);
+      add_block(counts.owner[block++], slot.local_shard, at, at, max && at >= 0 ? Pooling::max : Pooling::sum);
     }
   }
   for (const std::int64_t f : layout_.replicated_features) {
@@ -95,7 +107,7 @@ void StepBlocks::add_block(std::int64_t bags, std::int64_t shard_number, std::in
   kernels::PooledGradient maxima{lookups_.host.back()};
   maxima.gradient = gradient;
   maxima.gradient_stride = shard.dim();
-  maxima.id_gradient = shard.replicated ? gradient_begin_.back() : addresses_.owner_size;  // behind the gradients
+  maxima.id_gradient = shard.replicated ? gradient_begin_.back() : owner_gradients();  // behind the gradients
   maxima.id_gradient_stride = largest_max_dim;
   (shard.replicated ? replicated_maxima_ : exchanged_maxima_).host.push_back(maxima);
   kernels::GradientBlock& by_id = gradients_.host.back();
@@ -127,6 +139,7 @@ void StepBlocks::list_pieces(const BagCounts& bags, const VectorCounts& counts) 
   to_sum_.clear();
   to_send_.clear();
   for (const Strip& strip : layout_.strips) {
+    if (addresses_.packed[static_cast<std::size_t>(strip.slots.front())] < 0) continue;  // its rows travel one by one
     const auto f = static_cast<std::size_t>(strip.feature);
     const std::int64_t dim = tables_.tables()[static_cast<std::size_t>(tables_.features()[f].table)].dim;
     kernels::VectorPiece piece{.bags = bags(layout_.rank, strip.feature), .dim = strip.dim(), .home_stride = dim};

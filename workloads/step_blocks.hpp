@@ -4,21 +4,23 @@
 #include "kernels/expand_positions.hpp"
 #include "kernels/max_pooling.hpp"
 #include "kernels/vector_pieces.hpp"
+#include "workloads/listed.hpp"
 #include "workloads/sharded_tables.hpp"
 #include "workloads/transfer/addresses.hpp"
 
 namespace shardmark {
 
 /// Where the vectors of a step lie, and what the kernels are told of it. One array of `size` elements holds what the
-/// lookup writes and what comes home: the owner's buffer, the home's packed partials, and the outputs that are put
-/// together from several of them.
+/// lookup writes and what comes home: the owner's buffer, the home's packed partials, the outputs that are put together
+/// from several of them, and the rows that this rank is asked for one by one.
 class StepBlocks {
  public:
   explicit StepBlocks(const ShardedTables& tables);
 
   /// To be called when the bags or vectors have changed in number. Allocates nothing for numbers that have been seen
-  /// before.
-  void set(const BagCounts& bags, const VectorCounts& counts, Addresses addresses);
+  /// before. held_shards: numbers of the local shards of VectorCounts::held_rows.
+  void set(const BagCounts& bags, const VectorCounts& counts, Addresses addresses,
+           const std::vector<std::int64_t>& held_shards);
 
   struct Pieces {
     ConstDeviceArray<kernels::VectorPiece> pieces;
@@ -29,12 +31,17 @@ class StepBlocks {
   const Addresses& addresses() const { return addresses_; }
   std::int64_t packed_begin() const { return addresses_.owner_size; }
   std::int64_t packed_end() const { return packed_begin() + addresses_.packed_size; }
-  std::int64_t size() const { return packed_end() + home_elements_; }
+  std::int64_t rows_begin() const { return packed_end() + home_elements_; }
+  std::int64_t held_elements() const { return held_elements_; }
+  std::int64_t size() const { return rows_begin() + held_elements_; }
+  /// Of the gradients that come to the owner: those of vectors, then those of rows.
+  std::int64_t owner_gradients() const { return addresses_.owner_size + held_elements_; }
   /// By feature: among the vectors, and among the gradients of the outputs.
   const std::vector<std::int64_t>& output_begin() const { return output_begin_; }
   const std::vector<std::int64_t>& gradient_begin() const { return gradient_begin_; }
 
-  /// One per (source rank, own slot), then one per replicated feature: the order of OwnedIds.
+  /// One per (source rank, held shard), one per (source rank, own slot), one per replicated feature: the order of
+  /// OwnedIds.
   ConstDeviceArray<kernels::LookupBlock> lookups;
   ConstDeviceArray<kernels::GradientBlock> gradients;
   ConstDeviceArray<kernels::PooledGradient> exchanged_maxima, replicated_maxima;
@@ -44,7 +51,7 @@ class StepBlocks {
 
  private:
   void place_homes(const BagCounts& bags);
-  void list_blocks(const BagCounts& bags, const VectorCounts& counts);
+  void list_blocks(const BagCounts& bags, const VectorCounts& counts, const std::vector<std::int64_t>& held_shards);
   void add_block(std::int64_t bags, std::int64_t shard_number, std::int64_t output, std::int64_t gradient,
                  Pooling pooling);
   void list_pieces(const BagCounts& bags, const VectorCounts& counts);
@@ -54,30 +61,21 @@ class StepBlocks {
   std::int64_t exchanged_keys_ = 0;
 
   Addresses addresses_;
-  std::int64_t home_elements_ = 0;
+  std::int64_t home_elements_ = 0, held_elements_ = 0;
   std::vector<std::int64_t> output_begin_, gradient_begin_;
 
-  /// A list that is made on the host and used by kernels.
-  template <class T>
-  struct Listed {
-    std::vector<T> host;
-    DeviceScratch<T> scratch;
-
-    ConstDeviceArray<T> array() { return scratch.holding(Execution(), host); }
-  };
   struct ListedPieces {
-    Listed<kernels::VectorPiece> pieces{{}, DeviceScratch<kernels::VectorPiece>("shardmark::pieces")};
-    Listed<kernels::Partial> partials{{}, DeviceScratch<kernels::Partial>("shardmark::partials")};
+    Listed<kernels::VectorPiece> pieces;
+    Listed<kernels::Partial> partials;
     std::int64_t rows = 0;
 
     void clear();
     void add(kernels::VectorPiece piece, const Strip& strip, const Addresses& addresses, const VectorCounts& counts);
     Pieces arrays() { return {pieces.array(), partials.array(), rows}; }
   };
-  Listed<kernels::LookupBlock> lookups_{{}, DeviceScratch<kernels::LookupBlock>("shardmark::lookup_blocks")};
-  Listed<kernels::GradientBlock> gradients_{{}, DeviceScratch<kernels::GradientBlock>("shardmark::gradient_blocks")};
-  Listed<kernels::PooledGradient> exchanged_maxima_{{}, DeviceScratch<kernels::PooledGradient>("shardmark::maxima")};
-  Listed<kernels::PooledGradient> replicated_maxima_{{}, DeviceScratch<kernels::PooledGradient>("shardmark::maxima")};
+  Listed<kernels::LookupBlock> lookups_;
+  Listed<kernels::GradientBlock> gradients_;
+  Listed<kernels::PooledGradient> exchanged_maxima_, replicated_maxima_;
   ListedPieces to_sum_, to_send_;
 };
 

@@ -9,7 +9,9 @@ namespace shardmark {
 /// What tables, features and plan ask for must be something that a training step can do. Throws InputError that names
 /// plan, table or feature and the reason:
 ///   - int8 rows can be looked up, not trained: their optimizer must be `none`;
-///   - max pooling needs whole bags where its rows are: no shard of its table may lack rows.
-void require_supported(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features);
+///   - max pooling needs whole bags where it pools: no shard of its table may lack rows, unless the transfer brings the
+///     rows to the bags.
+void require_supported(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
+                       std::string_view transfer);
 
 }  // namespace shardmark

@@ -29,6 +29,7 @@ template <class T>
 requires std::is_trivially_copyable_v<T>
 void run(Exchange& exchange, const Route& route, std::span<const T> send, std::span<T> receive,
          std::int64_t width = 1) {
+  if (route.peak() == 0) return;  // on every rank: nobody sends anything
   if (static_cast<std::int64_t>(send.size()) < route.send_total() * width ||
       static_cast<std::int64_t>(receive.size()) < route.receive_total() * width)
     throw std::invalid_argument("exchange: a buffer is smaller than the route");

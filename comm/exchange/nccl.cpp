@@ -121,8 +121,7 @@ void Nccl::run(const Route& route, const std::byte* send, std::byte* receive, st
           });
 }
 
-void Nccl::reduce_scatter(std::span<const float> send, std::span<const std::int64_t> counts,
-                          std::span<float> receive) {
+void Nccl::reduce_scatter(std::span<const float> send, std::span<const std::int64_t> counts, std::span<float> receive) {
   State& s = *state_;
   const auto offsets = exclusive_scan(counts);
   const std::int64_t own = counts[elements(s.comm.rank())];
@@ -137,8 +136,8 @@ void Nccl::reduce_scatter(std::span<const float> send, std::span<const std::int6
             for (int root = 0; root < s.comm.size(); ++root) {
               const std::int64_t count = counts[elements(root)];
               if (count > 0)
-                s.check(ncclReduce(from + offsets[elements(root)] * width, to, elements(count), ncclFloat, ncclSum, root,
-                                   s.nccl, s.stream),
+                s.check(ncclReduce(from + offsets[elements(root)] * width, to, elements(count), ncclFloat, ncclSum,
+                                   root, s.nccl, s.stream),
                         "ncclReduce", root, count * width);
             }
           });
@@ -149,19 +148,18 @@ void Nccl::all_gather_v(const std::byte* send, std::span<const std::int64_t> cou
   State& s = *state_;
   const auto offsets = exclusive_scan(counts);
   const std::int64_t own = counts[elements(s.comm.rank())] * element_bytes;
-  s.group("ncclAllGather", send, own, receive, offsets.back() * element_bytes,
-          [&](const std::byte* from, std::byte* to) {
-            if (all_equal(counts))
-              return s.check(ncclAllGather(from, to, elements(own), ncclUint8, s.nccl, s.stream), "ncclAllGather", -1,
-                             own);
-            for (int root = 0; root < s.comm.size(); ++root) {
-              const std::int64_t bytes = counts[elements(root)] * element_bytes;
-              if (bytes > 0)
-                s.check(ncclBroadcast(from, to + offsets[elements(root)] * element_bytes, elements(bytes), ncclUint8,
-                                      root, s.nccl, s.stream),
-                        "ncclBroadcast", root, bytes);
-            }
-          });
+  s.group(
+      "ncclAllGather", send, own, receive, offsets.back() * element_bytes, [&](const std::byte* from, std::byte* to) {
+        if (all_equal(counts))
+          return s.check(ncclAllGather(from, to, elements(own), ncclUint8, s.nccl, s.stream), "ncclAllGather", -1, own);
+        for (int root = 0; root < s.comm.size(); ++root) {
+          const std::int64_t bytes = counts[elements(root)] * element_bytes;
+          if (bytes > 0)
+            s.check(ncclBroadcast(from, to + offsets[elements(root)] * element_bytes, elements(bytes), ncclUint8, root,
+                                  s.nccl, s.stream),
+                    "ncclBroadcast", root, bytes);
+        }
+      });
 }
 
 }  // namespace shardmark

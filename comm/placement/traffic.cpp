@@ -7,7 +7,8 @@
 namespace shardmark {
 namespace {
 
-constexpr std::int64_t length_bytes = 4, id_bytes = 8, weight_bytes = 4, value_bytes = 4, sum_bytes = 8;
+constexpr std::int64_t length_bytes = 4, count_bytes = 8, id_bytes = 8, weight_bytes = 4, value_bytes = 4,
+                       sum_bytes = 8;
 
 /// Sums over whole rows that the optimizer takes.
 std::int64_t sums_per_row(OptimizerKind kind) {
@@ -30,6 +31,7 @@ class Prediction {
     for (std::int64_t f = 0; f < std::ssize(features_); ++f)
       for (const Shard& shard : placement_of(feature(f).table).shards) add_lookups(f, shard);
     if (rules_.transfer == RowTransfer::reduce_scatter) add_reductions();
+    if (rules_.transfer == RowTransfer::unique_rows) add_unique_rows();
     add_row_sums();
     add_dense_gradients();
     return traffic_;
@@ -54,6 +56,7 @@ class Prediction {
   /// Ids to the owner, vectors home, gradients to the owner.
   void add_lookups(std::int64_t f, const Shard& shard) {
     const RowTransfer how = row_split(feature(f).table, shard) ? rules_.transfer : RowTransfer::dense_partials;
+    if (how == RowTransfer::unique_rows) return;
     for (int i = 0; i < plan_.ranks; ++i) {
       const auto held = std::ranges::count_if(ids(f, i), [&](std::int64_t id) { return shard.rows.contains(id); });
       traffic_.input_dist.add(i, shard.rank,
@@ -81,6 +84,21 @@ class Prediction {
     traffic_.grad_dist.add(i, owner, vectors * columns * value_bytes);
   }
 
+  /// The distinct rows that the samples of a rank name, of every feature that reads the table, and how many they are.
+  void add_unique_rows() {
+    for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
+      if (std::ranges::none_of(features_, [t](const Feature& f) { return f.table == t; })) continue;
+      for (const Shard& shard : placement_of(t).shards) {
+        if (!row_split(t, shard) || shard.rows.count() == 0) continue;
+        for (int i = 0; i < plan_.ranks; ++i) {
+          const std::int64_t rows = distinct_rows(t, shard.rows, i, i + 1);
+          traffic_.input_dist.add(i, shard.rank, count_bytes + rows * id_bytes);
+          add_vectors(i, shard.rank, rows, shard.columns());
+        }
+      }
+    }
+  }
+
   /// One partial sum of every row-split column from every rank.
   void add_reductions() {
     for (std::int64_t f = 0; f < std::ssize(features_); ++f) {
@@ -93,11 +111,12 @@ class Prediction {
     }
   }
 
-  std::int64_t distinct_rows(std::int64_t t, const RowSet& rows) const {
+  /// Rows that the samples of the ranks [first, last) name.
+  std::int64_t distinct_rows(std::int64_t t, const RowSet& rows, int first, int last) const {
     std::set<std::int64_t> distinct;
     for (std::int64_t f = 0; f < std::ssize(features_); ++f) {
       if (feature(f).table != t) continue;
-      for (int i = 0; i < plan_.ranks; ++i)
+      for (int i = first; i < last; ++i)
         for (const std::int64_t id : ids(f, i))
           if (rows.contains(id)) distinct.insert(id);
     }
@@ -116,7 +135,7 @@ class Prediction {
     for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
       if (sums_needed(t) == 0) continue;
       for (const Shard& from : placement_of(t).shards) {
-        const std::int64_t bytes = width * sum_bytes * distinct_rows(t, from.rows);
+        const std::int64_t bytes = width * sum_bytes * distinct_rows(t, from.rows, 0, plan_.ranks);
         for (const Shard& to : placement_of(t).shards)
           if (to.rows == from.rows && to.column_begin != from.column_begin)
             traffic_.update.add(from.rank, to.rank, bytes);

@@ -10,7 +10,7 @@
 namespace shardmark {
 
 /// What travels between the owners of a row-split table's rows and the homes of the samples.
-enum class RowTransfer { dense_partials, sparse_partials, reduce_scatter };
+enum class RowTransfer { dense_partials, sparse_partials, unique_rows, reduce_scatter };
 
 /// What a case sends, beside its plan.
 struct TrafficRules {
@@ -31,7 +31,8 @@ struct Traffic {
 ///   input_dist   i -> j  4 n_f(i) for the lengths, and 8 (12 with a weight) per id that the shard holds
 ///   output_dist  j -> i  s w n_f(i);  grad_dist  i -> j  the same
 /// Row-split columns by sparse_partials: in the last two only the bags that hold an id of the shard; by reduce_scatter:
-/// every rank is an owner, of one partial sum.
+/// every rank is an owner, of one partial sum; by unique_rows, per table and shard with d distinct rows that i names:
+///   input_dist   i -> j  8 for their number and 8 d;  output_dist  j -> i  s w d;  grad_dist  i -> j  the same
 ///   update       sums over whole rows of column-split tables (row-wise Adagrad and Adam: 1, LAMB: 2; the most that any
 ///                table needs): 8 bytes each per distinct row of a shard, to the holder of every other column range;
 ///                dense gradients of replicated tables and a count per row: a ring, 2 (P - 1) / P of them

@@ -20,9 +20,7 @@ using Bytes = std::vector<std::byte>;
 /// A copy on this rank's GPU.
 class OnGpu {
  public:
-  explicit OnGpu(const Bytes& bytes) : bytes_(std::ssize(bytes)) {
-    copy_bytes(data(), bytes.data(), bytes_);
-  }
+  explicit OnGpu(const Bytes& bytes) : bytes_(std::ssize(bytes)) { copy_bytes(data(), bytes.data(), bytes_); }
   std::byte* data() { return memory_.at_least(bytes_); }
   Bytes read() {
     Bytes bytes(static_cast<std::size_t>(bytes_));

@@ -74,9 +74,11 @@ Setup set_up(const CaseArguments& arguments, const std::vector<std::string>& exc
   for (const std::string& plan : plans)
     setup.plans.push_back(named_plan(plan, workload.tables, workload.features,
                                      {.ranks = ranks, .replicate_rows = workload.replicate_rows}));
-  for (const Plan& plan : setup.plans) require_supported(plan, workload.tables, workload.features);
   for (std::size_t plan = 0; plan < setup.plans.size(); ++plan)
-    for (const Movement& movement : movements_of(arguments, exchanges)) setup.cases.push_back({plan, movement});
+    for (const Movement& movement : movements_of(arguments, exchanges)) {
+      require_supported(setup.plans[plan], workload.tables, workload.features, movement.transfer);
+      setup.cases.push_back({plan, movement});
+    }
   return setup;
 }
 

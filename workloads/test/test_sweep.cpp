@@ -100,8 +100,8 @@ TEST(Skew, EveryRankSendsItsBytesTheSameForASeed) {
 }
 
 TEST(Skew, HasItsShape) {
-  const ByteMatrix uniform = uniform_traffic(4, 4000, 1), hot = hot_traffic(4, 4000, 1), zipf = zipf_traffic(4, 25000, 1),
-                   banded = banded_traffic(4, 4000, 1);
+  const ByteMatrix uniform = uniform_traffic(4, 4000, 1), hot = hot_traffic(4, 4000, 1),
+                   zipf = zipf_traffic(4, 25000, 1), banded = banded_traffic(4, 4000, 1);
   EXPECT_EQ(uniform.received_by(2), 4000);
   Sizes hottest, popularity;
   for (int to = 0; to < 4; ++to) {

@@ -52,7 +52,7 @@ class Movements {
     for (std::size_t tries = 0; tries < all_.size(); ++tries) {
       const auto& [plan, movement] = all_[next_++ % all_.size()];
       try {
-        require_supported(plan, options.workload.tables, options.workload.features);
+        require_supported(plan, options.workload.tables, options.workload.features, movement.transfer);
       } catch (const InputError&) {
         continue;
       }
@@ -81,6 +81,21 @@ TEST(TrainingStep, EveryPoolingOptimizerAndValueTypeStaysInsideItsBound) {
       }
 }
 
+TEST(TrainingStep, UniqueRowsPoolSplitRowsInEveryWay) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const auto& pooling : poolings)
+    for (const bool exact : {true, false}) {
+      RunOptions options =
+          small_case(pooling.value, exact ? OptimizerKind::sgd : OptimizerKind::rowwise_adagrad, exact);
+      for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+        std::mt19937_64 random(seed);
+        const Plan plan = seed == 1 ? plan_of("row_wise", options, comm.size())
+                                    : random_plan(options.workload.tables, comm.size(), random);
+        EXPECT_EQ(0, wrong_values(comm, options, plan, {.transfer = "unique_rows"})) << pooling.name << " " << seed;
+      }
+    }
+}
+
 /// Every pair of wire types with every transfer that can carry it.
 std::vector<Movement> narrow_movements() {
   std::vector<Movement> movements;
@@ -103,7 +118,7 @@ TEST(TrainingStep, NarrowWiresStayInsideTheirBound) {
         const Movement& movement = movements[next++ % movements.size()];
         const Plan plan = plan_of(planner, options, comm.size());
         try {
-          require_supported(plan, options.workload.tables, options.workload.features);
+          require_supported(plan, options.workload.tables, options.workload.features, movement.transfer);
         } catch (const InputError&) {
           continue;
         }
@@ -155,9 +170,9 @@ TEST(TrainingStep, ColumnShardsKeepTheRowWideOptimizersWhole) {
 
 TEST(TrainingStep, WhatNoStepCanDoIsRefusedByName) {
   const RunOptions options = small_case(Pooling::max, OptimizerKind::adam, false, ValueType::int8);
-  const auto message_of = [&](const Workload& workload) -> std::string {
+  const auto message_of = [&](const Workload& workload, std::string_view transfer = "dense_partials") -> std::string {
     try {
-      require_supported(plan_of("row_wise", options, 2), workload.tables, workload.features);
+      require_supported(plan_of("row_wise", options, 2), workload.tables, workload.features, transfer);
     } catch (const InputError& error) {
       return error.what();
     }
@@ -166,6 +181,7 @@ TEST(TrainingStep, WhatNoStepCanDoIsRefusedByName) {
   EXPECT_EQ(message_of(options.workload).find("table t0: int8 rows"), 0u);
   EXPECT_NE(message_of(small_case(Pooling::max, OptimizerKind::adam, false).workload).find("feature f0 pools by max"),
             std::string::npos);
+  EXPECT_EQ(message_of(small_case(Pooling::max, OptimizerKind::adam, false).workload, "unique_rows"), "supported");
   EXPECT_EQ(message_of(small_case(Pooling::sum, OptimizerKind::adam, false).workload), "supported");
 }
 
@@ -244,8 +260,12 @@ TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
   const auto ones = [](std::size_t size) { return std::vector<std::int64_t>(size, 1); };
   const auto ranks = static_cast<std::size_t>(comm.size());
   const BagCounts bags(std::ssize(options.workload.features), ones(ranks * options.workload.features.size()));
-  const VectorCounts vectors{ones(tables.layout().slots.size()), ones(ranks * tables.layout().own_slots().size()), {}};
-  EXPECT_THROW(transfer->lay_out(tables.layout(), bags, vectors), InputError);
+  const VectorCounts vectors{
+      ones(tables.layout().slots.size()), ones(ranks * tables.layout().own_slots().size()), {}, {}};
+  std::vector<RowTransfer> modes;
+  for (const Strip& strip : tables.layout().strips)
+    modes.push_back(strip.row_split() ? RowTransfer::reduce_scatter : RowTransfer::dense_partials);
+  EXPECT_THROW(transfer->lay_out(tables.layout(), modes, bags, vectors), InputError);
 }
 
 }  // namespace

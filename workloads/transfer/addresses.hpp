@@ -32,6 +32,7 @@ struct VectorCounts {
   /// [slots] where the bags of the slot begin among the cells of OwnedIds::vectors_before, when only those that hold an
   /// id have a vector; -1: every bag has one.
   std::vector<std::int64_t> first_cell;
+  std::vector<std::int64_t> held_rows;  ///< of RowStage::held_counts: they travel apart from the vectors of slots
 
   bool operator==(const VectorCounts&) const = default;
 };

@@ -6,15 +6,18 @@ namespace shardmark {
 namespace {
 
 /// Owners send their vectors as they are: of every bag, touched or not (HugeCTR's "Reduction" compression strategy), or
-/// of the touched ones, as the counts say.
+/// of the touched ones, as the counts say. Rows that travel one by one do so apart.
 class Partials : public Transfer {
  public:
   explicit Partials(const TransferContext& context) : rows_(context.exchange, context.wire) {}
 
-  Addresses lay_out(const ShardLayout& layout, const BagCounts& bags, const VectorCounts& counts) override {
+  Addresses lay_out(const ShardLayout& layout, const std::vector<RowTransfer>& modes, const BagCounts& bags,
+                    const VectorCounts& counts) override {
+    const auto pooled = [&](const Slot& slot) {
+      return modes[static_cast<std::size_t>(slot.strip)] != RowTransfer::unique_rows;
+    };
     Addresses addresses = empty_addresses(layout);
-    rows_.lay_out(layout.ranks, add_vector_blocks(
-                                    layout, bags, counts, [](const Slot&) { return true; }, addresses));
+    rows_.lay_out(layout.ranks, add_vector_blocks(layout, bags, counts, pooled, addresses));
     return addresses;
   }
 

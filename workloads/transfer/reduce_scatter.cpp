@@ -20,11 +20,12 @@ class ReduceScatter : public Transfer {
   explicit ReduceScatter(const TransferContext& context)
       : comm_(context.comm), wire_(context.wire), sent_(context.sent), whole_(context.exchange, context.wire) {}
 
-  Addresses lay_out(const ShardLayout& layout, const BagCounts& bags, const VectorCounts& counts) override {
+  Addresses lay_out(const ShardLayout& layout, const std::vector<RowTransfer>& modes, const BagCounts& bags,
+                    const VectorCounts& counts) override {
     require_fp32(layout);
     Addresses addresses = empty_addresses(layout);
     const auto whole = [&](const Slot& slot) {
-      return !layout.strips[static_cast<std::size_t>(slot.strip)].row_split();
+      return modes[static_cast<std::size_t>(slot.strip)] != RowTransfer::reduce_scatter;
     };
     whole_.lay_out(layout.ranks, add_vector_blocks(layout, bags, counts, whole, addresses));
     counts_.assign(static_cast<std::size_t>(layout.ranks), 0);

@@ -20,8 +20,9 @@ class Transfer {
  public:
   virtual ~Transfer() = default;
 
-  /// Called when the counts change. Throws InputError when the plan cannot be carried this way.
-  virtual Addresses lay_out(const ShardLayout& layout, const BagCounts& bags, const VectorCounts& counts) = 0;
+  /// Called when the counts change. modes: by strip. Throws InputError when the plan cannot be carried this way.
+  virtual Addresses lay_out(const ShardLayout& layout, const std::vector<RowTransfer>& modes, const BagCounts& bags,
+                            const VectorCounts& counts) = 0;
 
   /// The parts of a way, called in this order: `from` and `to` are the owner's and the home's buffer, on the way back
   /// the home's and the owner's. pack and unpack run kernels and talk to nobody; move is collective and runs none.
@@ -54,6 +55,8 @@ inline constexpr std::array transfers{
                    RowTransfer::dense_partials, make_partials},
     TransferChoice{"sparse_partials", "the same, only of bags that hold an id of the shard",
                    RowTransfer::sparse_partials, make_partials},
+    TransferChoice{"unique_rows", "each row once to every rank that asks for it, pooled at home",
+                   RowTransfer::unique_rows, make_partials},
     TransferChoice{"reduce_scatter", "partial sums added on the way (MPI_Reduce_scatter; gradients by MPI_Allgatherv)",
                    RowTransfer::reduce_scatter, make_reduce_scatter},
 };

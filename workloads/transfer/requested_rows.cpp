@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/transfer/requested_rows.hpp"
+
+#include <algorithm>
+
+#include "kernels/pooled_lookup.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Every rank is asked for its own row shards.
+std::vector<RowStage::Range> owners_of(const RowShards& rows, int ranks) {
+  std::vector<RowStage::Range> ranges;
+  for (int r = 0; r < ranks; ++r) ranges.push_back(rows.of_rank(r));
+  return ranges;
+}
+
+}  // namespace
+
+RequestedRows::RequestedRows(const Communicator& comm, Exchange& exchange, Wire& wire, const ShardedTables& tables,
+                             const std::vector<RowTransfer>& modes)
+    : tables_(tables),
+      layout_(tables.layout()),
+      shards_(layout_, tables.tables(), tables.features(), modes),
+      stage_(exchange, wire, shards_, owners_of(shards_, comm.size()), shards_.of_rank(comm.rank()),
+             std::vector<bool>(static_cast<std::size_t>(comm.size()), true)) {
+  std::vector<std::int64_t> first_key, strips(tables.features().size());
+  for (const RowShard& shard : shards_.shards) first_key.push_back(shard.first_key);
+  first_key_ = kernels::array_of(Execution(), first_key, "shardmark::row_shard_keys");
+  for (const std::int64_t s : shards_.strips) {
+    const Strip& strip = layout_.strips[static_cast<std::size_t>(s)];
+    const auto f = static_cast<std::size_t>(strip.feature);
+    most_strips_ = std::max(most_strips_, ++strips[f]);
+    if (tables.features()[f].pooling == Pooling::max) largest_max_dim_ = std::max(largest_max_dim_, strip.dim());
+  }
+}
+
+void RequestedRows::request(const StepInput& input) {
+  list_positions(input);
+  stage_.request(keys_.first(positions_), input.global_ids * most_strips_);
+}
+
+/// Offsets, keys and weights of the ids of every strip, in the order of the bags.
+void RequestedRows::list_positions(const StepInput& input) {
+  std::vector<std::int64_t> ids_before{0};
+  for (const std::int64_t ids : input.ids) ids_before.push_back(ids_before.back() + ids);
+  bags_ = positions_ = 0;
+  first_of_strip_.host.clear();
+  position_shift_.host.clear();
+  for (const std::int64_t s : shards_.strips) {
+    const auto f = static_cast<std::size_t>(layout_.strips[static_cast<std::size_t>(s)].feature);
+    first_of_strip_.host.push_back(bags_);
+    position_shift_.host.push_back(positions_ - ids_before[f]);
+    bags_ += input.bags_of(f);
+    positions_ += input.ids[f];
+  }
+  const bool weighted = input.bags.weights.extent(0) > 0;
+  const auto first_of_strip = first_of_strip_.array(), shift = position_shift_.array();
+  const auto offsets = offsets_ = offsets_scratch_.first(bags_ + 1);
+  const auto weights = weights_ = weights_scratch_.first(weighted ? positions_ : 0);
+  const auto keys = keys_.first(positions_);
+  const auto owners = shards_.owners;
+  const auto first_key = first_key_;
+  const auto bags = input.bags;
+  const std::int64_t all_bags = bags_, positions = positions_;
+  Kokkos::parallel_for(
+      "shardmark::list_positions", kernels::static_range(Execution(), all_bags + 1),
+      KOKKOS_LAMBDA(const std::int64_t b) {
+        if (b == all_bags) {
+          offsets(b) = positions;
+          return;
+        }
+        const auto s = kernels::last_at_most(static_cast<std::int64_t>(first_of_strip.extent(0)), b, first_of_strip);
+        const auto& strip = owners.strips(s);
+        const std::int64_t bag = bags.first_bag(strip.feature) + b - first_of_strip(s);
+        offsets(b) = bags.offsets(bag) + shift(s);
+        for (std::int64_t i = bags.offsets(bag); i < bags.offsets(bag + 1); ++i) {
+          const auto owned = owners.find(strip, bags.indices(i));
+          keys(i + shift(s)) = first_key(owned.slot) + owned.local_row;
+          if (weighted) weights(i + shift(s)) = bags.weights(i);
+        }
+      });
+}
+
+void RequestedRows::lay_out(const StepInput& input, const std::vector<std::int64_t>& output_begin,
+                            const std::vector<std::int64_t>& gradient_begin) {
+  place_groups();
+  list_rows();
+  number_rows();
+  lookups_.host.clear();
+  gradients_.host.clear();
+  maxima_.host.clear();
+  for (std::size_t n = 0; n < shards_.strips.size(); ++n) {
+    const auto f = static_cast<std::size_t>(layout_.strips[static_cast<std::size_t>(shards_.strips[n])].feature);
+    add_strip(n, input.bags_of(f), output_begin[f], gradient_begin[f], gradient_begin.back());
+  }
+}
+
+void RequestedRows::place_groups() {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(shards_.groups)), dims(rows.size());
+  group_row_.clear();
+  for (std::int64_t s = 0; s < std::ssize(shards_.shards); ++s) {
+    const auto group = static_cast<std::size_t>(shard(s).group);
+    group_row_.push_back(rows[group]);
+    rows[group] += stage_.rows(s);
+    dims[group] = shard(s).dim;
+  }
+  group_begin_.assign(1, 0);
+  for (std::size_t g = 0; g < rows.size(); ++g) group_begin_.push_back(group_begin_.back() + rows[g] * dims[g]);
+  packed_ = packed_scratch_.first(stage_.packed_elements());
+  rows_ = rows_scratch_.first(group_begin_.back());
+}
+
+/// From where the rows arrive to where they lie together, and where their gradients are sent from.
+void RequestedRows::list_rows() {
+  pieces_.host.clear();
+  partials_.host.clear();
+  packed_rows_.host.clear();
+  row_shift_.host.clear();
+  std::int64_t first_row = 0;
+  for (std::int64_t s = 0; s < std::ssize(shards_.shards); ++s) {
+    const auto group = static_cast<std::size_t>(shard(s).group);
+    const std::int64_t in_group = group_row_[static_cast<std::size_t>(s)], dim = shard(s).dim;
+    pieces_.host.push_back({.first_row = first_row,
+                            .bags = stage_.rows(s),
+                            .dim = dim,
+                            .home = group_begin_[group] + in_group * dim,
+                            .home_stride = dim,
+                            .first_partial = s});
+    partials_.host.push_back({.packed = stage_.packed_begin(s)});
+    packed_rows_.host.push_back({shard(s).first_key, dim, stage_.first_row(s), stage_.packed_begin(s)});
+    row_shift_.host.push_back(in_group - stage_.first_row(s));
+    first_row += stage_.rows(s);
+  }
+}
+
+void RequestedRows::number_rows() {
+  const auto indices = indices_ = indices_scratch_.first(positions_);
+  const auto unique = stage_.unique();
+  const auto first_key = first_key_, shift = row_shift_.array();
+  const auto shards = static_cast<std::int64_t>(first_key_.extent(0));
+  Kokkos::parallel_for(
+      "shardmark::number_rows", kernels::static_range(Execution(), positions_), KOKKOS_LAMBDA(const std::int64_t u) {
+        if (u >= unique.count()) return;
+        const std::int64_t row = u + shift(kernels::last_at_most(shards, unique.key(u), first_key));
+        for (std::int64_t i = unique.begin(u); i < unique.begin(u + 1); ++i) indices(unique.position(i)) = row;
+      });
+}
+
+void RequestedRows::add_strip(std::size_t number, std::int64_t bags, std::int64_t output, std::int64_t gradient,
+                              std::int64_t gradients_end) {
+  const Strip& strip = layout_.strips[static_cast<std::size_t>(shards_.strips[number])];
+  const Feature& feature = tables_.features()[static_cast<std::size_t>(strip.feature)];
+  const std::int64_t dim = tables_.tables()[static_cast<std::size_t>(feature.table)].dim;
+  const std::int64_t first_bag = first_of_strip_.host[number];
+  const bool max = feature.pooling == Pooling::max;
+  const std::int64_t begin = group_begin_[static_cast<std::size_t>(shards_.group_of_strip[number])];
+  lookups_.host.push_back({.first_bag = first_bag,
+                           .bags = bags,
+                           .rows = rows_.data() + begin,
+                           .value_type = ValueType::fp32,
+                           .dim = strip.dim(),
+                           .output = output + strip.column_begin,
+                           .output_stride = dim,
+                           .pooling = max ? Pooling::max : Pooling::sum});
+  gradients_.host.push_back({.first_bag = first_bag,
+                             .bags = bags,
+                             .gradient = max ? gradients_end : gradient + strip.column_begin,
+                             .gradient_stride = max ? largest_max_dim_ : dim,
+                             .pooling = max ? Pooling::max : Pooling::sum});
+  if (!max) return;
+  kernels::PooledGradient& maxima = maxima_.host.emplace_back(kernels::PooledGradient{lookups_.host.back()});
+  maxima.gradient = gradient + strip.column_begin;
+  maxima.gradient_stride = dim;
+  maxima.id_gradient = gradients_end;
+  maxima.id_gradient_stride = largest_max_dim_;
+}
+
+DeviceArray<float> RequestedRows::receive(const DeviceArray<float>& held) {
+  stage_.send_rows(held, packed_);
+  return packed_;
+}
+
+void RequestedRows::pool(const DeviceArray<float>& vectors) {
+  const Execution exec;
+  kernels::sum_partials<Execution>(exec, pieces_.array(), {partials_.array(), {}},
+                                   stage_.first_row(std::ssize(shards_.shards)), packed_, rows_);
+  kernels::pooled_lookup(exec, lookups_.array(), ConstDeviceArray<std::int64_t>(offsets_), indices_, weights_, vectors);
+}
+
+/// The gradients, and behind them those of the ids of bags pooled by max.
+ConstDeviceArray<float> RequestedRows::with_max_gradients(const DeviceArray<float>& vectors,
+                                                          const ConstDeviceArray<float>& gradients) {
+  if (maxima_.host.empty()) return gradients;
+  const Execution exec;
+  const auto size = static_cast<std::int64_t>(gradients.extent(0));
+  const auto all = max_gradients_.first(size + positions_ * largest_max_dim_);
+  Kokkos::deep_copy(exec, part(all, 0, size), gradients);
+  kernels::max_gradients<Execution>(exec, maxima_.array(), offsets_, indices_, weights_, vectors, gradients, all);
+  return all;
+}
+
+void RequestedRows::return_gradients(const DeviceArray<float>& vectors, const ConstDeviceArray<float>& gradients,
+                                     const DeviceArray<float>& held) {
+  const Execution exec;
+  const auto offsets = gradient_offsets_.first(positions_);
+  kernels::expand_positions(exec, gradients_.array(), ConstDeviceArray<std::int64_t>(offsets_), indices_,
+                            keys_.first(positions_), offsets);
+  const auto packed = packed_gradients_.first(stage_.packed_elements());
+  kernels::pack_row_gradients<Execution>(exec,
+                                         kernels::row_gradients<Execution>(exec, stage_.unique(), offsets, weights_,
+                                                                           with_max_gradients(vectors, gradients)),
+                                         {packed_rows_.array(), shards_.largest_dim}, workspace_, packed);
+  exec.fence("shardmark: gradients of rows are sent");
+  stage_.return_gradients(packed, held);
+}
+
+}  // namespace shardmark
