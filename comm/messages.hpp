@@ -12,31 +12,62 @@
 
 namespace shardmark {
 
-/// Nonblocking messages of any size between pairs of ranks. A message above the communicator's count limit goes in
-/// pieces; an empty one is not sent. Both ends must know the size. Reuse an object to keep its storage.
-class Messages {
+/// Messages of any size between pairs of ranks, in pieces of at most the communicator's count limit; an empty one is
+/// not sent. Both ends must know the size.
+class MessageList {
  public:
-  explicit Messages(const Communicator& comm) : comm_(&comm) {}
+  explicit MessageList(const Communicator& comm) : comm_(&comm) {}
 
-  /// The buffers must stay until wait().
-  void send(std::span<const std::byte> bytes, int peer);
-  void receive(std::span<std::byte> bytes, int peer);
-
-  /// Completes everything started. Throws MpiError, naming the peer, when a message fails or is shorter than its
-  /// buffer.
-  void wait();
-
- private:
+ protected:
   struct Piece {
+    std::byte* bytes;
+    int count;
     int peer;
-    int bytes;
     bool received;
   };
+
+  /// Appends the pieces of a message, and null requests for them; returns the first.
+  std::size_t add(std::byte* bytes, std::size_t size, int peer, bool received);
+  /// Completes all requests. Throws MpiError, naming the peer, when a message fails or is shorter than its buffer.
+  void complete();
 
   const Communicator* comm_;
   std::vector<Piece> pieces_;
   std::vector<MPI_Request> requests_;
   std::vector<MPI_Status> statuses_;
+};
+
+/// Nonblocking messages. Reuse an object to keep its storage.
+class Messages : public MessageList {
+ public:
+  using MessageList::MessageList;
+
+  /// The buffers must stay until wait().
+  void send(std::span<const std::byte> bytes, int peer);
+  void receive(std::span<std::byte> bytes, int peer);
+
+  /// Completes everything started.
+  void wait();
+
+  /// Gives MPI a chance to move what was started.
+  void progress() const;
+};
+
+/// Messages that are set up once and carried again and again, between the same buffers.
+class PersistentMessages : public MessageList {
+ public:
+  using MessageList::MessageList;
+  PersistentMessages(PersistentMessages&&) = default;
+  PersistentMessages& operator=(PersistentMessages&&) = delete;
+  ~PersistentMessages();
+
+  void send(std::span<const std::byte> bytes, int peer);
+  void receive(std::span<std::byte> bytes, int peer);
+
+  void start();
+  void wait() { complete(); }
+  /// Forgets all messages.
+  void clear();
 };
 
 }  // namespace shardmark

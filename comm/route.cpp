@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -22,6 +23,12 @@ void check_counts(const std::vector<std::int64_t>& counts, const char* direction
   }
 }
 
+/// Even, so that the inverse can take the odd number behind it.
+std::uint64_t new_id() {
+  static std::atomic<std::uint64_t> last = 0;
+  return last += 2;
+}
+
 std::vector<std::int64_t> times(std::vector<std::int64_t> counts, std::int64_t factor) {
   for (auto& count : counts) count *= factor;
   return counts;
@@ -30,7 +37,7 @@ std::vector<std::int64_t> times(std::vector<std::int64_t> counts, std::int64_t f
 }  // namespace
 
 Route::Route(std::vector<std::int64_t> send_counts, std::vector<std::int64_t> receive_counts, std::int64_t peak)
-    : send_counts_(std::move(send_counts)), receive_counts_(std::move(receive_counts)), peak_(peak) {
+    : send_counts_(std::move(send_counts)), receive_counts_(std::move(receive_counts)), peak_(peak), id_(new_id()) {
   check_counts(send_counts_, "send");
   check_counts(receive_counts_, "receive");
   if (send_counts_.size() != receive_counts_.size())
@@ -41,6 +48,18 @@ Route::Route(std::vector<std::int64_t> send_counts, std::vector<std::int64_t> re
   if (peak_ < std::max(send_total(), receive_total()))
     throw std::invalid_argument(
         fmt::format("route: peak {} is below the totals {}, {}", peak_, send_total(), receive_total()));
+}
+
+Route Route::inverse() const {
+  Route back = *this;
+  back.send_counts_.swap(back.receive_counts_);
+  back.send_offsets_.swap(back.receive_offsets_);
+  if (id_ != 0) back.id_ = id_ ^ 1;
+  return back;
+}
+
+bool Route::operator==(const Route& other) const {
+  return send_counts_ == other.send_counts_ && receive_counts_ == other.receive_counts_ && peak_ == other.peak_;
 }
 
 Route Route::scaled(std::int64_t factor) const {

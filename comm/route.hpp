@@ -10,6 +10,8 @@ namespace shardmark {
 
 /// How many elements (ids, rows) this rank sends to and receives from each rank of a communicator, itself included.
 /// Buffers hold the elements for or from rank 0 first, then rank 1 and so on without gaps. Gradients take inverse().
+/// The ranks make, keep and replace a route together: an exchange that has to ask others about one (sizes, offsets)
+/// asks once and keeps the answers by its id(), and all ranks must come to the same conclusion.
 class Route {
  public:
   Route() = default;
@@ -30,7 +32,7 @@ class Route {
   std::int64_t peak() const { return peak_; }
 
   /// The way back: what was received is sent. inverse().inverse() is the route itself.
-  Route inverse() const { return Route(receive_counts_, send_counts_, peak_); }
+  Route inverse() const;
 
   /// The same route for elements that consist of `factor` smaller ones. std::overflow_error past 2^63.
   Route scaled(std::int64_t factor) const;
@@ -38,7 +40,12 @@ class Route {
   /// What leaves `rank`, the rank that holds this route, for others.
   std::int64_t bytes_sent_off_rank(std::int64_t element_bytes, int rank) const;
 
-  bool operator==(const Route&) const = default;
+  /// The same for copies; of a route and the inverse of its inverse, too. Any other route made in this process has
+  /// another one. 0: the empty route.
+  std::uint64_t id() const { return id_; }
+
+  /// Compares counts and peak.
+  bool operator==(const Route& other) const;
 
  private:
   std::vector<std::int64_t> send_counts_;
@@ -46,6 +53,7 @@ class Route {
   std::vector<std::int64_t> send_offsets_ = {0};
   std::vector<std::int64_t> receive_offsets_ = {0};
   std::int64_t peak_ = 0;
+  std::uint64_t id_ = 0;
 };
 
 /// The route on which this rank sends send_counts[r] elements to rank r: tells each peer its count (MPI_Alltoall) and

@@ -50,12 +50,22 @@ class CountedExchange : public Exchange {
   CountedExchange(std::unique_ptr<Exchange> exchange, SentBytes& sent) : exchange_(std::move(exchange)), sent_(sent) {}
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override {
-    const auto& counts = route.send_counts();
-    for (std::size_t peer = 0; peer < counts.size(); ++peer) sent_.add(peer, counts[peer] * element_bytes);
+    count(route, element_bytes);
     exchange_->run(route, send, receive, element_bytes);
   }
 
+  void run_staged(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes,
+                  const Stages& stages) override {
+    count(route, element_bytes);
+    exchange_->run_staged(route, send, receive, element_bytes, stages);
+  }
+
  private:
+  void count(const Route& route, std::int64_t element_bytes) {
+    const auto& counts = route.send_counts();
+    for (std::size_t peer = 0; peer < counts.size(); ++peer) sent_.add(peer, counts[peer] * element_bytes);
+  }
+
   std::unique_ptr<Exchange> exchange_;
   SentBytes& sent_;
 };

@@ -130,6 +130,42 @@ TEST_P(Exchanges, CarryEveryElementThereAndBack) {
   }
 }
 
+/// Between routes of the same seed, so that what is kept of one route is met by another; staged: what is sent is made
+/// on the way, what came is used, and both buffers hold nothing else.
+TEST_P(Exchanges, KeepRoutesApartAndStageEveryElementOnce) {
+  constexpr std::int64_t element_bytes = 4;
+  std::vector<Route> routes;
+  std::vector<Matrix> matrices;
+  for (unsigned seed = 1; seed <= 18; ++seed) {
+    matrices.push_back(random_matrix(seed, ranks_));
+    routes.push_back(exchange_counts(comm_, matrices.back()[self_]));
+  }
+  std::mt19937_64 random(3);
+  for (int run = 0; run < 40; ++run) {
+    const std::size_t r = random() % routes.size();
+    SCOPED_TRACE("run " + std::to_string(run) + ", route " + std::to_string(r) + ", rank " + std::to_string(self_));
+    Bytes source, expected;
+    for (std::size_t peer = 0; peer < ranks_; ++peer) {
+      append_message(source, self_, peer, matrices[r][self_][peer], element_bytes);
+      append_message(expected, peer, self_, matrices[r][peer][self_], element_bytes);
+    }
+    Bytes send(source.size(), std::byte{0xEE}), receive(expected.size(), std::byte{0xEE});
+    Bytes used(expected.size(), std::byte{0xEE});
+    std::vector<int> packed(source.size() / element_bytes), unpacked(expected.size() / element_bytes);
+    const auto copy = [](const Bytes& from, Bytes& to, std::vector<int>& times, std::int64_t first,
+                         std::int64_t count) {
+      std::copy_n(from.begin() + first * element_bytes, count * element_bytes, to.begin() + first * element_bytes);
+      for (std::int64_t i = first; i < first + count; ++i) ++times[static_cast<std::size_t>(i)];
+    };
+    exchange_->run_staged(routes[r], send.data(), receive.data(), element_bytes,
+                          {[&](auto first, auto count) { copy(source, send, packed, first, count); },
+                           [&](auto first, auto count) { copy(receive, used, unpacked, first, count); }});
+    EXPECT_EQ(used == expected, true);
+    EXPECT_EQ(std::ranges::count(packed, 1), std::ssize(packed));
+    EXPECT_EQ(std::ranges::count(unpacked, 1), std::ssize(unpacked));
+  }
+}
+
 TEST_P(Exchanges, LeaveBytesBeyondTheRouteAlone) {
   const Route route = exchange_counts(comm_, std::vector<std::int64_t>(ranks_, 3));
   const Bytes send(3 * ranks_, std::byte{1});

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 #include "comm/route.hpp"
 
@@ -31,6 +32,17 @@ TEST(Route, InverseSwapsSendAndReceive) {
   const Route route({2, 0, 3}, {1, 4, 1}, 6);
   EXPECT_EQ(route.inverse(), Route({1, 4, 1}, {2, 0, 3}, 6));
   EXPECT_EQ(route.inverse().inverse(), route);
+}
+
+TEST(Route, HasAnIdOfItsOwn) {
+  const Route route({2, 0, 3}, {1, 4, 1}, 6), other({2, 0, 3}, {1, 4, 1}, 6);
+  const Route copy = route;
+  EXPECT_EQ(copy.id(), route.id());
+  EXPECT_EQ(route.inverse().id(), route.inverse().id());
+  EXPECT_EQ(route.inverse().inverse().id(), route.id());
+  const std::set<std::uint64_t> ids{Route().id(),         route.id(),           route.inverse().id(), other.id(),
+                                    other.inverse().id(), route.scaled(2).id(), route.scaled(2).id()};
+  EXPECT_EQ(ids.size(), 7);
 }
 
 TEST(Route, ScaledMultipliesCountsAndPeak) {

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/exchange/chunked.hpp"
+
+#include <cstring>
+
+#include "comm/exchange/blocks.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Elements [begin, begin + count) of a buffer: chunk `chunk` of `chunks` of what is for or from a peer.
+struct Part {
+  std::int64_t begin;
+  std::int64_t count;
+
+  Part(const std::vector<std::int64_t>& offsets, const std::vector<std::int64_t>& counts, int peer, std::size_t chunk,
+       std::size_t chunks) {
+    const auto p = static_cast<std::size_t>(peer);
+    const auto before = [&](std::size_t c) {
+      const auto n = static_cast<std::int64_t>(chunks), i = static_cast<std::int64_t>(c);
+      return counts[p] / n * i + counts[p] % n * i / n;
+    };
+    begin = offsets[p] + before(chunk);
+    count = before(chunk + 1) - before(chunk);
+  }
+
+  template <class Byte>
+  std::span<Byte> of(Byte* buffer, std::int64_t element_bytes) const {
+    return {buffer + begin * element_bytes, static_cast<std::size_t>(count * element_bytes)};
+  }
+};
+
+}  // namespace
+
+void Chunked::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
+  run_staged(route, send, receive, element_bytes, {[](auto, auto) {}, [](auto, auto) {}});
+}
+
+void Chunked::run_staged(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes,
+                         const Stages& stages) {
+  const Blocks blocks(comm_, route, send, receive, element_bytes);
+  const std::size_t chunks = messages_.size();
+  const auto out = [&](int peer, std::size_t c) { return Part(route.send_offsets(), route.send_counts(), peer, c, chunks); };
+  const auto in = [&](int peer, std::size_t c) {
+    return Part(route.receive_offsets(), route.receive_counts(), peer, c, chunks);
+  };
+  const auto finish = [&](std::size_t c) {
+    messages_[c].wait();
+    for (int distance = 0; distance < comm_.size(); ++distance) {
+      const Part part = in(rank_before(comm_, distance), c);
+      if (part.count > 0) stages.unpack(part.begin, part.count);
+      messages_[c].progress();
+    }
+  };
+  for (std::size_t c = 0; c < chunks; ++c)
+    for (int distance = 1; distance < comm_.size(); ++distance) {
+      const int source = rank_before(comm_, distance);
+      messages_[c].receive(in(source, c).of(receive, element_bytes), source);
+    }
+  for (std::size_t c = 0; c < chunks; ++c) {
+    for (int distance = 0; distance < comm_.size(); ++distance) {
+      const int target = rank_after(comm_, distance);
+      const Part part = out(target, c);
+      if (part.count == 0) continue;
+      stages.pack(part.begin, part.count);
+      const auto bytes = part.of(send, element_bytes);
+      if (distance == 0)
+        std::memcpy(in(target, c).of(receive, element_bytes).data(), bytes.data(), bytes.size());
+      else
+        messages_[c].send(bytes, target);
+    }
+    if (c > 0) finish(c - 1);
+  }
+  finish(chunks - 1);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "comm/datatype.hpp"
+#include "comm/exchange/exchange.hpp"
+#include "comm/exchange/per_route.hpp"
+
+namespace shardmark {
+
+/// MPI_Neighbor_alltoallv over the pairs of ranks between which something travels, this way or that, so that a route and
+/// its inverse share a graph. Cost of a route's first run: one all-reduce, which finds whether some rank has a peer
+/// outside the graph; then the graph is made anew (MPI_Dist_graph_create_adjacent) and keeps the peers of before. Where a
+/// count or displacement of any rank exceeds the count limit: MPI_Neighbor_alltoallw.
+class MpiNeighbor : public Exchange {
+ public:
+  explicit MpiNeighbor(const Communicator& comm);
+  ~MpiNeighbor() override;
+
+  void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
+
+ private:
+  /// Counts and offsets of elements by peer: those in a buffer of which each rank has some.
+  struct Side {
+    std::vector<int> counts, offsets;
+  };
+  struct Setup {
+    std::size_t peers;  ///< of the graph for which it was made; a graph only grows
+    Side send, receive;
+  };
+
+  void let_graph_hold(const Route& route);
+  void make_graph();
+  void fill(Setup& setup, const Route& route) const;
+  void run_in_runs(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) const;
+
+  const Communicator& comm_;
+  MPI_Comm graph_ = MPI_COMM_NULL;
+  std::vector<int> peers_;  ///< neighbours in the graph, both ways, by distance
+  std::vector<char> is_peer_;
+  PerRoute<Setup> setups_;
+  Datatype element_;
+  std::int64_t element_bytes_ = 0;
+};
+
+}  // namespace shardmark
