@@ -39,20 +39,21 @@ std::vector<int> number_nodes(std::span<const int> leaders) {
   return node_of;
 }
 
-Communicator::Communicator(MPI_Comm parent, std::int64_t count_limit) : count_limit_(count_limit) {
+Communicator::Communicator(MPI_Comm parent, std::int64_t count_limit, std::vector<int> leaders)
+    : count_limit_(count_limit) {
   check_mpi(MPI_Comm_dup(parent, &comm_), "MPI_Comm_dup");
   check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
   hosts_ = all_gather(*this, processor_name());
-  find_nodes();
+  set_nodes(leaders.empty() ? all_gather(*this, lowest_rank_of_node(comm_, rank_)) : leaders);
 }
 
-void Communicator::find_nodes() {
-  node_of_ = number_nodes(all_gather(*this, lowest_rank_of_node(comm_, rank_)));
-  nodes_ = *std::max_element(node_of_.begin(), node_of_.end()) + 1;
-  node_rank_ = static_cast<int>(std::count(node_of_.begin(), node_of_.begin() + rank_, node_of(rank_)));
-  node_size_ = static_cast<int>(std::count(node_of_.begin(), node_of_.end(), node_of(rank_)));
+void Communicator::set_nodes(std::span<const int> leaders) {
+  node_of_ = number_nodes(leaders);
+  ranks_of_.resize(static_cast<std::size_t>(std::ranges::max(node_of_)) + 1);
+  for (int rank = 0; rank < size_; ++rank) ranks_of_[static_cast<std::size_t>(node_of(rank))].push_back(rank);
+  node_rank_ = static_cast<int>(std::ranges::find(ranks_of(node_of(rank_)), rank_) - ranks_of(node_of(rank_)).begin());
 }
 
 Communicator::Communicator(Communicator&& other) noexcept { *this = std::move(other); }
@@ -62,10 +63,9 @@ Communicator& Communicator::operator=(Communicator&& other) noexcept {
   count_limit_ = other.count_limit_;
   rank_ = other.rank_;
   size_ = other.size_;
-  nodes_ = other.nodes_;
   node_rank_ = other.node_rank_;
-  node_size_ = other.node_size_;
   node_of_.swap(other.node_of_);
+  ranks_of_.swap(other.ranks_of_);
   hosts_.swap(other.hosts_);
   return *this;
 }

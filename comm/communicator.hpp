@@ -17,8 +17,10 @@ namespace shardmark {
 class Communicator {
  public:
   /// `count_limit` is the largest count that one MPI call may be given; larger messages go in pieces. Tests lower it so
-  /// that small data take the path of more than 2^31 elements.
-  explicit Communicator(MPI_Comm parent, std::int64_t count_limit = std::numeric_limits<int>::max());
+  /// that small data take the path of more than 2^31 elements, and pretend several nodes by `leaders`, the lowest rank
+  /// of each rank's node.
+  explicit Communicator(MPI_Comm parent, std::int64_t count_limit = std::numeric_limits<int>::max(),
+                        std::vector<int> leaders = {});
   Communicator(Communicator&& other) noexcept;
   Communicator& operator=(Communicator&& other) noexcept;
   ~Communicator();
@@ -29,25 +31,26 @@ class Communicator {
   std::int64_t count_limit() const { return count_limit_; }
 
   /// Nodes: sets of ranks that share memory (MPI_COMM_TYPE_SHARED), numbered in the order of their lowest ranks.
-  int nodes() const { return nodes_; }
+  int nodes() const { return static_cast<int>(ranks_of_.size()); }
   int node_of(int rank) const { return node_of_.at(static_cast<std::size_t>(rank)); }
   /// Number of this rank among the ranks of its node, and how many they are.
   int node_rank() const { return node_rank_; }
-  int node_size() const { return node_size_; }
+  int node_size() const { return static_cast<int>(ranks_of(node_of(rank_)).size()); }
+  /// Ascending.
+  const std::vector<int>& ranks_of(int node) const { return ranks_of_.at(static_cast<std::size_t>(node)); }
   /// MPI's processor name of a rank.
   const std::string& host_of(int rank) const { return hosts_.at(static_cast<std::size_t>(rank)); }
 
  private:
-  void find_nodes();
+  void set_nodes(std::span<const int> leaders);
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::int64_t count_limit_ = 0;
   int rank_ = 0;
   int size_ = 1;
-  int nodes_ = 1;
   int node_rank_ = 0;
-  int node_size_ = 1;
   std::vector<int> node_of_;
+  std::vector<std::vector<int>> ranks_of_;
   std::vector<std::string> hosts_;
 };
 

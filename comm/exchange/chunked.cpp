@@ -40,7 +40,9 @@ void Chunked::run_staged(const Route& route, const std::byte* send, std::byte* r
                          const Stages& stages) {
   const Blocks blocks(comm_, route, send, receive, element_bytes);
   const std::size_t chunks = messages_.size();
-  const auto out = [&](int peer, std::size_t c) { return Part(route.send_offsets(), route.send_counts(), peer, c, chunks); };
+  const auto out = [&](int peer, std::size_t c) {
+    return Part(route.send_offsets(), route.send_counts(), peer, c, chunks);
+  };
   const auto in = [&](int peer, std::size_t c) {
     return Part(route.receive_offsets(), route.receive_counts(), peer, c, chunks);
   };

@@ -3,17 +3,21 @@
 
 #include <array>
 
-#include "comm/exchange/device_aware.hpp"
+#include "comm/exchange/bruck.hpp"
 #include "comm/exchange/chunked.hpp"
+#include "comm/exchange/device_aware.hpp"
 #include "comm/exchange/exchange_choice.hpp"
 #include "comm/exchange/host_staged.hpp"
 #include "comm/exchange/linear.hpp"
 #include "comm/exchange/linear_throttled.hpp"
 #include "comm/exchange/mpi_alltoallv.hpp"
-#include "comm/exchange/nccl.hpp"
 #include "comm/exchange/mpi_neighbor.hpp"
+#include "comm/exchange/nccl.hpp"
+#include "comm/exchange/node_aware.hpp"
+#include "comm/exchange/node_leader.hpp"
 #include "comm/exchange/pairwise.hpp"
 #include "comm/exchange/persistent.hpp"
+#include "comm/exchange/rma_put.hpp"
 
 namespace shardmark {
 
@@ -27,6 +31,12 @@ inline constexpr std::array exchanges = {
     exchange_choice<Chunked>(
         "chunked", "the messages of linear in N parts: one is packed and one unpacked as one moves", {.by_default = 4}),
     exchange_choice<Pairwise>("pairwise", "P-1 rounds, in round k to rank+k and from rank-k"),
+    exchange_choice<Bruck>("bruck", "radix N: log P rounds, blocks travel together by the digits of their distance",
+                           {.by_default = 2, .least = 2}),
+    exchange_choice<NodeAware>("node_aware", "rails: only ranks of the same number on their nodes talk between nodes"),
+    exchange_choice<NodeLeader>("node_leader", "N leaders per node gather, exchange between nodes, scatter",
+                                {.by_default = 1}),
+    exchange_choice<RmaPut>("rma_put", "MPI_Put into windows, between two fences"),
     exchange_choice<Nccl>("nccl", "NCCL: grouped sends and receives, a GPU for each rank"),
     exchange_choice<HostStaged>("host_staged", "MPI_Alltoallv on pinned copies of GPU memory"),
     exchange_choice<DeviceAware>("device_aware", "MPI_Alltoallv on GPU memory, by an MPI that reads it"),

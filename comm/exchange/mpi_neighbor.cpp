@@ -43,10 +43,9 @@ void MpiNeighbor::run(const Route& route, const std::byte* send, std::byte* rece
     element_ = Datatype::element(element_bytes);
     element_bytes_ = element_bytes;
   }
-  check_mpi(
-      MPI_Neighbor_alltoallv(send, setup.send.counts.data(), setup.send.offsets.data(), element_.get(), receive,
-                             setup.receive.counts.data(), setup.receive.offsets.data(), element_.get(), graph_),
-      "MPI_Neighbor_alltoallv", -1, route.send_total() * element_bytes);
+  check_mpi(MPI_Neighbor_alltoallv(send, setup.send.counts.data(), setup.send.offsets.data(), element_.get(), receive,
+                                   setup.receive.counts.data(), setup.receive.offsets.data(), element_.get(), graph_),
+            "MPI_Neighbor_alltoallv", -1, route.send_total() * element_bytes);
 }
 
 void MpiNeighbor::let_graph_hold(const Route& route) {

@@ -9,10 +9,10 @@
 
 namespace shardmark {
 
-/// MPI_Neighbor_alltoallv over the pairs of ranks between which something travels, this way or that, so that a route and
-/// its inverse share a graph. Cost of a route's first run: one all-reduce, which finds whether some rank has a peer
-/// outside the graph; then the graph is made anew (MPI_Dist_graph_create_adjacent) and keeps the peers of before. Where a
-/// count or displacement of any rank exceeds the count limit: MPI_Neighbor_alltoallw.
+/// MPI_Neighbor_alltoallv over the pairs of ranks between which something travels, this way or that, so that a route
+/// and its inverse share a graph. Cost of a route's first run: one all-reduce, which finds whether some rank has a peer
+/// outside the graph; then the graph is made anew (MPI_Dist_graph_create_adjacent) and keeps the peers of before. Where
+/// a count or displacement of any rank exceeds the count limit: MPI_Neighbor_alltoallw.
 class MpiNeighbor : public Exchange {
  public:
   explicit MpiNeighbor(const Communicator& comm);

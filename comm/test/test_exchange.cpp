@@ -62,7 +62,18 @@ Bytes by_mpi(const Route& route, const Bytes& send, std::int64_t element_bytes) 
 struct Case {
   NamedExchange exchange;
   std::int64_t count_limit;
+  /// 0: the real nodes; n > 0: n neighbours on a node; n < 0: rank r on node r mod -n
+  int pretended;
 };
+
+std::vector<int> leaders_of(int pretended) {
+  std::vector<int> leaders;
+  if (pretended == 0) return leaders;
+  const int ranks = Communicator(MPI_COMM_WORLD).size();
+  for (int rank = 0; rank < ranks; ++rank)
+    leaders.push_back(pretended > 0 ? rank / pretended * pretended : rank % -pretended);
+  return leaders;
+}
 
 /// The defaults, the least numbers, one more than they, and one that is larger than the number of ranks.
 std::vector<NamedExchange> exchanges_with_numbers() {
@@ -79,7 +90,11 @@ std::vector<NamedExchange> exchanges_with_numbers() {
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const auto& exchange : exchanges_with_numbers())
-    for (const std::int64_t limit : {std::numeric_limits<int>::max(), 37}) all.push_back({exchange, limit});
+    for (const std::int64_t limit : {std::numeric_limits<int>::max(), 37}) {
+      if (!exchange.choice->name.starts_with("node_")) all.push_back({exchange, limit, 0});
+      if (exchange.choice->name.starts_with("node_"))
+        for (const int pretended : {1, 2, 3, 4, -2, -3}) all.push_back({exchange, limit, pretended});
+    }
   return all;
 }
 
@@ -96,14 +111,17 @@ class Exchanges : public testing::TestWithParam<Case> {
     exchange_ = GetParam().exchange.make(comm_);
   }
 
-  const Communicator comm_{MPI_COMM_WORLD, GetParam().count_limit};
+  const Communicator comm_{MPI_COMM_WORLD, GetParam().count_limit, leaders_of(GetParam().pretended)};
   const std::size_t self_ = static_cast<std::size_t>(comm_.rank());
   const std::size_t ranks_ = static_cast<std::size_t>(comm_.size());
   std::unique_ptr<Exchange> exchange_;
 };
 
 INSTANTIATE_TEST_SUITE_P(All, Exchanges, testing::ValuesIn(cases()), [](const auto& instance) {
-  return label(instance.param.exchange) + "_limit_" + std::to_string(instance.param.count_limit);
+  return label(instance.param.exchange) + "_limit_" + std::to_string(instance.param.count_limit) +
+         (instance.param.pretended > 0   ? "_neighbours_" + std::to_string(instance.param.pretended)
+          : instance.param.pretended < 0 ? "_nodes_" + std::to_string(-instance.param.pretended)
+                                         : "");
 });
 
 TEST_P(Exchanges, CarryEveryElementThereAndBack) {

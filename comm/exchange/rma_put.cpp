@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/exchange/rma_put.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "comm/exchange/blocks.hpp"
+#include "comm/mpi_error.hpp"
+
+namespace shardmark {
+
+RmaPut::~RmaPut() {
+  if (window_ != MPI_WIN_NULL && std::uncaught_exceptions() == 0) MPI_Win_free(&window_);
+}
+
+void RmaPut::ask_for_offsets(const Route& route, TargetOffsets& offsets) const {
+  offsets.resize(static_cast<std::size_t>(comm_.size()));
+  check_mpi(MPI_Alltoall(route.receive_offsets().data(), 1, MPI_INT64_T, offsets.data(), 1, MPI_INT64_T, comm_.get()),
+            "MPI_Alltoall");
+}
+
+void RmaPut::make_room(std::int64_t bytes) {
+  if (bytes <= room_) return;
+  if (window_ != MPI_WIN_NULL) check_mpi(MPI_Win_free(&window_), "MPI_Win_free");
+  room_ = bytes + bytes / 4;
+  check_mpi(MPI_Win_allocate(room_, 1, MPI_INFO_NULL, comm_.get(), &memory_, &window_), "MPI_Win_allocate", -1, room_);
+  check_mpi(MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler");
+}
+
+void RmaPut::put(std::span<const std::byte> bytes, int target, std::int64_t offset) const {
+  while (!bytes.empty()) {
+    const auto piece = bytes.first(std::min(bytes.size(), static_cast<std::size_t>(comm_.count_limit())));
+    const int count = static_cast<int>(piece.size());
+    check_mpi(MPI_Put(piece.data(), count, MPI_BYTE, target, offset, count, MPI_BYTE, window_), "MPI_Put", target,
+              count);
+    offset += count;
+    bytes = bytes.subspan(piece.size());
+  }
+}
+
+void RmaPut::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
+  const Blocks blocks(comm_, route, send, receive, element_bytes);
+  if (route.peak() == 0) return;
+  const TargetOffsets& offsets = offsets_.of(route, [&](TargetOffsets& fresh) { ask_for_offsets(route, fresh); });
+  make_room(route.peak() * element_bytes);
+  check_mpi(MPI_Win_fence(MPI_MODE_NOPRECEDE, window_), "MPI_Win_fence");  // the windows have been read
+  for (int distance = 1; distance < comm_.size(); ++distance) {
+    const int target = rank_after(comm_, distance);
+    put(blocks.to(target), target, offsets[static_cast<std::size_t>(target)] * element_bytes);
+  }
+  blocks.copy_own(comm_.rank());
+  check_mpi(MPI_Win_fence(MPI_MODE_NOSUCCEED, window_), "MPI_Win_fence");
+  for (int distance = 1; distance < comm_.size(); ++distance) {
+    const int source = rank_after(comm_, distance);
+    const auto block = blocks.from(source);
+    if (!block.empty()) std::memcpy(block.data(), memory_ + (block.data() - receive), block.size());
+  }
+}
+
+}  // namespace shardmark

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "comm/exchange/exchange.hpp"
+#include "comm/exchange/per_route.hpp"
+
+namespace shardmark {
+
+/// Every rank puts its blocks (MPI_Put, between two fences) into a window of each target, who copies them out. Each
+/// rank learns once per route where its blocks begin at the targets. The window of every rank is as large as the
+/// largest total of any; it is made anew, by all together, when a route needs a larger one.
+class RmaPut : public Exchange {
+ public:
+  explicit RmaPut(const Communicator& comm) : comm_(comm) {}
+  ~RmaPut() override;
+
+  void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
+
+ private:
+  using TargetOffsets = std::vector<std::int64_t>;  ///< elements, by target
+
+  void ask_for_offsets(const Route& route, TargetOffsets& offsets) const;
+  void make_room(std::int64_t bytes);
+  void put(std::span<const std::byte> bytes, int target, std::int64_t offset) const;
+
+  const Communicator& comm_;
+  MPI_Win window_ = MPI_WIN_NULL;
+  std::byte* memory_ = nullptr;  ///< of the window, its own
+  std::int64_t room_ = 0;
+  PerRoute<TargetOffsets> offsets_;
+};
+
+}  // namespace shardmark

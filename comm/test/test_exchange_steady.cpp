@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// From its second run on, a route is carried without memory from the heap and without talk beside its data: operator
+// new is counted, and so are, through MPI's profiling interface, the collective operations by which ranks could agree.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "comm/collectives.hpp"
+#include "comm/exchange/named_exchange.hpp"
+
+namespace {
+std::atomic<int> allocations = 0;
+int agreements = 0;
+std::int64_t messages = 0;
+}  // namespace
+
+__attribute__((noinline)) void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+__attribute__((noinline)) void operator delete(void* memory) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  ++agreements;
+  return PMPI_Allreduce(send, receive, count, type, op, comm);
+}
+int MPI_Alltoall(const void* send, int count, MPI_Datatype type, void* receive, int received,
+                 MPI_Datatype received_type, MPI_Comm comm) {
+  ++agreements;
+  return PMPI_Alltoall(send, count, type, receive, received, received_type, comm);
+}
+int MPI_Allgatherv(const void* send, int count, MPI_Datatype type, void* receive, const int* counts, const int* offsets,
+                   MPI_Datatype received_type, MPI_Comm comm) {
+  ++agreements;
+  return PMPI_Allgatherv(send, count, type, receive, counts, offsets, received_type, comm);
+}
+int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  ++agreements;
+  return PMPI_Bcast(buffer, count, type, root, comm);
+}
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int in, const int* sources, const int* source_weights, int out,
+                                   const int* targets, const int* target_weights, MPI_Info info, int reorder,
+                                   MPI_Comm* graph) {
+  ++agreements;
+  return PMPI_Dist_graph_create_adjacent(comm, in, sources, source_weights, out, targets, target_weights, info, reorder,
+                                         graph);
+}
+int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+              MPI_Request* request) {
+  ++messages;
+  return PMPI_Isend(buffer, count, type, peer, tag, comm, request);
+}
+
+namespace shardmark {
+namespace {
+
+class SteadyExchanges : public testing::TestWithParam<NamedExchange> {};
+
+INSTANTIATE_TEST_SUITE_P(All, SteadyExchanges, testing::ValuesIn(all_exchanges()),
+                         [](const auto& instance) { return std::string(instance.param.choice->name); });
+
+TEST_P(SteadyExchanges, NeitherAllocateNorAgree) {
+  const Communicator world(MPI_COMM_WORLD);
+  std::vector<int> leaders;  // two nodes, whose ranks take turns
+  for (int rank = 0; rank < world.size(); ++rank) leaders.push_back(rank % 2);
+  const Communicator comm(MPI_COMM_WORLD, world.count_limit(), leaders);
+  if (const auto reason = GetParam().unusable(comm); !reason.empty()) GTEST_SKIP() << reason;
+  const auto exchange = GetParam().make(comm);
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  std::vector<std::int64_t> counts;  // to the next rank most, to the one before nothing
+  for (std::size_t peer = 0; peer < ranks; ++peer)
+    counts.push_back(static_cast<std::int64_t>((peer + ranks - static_cast<std::size_t>(comm.rank())) % ranks * 100));
+  const Route there = exchange_counts(comm, counts), back = there.inverse();
+  constexpr std::int64_t element_bytes = 16;
+  std::vector<std::byte> sent(static_cast<std::size_t>(there.send_total() * element_bytes)), returned(sent.size());
+  std::vector<std::byte> received(static_cast<std::size_t>(there.receive_total() * element_bytes));
+  const auto run_both = [&] {
+    exchange->run(there, sent.data(), received.data(), element_bytes);
+    exchange->run(back, received.data(), returned.data(), element_bytes);
+  };
+  run_both();
+  allocations = agreements = 0;
+  messages = 0;
+  run_both();
+  EXPECT_EQ(allocations, 0);
+  EXPECT_EQ(agreements, 0);
+  const auto steady = messages;
+  run_both();
+  EXPECT_EQ(messages, 2 * steady);
+}
+
+}  // namespace
+}  // namespace shardmark
