@@ -16,10 +16,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 20> field_names{
-    "record", "workload",  "scale",          "plan",         "transfer",      "exchange", "wire",
-    "groups", "optimizer", "ranks",          "threads",      "global_batch",  "step_ms",  "samples_per_s",
-    "phases", "imbalance", "sent_bytes_max", "predicted_ms", "checked_steps", "wrong"};
+constexpr std::array<std::string_view, 21> field_names{
+    "record",        "workload", "scale",     "plan",           "transfer",     "exchange",      "wire",
+    "wire_error",    "groups",   "optimizer", "ranks",          "threads",      "global_batch",  "step_ms",
+    "samples_per_s", "phases",   "imbalance", "sent_bytes_max", "predicted_ms", "checked_steps", "wrong"};
 
 bool is_field(std::string_view name) { return std::ranges::find(field_names, name) != field_names.end(); }
 
@@ -95,6 +95,15 @@ StepTime step_time_from(const Fields& fields) {
   return time;
 }
 
+std::optional<WireError> wire_error_from(const Fields& record, const Json& json) {
+  if (!json.contains("wire_error")) return std::nullopt;
+  const auto of = [](const Fields& fields) { return VectorError{fields.number("max"), fields.number("rms")}; };
+  const Fields fields = record.object("wire_error");
+  return WireError{of(fields.object("forward")), of(fields.object("backward"))};
+}
+
+Json to_json(const VectorError& error) { return {{"max", error.max}, {"rms", error.rms}}; }
+
 std::vector<PhaseTime> phases_from(const Fields& record, const Json& json) {
   const Fields fields = record.object("phases");
   std::vector<PhaseTime> phases;
@@ -149,6 +158,9 @@ Json to_json(const CaseRecord& record) {
       {"checked_steps", record.checked_steps},
       {"wrong", record.wrong},
   };
+  if (record.wire_error)
+    json["wire_error"] = {{"forward", to_json(record.wire_error->forward)},
+                          {"backward", to_json(record.wire_error->backward)}};
   for (const auto& [name, value] : record.details.items()) {
     if (is_field(name)) throw std::invalid_argument("details repeat the field '" + name + "'");
     json[name] = value;
@@ -166,6 +178,7 @@ CaseRecord case_record_from_json(const Json& json, const std::string& origin) {
   record.transfer = fields.text("transfer");
   record.exchange = fields.text("exchange");
   record.wire = {wire.text("forward"), wire.text("backward")};
+  record.wire_error = wire_error_from(fields, json);
   record.groups = fields.count("groups", 1);
   record.optimizer = fields.text("optimizer");
   record.ranks = fields.count("ranks", 1);

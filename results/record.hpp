@@ -47,6 +47,20 @@ struct WirePair {
   bool operator==(const WirePair&) const = default;
 };
 
+/// What a narrow wire did to the vectors x that travelled: max over vectors of max |error| / max |x|, and
+/// sqrt(sum error^2 / sum x^2). 0 for fp32.
+struct VectorError {
+  double max = 0.0;
+  double rms = 0.0;
+
+  bool operator==(const VectorError&) const = default;
+};
+struct WireError {
+  VectorError forward, backward;
+
+  bool operator==(const WireError&) const = default;
+};
+
 /// One measured case: the design's record. README.md states each field with its unit.
 struct CaseRecord {
   std::string workload;
@@ -55,6 +69,7 @@ struct CaseRecord {
   std::string transfer;
   std::string exchange;
   WirePair wire;
+  std::optional<WireError> wire_error;  ///< of the checked steps
   std::int64_t groups = 1;
   std::string optimizer;
   std::int64_t ranks = 1;

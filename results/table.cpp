@@ -104,6 +104,20 @@ Column phase_column(const std::string& name, const Records& records) {
   });
 }
 
+bool has_wire_errors(const Records& records) {
+  return std::ranges::any_of(records,
+                             [](const CaseRecord* r) { return r->wire_error && *r->wire_error != WireError{}; });
+}
+
+/// "4.9e-04 2.1e-04"
+Column wire_error_column(std::string header, const Records& records, VectorError WireError::*direction) {
+  return column(std::move(header), records, [&](const CaseRecord& r) -> std::string {
+    if (!r.wire_error) return "-";
+    const VectorError& error = (*r.wire_error).*direction;
+    return error == VectorError{} ? "0" : fmt::format("{:.1e} {:.1e}", error.max, error.rms);
+  });
+}
+
 std::vector<Column> measurements(const Records& records, const CaseRecord* best) {
   std::vector<Column> columns{
       column("ms", records, [](const CaseRecord& r) { return figure(r.step_ms.median); }),
@@ -116,6 +130,10 @@ std::vector<Column> measurements(const Records& records, const CaseRecord* best)
   columns.push_back(column("imbal", records, [](const CaseRecord& r) { return fmt::format("{:.2f}", r.imbalance); }));
   columns.push_back(
       column("MB", records, [](const CaseRecord& r) { return figure(static_cast<double>(r.sent_bytes_max) * 1e-6); }));
+  if (has_wire_errors(records)) {
+    columns.push_back(wire_error_column("fwd err max rms", records, &WireError::forward));
+    columns.push_back(wire_error_column("bwd err max rms", records, &WireError::backward));
+  }
   columns.push_back(column("vs best", records, [&](const CaseRecord& r) {
     return best ? fmt::format("{:.2f}", best->samples_per_s / r.samples_per_s) : "-";
   }));
@@ -185,6 +203,8 @@ std::string legend(const Records& records) {
       "# imbal: maximum / mean over ranks of lookup; MB: sent by the busiest rank per step; "
       "vs best: time per sample / that of the fastest valid case\n",
       fewest == most ? std::to_string(most) : fmt::format("{} to {}", fewest, most));
+  if (has_wire_errors(records))
+    text += "# err: of the vectors on the wire against fp32: largest of a vector / its largest value, and rms / rms\n";
   if (fewest < samples_for_interval)
     text += fmt::format("# fewer than {} steps: the interval is minimum to maximum, and covers less than 95 %\n",
                         samples_for_interval);

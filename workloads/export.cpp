@@ -210,6 +210,8 @@ void export_step(const Communicator& comm, const RunOptions& options, const Plan
   out.write_case(nlohmann::ordered_json{{"plan", plan.name},
                                         {"transfer", movement.transfer},
                                         {"exchange", movement.exchange},
+                                        {"wire_forward", name_of(movement.wire.forward)},
+                                        {"wire_backward", name_of(movement.wire.backward)},
                                         {"global_batch", workload.global_batch},
                                         {"scale", workload.scale},
                                         {"exact", options.exact}}

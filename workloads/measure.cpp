@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -48,28 +49,28 @@ class Measurement {
         options_(options),
         plans_(plans),
         cases_(cases),
+        batches_(batches),
         status_(status),
         samples_(cases.size()),
         wrong_(cases.size()),
-        visit_steps_(cases.size(), 0) {
+        visit_steps_(cases.size(), 0),
+        wire_errors_(cases.size()) {
     make_inputs(batches);
-    if (options.checked_steps > 0) {
-      status_("computing the reference");
-      expectation_.emplace(agree(comm, [&] { return Expectation(comm, options, batches); }));
-    }
   }
 
+  /// The reference runs once for each pair of wire types: its bounds depend on them.
   void check_all() {
-    if (!expectation_) return;
-    for (std::size_t plan = 0; plan < plans_.size(); ++plan) {
-      for (const std::size_t c : cases_of(plan)) {
-        status_(fmt::format("checking {}", name_of(c)));
-        hold(plan);
-        ShardedEmbedding& embedding = embedding_of(c);
-        wrong_[c] = count_wrong(comm_, *expectation_, options_.row_values(), *tables_, embedding, inputs_);
-      }
+    if (options_.checked_steps == 0) return;
+    std::vector<WireTypes> wires;
+    for (const Case& each : cases_)
+      if (std::ranges::find(wires, each.movement.wire) == wires.end()) wires.push_back(each.movement.wire);
+    for (const WireTypes wire : wires) {
+      status_("computing the reference");
+      const Expectation expectation = agree(comm_, [&] { return Expectation(comm_, options_, batches_, wire); });
+      for (std::size_t plan = 0; plan < plans_.size(); ++plan)
+        for (const std::size_t c : cases_of(plan))
+          if (cases_[c].movement.wire == wire) check(c, expectation);
     }
-    expectation_.reset();
   }
 
   void time_all() {
@@ -103,6 +104,23 @@ class Measurement {
     }
   }
 
+  void check(std::size_t c, const Expectation& expectation) {
+    status_(fmt::format("checking {}", case_name(c)));
+    hold(cases_[c].plan);
+    ShardedEmbedding& embedding = embedding_of(c);
+    embedding.wire().watch(true);
+    wrong_[c] = count_wrong(comm_, expectation, options_.row_values(), *tables_, embedding, inputs_);
+    embedding.wire().watch(false);
+    const auto error = [&](Direction direction) {
+      const kernels::VectorErrors& own = embedding.wire().error(direction);
+      const double squares = all_reduce(comm_, own.squares, Reduce::sum);
+      const double error_squares = all_reduce(comm_, own.error_squares, Reduce::sum);
+      return VectorError{.max = all_reduce(comm_, own.largest, Reduce::max),
+                         .rms = squares > 0.0 ? std::sqrt(error_squares / squares) : 0.0};
+    };
+    wire_errors_[c] = WireError{error(Direction::forward), error(Direction::backward)};
+  }
+
   std::vector<std::size_t> cases_of(std::size_t plan) const {
     std::vector<std::size_t> cases;
     for (std::size_t c = 0; c < cases_.size(); ++c)
@@ -110,7 +128,7 @@ class Measurement {
     return cases;
   }
 
-  std::string name_of(std::size_t c) const {
+  std::string case_name(std::size_t c) const {
     return fmt::format("{} {}", plans_[cases_[c].plan].name, cases_[c].movement.name());
   }
 
@@ -200,6 +218,8 @@ class Measurement {
     record.plan = plans_[cases_[c].plan].name;
     record.transfer = cases_[c].movement.transfer;
     record.exchange = cases_[c].movement.exchange;
+    record.wire = {name_of(cases_[c].movement.wire.forward), name_of(cases_[c].movement.wire.backward)};
+    record.wire_error = wire_errors_[c];
     record.optimizer = name_of(options_.workload.tables.front().optimizer.kind);
     record.ranks = comm_.size();
     record.threads = Execution().concurrency();
@@ -217,17 +237,21 @@ class Measurement {
     record.wrong = wrong_[c];
     return record;
   }
-  static std::string name_of(OptimizerKind kind) { return std::string(shardmark::name_of(kind)); }
+  template <class Choice>
+  static std::string name_of(Choice choice) {
+    return std::string(shardmark::name_of(choice));
+  }
 
   const Communicator& comm_;
   const RunOptions& options_;
   const std::vector<Plan>& plans_;
   const std::vector<Case>& cases_;
+  BatchSource& batches_;
   const Status& status_;
   std::vector<StepInput> inputs_;
-  std::optional<Expectation> expectation_;
   std::vector<Samples> samples_;
   std::vector<std::int64_t> wrong_, visit_steps_;
+  std::vector<std::optional<WireError>> wire_errors_;
   std::size_t held_ = 0;
   std::optional<ShardedTables> tables_;
   std::map<std::size_t, std::unique_ptr<ShardedEmbedding>> embeddings_;

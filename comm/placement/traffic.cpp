@@ -80,8 +80,8 @@ class Prediction {
   }
 
   void add_vectors(int i, int owner, std::int64_t vectors, std::int64_t columns) {
-    traffic_.output_dist.add(owner, i, vectors * columns * value_bytes);
-    traffic_.grad_dist.add(i, owner, vectors * columns * value_bytes);
+    traffic_.output_dist.add(owner, i, vectors * row_bytes(rules_.wire.forward, columns));
+    traffic_.grad_dist.add(i, owner, vectors * row_bytes(rules_.wire.backward, columns));
   }
 
   /// The distinct rows that the samples of a rank name, of every feature that reads the table, and how many they are.

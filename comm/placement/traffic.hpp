@@ -6,6 +6,7 @@
 #include "comm/placement/byte_matrix.hpp"
 #include "comm/placement/plan.hpp"
 #include "reference/batch.hpp"
+#include "reference/wire_rounding.hpp"
 
 namespace shardmark {
 
@@ -15,6 +16,7 @@ enum class RowTransfer { dense_partials, sparse_partials, unique_rows, reduce_sc
 /// What a case sends, beside its plan.
 struct TrafficRules {
   RowTransfer transfer = RowTransfer::dense_partials;
+  WireTypes wire = {};
 };
 
 /// Bytes of one step by the phases in which they travel.
@@ -27,9 +29,9 @@ struct Traffic {
 
 /// The bytes of one step from the ids alone. homes[r]: the ids of rank r's own samples, every feature; they are
 /// weighted when any of them is. With i the home of a sample, j the owner of the rows, n_f(i) the bags of feature f at
-/// i (its ids for Pooling::none), w the columns of a shard and s = 4 the bytes of a value, per feature and shard on j:
+/// i (its ids for Pooling::none), and w the columns of a shard, per feature and shard on j:
 ///   input_dist   i -> j  4 n_f(i) for the lengths, and 8 (12 with a weight) per id that the shard holds
-///   output_dist  j -> i  s w n_f(i);  grad_dist  i -> j  the same
+///   output_dist  j -> i  n_f(i) rows of w columns in the wire type (row_bytes);  grad_dist  i -> j  the same
 /// Row-split columns by sparse_partials: in the last two only the bags that hold an id of the shard; by reduce_scatter:
 /// every rank is an owner, of one partial sum; by unique_rows, per table and shard with d distinct rows that i names:
 ///   input_dist   i -> j  8 for their number and 8 d;  output_dist  j -> i  s w d;  grad_dist  i -> j  the same

@@ -52,6 +52,18 @@ TEST(Record, PredictionMayBeAbsentOrNullOrANumber) {
             "a:2: predicted_ms is not a finite number of at least 0; measure again, or remove the line");
 }
 
+TEST(Record, WireErrorsMayBeAbsent) {
+  Json json = Json::parse(small_case_line);
+  EXPECT_EQ(case_record_from_json(json, "a:2").wire_error, std::nullopt);
+  json["wire_error"] = {{"forward", {{"max", 0.5}, {"rms", 0.25}}}, {"backward", {{"max", 0.125}, {"rms", 0}}}};
+  const CaseRecord record = case_record_from_json(json, "a:2");
+  EXPECT_EQ(record.wire_error, (WireError{{0.5, 0.25}, {0.125, 0.0}}));
+  EXPECT_EQ(case_record_from_json(to_json(record), "a:2"), record);
+  json["wire_error"]["forward"].erase("rms");
+  EXPECT_EQ(input_error([&] { case_record_from_json(json, "a:2"); }),
+            "a:2: the case record lacks 'wire_error.forward.rms'; measure again, or remove the line");
+}
+
 TEST(Record, UnknownFieldsAreKept) {
   Json json = Json::parse(small_case_line);
   json["busbw"] = {{"median", 1.5}};

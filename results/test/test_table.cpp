@@ -72,6 +72,16 @@ TEST(Table, PredictionsHaveAColumnWhenThereIsOne) {
   EXPECT_TRUE(lines_with(text, "  table_wise").ends_with("    1.25       -     0\n")) << text;
 }
 
+TEST(Table, ErrorsOfNarrowWiresHaveColumns) {
+  std::vector records{sample_case("row_wise", 8.0), sample_case("row_wise", 10.0)};
+  records[0].wire_error = records[1].wire_error = WireError{};
+  EXPECT_EQ(results_table(sample_environment(), records).find("err"), std::string::npos);
+  records[0].wire_error->forward = {4.875e-4, 2e-4};
+  const std::string text = results_table(sample_environment(), records);
+  EXPECT_TRUE(lines_with(text, "# plan").ends_with(" fwd err max rms bwd err max rms vs best wrong\n")) << text;
+  EXPECT_NE(lines_with(text, "  row_wise").find(" 4.9e-04 2.0e-04               0 "), std::string::npos) << text;
+}
+
 TEST(Table, FewStepsAreSaidToGiveNoInterval) {
   std::vector records{sample_case("row_wise", 8.0), sample_case("table_wise", 8.0)};
   EXPECT_EQ(lines_with(results_table(sample_environment(), records), "fewer"), "");

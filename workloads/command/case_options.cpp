@@ -29,9 +29,16 @@ std::string check_positive(const std::string& text) {
 
 }  // namespace
 
-void add_case_options(CLI::App& app, CaseArguments& a) {
+void add_case_options(CLI::App& app, CaseArguments& a, bool lists) {
   app.add_option("WORKLOAD", a.workload, "built-in workload (shardmark list workloads) or spec file ending in .json")
       ->required();
+  const auto add_wire = [&](const char* option, std::vector<std::string>& names, const char* what) {
+    auto* const added = app.add_option(option, names, what);
+    return lists ? added->delimiter(',') : added->expected(1);
+  };
+  auto* both = add_wire("--wire", a.wires, "value type of vectors and gradients on the wire: fp32, fp16, bf16, int8");
+  add_wire("--wire-forward", a.wires_forward, "of vectors alone (default: fp32)")->excludes(both);
+  add_wire("--wire-backward", a.wires_backward, "of gradients alone (default: fp32)")->excludes(both);
   app.add_option("--optimizer", a.optimizer, "optimizer of every table (default: the workload's)");
   app.add_option("--pooling", a.pooling, "pooling of every feature (default: the workload's)");
   app.add_option("--dtype", a.value_type, "value type of every table (default: the workload's)");

@@ -13,6 +13,8 @@ namespace shardmark {
 struct CaseArguments {
   std::string workload;
   std::vector<std::string> plans, transfers, exchanges;
+  std::vector<std::string> wires;  ///< both ways; empty: wires_forward with wires_backward
+  std::vector<std::string> wires_forward = {"fp32"}, wires_backward = {"fp32"};
   std::string optimizer, pooling, value_type;  ///< empty: the workload's
   std::string bounds_check = "on";
   std::int64_t batch = 0;  ///< 0: the workload's
@@ -28,8 +30,8 @@ struct CaseArguments {
   bool dry_run = false;
 };
 
-/// Adds the options that `run` and `compare` share.
-void add_case_options(CLI::App& app, CaseArguments& arguments);
+/// Adds the options that `run` and `compare` share; with `lists` (compare) some of them take several values.
+void add_case_options(CLI::App& app, CaseArguments& arguments, bool lists);
 
 /// The workload and settings that the arguments ask for. Throws InputError.
 RunOptions options_of(const CaseArguments& arguments);

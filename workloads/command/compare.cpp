@@ -10,7 +10,7 @@ void define_compare(CLI::App& app) {
   const auto arguments = std::make_shared<CaseArguments>();
   arguments->transfers = {"dense_partials"};
   arguments->exchanges = {"all"};
-  add_case_options(app, *arguments);
+  add_case_options(app, *arguments, true);
   app.add_option("--plan", arguments->plans, "planners or plan files, separated by commas (default: the workload's)")
       ->delimiter(',');
   app.add_option("--transfer", arguments->transfers, "transfers, separated by commas, or all")

@@ -11,7 +11,7 @@ void define_run(CLI::App& app) {
   arguments->plans = {"table_wise"};
   arguments->transfers = {"dense_partials"};
   arguments->exchanges = {"mpi_alltoallv"};
-  add_case_options(app, *arguments);
+  add_case_options(app, *arguments, false);
   app.add_option("--plan", arguments->plans.front(), "planner (shardmark list planners) or plan file")
       ->capture_default_str();
   app.add_option("--transfer", arguments->transfers.front(), "what travels for row-split tables")

@@ -52,10 +52,25 @@ std::vector<Movement> each_with(const std::vector<Movement>& movements, Value Mo
   return all;
 }
 
+std::vector<WireTypes> wires_of(const CaseArguments& arguments) {
+  const auto types_of = [](const std::vector<std::string>& names) {
+    std::vector<ValueType> types;
+    for (const std::string& name : names_of(value_types, "wire type", names)) types.push_back(value_type_named(name));
+    return types;
+  };
+  std::vector<WireTypes> wires;
+  for (const ValueType type : types_of(arguments.wires)) wires.push_back({type, type});
+  if (!wires.empty()) return wires;
+  for (const ValueType forward : types_of(arguments.wires_forward))
+    for (const ValueType backward : types_of(arguments.wires_backward)) wires.push_back({forward, backward});
+  return wires;
+}
+
 std::vector<Movement> movements_of(const CaseArguments& arguments, const std::vector<std::string>& exchanges) {
   std::vector<Movement> all(1);
   all = each_with(all, &Movement::transfer, names_of(transfers, "transfer", arguments.transfers));
   all = each_with(all, &Movement::exchange, exchanges);
+  all = each_with(all, &Movement::wire, wires_of(arguments));
   return all;
 }
 

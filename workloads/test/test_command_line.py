@@ -152,6 +152,36 @@ class Run(ProgramTest):
         self.assertEqual([len(names[0]), len(names[1])], [2, 2])
         self.assertGreater(len(names[2]), 2)
 
+    def test_compare_takes_wire_types_each_way_and_says_what_they_do_to_the_vectors(self):
+        outcome, file = self.case(2, command="compare", plan="row_wise", exchange="pairwise",
+                                  wire_forward="fp32,fp16", wire_backward="bf16,int8")
+        self.succeeds(outcome)
+        cases = {(c["wire"]["forward"], c["wire"]["backward"]): c for c in records(file)[1:]}
+        self.assertEqual(set(cases), {(f, b) for f in ("fp32", "fp16") for b in ("bf16", "int8")})
+        dim = 16
+        for (forward, backward), case in cases.items():
+            row = {"fp32": 4 * dim, "fp16": 2 * dim, "bf16": 2 * dim, "int8": dim + 8}
+            vectors = case["phases"]["output_dist"]["bytes"] // row[forward]
+            self.assertEqual(case["phases"]["output_dist"]["bytes"], vectors * row[forward])
+            self.assertEqual(case["phases"]["grad_dist"]["bytes"], vectors * row[backward])
+            error = case["wire_error"]
+            self.assertEqual(error["forward"]["max"] > 0, forward != "fp32")
+            self.assertEqual(error["backward"]["max"] > 0, backward == "int8")  # bf16 holds our gradients
+            for direction in error.values():
+                self.assertTrue(direction["rms"] <= direction["max"] < 0.01, error)
+        self.assertRegex(outcome.out, r"\n# plan.* fwd err max rms bwd err max rms")
+
+    def test_one_wire_type_serves_both_ways(self):
+        outcome, file = self.case(2, plan="row_wise", wire="bf16")
+        self.succeeds(outcome)
+        self.assertEqual(records(file)[1]["wire"], {"forward": "bf16", "backward": "bf16"})
+
+    def test_wire_types_that_cannot_be_are_refused(self):
+        self.refuses_case("fp17", "fp16", wire="fp17")
+        self.refuses_case("fp16,bf16", wire_forward="fp16,bf16", ranks=[2])
+        self.refuses_case("--wire-backward", wire="fp16", wire_backward="fp32", ranks=[2])
+        self.refuses_case("reduce_scatter", "fp16", wire="fp16", plan="row_wise", transfer="reduce_scatter", ranks=[2])
+
     def test_progress_and_logs_leave_stdout_to_the_table(self):
         for line in self.succeeds(self.case(2)[0]).out.splitlines():
             self.assertRegex(line, r"^(# |  |FOM |RESULT: )")

@@ -22,7 +22,7 @@ std::vector<Batch> homes_of(const RunOptions& options, BatchSource& batches, std
 }
 
 void check_traffic(const RunOptions& options, const Plan& plan, const Movement& movement) {
-  SCOPED_TRACE(plan.name + " " + movement.transfer);
+  SCOPED_TRACE(plan.name + " " + movement.name());
   const Communicator comm(MPI_COMM_WORLD);
   const Workload& workload = options.workload;
   const auto batches = make_batch_source(options, [](const std::string&) {});
@@ -34,7 +34,7 @@ void check_traffic(const RunOptions& options, const Plan& plan, const Movement& 
     const PhaseCosts costs = training_step(embedding, inputs[static_cast<std::size_t>(step)]);
     const Traffic traffic =
         predict_traffic(plan, workload.tables, workload.features, homes_of(options, *batches, step, comm.size()),
-                        {choice_named(transfers, "transfer", movement.transfer).mode});
+                        {choice_named(transfers, "transfer", movement.transfer).mode, movement.wire});
     const auto expect_bytes = [&](Phase phase, const ByteMatrix& bytes) {
       const auto where = std::string(phase_names[static_cast<std::size_t>(phase)]) + ", step " + std::to_string(step) +
                          ", rank " + std::to_string(comm.rank());
@@ -64,6 +64,17 @@ TEST(Traffic, IsWhatIsSentOnEveryPlan) {
       options.workload.ids.weighted = kind == OptimizerKind::lamb;
       for (const auto& planner : planners) check_every_transfer(options, plan_of(planner.name, options, comm.size()));
     }
+}
+
+TEST(Traffic, IsWhatIsSentInEveryWireType) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, false);
+  for (const auto& forward : value_types)
+    for (const auto& backward : value_types)
+      for (const std::string_view planner : {"row_wise", "column_wise"})
+        for (const std::string transfer : {"dense_partials", "sparse_partials"})
+          check_traffic(options, plan_of(planner, options, comm.size()),
+                        {.transfer = transfer, .wire = {forward.value, backward.value}});
 }
 
 TEST(Traffic, IsWhatIsSentOnRandomGridsOfShards) {
