@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "comm/communicator.hpp"
 #include "workloads/execution.hpp"
+#include "workloads/fault.hpp"
 
 namespace shardmark {
 
@@ -17,6 +23,13 @@ inline void decrement(const DeviceArray<std::int64_t>& count) {
   Kokkos::parallel_for(
       "shardmark::fault", kernels::static_range(Execution(), 1),
       KOKKOS_LAMBDA(const std::int64_t) { count(0) = Kokkos::max(count(0) - 1, std::int64_t{0}); });
+}
+
+/// Fault::stop and Fault::die, of the last rank.
+inline void interrupt(const Communicator& comm, Fault fault) {
+  if (comm.rank() + 1 < comm.size()) return;
+  if (fault == Fault::die) std::raise(SIGKILL);
+  while (fault == Fault::stop) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
 }  // namespace shardmark

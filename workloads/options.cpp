@@ -47,7 +47,7 @@ const std::vector<Setting>& settings() {
       {"epsilon", "epsilon of every optimizer", set_optimizers<&Optimizer::epsilon>},
       {"exact", "true: values whose fp32 sums are exact, so that sgd with sum pooling must be bit-equal",
        [](RunOptions& o, const std::string& v) { o.exact = truth(v); }},
-      {"fault", "a defect to commit on purpose: none, lookup, route, exchange, update",
+      {"fault", "a defect to commit on purpose (shardmark list faults)",
        [](RunOptions& o, const std::string& v) { o.fault = fault_named(v); }},
       {"hotness", "ids per bag of every feature",
        [](RunOptions& o, const std::string& v) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "results/record.hpp"
+#include "workloads/watchdog.hpp"
 
 namespace shardmark {
 
@@ -26,15 +27,17 @@ struct PhaseCosts {
   }
 };
 
-/// Charges the time between two calls to the phase that ends.
+/// Charges the time between two calls to the phase that ends, and enters the next.
 class PhaseClock {
  public:
-  explicit PhaseClock(PhaseCosts& costs) : costs_(costs), last_(MPI_Wtime()) {}
+  explicit PhaseClock(PhaseCosts& costs) : costs_(costs), last_(MPI_Wtime()) { enter(phase_names.front()); }
 
   void end(Phase phase) {
     const double now = MPI_Wtime();
     costs_.seconds[static_cast<std::size_t>(phase)] += now - last_;
     last_ = now;
+    const auto next = static_cast<std::size_t>(phase) + 1;
+    enter(next < phase_names.size() ? phase_names[next] : "between steps");
   }
 
  private:

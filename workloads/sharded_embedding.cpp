@@ -91,6 +91,7 @@ void ShardedEmbedding::input_dist(const StepInput& input, PhaseClock& clock) {
 }
 
 void ShardedEmbedding::lookup(const StepInput&, PhaseClock& clock) {
+  interrupt(comm_, fault_);
   const Execution exec;
   for (const auto& [begin, end] : blocks_.addresses().zeros) Kokkos::deep_copy(exec, part(vectors_, begin, end), 0.0F);
   kernels::pooled_lookup(exec, blocks_.lookups, owned_.offsets, owned_.ids, owned_.weights, vectors_);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "datasets/id_mapping.hpp"
+#include "workloads/watchdog.hpp"
 
 namespace shardmark {
 namespace {
@@ -63,6 +64,9 @@ void add_case_options(CLI::App& app, CaseArguments& a, bool lists) {
       ->capture_default_str();
   app.add_option("--malformed", a.data.malformed, "malformed lines of a TSV file: stop, skip")->capture_default_str();
   app.add_option("--set", a.settings, "key=value, repeatable (shardmark list settings)");
+  app.add_option("--watchdog", a.watchdog, std::string(watchdog_help))
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--out", a.out, "results file (default: results/local/WORKLOAD-TIME.jsonl)");
   app.add_flag("--dry-run", a.dry_run, "print the workload in full and stop; needs no MPI");
 }

@@ -25,8 +25,9 @@ struct CaseArguments {
   std::int64_t threads = 0;  ///< per rank; 0: the rank's share of its node's cores
   DataOptions data;
   std::vector<std::string> settings;
+  double watchdog = 600.0;  ///< seconds; 0: off
   std::string out;
-  std::string export_file;
+  std::string export_file, traffic_file;  ///< empty: none
   bool dry_run = false;
 };
 

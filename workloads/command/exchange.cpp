@@ -18,6 +18,7 @@
 #include "workloads/sweep/sizes.hpp"
 #include "workloads/sweep/skew.hpp"
 #include "workloads/sweep/traffic_file.hpp"
+#include "workloads/watchdog.hpp"
 
 namespace shardmark {
 namespace {
@@ -28,6 +29,7 @@ struct Arguments {
   std::string matrix;
   std::vector<std::string> exchanges{"all"};
   double seconds = 0.25;
+  double watchdog = 600.0;
   std::vector<std::string> settings;
   std::string out;
 };
@@ -96,6 +98,7 @@ int run_on(const Communicator& world, const Arguments& arguments, const std::vec
            const Settings& settings) {
   const Affinity affinity = agree(world, observed_affinity);
   const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, 1));
+  const Watchdog watchdog(world, arguments.watchdog);
   const Status status = status_line(world);
   const auto cases = agree(world, [&] { return traffic_cases(arguments, sizes, world.size(), settings.seed); });
   std::int64_t largest = 0;
@@ -108,7 +111,7 @@ int run_on(const Communicator& world, const Arguments& arguments, const std::vec
     if (world.rank() == 0 && !arguments.out.empty()) writer.emplace(arguments.out, environment);
   });
 
-  status("preparing: ping-pong");
+  status("preparing the ping-pong");
   ExchangeSweep sweep(world, exchanges, largest, settings.seed, settings.fault);
   if (world.rank() == 0) fmt::print("{}{}", circumstances(world, environment), sweep_header());
   std::vector<SweepResult> results;
@@ -161,6 +164,9 @@ void define_exchange(CLI::App& app) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--set", arguments->settings, "seed=N or fault=NAME, repeatable");
+  app.add_option("--watchdog", arguments->watchdog, std::string(watchdog_help))
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--out", arguments->out, "results file, a JSON record per line (default: none)");
   app.callback([arguments] {
     const auto sizes = parse_sizes(arguments->bytes);

@@ -52,7 +52,8 @@ constexpr std::array listings{
     Listing{"plan-formats", "plan files that can be written", [] { print_choices(plan_formats); }},
     Listing{"bounds-checks", "what happens to ids outside their table", [] { print_choices(kernels::bounds_checks); }},
     Listing{"settings", "keys of --set", [] { print_choices(settings()); }},
-    Listing{"faults", "defects that --set fault=... commits, to test the check", [] { print_choices(faults); }},
+    Listing{"faults", "defects that --set fault=... commits, to test the check and the watchdog",
+            [] { print_choices(faults); }},
 };
 
 void print_all(const std::string& wanted) {

@@ -18,6 +18,10 @@ void define_run(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--exchange", arguments->exchanges.front(), "how it travels")->capture_default_str();
   app.add_option("--export", arguments->export_file, "write one whole step to FILE.h5, for others to check");
+  app.add_option(
+      "--traffic", arguments->traffic_file,
+      "write the bytes from rank to rank of one whole step to FILE, and those of each phase to FILE.PHASE, for\n"
+      "shardmark exchange --matrix and nccl-tests");
   app.callback([arguments] { run_cases(*arguments); });
 }
 

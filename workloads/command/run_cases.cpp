@@ -18,6 +18,8 @@
 #include "workloads/measure.hpp"
 #include "workloads/memory.hpp"
 #include "workloads/support.hpp"
+#include "workloads/sweep/step_traffic.hpp"
+#include "workloads/watchdog.hpp"
 
 namespace shardmark {
 namespace {
@@ -117,6 +119,7 @@ Json details_of(const RunOptions& options, const BatchSource& batches) {
 int run_on(const Communicator& world, const CaseArguments& arguments) {
   const Affinity affinity = agree(world, observed_affinity);
   const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, arguments.threads));
+  const Watchdog watchdog(world, arguments.watchdog);
   const Status status = status_line(world);
 
   std::vector<std::string> exchanges;
@@ -133,6 +136,9 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   for (const Plan& plan : setup.plans) require_memory(world, plan, options);
   if (!arguments.export_file.empty())
     export_step(world, options, setup.plans.front(), setup.cases.front().movement, *batches, arguments.export_file);
+  if (!arguments.traffic_file.empty())
+    write_step_traffic(world, options, setup.plans.front(), setup.cases.front().movement, *batches,
+                       arguments.traffic_file);
   Json environment = environment_record(run_context(world, affinity, options.seed));
   if (options.workload.published) environment["published"] = to_json(*options.workload.published);
   std::optional<JsonLinesWriter> writer;

@@ -6,7 +6,8 @@
 
 namespace shardmark {
 
-/// Rank 0's line on stderr: in place on a terminal, else at most one line every 10 seconds. Silent on other ranks.
+/// Enters a phase on every rank, and is rank 0's line on stderr: in place on a terminal, else at most one line every 10
+/// seconds.
 Status status_line(const Communicator& world);
 
 }  // namespace shardmark

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/sweep/exchange_sweep.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -8,6 +10,9 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "reference/counter_random.hpp"
+#include "workloads/commit_fault.hpp"
+#include "workloads/sweep/sizes.hpp"
+#include "workloads/watchdog.hpp"
 
 namespace shardmark {
 namespace {
@@ -104,22 +109,23 @@ class ExchangeSweep::Buffers {
 ExchangeSweep::ExchangeSweep(const Communicator& comm, std::span<const NamedExchange> exchanges, std::int64_t largest,
                              std::uint64_t seed, Fault fault)
     : comm_(comm), links_(measure_ping_pong(comm, largest)), seed_(seed), fault_(fault) {
-  for (const NamedExchange& each : exchanges) exchanges_.emplace_back(each.name(), each.make(comm));
+  for (const NamedExchange& each : exchanges) exchanges_.push_back({each.name(), each.make(comm)});
 }
 
 std::vector<SweepLine> ExchangeSweep::run(const TrafficCase& traffic, double seconds) {
+  traffic_ = fmt::format("{} {}", traffic.skew, size_text(traffic.bytes));
   auto buffers = agree(comm_, [&] { return Buffers(traffic.traffic, comm_.rank(), seed_); });
   std::vector<SweepLine> lines;
-  for (const auto& [name, exchange] : exchanges_)
-    lines.push_back({.exchange = name,
+  for (const Entry& each : exchanges_)
+    lines.push_back({.exchange = each.name,
                      .seconds = {},
                      .samples = {},
                      .visits = {},
                      .least = least_seconds(links_, traffic.traffic, comm_),
-                     .wrong = check(*exchange, buffers)});
+                     .wrong = check(each, buffers)});
   time(buffers, seconds, lines);
   for (std::size_t e = 0; e < lines.size(); ++e) {
-    lines[e].wrong = std::max(lines[e].wrong, check(*exchanges_[e].second, buffers));
+    lines[e].wrong = std::max(lines[e].wrong, check(exchanges_[e], buffers));
     const Summary visits = summarize(lines[e].visits);
     lines[e].seconds = summarize(lines[e].samples);
     lines[e].seconds.low = visits.low;
@@ -128,9 +134,10 @@ std::vector<SweepLine> ExchangeSweep::run(const TrafficCase& traffic, double sec
   return lines;
 }
 
-std::int64_t ExchangeSweep::check(Exchange& exchange, Buffers& buffers) const {
+std::int64_t ExchangeSweep::check(const Entry& entry, Buffers& buffers) const {
   buffers.spoil();
-  exchange.run(buffers.route, buffers.send.data(), buffers.receive.data(), 1);
+  enter(doing(entry));
+  entry.exchange->run(buffers.route, buffers.send.data(), buffers.receive.data(), 1);
   if (fault_ == Fault::exchange && !buffers.receive.empty()) buffers.receive.back() ^= std::byte{1};
   return all_reduce(comm_, buffers.count_wrong(), Reduce::sum);
 }
@@ -143,7 +150,7 @@ void ExchangeSweep::time(Buffers& buffers, double seconds, std::vector<SweepLine
   for (std::int64_t round = 1;; ++round) {
     ++rounds_;
     std::ranges::sort(order, {}, [&](std::size_t e) { return random_bits(seed_, rounds_, e); });
-    for (const std::size_t e : order) visit(*exchanges_[e].second, buffers, lines[e]);
+    for (const std::size_t e : order) visit(exchanges_[e], buffers, lines[e]);
     if (round < least_rounds) continue;
     if (all_reduce(comm_, MPI_Wtime() - begin, Reduce::max) >= budget) return;
     if (std::ranges::all_of(lines, [](const SweepLine& line) {
@@ -153,14 +160,22 @@ void ExchangeSweep::time(Buffers& buffers, double seconds, std::vector<SweepLine
   }
 }
 
+std::string ExchangeSweep::doing(const Entry& entry) const {
+  return fmt::format("exchange {}, {}", entry.name, traffic_);
+}
+
 /// Two untimed runs, then as many timed ones as a visit lasts.
-void ExchangeSweep::visit(Exchange& exchange, Buffers& buffers, SweepLine& line) const {
+void ExchangeSweep::visit(const Entry& entry, Buffers& buffers, SweepLine& line) const {
+  const std::string phase = doing(entry);
   const auto once = [&] {
+    enter(phase);
     barrier(comm_);
     const double begin = MPI_Wtime();
-    exchange.run(buffers.route, buffers.send.data(), buffers.receive.data(), 1);
+    entry.exchange->run(buffers.route, buffers.send.data(), buffers.receive.data(), 1);
     return MPI_Wtime() - begin;
   };
+  enter(phase);
+  interrupt(comm_, fault_);
   once();
   const double warm = all_reduce(comm_, once(), Reduce::max);
   std::vector<double> times(static_cast<std::size_t>(std::clamp(seconds_per_visit / std::max(warm, 1e-9), 2.0, 100.0)));

@@ -46,17 +46,23 @@ class ExchangeSweep {
 
  private:
   class Buffers;
+  struct Entry {
+    std::string name;
+    std::unique_ptr<Exchange> exchange;
+  };
 
-  std::int64_t check(Exchange& exchange, Buffers& buffers) const;
+  std::string doing(const Entry& entry) const;
+  std::int64_t check(const Entry& entry, Buffers& buffers) const;
   void time(Buffers& buffers, double seconds, std::vector<SweepLine>& lines);
-  void visit(Exchange& exchange, Buffers& buffers, SweepLine& line) const;
+  void visit(const Entry& entry, Buffers& buffers, SweepLine& line) const;
 
   const Communicator& comm_;
-  std::vector<std::pair<std::string, std::unique_ptr<Exchange>>> exchanges_;
+  std::vector<Entry> exchanges_;
   PingPong links_;
   std::uint64_t seed_;
   Fault fault_;
   std::int64_t rounds_ = 0;
+  std::string traffic_;  ///< what is measured now, for the watchdog
 };
 
 }  // namespace shardmark

@@ -5,6 +5,7 @@
 
 #include "comm/collectives.hpp"
 #include "comm/messages.hpp"
+#include "workloads/watchdog.hpp"
 
 namespace shardmark {
 namespace {
@@ -48,6 +49,7 @@ double play(const Communicator& comm, int partner, std::span<std::byte> buffer) 
 /// Median over the repetitions of the slowest pair.
 double seconds_of(const Communicator& comm, int partner, std::span<std::byte> buffer) {
   const auto slowest = [&] {
+    enter("ping-pong");
     barrier(comm);
     return all_reduce(comm, play(comm, partner, buffer), Reduce::max);
   };

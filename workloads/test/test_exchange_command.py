@@ -48,6 +48,27 @@ class Exchange(ProgramTest):
         self.assertEqual((written["skew"], written["bytes"], written["busiest_bytes"]), ("matrix", 525, 950))
         self.refuses(self.launch(4, "exchange", "--matrix", matrix, *QUICK), str(matrix), "3 ranks for 4 ranks")
 
+    def test_replays_the_traffic_of_a_step(self):
+        traffic = self.new_path(".txt")
+        outcome, results = self.case(3, plan="row_wise", traffic=traffic)
+        self.succeeds(outcome)
+        read = {path.name.removeprefix(traffic.name): [[int(cell) for cell in line.split()]
+                                                       for line in path.read_text().splitlines()]
+                for path in traffic.parent.glob(traffic.name + "*")}
+        phases = [".input_dist", ".output_dist", ".grad_dist", ".update"]
+        self.assertEqual(sorted(read), sorted(["", *phases]))
+        case = records(results)[1]
+        for phase in phases:
+            self.assertEqual(max(map(sum, read[phase])), case["phases"][phase[1:]]["bytes"])
+        for i in range(3):
+            self.assertEqual(read[""][i][i], 0)
+            for j in range(3):
+                self.assertEqual(read[""][i][j], sum(read[phase][i][j] for phase in phases))
+                self.assertEqual(read[".output_dist"][i][j], read[".grad_dist"][j][i])
+        file = self.new_path(".jsonl")
+        self.succeeds(self.launch(3, "exchange", "--matrix", traffic, "--exchange", "linear", *QUICK, "--out", file))
+        self.assertEqual(records(file)[1]["busiest_bytes"], max(*map(sum, read[""]), *map(sum, zip(*read[""]))))
+
     def test_a_flipped_bit_is_found(self):
         outcome = self.launch(2, "exchange", "--bytes", "64", "--exchange", "linear", "--set", "fault=exchange", *QUICK)
         self.assertEqual(outcome.code, 1, outcome.out + outcome.err)

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/sweep/step_traffic.hpp"
+
+#include <fstream>
+
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "datasets/partial_file.hpp"
+#include "workloads/sweep/traffic_file.hpp"
+#include "workloads/training_step.hpp"
+
+namespace shardmark {
+namespace {
+
+ByteMatrix gathered(const Communicator& comm, std::span<const std::int64_t> sent) {
+  const auto rows = all_gather(comm, sent);
+  ByteMatrix matrix(comm.size());
+  for (int from = 0; from < comm.size(); ++from)
+    for (int to = 0; to < comm.size(); ++to) matrix.set(from, to, rows.of(from)[static_cast<std::size_t>(to)]);
+  return matrix;
+}
+
+void write_file(const std::string& file, const ByteMatrix& matrix) {
+  PartialFile partial(file);
+  std::ofstream stream(partial.path());
+  stream << traffic_text(matrix);
+  stream.close();
+  if (!stream) throw InputError(file + ": cannot write this file");
+  partial.commit();
+}
+
+}  // namespace
+
+void write_step_traffic(const Communicator& comm, const RunOptions& options, const Plan& plan, const Movement& movement,
+                        BatchSource& batches, const std::string& file) {
+  const Workload& workload = options.workload;
+  const SampleRange own = samples_of(workload.global_batch, comm.size(), comm.rank());
+  const Batch batch = agree(comm, [&] { return batches.read(0, own.first, own.count); });
+  const StepInput input = make_step_input(comm, workload, batch, own.first, 0, options.gradients());
+  auto tables = agree(comm, [&] { return ShardedTables(plan, workload.tables, workload.features, comm.rank()); });
+  tables.fill(options.row_values());
+  ShardedEmbedding embedding(comm, tables, plan, movement);
+  training_step(embedding, input);
+
+  ByteMatrix all(comm.size());
+  for (const Phase phase : {Phase::input_dist, Phase::output_dist, Phase::grad_dist, Phase::update}) {
+    const ByteMatrix matrix = gathered(comm, embedding.sent().to_ranks(phase));
+    all += matrix;
+    agree(comm, [&] {
+      if (comm.rank() == 0) write_file(file + '.' + std::string(phase_names[static_cast<std::size_t>(phase)]), matrix);
+    });
+  }
+  agree(comm, [&] {
+    if (comm.rank() == 0) write_file(file, all);
+  });
+}
+
+}  // namespace shardmark
