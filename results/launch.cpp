@@ -38,7 +38,7 @@ constexpr std::array context_fields{
     ContextField{"seed", "/seed"},
 };
 /// Details of a record that belong to the name of its case.
-constexpr std::array naming_details{"ids", "data"};
+constexpr std::array naming_details{"ids", "data", "dedup"};
 
 std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 

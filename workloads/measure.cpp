@@ -31,6 +31,7 @@ struct Samples {
   std::array<std::int64_t, phases> phase_bytes{};
   std::vector<double> imbalance;
   std::int64_t sent_bytes = 0;
+  std::int64_t ids = 0, rows = 0;  ///< of the last step, over all ranks, where rows travel one by one
 };
 
 /// A permutation of [0, n), keyed.
@@ -191,6 +192,9 @@ class Measurement {
       samples.phase_bytes[p] = std::max(samples.phase_bytes[p], bytes[p]);
     }
     samples.sent_bytes = std::max(samples.sent_bytes, bytes[phases]);
+    const auto [ids, rows] = embedding.ids_and_rows();
+    samples.ids = all_reduce(comm_, ids, Reduce::sum);
+    samples.rows = all_reduce(comm_, rows, Reduce::sum);
     samples.imbalance.push_back(lookup_imbalance(largest, sum));
   }
 
@@ -233,6 +237,11 @@ class Measurement {
                                .bytes = samples.phase_bytes[p]});
     record.imbalance = summarize(samples.imbalance).median;
     record.sent_bytes_max = samples.sent_bytes;
+    if (samples.rows > 0) {
+      record.details["dedup"] = shardmark::name_of(cases_[c].movement.dedup);
+      record.details["ids_per_row"] =
+          std::round(1e3 * static_cast<double>(samples.ids) / static_cast<double>(samples.rows)) / 1e3;
+    }
     record.checked_steps = options_.checked_steps;
     record.wrong = wrong_[c];
     return record;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "reference/wire_rounding.hpp"
+#include "workloads/transfer/dedup.hpp"
 
 namespace shardmark {
 
@@ -12,12 +13,14 @@ struct Movement {
   std::string transfer = "dense_partials";
   std::string exchange = "mpi_alltoallv";
   WireTypes wire = {};
+  Dedup dedup = Dedup::automatic;
 
   /// "dense_partials mpi_alltoallv"; what is not the default follows: "fp16/bf16".
   std::string name() const {
     std::string name = transfer + ' ' + exchange;
     if (wire != WireTypes{})
       name += ' ' + std::string(name_of(wire.forward)) + '/' + std::string(name_of(wire.backward));
+    if (dedup != Dedup::automatic) name += " dedup " + std::string(name_of(dedup));
     return name;
   }
 };

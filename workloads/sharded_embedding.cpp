@@ -32,7 +32,7 @@ ShardedEmbedding::ShardedEmbedding(const Communicator& comm, ShardedTables& tabl
       transfer_(choice_named(transfers, "transfer", movement.transfer).make({comm, *exchange_, wire_, sent_})),
       modes_(modes_of(layout_, choice_named(transfers, "transfer", movement.transfer).mode)),
       ids_(comm, *exchange_, layout_, tables.features(), tables.tables(), modes_, fault),
-      rows_(comm, *exchange_, wire_, tables, modes_),
+      rows_(comm, *exchange_, wire_, tables, modes_, movement.dedup),
       row_sums_(comm, *exchange_, plan, tables.tables(), layout_),
       blocks_(tables) {
   std::vector<kernels::UpdateShard> exchanged, replicated;

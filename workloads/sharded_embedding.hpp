@@ -37,6 +37,11 @@ class ShardedEmbedding {
   /// The types in which rows travel, and their errors.
   Wire& wire() { return wire_; }
 
+  /// Ids of this rank's samples in row-split tables, and rows that it asked for, when these travel one by one.
+  std::pair<std::int64_t, std::int64_t> ids_and_rows() const {
+    return rows_.any() ? std::pair(rows_.ids(), rows_.rows()) : std::pair<std::int64_t, std::int64_t>(0, 0);
+  }
+
   /// What this rank has sent in the current step, complete after update().
   const SentBytes& sent() const { return sent_; }
 

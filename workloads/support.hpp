@@ -3,6 +3,7 @@
 
 #include "comm/placement/plan.hpp"
 #include "reference/table.hpp"
+#include "workloads/movement.hpp"
 
 namespace shardmark {
 
@@ -10,8 +11,9 @@ namespace shardmark {
 /// plan, table or feature and the reason:
 ///   - int8 rows can be looked up, not trained: their optimizer must be `none`;
 ///   - max pooling needs whole bags where it pools: no shard of its table may lack rows, unless the transfer brings the
-///     rows to the bags.
+///     rows to the bags;
+///   - dedup local and node need a transfer that sends rows, node also fp32 wires: its rows and gradients travel twice.
 void require_supported(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
-                       std::string_view transfer);
+                       const Movement& movement);
 
 }  // namespace shardmark

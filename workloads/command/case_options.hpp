@@ -15,6 +15,7 @@ struct CaseArguments {
   std::vector<std::string> plans, transfers, exchanges;
   std::vector<std::string> wires;  ///< both ways; empty: wires_forward with wires_backward
   std::vector<std::string> wires_forward = {"fp32"}, wires_backward = {"fp32"};
+  std::vector<std::string> dedups = {"auto"};
   std::string optimizer, pooling, value_type;  ///< empty: the workload's
   std::string bounds_check = "on";
   std::int64_t batch = 0;  ///< 0: the workload's

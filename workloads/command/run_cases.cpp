@@ -73,6 +73,9 @@ std::vector<Movement> movements_of(const CaseArguments& arguments, const std::ve
   all = each_with(all, &Movement::transfer, names_of(transfers, "transfer", arguments.transfers));
   all = each_with(all, &Movement::exchange, exchanges);
   all = each_with(all, &Movement::wire, wires_of(arguments));
+  std::vector<Dedup> dedup;
+  for (const std::string& name : names_of(dedups, "dedup", arguments.dedups)) dedup.push_back(dedup_named(name));
+  all = each_with(all, &Movement::dedup, dedup);
   return all;
 }
 
@@ -93,7 +96,7 @@ Setup set_up(const CaseArguments& arguments, const std::vector<std::string>& exc
                                      {.ranks = ranks, .replicate_rows = workload.replicate_rows}));
   for (std::size_t plan = 0; plan < setup.plans.size(); ++plan)
     for (const Movement& movement : movements_of(arguments, exchanges)) {
-      require_supported(setup.plans[plan], workload.tables, workload.features, movement.transfer);
+      require_supported(setup.plans[plan], workload.tables, workload.features, movement);
       setup.cases.push_back({plan, movement});
     }
   return setup;
@@ -154,7 +157,9 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   agree(world, [&] {
     if (!writer) return;
     for (CaseRecord& record : records) {
-      record.details = details_of(options, *batches);
+      Json details = details_of(options, *batches);
+      details.update(record.details);
+      record.details = std::move(details);
       writer->append(record);
     }
     writer->close();

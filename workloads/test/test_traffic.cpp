@@ -2,6 +2,10 @@
 // What a step sends against what comm/placement says of the same ids.
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <set>
+
+#include "comm/collectives.hpp"
 #include "comm/placement/check.hpp"
 #include "comm/placement/traffic.hpp"
 #include "workloads/test/plans.hpp"
@@ -87,6 +91,44 @@ TEST(Traffic, IsWhatIsSentOnRandomGridsOfShards) {
     require_sound(plan, options.workload.tables, "random plan");
     check_every_transfer(options, plan);
   }
+}
+
+/// Distinct rows of a shard that the samples of some ranks name.
+std::int64_t distinct_rows(const Workload& workload, const Shard& shard, std::int64_t table,
+                           const std::vector<Batch>& homes, const std::vector<int>& ranks) {
+  std::set<std::int64_t> rows;
+  for (const int r : ranks) {
+    const Batch& batch = homes[static_cast<std::size_t>(r)];
+    for (std::int64_t f = 0; f < batch.features; ++f)
+      for (std::int64_t i = batch.begin_of(f); i < batch.end_of(f); ++i)
+        if (const auto id = batch.indices[static_cast<std::size_t>(i)];
+            workload.features[static_cast<std::size_t>(f)].table == table && shard.rows.contains(id))
+          rows.insert(id);
+  }
+  return std::ssize(rows);
+}
+
+TEST(Traffic, BetweenNodesEachRowTravelsOncePerNode) {
+  if (Communicator(MPI_COMM_WORLD).size() != 4) GTEST_SKIP() << "needs 4 ranks";
+  const Communicator comm(MPI_COMM_WORLD, std::numeric_limits<int>::max(), {0, 0, 2, 2});
+  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  const Workload& workload = options.workload;
+  const Plan plan = plan_of("row_wise", options, comm.size());
+  const auto batches = make_batch_source(options, [](const std::string&) {});
+  ShardedTables tables(plan, workload.tables, workload.features, comm.rank());
+  tables.fill(options.row_values());
+  ShardedEmbedding embedding(comm, tables, plan, {.transfer = "unique_rows", .dedup = Dedup::node});
+  training_step(embedding, inputs_of(comm, options, *batches).front());
+
+  const auto homes = homes_of(options, *batches, 0, comm.size());
+  std::int64_t expected = 0, sent = 0;
+  for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t)
+    for (const Shard& shard : plan.tables[static_cast<std::size_t>(t)].shards)
+      expected +=
+          4 * shard.columns() * distinct_rows(workload, shard, t, homes, comm.ranks_of(1 - comm.node_of(shard.rank)));
+  for (const int peer : comm.ranks_of(1 - comm.node_of(comm.rank())))
+    sent += embedding.sent().to_ranks(Phase::output_dist)[static_cast<std::size_t>(peer)];
+  EXPECT_EQ(expected, all_reduce(comm, sent, Reduce::sum));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 
 #include "comm/exchange/named_exchange.hpp"
@@ -52,7 +53,7 @@ class Movements {
     for (std::size_t tries = 0; tries < all_.size(); ++tries) {
       const auto& [plan, movement] = all_[next_++ % all_.size()];
       try {
-        require_supported(plan, options.workload.tables, options.workload.features, movement.transfer);
+        require_supported(plan, options.workload.tables, options.workload.features, movement);
       } catch (const InputError&) {
         continue;
       }
@@ -81,6 +82,21 @@ TEST(TrainingStep, EveryPoolingOptimizerAndValueTypeStaysInsideItsBound) {
       }
 }
 
+TEST(TrainingStep, DedupIsRefusedWhereNoRowsTravel) {
+  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  const auto supported = [&](const Movement& movement) {
+    require_supported(plan_of("row_wise", options, 2), options.workload.tables, options.workload.features, movement);
+  };
+  EXPECT_THROW(supported({.transfer = "sparse_partials", .dedup = Dedup::local}), InputError);
+  EXPECT_THROW(supported({.transfer = "unique_rows", .wire = {ValueType::fp16, ValueType::fp32}, .dedup = Dedup::node}),
+               InputError);
+  EXPECT_NO_THROW(supported({.transfer = "sparse_partials", .dedup = Dedup::off}));
+  const Communicator one_node(MPI_COMM_WORLD);
+  EXPECT_THROW(wrong_values(one_node, options, plan_of("row_wise", options, one_node.size()),
+                            {.transfer = "unique_rows", .dedup = Dedup::node}),
+               InputError);
+}
+
 TEST(TrainingStep, UniqueRowsPoolSplitRowsInEveryWay) {
   const Communicator comm(MPI_COMM_WORLD);
   for (const auto& pooling : poolings)
@@ -91,9 +107,30 @@ TEST(TrainingStep, UniqueRowsPoolSplitRowsInEveryWay) {
         std::mt19937_64 random(seed);
         const Plan plan = seed == 1 ? plan_of("row_wise", options, comm.size())
                                     : random_plan(options.workload.tables, comm.size(), random);
-        EXPECT_EQ(0, wrong_values(comm, options, plan, {.transfer = "unique_rows"})) << pooling.name << " " << seed;
+        for (const Dedup dedup : {Dedup::local, Dedup::off})
+          EXPECT_EQ(0, wrong_values(comm, options, plan, {.transfer = "unique_rows", .dedup = dedup}))
+              << pooling.name << " " << seed << " " << name_of(dedup);
       }
     }
+}
+
+/// Four ranks as two nodes of two, in blocks and dealt out.
+TEST(TrainingStep, DedupByNodeGivesTheSameRows) {
+  if (Communicator(MPI_COMM_WORLD).size() != 4) GTEST_SKIP() << "needs 4 ranks";
+  for (const std::vector<int>& leaders : {std::vector{0, 0, 2, 2}, std::vector{0, 1, 0, 1}, std::vector{0, 1, 1, 0}}) {
+    const Communicator comm(MPI_COMM_WORLD, std::numeric_limits<int>::max(), leaders);
+    for (const auto& pooling : poolings) {
+      const RunOptions exact = small_case(pooling.value, OptimizerKind::sgd, true);
+      const RunOptions options = small_case(pooling.value, OptimizerKind::rowwise_adagrad, false);
+      const Movement movement{.transfer = "unique_rows", .dedup = Dedup::node};
+      EXPECT_EQ(0, wrong_values(comm, exact, plan_of("row_wise", exact, 4), movement)) << pooling.name;
+      for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+        std::mt19937_64 random(seed);
+        EXPECT_EQ(0, wrong_values(comm, options, random_plan(options.workload.tables, 4, random), movement))
+            << pooling.name << " seed " << seed;
+      }
+    }
+  }
 }
 
 /// Every pair of wire types with every transfer that can carry it.
@@ -118,7 +155,7 @@ TEST(TrainingStep, NarrowWiresStayInsideTheirBound) {
         const Movement& movement = movements[next++ % movements.size()];
         const Plan plan = plan_of(planner, options, comm.size());
         try {
-          require_supported(plan, options.workload.tables, options.workload.features, movement.transfer);
+          require_supported(plan, options.workload.tables, options.workload.features, movement);
         } catch (const InputError&) {
           continue;
         }
@@ -170,9 +207,9 @@ TEST(TrainingStep, ColumnShardsKeepTheRowWideOptimizersWhole) {
 
 TEST(TrainingStep, WhatNoStepCanDoIsRefusedByName) {
   const RunOptions options = small_case(Pooling::max, OptimizerKind::adam, false, ValueType::int8);
-  const auto message_of = [&](const Workload& workload, std::string_view transfer = "dense_partials") -> std::string {
+  const auto message_of = [&](const Workload& workload, const Movement& movement = {}) -> std::string {
     try {
-      require_supported(plan_of("row_wise", options, 2), workload.tables, workload.features, transfer);
+      require_supported(plan_of("row_wise", options, 2), workload.tables, workload.features, movement);
     } catch (const InputError& error) {
       return error.what();
     }
@@ -181,7 +218,8 @@ TEST(TrainingStep, WhatNoStepCanDoIsRefusedByName) {
   EXPECT_EQ(message_of(options.workload).find("table t0: int8 rows"), 0u);
   EXPECT_NE(message_of(small_case(Pooling::max, OptimizerKind::adam, false).workload).find("feature f0 pools by max"),
             std::string::npos);
-  EXPECT_EQ(message_of(small_case(Pooling::max, OptimizerKind::adam, false).workload, "unique_rows"), "supported");
+  EXPECT_EQ(message_of(small_case(Pooling::max, OptimizerKind::adam, false).workload, {.transfer = "unique_rows"}),
+            "supported");
   EXPECT_EQ(message_of(small_case(Pooling::sum, OptimizerKind::adam, false).workload), "supported");
 }
 

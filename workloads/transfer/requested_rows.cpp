@@ -2,28 +2,38 @@
 #include "workloads/transfer/requested_rows.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "kernels/pooled_lookup.hpp"
 
 namespace shardmark {
 namespace {
 
-/// Every rank is asked for its own row shards.
-std::vector<RowStage::Range> owners_of(const RowShards& rows, int ranks) {
-  std::vector<RowStage::Range> ranges;
-  for (int r = 0; r < ranks; ++r) ranges.push_back(rows.of_rank(r));
-  return ranges;
+std::vector<int> places_of(const Communicator& comm, Dedup dedup) {
+  if (dedup == Dedup::node) return NodeRows::places(comm);
+  std::vector<int> places(static_cast<std::size_t>(comm.size()));
+  std::iota(places.begin(), places.end(), 0);
+  return places;
+}
+
+/// Every rank is asked for its own row shards, by all or by those that ask for their node.
+RowStage stage_of_owners(const Communicator& comm, Exchange& exchange, Wire& wire, const RowShards& rows, Dedup dedup) {
+  if (dedup == Dedup::node) return NodeRows::owners(comm, exchange, wire, rows);
+  std::vector<RowStage::Range> asked;
+  for (int r = 0; r < comm.size(); ++r) asked.push_back(rows.of_rank(r));
+  return RowStage(exchange, wire, rows, asked, rows.of_rank(comm.rank()), std::vector<bool>(asked.size(), true));
 }
 
 }  // namespace
 
 RequestedRows::RequestedRows(const Communicator& comm, Exchange& exchange, Wire& wire, const ShardedTables& tables,
-                             const std::vector<RowTransfer>& modes)
+                             const std::vector<RowTransfer>& modes, Dedup dedup)
     : tables_(tables),
       layout_(tables.layout()),
-      shards_(layout_, tables.tables(), tables.features(), modes),
-      stage_(exchange, wire, shards_, owners_of(shards_, comm.size()), shards_.of_rank(comm.rank()),
-             std::vector<bool>(static_cast<std::size_t>(comm.size()), true)) {
+      dedup_(dedup),
+      shards_(layout_, tables.tables(), tables.features(), modes, places_of(comm, dedup)),
+      owners_(stage_of_owners(comm, exchange, wire, shards_, dedup)) {
+  if (dedup == Dedup::node) node_ = std::make_unique<NodeRows>(comm, exchange, wire, shards_);
   std::vector<std::int64_t> first_key, strips(tables.features().size());
   for (const RowShard& shard : shards_.shards) first_key.push_back(shard.first_key);
   first_key_ = kernels::array_of(Execution(), first_key, "shardmark::row_shard_keys");
@@ -37,7 +47,12 @@ RequestedRows::RequestedRows(const Communicator& comm, Exchange& exchange, Wire&
 
 void RequestedRows::request(const StepInput& input) {
   list_positions(input);
-  stage_.request(keys_.first(positions_), input.global_ids * most_strips_);
+  const std::int64_t peak = input.global_ids * most_strips_;
+  const auto keys = keys_.first(positions_);
+  if (node_)
+    owners_.request(node_->request(keys, peak), peak);
+  else
+    owners_.request(keys, peak, dedup_ == Dedup::off);
 }
 
 /// Offsets, keys and weights of the ids of every strip, in the order of the bags.
@@ -102,12 +117,12 @@ void RequestedRows::place_groups() {
   for (std::int64_t s = 0; s < std::ssize(shards_.shards); ++s) {
     const auto group = static_cast<std::size_t>(shard(s).group);
     group_row_.push_back(rows[group]);
-    rows[group] += stage_.rows(s);
+    rows[group] += asked().rows(s);
     dims[group] = shard(s).dim;
   }
   group_begin_.assign(1, 0);
   for (std::size_t g = 0; g < rows.size(); ++g) group_begin_.push_back(group_begin_.back() + rows[g] * dims[g]);
-  packed_ = packed_scratch_.first(stage_.packed_elements());
+  packed_ = packed_scratch_.first(asked().packed_elements());
   rows_ = rows_scratch_.first(group_begin_.back());
 }
 
@@ -122,21 +137,21 @@ void RequestedRows::list_rows() {
     const auto group = static_cast<std::size_t>(shard(s).group);
     const std::int64_t in_group = group_row_[static_cast<std::size_t>(s)], dim = shard(s).dim;
     pieces_.host.push_back({.first_row = first_row,
-                            .bags = stage_.rows(s),
+                            .bags = asked().rows(s),
                             .dim = dim,
                             .home = group_begin_[group] + in_group * dim,
                             .home_stride = dim,
                             .first_partial = s});
-    partials_.host.push_back({.packed = stage_.packed_begin(s)});
-    packed_rows_.host.push_back({shard(s).first_key, dim, stage_.first_row(s), stage_.packed_begin(s)});
-    row_shift_.host.push_back(in_group - stage_.first_row(s));
-    first_row += stage_.rows(s);
+    partials_.host.push_back({.packed = asked().packed_begin(s)});
+    packed_rows_.host.push_back({shard(s).first_key, dim, asked().first_row(s), asked().packed_begin(s)});
+    row_shift_.host.push_back(in_group - asked().first_row(s));
+    first_row += asked().rows(s);
   }
 }
 
 void RequestedRows::number_rows() {
   const auto indices = indices_ = indices_scratch_.first(positions_);
-  const auto unique = stage_.unique();
+  const auto unique = asked().unique();
   const auto first_key = first_key_, shift = row_shift_.array();
   const auto shards = static_cast<std::int64_t>(first_key_.extent(0));
   Kokkos::parallel_for(
@@ -177,14 +192,19 @@ void RequestedRows::add_strip(std::size_t number, std::int64_t bags, std::int64_
 }
 
 DeviceArray<float> RequestedRows::receive(const DeviceArray<float>& held) {
-  stage_.send_rows(held, packed_);
+  if (node_) {
+    const auto rows = node_rows_.first(owners_.packed_elements());
+    owners_.send_rows(held, rows);
+    node_->hand_on(owners_, rows, packed_);
+  } else {
+    owners_.send_rows(held, packed_);
+  }
   return packed_;
 }
 
 void RequestedRows::pool(const DeviceArray<float>& vectors) {
   const Execution exec;
-  kernels::sum_partials<Execution>(exec, pieces_.array(), {partials_.array(), {}},
-                                   stage_.first_row(std::ssize(shards_.shards)), packed_, rows_);
+  kernels::sum_partials<Execution>(exec, pieces_.array(), {partials_.array(), {}}, rows(), packed_, rows_);
   kernels::pooled_lookup(exec, lookups_.array(), ConstDeviceArray<std::int64_t>(offsets_), indices_, weights_, vectors);
 }
 
@@ -206,13 +226,19 @@ void RequestedRows::return_gradients(const DeviceArray<float>& vectors, const Co
   const auto offsets = gradient_offsets_.first(positions_);
   kernels::expand_positions(exec, gradients_.array(), ConstDeviceArray<std::int64_t>(offsets_), indices_,
                             keys_.first(positions_), offsets);
-  const auto packed = packed_gradients_.first(stage_.packed_elements());
+  const auto packed = packed_gradients_.first(asked().packed_elements());
   kernels::pack_row_gradients<Execution>(exec,
-                                         kernels::row_gradients<Execution>(exec, stage_.unique(), offsets, weights_,
+                                         kernels::row_gradients<Execution>(exec, asked().unique(), offsets, weights_,
                                                                            with_max_gradients(vectors, gradients)),
                                          {packed_rows_.array(), shards_.largest_dim}, workspace_, packed);
   exec.fence("shardmark: gradients of rows are sent");
-  stage_.return_gradients(packed, held);
+  if (node_) {
+    const auto sums = node_gradients_.first(owners_.packed_elements());
+    node_->collect(owners_, packed, sums);
+    owners_.return_gradients(sums, held);
+  } else {
+    owners_.return_gradients(packed, held);
+  }
 }
 
 }  // namespace shardmark

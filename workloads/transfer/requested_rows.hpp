@@ -8,7 +8,8 @@
 #include "workloads/listed.hpp"
 #include "workloads/sharded_tables.hpp"
 #include "workloads/step_input.hpp"
-#include "workloads/transfer/row_stage.hpp"
+#include "workloads/transfer/dedup.hpp"
+#include "workloads/transfer/node_rows.hpp"
 
 namespace shardmark {
 
@@ -18,7 +19,7 @@ namespace shardmark {
 class RequestedRows {
  public:
   RequestedRows(const Communicator& comm, Exchange& exchange, Wire& wire, const ShardedTables& tables,
-                const std::vector<RowTransfer>& modes);
+                const std::vector<RowTransfer>& modes, Dedup dedup);
 
   /// Whether any rows of the plan travel this way.
   bool any() const { return !shards_.empty(); }
@@ -26,7 +27,10 @@ class RequestedRows {
   /// Finds the distinct rows and tells the owners how many there are.
   void request(const StepInput& input);
   /// What other ranks, and itself, ask this rank for.
-  RowStage& held() { return stage_; }
+  RowStage& held() { return owners_; }
+  /// Of this rank's samples: ids, and rows that it asks for.
+  std::int64_t ids() const { return positions_; }
+  std::int64_t rows() const { return asked().first_row(std::ssize(shards_.shards)); }
   const RowShard& shard(std::int64_t number) const { return shards_.shards[static_cast<std::size_t>(number)]; }
 
   /// Lists what the kernels are told. By feature: where outputs lie among the vectors, and gradients; behind the
@@ -43,6 +47,8 @@ class RequestedRows {
                         const DeviceArray<float>& held);
 
  private:
+  /// The stage in which this rank asks for the rows of its samples.
+  const RowStage& asked() const { return node_ ? node_->homes() : owners_; }
   void list_positions(const StepInput& input);
   void place_groups();
   void list_rows();
@@ -54,8 +60,10 @@ class RequestedRows {
 
   const ShardedTables& tables_;
   const ShardLayout& layout_;
+  Dedup dedup_;
   RowShards shards_;
-  RowStage stage_;
+  RowStage owners_;
+  std::unique_ptr<NodeRows> node_;            ///< with Dedup::node
   ConstDeviceArray<std::int64_t> first_key_;  ///< [row shards]
   std::int64_t most_strips_ = 0;              ///< of a feature
   std::int64_t largest_max_dim_ = 0;
@@ -86,6 +94,7 @@ class RequestedRows {
   DeviceScratch<std::int64_t> gradient_offsets_{"shardmark::home_gradient_offsets"};
   DeviceScratch<float> max_gradients_{"shardmark::home_max_gradients"};
   DeviceScratch<float> packed_gradients_{"shardmark::row_gradients_sent"};
+  DeviceScratch<float> node_rows_{"shardmark::node_rows"}, node_gradients_{"shardmark::node_row_gradients"};
   kernels::RowGradientsWorkspace<Execution> workspace_;
 };
 

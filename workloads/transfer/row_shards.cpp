@@ -8,13 +8,14 @@
 namespace shardmark {
 
 RowShards::RowShards(const ShardLayout& layout, const std::vector<Table>& tables, const std::vector<Feature>& features,
-                     const std::vector<RowTransfer>& modes) {
-  using Group = std::pair<std::int64_t, std::int64_t>;                    // table, first column
-  using Key = std::tuple<int, std::int64_t, std::int64_t, std::int64_t>;  // rank, table, first column, first row
+                     const std::vector<RowTransfer>& modes, const std::vector<int>& places) {
+  using Group = std::pair<std::int64_t, std::int64_t>;  // table, first column
+  using Key =
+      std::tuple<int, std::int64_t, std::int64_t, std::int64_t>;  // place of the rank, table, first column, first row
   const auto table_of = [&](const Strip& strip) { return features[static_cast<std::size_t>(strip.feature)].table; };
   const auto slot_of = [&](std::int64_t s) -> const Slot& { return layout.slots[static_cast<std::size_t>(s)]; };
   const auto key_of = [&](const Strip& strip, const Slot& slot) {
-    return Key(slot.rank, table_of(strip), strip.column_begin, slot.rows.begin);
+    return Key(places[static_cast<std::size_t>(slot.rank)], table_of(strip), strip.column_begin, slot.rows.begin);
   };
   std::map<Group, std::int64_t> group_numbers;
   std::map<Key, const Slot*> slots;
@@ -52,8 +53,8 @@ RowShards::RowShards(const ShardLayout& layout, const std::vector<Table>& tables
 }
 
 std::pair<std::int64_t, std::int64_t> RowShards::of_rank(int rank) const {
-  const auto range = std::ranges::equal_range(shards, rank, {}, &RowShard::rank);
-  return {range.begin() - shards.begin(), range.end() - shards.begin()};
+  const auto begin = std::ranges::find(shards, rank, &RowShard::rank) - shards.begin();
+  return {begin, begin + std::ranges::count(shards, rank, &RowShard::rank)};
 }
 
 }  // namespace shardmark

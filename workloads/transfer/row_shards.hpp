@@ -17,10 +17,11 @@ struct RowShard {
   std::int64_t first_key = 0;  ///< key of its row 0 among the rows of all row shards
 };
 
-/// The shards of a plan whose rows travel one by one, ordered by rank, and the strips that read them.
+/// The shards of a plan whose rows travel one by one, rank after rank, and the strips that read them.
 struct RowShards {
+  /// places [ranks]: the order of the ranks.
   RowShards(const ShardLayout& layout, const std::vector<Table>& tables, const std::vector<Feature>& features,
-            const std::vector<RowTransfer>& modes);
+            const std::vector<RowTransfer>& modes, const std::vector<int>& places);
 
   bool empty() const { return shards.empty(); }
   /// Numbers of the shards of a rank.

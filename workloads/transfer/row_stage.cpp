@@ -24,11 +24,28 @@ RowStage::RowStage(Exchange& exchange, Wire& wire, const RowShards& rows, std::v
   first_key_ = kernels::array_of(Execution(), first_key, "shardmark::row_shard_keys");
 }
 
-void RowStage::request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t peak) {
+void RowStage::request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t peak, bool repeated) {
   unique_ = kernels::unique_rows<Execution>(Execution(), keys, rows_.keys, workspace_);
+  if (repeated) repeat_rows();
   find_first_rows();
   exchange_counts();
   make_routes(peak);
+}
+
+/// Makes every sorted position a row of its own.
+void RowStage::repeat_rows() {
+  const auto unique = unique_;
+  const std::int64_t positions = unique.positions();
+  const auto keys = repeated_keys_.first(positions), each = each_.first(positions + 1);
+  Kokkos::parallel_for(
+      "shardmark::repeat_rows", kernels::static_range(Execution(), positions + 1), KOKKOS_LAMBDA(const std::int64_t u) {
+        each(u) = u;
+        if (u >= unique.count()) return;
+        for (std::int64_t i = unique.begin(u); i < unique.begin(u + 1); ++i) keys(i) = unique.key(u);
+      });
+  unique_.keys = keys;
+  unique_.segments = each;
+  Kokkos::deep_copy(Execution(), unique_.total, positions);
 }
 
 void RowStage::find_first_rows() {
@@ -50,7 +67,7 @@ void RowStage::exchange_counts() {
   asked_counts_.clear();
   for (const auto& [begin, end] : asked_)
     for (std::int64_t s = begin; s < end; ++s) asked_counts_.push_back(rows(s));
-  held_counts_.resize(static_cast<std::size_t>(count_route_.receive_total()));
+  held_counts_.assign(static_cast<std::size_t>(count_route_.receive_total()), 0);
   run(exchange_, count_route_, std::span<const std::int64_t>(asked_counts_), std::span(held_counts_));
   const auto held = static_cast<std::size_t>(size_of(held_));
   for (std::size_t r = 0; r < asked_.size(); ++r)  // ranks that ask for nothing

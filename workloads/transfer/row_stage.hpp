@@ -20,9 +20,10 @@ class RowStage {
   RowStage(Exchange& exchange, Wire& wire, const RowShards& rows, std::vector<Range> asked, Range held,
            const std::vector<bool>& askers);
 
-  /// Finds the distinct rows and tells their holders how many there are. Collective. keys [positions]: of the row
-  /// shards that are asked for; no rank has more than `peak` of them, nor is asked for more rows.
-  void request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t peak);
+  /// Finds the distinct rows, or with `repeated` lists a row for every position, and tells their holders how many there
+  /// are. Collective. keys [positions]: of the row shards that are asked for; no rank has more than `peak` of them, nor
+  /// is asked for more rows.
+  void request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t peak, bool repeated = false);
 
   /// What this rank asks for: row u of `unique` is row u - first_row(shard) of its shard, and comes back at element
   /// packed_begin(shard) + (u - first_row(shard)) * dim.
@@ -44,6 +45,7 @@ class RowStage {
   void return_gradients(const DeviceArray<float>& packed, const DeviceArray<float>& held);
 
  private:
+  void repeat_rows();
   void find_first_rows();
   void exchange_counts();
   void make_routes(std::int64_t peak);
@@ -62,6 +64,7 @@ class RowStage {
   std::vector<std::int64_t> packed_begin_;                    ///< [row shards + 1]
   std::vector<std::int64_t> asked_counts_, held_counts_;
   DeviceScratch<std::int64_t> ids_{"shardmark::asked_ids"};
+  DeviceScratch<std::int64_t> repeated_keys_{"shardmark::repeated_keys"}, each_{"shardmark::each_position"};
   Route id_route_;
   RowExchange vectors_;
 };

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/expand_positions.hpp"
+#include "kernels/pack_row_gradients.hpp"
+#include "kernels/pooled_lookup.hpp"
+#include "workloads/listed.hpp"
+#include "workloads/transfer/row_stage.hpp"
+
+namespace shardmark {
+
+/// The middle of a hierarchical lookup (HybridBackend's dual modulo): the ranks of a node ask the one among them that
+/// has the owner's local rank; it asks the owner once for what several of them want, hands the rows on, and sums their
+/// gradients. So only equal local ranks talk across nodes, and a row crosses them once per node.
+class NodeRows {
+ public:
+  /// Throws InputError unless there are several nodes with equally many ranks, several each. The row shards must be
+  /// ordered by `places`.
+  NodeRows(const Communicator& comm, Exchange& exchange, Wire& wire, const RowShards& rows);
+
+  /// [ranks]: the order of the row shards' ranks, by (local rank, rank), in which those that one rank of a node asks
+  /// for are contiguous.
+  static std::vector<int> places(const Communicator& comm);
+
+  /// Homes to this rank.
+  const RowStage& homes() const { return homes_; }
+  /// This rank to the owners.
+  static RowStage owners(const Communicator& comm, Exchange& exchange, Wire& wire, const RowShards& rows);
+
+  /// What the ranks of the node ask for, as keys. Collective.
+  ConstDeviceArray<std::int64_t> request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t peak);
+
+  /// Rows as they came from the owners to the homes of the node. Collective.
+  void hand_on(const RowStage& owners, const DeviceArray<float>& from_owners, const DeviceArray<float>& packed);
+  /// packed: the homes' sums; to_owners: those of the node. Collective.
+  void collect(const RowStage& owners, const DeviceArray<float>& packed, const DeviceArray<float>& to_owners);
+
+ private:
+  void list_blocks(const RowStage& owners, const DeviceArray<float>& from_owners);
+
+  const RowShards& rows_;
+  RowStage homes_;
+
+  // Of the current step, by position: what a rank of the node asks for.
+  std::int64_t positions_ = 0;
+  DeviceScratch<std::int64_t> offsets_{"shardmark::node_offsets"}, ids_{"shardmark::node_ids"};
+  DeviceScratch<std::int64_t> keys_{"shardmark::node_keys"}, gradient_offsets_{"shardmark::node_gradient_offsets"};
+  DeviceScratch<std::int64_t> indices_{"shardmark::node_indices"};
+  DeviceScratch<float> rows_handed_on_{"shardmark::node_rows"}, gradients_{"shardmark::node_gradients"};
+  Listed<kernels::GradientBlock> blocks_;
+  Listed<kernels::LookupBlock> lookups_;
+  Listed<kernels::PackedRows> packed_rows_;
+  kernels::RowGradientsWorkspace<Execution> workspace_;
+};
+
+}  // namespace shardmark
