@@ -121,11 +121,17 @@ TEST(Traffic, BetweenNodesEachRowTravelsOncePerNode) {
   training_step(embedding, inputs_of(comm, options, *batches).front());
 
   const auto homes = homes_of(options, *batches, 0, comm.size());
+  const auto rows_to = [&](const std::vector<int>& ranks, const Shard& shard, std::int64_t t) {
+    if (shard.rows.count() < workload.tables[static_cast<std::size_t>(t)].rows)
+      return distinct_rows(workload, shard, t, homes, ranks);
+    std::int64_t samples = 0;  // of a whole table: pooled vectors
+    for (const int r : ranks) samples += homes[static_cast<std::size_t>(r)].samples;
+    return samples * std::ranges::count(workload.features, t, &Feature::table);
+  };
   std::int64_t expected = 0, sent = 0;
   for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t)
     for (const Shard& shard : plan.tables[static_cast<std::size_t>(t)].shards)
-      expected +=
-          4 * shard.columns() * distinct_rows(workload, shard, t, homes, comm.ranks_of(1 - comm.node_of(shard.rank)));
+      expected += 4 * shard.columns() * rows_to(comm.ranks_of(1 - comm.node_of(shard.rank)), shard, t);
   for (const int peer : comm.ranks_of(1 - comm.node_of(comm.rank())))
     sent += embedding.sent().to_ranks(Phase::output_dist)[static_cast<std::size_t>(peer)];
   EXPECT_EQ(expected, all_reduce(comm, sent, Reduce::sum));
