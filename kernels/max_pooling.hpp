@@ -67,10 +67,9 @@ struct MaxGradients {
 ///   id_gradients[i][c] = gradient[bag][c] / ties where w_i x_i[c] is the maximum that `ties` ids of the bag attain,
 ///   else 0
 /// as the gradient of w_i x_i; the update then sees features without pooling. Before the rows are updated.
-///   blocks:    as pooled_lookup had them, `output` in `pooled`, and where the gradients lie; offsets, indices,
-///   weights:
-///              as there;  id_gradients: that of position i at block.id_gradient + i block.id_gradient_stride (see
-///              expand_positions)
+///   blocks: as pooled_lookup had them, `output` in `pooled`, and where the gradients lie
+///   offsets, indices, weights: as there
+///   id_gradients: that of position i at block.id_gradient + i block.id_gradient_stride (see expand_positions)
 template <class Exec, class Indices>
 void max_gradients(const Exec& exec, ConstArray<Exec, PooledGradient> blocks, ConstArray<Exec, std::int64_t> offsets,
                    const Indices& indices, ConstArray<Exec, float> weights, ConstArray<Exec, float> pooled,

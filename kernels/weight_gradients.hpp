@@ -67,8 +67,8 @@ struct WeightGradients {
 };
 
 /// Gradient of every weight w_i, given the gradient g of the vectors y that pooled_lookup wrote:
-///   none, sum  g x_i        mean  g (x_i - y) / sum_j w_j        sqrtn  g (x_i - y w_i / q) / q,  q = sqrt(sum_j
-///   w_j^2)
+///   none, sum  g x_i        mean  g (x_i - y) / sum_j w_j
+///   sqrtn      g (x_i - y w_i / q) / q,  q = sqrt(sum_j w_j^2)
 /// a dot product over the columns; 0 where the divisor is 0. For max: a block of Pooling::none whose gradients are
 /// those of max_gradients. Deterministic: fp32 products summed in one order. Before the rows are updated.
 ///   blocks: as pooled_lookup had them, and where the gradients lie; offsets, indices, weights: as there; output: [nnz]

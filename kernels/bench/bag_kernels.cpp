@@ -3,7 +3,6 @@
 // codec.
 #include "kernels/bench/suite.hpp"
 #include "kernels/check_bags.hpp"
-#include "kernels/huge_pages.hpp"
 #include "kernels/segment_sum.hpp"
 #include "kernels/weight_gradients.hpp"
 #include "kernels/wire_codec.hpp"
@@ -12,9 +11,7 @@ namespace shardmark::kernels::bench {
 namespace {
 
 Array<Exec, float> ones(std::int64_t size) {
-  const Array<Exec, float> values(Kokkos::view_alloc("shardmark::bench_values", Kokkos::WithoutInitializing),
-                                  static_cast<std::size_t>(size));
-  advise_huge_pages(values);
+  const auto values = allocate<Exec, float>("shardmark::bench_values", size);
   Kokkos::deep_copy(values, 1.0F);
   return values;
 }

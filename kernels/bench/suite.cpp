@@ -27,9 +27,7 @@ Array<Exec, Word> table_array(const std::string& label, std::int64_t size) {
   constexpr std::int64_t left_over = std::int64_t{256} << 20;
   if (size * 4 > available_bytes() - left_over)
     throw std::runtime_error("needs " + std::to_string(size * 4 >> 20) + " MiB more memory than there is");
-  Array<Exec, Word> array(Kokkos::view_alloc(label, Kokkos::WithoutInitializing), static_cast<std::size_t>(size));
-  advise_huge_pages(array);
-  return array;
+  return allocate<Exec, Word>(label, size);
 }
 
 double median(std::vector<double> values) {

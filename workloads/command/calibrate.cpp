@@ -45,8 +45,7 @@ class Calibration {
   Calibration(const Communicator& world, const Arguments& arguments)
       : world_(world),
         arguments_(arguments),
-        table_(Kokkos::view_alloc("shardmark::table", Kokkos::WithoutInitializing), arguments.table_bytes / 4) {
-    kernels::advise_huge_pages(table_);
+        table_(kernels::allocate<Execution, std::uint32_t>("shardmark::table", arguments.table_bytes / 4)) {
     Kokkos::deep_copy(exec_, table_, 0U);
   }
 
@@ -136,6 +135,7 @@ class Calibration {
   Execution exec_;
   DeviceArray<std::uint32_t> table_;
 };
+
 /// {"min", "max"} over the ranks.
 Json over_ranks(const Communicator& world, double value) {
   return {{"min", all_reduce(world, value, Reduce::min)}, {"max", all_reduce(world, value, Reduce::max)}};
