@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "reference/error.hpp"
+#include "results/json_text.hpp"
 
 namespace shardmark {
 namespace {
@@ -23,8 +24,6 @@ constexpr std::array units{TimeUnit{"ns", 1e-6}, TimeUnit{"us", 1e-3}, TimeUnit{
 constexpr std::array compared_keys{"host_name",  "cpu",   "num_cpus", "compiler",
                                    "build_type", "flags", "kokkos",   "transparent_huge_pages",
                                    "threads",    "scale", "seed",     "library_build_type"};
-
-std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
 /// One entry of "benchmarks" that is being read.
 class Row {

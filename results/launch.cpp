@@ -11,6 +11,7 @@
 
 #include "reference/error.hpp"
 #include "results/google_benchmark.hpp"
+#include "results/json_text.hpp"
 #include "results/statistics.hpp"
 
 namespace shardmark {
@@ -39,8 +40,6 @@ constexpr std::array context_fields{
 };
 /// Details of a record that belong to the name of its case.
 constexpr std::array naming_details{"ids", "data", "dedup"};
-
-std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
 std::string hosts_of(const Json& environment) {
   std::set<std::string> hosts;

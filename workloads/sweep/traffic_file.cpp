@@ -13,12 +13,12 @@
 namespace shardmark {
 namespace {
 
-constexpr double largest = 0x1p53;
+constexpr double most_bytes = 0x1p53;
 
 std::int64_t parse_bytes(const std::string& word, const std::string& where) {
   double value = 0.0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size() || !(value >= 0.0 && value <= largest))
+  if (error != std::errc() || end != word.data() + word.size() || !(value >= 0.0 && value <= most_bytes))
     throw InputError(fmt::format("{}: '{}' is not a number of bytes from 0 to 2^53", where, word));
   return static_cast<std::int64_t>(value);
 }
