@@ -1,6 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # The functions with which every folder declares its library, tests and benchmarks.
 
+# cuda_programs: what nvcc compiles, and is not the same as in a build for processors alone.
+set(shardmark_for_nvcc "shardmark::(kernels|workloads)")
+if(SHARDMARK_CUDA)
+  add_custom_target(cuda_programs)
+endif()
+
+# Several files at once (CMAKE_UNITY_BUILD) only where nvcc would read Kokkos for each of them: elsewhere it gains little,
+# and files would clash that use one name for different things.
+function(shardmark_unity target links)
+  if(NOT "${links}" MATCHES "${shardmark_for_nvcc}")
+    set_property(TARGET ${target} PROPERTY UNITY_BUILD OFF)
+  endif()
+endfunction()
+
 # shardmark_library(NAME [SOURCES ...] [LINK public targets ...] [LINK_PRIVATE targets ...])
 # Library shardmark::NAME of the current folder; its public headers are all *.hpp below the folder except in test/ and
 # bench/ and in folders with a CMakeLists.txt of their own. Without SOURCES it is header-only. Installed and exported.
@@ -18,6 +32,7 @@ function(shardmark_library name)
     set(scope PUBLIC)
     add_library(${target} STATIC ${arg_SOURCES})
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:shardmark_warnings> ${arg_LINK_PRIVATE})
+    shardmark_unity(${target} "${arg_LINK}")
   else()
     set(scope INTERFACE)
     add_library(${target} INTERFACE)
@@ -36,6 +51,10 @@ function(shardmark_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE shardmark_warnings ${arg_LINK})
+  shardmark_unity(${name} "${arg_LINK}")
+  if(SHARDMARK_CUDA AND "${arg_LINK}" MATCHES "${shardmark_for_nvcc}")
+    add_dependencies(cuda_programs ${name})
+  endif()
 endfunction()
 
 # shardmark_benchmark(NAME SOURCES ... LINK targets ...): a program of Google Benchmark that knows how it was built.
