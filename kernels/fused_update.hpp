@@ -47,8 +47,8 @@ struct WholeRowSums {
   std::int64_t per_row = 1;
 };
 
-/// Asks for the values and the state of a row. (A class, since GCC 12 takes a lambda that only prefetches for one
-/// without effect, and drops it.)
+/// Asks for the values and the state of a row, into the second cache or the first. (A class, since GCC 12 takes a
+/// lambda that only prefetches for one without effect, and drops it.)
 template <class Value, class Dim>
 struct PrefetchRow {
   Value* values;
@@ -56,9 +56,13 @@ struct PrefetchRow {
   Dim dim;
   std::int64_t state_size;
 
-  KOKKOS_FORCEINLINE_FUNCTION void operator()(std::int64_t row) const {
+  KOKKOS_FORCEINLINE_FUNCTION void far(std::int64_t row) const {
     prefetch(values + row * dim, dim * std::int64_t{sizeof(Value)});
     prefetch(state + row * state_size, state_size * std::int64_t{sizeof(float)});
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void near(std::int64_t row) const {
+    prefetch_near(values + row * dim, dim * std::int64_t{sizeof(Value)});
+    prefetch_near(state + row * state_size, state_size * std::int64_t{sizeof(float)});
   }
 };
 

@@ -31,17 +31,15 @@ struct StoreDense {
 
   template <class Run>
   KOKKOS_FUNCTION void operator()(const DenseShard& shard, const Run& run) const {
-    run.for_each(
-        shard.dim, [](std::int64_t) {},
-        [&](std::int64_t, std::int64_t row, const auto& tile) {
-          touched(shard.first_key + row) = 1.0F;
-          float* out = &dense(shard.output + row * shard.dim);
-          for (std::int64_t column = 0; column < shard.dim; column += column_tile) {
-            const std::int64_t width = Kokkos::min(std::int64_t{column_tile}, shard.dim - column);
-            const float* g = tile(column, width);
-            for (std::int64_t c = 0; c < width; ++c) out[column + c] = g[c];
-          }
-        });
+    run.for_each(shard.dim, NoPrefetch{}, [&](std::int64_t, std::int64_t row, const auto& tile) {
+      touched(shard.first_key + row) = 1.0F;
+      float* out = &dense(shard.output + row * shard.dim);
+      for (std::int64_t column = 0; column < shard.dim; column += column_tile) {
+        const std::int64_t width = Kokkos::min(std::int64_t{column_tile}, shard.dim - column);
+        const float* g = tile(column, width);
+        for (std::int64_t c = 0; c < width; ++c) out[column + c] = g[c];
+      }
+    });
   }
 };
 

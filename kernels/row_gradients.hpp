@@ -15,7 +15,8 @@ namespace shardmark::kernels {
 ///   g(u) = sum over its positions p, ascending, of weight[p] * gradients[gradient_offset(p) .. + dim)
 /// in fp32. Rows with more than hot_row_piece positions are summed in pieces of that many positions, and the pieces
 /// then added in order, each from 0: a fixed order, so equal bits for any number of threads.
-///   unique: UniqueRows or TouchedRows;  gradient_offset: an array [positions] or a function of the position
+///   unique: UniqueRows or TouchedRows
+///   gradient_offset: a function of the position or an array [positions]; empty where unique.position(i) is the offset
 ///   weights: [positions], or empty when every weight is 1;  gradients: the vectors that came home the inverse way
 template <class Exec, class Unique, class GradientOffset>
 struct RowGradients {
@@ -23,6 +24,14 @@ struct RowGradients {
   GradientOffset gradient_offset;
   ConstArray<Exec, float> weights;
   ConstArray<Exec, float> gradients;
+
+  /// Where the vector of sorted position i begins.
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t vector_begin(std::int64_t i) const {
+    const std::int64_t position = unique.position(i);
+    if constexpr (Kokkos::is_view_v<GradientOffset>)
+      if (gradient_offset.extent(0) == 0) return position;
+    return gradient_offset(position);
+  }
 };
 
 template <class Exec, class Unique, class GradientOffset>
@@ -31,6 +40,19 @@ RowGradients<Exec, Unique, GradientOffset> row_gradients(const Exec&, const Uniq
                                                          ConstArray<Exec, float> weights,
                                                          ConstArray<Exec, float> gradients) {
   return {unique, gradient_offset, weights, gradients};
+}
+
+/// Of positions with these keys in [0, key_bound) and gradient_offset, [positions] each, as expand_positions gives
+/// them. Without weights the offsets are sorted in the place of the positions, which spares a random read of each.
+template <class Exec>
+RowGradients<Exec, UniqueRows<Exec>, ConstArray<Exec, std::int64_t>> sorted_row_gradients(
+    const Exec& exec, ConstArray<Exec, std::int64_t> keys, std::int64_t key_bound,
+    ConstArray<Exec, std::int64_t> gradient_offset, ConstArray<Exec, float> weights, ConstArray<Exec, float> gradients,
+    UniqueRowsWorkspace<Exec>& workspace) {
+  if (weights.extent(0) > 0)
+    return {unique_rows<Exec>(exec, keys, key_bound, workspace), gradient_offset, weights, gradients};
+  const auto bound = static_cast<std::int64_t>(gradients.extent(0));
+  return {unique_rows<Exec>(exec, keys, key_bound, gradient_offset, bound, workspace), {}, weights, gradients};
 }
 
 /// Shards of a rank by ascending first_key: anything with first_key and dim (UpdateShard, DenseShard).
@@ -54,9 +76,16 @@ ShardList<Exec, Shard> shard_list(const Exec& exec, const std::vector<Shard>& sh
 }
 
 inline constexpr std::int64_t hot_row_piece = 1024;
-inline constexpr std::int64_t update_grain = 1024;
-inline constexpr std::int64_t update_prefetch = 8;
-inline constexpr std::int64_t row_prefetch = 24;  ///< rows, which wait longer for memory
+inline constexpr std::int64_t update_grain = 4096;
+inline constexpr std::int64_t update_prefetch = 16;
+inline constexpr std::int64_t row_prefetch = 40;  ///< rows, which wait longer for memory
+inline constexpr std::int64_t near_row_prefetch = 8;
+
+/// Rows that nobody asks for ahead of their use.
+struct NoPrefetch {
+  KOKKOS_FUNCTION void far(std::int64_t) const {}
+  KOKKOS_FUNCTION void near(std::int64_t) const {}
+};
 
 /// Positions [begin, end) in sorted order, all of row `key`.
 struct RowPiece {
@@ -74,9 +103,9 @@ struct RowGradientsWorkspace {
 };
 
 /// Computes g(u) row after row and hands runs of rows of one shard to `consume`:
-///   consume(shard, run), where run.for_each(dim, prefetch_row, body) calls prefetch_row(row) some rows ahead of
-///   body(u, row, tile), and tile(column, width), width <= column_tile, gives the columns [column, column + width) of
-///   g(u), valid until the next call; `row` is local to the shard.
+///   consume(shard, run), where run.for_each(dim, prefetch_row, body) calls prefetch_row.far(row) and later .near(row)
+///   ahead of body(u, row, tile), and tile(column, width), width <= column_tile, gives the columns [column, column +
+///   width) of g(u), valid until the next call; `row` is local to the shard.
 /// See for_each_row_gradient.
 template <class Exec, class Inputs, class Shard, class Consume>
 struct RowGradientKernel {
@@ -135,10 +164,11 @@ struct RowGradientKernel {
       for (std::int64_t i = first_position; i < first_position + update_prefetch; ++i)
         kernel.prefetch_vector(i, last_position, 0, dim);
       for (std::int64_t u = first; u < Kokkos::min(first + row_prefetch, stop); ++u)
-        prefetch_row(unique.key(u) - first_key);
+        prefetch_row.far(unique.key(u) - first_key);
       float sum[column_tile];
       for (std::int64_t u = first; u < stop; ++u) {
-        prefetch_row(unique.key(Kokkos::min(u + row_prefetch, stop - 1)) - first_key);
+        prefetch_row.far(unique.key(Kokkos::min(u + row_prefetch, stop - 1)) - first_key);
+        prefetch_row.near(unique.key(Kokkos::min(u + near_row_prefetch, stop - 1)) - first_key);
         const std::int64_t begin = unique.begin(u);
         const float* whole = nullptr;
         if (!weighted && unique.begin(u + 1) - begin == 1) {
@@ -159,12 +189,13 @@ struct RowGradientKernel {
 
  private:
   KOKKOS_FORCEINLINE_FUNCTION const float* vector(std::int64_t i) const {
-    return inputs.gradients.data() + inputs.gradient_offset(inputs.unique.position(i));
+    return inputs.gradients.data() + inputs.vector_begin(i);
   }
   /// The place of the vector of position i is asked for as many positions ahead of the vector as that is of its use.
   KOKKOS_FORCEINLINE_FUNCTION void prefetch_offset(std::int64_t i, std::int64_t last_position) const {
     if constexpr (Kokkos::is_view_v<decltype(inputs.gradient_offset)>)
-      prefetch(&inputs.gradient_offset(inputs.unique.position(Kokkos::min(i, last_position))), 1);
+      if (inputs.gradient_offset.extent(0) > 0)
+        prefetch(&inputs.gradient_offset(inputs.unique.position(Kokkos::min(i, last_position))), 1);
   }
   KOKKOS_FORCEINLINE_FUNCTION void prefetch_vector(std::int64_t i, std::int64_t last_position, std::int64_t column,
                                                    std::int64_t width) const {

@@ -12,7 +12,7 @@ struct UnorderedUniqueRowsWorkspace {
   Scratch<Exec, std::int64_t> slot_of{"shardmark::hash_slot_of"};
   Scratch<Exec, std::int64_t> found{"shardmark::hash_found"};
   Scratch<Exec, std::int64_t> found_slots{"shardmark::hash_found_slots"};
-  Scratch<Exec, std::int64_t> order{"shardmark::hash_order"};
+  Scratch<Exec, std::uint64_t> words{"shardmark::hash_words"};
   Scratch<Exec, std::int64_t> segments{"shardmark::hash_segments"};
   UniqueRowsWorkspace<Exec> sort;
 };
@@ -32,7 +32,9 @@ UniqueRows<Exec> unordered_unique_rows(const Exec& exec, ConstArray<Exec, std::i
   const int bits = hash_bits(n);
   const std::int64_t capacity = std::int64_t{1} << bits;
   const auto slots = workspace.slots.first(capacity), cursors = workspace.cursors.first(capacity);
-  const auto slot_of = workspace.slot_of.first(n), order = workspace.order.first(n);
+  const auto slot_of = workspace.slot_of.first(n);
+  const auto words = workspace.words.first(n);
+  const KeyWords<Exec> word{keys, {}, RadixPlan(n, n, key_bound).position_bits};
   const auto found = workspace.found.first(n), found_slots = workspace.found_slots.first(n);
   Kokkos::deep_copy(exec, slots, std::int64_t{-1});
   Kokkos::deep_copy(exec, cursors, std::int64_t{0});
@@ -73,15 +75,15 @@ UniqueRows<Exec> unordered_unique_rows(const Exec& exec, ConstArray<Exec, std::i
       });
   Kokkos::parallel_for(
       "shardmark::hash_fill", static_range(exec, n), KOKKOS_LAMBDA(const std::int64_t p) {
-        order(Kokkos::atomic_fetch_add(&cursors(slot_of(p)), std::int64_t{1})) = p;
+        words(Kokkos::atomic_fetch_add(&cursors(slot_of(p)), std::int64_t{1})) = word(p);
       });
-  return {order, segments, sorted.keys, sorted.total};
+  return {words, segments, sorted.total, word.position_bits};
 }
 
 /// Keys into a table of twice as many slots, counters beside it, and the positions out again.
 inline Work unordered_unique_rows_work(std::int64_t n, std::int64_t unique) {
   const std::int64_t capacity = std::int64_t{1} << hash_bits(n);
-  return {.bytes_read = n * 16 + capacity * 8 + unique * 32,
+  return {.bytes_read = n * 16 + capacity * 8 + unique * 24,
           .bytes_written = capacity * 16 + n * 16 + unique * 24,
           .flops = 0};
 }

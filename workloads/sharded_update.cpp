@@ -38,19 +38,18 @@ void ShardedEmbedding::update_exchanged(const StepInput& input, const kernels::U
   const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
   const std::int64_t exchanged = owned_.exchanged_ids;
   const auto gradients = with_max_gradients(blocks_.exchanged_maxima, owner_gradients_);
-  const auto unique =
-      kernels::unique_rows<Execution>(exec, part(keys_.first(ids), 0, exchanged), exchanged_keys_, unique_workspace_);
   const auto weights = owned_.weights.extent(0) > 0 ? part(owned_.weights, 0, exchanged) : owned_.weights;
-  const auto row_gradients = kernels::row_gradients<Execution>(
-      exec, unique, part(gradient_offsets_.first(ids), 0, exchanged), weights, gradients);
+  const auto row_gradients = kernels::sorted_row_gradients<Execution>(
+      exec, part(keys_.first(ids), 0, exchanged), exchanged_keys_, part(gradient_offsets_.first(ids), 0, exchanged),
+      weights, gradients, unique_workspace_);
   kernels::WholeRowSums<Execution> whole_rows;
   if (const std::int64_t width = row_sums_.width(); width > 0) {
     const auto sums = sums_.first(exchanged * width);
     kernels::row_sums(exec, row_gradients, exchanged_shards_, now, gradients_workspace_, sums, width);
-    row_sums_.complete(unique, sums, ids_.peak_ids(input));
+    row_sums_.complete(row_gradients.unique, sums, ids_.peak_ids(input));
     whole_rows = {sums, width};
   }
-  if (fault_ == Fault::update) decrement(unique.total);
+  if (fault_ == Fault::update) decrement(row_gradients.unique.total);
   kernels::fused_update(exec, row_gradients, exchanged_shards_, now, gradients_workspace_, whole_rows);
 }
 
@@ -62,12 +61,11 @@ void ShardedEmbedding::update_replicated(const kernels::UpdateStep& now) {
   const std::int64_t begin = owned_.exchanged_ids;
   const auto gradients = with_max_gradients(blocks_.replicated_maxima, gradients_);
   const auto touched = part(dense_gradients_, dense_elements_, dense_elements_ + replicated_rows_);
-  const auto unique =
-      kernels::unique_rows<Execution>(exec, part(keys_.first(ids), begin, ids), replicated_rows_, unique_workspace_);
   const auto weights = owned_.weights.extent(0) > 0 ? part(owned_.weights, begin, ids) : owned_.weights;
   kernels::reduce_to_dense(exec,
-                           kernels::row_gradients<Execution>(
-                               exec, unique, part(gradient_offsets_.first(ids), begin, ids), weights, gradients),
+                           kernels::sorted_row_gradients<Execution>(
+                               exec, part(keys_.first(ids), begin, ids), replicated_rows_,
+                               part(gradient_offsets_.first(ids), begin, ids), weights, gradients, unique_workspace_),
                            dense_shards_, gradients_workspace_, part(dense_gradients_, 0, dense_elements_), touched);
   exec.fence("shardmark: dense gradients are sent");
   const auto elements = static_cast<std::int64_t>(dense_gradients_.extent(0));

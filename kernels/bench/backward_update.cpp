@@ -98,10 +98,14 @@ struct Backward {
       scatter_sgd<Exec>(exec, keys, places, {}, gradients.values, shards, scatter_workspace);
       return;
     }
-    const auto unique = ordered ? unique_rows<Exec>(exec, keys, problem.rows(), unique_workspace)
-                                : unordered_unique_rows<Exec>(exec, keys, problem.rows(), hash_workspace);
-    fused_update(exec, row_gradients<Exec>(exec, unique, places, {}, gradients.values), shards, UpdateStep{},
-                 workspace);
+    const auto row_gradients =
+        ordered ? sorted_row_gradients<Exec>(exec, keys, problem.rows(), places, {}, gradients.values, unique_workspace)
+                : RowGradients<Exec, UniqueRows<Exec>, ConstArray<Exec, std::int64_t>>{
+                      unordered_unique_rows<Exec>(exec, keys, problem.rows(), hash_workspace),
+                      places,
+                      {},
+                      gradients.values};
+    fused_update(exec, row_gradients, shards, UpdateStep{}, workspace);
   }
 };
 

@@ -14,7 +14,7 @@ namespace shardmark::kernels::device {
 template <class Exec>
 Array<Exec, std::uint64_t> radix_sort(const Exec& exec, const Array<Exec, std::uint64_t>& words,
                                       const Array<Exec, std::uint64_t>& other, int begin, int end,
-                                      Scratch<Exec, std::int64_t>& workspace) {
+                                      Scratch<Exec, std::uint32_t>& workspace) {
   cub::DoubleBuffer<std::uint64_t> buffers(words.data(), other.data());
   std::size_t bytes = 0;
   const auto sort = [&](void* storage) {
@@ -23,7 +23,7 @@ Array<Exec, std::uint64_t> radix_sort(const Exec& exec, const Array<Exec, std::u
     if (error != cudaSuccess) throw std::runtime_error(std::string("cub: ") + cudaGetErrorString(error));
   };
   sort(nullptr);
-  sort(workspace.first(static_cast<std::int64_t>(bytes / sizeof(std::int64_t) + 1)).data());
+  sort(workspace.first(static_cast<std::int64_t>(bytes / sizeof(std::uint32_t) + 1)).data());
   return buffers.Current() == words.data() ? words : other;
 }
 

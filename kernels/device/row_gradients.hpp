@@ -94,9 +94,8 @@ struct RowGradientKernel {
     const bool weighted = inputs.weights.extent(0) > 0;
     float sum = 0;
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t position = inputs.unique.position(i);
-      const float g = inputs.gradients(inputs.gradient_offset(position) + c);
-      sum += weighted ? inputs.weights(position) * g : g;
+      const float g = inputs.gradients(inputs.vector_begin(i) + c);
+      sum += weighted ? inputs.weights(inputs.unique.position(i)) * g : g;
     }
     return sum;
   }

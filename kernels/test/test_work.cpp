@@ -37,8 +37,8 @@ TEST(Work, UpdateReadsAndWritesADistinctRowOnce) {
 }
 
 TEST(Work, SortCountsItsPasses) {
-  EXPECT_EQ(unique_rows_work(1000, 2048, 10).bytes_written, 8000 + 8000 + 160);
-  EXPECT_EQ(unique_rows_work(1000, 2049, 10).bytes_written, 16000 + 8000 + 160);
+  EXPECT_EQ(unique_rows_work(1000, 8192, 10).bytes_written, 8000 + 80);
+  EXPECT_EQ(unique_rows_work(1000, 8193, 10).bytes_written, 16000 + 80);
 }
 
 TEST(Work, RestIsPlain) {

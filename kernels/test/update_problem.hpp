@@ -147,9 +147,8 @@ struct Update {
     const Array<Exec, std::int64_t> offset("gradient_offset", problem.bags.indices.size());
     expand_positions(exec, array_of(exec, problem.blocks, "blocks"), array_of(exec, problem.bags.offsets, "offsets"),
                      array_of(exec, converted<Index>(problem.bags.indices), "indices"), keys, offset);
-    return row_gradients(exec, unique_rows(exec, keys, problem.keys, sort_workspace), offset,
-                         array_of(exec, problem.bags.weights, "weights"),
-                         array_of(exec, problem.gradients, "gradients"));
+    return sorted_row_gradients<Exec>(exec, keys, problem.keys, offset, array_of(exec, problem.bags.weights, "weights"),
+                                      array_of(exec, problem.gradients, "gradients"), sort_workspace);
   }
 
   void run(const UpdateProblem& problem) {
