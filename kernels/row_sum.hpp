@@ -25,6 +25,11 @@ KOKKOS_FORCEINLINE_FUNCTION void prefetch_near([[maybe_unused]] const void* row,
                      if (bytes % 64 > 4) __builtin_prefetch(line + bytes - 1, 0, 3);))
 }
 
+/// Asks for the cache line of `place` to write to it.
+KOKKOS_FORCEINLINE_FUNCTION void prefetch_to_write([[maybe_unused]] const void* place) {
+  KOKKOS_IF_ON_HOST((__builtin_prefetch(place, 1, 3);))
+}
+
 /// sum[d] = sum over i = begin, begin + 1, .. < end of weight_at(i) * row_at(i)[d], d in [0, width), added in this
 /// order to 0 in the precision of Sum. `width` is a compile-time constant for the usual dims, so that sum stays in
 /// registers.

@@ -7,6 +7,7 @@
 
 #include "kernels/array.hpp"
 #include "kernels/device/radix_sort.hpp"
+#include "kernels/row_sum.hpp"
 #include "kernels/work.hpp"
 #include "reference/error.hpp"
 
@@ -94,6 +95,8 @@ template <class Exec, class Source>
 void radix_pass(const Exec& exec, std::int64_t n, int shift, int digit_bits, const Source& source,
                 const Array<Exec, std::uint64_t>& target, Scratch<Exec, std::uint32_t>& scratch) {
   constexpr std::int64_t smallest_chunk = 4096;
+  constexpr std::int64_t line =
+      64 / sizeof(std::uint64_t);  // words: the next line of a digit comes while one is filled
   const std::int64_t chunks = std::max<std::int64_t>(1, std::min<std::int64_t>(exec.concurrency(), n / smallest_chunk));
   const std::int64_t chunk_size = (n + chunks - 1) / chunks;
   const std::int64_t digits = std::int64_t{1} << digit_bits;
@@ -122,7 +125,9 @@ void radix_pass(const Exec& exec, std::int64_t n, int shift, int digit_bits, con
         const std::int64_t end = Kokkos::min(n, (chunk + 1) * chunk_size);
         for (std::int64_t i = chunk * chunk_size; i < end; ++i) {
           const std::uint64_t word = source(i);
-          target(histogram[(word >> shift) & mask]++) = word;
+          const std::uint32_t place = histogram[(word >> shift) & mask]++;
+          target(place) = word;
+          prefetch_to_write(target.data() + place + line);
         }
       });
 }
