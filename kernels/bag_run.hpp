@@ -77,7 +77,7 @@ struct BagRun {
       } else {
         float values[lane_count];
         store_lanes(values, pooled[b], lane_count);
-        divide(values, Width<lane_count>{}, divisor);
+        divide(values, Block<lane_count>{}, divisor);
         pooled[b] = load_lanes(values, lane_count);
       }
     }

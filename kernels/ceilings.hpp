@@ -111,9 +111,9 @@ struct ModifyRows {
     with_width(rows.rows.row_words, [&](auto words) {
       const std::int64_t state_words = state.rows.row_words;
       if (state_words == 0)
-        modify(range, words, Width<0>{});
+        modify(range, words, Block<0>{});
       else if (state_words == 1)
-        modify(range, words, Width<1>{});
+        modify(range, words, Block<1>{});
       else if (state_words == words)
         modify(range, words, words);
       else

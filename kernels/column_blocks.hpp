@@ -10,6 +10,7 @@ namespace shardmark::kernels {
 template <int Size>
 struct Block {
   static constexpr int size = Size;
+  static constexpr std::int64_t capacity = Size;  ///< as AnyWidth's
   KOKKOS_FUNCTION constexpr operator std::int64_t() const { return Size; }
 };
 

@@ -32,20 +32,25 @@ void expand_positions(const Exec& exec, ConstArray<Exec, GradientBlock> blocks, 
   if (bags <= 0 || block_count == 0) return;
   const BalancedRanges ranges{bags, static_cast<std::int64_t>(indices.extent(0)), grain};
   Kokkos::parallel_for(
-      "shardmark::expand_positions", dynamic_range(exec, ranges.count()), KOKKOS_LAMBDA(const std::int64_t range) {
+      "shardmark::expand_positions", static_range(exec, ranges.count()), KOKKOS_LAMBDA(const std::int64_t range) {
         const std::int64_t end = ranges.begin(range + 1, offsets);
         std::int64_t bag = ranges.begin(range, offsets);
         if (bag == end) return;
         std::int64_t b = last_at_most(block_count, bag, [&](std::int64_t i) { return blocks(i).first_bag; });
-        for (; bag < end; ++bag) {
-          while (bag >= blocks(b).first_bag + blocks(b).bags) ++b;
-          const auto& block = blocks(b);
-          const bool per_id = block.pooling == Pooling::none || block.pooling == Pooling::max;
-          const std::int64_t first = block.pooling == Pooling::none ? offsets(block.first_bag) : 0;
-          for (std::int64_t i = offsets(bag); i < offsets(bag + 1); ++i) {
-            const std::int64_t vector = per_id ? i - first : bag - block.first_bag;
-            keys(i) = block.first_key + static_cast<std::int64_t>(indices(i));
-            gradient_offset(i) = block.gradient + vector * block.gradient_stride;
+        for (; bag < end; ++b) {
+          const GradientBlock block = blocks(b);
+          const std::int64_t stop = Kokkos::min(end, block.first_bag + block.bags);
+          std::int64_t i = offsets(bag);
+          const std::int64_t last = offsets(stop);
+          for (std::int64_t k = i; k < last; ++k) keys(k) = block.first_key + static_cast<std::int64_t>(indices(k));
+          if (block.pooling == Pooling::none || block.pooling == Pooling::max) {
+            const std::int64_t first = block.pooling == Pooling::none ? offsets(block.first_bag) : 0;
+            for (; i < last; ++i) gradient_offset(i) = block.gradient + (i - first) * block.gradient_stride;
+            bag = stop;
+          }
+          for (; bag < stop; ++bag) {
+            const std::int64_t vector = block.gradient + (bag - block.first_bag) * block.gradient_stride;
+            for (const std::int64_t next = offsets(bag + 1); i < next; ++i) gradient_offset(i) = vector;
           }
         }
       });

@@ -238,6 +238,10 @@ struct RowGradientKernel {
   }
 };
 
+/// Places among n sorted positions at which a row with more than hot_row_piece of them can begin; it has at most twice
+/// as many pieces.
+constexpr std::int64_t hot_row_places(std::int64_t n) { return (n + hot_row_piece - 1) / hot_row_piece; }
+
 /// Lists the pieces of the rows with more than hot_row_piece positions, and how many there are. Such a row covers a
 /// multiple of hot_row_piece, so only n / hot_row_piece places need a look.
 template <class Exec, class Unique>
@@ -262,6 +266,21 @@ void list_hot_row_pieces(const Exec& exec, const Unique& unique, const Array<Exe
       });
 }
 
+/// The kernel that computes the gradients of the distinct rows, once their hot pieces are listed; Kernel: that of the
+/// host or of a device.
+template <class Kernel, class Exec, class Unique, class GradientOffset, class Shard, class Consume>
+Kernel row_gradient_kernel(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& inputs,
+                           const ShardList<Exec, Shard>& list, RowGradientsWorkspace<Exec>& workspace,
+                           const Consume& consume) {
+  const std::int64_t places = hot_row_places(inputs.unique.positions());
+  const Array<Exec, RowPiece> pieces = workspace.pieces.first(2 * places);
+  const Array<Exec, std::int64_t> first_piece = workspace.first_piece.first(places);
+  const Array<Exec, std::int64_t> piece_count = workspace.piece_count.first(1);
+  list_hot_row_pieces(exec, inputs.unique, pieces, first_piece, piece_count);
+  return {inputs, list, pieces, first_piece, piece_count, workspace.partial_sums.first(2 * places * list.largest_dim),
+          consume};
+}
+
 /// Runs `consume` on the gradient of every distinct row, rows in parallel, each by one thread. What only the device
 /// knows, how many rows and pieces there are, stays there: as many ranges are launched as there can be.
 template <class Exec, class Unique, class GradientOffset, class Shard, class Consume>
@@ -271,16 +290,11 @@ void for_each_row_gradient(const std::string& label, const Exec& exec,
   using Kernel = RowGradientKernel<Exec, RowGradients<Exec, Unique, GradientOffset>, Shard, Consume>;
   const std::int64_t positions = inputs.unique.positions();
   if (positions == 0) return;
-  const std::int64_t places = (positions + hot_row_piece - 1) / hot_row_piece;
-  const Array<Exec, RowPiece> pieces = workspace.pieces.first(2 * places);
-  const Array<Exec, std::int64_t> first_piece = workspace.first_piece.first(places);
-  const Array<Exec, std::int64_t> piece_count = workspace.piece_count.first(1);
-  list_hot_row_pieces(exec, inputs.unique, pieces, first_piece, piece_count);
-  const Array<Exec, float> partial_sums = workspace.partial_sums.first(2 * places * list.largest_dim);
-  const Kernel kernel{inputs, list, pieces, first_piece, piece_count, partial_sums, consume};
+  const auto kernel = row_gradient_kernel<Kernel>(exec, inputs, list, workspace, consume);
   using PiecePolicy = Kokkos::RangePolicy<Exec, typename Kernel::SumPieces, Kokkos::Schedule<Kokkos::Dynamic>,
                                           Kokkos::IndexType<std::int64_t>>;
-  Kokkos::parallel_for(label + "_hot_rows", PiecePolicy(exec, 0, 2 * places, Kokkos::ChunkSize(1)), kernel);
+  Kokkos::parallel_for(label + "_hot_rows", PiecePolicy(exec, 0, 2 * hot_row_places(positions), Kokkos::ChunkSize(1)),
+                       kernel);
   const BalancedRanges most{positions, positions, update_grain};
   Kokkos::parallel_for(label, dynamic_range(exec, most.count()), kernel);
 }

@@ -110,14 +110,9 @@ void for_each_row_gradient(const std::string& label, const Exec& exec,
   using Kernel = RowGradientKernel<Exec, RowGradients<Exec, Unique, GradientOffset>, Shard, Consume>;
   const std::int64_t positions = inputs.unique.positions();
   if (positions == 0) return;
-  const std::int64_t places = (positions + hot_row_piece - 1) / hot_row_piece;
-  const Array<Exec, RowPiece> pieces = workspace.pieces.first(2 * places);
-  const Array<Exec, std::int64_t> first_piece = workspace.first_piece.first(places);
-  const Array<Exec, std::int64_t> piece_count = workspace.piece_count.first(1);
-  list_hot_row_pieces(exec, inputs.unique, pieces, first_piece, piece_count);
-  const Array<Exec, float> partial_sums = workspace.partial_sums.first(2 * places * list.largest_dim);
-  const Kernel kernel{inputs, list, pieces, first_piece, piece_count, partial_sums, consume};
-  Kokkos::parallel_for(label + "_hot_rows", tiles<typename Kernel::SumPieces>(exec, 2 * places, Kernel::width), kernel);
+  const auto kernel = row_gradient_kernel<Kernel>(exec, inputs, list, workspace, consume);
+  Kokkos::parallel_for(label + "_hot_rows",
+                       tiles<typename Kernel::SumPieces>(exec, 2 * hot_row_places(positions), Kernel::width), kernel);
   Kokkos::parallel_for(label, tiles(exec, positions, Kernel::width), kernel);
 }
 
