@@ -202,9 +202,10 @@ struct ApplyOptimizer {
     const auto values = static_cast<Value*>(shard.rows);
     const DecayFactors decay(shard.optimizer);
     const bool sums_given = shard.dim != shard.full_dim && given.values.extent(0) > 0;
+    // Inlined by force: 5 % of the time of (a) and (c).
     run.for_each(
         dim, PrefetchRow<Value, Dim>{values, shard.state, dim, state_size},
-        [&](std::int64_t u, std::int64_t row, const auto& tile) {
+        [&](std::int64_t u, std::int64_t row, const auto& tile) __attribute__((always_inline)) {
           const RowUpdate<Step, Value, Dim> update{decay, values + row * dim, shard.state + row * state_size, dim};
           const Rounding<Value> rounding{now, shard, row};
           if constexpr (row_sum_count(Step::kind) > 0) {
