@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 
 #include "comm/communicator.hpp"
@@ -38,6 +39,9 @@ class Exchange {
     run(route, send, receive, element_bytes);
     stages.unpack(0, route.receive_total());
   }
+
+  /// The names of the exchanges that carried data so far, where this one chooses among others; else empty.
+  virtual std::string picked() const { return {}; }
 };
 
 /// The same with sizes checked; a route's element is `width` consecutive values (a row of dim floats: dim).

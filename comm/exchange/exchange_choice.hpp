@@ -18,11 +18,16 @@ struct ExchangeNumber {
   bool taken() const { return by_default > 0; }
 };
 
+/// When the exchange `auto` may pick it: for any route, for those it has carried before (the others ask and tell sizes
+/// on a route's first run, which would be all of them where every batch has new counts), or never.
+enum class InAuto { any_route, known_routes, never };
+
 /// One entry of the table `exchanges`.
 struct ExchangeChoice {
   std::string_view name;
   std::string_view description;
   ExchangeNumber number;
+  InAuto in_auto;
   /// Collective.
   std::unique_ptr<Exchange> (*make)(const Communicator&, int number);
   /// Why these ranks cannot use it, the same on all of them; empty: they can. Collective.
@@ -31,7 +36,7 @@ struct ExchangeChoice {
 
 /// The entry of a class that is made of (comm) or (comm, number); its static unusable(comm), if it has one, refuses.
 template <class Algorithm>
-constexpr ExchangeChoice exchange_choice(std::string_view name, std::string_view description,
+constexpr ExchangeChoice exchange_choice(std::string_view name, std::string_view description, InAuto in_auto,
                                          ExchangeNumber number = {}) {
   const auto make = [](const Communicator& comm, [[maybe_unused]] int n) -> std::unique_ptr<Exchange> {
     if constexpr (std::constructible_from<Algorithm, const Communicator&, int>)
@@ -45,7 +50,7 @@ constexpr ExchangeChoice exchange_choice(std::string_view name, std::string_view
     else
       return {};
   };
-  return {name, description, number, make, unusable};
+  return {name, description, number, in_auto, make, unusable};
 }
 
 }  // namespace shardmark

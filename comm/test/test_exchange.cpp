@@ -9,6 +9,7 @@
 
 #include "comm/collectives.hpp"
 #include "comm/exchange/named_exchange.hpp"
+#include "comm/test/some_calibration.hpp"
 
 namespace shardmark {
 namespace {
@@ -108,6 +109,7 @@ class Exchanges : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
     if (const auto reason = GetParam().exchange.unusable(comm_); !reason.empty()) GTEST_SKIP() << reason;
+    set_calibration(comm_, some_calibration(comm_));
     exchange_ = GetParam().exchange.make(comm_);
   }
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/exchange/auto.hpp"
+
+#include <algorithm>
+
+#include "comm/collectives.hpp"
+#include "comm/exchange/named_exchange.hpp"
+
+namespace shardmark {
+
+Auto::Auto(const Communicator& comm)
+    : comm_(comm), calibration_(calibration_of(comm)), made_(calibration_.exchanges.size()) {
+  for (const std::string& name : calibration_.exchanges) {
+    const NamedExchange named = exchange_named(name);
+    for_any_route_.push_back(named.choice->in_auto == InAuto::any_route);
+    for_known_routes_.push_back(named.choice->in_auto != InAuto::never && named.unusable(comm).empty());
+  }
+  library_ = static_cast<std::size_t>(std::ranges::find(calibration_.exchanges, "mpi_alltoallv") -
+                                      calibration_.exchanges.begin());
+}
+
+void Auto::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
+  pick(route, element_bytes).run(route, send, receive, element_bytes);
+}
+
+void Auto::run_staged(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes,
+                      const Stages& stages) {
+  pick(route, element_bytes).run_staged(route, send, receive, element_bytes, stages);
+}
+
+Exchange& Auto::pick(const Route& route, std::int64_t element_bytes) {
+  const double ranks = comm_.size();
+  Seen& seen = seen_.of(route, [&](Seen& fresh) { fresh = {0, static_cast<double>(route.peak()) / ranks, false}; });
+  if (++seen.runs == 2) {
+    const auto total = static_cast<double>(all_reduce(comm_, route.send_total(), Reduce::sum));
+    seen.elements = total / (ranks * ranks);
+    seen.skewed = is_skewed(static_cast<double>(route.peak()), total / ranks);
+  }
+  const auto best = calibration_.best(seen.elements * static_cast<double>(element_bytes), seen.skewed,
+                                      seen.runs == 1 ? for_any_route_ : for_known_routes_);
+  return exchange_numbered(best.value_or(library_));
+}
+
+Exchange& Auto::exchange_numbered(std::size_t number) {
+  if (!made_[number]) made_[number] = exchange_named(calibration_.exchanges[number]).make(comm_);
+  return *made_[number];
+}
+
+std::string Auto::picked() const {
+  std::string names;
+  for (std::size_t e = 0; e < made_.size(); ++e)
+    if (made_[e]) names += (names.empty() ? "" : "+") + calibration_.exchanges[e];
+  return names;
+}
+
+}  // namespace shardmark

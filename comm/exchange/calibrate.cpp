@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <random>
+
+#include "comm/collectives.hpp"
+#include "comm/exchange/calibration.hpp"
+#include "comm/exchange/exchanges.hpp"
+#include "comm/exchange/named_exchange.hpp"
+
+namespace shardmark {
+namespace {
+
+constexpr std::int64_t smallest = 64, factor = 8, largest = std::int64_t{1} << 20;  // bytes from rank to rank
+constexpr std::int64_t most_memory = std::int64_t{64} << 20;                        // of each buffer
+constexpr int least_repeats = 5, most_repeats = 41;
+constexpr double shortest_timing = 50e-6;  // seconds
+constexpr double hopeless = 2.0;           // times MPI_Alltoallv's time: not measured further
+
+/// Elements of one byte: to each rank `bytes` in the mean; skewed: to rank 0 as much as to all others together.
+std::vector<std::int64_t> counts_of(const Communicator& comm, std::int64_t bytes, bool skewed) {
+  const std::int64_t ranks = comm.size();
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(ranks), bytes);
+  if (!skewed || ranks == 1) return counts;
+  counts.assign(counts.size(), bytes * ranks / 2 / (ranks - 1));
+  counts.front() = bytes * ranks / 2;
+  return counts;
+}
+
+struct Candidate {
+  std::unique_ptr<Exchange> exchange;
+  std::vector<double> ratios;
+  bool dropped = false;
+};
+
+/// All of these ranks' exchanges on one traffic.
+class CellTiming {
+ public:
+  CellTiming(const Communicator& comm, std::vector<Candidate>& candidates, std::int64_t bytes, bool skewed)
+      : comm_(comm),
+        candidates_(candidates),
+        route_(exchange_counts(comm, counts_of(comm, bytes, skewed))),
+        send_(static_cast<std::size_t>(route_.send_total())),
+        receive_(static_cast<std::size_t>(route_.receive_total())),
+        order_(candidates.size()) {
+    for (std::size_t c = 0; c < order_.size(); ++c) order_[c] = c;
+    for (Candidate& candidate : candidates_) {
+      candidate.ratios.clear();
+      candidate.dropped = false;
+      run(candidate);
+    }
+    const double once = all_reduce(comm, run(candidates_.front()), Reduce::max);
+    runs_ = static_cast<int>(std::clamp(shortest_timing / once, 1.0, 8.0));
+  }
+
+  /// Seconds that it took, the same on all ranks. MPI_Alltoallv is the first candidate.
+  double repeat() {
+    const double begin = MPI_Wtime();
+    std::ranges::shuffle(order_, random_);
+    std::vector<double> seconds(candidates_.size(), 0.0);
+    for (const std::size_t c : order_) {
+      if (candidates_[c].dropped) continue;
+      barrier(comm_);
+      for (int i = 0; i < runs_; ++i) seconds[c] += run(candidates_[c]);
+    }
+    all_reduce(comm_, std::span(seconds), Reduce::max);
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      if (candidates_[c].dropped) continue;
+      candidates_[c].ratios.push_back(seconds[c] / seconds.front());
+      if (candidates_[c].ratios.size() == 3) candidates_[c].dropped = ratio_of(candidates_[c]) > hopeless;
+    }
+    return all_reduce(comm_, MPI_Wtime() - begin, Reduce::max);
+  }
+
+  std::vector<double> ratios() const {
+    std::vector<double> all;
+    for (const Candidate& candidate : candidates_) all.push_back(ratio_of(candidate));
+    return all;
+  }
+
+ private:
+  double run(Candidate& candidate) {
+    const double begin = MPI_Wtime();
+    candidate.exchange->run(route_, send_.data(), receive_.data(), 1);
+    return MPI_Wtime() - begin;
+  }
+
+  /// Upper quartile.
+  static double ratio_of(const Candidate& candidate) {
+    auto ratios = candidate.ratios;
+    std::ranges::sort(ratios);
+    return ratios[(3 * ratios.size() - 1) / 4];
+  }
+
+  const Communicator& comm_;
+  std::vector<Candidate>& candidates_;
+  Route route_;
+  std::vector<std::byte> send_, receive_;
+  std::vector<std::size_t> order_;
+  std::mt19937_64 random_{1};
+  int runs_ = 1;
+};
+
+}  // namespace
+
+Calibration calibrate(const Communicator& comm, double seconds) {
+  Calibration calibration{.ranks = comm.size(), .nodes = comm.nodes(), .exchanges = {}, .cells = {}};
+  std::vector<Candidate> candidates;
+  for (const NamedExchange& named : all_exchanges()) {
+    if (named.choice->in_auto == InAuto::never || !named.unusable(comm).empty()) continue;
+    calibration.exchanges.push_back(named.name());
+    candidates.push_back({named.make(comm), {}, false});
+  }
+  if (comm.size() == 1) return calibration;
+  if (comm.rank() == 0) fmt::print(stderr, "shardmark: comparing {} exchanges for auto\n", candidates.size());
+  std::vector<Calibration::Cell> cells;
+  for (std::int64_t bytes = smallest; bytes <= std::min(largest, most_memory / comm.size()); bytes *= factor)
+    for (const bool skewed : {false, true}) cells.push_back({bytes, skewed, {}});
+  double left = seconds;
+  for (std::size_t c = 0; c < cells.size(); ++c) {
+    CellTiming timing(comm, candidates, cells[c].bytes, cells[c].skewed);
+    double last = timing.repeat();
+    int repeats = 1;
+    double spent = last;
+    const double share = left / static_cast<double>(cells.size() - c);
+    while (repeats < most_repeats && (repeats < least_repeats || spent + last < share)) {
+      last = timing.repeat();
+      spent += last;
+      ++repeats;
+    }
+    left -= spent;
+    cells[c].ratios = timing.ratios();
+    calibration.cells.push_back(cells[c]);
+    // Both shapes of a size or none; the next size takes up to `factor` times as long.
+    if (cells[c].skewed && left < 2.0 * least_repeats * last * static_cast<double>(factor) / 2.0) break;
+  }
+  return calibration;
+}
+
+}  // namespace shardmark
