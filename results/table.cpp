@@ -73,7 +73,7 @@ std::vector<Column> circumstances(const Records& records) {
       column("wire", records, wire_text, true),
       column("groups", records, [](const CaseRecord& r) { return std::to_string(r.groups); }),
   };
-  for (const std::string name : {"ids", "batches", "data", "dedup", "ids_per_row", "bound"}) {
+  for (const std::string name : {"ids", "batches", "data", "dedup", "ids_per_row", "bound", "picked"}) {
     const auto cell = [&](const CaseRecord& r) { return r.details.contains(name) ? text_of(r.details.at(name)) : "-"; };
     Column details = column(name, records, cell, true);
     if (!std::ranges::all_of(details.cells, [](const std::string& text) { return text == "-"; }))

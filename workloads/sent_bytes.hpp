@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "comm/exchange/exchange.hpp"
@@ -59,6 +60,8 @@ class CountedExchange : public Exchange {
     count(route, element_bytes);
     exchange_->run_staged(route, send, receive, element_bytes, stages);
   }
+
+  std::string picked() const override { return exchange_->picked(); }
 
  private:
   void count(const Route& route, std::int64_t element_bytes) {

@@ -11,9 +11,9 @@
 
 namespace shardmark {
 
-/// Carries each route by the exchange that was fastest, in this job, for traffic of its size and shape: calibration.hpp.
-/// A route's first run goes by an exchange that has nothing to set up, chosen from Route::peak() alone; in the second an
-/// all-reduce finds the route's total and so its shape. All ranks pick the same.
+/// Carries each route by the exchange that was fastest, in this job, for traffic of its size and shape:
+/// calibration.hpp. A route's first run goes by an exchange that has nothing to set up, chosen from Route::peak()
+/// alone; in the second an all-reduce finds the route's total and so its shape. All ranks pick the same.
 class Auto : public Exchange {
  public:
   explicit Auto(const Communicator& comm);

@@ -17,8 +17,8 @@ struct Calibration {
   struct Cell {
     std::int64_t bytes = 0;  ///< from rank to rank, in the mean
     bool skewed = false;     ///< one rank receives a multiple of what the others do
-    /// By exchange: time over that of MPI_Alltoallv in the same repeat, both the maximum over ranks; as good or better in
-    /// three of four repeats.
+    /// By exchange: time over that of MPI_Alltoallv in the same repeat, both the maximum over ranks; as good or better
+    /// in three of four repeats.
     std::vector<double> ratios;
   };
 
@@ -27,9 +27,9 @@ struct Calibration {
   std::vector<std::string> exchanges;
   std::vector<Cell> cells;
 
-  /// The exchange (its number in `exchanges`) among those with allowed[number] that beats MPI_Alltoallv by more than 5 %
-  /// at the measured sizes below and above `bytes`, and does so most; none: MPI_Alltoallv. Nothing is foretold for more
-  /// than four times the largest measured size.
+  /// The exchange (its number in `exchanges`) among those with allowed[number] that beats MPI_Alltoallv by more than 5
+  /// % at the measured sizes below and above `bytes`, and does so most; none: MPI_Alltoallv. Nothing is foretold for
+  /// more than four times the largest measured size.
   std::optional<std::size_t> best(double bytes, bool skewed, const std::vector<bool>& allowed) const;
 };
 
@@ -40,8 +40,8 @@ std::string to_json_text(const Calibration& calibration);
 /// Throws InputError for what is no calibration or names unknown exchanges.
 Calibration calibration_from_json(std::string_view text);
 
-/// Measures what `auto` may pick, for at most about `seconds`; messages say on rank 0's stderr what goes on. Collective;
-/// the same result on every rank.
+/// Measures what `auto` may pick, for at most about `seconds`; messages say on rank 0's stderr what goes on.
+/// Collective; the same result on every rank.
 Calibration calibrate(const Communicator& comm, double seconds);
 
 /// The calibration that belongs to this communicator: the one that was set, or one of half a second made now. It lives

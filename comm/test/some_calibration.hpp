@@ -5,8 +5,8 @@
 
 namespace shardmark {
 
-/// By which `auto` picks different exchanges for different routes: even ones by size bruck, linear, chunked, skewed ones
-/// persistent.
+/// By which `auto` picks different exchanges for different routes: even ones by size bruck, linear, chunked, skewed
+/// ones persistent.
 inline Calibration some_calibration(const Communicator& comm) {
   return {.ranks = comm.size(),
           .nodes = comm.nodes(),

@@ -28,9 +28,11 @@ TEST(Calibration, PicksWhatWinsBelowAndAbove) {
 }
 
 TEST(Calibration, StaysWithTheLibraryForLessThanFivePercent) {
-  const Calibration close{.ranks = 2, .nodes = 1, .exchanges = {"mpi_alltoallv", "linear"}, .cells = {{64, false, {1.0, 0.951}}}};
+  const Calibration close{
+      .ranks = 2, .nodes = 1, .exchanges = {"mpi_alltoallv", "linear"}, .cells = {{64, false, {1.0, 0.951}}}};
   EXPECT_EQ(close.best(64, false, {true, true}), std::nullopt);
-  const Calibration better{.ranks = 2, .nodes = 1, .exchanges = {"mpi_alltoallv", "linear"}, .cells = {{64, false, {1.0, 0.949}}}};
+  const Calibration better{
+      .ranks = 2, .nodes = 1, .exchanges = {"mpi_alltoallv", "linear"}, .cells = {{64, false, {1.0, 0.949}}}};
   EXPECT_EQ(better.best(64, false, {true, true}), 1);
   EXPECT_EQ(better.best(64, false, {true, false}), std::nullopt) << "not allowed";
   EXPECT_EQ(better.best(64, true, {true, true}), std::nullopt) << "this shape was not measured";
@@ -83,7 +85,8 @@ TEST(Auto, PicksBySizeAndShapeAndKnowsARouteFromItsSecondRun) {
   const auto picked_for = [&](std::vector<std::int64_t> counts, int runs) {
     Auto exchange(comm);
     const Route route = exchange_counts(comm, std::move(counts));
-    std::vector<std::byte> send(static_cast<std::size_t>(route.send_total())), receive(static_cast<std::size_t>(route.receive_total()));
+    std::vector<std::byte> send(static_cast<std::size_t>(route.send_total())),
+        receive(static_cast<std::size_t>(route.receive_total()));
     for (int i = 0; i < runs; ++i) exchange.run(route, send.data(), receive.data(), 1);
     return exchange.picked();
   };
