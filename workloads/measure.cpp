@@ -55,7 +55,8 @@ class Measurement {
         samples_(cases.size()),
         wrong_(cases.size()),
         visit_steps_(cases.size(), 0),
-        wire_errors_(cases.size()) {
+        wire_errors_(cases.size()),
+        picked_(cases.size()) {
     make_inputs(batches);
   }
 
@@ -166,6 +167,7 @@ class Measurement {
     std::int64_t left = steps;
     if (options_.steps) left = std::min(left, *options_.steps - std::ssize(samples_[c].step_ms));
     for (std::int64_t i = 0; i < left; ++i) time_step(embedding, samples_[c]);
+    picked_[c] = embedding.picked();
   }
 
   void time_step(ShardedEmbedding& embedding, Samples& samples) {
@@ -244,6 +246,7 @@ class Measurement {
     }
     record.checked_steps = options_.checked_steps;
     record.wrong = wrong_[c];
+    if (!picked_[c].empty()) record.details["picked"] = picked_[c];
     return record;
   }
   template <class Choice>
@@ -261,6 +264,7 @@ class Measurement {
   std::vector<Samples> samples_;
   std::vector<std::int64_t> wrong_, visit_steps_;
   std::vector<std::optional<WireError>> wire_errors_;
+  std::vector<std::string> picked_;
   std::size_t held_ = 0;
   std::optional<ShardedTables> tables_;
   std::map<std::size_t, std::unique_ptr<ShardedEmbedding>> embeddings_;

@@ -45,6 +45,9 @@ class ShardedEmbedding {
   /// What this rank has sent in the current step, complete after update().
   const SentBytes& sent() const { return sent_; }
 
+  /// What an exchange that chooses among others chose: Exchange::picked().
+  std::string picked() const { return exchange_->picked(); }
+
  private:
   void divide(const StepInput& input, const std::vector<std::int64_t>& vectors_begin, bool replicated_too,
               const DeviceArray<float>& vectors) const;

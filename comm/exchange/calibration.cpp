@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -96,6 +98,22 @@ Calibration calibration_from_json(std::string_view text) {
     throw InputError(fmt::format("calibration: {}", error.what()));
   }
   return calibration;
+}
+
+void write_calibration(const std::string& file, const Calibration& calibration) {
+  std::ofstream stream(file);
+  if (!(stream << to_json_text(calibration) << std::flush)) throw InputError(file + ": cannot be written");
+}
+
+Calibration read_calibration(const std::string& file) {
+  std::ifstream stream(file);
+  if (!stream) throw InputError(file + ": cannot be read");
+  const std::string text(std::istreambuf_iterator<char>(stream), {});
+  try {
+    return calibration_from_json(text);
+  } catch (const InputError& error) {
+    throw InputError(file + ": " + error.what());
+  }
 }
 
 const Calibration& calibration_of(const Communicator& comm) {

@@ -40,6 +40,10 @@ std::string to_json_text(const Calibration& calibration);
 /// Throws InputError for what is no calibration or names unknown exchanges.
 Calibration calibration_from_json(std::string_view text);
 
+/// The same in files. InputError names the file.
+void write_calibration(const std::string& file, const Calibration& calibration);
+Calibration read_calibration(const std::string& file);
+
 /// Measures what `auto` may pick, for at most about `seconds`; messages say on rank 0's stderr what goes on.
 /// Collective; the same result on every rank.
 Calibration calibrate(const Communicator& comm, double seconds);

@@ -92,7 +92,7 @@ TEST(Auto, PicksBySizeAndShapeAndKnowsARouteFromItsSecondRun) {
   };
   EXPECT_EQ(picked_for(std::vector<std::int64_t>(ranks, 64), 1), "linear") << "bruck would have to ask for sizes";
   EXPECT_EQ(picked_for(std::vector<std::int64_t>(ranks, 64), 2), "linear+bruck:2");
-  EXPECT_EQ(picked_for(std::vector<std::int64_t>(ranks, 1000), 2), "chunked:4");
+  EXPECT_EQ(picked_for(std::vector<std::int64_t>(ranks, 1024), 2), "chunked:4");
   std::vector<std::int64_t> to_rank_0(ranks, 0);
   to_rank_0.front() = 500;
   EXPECT_EQ(picked_for(to_rank_0, 2), "linear+persistent");

@@ -67,6 +67,8 @@ void add_case_options(CLI::App& app, CaseArguments& a, bool lists) {
   app.add_option("--watchdog", a.watchdog, std::string(watchdog_help))
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  app.add_option("--calibration", a.calibration,
+                 "with --exchange auto: FILE of `shardmark exchange --calibrate` (default: measured in the job)");
   app.add_option("--out", a.out, "results file (default: results/local/WORKLOAD-TIME.jsonl)");
   app.add_flag("--dry-run", a.dry_run, "print the workload in full and stop; needs no MPI");
 }

@@ -27,6 +27,7 @@ struct CaseArguments {
   DataOptions data;
   std::vector<std::string> settings;
   double watchdog = 600.0;  ///< seconds; 0: off
+  std::string calibration;  ///< file; empty: made in the job when it is needed
   std::string out;
   std::string export_file, traffic_file;  ///< empty: none
   bool dry_run = false;

@@ -6,6 +6,7 @@
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/exchange/calibration.hpp"
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/session.hpp"
 #include "results/json_lines.hpp"
@@ -23,6 +24,8 @@
 namespace shardmark {
 namespace {
 
+constexpr double calibration_seconds = 10.0;
+
 struct Arguments {
   std::string bytes = "1K:16M:4";
   std::vector<std::string> skews{"uniform"};
@@ -31,7 +34,7 @@ struct Arguments {
   double seconds = 0.25;
   double watchdog = 600.0;
   std::vector<std::string> settings;
-  std::string out;
+  std::string out, calibrate;
 };
 
 struct Settings {
@@ -111,6 +114,13 @@ int run_on(const Communicator& world, const Arguments& arguments, const std::vec
     if (world.rank() == 0 && !arguments.out.empty()) writer.emplace(arguments.out, environment);
   });
 
+  if (!arguments.calibrate.empty()) {
+    const Calibration calibration = calibrate(world, calibration_seconds);
+    set_calibration(world, calibration);
+    agree(world, [&] {
+      if (world.rank() == 0) write_calibration(arguments.calibrate, calibration);
+    });
+  }
   status("preparing the ping-pong");
   ExchangeSweep sweep(world, exchanges, largest, settings.seed, settings.fault);
   if (world.rank() == 0) fmt::print("{}{}", circumstances(world, environment), sweep_header());
@@ -167,6 +177,8 @@ void define_exchange(CLI::App& app) {
   app.add_option("--watchdog", arguments->watchdog, std::string(watchdog_help))
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  app.add_option("--calibrate", arguments->calibrate,
+                 "first measure for 10 s what exchange auto picks from and write it to FILE");
   app.add_option("--out", arguments->out, "results file, a JSON record per line (default: none)");
   app.callback([arguments] {
     const auto sizes = parse_sizes(arguments->bytes);

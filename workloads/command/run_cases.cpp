@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "comm/agree.hpp"
+#include "comm/exchange/calibration.hpp"
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/named_plan.hpp"
 #include "comm/session.hpp"
@@ -129,6 +130,8 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   agree(world, [&] {
     for (const auto& exchange : usable_exchanges(world, arguments.exchanges)) exchanges.push_back(exchange.name());
   });
+  if (!arguments.calibration.empty())
+    agree(world, [&] { set_calibration(world, read_calibration(arguments.calibration)); });
   const Setup setup = agree(world, [&] { return set_up(arguments, exchanges, world.size()); });
   const RunOptions& options = setup.options;
   const auto batches = agree(world, [&] {
@@ -157,6 +160,9 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   agree(world, [&] {
     if (!writer) return;
     for (CaseRecord& record : records) {
+      if (record.details.contains("picked"))
+        fmt::print(stderr, "shardmark: {} on {} picked {}\n", record.exchange, record.plan,
+                   record.details.at("picked").get<std::string>());
       Json details = details_of(options, *batches);
       details.update(record.details);
       record.details = std::move(details);

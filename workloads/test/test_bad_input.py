@@ -60,6 +60,9 @@ class Names(ProgramTest):
     def test_an_unknown_exchange_prints_the_valid_ones(self):
         self.refuses_case("'nosuch'", "mpi_alltoallv", "pairwise", exchange="nosuch")
 
+    def test_an_exchange_that_cannot_run_here_is_refused_with_the_reason(self):
+        self.refuses_case("exchange 'node_aware' cannot be used here: all ranks are on one node", exchange="node_aware")
+
     def test_a_number_on_an_exchange_without_one_is_refused(self):
         self.refuses_case("exchange 'pairwise' takes no number: ':4'", exchange="pairwise:4")
 
