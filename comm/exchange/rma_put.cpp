@@ -4,10 +4,21 @@
 #include <algorithm>
 #include <exception>
 
+#include "comm/collectives.hpp"
 #include "comm/exchange/blocks.hpp"
 #include "comm/mpi_error.hpp"
 
 namespace shardmark {
+
+std::string RmaPut::unusable(const Communicator& comm) {
+  MPI_Win window = MPI_WIN_NULL;
+  void* memory = nullptr;
+  const int made = MPI_Win_allocate(8, 1, MPI_INFO_NULL, comm.get(), &memory, &window) == MPI_SUCCESS ? 1 : 0;
+  if (all_reduce(comm, made, Reduce::min) == 0)
+    return "this MPI makes no windows between these ranks (MPI_Win_allocate)";
+  check_mpi(MPI_Win_free(&window), "MPI_Win_free");
+  return {};
+}
 
 RmaPut::~RmaPut() {
   if (window_ != MPI_WIN_NULL && std::uncaught_exceptions() == 0) MPI_Win_free(&window_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "comm/exchange/exchange.hpp"
@@ -16,6 +17,9 @@ class RmaPut : public Exchange {
  public:
   explicit RmaPut(const Communicator& comm) : comm_(comm) {}
   ~RmaPut() override;
+
+  /// Tries: some MPIs make no windows between these ranks (Open MPI 4.1 over TCP).
+  static std::string unusable(const Communicator& comm);
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
 
