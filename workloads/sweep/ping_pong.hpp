@@ -29,7 +29,7 @@ class MessageTimes {
 };
 
 /// What the links can do: ping-pong between pairs of ranks. All pairs of a round play at once, so that ranks that share
-/// a link share it here too; the slowest pair of the slowest round counts.
+/// a link share it here too; the slowest pair of the slowest round counts, by its best repetition.
 struct PingPong {
   MessageTimes inside;   ///< between ranks of one node
   MessageTimes between;  ///< between ranks of different nodes, each with the rank of the same number there

@@ -63,7 +63,7 @@ class Watchdog(ProgramTest):
 
     def test_is_silent_while_all_goes_on_and_may_be_off(self):
         for seconds in ("10", "0"):
-            outcome = self.succeeds(self.launch(2, "exchange", *QUICK, "--watchdog", seconds))
+            outcome = self.succeeds(self.launch(2, "exchange", *QUICK, "--exchange", "linear", "--watchdog", seconds))
             self.assertEqual(outcome.complaints(), [])
         self.refuses(self.launch(2, "exchange", *QUICK, "--watchdog", "-1"), "--watchdog")
 
