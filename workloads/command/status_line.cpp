@@ -20,7 +20,7 @@ Status status_line(const Communicator& world) {
     };
   return [last = -10.0](const std::string& text) mutable {
     enter(text);
-    if (MPI_Wtime() - last < 10.0) return;
+    if (text.empty() || MPI_Wtime() - last < 10.0) return;
     last = MPI_Wtime();
     fmt::print(stderr, "shardmark: {}\n", text);
   };

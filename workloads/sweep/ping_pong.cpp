@@ -31,27 +31,34 @@ int partner_between(const Communicator& comm, int round) {
   return comm.rank();  // that node has fewer ranks
 }
 
+/// One buffer to send and one to receive, as an exchange has: what is sent again stays in the sender's cache.
+struct Buffers {
+  explicit Buffers(std::int64_t bytes) : send(static_cast<std::size_t>(bytes)), receive(send.size()) {}
+
+  std::vector<std::byte> send, receive;
+};
+
 /// Seconds of one way: half a round trip; 0 without a partner.
-double play(const Communicator& comm, int partner, std::span<std::byte> buffer) {
+double play(const Communicator& comm, int partner, Buffers& buffers, std::size_t bytes) {
   if (partner == comm.rank()) return 0.0;
   Messages messages(comm);
   const double begin = MPI_Wtime();
   for (const bool sends : {comm.rank() < partner, comm.rank() > partner}) {
     if (sends)
-      messages.send(buffer, partner);
+      messages.send(std::span(buffers.send).first(bytes), partner);
     else
-      messages.receive(buffer, partner);
+      messages.receive(std::span(buffers.receive).first(bytes), partner);
     messages.wait();
   }
   return (MPI_Wtime() - begin) / 2;
 }
 
 /// The slowest pair of the best repetition: what the links can do, whatever else disturbed them.
-double seconds_of(const Communicator& comm, int partner, std::span<std::byte> buffer) {
+double seconds_of(const Communicator& comm, int partner, Buffers& buffers, std::int64_t bytes) {
   const auto slowest = [&] {
     enter("ping-pong");
     barrier(comm);
-    return all_reduce(comm, play(comm, partner, buffer), Reduce::max);
+    return all_reduce(comm, play(comm, partner, buffers, static_cast<std::size_t>(bytes)), Reduce::max);
   };
   slowest();
   double best = slowest();
@@ -61,14 +68,13 @@ double seconds_of(const Communicator& comm, int partner, std::span<std::byte> bu
 }
 
 template <class Partner>
-MessageTimes times_of(const Communicator& comm, int group, std::int64_t largest, std::span<std::byte> buffer,
-                      Partner&& partner) {
+MessageTimes times_of(const Communicator& comm, int group, std::int64_t largest, Buffers& buffers, Partner&& partner) {
   if (group < 2) return {};
   std::vector<MessageTimes::Point> points;
   for (std::int64_t bytes = smallest;; bytes = std::min(4 * bytes, largest)) {
     double worst = 0.0;
     for (int round = 0; round < std::min(group, most_rounds); ++round)
-      worst = std::max(worst, seconds_of(comm, partner(comm, round), buffer.first(static_cast<std::size_t>(bytes))));
+      worst = std::max(worst, seconds_of(comm, partner(comm, round), buffers, bytes));
     points.push_back({bytes, worst});
     if (bytes >= largest) return MessageTimes(std::move(points));
   }
@@ -87,28 +93,32 @@ double MessageTimes::seconds(std::int64_t bytes) const {
 
 PingPong measure_ping_pong(const Communicator& comm, std::int64_t largest) {
   largest = std::max(largest, smallest);
-  std::vector<std::byte> buffer(static_cast<std::size_t>(largest));
+  Buffers buffers(largest);
   const int most_on_a_node = all_reduce(comm, comm.node_size(), Reduce::max);
-  return {times_of(comm, most_on_a_node, largest, buffer, partner_inside),
-          times_of(comm, comm.nodes(), largest, buffer, partner_between)};
+  return {times_of(comm, most_on_a_node, largest, buffers, partner_inside),
+          times_of(comm, comm.nodes(), largest, buffers, partner_between)};
 }
 
 std::optional<double> least_seconds(const PingPong& links, const ByteMatrix& traffic, const Communicator& comm) {
-  std::int64_t inside = 0, between = 0;
-  for (int rank = 0; rank < comm.size(); ++rank) {
-    std::int64_t inside_out = 0, inside_in = 0, between_out = 0, between_in = 0;
-    for (int peer = 0; peer < comm.size(); ++peer) {
-      if (peer == rank) continue;
-      const bool same = comm.node_of(peer) == comm.node_of(rank);
-      (same ? inside_out : between_out) += traffic(rank, peer);
-      (same ? inside_in : between_in) += traffic(peer, rank);
+  const auto ranks = static_cast<std::size_t>(comm.size()), nodes = static_cast<std::size_t>(comm.nodes());
+  std::vector<std::int64_t> inside_out(ranks), inside_in(ranks), between_out(nodes), between_in(nodes), size(nodes);
+  for (int from = 0; from < comm.size(); ++from) {
+    const auto f = static_cast<std::size_t>(from), node = static_cast<std::size_t>(comm.node_of(from));
+    ++size[node];
+    for (int to = 0; to < comm.size(); ++to) {
+      const auto t = static_cast<std::size_t>(to), other = static_cast<std::size_t>(comm.node_of(to));
+      const std::int64_t bytes = from == to ? 0 : traffic(from, to);
+      (node == other ? inside_out[f] : between_out[node]) += bytes;
+      (node == other ? inside_in[t] : between_in[other]) += bytes;
     }
-    inside = std::max({inside, inside_out, inside_in});
-    between = std::max({between, between_out, between_in});
   }
   double seconds = 0.0;
-  if (inside > 0 && links.inside.known()) seconds = links.inside.seconds(inside);
-  if (between > 0 && links.between.known()) seconds = std::max(seconds, links.between.seconds(between));
+  const auto take = [&seconds](const MessageTimes& times, std::int64_t bytes) {
+    if (bytes > 0 && times.known()) seconds = std::max(seconds, times.seconds(bytes));
+  };
+  take(links.inside, std::max(std::ranges::max(inside_out), std::ranges::max(inside_in)));
+  for (std::size_t node = 0; node < nodes; ++node)
+    take(links.between, std::max(between_out[node], between_in[node]) / size[node]);
   return seconds > 0.0 ? std::optional(seconds) : std::nullopt;
 }
 

@@ -38,8 +38,9 @@ struct PingPong {
 /// Messages up to `largest` bytes, each size four times the one before. Collective.
 PingPong measure_ping_pong(const Communicator& comm, std::int64_t largest);
 
-/// The least time in which the traffic could pass: the rank that sends or receives most within its node, or to other
-/// nodes, does so in one message. Absent when nothing leaves any rank, or where no such pair was measured.
+/// The least time in which the traffic could pass: the rank that sends or receives most within its node does so in one
+/// message; the node that sends or receives most does so in one message of each of its ranks, all at once. Absent when
+/// nothing leaves any rank, or where no such pair was measured.
 std::optional<double> least_seconds(const PingPong& links, const ByteMatrix& traffic, const Communicator& comm);
 
 }  // namespace shardmark
