@@ -186,6 +186,24 @@ TEST_P(Exchanges, KeepRoutesApartAndStageEveryElementOnce) {
   }
 }
 
+/// What was set up for a route of few peers still holds after one of many.
+TEST_P(Exchanges, ReturnToANarrowRouteAfterAWideOne) {
+  std::vector<std::int64_t> to_next(ranks_, 0);
+  to_next[(self_ + 1) % ranks_] = 3;
+  const std::size_t before = (self_ + ranks_ - 1) % ranks_;
+  const Route narrow = exchange_counts(comm_, to_next);
+  const Route wide = exchange_counts(comm_, std::vector<std::int64_t>(ranks_, 2));
+  for (const bool is_narrow : {true, false, true}) {
+    const Route& route = is_narrow ? narrow : wide;
+    const Bytes send(static_cast<std::size_t>(route.send_total()), static_cast<std::byte>(self_));
+    Bytes receive(static_cast<std::size_t>(route.receive_total()), std::byte{0xEE}), expected;
+    for (std::size_t from = 0; from < ranks_; ++from)
+      expected.insert(expected.end(), is_narrow ? (from == before ? 3 : 0) : 2, static_cast<std::byte>(from));
+    exchange_->run(route, send.data(), receive.data(), 1);
+    EXPECT_EQ(receive == expected, true);
+  }
+}
+
 TEST_P(Exchanges, LeaveBytesBeyondTheRouteAlone) {
   const Route route = exchange_counts(comm_, std::vector<std::int64_t>(ranks_, 3));
   const Bytes send(3 * ranks_, std::byte{1});
