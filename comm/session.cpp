@@ -26,10 +26,11 @@ class Library {
  public:
   Library() {
     int provided = MPI_THREAD_SINGLE;
-    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // errors of datatypes and the like come here
     check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &failures_), "MPI_Comm_dup");
-    if (provided < MPI_THREAD_FUNNELED) throw MpiError("MPI_Init_thread", "this MPI allows no threads beside its own");
+    if (provided < MPI_THREAD_SERIALIZED)
+      throw MpiError("MPI_Init_thread", "this MPI cannot be called from one thread after another");
   }
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;

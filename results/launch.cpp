@@ -53,7 +53,7 @@ std::string name_of(const CaseRecord& record) {
       fmt::format("{}/{}/{}/{}/{}", record.workload, record.plan, record.transfer, record.exchange, record.optimizer);
   if (record.scale != 1) name += fmt::format("/scale:{}", record.scale);
   if (record.wire != WirePair()) name += fmt::format("/wire:{},{}", record.wire.forward, record.wire.backward);
-  if (record.groups != 1) name += fmt::format("/groups:{}", record.groups);
+  if (record.groups != 1) name += fmt::format("/groups:{},{}", record.groups, record.group_balance);
   name += fmt::format("/ranks:{}/threads:{}/batch:{}", record.ranks, record.threads, record.global_batch);
   for (const char* detail : naming_details)
     if (record.details.contains(detail)) name += fmt::format("/{}:{}", detail, text_of(record.details.at(detail)));

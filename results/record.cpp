@@ -16,10 +16,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 21> field_names{
-    "record",        "workload", "scale",     "plan",           "transfer",     "exchange",      "wire",
-    "wire_error",    "groups",   "optimizer", "ranks",          "threads",      "global_batch",  "step_ms",
-    "samples_per_s", "phases",   "imbalance", "sent_bytes_max", "predicted_ms", "checked_steps", "wrong"};
+constexpr std::array<std::string_view, 24> field_names{
+    "record",    "workload",   "scale",          "plan",          "transfer",         "exchange",
+    "wire",      "wire_error", "groups",         "group_balance", "communication_ms", "exposed_ms",
+    "optimizer", "ranks",      "threads",        "global_batch",  "step_ms",          "samples_per_s",
+    "phases",    "imbalance",  "sent_bytes_max", "predicted_ms",  "checked_steps",    "wrong"};
 
 bool is_field(std::string_view name) { return std::ranges::find(field_names, name) != field_names.end(); }
 
@@ -158,6 +159,9 @@ Json to_json(const CaseRecord& record) {
       {"checked_steps", record.checked_steps},
       {"wrong", record.wrong},
   };
+  if (record.groups > 1) json["group_balance"] = record.group_balance;
+  if (record.communication_ms) json["communication_ms"] = *record.communication_ms;
+  if (record.exposed_ms) json["exposed_ms"] = *record.exposed_ms;
   if (record.wire_error)
     json["wire_error"] = {{"forward", to_json(record.wire_error->forward)},
                           {"backward", to_json(record.wire_error->backward)}};
@@ -180,6 +184,9 @@ CaseRecord case_record_from_json(const Json& json, const std::string& origin) {
   record.wire = {wire.text("forward"), wire.text("backward")};
   record.wire_error = wire_error_from(fields, json);
   record.groups = fields.count("groups", 1);
+  if (json.contains("group_balance")) record.group_balance = fields.text("group_balance");
+  if (json.contains("communication_ms")) record.communication_ms = fields.number("communication_ms");
+  if (json.contains("exposed_ms")) record.exposed_ms = fields.number("exposed_ms");
   record.optimizer = fields.text("optimizer");
   record.ranks = fields.count("ranks", 1);
   record.threads = fields.count("threads", 1);

@@ -71,15 +71,18 @@ struct CaseRecord {
   WirePair wire;
   std::optional<WireError> wire_error;  ///< of the checked steps
   std::int64_t groups = 1;
+  std::string group_balance = "count";
   std::string optimizer;
   std::int64_t ranks = 1;
   std::int64_t threads = 1;  ///< per rank
   std::int64_t global_batch = 1;
   StepTime step_ms;
   double samples_per_s = 0.0;
-  std::vector<PhaseTime> phases;    ///< in the order of phase_names
-  double imbalance = 1.0;           ///< of the lookup: maximum over the ranks / mean over the ranks
-  std::int64_t sent_bytes_max = 0;  ///< off-rank bytes of a step, of the rank that sends most
+  std::vector<PhaseTime> phases;           ///< in the order of phase_names
+  std::optional<double> communication_ms;  ///< in exchanges and other collective calls
+  std::optional<double> exposed_ms;        ///< those of them in which the rank computed nothing
+  double imbalance = 1.0;                  ///< of the lookup: maximum over the ranks / mean over the ranks
+  std::int64_t sent_bytes_max = 0;         ///< off-rank bytes of a step, of the rank that sends most
   std::optional<double> predicted_ms;
   std::int64_t checked_steps = 0;  ///< 0: unchecked
   std::int64_t wrong = 0;          ///< values that differ from the reference

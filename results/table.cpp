@@ -59,6 +59,10 @@ std::string wire_text(const CaseRecord& r) {
   return r.wire.forward == r.wire.backward ? r.wire.forward : r.wire.forward + '/' + r.wire.backward;
 }
 
+std::string groups_text(const CaseRecord& r) {
+  return r.groups == 1 ? "1" : fmt::format("{} {}", r.groups, r.group_balance);
+}
+
 /// The fields that are the same for most runs, and so belong above the table unless they differ.
 std::vector<Column> circumstances(const Records& records) {
   std::vector<Column> columns{
@@ -71,7 +75,7 @@ std::vector<Column> circumstances(const Records& records) {
       column(
           "optimizer", records, [](const CaseRecord& r) { return r.optimizer; }, true),
       column("wire", records, wire_text, true),
-      column("groups", records, [](const CaseRecord& r) { return std::to_string(r.groups); }),
+      column("groups", records, groups_text, true),
   };
   for (const std::string name : {"ids", "batches", "data", "dedup", "ids_per_row", "bound", "picked"}) {
     const auto cell = [&](const CaseRecord& r) { return r.details.contains(name) ? text_of(r.details.at(name)) : "-"; };
@@ -104,6 +108,15 @@ Column phase_column(const std::string& name, const Records& records) {
   });
 }
 
+bool has_groups(const Records& records) {
+  return std::ranges::any_of(records, [](const CaseRecord* r) { return r->groups > 1; });
+}
+
+Column call_column(std::string header, const Records& records, std::optional<double> CaseRecord::*ms) {
+  return column(std::move(header), records,
+                [&](const CaseRecord& r) { return r.*ms ? figure(*(r.*ms)) : std::string("-"); });
+}
+
 bool has_wire_errors(const Records& records) {
   return std::ranges::any_of(records,
                              [](const CaseRecord* r) { return r->wire_error && *r->wire_error != WireError{}; });
@@ -130,6 +143,10 @@ std::vector<Column> measurements(const Records& records, const CaseRecord* best)
   columns.push_back(column("imbal", records, [](const CaseRecord& r) { return fmt::format("{:.2f}", r.imbalance); }));
   columns.push_back(
       column("MB", records, [](const CaseRecord& r) { return figure(static_cast<double>(r.sent_bytes_max) * 1e-6); }));
+  if (has_groups(records)) {
+    columns.push_back(call_column("comm", records, &CaseRecord::communication_ms));
+    columns.push_back(call_column("exposed", records, &CaseRecord::exposed_ms));
+  }
   if (has_wire_errors(records)) {
     columns.push_back(wire_error_column("fwd err max rms", records, &WireError::forward));
     columns.push_back(wire_error_column("bwd err max rms", records, &WireError::backward));
@@ -203,6 +220,10 @@ std::string legend(const Records& records) {
       "# imbal: maximum / mean over ranks of lookup; MB: sent by the busiest rank per step; "
       "vs best: time per sample / that of the fastest valid case\n",
       fewest == most ? std::to_string(most) : fmt::format("{} to {}", fewest, most));
+  if (has_groups(records))
+    text +=
+        "# comm: ms in collective calls, on another thread where there are groups; exposed: of them with nothing else "
+        "to do\n";
   if (has_wire_errors(records))
     text += "# err: of the vectors on the wire against fp32: largest of a vector / its largest value, and rms / rms\n";
   if (fewest < samples_for_interval)

@@ -23,7 +23,7 @@ std::int64_t count_differing(std::span<const float> actual, std::span<const floa
 }
 
 std::int64_t wrong_outputs(const Expectation& expectation, std::int64_t step, const ShardedTables& tables,
-                           const ShardedEmbedding& embedding, const StepInput& input) {
+                           const GroupedEmbedding& embedding, const StepInput& input) {
   std::int64_t wrong = 0;
   for (std::int64_t f = 0; f < std::ssize(tables.features()); ++f) {
     const auto output = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), embedding.output(input, f));
@@ -88,7 +88,7 @@ Expectation::Expectation(const Communicator& comm, const RunOptions& options, Ba
 }
 
 std::int64_t count_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
-                         ShardedTables& tables, ShardedEmbedding& embedding, const std::vector<StepInput>& inputs) {
+                         ShardedTables& tables, GroupedEmbedding& embedding, const std::vector<StepInput>& inputs) {
   tables.fill(initial);
   std::int64_t wrong = 0;
   for (std::int64_t step = 0; step < expectation.steps(); ++step) {

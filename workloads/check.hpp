@@ -6,7 +6,7 @@
 
 #include "reference/oracle.hpp"
 #include "workloads/batch_source.hpp"
-#include "workloads/sharded_embedding.hpp"
+#include "workloads/grouped_embedding.hpp"
 #include "workloads/sharded_tables.hpp"
 
 namespace shardmark {
@@ -34,6 +34,6 @@ class Expectation {
 /// outputs of every step, then rows and optimizer state, and rows that changed although no id asked for them.
 /// Collective; the count is that of all ranks.
 std::int64_t count_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
-                         ShardedTables& tables, ShardedEmbedding& embedding, const std::vector<StepInput>& inputs);
+                         ShardedTables& tables, GroupedEmbedding& embedding, const std::vector<StepInput>& inputs);
 
 }  // namespace shardmark

@@ -206,7 +206,7 @@ void export_step(const Communicator& comm, const RunOptions& options, const Plan
   const StepInput input =
       make_step_input(comm, workload, slice_samples(batch, own.first, own.count), own.first, 0, options.gradients());
   StepExport out(comm, options, plan, batch, file);
-  ShardedEmbedding embedding(comm, out.tables(), plan, movement, options.fault);
+  GroupedEmbedding embedding(comm, out.tables(), plan, movement, options.fault);
   out.write_case(nlohmann::ordered_json{{"plan", plan.name},
                                         {"transfer", movement.transfer},
                                         {"exchange", movement.exchange},

@@ -5,7 +5,7 @@
 
 #include "comm/placement/plan.hpp"
 #include "workloads/batch_source.hpp"
-#include "workloads/sharded_embedding.hpp"
+#include "workloads/grouped_embedding.hpp"
 
 namespace shardmark {
 

@@ -42,10 +42,11 @@ kernels::RowPartition row_partition(const ShardLayout& layout, const std::vector
 
 }  // namespace
 
-IdDistribution::IdDistribution(const Communicator& comm, Exchange& exchange, const ShardLayout& layout,
+IdDistribution::IdDistribution(const Communicator& comm, Lane& lane, Exchange& exchange, const ShardLayout& layout,
                                const std::vector<Feature>& features, const std::vector<Table>& tables,
                                const std::vector<RowTransfer>& modes, Fault fault)
     : comm_(comm),
+      lane_(lane),
       exchange_(exchange),
       layout_(layout),
       features_(features),
@@ -63,13 +64,13 @@ IdDistribution::IdDistribution(const Communicator& comm, Exchange& exchange, con
   some_touched_only_ = std::ranges::any_of(layout.slots, [&](const Slot& slot) { return only_touched(slot); });
 }
 
-BagCounts IdDistribution::count_bags(const StepInput& input) const {
+BagCounts IdDistribution::count_bags(const StepInput& input) {
   const auto features = std::ssize(features_);
   std::vector<std::int64_t> counts;
   if (std::ranges::any_of(features_, [](const Feature& f) { return f.pooling == Pooling::none; })) {
     std::vector<std::int64_t> own;
     for (std::size_t f = 0; f < features_.size(); ++f) own.push_back(input.bags_of(f));
-    counts = all_gather(comm_, std::span<const std::int64_t>(own)).values;
+    lane_.run([&] { counts = all_gather(comm_, std::span<const std::int64_t>(own)).values; });
   } else {
     for (int r = 0; r < layout_.ranks; ++r)
       counts.insert(counts.end(), features_.size(), samples_of(input.global_samples, layout_.ranks, r).count);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "comm/exchange/exchange.hpp"
+#include "comm/lane.hpp"
 #include "comm/placement/traffic.hpp"
 #include "kernels/bucketize.hpp"
 #include "workloads/fault.hpp"
@@ -30,12 +31,12 @@ class IdDistribution {
   using HostCounts = Kokkos::View<std::int64_t*, Kokkos::HostSpace>;
 
  public:
-  IdDistribution(const Communicator& comm, Exchange& exchange, const ShardLayout& layout,
+  IdDistribution(const Communicator& comm, Lane& lane, Exchange& exchange, const ShardLayout& layout,
                  const std::vector<Feature>& features, const std::vector<Table>& tables,
                  const std::vector<RowTransfer>& modes, Fault fault);
 
   /// Bags per rank and feature. Collective only when a feature is not pooled, for then they depend on the ids.
-  BagCounts count_bags(const StepInput& input) const;
+  BagCounts count_bags(const StepInput& input);
 
   /// To be called when the counts have changed, before run().
   void lay_out(const BagCounts& bags);
@@ -66,6 +67,7 @@ class IdDistribution {
   void spoil(const DeviceArray<std::int64_t>& offsets);
 
   const Communicator& comm_;
+  Lane& lane_;
   Exchange& exchange_;
   const ShardLayout& layout_;
   const std::vector<Feature>& features_;

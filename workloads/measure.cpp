@@ -30,6 +30,7 @@ struct Samples {
   std::array<std::vector<double>, phases> phase_max_ms, phase_mean_ms;
   std::array<std::int64_t, phases> phase_bytes{};
   std::vector<double> imbalance;
+  std::vector<double> communication_ms, exposed_ms;  ///< of the rank that waits longest
   std::int64_t sent_bytes = 0;
   std::int64_t ids = 0, rows = 0;  ///< of the last step, over all ranks, where rows travel one by one
 };
@@ -109,7 +110,7 @@ class Measurement {
   void check(std::size_t c, const Expectation& expectation) {
     status_(fmt::format("checking {}", case_name(c)));
     hold(cases_[c].plan);
-    ShardedEmbedding& embedding = embedding_of(c);
+    GroupedEmbedding& embedding = embedding_of(c);
     embedding.wire().watch(true);
     wrong_[c] = count_wrong(comm_, expectation, options_.row_values(), *tables_, embedding, inputs_);
     embedding.wire().watch(false);
@@ -145,17 +146,17 @@ class Measurement {
     return true;
   }
 
-  ShardedEmbedding& embedding_of(std::size_t c) {
+  GroupedEmbedding& embedding_of(std::size_t c) {
     auto& embedding = embeddings_[c];
     if (!embedding)
-      embedding = std::make_unique<ShardedEmbedding>(comm_, *tables_, plans_[cases_[c].plan], cases_[c].movement,
+      embedding = std::make_unique<GroupedEmbedding>(comm_, *tables_, plans_[cases_[c].plan], cases_[c].movement,
                                                      options_.fault);
     return *embedding;
   }
 
   /// Two untimed steps, then as many timed ones as a visit lasts.
   void visit(std::size_t c) {
-    ShardedEmbedding& embedding = embedding_of(c);
+    GroupedEmbedding& embedding = embedding_of(c);
     training_step(embedding, inputs_.front());
     const double begin = MPI_Wtime();
     training_step(embedding, inputs_.back());
@@ -170,7 +171,7 @@ class Measurement {
     picked_[c] = embedding.picked();
   }
 
-  void time_step(ShardedEmbedding& embedding, Samples& samples) {
+  void time_step(GroupedEmbedding& embedding, Samples& samples) {
     const auto number = samples.step_ms.size();
     barrier(comm_);
     const double begin = MPI_Wtime();
@@ -187,6 +188,10 @@ class Measurement {
     std::ranges::copy(costs.bytes, bytes.begin());
     bytes[phases] = costs.sent();
     all_reduce(comm_, std::span<std::int64_t>(bytes), Reduce::max);
+    std::array<double, 2> calls{costs.communication_seconds, costs.exposed_seconds};
+    all_reduce(comm_, std::span<double>(calls), Reduce::max);
+    samples.communication_ms.push_back(1e3 * calls[0]);
+    samples.exposed_ms.push_back(1e3 * calls[1]);
     samples.step_ms.push_back(1e3 * largest[phases]);
     for (std::size_t p = 0; p < phases; ++p) {
       samples.phase_max_ms[p].push_back(1e3 * largest[p]);
@@ -226,6 +231,9 @@ class Measurement {
     record.exchange = cases_[c].movement.exchange;
     record.wire = {name_of(cases_[c].movement.wire.forward), name_of(cases_[c].movement.wire.backward)};
     record.wire_error = wire_errors_[c];
+    record.groups = count_groups(group_of_tables(cases_[c].movement.groups, plans_[cases_[c].plan],
+                                                 options_.workload.tables, options_.workload.features));
+    record.group_balance = name_of(cases_[c].movement.groups.balance);
     record.optimizer = name_of(options_.workload.tables.front().optimizer.kind);
     record.ranks = comm_.size();
     record.threads = Execution().concurrency();
@@ -237,6 +245,8 @@ class Measurement {
                                .median_ms = summarize(samples.phase_max_ms[p]).median,
                                .mean_over_ranks_ms = summarize(samples.phase_mean_ms[p]).median,
                                .bytes = samples.phase_bytes[p]});
+    record.communication_ms = summarize(samples.communication_ms).median;
+    record.exposed_ms = summarize(samples.exposed_ms).median;
     record.imbalance = summarize(samples.imbalance).median;
     record.sent_bytes_max = samples.sent_bytes;
     if (samples.rows > 0) {
@@ -267,7 +277,7 @@ class Measurement {
   std::vector<std::string> picked_;
   std::size_t held_ = 0;
   std::optional<ShardedTables> tables_;
-  std::map<std::size_t, std::unique_ptr<ShardedEmbedding>> embeddings_;
+  std::map<std::size_t, std::unique_ptr<GroupedEmbedding>> embeddings_;
 };
 
 }  // namespace

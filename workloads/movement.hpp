@@ -4,6 +4,7 @@
 #include <string>
 
 #include "reference/wire_rounding.hpp"
+#include "workloads/table_groups.hpp"
 #include "workloads/transfer/dedup.hpp"
 
 namespace shardmark {
@@ -14,13 +15,17 @@ struct Movement {
   std::string exchange = "mpi_alltoallv";
   WireTypes wire = {};
   Dedup dedup = Dedup::automatic;
+  TableGroups groups = {};
 
-  /// "dense_partials mpi_alltoallv"; what is not the default follows: "fp16/bf16".
+  /// "dense_partials mpi_alltoallv"; what is not the default follows: "fp16/bf16 groups 4 count".
   std::string name() const {
     std::string name = transfer + ' ' + exchange;
     if (wire != WireTypes{})
       name += ' ' + std::string(name_of(wire.forward)) + '/' + std::string(name_of(wire.backward));
     if (dedup != Dedup::automatic) name += " dedup " + std::string(name_of(dedup));
+    if (groups != TableGroups{})
+      name += " groups " + (groups.groups == TableGroups::table ? "table" : std::to_string(groups.groups)) + ' ' +
+              std::string(name_of(groups.balance));
     return name;
   }
 };

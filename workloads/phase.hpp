@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <mpi.h>
-
 #include <array>
 #include <cstdint>
 
+#include "comm/lane.hpp"
 #include "results/record.hpp"
 #include "workloads/watchdog.hpp"
 
@@ -18,6 +17,8 @@ enum class Phase : std::size_t { input_dist, lookup, output_dist, dense, grad_di
 struct PhaseCosts {
   std::array<double, phase_names.size()> seconds{};
   std::array<std::int64_t, phase_names.size()> bytes{};
+  double communication_seconds = 0.0;  ///< in exchanges and other collective calls
+  double exposed_seconds = 0.0;        ///< those of them in which the rank computed nothing
 
   std::int64_t sent() const {
     std::int64_t total = 0;
@@ -27,13 +28,16 @@ struct PhaseCosts {
   }
 };
 
-/// Charges the time between two calls to the phase that ends, and enters the next.
+/// Charges the time between two calls to the phase that ends, less what other tasks of the lane computed meanwhile, and
+/// enters the next.
 class PhaseClock {
  public:
-  explicit PhaseClock(PhaseCosts& costs) : costs_(costs), last_(MPI_Wtime()) { enter(phase_names.front()); }
+  PhaseClock(PhaseCosts& costs, const Lane& lane, Phase first) : costs_(costs), lane_(lane), last_(lane.now()) {
+    enter(phase_names[static_cast<std::size_t>(first)]);
+  }
 
   void end(Phase phase) {
-    const double now = MPI_Wtime();
+    const double now = lane_.now();
     costs_.seconds[static_cast<std::size_t>(phase)] += now - last_;
     last_ = now;
     const auto next = static_cast<std::size_t>(phase) + 1;
@@ -42,6 +46,7 @@ class PhaseClock {
 
  private:
   PhaseCosts& costs_;
+  const Lane& lane_;
   double last_;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/exchange/exchange.hpp"
+#include "comm/lane.hpp"
 #include "workloads/phase.hpp"
 
 namespace shardmark {
@@ -29,6 +30,12 @@ class SentBytes {
     if (peer != rank_) bytes_[open_][peer] += bytes;
   }
 
+  SentBytes& operator+=(const SentBytes& other) {
+    for (std::size_t p = 0; p < bytes_.size(); ++p)
+      for (std::size_t r = 0; r < bytes_[p].size(); ++r) bytes_[p][r] += other.bytes_[p][r];
+    return *this;
+  }
+
   /// By rank.
   const std::vector<std::int64_t>& to_ranks(Phase phase) const { return bytes_[static_cast<std::size_t>(phase)]; }
 
@@ -43,6 +50,20 @@ class SentBytes {
   std::size_t rank_;
   std::size_t open_ = 0;
   std::array<std::vector<std::int64_t>, phase_names.size()> bytes_;
+};
+
+/// An exchange that happens on a lane; what is packed and unpacked on the way is so by the caller, before and after.
+class LaneExchange : public Exchange {
+ public:
+  LaneExchange(std::unique_ptr<Exchange> exchange, Lane& lane) : exchange_(std::move(exchange)), lane_(lane) {}
+
+  void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override {
+    lane_.run([&] { exchange_->run(route, send, receive, element_bytes); });
+  }
+
+ private:
+  std::unique_ptr<Exchange> exchange_;
+  Lane& lane_;
 };
 
 /// An exchange whose bytes are counted: those of the route, whatever ways and detours the algorithm takes.

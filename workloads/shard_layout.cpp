@@ -42,7 +42,7 @@ std::int64_t local_number(const std::vector<LocalShard>& shards, std::int64_t ta
 
 ShardLayout::ShardLayout(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
                          int this_rank)
-    : rank(this_rank), ranks(plan.ranks) {
+    : rank(this_rank), ranks(plan.ranks), served(features.size(), true) {
   std::vector<LocalShard> replicated;
   std::vector<std::map<Columns, std::vector<Shard>>> strips_of_table;
   for (std::int64_t t = 0; t < std::ssize(tables); ++t) {
@@ -85,6 +85,35 @@ ShardLayout::ShardLayout(const Plan& plan, const std::vector<Table>& tables, con
     shard.first_key = keys;
     keys += shard.rows.count();
   }
+}
+
+ShardLayout ShardLayout::of_features(const std::vector<bool>& chosen, bool replicated) const {
+  ShardLayout part = *this;
+  part.served = chosen;
+  if (!replicated) {
+    std::erase_if(part.shards, [](const LocalShard& shard) { return shard.replicated; });
+    part.replicated_features.clear();
+  }
+  part.strips.clear();
+  part.slots.clear();
+  std::vector<std::int64_t> new_strip(strips.size(), -1), new_slot(slots.size(), -1);
+  for (std::size_t s = 0; s < strips.size(); ++s) {
+    if (!chosen[static_cast<std::size_t>(strips[s].feature)]) continue;
+    new_strip[s] = std::ssize(part.strips);
+    part.strips.push_back(strips[s]);
+  }
+  for (std::size_t s = 0; s < slots.size(); ++s) {
+    if (!chosen[static_cast<std::size_t>(slots[s].feature)]) continue;
+    new_slot[s] = std::ssize(part.slots);
+    part.slots.push_back(slots[s]);
+    part.slots.back().strip = new_strip[static_cast<std::size_t>(slots[s].strip)];
+  }
+  for (Strip& strip : part.strips)
+    for (std::int64_t& slot : strip.slots) slot = new_slot[static_cast<std::size_t>(slot)];
+  for (std::size_t r = 0; r < part.first_slot.size(); ++r)
+    part.first_slot[r] =
+        std::ranges::lower_bound(part.slots, static_cast<int>(r), {}, &Slot::rank) - part.slots.begin();
+  return part;
 }
 
 }  // namespace shardmark

@@ -46,10 +46,15 @@ struct Slot {
 struct ShardLayout {
   ShardLayout(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features, int rank);
 
+  /// The part that serves the chosen features; with or without the data-parallel tables, whose features are all chosen
+  /// or none. Shards keep their numbers.
+  ShardLayout of_features(const std::vector<bool>& chosen, bool replicated) const;
+
   int rank;
   int ranks;
   std::vector<LocalShard> shards;                 ///< of this rank, replicated tables last
   std::vector<std::int64_t> replicated_features;  ///< those that read a data-parallel table
+  std::vector<bool> served;                       ///< [features]
   std::vector<Strip> strips;
   std::vector<Slot> slots;
   std::vector<std::int64_t> first_slot;  ///< [ranks + 1]: slots of rank r are first_slot[r] .. first_slot[r + 1]

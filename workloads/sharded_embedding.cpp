@@ -20,31 +20,32 @@ std::vector<RowTransfer> modes_of(const ShardLayout& layout, RowTransfer transfe
 
 }  // namespace
 
-ShardedEmbedding::ShardedEmbedding(const Communicator& comm, ShardedTables& tables, const Plan& plan,
-                                   const Movement& movement, Fault fault)
-    : comm_(comm),
-      tables_(tables),
-      layout_(tables.layout()),
-      fault_(fault),
-      wire_(movement.wire),
-      sent_(comm.rank(), comm.size()),
-      exchange_(std::make_unique<CountedExchange>(exchange_named(movement.exchange).make(comm), sent_)),
-      transfer_(choice_named(transfers, "transfer", movement.transfer).make({comm, *exchange_, wire_, sent_})),
-      modes_(modes_of(layout_, choice_named(transfers, "transfer", movement.transfer).mode)),
-      ids_(comm, *exchange_, layout_, tables.features(), tables.tables(), modes_, fault),
-      rows_(comm, *exchange_, wire_, tables, modes_, movement.dedup),
-      row_sums_(comm, *exchange_, plan, tables.tables(), layout_),
-      blocks_(tables) {
+ShardedEmbedding::ShardedEmbedding(const CaseContext& context, ShardLayout layout)
+    : comm_(context.comm),
+      lane_(context.lane),
+      tables_(context.tables),
+      layout_(std::move(layout)),
+      fault_(context.fault),
+      sent_(comm_.rank(), comm_.size()),
+      exchange_(std::make_unique<CountedExchange>(
+          std::make_unique<LaneExchange>(exchange_named(context.movement.exchange).make(comm_), lane_), sent_)),
+      transfer_(choice_named(transfers, "transfer", context.movement.transfer)
+                    .make({comm_, lane_, *exchange_, context.wire, sent_})),
+      modes_(modes_of(layout_, choice_named(transfers, "transfer", context.movement.transfer).mode)),
+      ids_(comm_, lane_, *exchange_, layout_, tables_.features(), tables_.tables(), modes_, fault_),
+      rows_(comm_, *exchange_, context.wire, tables_, layout_, modes_, context.movement.dedup),
+      row_sums_(comm_, *exchange_, context.plan, tables_.tables(), layout_),
+      blocks_(tables_, layout_) {
   std::vector<kernels::UpdateShard> exchanged, replicated;
   std::vector<kernels::DenseShard> dense;
   std::int64_t dense_elements = 0;
   for (std::int64_t s = 0; s < std::ssize(layout_.shards); ++s) {
     const LocalShard& shard = layout_.shards[static_cast<std::size_t>(s)];
-    const Table& table = tables.tables()[static_cast<std::size_t>(shard.table)];
+    const Table& table = tables_.tables()[static_cast<std::size_t>(shard.table)];
     auto& list = shard.replicated ? replicated : exchanged;
     auto& keys = shard.replicated ? replicated_rows_ : exchanged_keys_;
-    list.push_back({.rows = tables.rows(s),
-                    .state = tables.state(s),
+    list.push_back({.rows = tables_.rows(s),
+                    .state = tables_.state(s),
                     .first_key = keys,
                     .dim = shard.dim(),
                     .full_dim = table.dim,
@@ -69,8 +70,10 @@ ShardedEmbedding::ShardedEmbedding(const Communicator& comm, ShardedTables& tabl
   dense_gradients_ =
       kernels::allocate<Execution, float>("shardmark::dense_gradients", dense_elements + replicated_rows_);
   for (auto [s, end] = rows_.held().held(); s < end; ++s) held_shards_.push_back(rows_.shard(s).local_shard);
-  for (const Feature& feature : tables.features())
-    divides_ |= feature.pooling == Pooling::mean || feature.pooling == Pooling::sqrtn;
+  for (std::size_t f = 0; f < layout_.served.size(); ++f) {
+    const Pooling pooling = tables_.features()[f].pooling;
+    divides_ |= layout_.served[f] && (pooling == Pooling::mean || pooling == Pooling::sqrtn);
+  }
 }
 
 void ShardedEmbedding::input_dist(const StepInput& input, PhaseClock& clock) {
@@ -101,7 +104,7 @@ void ShardedEmbedding::lookup(const StepInput&, PhaseClock& clock) {
     else if (owned_.rows > 0)
       change_one(vectors_, blocks_.rows_begin(), 1.0F, 1.0F);
     else
-      change_one(vectors_, blocks_.output_begin().front(), 1.0F, 1.0F);
+      change_one(vectors_, std::ranges::max(blocks_.output_begin()), 1.0F, 1.0F);
   }
   exec.fence("shardmark: pooled vectors are sent");
   clock.end(Phase::lookup);
@@ -113,7 +116,7 @@ void ShardedEmbedding::divide(const StepInput& input, const std::vector<std::int
   std::vector<kernels::BagVectors> blocks;
   for (std::size_t f = 0; f < tables_.features().size(); ++f) {
     const Feature& feature = tables_.features()[f];
-    if (feature.pooling != Pooling::mean && feature.pooling != Pooling::sqrtn) continue;
+    if (!layout_.served[f] || (feature.pooling != Pooling::mean && feature.pooling != Pooling::sqrtn)) continue;
     if (!replicated_too && std::ranges::find(layout_.replicated_features, f) != layout_.replicated_features.end())
       continue;
     const std::int64_t dim = tables_.tables()[static_cast<std::size_t>(feature.table)].dim;

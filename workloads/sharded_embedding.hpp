@@ -16,26 +16,33 @@
 
 namespace shardmark {
 
-/// The phases of a step on tables that a plan spreads over the ranks, except the dense one. Each is collective and
-/// continues where the one before stopped; training_step.hpp calls them in order.
+/// What the embeddings of all groups of a case share; it outlives them.
+struct CaseContext {
+  const Communicator& comm;
+  Lane& lane;
+  Wire& wire;
+  ShardedTables& tables;
+  const Plan& plan;
+  const Movement& movement;
+  Fault fault = Fault::none;
+};
+
+/// The phases of a step on tables that a plan spreads over the ranks, except the dense one, for the features of one
+/// group. Each is collective and continues where the one before stopped; training_step.hpp calls them in order.
 class ShardedEmbedding {
  public:
-  /// `tables` must outlive the object. Throws InputError when the movement cannot carry the plan.
-  ShardedEmbedding(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Movement& movement,
-                   Fault fault = Fault::none);
+  /// layout: of the group's features. Throws InputError when the movement cannot carry the plan.
+  ShardedEmbedding(const CaseContext& context, ShardLayout layout);
 
   void input_dist(const StepInput& input, PhaseClock& clock);
   void lookup(const StepInput& input, PhaseClock& clock);
   void output_dist(const StepInput& input, PhaseClock& clock);
   /// `gradients`: of every pooled output, [bags, dim] of each feature in turn (StepInput::first_element).
   void grad_dist(const StepInput& input, ConstDeviceArray<float> gradients, PhaseClock& clock);
-  void update(const StepInput& input, PhaseClock& clock);
+  void update(const StepInput& input, const kernels::UpdateStep& now, PhaseClock& clock);
 
   /// Pooled outputs [bags, dim] of a feature for this rank's samples; valid from output_dist to the next input_dist.
   DeviceArray<float> output(const StepInput& input, std::int64_t feature) const;
-
-  /// The types in which rows travel, and their errors.
-  Wire& wire() { return wire_; }
 
   /// Ids of this rank's samples in row-split tables, and rows that it asked for, when these travel one by one.
   std::pair<std::int64_t, std::int64_t> ids_and_rows() const {
@@ -57,10 +64,10 @@ class ShardedEmbedding {
                                              ConstDeviceArray<float> gradients);
 
   const Communicator& comm_;
+  Lane& lane_;
   ShardedTables& tables_;
-  const ShardLayout& layout_;
+  ShardLayout layout_;
   Fault fault_;
-  Wire wire_;
   SentBytes sent_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Transfer> transfer_;
@@ -68,7 +75,7 @@ class ShardedEmbedding {
   IdDistribution ids_;
   RequestedRows rows_;
   RowSums row_sums_;
-  bool divides_ = false;  ///< some feature pools by mean or sqrtn
+  bool divides_ = false;  ///< some feature of the group pools by mean or sqrtn
 
   // Of the current counts of bags and vectors.
   BagCounts bags_;

@@ -7,11 +7,10 @@
 #include "workloads/sharded_embedding.hpp"
 
 namespace shardmark {
-void ShardedEmbedding::update(const StepInput& input, PhaseClock& clock) {
+void ShardedEmbedding::update(const StepInput& input, const kernels::UpdateStep& now, PhaseClock& clock) {
   const Execution exec;
   sent_.begin(Phase::update);
   const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
-  const kernels::UpdateStep now = tables_.next_step();
   kernels::expand_positions(exec, blocks_.gradients, ConstDeviceArray<std::int64_t>(owned_.offsets), owned_.ids,
                             keys_.first(ids), gradient_offsets_.first(ids));
   update_exchanged(input, now);
@@ -69,7 +68,9 @@ void ShardedEmbedding::update_replicated(const kernels::UpdateStep& now) {
                            dense_shards_, gradients_workspace_, part(dense_gradients_, 0, dense_elements_), touched);
   exec.fence("shardmark: dense gradients are sent");
   const auto elements = static_cast<std::int64_t>(dense_gradients_.extent(0));
-  all_reduce(comm_, std::span<float>(dense_gradients_.data(), static_cast<std::size_t>(elements)), Reduce::sum);
+  lane_.run([&] {
+    all_reduce(comm_, std::span<float>(dense_gradients_.data(), static_cast<std::size_t>(elements)), Reduce::sum);
+  });
   // A ring sends 2 (P - 1) / P of the buffer to the next rank.
   sent_.add(static_cast<std::size_t>((comm_.rank() + 1) % comm_.size()),
             2 * (comm_.size() - 1) * elements * 4 / comm_.size());

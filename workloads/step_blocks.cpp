@@ -5,7 +5,7 @@
 
 namespace shardmark {
 
-StepBlocks::StepBlocks(const ShardedTables& tables) : tables_(tables), layout_(tables.layout()) {
+StepBlocks::StepBlocks(const ShardedTables& tables, const ShardLayout& layout) : tables_(tables), layout_(layout) {
   for (const LocalShard& shard : layout_.shards)
     if (!shard.replicated) exchanged_keys_ += shard.rows.count();
   for (const Feature& feature : tables.features())
@@ -45,7 +45,7 @@ void StepBlocks::place_homes(const BagCounts& bags) {
     const std::int64_t elements = bags(layout_.rank, static_cast<std::int64_t>(f)) *
                                   tables_.tables()[static_cast<std::size_t>(features[f].table)].dim;
     gradient_begin_.push_back(gradient_begin_.back() + elements);
-    if (output_begin_[f] >= 0) continue;
+    if (output_begin_[f] >= 0 || !layout_.served[f]) continue;
     output_begin_[f] = packed_end() + home_elements_;
     home_elements_ += elements;
   }

@@ -15,7 +15,7 @@ namespace shardmark {
 /// from several of them, and the rows that this rank is asked for one by one.
 class StepBlocks {
  public:
-  explicit StepBlocks(const ShardedTables& tables);
+  StepBlocks(const ShardedTables& tables, const ShardLayout& layout);
 
   /// To be called when the bags or vectors have changed in number. Allocates nothing for numbers that have been seen
   /// before. held_shards: numbers of the local shards of VectorCounts::held_rows.

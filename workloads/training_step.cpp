@@ -3,16 +3,28 @@
 
 namespace shardmark {
 
-PhaseCosts training_step(ShardedEmbedding& embedding, const StepInput& input) {
+PhaseCosts training_step(GroupedEmbedding& embedding, const StepInput& input) {
   PhaseCosts costs;
-  PhaseClock clock(costs);
-  embedding.input_dist(input, clock);      // ids to the owners of their rows
-  embedding.lookup(input, clock);          // pooled lookup on the local shards
-  embedding.output_dist(input, clock);     // pooled vectors home to their samples
+  const Lane& lane = embedding.lane();
+  costs.communication_seconds = -lane.busy_seconds();
+  costs.exposed_seconds = -lane.exposed_seconds();
+
+  embedding.each(costs, Phase::input_dist, [&](ShardedEmbedding& group, PhaseClock& clock) {
+    group.input_dist(input, clock);   // ids to the owners of their rows
+    group.lookup(input, clock);       // pooled lookup on the local shards
+    group.output_dist(input, clock);  // pooled vectors home to their samples
+  });
+  PhaseClock dense(costs, lane, Phase::dense);
   const auto gradients = input.gradients;  // dense: none, the input brings the gradients of its outputs
-  clock.end(Phase::dense);
-  embedding.grad_dist(input, gradients, clock);  // the inverse way
-  embedding.update(input, clock);                // distinct rows, summed gradients, optimizer
+  dense.end(Phase::dense);
+  const kernels::UpdateStep now = embedding.tables().next_step();
+  embedding.each(costs, Phase::grad_dist, [&](ShardedEmbedding& group, PhaseClock& clock) {
+    group.grad_dist(input, gradients, clock);  // the inverse way
+    group.update(input, now, clock);           // distinct rows, summed gradients, optimizer
+  });
+
+  costs.communication_seconds += lane.busy_seconds();
+  costs.exposed_seconds += lane.exposed_seconds();
   costs.bytes = embedding.sent().totals();
   return costs;
 }

@@ -10,8 +10,6 @@
 #include "workloads/watchdog.hpp"
 
 namespace shardmark {
-namespace {
-
 std::int64_t count(const std::string& option, const std::string& text, std::int64_t least) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -19,6 +17,8 @@ std::int64_t count(const std::string& option, const std::string& text, std::int6
     throw InputError(fmt::format("{} {}: expected a number of at least {}", option, text, least));
   return value;
 }
+
+namespace {
 
 /// For counts and durations on the command line.
 std::string check_positive(const std::string& text) {
@@ -33,13 +33,17 @@ std::string check_positive(const std::string& text) {
 void add_case_options(CLI::App& app, CaseArguments& a, bool lists) {
   app.add_option("WORKLOAD", a.workload, "built-in workload (shardmark list workloads) or spec file ending in .json")
       ->required();
-  const auto add_wire = [&](const char* option, std::vector<std::string>& names, const char* what) {
+  const auto add_names = [&](const char* option, std::vector<std::string>& names, const char* what) {
     auto* const added = app.add_option(option, names, what);
     return lists ? added->delimiter(',') : added->expected(1);
   };
-  auto* both = add_wire("--wire", a.wires, "value type of vectors and gradients on the wire: fp32, fp16, bf16, int8");
-  add_wire("--wire-forward", a.wires_forward, "of vectors alone (default: fp32)")->excludes(both);
-  add_wire("--wire-backward", a.wires_backward, "of gradients alone (default: fp32)")->excludes(both);
+  auto* both = add_names("--wire", a.wires, "value type of vectors and gradients on the wire: fp32, fp16, bf16, int8");
+  add_names("--wire-forward", a.wires_forward, "of vectors alone (default: fp32)")->excludes(both);
+  add_names("--wire-backward", a.wires_backward, "of gradients alone (default: fp32)")->excludes(both);
+  add_names("--groups", a.groups, "groups of tables whose lookups and exchanges overlap; table: one per table")
+      ->capture_default_str();
+  add_names("--group-balance", a.group_balances, "what groups have in equal measure: count (of tables), bytes")
+      ->capture_default_str();
   app.add_option("--optimizer", a.optimizer, "optimizer of every table (default: the workload's)");
   app.add_option("--pooling", a.pooling, "pooling of every feature (default: the workload's)");
   app.add_option("--dtype", a.value_type, "value type of every table (default: the workload's)");

@@ -16,6 +16,7 @@ struct CaseArguments {
   std::vector<std::string> wires;  ///< both ways; empty: wires_forward with wires_backward
   std::vector<std::string> wires_forward = {"fp32"}, wires_backward = {"fp32"};
   std::vector<std::string> dedups = {"auto"};
+  std::vector<std::string> groups = {"1"}, group_balances = {"count"};
   std::string optimizer, pooling, value_type;  ///< empty: the workload's
   std::string bounds_check = "on";
   std::int64_t batch = 0;  ///< 0: the workload's
@@ -35,6 +36,9 @@ struct CaseArguments {
 
 /// Adds the options that `run` and `compare` share; with `lists` (compare) some of them take several values.
 void add_case_options(CLI::App& app, CaseArguments& arguments, bool lists);
+
+/// The number that `text` is. InputError naming the option when it is none or below `least`.
+std::int64_t count(const std::string& option, const std::string& text, std::int64_t least);
 
 /// The workload and settings that the arguments ask for. Throws InputError.
 RunOptions options_of(const CaseArguments& arguments);

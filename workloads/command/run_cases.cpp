@@ -69,6 +69,15 @@ std::vector<WireTypes> wires_of(const CaseArguments& arguments) {
   return wires;
 }
 
+std::vector<TableGroups> groups_of(const CaseArguments& arguments) {
+  std::vector<TableGroups> all;
+  for (const std::string& text : arguments.groups)
+    for (const std::string& balance : names_of(group_balances, "group balance", arguments.group_balances))
+      all.push_back({.groups = text == "table" ? TableGroups::table : count("--groups", text, 1),
+                     .balance = choice_named(group_balances, "group balance", balance).value});
+  return all;
+}
+
 std::vector<Movement> movements_of(const CaseArguments& arguments, const std::vector<std::string>& exchanges) {
   std::vector<Movement> all(1);
   all = each_with(all, &Movement::transfer, names_of(transfers, "transfer", arguments.transfers));
@@ -77,6 +86,7 @@ std::vector<Movement> movements_of(const CaseArguments& arguments, const std::ve
   std::vector<Dedup> dedup;
   for (const std::string& name : names_of(dedups, "dedup", arguments.dedups)) dedup.push_back(dedup_named(name));
   all = each_with(all, &Movement::dedup, dedup);
+  all = each_with(all, &Movement::groups, groups_of(arguments));
   return all;
 }
 
@@ -98,6 +108,7 @@ Setup set_up(const CaseArguments& arguments, const std::vector<std::string>& exc
   for (std::size_t plan = 0; plan < setup.plans.size(); ++plan)
     for (const Movement& movement : movements_of(arguments, exchanges)) {
       require_supported(setup.plans[plan], workload.tables, workload.features, movement);
+      group_of_tables(movement.groups, setup.plans[plan], workload.tables, workload.features);
       setup.cases.push_back({plan, movement});
     }
   return setup;

@@ -39,7 +39,7 @@ void write_step_traffic(const Communicator& comm, const RunOptions& options, con
   const StepInput input = make_step_input(comm, workload, batch, own.first, 0, options.gradients());
   auto tables = agree(comm, [&] { return ShardedTables(plan, workload.tables, workload.features, comm.rank()); });
   tables.fill(options.row_values());
-  ShardedEmbedding embedding(comm, tables, plan, movement);
+  GroupedEmbedding embedding(comm, tables, plan, movement);
   training_step(embedding, input);
 
   ByteMatrix all(comm.size());

@@ -52,7 +52,7 @@ inline std::int64_t wrong_values(const Communicator& comm, const RunOptions& opt
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const Expectation expectation(comm, options, *batches, movement.wire);
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
-  ShardedEmbedding embedding(comm, tables, plan, movement, options.fault);
+  GroupedEmbedding embedding(comm, tables, plan, movement, options.fault);
   return count_wrong(comm, expectation, options.row_values(), tables, embedding, inputs_of(comm, options, *batches));
 }
 

@@ -32,7 +32,7 @@ void check_traffic(const RunOptions& options, const Plan& plan, const Movement& 
   const auto batches = make_batch_source(options, [](const std::string&) {});
   ShardedTables tables(plan, workload.tables, workload.features, comm.rank());
   tables.fill(options.row_values());
-  ShardedEmbedding embedding(comm, tables, plan, movement);
+  GroupedEmbedding embedding(comm, tables, plan, movement);
   const auto inputs = inputs_of(comm, options, *batches);
   for (std::int64_t step = 0; step < std::ssize(inputs); ++step) {
     const PhaseCosts costs = training_step(embedding, inputs[static_cast<std::size_t>(step)]);
@@ -117,7 +117,7 @@ TEST(Traffic, BetweenNodesEachRowTravelsOncePerNode) {
   const auto batches = make_batch_source(options, [](const std::string&) {});
   ShardedTables tables(plan, workload.tables, workload.features, comm.rank());
   tables.fill(options.row_values());
-  ShardedEmbedding embedding(comm, tables, plan, {.transfer = "unique_rows", .dedup = Dedup::node});
+  GroupedEmbedding embedding(comm, tables, plan, {.transfer = "unique_rows", .dedup = Dedup::node});
   training_step(embedding, inputs_of(comm, options, *batches).front());
 
   const auto homes = homes_of(options, *batches, 0, comm.size());

@@ -18,7 +18,11 @@ namespace {
 class ReduceScatter : public Transfer {
  public:
   explicit ReduceScatter(const TransferContext& context)
-      : comm_(context.comm), wire_(context.wire), sent_(context.sent), whole_(context.exchange, context.wire) {}
+      : comm_(context.comm),
+        lane_(context.lane),
+        wire_(context.wire),
+        sent_(context.sent),
+        whole_(context.exchange, context.wire) {}
 
   Addresses lay_out(const ShardLayout& layout, const std::vector<RowTransfer>& modes, const BagCounts& bags,
                     const VectorCounts& counts) override {
@@ -46,10 +50,12 @@ class ReduceScatter : public Transfer {
     const bool forward = direction == Direction::forward;
     const std::int64_t own = counts_[static_cast<std::size_t>(comm_.rank())];
     for (std::size_t peer = 0; peer < counts_.size(); ++peer) sent_.add(peer, 4 * (forward ? counts_[peer] : own));
-    if (forward)
-      reduce_scatter(comm_, behind(from, whole_.owner_elements()), counts_, behind(to, whole_.home_elements()));
-    else
-      all_gather_v<float>(comm_, behind(from, whole_.home_elements()), counts_, behind(to, whole_.owner_elements()));
+    lane_.run([&] {
+      if (forward)
+        reduce_scatter(comm_, behind(from, whole_.owner_elements()), counts_, behind(to, whole_.home_elements()));
+      else
+        all_gather_v<float>(comm_, behind(from, whole_.home_elements()), counts_, behind(to, whole_.owner_elements()));
+    });
   }
 
   void unpack(Direction direction, const DeviceArray<float>& to) override { whole_.unpack(direction, to); }
@@ -94,6 +100,7 @@ class ReduceScatter : public Transfer {
   }
 
   const Communicator& comm_;
+  Lane& lane_;
   Wire& wire_;
   SentBytes& sent_;
   RowExchange whole_;

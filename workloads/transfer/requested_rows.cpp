@@ -27,9 +27,9 @@ RowStage stage_of_owners(const Communicator& comm, Exchange& exchange, Wire& wir
 }  // namespace
 
 RequestedRows::RequestedRows(const Communicator& comm, Exchange& exchange, Wire& wire, const ShardedTables& tables,
-                             const std::vector<RowTransfer>& modes, Dedup dedup)
+                             const ShardLayout& layout, const std::vector<RowTransfer>& modes, Dedup dedup)
     : tables_(tables),
-      layout_(tables.layout()),
+      layout_(layout),
       dedup_(dedup),
       shards_(layout_, tables.tables(), tables.features(), modes, places_of(comm, dedup)),
       owners_(stage_of_owners(comm, exchange, wire, shards_, dedup)) {

@@ -19,7 +19,7 @@ namespace shardmark {
 class RequestedRows {
  public:
   RequestedRows(const Communicator& comm, Exchange& exchange, Wire& wire, const ShardedTables& tables,
-                const std::vector<RowTransfer>& modes, Dedup dedup);
+                const ShardLayout& layout, const std::vector<RowTransfer>& modes, Dedup dedup);
 
   /// Whether any rows of the plan travel this way.
   bool any() const { return !shards_.empty(); }

@@ -7,6 +7,7 @@
 
 #include "comm/communicator.hpp"
 #include "comm/exchange/exchange.hpp"
+#include "comm/lane.hpp"
 #include "comm/placement/traffic.hpp"
 #include "workloads/sent_bytes.hpp"
 #include "workloads/transfer/addresses.hpp"
@@ -34,6 +35,7 @@ class Transfer {
 /// What a transfer is made with; all of it outlives the transfer.
 struct TransferContext {
   const Communicator& comm;
+  Lane& lane;
   Exchange& exchange;
   Wire& wire;
   SentBytes& sent;  ///< for what does not go by the exchange

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/lane.hpp"
+
+#include <chrono>
+#include <stdexcept>
+
+namespace shardmark {
+namespace {
+
+constexpr std::size_t stack_bytes = std::size_t{4} << 20;  // of which a task touches what it needs
+constexpr auto time_to_finish = std::chrono::milliseconds(250);
+
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+Lane::Lane(Kind kind) {
+  if (kind == Kind::plain) return;
+  shared_ = std::make_shared<Shared>();
+  thread_ = std::thread([shared = shared_] { serve(*shared); });
+}
+
+Lane::~Lane() {
+  if (!shared_) return;
+  bool working = false;
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->closed = true;
+    working = shared_->working;
+  }
+  shared_->changed.notify_all();
+  if (working) {  // a call that never ends must not keep this rank's error from being told; what it uses stays
+    for (auto& task : tasks_) static_cast<void>(task.release());
+    thread_.detach();
+  } else {
+    thread_.join();
+  }
+}
+
+void Lane::serve(Shared& shared) {
+  std::unique_lock lock(shared.mutex);
+  for (;;) {
+    shared.changed.wait(lock, [&] { return shared.closed || !shared.waiting.empty(); });
+    if (shared.closed) return;
+    Job& job = *shared.waiting.front();
+    shared.waiting.erase(shared.waiting.begin());
+    shared.working = true;
+    lock.unlock();
+    const double begin = seconds();
+    try {
+      job.invoke(job.what);
+    } catch (...) {
+      job.error = std::current_exception();
+    }
+    lock.lock();
+    shared.busy += seconds() - begin;
+    shared.working = false;
+    shared.closed |= job.error != nullptr;
+    job.done = true;
+    shared.changed.notify_all();
+  }
+}
+
+void Lane::run_job(Job& job) {
+  if (current_ == nullptr) {
+    const double begin = seconds();
+    job.invoke(job.what);
+    plain_busy_ += seconds() - begin;
+    exposed_ += seconds() - begin;
+    return;
+  }
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->waiting.push_back(&job);
+  }
+  shared_->changed.notify_all();
+  Task& task = *current_;
+  task.waits_for = &job;
+  task.away_since = seconds();
+  swapcontext(&task.context, &scheduler_);
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+void Lane::wait_for(const Job& job) {
+  const double begin = seconds();
+  std::unique_lock lock(shared_->mutex);
+  shared_->changed.wait(lock, [&] { return job.done || (shared_->closed && !shared_->working); });
+  exposed_ += seconds() - begin;
+  if (!job.done) throw std::runtime_error("lane: the call before this one failed");
+}
+
+void Lane::enter(unsigned high, unsigned low) {
+  const auto address = static_cast<std::uintptr_t>(high) << 32 | low;
+  Lane& lane = *reinterpret_cast<Lane*>(address);
+  Task& task = *lane.current_;
+  try {
+    lane.body_(lane.what_, task.number);
+  } catch (...) {
+    task.error = std::current_exception();
+  }
+  task.finished = true;
+}
+
+void Lane::start(Task& task) {
+  if (!task.stack) task.stack = std::make_unique_for_overwrite<std::byte[]>(stack_bytes);
+  task.finished = false;
+  task.waits_for = nullptr;
+  task.away = 0.0;
+  getcontext(&task.context);
+  task.context.uc_stack.ss_sp = task.stack.get();
+  task.context.uc_stack.ss_size = stack_bytes;
+  task.context.uc_link = &scheduler_;
+  const auto address = reinterpret_cast<std::uintptr_t>(this);
+  makecontext(&task.context, reinterpret_cast<void (*)()>(&Lane::enter), 2, static_cast<unsigned>(address >> 32),
+              static_cast<unsigned>(address));
+}
+
+void Lane::resume(Task& task) {
+  if (task.waits_for != nullptr) {
+    task.away += seconds() - task.away_since;  // what follows is its own wait
+    wait_for(*task.waits_for);
+    task.waits_for = nullptr;
+  }
+  current_ = &task;
+  swapcontext(&scheduler_, &task.context);
+  current_ = nullptr;
+  if (task.error) std::rethrow_exception(task.error);
+}
+
+void Lane::interleave_tasks(std::int64_t count, void (*body)(void*, std::int64_t), void* what) {
+  if (!shared_ || count == 1) {
+    for (std::int64_t task = 0; task < count; ++task) body(what, task);
+    return;
+  }
+  body_ = body;
+  what_ = what;
+  while (static_cast<std::int64_t>(tasks_.size()) < count) tasks_.push_back(std::make_unique<Task>());
+  for (std::int64_t t = 0; t < count; ++t) {
+    tasks_[static_cast<std::size_t>(t)]->number = t;
+    start(*tasks_[static_cast<std::size_t>(t)]);
+  }
+  try {
+    for (std::int64_t left = count; left > 0;) {
+      for (std::int64_t t = 0; t < count; ++t) {
+        Task& task = *tasks_[static_cast<std::size_t>(t)];
+        if (task.finished) continue;
+        resume(task);
+        if (task.finished) --left;
+      }
+    }
+  } catch (...) {
+    give_up();
+    throw;
+  }
+}
+
+/// No more calls; the one that is being made may have buffers that go away, so it gets a little time.
+void Lane::give_up() {
+  current_ = nullptr;
+  std::unique_lock lock(shared_->mutex);
+  shared_->closed = true;
+  shared_->changed.notify_all();
+  shared_->changed.wait_for(lock, time_to_finish, [&] { return !shared_->working; });
+}
+
+double Lane::now() const { return seconds() - (current_ != nullptr ? current_->away : 0.0); }
+
+double Lane::busy_seconds() const {
+  if (!shared_) return plain_busy_;
+  const std::lock_guard lock(shared_->mutex);
+  return plain_busy_ + shared_->busy;
+}
+
+}  // namespace shardmark

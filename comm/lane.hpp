@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ucontext.h>
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace shardmark {
+
+/// Where the MPI calls of a step happen. Plain, they happen in run(). With a thread of its own, a lane lets several
+/// tasks take turns on the caller's thread: while the lane's thread makes the call of one, the next computes.
+/// Only the lane's thread uses MPI then (MPI_THREAD_SERIALIZED), and it computes nothing.
+///
+/// Tasks take turns in a fixed order: each runs until it calls run(), and goes on when its call is done and all others
+/// have had their turn. So every rank makes the same calls in the same order, whatever takes how long. A task has a
+/// stack of its own (POSIX contexts); nothing in it need know that it is interrupted.
+class Lane {
+ public:
+  enum class Kind { plain, threaded };
+
+  explicit Lane(Kind kind);
+  ~Lane();
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  /// call() on the lane; returns when it is done. Rethrows what it throws.
+  template <class Call>
+  void run(Call&& call) {
+    Job job{[](void* what) { (*static_cast<std::remove_reference_t<Call>*>(what))(); }, &call};
+    run_job(job);
+  }
+
+  /// body(0), ..., body(count - 1), interleaved when the lane has a thread. Rethrows the first exception of a task; the
+  /// others are then given up, with what they hold, and the lane takes no more calls.
+  template <class Body>
+  void interleave(std::int64_t count, Body&& body) {
+    interleave_tasks(
+        count, [](void* what, std::int64_t task) { (*static_cast<std::remove_reference_t<Body>*>(what))(task); },
+        &body);
+  }
+
+  /// Seconds as the running task sees them: without those in which it gave way to others.
+  double now() const;
+
+  /// Seconds in calls, and those of them in which the caller had nothing else to do; since the lane was made.
+  double busy_seconds() const;
+  double exposed_seconds() const { return exposed_; }
+
+ private:
+  struct Job {
+    void (*invoke)(void*);
+    void* what;
+    std::exception_ptr error = nullptr;
+    bool done = false;
+  };
+  struct Task {
+    ucontext_t context;
+    std::unique_ptr<std::byte[]> stack;
+    std::int64_t number = 0;
+    Job* waits_for = nullptr;
+    double away_since = 0.0, away = 0.0;
+    bool finished = false;
+    std::exception_ptr error = nullptr;
+  };
+  /// What the lane's thread uses; it may outlive a lane that is given up.
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::vector<Job*> waiting;
+    bool working = false, closed = false;
+    double busy = 0.0;
+  };
+
+  void run_job(Job& job);
+  void interleave_tasks(std::int64_t count, void (*body)(void*, std::int64_t), void* what);
+  void start(Task& task);
+  void resume(Task& task);
+  void wait_for(const Job& job);
+  void give_up();
+  static void enter(unsigned high, unsigned low);
+  static void serve(Shared& shared);
+
+  std::shared_ptr<Shared> shared_;  ///< null: plain
+  std::thread thread_;
+  std::vector<std::unique_ptr<Task>> tasks_;
+  ucontext_t scheduler_{};
+  Task* current_ = nullptr;
+  void (*body_)(void*, std::int64_t) = nullptr;
+  void* what_ = nullptr;
+  double plain_busy_ = 0.0, exposed_ = 0.0;
+};
+
+}  // namespace shardmark

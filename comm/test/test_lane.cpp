@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/lane.hpp"
+
+namespace shardmark {
+namespace {
+
+using std::chrono::milliseconds;
+
+void pass(int ms) { std::this_thread::sleep_for(milliseconds(ms)); }
+
+TEST(Lane, TasksTakeTurnsInOneOrderWhateverTheirCallsTake) {
+  for (const int slow : {0, 1, 2}) {
+    Lane lane(Lane::Kind::threaded);
+    std::vector<std::string> order, calls;
+    lane.interleave(3, [&](std::int64_t task) {
+      for (int round = 0; round <= task; ++round) {
+        order.push_back(std::to_string(task) + "." + std::to_string(round));
+        lane.run([&] {
+          pass(task == slow ? 5 : 0);
+          calls.push_back(std::to_string(task) + "." + std::to_string(round));
+        });
+      }
+    });
+    EXPECT_EQ(order, (std::vector<std::string>{"0.0", "1.0", "2.0", "1.1", "2.1", "2.2"}));
+    EXPECT_EQ(calls, order);
+  }
+}
+
+TEST(Lane, CallsHappenOnOneOtherThreadWhileTasksStayOnTheCallers) {
+  const auto caller = std::this_thread::get_id();
+  std::thread::id calls;
+  Lane lane(Lane::Kind::threaded);
+  lane.interleave(2, [&](std::int64_t) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    lane.run([&] {
+      EXPECT_NE(std::this_thread::get_id(), caller);
+      if (calls == std::thread::id()) calls = std::this_thread::get_id();
+      EXPECT_EQ(std::this_thread::get_id(), calls);
+    });
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+  });
+}
+
+TEST(Lane, WithoutAThreadOrWithOneTaskACallIsACall) {
+  const auto caller = std::this_thread::get_id();
+  for (const auto kind : {Lane::Kind::plain, Lane::Kind::threaded}) {
+    Lane lane(kind);
+    lane.interleave(1, [&](std::int64_t) { lane.run([&] { EXPECT_EQ(std::this_thread::get_id(), caller); }); });
+    lane.run([&] { EXPECT_EQ(std::this_thread::get_id(), caller); });
+  }
+}
+
+/// Each task computes as long as its call takes: all calls but the last are hidden.
+TEST(Lane, CountsTheTimeThatNobodyCouldHide) {
+  Lane lane(Lane::Kind::threaded);
+  double of_tasks = 0.0;
+  const double begin = lane.now();
+  lane.interleave(4, [&](std::int64_t) {
+    const double task_begin = lane.now();
+    pass(40);
+    lane.run([] { pass(40); });
+    of_tasks += lane.now() - task_begin;
+  });
+  const double all = lane.now() - begin;
+  EXPECT_GE(lane.busy_seconds(), 0.16);
+  EXPECT_LT(lane.exposed_seconds(), 0.75 * lane.busy_seconds());
+  EXPECT_GT(lane.exposed_seconds(), 0.03);
+  EXPECT_LE(of_tasks, 1.01 * all);  // nothing is charged to two
+  Lane plain(Lane::Kind::plain);
+  plain.run([] { pass(5); });
+  EXPECT_GE(plain.exposed_seconds(), 0.005);
+  EXPECT_GE(plain.busy_seconds(), 0.005);
+}
+
+TEST(Lane, AnErrorOfACallComesOutOfItsTask) {
+  Lane lane(Lane::Kind::threaded);
+  std::string caught;
+  try {
+    lane.interleave(3, [&](std::int64_t task) {
+      lane.run([&] {
+        if (task == 1) throw std::runtime_error("call of task 1");
+      });
+    });
+  } catch (const std::runtime_error& error) {
+    caught = error.what();
+  }
+  EXPECT_EQ(caught, "call of task 1");
+}
+
+TEST(Lane, AnErrorOfATaskEndsAllWithoutWaitingForACallThatNeverEnds) {
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    Lane lane(Lane::Kind::threaded);
+    lane.interleave(2, [&](std::int64_t task) {
+      if (task == 1) throw std::invalid_argument("task 1");
+      lane.run([] { pass(3000); });
+    });
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "task 1");
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(1500));
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/grouped_embedding.hpp"
+
+namespace shardmark {
+
+GroupedEmbedding::GroupedEmbedding(const Communicator& comm, ShardedTables& tables, const Plan& plan,
+                                   const Movement& movement, Fault fault)
+    : comm_(comm),
+      tables_(tables),
+      movement_(movement),
+      wire_(movement.wire),
+      group_of_table_(group_of_tables(movement.groups, plan, tables.tables(), tables.features())),
+      lane_(count_groups(group_of_table_) > 1 ? Lane::Kind::threaded : Lane::Kind::plain) {
+  const std::int64_t groups = count_groups(group_of_table_);
+  const CaseContext context{comm_, lane_, wire_, tables_, plan, movement_, fault};
+  for (std::int64_t g = 0; g < groups; ++g) {
+    std::vector<bool> chosen;
+    for (const Feature& feature : tables.features())
+      chosen.push_back(group_of_table_[static_cast<std::size_t>(feature.table)] == g);
+    groups_.push_back(
+        std::make_unique<ShardedEmbedding>(context, tables.layout().of_features(chosen, g + 1 == groups)));
+  }
+}
+
+DeviceArray<float> GroupedEmbedding::output(const StepInput& input, std::int64_t feature) const {
+  const std::int64_t table = tables_.features()[static_cast<std::size_t>(feature)].table;
+  return groups_[static_cast<std::size_t>(group_of_table_[static_cast<std::size_t>(table)])]->output(input, feature);
+}
+
+std::pair<std::int64_t, std::int64_t> GroupedEmbedding::ids_and_rows() const {
+  std::pair<std::int64_t, std::int64_t> sum(0, 0);
+  for (const auto& group : groups_) {
+    const auto [ids, rows] = group->ids_and_rows();
+    sum.first += ids;
+    sum.second += rows;
+  }
+  return sum;
+}
+
+SentBytes GroupedEmbedding::sent() const {
+  SentBytes sent(comm_.rank(), comm_.size());
+  for (const auto& group : groups_) sent += group->sent();
+  return sent;
+}
+
+}  // namespace shardmark
