@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/grouped_embedding.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+
 namespace shardmark {
 
 GroupedEmbedding::GroupedEmbedding(const Communicator& comm, ShardedTables& tables, const Plan& plan,
@@ -35,6 +40,12 @@ std::pair<std::int64_t, std::int64_t> GroupedEmbedding::ids_and_rows() const {
     sum.second += rows;
   }
   return sum;
+}
+
+std::string GroupedEmbedding::picked() const {
+  std::set<std::string> all;
+  for (const auto& group : groups_) all.insert(group->picked());
+  return fmt::format("{}", fmt::join(all, ", "));
 }
 
 SentBytes GroupedEmbedding::sent() const {

@@ -36,6 +36,9 @@ class GroupedEmbedding {
   /// Of all groups, see ShardedEmbedding.
   std::pair<std::int64_t, std::int64_t> ids_and_rows() const;
 
+  /// Of the groups that differ, see ShardedEmbedding.
+  std::string picked() const;
+
   /// What this rank has sent in the current step, complete after it.
   SentBytes sent() const;
 

@@ -61,6 +61,8 @@ class LaneExchange : public Exchange {
     lane_.run([&] { exchange_->run(route, send, receive, element_bytes); });
   }
 
+  std::string picked() const override { return exchange_->picked(); }
+
  private:
   std::unique_ptr<Exchange> exchange_;
   Lane& lane_;

@@ -34,16 +34,11 @@ void RowStage::request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t 
 
 /// Makes every sorted position a row of its own.
 void RowStage::repeat_rows() {
-  const auto unique = unique_;
-  const std::int64_t positions = unique.positions();
-  const auto keys = repeated_keys_.first(positions), each = each_.first(positions + 1);
+  const std::int64_t positions = unique_.positions();
+  const auto each = each_.first(positions + 1);
   Kokkos::parallel_for(
-      "shardmark::repeat_rows", kernels::static_range(Execution(), positions + 1), KOKKOS_LAMBDA(const std::int64_t u) {
-        each(u) = u;
-        if (u >= unique.count()) return;
-        for (std::int64_t i = unique.begin(u); i < unique.begin(u + 1); ++i) keys(i) = unique.key(u);
-      });
-  unique_.keys = keys;
+      "shardmark::repeat_rows", kernels::static_range(Execution(), positions + 1),
+      KOKKOS_LAMBDA(const std::int64_t u) { each(u) = u; });
   unique_.segments = each;
   Kokkos::deep_copy(Execution(), unique_.total, positions);
 }

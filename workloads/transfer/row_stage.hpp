@@ -64,7 +64,7 @@ class RowStage {
   std::vector<std::int64_t> packed_begin_;                    ///< [row shards + 1]
   std::vector<std::int64_t> asked_counts_, held_counts_;
   DeviceScratch<std::int64_t> ids_{"shardmark::asked_ids"};
-  DeviceScratch<std::int64_t> repeated_keys_{"shardmark::repeated_keys"}, each_{"shardmark::each_position"};
+  DeviceScratch<std::int64_t> each_{"shardmark::each_position"};
   Route id_route_;
   RowExchange vectors_;
 };
