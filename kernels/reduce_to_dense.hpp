@@ -6,11 +6,13 @@
 
 namespace shardmark::kernels {
 
-/// The rows of one data-parallel table within the dense gradient of all of them: row r at output + r * dim.
+/// Where the gradients of the rows of one data-parallel table go: of row r to output + r * dim of the dense gradient of
+/// all rows; or, with first_unique >= 0, of distinct row u to output + (u - first_unique) * dim of the packed ones.
 struct DenseShard {
   std::int64_t first_key = 0;
   std::int64_t dim = 0;
   std::int64_t output = 0;
+  std::int64_t first_unique = -1;
 };
 
 /// Element of the dense gradient where the gradient of row `key` begins. As gradient_offset of touched_rows it turns
@@ -27,13 +29,14 @@ struct DenseOffset {
 
 template <class Exec>
 struct StoreDense {
-  Array<Exec, float> dense, touched;
+  Array<Exec, float> dense, touched, packed;
 
   template <class Run>
   KOKKOS_FUNCTION void operator()(const DenseShard& shard, const Run& run) const {
-    run.for_each(shard.dim, NoPrefetch{}, [&](std::int64_t, std::int64_t row, const auto& tile) {
-      touched(shard.first_key + row) = 1.0F;
-      float* out = &dense(shard.output + row * shard.dim);
+    run.for_each(shard.dim, NoPrefetch{}, [&](std::int64_t u, std::int64_t row, const auto& tile) {
+      const bool packs = shard.first_unique >= 0;
+      if (!packs) touched(shard.first_key + row) = 1.0F;
+      float* out = (packs ? packed : dense).data() + shard.output + (packs ? u - shard.first_unique : row) * shard.dim;
       for (std::int64_t column = 0; column < shard.dim; column += column_tile) {
         const std::int64_t width = Kokkos::min(std::int64_t{column_tile}, shard.dim - column);
         const float* g = tile(column, width);
@@ -45,16 +48,16 @@ struct StoreDense {
 
 /// dense = gradient of every row of the shards, touched[key] = 1; both 0 where no id asked for the row: what
 /// data_parallel tables all-reduce, so that touched counts the ranks that did. dense: [sum over shards of rows x dim];
-/// touched: [keys].
+/// touched: [keys]. Shards with first_unique >= 0 are in neither: what of them is touched lies in `packed`.
 template <class Exec, class Unique, class GradientOffset>
 requires on_host<Exec>
 void reduce_to_dense(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
                      const ShardList<Exec, DenseShard>& shards, RowGradientsWorkspace<Exec>& workspace,
-                     Array<Exec, float> dense, Array<Exec, float> touched) {
+                     Array<Exec, float> dense, Array<Exec, float> touched, Array<Exec, float> packed = {}) {
   Kokkos::deep_copy(exec, dense, 0.0F);
   Kokkos::deep_copy(exec, touched, 0.0F);
   for_each_row_gradient("shardmark::reduce_to_dense", exec, gradients, shards, workspace,
-                        StoreDense<Exec>{dense, touched});
+                        StoreDense<Exec>{dense, touched, packed});
 }
 
 /// The keys that were touched, each used by the position of the same number: the rows of an all-reduced dense gradient.

@@ -39,7 +39,7 @@ constexpr std::array context_fields{
     ContextField{"seed", "/seed"},
 };
 /// Details of a record that belong to the name of its case.
-constexpr std::array naming_details{"ids", "data", "dedup"};
+constexpr std::array naming_details{"ids", "data", "dedup", "replicated_gradients"};
 
 std::string hosts_of(const Json& environment) {
   std::set<std::string> hosts;

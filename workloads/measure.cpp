@@ -254,6 +254,8 @@ class Measurement {
       record.details["ids_per_row"] =
           std::round(1e3 * static_cast<double>(samples.ids) / static_cast<double>(samples.rows)) / 1e3;
     }
+    if (std::ranges::any_of(plans_[cases_[c].plan].tables, &TablePlacement::data_parallel))
+      record.details["replicated_gradients"] = shardmark::name_of(cases_[c].movement.replicated_gradients);
     record.checked_steps = options_.checked_steps;
     record.wrong = wrong_[c];
     if (!picked_[c].empty()) record.details["picked"] = picked_[c];

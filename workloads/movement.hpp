@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "comm/placement/replicated_gradients.hpp"
 #include "reference/wire_rounding.hpp"
 #include "workloads/table_groups.hpp"
 #include "workloads/transfer/dedup.hpp"
@@ -16,6 +17,7 @@ struct Movement {
   WireTypes wire = {};
   Dedup dedup = Dedup::automatic;
   TableGroups groups = {};
+  ReplicatedGradients replicated_gradients = ReplicatedGradients::dense;
 
   /// "dense_partials mpi_alltoallv"; what is not the default follows: "fp16/bf16 groups 4 count".
   std::string name() const {
@@ -26,6 +28,8 @@ struct Movement {
     if (groups != TableGroups{})
       name += " groups " + (groups.groups == TableGroups::table ? "table" : std::to_string(groups.groups)) + ' ' +
               std::string(name_of(groups.balance));
+    if (replicated_gradients != ReplicatedGradients::dense)
+      name += ", replicated gradients " + std::string(name_of(replicated_gradients));
     return name;
   }
 };

@@ -7,7 +7,6 @@
 #include <map>
 #include <tuple>
 
-#include "kernels/balanced_ranges.hpp"
 #include "kernels/optimizers.hpp"
 
 namespace shardmark {
@@ -56,20 +55,6 @@ void add_in_order(const Execution& exec, const std::vector<Addend>& addends, dou
       });
 }
 
-/// Where the distinct rows of each local shard begin.
-std::vector<std::int64_t> segments(const kernels::UniqueRows<Execution>& unique,
-                                   const ConstDeviceArray<std::int64_t>& first_keys) {
-  const auto count = static_cast<std::int64_t>(first_keys.extent(0));
-  const DeviceArray<std::int64_t> begins("shardmark::shard_segments", static_cast<std::size_t>(count));
-  Kokkos::parallel_for(
-      "shardmark::shard_segments", kernels::static_range(Execution(), count), KOKKOS_LAMBDA(const std::int64_t s) {
-        begins(s) =
-            kernels::first_at_least(unique.count(), first_keys(s), [&](std::int64_t u) { return unique.key(u); });
-      });
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), begins);
-  return {host.data(), host.data() + count};
-}
-
 }  // namespace
 
 RowSums::RowSums(const Communicator& comm, Exchange& exchange, const Plan& plan, const std::vector<Table>& tables,
@@ -97,7 +82,7 @@ RowSums::RowSums(const Communicator& comm, Exchange& exchange, const Plan& plan,
   std::vector<std::int64_t> first_keys;
   for (const LocalShard& shard : layout.shards) first_keys.push_back(shard.first_key);
   first_keys.push_back(layout.keys);
-  first_keys_ = kernels::array_of(Execution(), first_keys, "shardmark::first_keys");
+  segments_ = ShardSegments(first_keys);
 }
 
 /// Both ends of a message list what it holds in the order (group, sender's column, receiver's column).
@@ -133,7 +118,7 @@ RowSums::Messages RowSums::messages(const std::vector<std::int64_t>& begins, std
 void RowSums::complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums,
                        std::int64_t peak) {
   const Execution exec;
-  const auto begins = segments(unique, first_keys_);
+  const auto& begins = segments_(unique);
   const auto sums_of = [&](std::int64_t shard) {
     return std::pair(width_ * begins[static_cast<std::size_t>(shard)],
                      width_ * begins[static_cast<std::size_t>(shard + 1)]);

@@ -8,6 +8,7 @@
 #include "kernels/unique_rows.hpp"
 #include "workloads/execution.hpp"
 #include "workloads/shard_layout.hpp"
+#include "workloads/shard_segments.hpp"
 
 namespace shardmark {
 
@@ -57,7 +58,7 @@ class RowSums {
   std::int64_t width_ = 0;
   std::vector<Group> groups_;  ///< those in which this rank has a part
   std::size_t most_members_ = 1;
-  ConstDeviceArray<std::int64_t> first_keys_;
+  ShardSegments segments_;
   DeviceScratch<double> send_{"shardmark::row_sums_sent"}, receive_{"shardmark::row_sums_received"};
 };
 

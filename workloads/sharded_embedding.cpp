@@ -35,40 +35,16 @@ ShardedEmbedding::ShardedEmbedding(const CaseContext& context, ShardLayout layou
       ids_(comm_, lane_, *exchange_, layout_, tables_.features(), tables_.tables(), modes_, fault_),
       rows_(comm_, *exchange_, context.wire, tables_, layout_, modes_, context.movement.dedup),
       row_sums_(comm_, *exchange_, context.plan, tables_.tables(), layout_),
+      replicated_(comm_, lane_, tables_, layout_, context.movement.replicated_gradients, sent_),
       blocks_(tables_, layout_) {
-  std::vector<kernels::UpdateShard> exchanged, replicated;
-  std::vector<kernels::DenseShard> dense;
-  std::int64_t dense_elements = 0;
+  std::vector<kernels::UpdateShard> exchanged;
   for (std::int64_t s = 0; s < std::ssize(layout_.shards); ++s) {
     const LocalShard& shard = layout_.shards[static_cast<std::size_t>(s)];
-    const Table& table = tables_.tables()[static_cast<std::size_t>(shard.table)];
-    auto& list = shard.replicated ? replicated : exchanged;
-    auto& keys = shard.replicated ? replicated_rows_ : exchanged_keys_;
-    list.push_back({.rows = tables_.rows(s),
-                    .state = tables_.state(s),
-                    .first_key = keys,
-                    .dim = shard.dim(),
-                    .full_dim = table.dim,
-                    .optimizer = table.optimizer,
-                    .value_type = table.value_type,
-                    .stochastic_rounding = table.stochastic_rounding,
-                    .table = shard.table,
-                    .row_begin = shard.rows.begin,
-                    .row_stride = shard.rows.stride,
-                    .column_begin = shard.column_begin});
-    if (shard.replicated) {
-      dense.push_back({.first_key = keys, .dim = shard.dim(), .output = dense_elements});
-      dense_elements += shard.rows.count() * shard.dim();
-    }
-    keys += shard.rows.count();
+    if (shard.replicated) continue;
+    exchanged.push_back(tables_.update_shard(s, exchanged_keys_));
+    exchanged_keys_ += shard.rows.count();
   }
-  const Execution exec;
-  exchanged_shards_ = kernels::shard_list(exec, exchanged);
-  replicated_shards_ = kernels::shard_list(exec, replicated);
-  dense_shards_ = kernels::shard_list(exec, dense);
-  dense_elements_ = dense_elements;
-  dense_gradients_ =
-      kernels::allocate<Execution, float>("shardmark::dense_gradients", dense_elements + replicated_rows_);
+  exchanged_shards_ = kernels::shard_list(Execution(), exchanged);
   for (auto [s, end] = rows_.held().held(); s < end; ++s) held_shards_.push_back(rows_.shard(s).local_shard);
   for (std::size_t f = 0; f < layout_.served.size(); ++f) {
     const Pooling pooling = tables_.features()[f].pooling;

@@ -5,9 +5,9 @@
 
 #include "kernels/bag_divisor.hpp"
 #include "kernels/pooled_lookup.hpp"
-#include "kernels/reduce_to_dense.hpp"
 #include "workloads/id_distribution.hpp"
 #include "workloads/movement.hpp"
+#include "workloads/replicated_update.hpp"
 #include "workloads/row_sums.hpp"
 #include "workloads/sent_bytes.hpp"
 #include "workloads/sharded_tables.hpp"
@@ -75,6 +75,7 @@ class ShardedEmbedding {
   IdDistribution ids_;
   RequestedRows rows_;
   RowSums row_sums_;
+  ReplicatedUpdate replicated_;
   bool divides_ = false;  ///< some feature of the group pools by mean or sqrtn
 
   // Of the current counts of bags and vectors.
@@ -87,12 +88,8 @@ class ShardedEmbedding {
   DeviceScratch<float> packed_gradients_scratch_{"shardmark::packed_gradients"};
   DeviceScratch<float> owner_gradients_scratch_{"shardmark::owner_gradients"};
 
-  // Shards of this rank: those that hold parts of tables, and replicated tables with their dense gradient.
-  kernels::ShardList<Execution, kernels::UpdateShard> exchanged_shards_, replicated_shards_;
-  kernels::ShardList<Execution, kernels::DenseShard> dense_shards_;
-  std::int64_t exchanged_keys_ = 0, replicated_rows_ = 0;
-  std::int64_t dense_elements_ = 0;
-  DeviceArray<float> dense_gradients_;  ///< dense_elements_, then the touched count of each replicated row
+  kernels::ShardList<Execution, kernels::UpdateShard> exchanged_shards_;  ///< those that hold parts of tables
+  std::int64_t exchanged_keys_ = 0;
 
   // Of the current step.
   OwnedIds owned_;
@@ -103,7 +100,6 @@ class ShardedEmbedding {
   DeviceScratch<double> sums_{"shardmark::row_sums"};
   kernels::UniqueRowsWorkspace<Execution> unique_workspace_;
   kernels::RowGradientsWorkspace<Execution> gradients_workspace_;
-  kernels::TouchedRowsWorkspace<Execution> touched_workspace_;
 };
 
 }  // namespace shardmark

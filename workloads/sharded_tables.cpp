@@ -42,6 +42,23 @@ ShardedTables::ShardedTables(const Plan& plan, const std::vector<Table>& tables,
   state_ = kernels::allocate<Execution, float>("shardmark::state", state);
 }
 
+kernels::UpdateShard ShardedTables::update_shard(std::int64_t shard, std::int64_t first_key) const {
+  const LocalShard& local = layout_.shards[static_cast<std::size_t>(shard)];
+  const Table& table = table_of(local);
+  return {.rows = rows(shard),
+          .state = state(shard),
+          .first_key = first_key,
+          .dim = local.dim(),
+          .full_dim = table.dim,
+          .optimizer = table.optimizer,
+          .value_type = table.value_type,
+          .stochastic_rounding = table.stochastic_rounding,
+          .table = local.table,
+          .row_begin = local.rows.begin,
+          .row_stride = local.rows.stride,
+          .column_begin = local.column_begin};
+}
+
 std::int64_t ShardedTables::state_size(const LocalShard& shard) const {
   return state_per_row(table_of(shard).optimizer.kind, shard.dim());
 }

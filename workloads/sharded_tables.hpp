@@ -34,6 +34,9 @@ class ShardedTables {
   /// Floats of state per local row.
   std::int64_t state_size(const LocalShard& shard) const;
 
+  /// A shard as fused_update takes it.
+  kernels::UpdateShard update_shard(std::int64_t shard, std::int64_t first_key) const;
+
   const Table& table_of(const LocalShard& shard) const { return tables_[static_cast<std::size_t>(shard.table)]; }
 
   /// Values [local_rows, dim] as floats, and state [local_rows, state_size] of some rows of a shard, on the host.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The update phase of ShardedEmbedding.
-#include "comm/collectives.hpp"
-#include "kernels/fused_update.hpp"
 #include "kernels/row_sums.hpp"
 #include "workloads/commit_fault.hpp"
 #include "workloads/sharded_embedding.hpp"
@@ -14,7 +12,7 @@ void ShardedEmbedding::update(const StepInput& input, const kernels::UpdateStep&
   kernels::expand_positions(exec, blocks_.gradients, ConstDeviceArray<std::int64_t>(owned_.offsets), owned_.ids,
                             keys_.first(ids), gradient_offsets_.first(ids));
   update_exchanged(input, now);
-  if (replicated_rows_ > 0) update_replicated(now);
+  if (!replicated_.empty()) update_replicated(now);
   exec.fence("shardmark: the step is complete");
   clock.end(Phase::update);
 }
@@ -52,35 +50,15 @@ void ShardedEmbedding::update_exchanged(const StepInput& input, const kernels::U
   kernels::fused_update(exec, row_gradients, exchanged_shards_, now, gradients_workspace_, whole_rows);
 }
 
-/// Gradients of replicated tables are summed over the ranks densely, so that every copy stays the same; with them, how
-/// many ranks touched each row.
 void ShardedEmbedding::update_replicated(const kernels::UpdateStep& now) {
-  const Execution exec;
   const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
   const std::int64_t begin = owned_.exchanged_ids;
-  const auto gradients = with_max_gradients(blocks_.replicated_maxima, gradients_);
-  const auto touched = part(dense_gradients_, dense_elements_, dense_elements_ + replicated_rows_);
-  const auto weights = owned_.weights.extent(0) > 0 ? part(owned_.weights, begin, ids) : owned_.weights;
-  kernels::reduce_to_dense(exec,
-                           kernels::sorted_row_gradients<Execution>(
-                               exec, part(keys_.first(ids), begin, ids), replicated_rows_,
-                               part(gradient_offsets_.first(ids), begin, ids), weights, gradients, unique_workspace_),
-                           dense_shards_, gradients_workspace_, part(dense_gradients_, 0, dense_elements_), touched);
-  exec.fence("shardmark: dense gradients are sent");
-  const auto elements = static_cast<std::int64_t>(dense_gradients_.extent(0));
-  lane_.run([&] {
-    all_reduce(comm_, std::span<float>(dense_gradients_.data(), static_cast<std::size_t>(elements)), Reduce::sum);
-  });
-  // A ring sends 2 (P - 1) / P of the buffer to the next rank.
-  sent_.add(static_cast<std::size_t>((comm_.rank() + 1) % comm_.size()),
-            2 * (comm_.size() - 1) * elements * 4 / comm_.size());
-  if (fault_ == Fault::exchange && blocks_.addresses().packed_size == 0) change_one(dense_gradients_, 0, -1.0F, 1.0F);
-  const auto rows = kernels::touched_rows<Execution>(exec, touched, touched_workspace_);
-  if (fault_ == Fault::update && layout_.slots.empty()) decrement(rows.total);
-  kernels::fused_update(exec,
-                        kernels::row_gradients<Execution>(exec, rows, kernels::DenseOffset<Execution>{dense_shards_},
-                                                          DeviceArray<float>(), dense_gradients_),
-                        replicated_shards_, now, gradients_workspace_);
+  const bool faulty = fault_ == Fault::update ? layout_.slots.empty() : blocks_.addresses().packed_size == 0;
+  replicated_.run({.keys = part(keys_.first(ids), begin, ids),
+                   .gradient_offsets = part(gradient_offsets_.first(ids), begin, ids),
+                   .weights = owned_.weights.extent(0) > 0 ? part(owned_.weights, begin, ids) : owned_.weights,
+                   .gradients = with_max_gradients(blocks_.replicated_maxima, gradients_)},
+                  now, faulty ? fault_ : Fault::none);
 }
 
 }  // namespace shardmark

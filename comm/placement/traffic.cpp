@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <set>
 
+#include "comm/placement/replicated_gradients.hpp"
+
 namespace shardmark {
 namespace {
 
 constexpr std::int64_t length_bytes = 4, count_bytes = 8, id_bytes = 8, weight_bytes = 4, value_bytes = 4,
-                       sum_bytes = 8;
+                       sum_bytes = 8, row_id_bytes = 4;
 
 /// Sums over whole rows that the optimizer takes.
 std::int64_t sums_per_row(OptimizerKind kind) {
@@ -27,13 +29,23 @@ class Prediction {
         rules_(rules),
         weighted_(std::ranges::any_of(homes, [](const Batch& batch) { return !batch.weights.empty(); })) {}
 
+  std::vector<bool> cheaper_by_rows() const {
+    std::vector<bool> cheaper;
+    for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
+      std::int64_t most = 0;
+      for (int i = 0; i < plan_.ranks; ++i) most = std::max(most, distinct_rows(t, whole(table(t), 0).rows, i, i + 1));
+      cheaper.push_back(fewer_bytes_by_rows(table(t).rows, table(t).dim, plan_.ranks, most));
+    }
+    return cheaper;
+  }
+
   Traffic traffic() {
     for (std::int64_t f = 0; f < std::ssize(features_); ++f)
       for (const Shard& shard : placement_of(feature(f).table).shards) add_lookups(f, shard);
     if (rules_.transfer == RowTransfer::reduce_scatter) add_reductions();
     if (rules_.transfer == RowTransfer::unique_rows) add_unique_rows();
     add_row_sums();
-    add_dense_gradients();
+    add_replicated_gradients();
     return traffic_;
   }
 
@@ -143,19 +155,32 @@ class Prediction {
     }
   }
 
-  void add_dense_gradients() {
-    std::int64_t values = 0;
-    for (std::int64_t t = 0; t < std::ssize(tables_); ++t)
-      if (placement_of(t).data_parallel) values += table(t).rows * (table(t).dim + 1);
+  void add_replicated_gradients() {
+    std::int64_t dense_values = 0;
+    for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
+      if (!placement_of(t).data_parallel) continue;
+      if (!rules_.gathered.empty() && rules_.gathered[static_cast<std::size_t>(t)])
+        add_gathered_gradients(t);
+      else
+        dense_values += table(t).rows * (table(t).dim + 1);
+    }
     for (int i = 0; i < plan_.ranks; ++i)
-      traffic_.update.add(i, (i + 1) % plan_.ranks, 2 * (plan_.ranks - 1) * values * value_bytes / plan_.ranks);
+      traffic_.update.add(i, (i + 1) % plan_.ranks, 2 * (plan_.ranks - 1) * dense_values * value_bytes / plan_.ranks);
+  }
+
+  void add_gathered_gradients(std::int64_t t) {
+    for (int i = 0; i < plan_.ranks; ++i) {
+      const std::int64_t rows = distinct_rows(t, whole(table(t), 0).rows, i, i + 1);
+      for (int j = 0; j < plan_.ranks; ++j)
+        traffic_.update.add(i, j, 8 + rows * (row_id_bytes + table(t).dim * value_bytes));
+    }
   }
 
   const Plan& plan_;
   std::span<const Table> tables_;
   std::span<const Feature> features_;
   std::span<const Batch> homes_;
-  const TrafficRules& rules_;
+  TrafficRules rules_;
   bool weighted_;
   Traffic traffic_{plan_.ranks};
 };
@@ -165,6 +190,11 @@ class Prediction {
 Traffic predict_traffic(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
                         std::span<const Batch> homes, const TrafficRules& rules) {
   return Prediction(plan, tables, features, homes, rules).traffic();
+}
+
+std::vector<bool> cheaper_by_rows(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
+                                  std::span<const Batch> homes) {
+  return Prediction(plan, tables, features, homes, {}).cheaper_by_rows();
 }
 
 }  // namespace shardmark

@@ -17,6 +17,7 @@ enum class RowTransfer { dense_partials, sparse_partials, unique_rows, reduce_sc
 struct TrafficRules {
   RowTransfer transfer = RowTransfer::dense_partials;
   WireTypes wire = {};
+  std::vector<bool> gathered = {};  ///< tables whose replicated gradients go by rows; empty: none
 };
 
 /// Bytes of one step by the phases in which they travel.
@@ -37,9 +38,14 @@ struct Traffic {
 ///   input_dist   i -> j  8 for their number and 8 d;  output_dist  j -> i  s w d;  grad_dist  i -> j  the same
 ///   update       sums over whole rows of column-split tables (row-wise Adagrad and Adam: 1, LAMB: 2; the most that any
 ///                table needs): 8 bytes each per distinct row of a shard, to the holder of every other column range;
-///                dense gradients of replicated tables and a count per row: a ring, 2 (P - 1) / P of them
+///                dense gradients of replicated tables and a count per row: a ring, 2 (P - 1) / P of them;
+///                by rows: 4 for the id and s w for the gradient of each distinct row, and 8 per table, to every rank
 /// The plan must be sound (check.hpp), and all its shards of a table with the same columns hold every row once.
 Traffic predict_traffic(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
                         std::span<const Batch> homes, const TrafficRules& rules);
+
+/// The replicated tables whose gradients take fewer bytes by rows (fewer_bytes_by_rows), for TrafficRules.
+std::vector<bool> cheaper_by_rows(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
+                                  std::span<const Batch> homes);
 
 }  // namespace shardmark

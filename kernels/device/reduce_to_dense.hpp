@@ -8,14 +8,16 @@ namespace shardmark::kernels::device {
 
 template <class Exec>
 struct StoreDense {
-  Array<Exec, float> dense, touched;
+  Array<Exec, float> dense, touched, packed;
 
   template <class Columns>
-  KOKKOS_FUNCTION void operator()(const DenseShard& shard, std::int64_t, std::int64_t row,
+  KOKKOS_FUNCTION void operator()(const DenseShard& shard, std::int64_t u, std::int64_t row,
                                   const Columns& columns) const {
+    const bool packs = shard.first_unique >= 0;
+    float* out = (packs ? packed : dense).data() + shard.output + (packs ? u - shard.first_unique : row) * shard.dim;
     columns.for_each([&](std::int64_t c, float g) {
-      dense(shard.output + row * shard.dim + c) = g;
-      if (c == 0) touched(shard.first_key + row) = 1.0F;
+      out[c] = g;
+      if (c == 0 && !packs) touched(shard.first_key + row) = 1.0F;
     });
   }
 };
@@ -24,11 +26,11 @@ struct StoreDense {
 template <class Exec, class Unique, class GradientOffset>
 void reduce_to_dense(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
                      const ShardList<Exec, DenseShard>& shards, RowGradientsWorkspace<Exec>& workspace,
-                     Array<Exec, float> dense, Array<Exec, float> touched) {
+                     Array<Exec, float> dense, Array<Exec, float> touched, Array<Exec, float> packed) {
   Kokkos::deep_copy(exec, dense, 0.0F);
   Kokkos::deep_copy(exec, touched, 0.0F);
   device::for_each_row_gradient("shardmark::reduce_to_dense", exec, gradients, shards, workspace,
-                                StoreDense<Exec>{dense, touched});
+                                StoreDense<Exec>{dense, touched, packed});
 }
 
 }  // namespace shardmark::kernels::device
@@ -39,8 +41,8 @@ template <class Exec, class Unique, class GradientOffset>
 requires on_device<Exec>
 void reduce_to_dense(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
                      const ShardList<Exec, DenseShard>& shards, RowGradientsWorkspace<Exec>& workspace,
-                     Array<Exec, float> dense, Array<Exec, float> touched) {
-  device::reduce_to_dense(exec, gradients, shards, workspace, dense, touched);
+                     Array<Exec, float> dense, Array<Exec, float> touched, Array<Exec, float> packed = {}) {
+  device::reduce_to_dense(exec, gradients, shards, workspace, dense, touched, packed);
 }
 
 }  // namespace shardmark::kernels

@@ -44,6 +44,9 @@ void add_case_options(CLI::App& app, CaseArguments& a, bool lists) {
       ->capture_default_str();
   add_names("--group-balance", a.group_balances, "what groups have in equal measure: count (of tables), bytes")
       ->capture_default_str();
+  add_names("--replicated-gradients", a.replicated_gradients,
+            "how gradients of data_parallel tables are summed over the ranks: dense, rows, auto")
+      ->capture_default_str();
   app.add_option("--optimizer", a.optimizer, "optimizer of every table (default: the workload's)");
   app.add_option("--pooling", a.pooling, "pooling of every feature (default: the workload's)");
   app.add_option("--dtype", a.value_type, "value type of every table (default: the workload's)");

@@ -17,6 +17,7 @@ struct CaseArguments {
   std::vector<std::string> wires_forward = {"fp32"}, wires_backward = {"fp32"};
   std::vector<std::string> dedups = {"auto"};
   std::vector<std::string> groups = {"1"}, group_balances = {"count"};
+  std::vector<std::string> replicated_gradients = {"dense"};
   std::string optimizer, pooling, value_type;  ///< empty: the workload's
   std::string bounds_check = "on";
   std::int64_t batch = 0;  ///< 0: the workload's

@@ -6,6 +6,7 @@
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/plan_file.hpp"
 #include "comm/placement/planner.hpp"
+#include "comm/placement/replicated_gradients.hpp"
 #include "datasets/id_mapping.hpp"
 #include "workloads/command.hpp"
 #include "workloads/id_generator.hpp"
@@ -43,6 +44,8 @@ constexpr std::array listings{
     Listing{"transfers", "what travels", [] { print_choices(transfers); }},
     Listing{"exchanges", "how it travels (:N: a number that can be given, and its default)", print_exchanges},
     Listing{"skews", "shapes of traffic for shardmark exchange", [] { print_choices(skews); }},
+    Listing{"replicated-gradients", "how gradients of data_parallel tables are summed over the ranks",
+            [] { print_choices(replicated_gradients); }},
     Listing{"optimizers", "how rows are updated", [] { print_choices(optimizers); }},
     Listing{"poolings", "how the rows of a bag become one vector", [] { print_choices(poolings); }},
     Listing{"value-types", "how tables keep their values", [] { print_choices(value_types); }},

@@ -87,6 +87,11 @@ std::vector<Movement> movements_of(const CaseArguments& arguments, const std::ve
   for (const std::string& name : names_of(dedups, "dedup", arguments.dedups)) dedup.push_back(dedup_named(name));
   all = each_with(all, &Movement::dedup, dedup);
   all = each_with(all, &Movement::groups, groups_of(arguments));
+  std::vector<ReplicatedGradients> replicated;
+  for (const std::string& name :
+       names_of(replicated_gradients, "way of replicated gradients", arguments.replicated_gradients))
+    replicated.push_back(replicated_gradients_named(name));
+  all = each_with(all, &Movement::replicated_gradients, replicated);
   return all;
 }
 

@@ -25,6 +25,15 @@ std::vector<Batch> homes_of(const RunOptions& options, BatchSource& batches, std
   return homes;
 }
 
+TrafficRules rules_of(const Movement& movement, const Plan& plan, const Workload& workload,
+                      const std::vector<Batch>& first_homes) {
+  TrafficRules rules{.transfer = choice_named(transfers, "transfer", movement.transfer).mode, .wire = movement.wire};
+  if (movement.replicated_gradients == ReplicatedGradients::rows) rules.gathered.assign(workload.tables.size(), true);
+  if (movement.replicated_gradients == ReplicatedGradients::automatic)
+    rules.gathered = cheaper_by_rows(plan, workload.tables, workload.features, first_homes);
+  return rules;
+}
+
 void check_traffic(const RunOptions& options, const Plan& plan, const Movement& movement) {
   SCOPED_TRACE(plan.name + " " + movement.name());
   const Communicator comm(MPI_COMM_WORLD);
@@ -34,11 +43,11 @@ void check_traffic(const RunOptions& options, const Plan& plan, const Movement& 
   tables.fill(options.row_values());
   GroupedEmbedding embedding(comm, tables, plan, movement);
   const auto inputs = inputs_of(comm, options, *batches);
+  const TrafficRules rules = rules_of(movement, plan, workload, homes_of(options, *batches, 0, comm.size()));
   for (std::int64_t step = 0; step < std::ssize(inputs); ++step) {
     const PhaseCosts costs = training_step(embedding, inputs[static_cast<std::size_t>(step)]);
-    const Traffic traffic =
-        predict_traffic(plan, workload.tables, workload.features, homes_of(options, *batches, step, comm.size()),
-                        {choice_named(transfers, "transfer", movement.transfer).mode, movement.wire});
+    const Traffic traffic = predict_traffic(plan, workload.tables, workload.features,
+                                            homes_of(options, *batches, step, comm.size()), rules);
     const auto expect_bytes = [&](Phase phase, const ByteMatrix& bytes) {
       const auto where = std::string(phase_names[static_cast<std::size_t>(phase)]) + ", step " + std::to_string(step) +
                          ", rank " + std::to_string(comm.rank());
@@ -54,8 +63,9 @@ void check_traffic(const RunOptions& options, const Plan& plan, const Movement& 
   }
 }
 
-void check_every_transfer(const RunOptions& options, const Plan& plan) {
-  for (const auto& transfer : transfers) check_traffic(options, plan, {std::string(transfer.name), "pairwise"});
+void check_every_movement(const RunOptions& options, const Plan& plan) {
+  for (const auto& transfer : transfers) check_traffic(options, plan, {.transfer = std::string(transfer.name)});
+  for (const auto& how : replicated_gradients) check_traffic(options, plan, {.replicated_gradients = how.value});
 }
 
 TEST(Traffic, IsWhatIsSentOnEveryPlan) {
@@ -66,7 +76,7 @@ TEST(Traffic, IsWhatIsSentOnEveryPlan) {
       RunOptions options = small_case(pooling, kind, false);
       options.workload.tables[1].optimizer.kind = OptimizerKind::sgd;
       options.workload.ids.weighted = kind == OptimizerKind::lamb;
-      for (const auto& planner : planners) check_every_transfer(options, plan_of(planner.name, options, comm.size()));
+      for (const auto& planner : planners) check_every_movement(options, plan_of(planner.name, options, comm.size()));
     }
 }
 
@@ -89,7 +99,7 @@ TEST(Traffic, IsWhatIsSentOnRandomGridsOfShards) {
     const RunOptions options = small_case(Pooling::mean, OptimizerKind::rowwise_adam, false);
     const Plan plan = random_plan(options.workload.tables, comm.size(), random);
     require_sound(plan, options.workload.tables, "random plan");
-    check_every_transfer(options, plan);
+    check_every_movement(options, plan);
   }
 }
 

@@ -15,13 +15,14 @@
 namespace shardmark {
 namespace {
 
-/// Every transfer with every exchange that can be used.
+/// Every transfer with every exchange that can be used, and every way of replicated gradients.
 std::vector<Movement> all_movements(const Communicator& comm) {
   std::vector<Movement> movements;
   for (const auto& transfer : transfers)
     for (const auto& exchange : all_exchanges())
       if (exchange.unusable(comm).empty())
         movements.push_back({.transfer = std::string(transfer.name), .exchange = exchange.name()});
+  for (const auto& how : replicated_gradients) movements.push_back({.replicated_gradients = how.value});
   return movements;
 }
 
@@ -195,6 +196,19 @@ TEST(TrainingStep, WeightDecayAndStochasticRoundingInEveryMovement) {
       }
 }
 
+TEST(TrainingStep, ReplicatedGradientsByRowsForEveryPoolingAndOptimizer) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const auto& pooling : poolings)
+    for (const auto& optimizer : optimizers) {
+      SCOPED_TRACE(fmt::format("{} {}", pooling.name, optimizer.name));
+      RunOptions options = small_case(pooling.value, optimizer.value, false);
+      options.workload.tables[1].dim = 200;  // more than a row's gradient in one piece
+      options.workload.tables[2].value_type = ValueType::bf16;
+      EXPECT_EQ(0, wrong_values(comm, options, plan_of("data_parallel", options, comm.size()),
+                                {.replicated_gradients = ReplicatedGradients::rows}));
+    }
+}
+
 TEST(TrainingStep, ColumnShardsKeepTheRowWideOptimizersWhole) {
   for (const auto kind : {OptimizerKind::rowwise_adagrad, OptimizerKind::rowwise_adam, OptimizerKind::lamb}) {
     SCOPED_TRACE(name_of(kind));
@@ -270,6 +284,11 @@ TEST(TrainingStep, EveryFaultIsFoundInEveryPlan) {
                                  {.transfer = std::string(transfer.name)}),
                     0)
               << fault.name << " " << planner.name << " " << transfer.name;
+      for (const auto& how : replicated_gradients)
+        EXPECT_GT(wrong_values(comm, options, plan_of("data_parallel", options, comm.size()),
+                               {.replicated_gradients = how.value}),
+                  0)
+            << fault.name << " " << how.name;
     }
   }
 }
