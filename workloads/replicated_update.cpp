@@ -133,9 +133,8 @@ void ReplicatedUpdate::place_packed() {
 void ReplicatedUpdate::update_dense(const kernels::UpdateStep& now, Fault fault) {
   const Execution exec;
   const auto elements = static_cast<std::int64_t>(dense_.extent(0));
-  lane_.run([&] {
-    all_reduce(comm_, std::span<float>(dense_.data(), static_cast<std::size_t>(elements)), Reduce::sum);
-  });
+  lane_.run(
+      [&] { all_reduce(comm_, std::span<float>(dense_.data(), static_cast<std::size_t>(elements)), Reduce::sum); });
   // A ring sends 2 (P - 1) / P of the buffer to the next rank.
   sent_.add(static_cast<std::size_t>((comm_.rank() + 1) % comm_.size()),
             2 * (comm_.size() - 1) * elements * 4 / comm_.size());

@@ -6,6 +6,7 @@
 
 #include "comm/collectives.hpp"
 #include "comm/exchange/named_exchange.hpp"
+#include "comm/placement/cheapest_transfers.hpp"
 #include "workloads/commit_fault.hpp"
 
 namespace shardmark {
@@ -18,10 +19,34 @@ std::vector<RowTransfer> modes_of(const ShardLayout& layout, RowTransfer transfe
   return modes;
 }
 
+/// By strip of the layout, what the first batch makes cheapest. Collective.
+std::vector<RowTransfer> cheapest_modes(const CaseContext& context, const ShardLayout& layout, const StepInput& input) {
+  const auto& tables = context.tables.tables();
+  const auto& features = context.tables.features();
+  std::vector<FeatureBags> bags;
+  for (std::size_t f = 0; f < features.size(); ++f)
+    bags.push_back({{input.bags.offsets.data() + input.first_bag[f], static_cast<std::size_t>(input.bags_of(f)) + 1},
+                    {input.bags.indices.data(), input.bags.indices.extent(0)}});
+  TransferBytes bytes(context.plan, tables, features, context.movement.wire, input.weighted);
+  bytes.add_home(context.comm.rank(), bags);
+  context.lane.run([&] { all_reduce(context.comm, bytes.bytes(), Reduce::sum); });
+  const auto splits = row_splits(context.plan, tables);
+  const auto chosen = bytes.cheapest();
+  std::vector<RowTransfer> modes;
+  for (const Strip& strip : layout.strips) {
+    const std::int64_t table = features[static_cast<std::size_t>(strip.feature)].table;
+    const auto split = std::ranges::find(splits, RowSplit{table, strip.column_begin, strip.column_end});
+    modes.push_back(strip.row_split() ? chosen[static_cast<std::size_t>(split - splits.begin())]
+                                      : RowTransfer::dense_partials);
+  }
+  return modes;
+}
+
 }  // namespace
 
 ShardedEmbedding::ShardedEmbedding(const CaseContext& context, ShardLayout layout)
-    : comm_(context.comm),
+    : context_(context),
+      comm_(context.comm),
       lane_(context.lane),
       tables_(context.tables),
       layout_(std::move(layout)),
@@ -31,9 +56,6 @@ ShardedEmbedding::ShardedEmbedding(const CaseContext& context, ShardLayout layou
           std::make_unique<LaneExchange>(exchange_named(context.movement.exchange).make(comm_), lane_), sent_)),
       transfer_(choice_named(transfers, "transfer", context.movement.transfer)
                     .make({comm_, lane_, *exchange_, context.wire, sent_})),
-      modes_(modes_of(layout_, choice_named(transfers, "transfer", context.movement.transfer).mode)),
-      ids_(comm_, lane_, *exchange_, layout_, tables_.features(), tables_.tables(), modes_, fault_),
-      rows_(comm_, *exchange_, context.wire, tables_, layout_, modes_, context.movement.dedup),
       row_sums_(comm_, *exchange_, context.plan, tables_.tables(), layout_),
       replicated_(comm_, lane_, tables_, layout_, context.movement.replicated_gradients, sent_),
       blocks_(tables_, layout_) {
@@ -45,27 +67,36 @@ ShardedEmbedding::ShardedEmbedding(const CaseContext& context, ShardLayout layou
     exchanged_keys_ += shard.rows.count();
   }
   exchanged_shards_ = kernels::shard_list(Execution(), exchanged);
-  for (auto [s, end] = rows_.held().held(); s < end; ++s) held_shards_.push_back(rows_.shard(s).local_shard);
   for (std::size_t f = 0; f < layout_.served.size(); ++f) {
     const Pooling pooling = tables_.features()[f].pooling;
     divides_ |= layout_.served[f] && (pooling == Pooling::mean || pooling == Pooling::sqrtn);
   }
+  const RowTransfer transfer = choice_named(transfers, "transfer", context.movement.transfer).mode;
+  if (transfer != RowTransfer::automatic) set_modes(modes_of(layout_, transfer));
+}
+
+void ShardedEmbedding::set_modes(std::vector<RowTransfer> modes) {
+  modes_ = std::move(modes);
+  ids_.emplace(comm_, lane_, *exchange_, layout_, tables_.features(), tables_.tables(), modes_, fault_);
+  rows_.emplace(comm_, *exchange_, context_.wire, tables_, layout_, modes_, context_.movement.dedup);
+  for (auto [s, end] = rows_->held().held(); s < end; ++s) held_shards_.push_back(rows_->shard(s).local_shard);
 }
 
 void ShardedEmbedding::input_dist(const StepInput& input, PhaseClock& clock) {
   sent_.begin(Phase::input_dist);
-  const BagCounts bags = ids_.count_bags(input);
-  if (bags != bags_) ids_.lay_out(bags);
-  owned_ = ids_.run(input, rows_);
-  if (bags != bags_ || ids_.vector_counts() != counts_) {
+  if (!ids_) set_modes(cheapest_modes(context_, layout_, input));
+  const BagCounts bags = ids_->count_bags(input);
+  if (bags != bags_) ids_->lay_out(bags);
+  owned_ = ids_->run(input, *rows_);
+  if (bags != bags_ || ids_->vector_counts() != counts_) {
     bags_ = bags;
-    counts_ = ids_.vector_counts();
+    counts_ = ids_->vector_counts();
     blocks_.set(bags_, counts_, transfer_->lay_out(layout_, modes_, bags_, counts_), held_shards_);
     vectors_ = vectors_scratch_.first(blocks_.size());
     packed_gradients_ = packed_gradients_scratch_.first(blocks_.addresses().packed_size);
     owner_gradients_ = owner_gradients_scratch_.first(blocks_.owner_gradients());
   }
-  if (rows_.any()) rows_.lay_out(input, blocks_.output_begin(), blocks_.gradient_begin());
+  if (rows_->any()) rows_->lay_out(input, blocks_.output_begin(), blocks_.gradient_begin());
   clock.end(Phase::input_dist);
 }
 
@@ -119,11 +150,11 @@ void ShardedEmbedding::output_dist(const StepInput& input, PhaseClock& clock) {
   if (fault_ == Fault::exchange && blocks_.addresses().packed_size > 0) change_one(vectors_, packed, -1.0F, 0x1p-8F);
   kernels::sum_partials<Execution>(exec, blocks_.to_sum.pieces, {blocks_.to_sum.partials, owned_.vectors_before},
                                    blocks_.to_sum.rows, home, vectors_);
-  if (rows_.any()) {
-    const auto rows = rows_.receive(part(vectors_, blocks_.rows_begin(), blocks_.size()));
+  if (rows_->any()) {
+    const auto rows = rows_->receive(part(vectors_, blocks_.rows_begin(), blocks_.size()));
     if (fault_ == Fault::exchange && blocks_.addresses().packed_size == 0 && rows.extent(0) > 0)
       change_one(rows, 0, -1.0F, 0x1p-8F);
-    rows_.pool(vectors_);
+    rows_->pool(vectors_);
   }
   if (divides_) divide(input, blocks_.output_begin(), false, vectors_);
   exec.fence("shardmark: the outputs are complete");
@@ -147,9 +178,9 @@ void ShardedEmbedding::grad_dist(const StepInput& input, ConstDeviceArray<float>
   transfer_->pack(Direction::backward, packed_gradients_);
   transfer_->move(Direction::backward, packed_gradients_, of_vectors);
   transfer_->unpack(Direction::backward, of_vectors);
-  if (rows_.any())
-    rows_.return_gradients(vectors_, gradients_,
-                           part(owner_gradients_, blocks_.addresses().owner_size, blocks_.owner_gradients()));
+  if (rows_->any())
+    rows_->return_gradients(vectors_, gradients_,
+                            part(owner_gradients_, blocks_.addresses().owner_size, blocks_.owner_gradients()));
   clock.end(Phase::grad_dist);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "kernels/bag_divisor.hpp"
 #include "kernels/pooled_lookup.hpp"
@@ -46,7 +47,7 @@ class ShardedEmbedding {
 
   /// Ids of this rank's samples in row-split tables, and rows that it asked for, when these travel one by one.
   std::pair<std::int64_t, std::int64_t> ids_and_rows() const {
-    return rows_.any() ? std::pair(rows_.ids(), rows_.rows()) : std::pair<std::int64_t, std::int64_t>(0, 0);
+    return rows_ && rows_->any() ? std::pair(rows_->ids(), rows_->rows()) : std::pair<std::int64_t, std::int64_t>(0, 0);
   }
 
   /// What this rank has sent in the current step, complete after update().
@@ -58,11 +59,13 @@ class ShardedEmbedding {
  private:
   void divide(const StepInput& input, const std::vector<std::int64_t>& vectors_begin, bool replicated_too,
               const DeviceArray<float>& vectors) const;
+  void set_modes(std::vector<RowTransfer> modes);
   void update_exchanged(const StepInput& input, const kernels::UpdateStep& now);
   void update_replicated(const kernels::UpdateStep& now);
   ConstDeviceArray<float> with_max_gradients(const ConstDeviceArray<kernels::PooledGradient>& blocks,
                                              ConstDeviceArray<float> gradients);
 
+  CaseContext context_;
   const Communicator& comm_;
   Lane& lane_;
   ShardedTables& tables_;
@@ -71,9 +74,9 @@ class ShardedEmbedding {
   SentBytes sent_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Transfer> transfer_;
-  std::vector<RowTransfer> modes_;  ///< by strip
-  IdDistribution ids_;
-  RequestedRows rows_;
+  std::vector<RowTransfer> modes_;     ///< by strip
+  std::optional<IdDistribution> ids_;  ///< with transfer auto, made when the first batch has decided
+  std::optional<RequestedRows> rows_;
   RowSums row_sums_;
   ReplicatedUpdate replicated_;
   bool divides_ = false;  ///< some feature of the group pools by mean or sqrtn

@@ -43,7 +43,7 @@ void ShardedEmbedding::update_exchanged(const StepInput& input, const kernels::U
   if (const std::int64_t width = row_sums_.width(); width > 0) {
     const auto sums = sums_.first(exchanged * width);
     kernels::row_sums(exec, row_gradients, exchanged_shards_, now, gradients_workspace_, sums, width);
-    row_sums_.complete(row_gradients.unique, sums, ids_.peak_ids(input));
+    row_sums_.complete(row_gradients.unique, sums, ids_->peak_ids(input));
     whole_rows = {sums, width};
   }
   if (fault_ == Fault::update) decrement(row_gradients.unique.total);

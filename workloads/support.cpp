@@ -21,7 +21,7 @@ void require_supported(const Plan& plan, const std::vector<Table>& tables, const
       throw InputError(fmt::format("table {}: int8 rows can be looked up but not trained by {}; use --optimizer none",
                                    table.name, name_of(table.optimizer.kind)));
   for (const Feature& feature : features) {
-    if (feature.pooling != Pooling::max || transfer == "unique_rows") continue;
+    if (feature.pooling != Pooling::max || transfer == "unique_rows" || transfer == "auto") continue;
     const auto number = static_cast<std::size_t>(feature.table);
     const Table& table = tables[number];
     if (std::ranges::any_of(plan.tables[number].shards, [&](const Shard& s) { return s.rows.count() < table.rows; }))

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "comm/placement/cheapest_transfers.hpp"
 #include "comm/placement/replicated_gradients.hpp"
 
 namespace shardmark {
@@ -43,7 +44,7 @@ class Prediction {
     for (std::int64_t f = 0; f < std::ssize(features_); ++f)
       for (const Shard& shard : placement_of(feature(f).table).shards) add_lookups(f, shard);
     if (rules_.transfer == RowTransfer::reduce_scatter) add_reductions();
-    if (rules_.transfer == RowTransfer::unique_rows) add_unique_rows();
+    add_unique_rows();
     add_row_sums();
     add_replicated_gradients();
     return traffic_;
@@ -65,9 +66,16 @@ class Prediction {
   }
   bool row_split(std::int64_t t, const Shard& shard) const { return shard.rows.count() < table(t).rows; }
 
+  RowTransfer transfer_of(std::int64_t t, const Shard& shard) const {
+    if (!row_split(t, shard)) return RowTransfer::dense_partials;
+    if (rules_.transfer != RowTransfer::automatic) return rules_.transfer;
+    const auto split = std::ranges::find(splits_, RowSplit{t, shard.column_begin, shard.column_end});
+    return rules_.of_split.at(static_cast<std::size_t>(split - splits_.begin()));
+  }
+
   /// Ids to the owner, vectors home, gradients to the owner.
   void add_lookups(std::int64_t f, const Shard& shard) {
-    const RowTransfer how = row_split(feature(f).table, shard) ? rules_.transfer : RowTransfer::dense_partials;
+    const RowTransfer how = transfer_of(feature(f).table, shard);
     if (how == RowTransfer::unique_rows) return;
     for (int i = 0; i < plan_.ranks; ++i) {
       const auto held = std::ranges::count_if(ids(f, i), [&](std::int64_t id) { return shard.rows.contains(id); });
@@ -101,7 +109,7 @@ class Prediction {
     for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
       if (std::ranges::none_of(features_, [t](const Feature& f) { return f.table == t; })) continue;
       for (const Shard& shard : placement_of(t).shards) {
-        if (!row_split(t, shard) || shard.rows.count() == 0) continue;
+        if (transfer_of(t, shard) != RowTransfer::unique_rows || shard.rows.count() == 0) continue;
         for (int i = 0; i < plan_.ranks; ++i) {
           const std::int64_t rows = distinct_rows(t, shard.rows, i, i + 1);
           traffic_.input_dist.add(i, shard.rank, count_bytes + rows * id_bytes);
@@ -182,6 +190,7 @@ class Prediction {
   std::span<const Batch> homes_;
   TrafficRules rules_;
   bool weighted_;
+  std::vector<RowSplit> splits_ = row_splits(plan_, tables_);
   Traffic traffic_{plan_.ranks};
 };
 

@@ -11,11 +11,13 @@
 namespace shardmark {
 
 /// What travels between the owners of a row-split table's rows and the homes of the samples.
-enum class RowTransfer { dense_partials, sparse_partials, unique_rows, reduce_scatter };
+/// automatic: for each row split (cheapest_transfers.hpp) another one.
+enum class RowTransfer { dense_partials, sparse_partials, unique_rows, reduce_scatter, automatic };
 
 /// What a case sends, beside its plan.
 struct TrafficRules {
   RowTransfer transfer = RowTransfer::dense_partials;
+  std::vector<RowTransfer> of_split = {};  ///< for automatic: by row split, in the order of row_splits()
   WireTypes wire = {};
   std::vector<bool> gathered = {};  ///< tables whose replicated gradients go by rows; empty: none
 };

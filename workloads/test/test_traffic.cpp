@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include "comm/collectives.hpp"
+#include "comm/placement/cheapest_transfers.hpp"
 #include "comm/placement/check.hpp"
 #include "comm/placement/traffic.hpp"
 #include "workloads/test/plans.hpp"
@@ -25,9 +27,34 @@ std::vector<Batch> homes_of(const RunOptions& options, BatchSource& batches, std
   return homes;
 }
 
+/// By row split, from the ids of all ranks in one place.
+std::vector<RowTransfer> cheapest_transfers(const Plan& plan, const Workload& workload, const std::vector<Batch>& homes,
+                                            WireTypes wire) {
+  const bool weighted = std::ranges::any_of(homes, [](const Batch& home) { return !home.weights.empty(); });
+  TransferBytes bytes(plan, workload.tables, workload.features, wire, weighted);
+  for (std::size_t r = 0; r < homes.size(); ++r) {
+    std::vector<std::vector<std::int64_t>> offsets(workload.features.size());
+    std::vector<FeatureBags> bags;
+    for (std::int64_t f = 0; f < homes[r].features; ++f) {
+      auto& of_feature = offsets[static_cast<std::size_t>(f)];
+      const auto begin = homes[r].offsets.begin() + f * homes[r].samples;
+      of_feature.assign(begin, begin + homes[r].samples + 1);
+      if (workload.features[static_cast<std::size_t>(f)].pooling == Pooling::none) {
+        of_feature.resize(static_cast<std::size_t>(homes[r].end_of(f) - homes[r].begin_of(f) + 1));
+        std::iota(of_feature.begin(), of_feature.end(), homes[r].begin_of(f));
+      }
+      bags.push_back({of_feature, homes[r].indices});
+    }
+    bytes.add_home(static_cast<int>(r), bags);
+  }
+  return bytes.cheapest();
+}
+
 TrafficRules rules_of(const Movement& movement, const Plan& plan, const Workload& workload,
                       const std::vector<Batch>& first_homes) {
   TrafficRules rules{.transfer = choice_named(transfers, "transfer", movement.transfer).mode, .wire = movement.wire};
+  if (rules.transfer == RowTransfer::automatic)
+    rules.of_split = cheapest_transfers(plan, workload, first_homes, movement.wire);
   if (movement.replicated_gradients == ReplicatedGradients::rows) rules.gathered.assign(workload.tables.size(), true);
   if (movement.replicated_gradients == ReplicatedGradients::automatic)
     rules.gathered = cheaper_by_rows(plan, workload.tables, workload.features, first_homes);
@@ -89,6 +116,31 @@ TEST(Traffic, IsWhatIsSentInEveryWireType) {
         for (const std::string transfer : {"dense_partials", "sparse_partials"})
           check_traffic(options, plan_of(planner, options, comm.size()),
                         {.transfer = transfer, .wire = {forward.value, backward.value}});
+}
+
+/// Bytes that the busiest rank sends in the first step, but for the update.
+std::int64_t busiest(const RunOptions& options, const Plan& plan, std::string_view transfer) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const auto batches = make_batch_source(options, [](const std::string&) {});
+  ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
+  tables.fill(options.row_values());
+  ShardedEmbedding embedding(comm, tables, plan, {.transfer = std::string(transfer)});
+  const PhaseCosts costs = training_step(embedding, inputs_of(comm, options, *batches).front());
+  return all_reduce(comm, costs.sent() - costs.bytes[static_cast<std::size_t>(Phase::update)], Reduce::max);
+}
+
+TEST(Traffic, OfAutoIsThatOfTheCheapestTransfer) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const auto& [rows, hotness] : {std::pair(20, 1), std::pair(20, 8), std::pair(5000, 1), std::pair(5000, 8)}) {
+    SCOPED_TRACE(std::to_string(rows) + " rows, hotness " + std::to_string(hotness));
+    RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, false);
+    options.workload.tables = {{.name = "t", .rows = rows, .dim = 12}};
+    options.workload.features = {{.name = "f", .table = 0, .pooling = Pooling::sum, .hotness = hotness},
+                                 {.name = "g", .table = 0, .pooling = Pooling::mean, .hotness = 1}};
+    const Plan plan = plan_of("row_wise", options, comm.size());
+    const std::int64_t bytes = busiest(options, plan, "auto");
+    for (const auto& transfer : transfers) EXPECT_LE(bytes, busiest(options, plan, transfer.name)) << transfer.name;
+  }
 }
 
 TEST(Traffic, IsWhatIsSentOnRandomGridsOfShards) {

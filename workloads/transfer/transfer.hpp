@@ -61,6 +61,9 @@ inline constexpr std::array transfers{
                    RowTransfer::unique_rows, make_partials},
     TransferChoice{"reduce_scatter", "partial sums added on the way (MPI_Reduce_scatter; gradients by MPI_Allgatherv)",
                    RowTransfer::reduce_scatter, make_reduce_scatter},
+    TransferChoice{"auto",
+                   "of the first three, for each row split the one whose busiest rank sends least in the first batch",
+                   RowTransfer::automatic, make_partials},
 };
 
 }  // namespace shardmark
