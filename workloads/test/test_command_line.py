@@ -176,6 +176,16 @@ class Run(ProgramTest):
         self.succeeds(outcome)
         self.assertEqual(records(file)[1]["wire"], {"forward": "bf16", "backward": "bf16"})
 
+    def test_replicated_gradients_go_densely_or_by_rows_and_auto_sends_no_more_than_either(self):
+        outcome, file = self.case(2, command="compare", plan="data_parallel", exchange="pairwise",
+                                  replicated_gradients="dense,rows,auto")
+        self.succeeds(outcome)
+        sent = {c["replicated_gradients"]: c["phases"]["update"]["bytes"] for c in records(file)[1:]}
+        self.assertEqual(set(sent), {"dense", "rows", "auto"})
+        self.assertNotEqual(sent["dense"], sent["rows"])
+        self.assertLessEqual(sent["auto"], min(sent["dense"], sent["rows"]))
+        self.refuses_case("sparse", "dense", "rows", "auto", replicated_gradients="sparse")
+
     def test_wire_types_that_cannot_be_are_refused(self):
         self.refuses_case("fp17", "fp16", wire="fp17")
         self.refuses_case("fp16,bf16", wire_forward="fp16,bf16", ranks=[2])

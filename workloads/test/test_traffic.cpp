@@ -124,7 +124,7 @@ std::int64_t busiest(const RunOptions& options, const Plan& plan, std::string_vi
   const auto batches = make_batch_source(options, [](const std::string&) {});
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
   tables.fill(options.row_values());
-  ShardedEmbedding embedding(comm, tables, plan, {.transfer = std::string(transfer)});
+  GroupedEmbedding embedding(comm, tables, plan, {.transfer = std::string(transfer)});
   const PhaseCosts costs = training_step(embedding, inputs_of(comm, options, *batches).front());
   return all_reduce(comm, costs.sent() - costs.bytes[static_cast<std::size_t>(Phase::update)], Reduce::max);
 }
