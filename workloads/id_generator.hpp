@@ -13,7 +13,7 @@ namespace shardmark {
 /// Maps r in [0, 1) to an id in [0, rows).
 using DrawId = std::int64_t (*)(double r, std::int64_t rows, double alpha);
 
-struct IdDistribution {
+struct IdDistributionChoice {
   std::string_view name;
   std::string_view description;
   DrawId draw;
@@ -23,8 +23,8 @@ std::int64_t draw_power_law(double r, std::int64_t rows, double alpha);
 std::int64_t draw_uniform(double r, std::int64_t rows, double alpha);
 
 inline constexpr std::array id_distributions{
-    IdDistribution{"power_law", "P(i) ~ (i + 1)^-alpha, the generator of distributed-embeddings", draw_power_law},
-    IdDistribution{"uniform", "every row equally likely", draw_uniform},
+    IdDistributionChoice{"power_law", "P(i) ~ (i + 1)^-alpha, the generator of distributed-embeddings", draw_power_law},
+    IdDistributionChoice{"uniform", "every row equally likely", draw_uniform},
 };
 
 /// A seeded bijection of [0, rows), without a table: a Feistel network on the next even number of bits, walked until it
