@@ -24,6 +24,48 @@ RowStage stage_of_owners(const Communicator& comm, Exchange& exchange, Wire& wir
   return RowStage(exchange, wire, rows, asked, rows.of_rank(comm.rank()), std::vector<bool>(asked.size(), true));
 }
 
+// Kernels outside the class: nvcc takes no lambda of a kernel in a private function.
+
+/// Of the b-th bag by strip: where it begins, and keys and weights of its ids. b = all_bags: the end.
+struct ListPositions {
+  kernels::RowOwners<Execution> owners;
+  ConstDeviceArray<std::int64_t> first_key, first_of_strip, shift;
+  kernels::Bags<Execution, std::int64_t> bags;
+  std::int64_t all_bags, positions;
+  DeviceArray<std::int64_t> offsets;
+  DeviceArray<float> weights;  ///< empty: bags without weights
+  DeviceArray<std::int64_t> keys;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t b) const {
+    if (b == all_bags) {
+      offsets(b) = positions;
+      return;
+    }
+    const auto s = kernels::last_at_most(static_cast<std::int64_t>(first_of_strip.extent(0)), b, first_of_strip);
+    const auto& strip = owners.strips(s);
+    const std::int64_t bag = bags.first_bag(strip.feature) + b - first_of_strip(s);
+    offsets(b) = bags.offsets(bag) + shift(s);
+    for (std::int64_t i = bags.offsets(bag); i < bags.offsets(bag + 1); ++i) {
+      const auto owned = owners.find(strip, bags.indices(i));
+      keys(i + shift(s)) = first_key(owned.slot) + owned.local_row;
+      if (weights.extent(0) > 0) weights(i + shift(s)) = bags.weights(i);
+    }
+  }
+};
+
+/// indices [positions]: shift[shard] + u where distinct row u stands.
+void number_positions(const kernels::UniqueRows<Execution>& unique, const ConstDeviceArray<std::int64_t>& first_key,
+                      const ConstDeviceArray<std::int64_t>& shift, const DeviceArray<std::int64_t>& indices) {
+  const auto shards = static_cast<std::int64_t>(first_key.extent(0));
+  Kokkos::parallel_for(
+      "shardmark::number_rows", kernels::static_range(Execution(), static_cast<std::int64_t>(indices.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t u) {
+        if (u >= unique.count()) return;
+        const std::int64_t row = u + shift(kernels::last_at_most(shards, unique.key(u), first_key));
+        for (std::int64_t i = unique.begin(u); i < unique.begin(u + 1); ++i) indices(unique.position(i)) = row;
+      });
+}
+
 }  // namespace
 
 RequestedRows::RequestedRows(const Communicator& comm, Exchange& exchange, Wire& wire, const ShardedTables& tables,
@@ -74,27 +116,17 @@ void RequestedRows::list_positions(const StepInput& input) {
   const auto offsets = offsets_ = offsets_scratch_.first(bags_ + 1);
   const auto weights = weights_ = weights_scratch_.first(weighted ? positions_ : 0);
   const auto keys = keys_.first(positions_);
-  const auto owners = shards_.owners;
-  const auto first_key = first_key_;
-  const auto bags = input.bags;
-  const std::int64_t all_bags = bags_, positions = positions_;
-  Kokkos::parallel_for(
-      "shardmark::list_positions", kernels::static_range(Execution(), all_bags + 1),
-      KOKKOS_LAMBDA(const std::int64_t b) {
-        if (b == all_bags) {
-          offsets(b) = positions;
-          return;
-        }
-        const auto s = kernels::last_at_most(static_cast<std::int64_t>(first_of_strip.extent(0)), b, first_of_strip);
-        const auto& strip = owners.strips(s);
-        const std::int64_t bag = bags.first_bag(strip.feature) + b - first_of_strip(s);
-        offsets(b) = bags.offsets(bag) + shift(s);
-        for (std::int64_t i = bags.offsets(bag); i < bags.offsets(bag + 1); ++i) {
-          const auto owned = owners.find(strip, bags.indices(i));
-          keys(i + shift(s)) = first_key(owned.slot) + owned.local_row;
-          if (weighted) weights(i + shift(s)) = bags.weights(i);
-        }
-      });
+  Kokkos::parallel_for("shardmark::list_positions", kernels::static_range(Execution(), bags_ + 1),
+                       ListPositions{.owners = shards_.owners,
+                                     .first_key = first_key_,
+                                     .first_of_strip = first_of_strip,
+                                     .shift = shift,
+                                     .bags = input.bags,
+                                     .all_bags = bags_,
+                                     .positions = positions_,
+                                     .offsets = offsets,
+                                     .weights = weights,
+                                     .keys = keys});
 }
 
 void RequestedRows::lay_out(const StepInput& input, const std::vector<std::int64_t>& output_begin,
@@ -150,16 +182,8 @@ void RequestedRows::list_rows() {
 }
 
 void RequestedRows::number_rows() {
-  const auto indices = indices_ = indices_scratch_.first(positions_);
-  const auto unique = asked().unique();
-  const auto first_key = first_key_, shift = row_shift_.array();
-  const auto shards = static_cast<std::int64_t>(first_key_.extent(0));
-  Kokkos::parallel_for(
-      "shardmark::number_rows", kernels::static_range(Execution(), positions_), KOKKOS_LAMBDA(const std::int64_t u) {
-        if (u >= unique.count()) return;
-        const std::int64_t row = u + shift(kernels::last_at_most(shards, unique.key(u), first_key));
-        for (std::int64_t i = unique.begin(u); i < unique.begin(u + 1); ++i) indices(unique.position(i)) = row;
-      });
+  indices_ = indices_scratch_.first(positions_);
+  number_positions(asked().unique(), first_key_, row_shift_.array(), indices_);
 }
 
 void RequestedRows::add_strip(std::size_t number, std::int64_t bags, std::int64_t output, std::int64_t gradient,

@@ -4,7 +4,29 @@
 namespace shardmark {
 namespace {
 
+using Unique = kernels::UniqueRows<Execution>;
+
 std::int64_t size_of(const RowStage::Range& range) { return range.second - range.first; }
+
+// Kernels outside the class: nvcc takes no lambda of a kernel in a private function.
+
+/// segments[u] = u
+void make_single(const DeviceArray<std::int64_t>& segments) {
+  Kokkos::parallel_for(
+      "shardmark::repeat_rows", kernels::static_range(Execution(), static_cast<std::int64_t>(segments.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t u) { segments(u) = u; });
+}
+
+/// first_row[s]: the first distinct row with a key of shard s or later, s = 0 .. shards.
+void list_first_rows(const Unique& unique, const ConstDeviceArray<std::int64_t>& first_key,
+                     const DeviceArray<std::int64_t>& first_row) {
+  const auto shards = static_cast<std::int64_t>(first_key.extent(0));
+  Kokkos::parallel_for(
+      "shardmark::first_rows", kernels::static_range(Execution(), shards + 1), KOKKOS_LAMBDA(const std::int64_t s) {
+        const auto key_of = [&](std::int64_t u) { return unique.key(u); };
+        first_row(s) = s == shards ? unique.count() : kernels::first_at_least(unique.count(), first_key(s), key_of);
+      });
+}
 
 }  // namespace
 
@@ -35,25 +57,15 @@ void RowStage::request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t 
 /// Makes every sorted position a row of its own.
 void RowStage::repeat_rows() {
   const std::int64_t positions = unique_.positions();
-  const auto each = each_.first(positions + 1);
-  Kokkos::parallel_for(
-      "shardmark::repeat_rows", kernels::static_range(Execution(), positions + 1),
-      KOKKOS_LAMBDA(const std::int64_t u) { each(u) = u; });
-  unique_.segments = each;
+  unique_.segments = each_.first(positions + 1);
+  make_single(unique_.segments);
   Kokkos::deep_copy(Execution(), unique_.total, positions);
 }
 
 void RowStage::find_first_rows() {
   const Execution exec;
-  const auto shards = static_cast<std::int64_t>(first_key_.extent(0));
   const auto first_row = Kokkos::create_mirror_view(Execution::memory_space{}, first_row_);
-  const auto unique = unique_;
-  const auto first_key = first_key_;
-  Kokkos::parallel_for(
-      "shardmark::first_rows", kernels::static_range(exec, shards + 1), KOKKOS_LAMBDA(const std::int64_t s) {
-        const auto key_of = [&](std::int64_t u) { return unique.key(u); };
-        first_row(s) = s == shards ? unique.count() : kernels::first_at_least(unique.count(), first_key(s), key_of);
-      });
+  list_first_rows(unique_, first_key_, first_row);
   Kokkos::deep_copy(exec, first_row_, first_row);
   exec.fence("shardmark: the host reads how many rows it asks for");
 }
