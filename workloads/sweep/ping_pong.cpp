@@ -61,9 +61,12 @@ double seconds_of(const Communicator& comm, int partner, Buffers& buffers, std::
     return all_reduce(comm, play(comm, partner, buffers, static_cast<std::size_t>(bytes)), Reduce::max);
   };
   slowest();
-  double best = slowest();
-  const int repetitions = std::clamp(static_cast<int>(seconds_per_size / std::max(best, 1e-7)), 3, 50);
-  for (int i = 0; i < repetitions; ++i) best = std::min(best, slowest());
+  double best = slowest(), spent = best;
+  for (int repetition = 1; repetition < 10 || (repetition < 1000 && spent < seconds_per_size); ++repetition) {
+    const double seconds = slowest();
+    best = std::min(best, seconds);
+    spent += seconds;
+  }
   return best;
 }
 
@@ -76,8 +79,11 @@ MessageTimes times_of(const Communicator& comm, int group, std::int64_t largest,
     for (int round = 0; round < std::min(group, most_rounds); ++round)
       worst = std::max(worst, seconds_of(comm, partner(comm, round), buffers, bytes));
     points.push_back({bytes, worst});
-    if (bytes >= largest) return MessageTimes(std::move(points));
+    if (bytes >= largest) break;
   }
+  for (auto point = points.rbegin() + 1; point != points.rend(); ++point)  // a larger message takes no less
+    point->seconds = std::min(point->seconds, (point - 1)->seconds);
+  return MessageTimes(std::move(points));
 }
 
 }  // namespace
