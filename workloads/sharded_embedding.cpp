@@ -88,7 +88,11 @@ void ShardedEmbedding::input_dist(const StepInput& input, PhaseClock& clock) {
   const BagCounts bags = ids_->count_bags(input);
   if (bags != bags_) ids_->lay_out(bags);
   owned_ = ids_->run(input, *rows_);
-  if (bags != bags_ || ids_->vector_counts() != counts_) {
+  // Decided alike on all ranks, though one may find its own counts unchanged: exchanges set routes up together.
+  const bool counts_follow_ids = std::ranges::any_of(modes_, [](RowTransfer mode) {
+    return mode == RowTransfer::sparse_partials || mode == RowTransfer::unique_rows;
+  });
+  if (bags != bags_ || counts_follow_ids || ids_->vector_counts() != counts_) {
     bags_ = bags;
     counts_ = ids_->vector_counts();
     blocks_.set(bags_, counts_, transfer_->lay_out(layout_, modes_, bags_, counts_), held_shards_);

@@ -13,7 +13,8 @@ void define_compare(CLI::App& app) {
   add_case_options(app, *arguments, true);
   app.add_option("--plan", arguments->plans, "planners or plan files, separated by commas (default: the workload's)")
       ->delimiter(',');
-  app.add_option("--transfer", arguments->transfers, "transfers, separated by commas, or all")
+  app.add_option("--transfer", arguments->transfers,
+                 "transfers, separated by commas, or all; plans that split no rows are measured with the first")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--exchange", arguments->exchanges, "exchanges, separated by commas, or all")

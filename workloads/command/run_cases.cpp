@@ -95,6 +95,14 @@ std::vector<Movement> movements_of(const CaseArguments& arguments, const std::ve
   return all;
 }
 
+/// Whether some table has shards that differ in their rows: only there do transfers differ.
+bool splits_rows(const Plan& plan) {
+  return std::ranges::any_of(plan.tables, [](const TablePlacement& placement) {
+    const auto kind = kind_of(placement);
+    return kind == "row_wise" || kind == "grid";
+  });
+}
+
 /// Everything that is known before the measurement starts.
 struct Setup {
   RunOptions options;
@@ -110,12 +118,16 @@ Setup set_up(const CaseArguments& arguments, const std::vector<std::string>& exc
   for (const std::string& plan : plans)
     setup.plans.push_back(named_plan(plan, workload.tables, workload.features,
                                      {.ranks = ranks, .replicate_rows = workload.replicate_rows}));
-  for (std::size_t plan = 0; plan < setup.plans.size(); ++plan)
-    for (const Movement& movement : movements_of(arguments, exchanges)) {
+  for (std::size_t plan = 0; plan < setup.plans.size(); ++plan) {
+    const auto movements = movements_of(arguments, exchanges);
+    const bool transfers_differ = splits_rows(setup.plans[plan]);
+    for (const Movement& movement : movements) {
+      if (!transfers_differ && movement.transfer != movements.front().transfer) continue;
       require_supported(setup.plans[plan], workload.tables, workload.features, movement);
       group_of_tables(movement.groups, setup.plans[plan], workload.tables, workload.features);
       setup.cases.push_back({plan, movement});
     }
+  }
   return setup;
 }
 
