@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`exchange`: what it prints and writes on 1, 2 and 3 ranks; wrong bytes; bad input."""
+import concurrent.futures
 import re
 
 from program import ProgramTest, main, records
@@ -76,7 +77,7 @@ class Exchange(ProgramTest):
 
     def test_refuses_bad_input(self):
         bad = self.new_file("1 2\n3\n", ".txt")
-        for arguments, *texts in [
+        bad_input = [
             (["--bytes", "4K:1K"], "--bytes 4K:1K"),
             (["--skew", "odd"], "unknown skew 'odd'", "uniform, zipf, hot, banded"),
             (["--exchange", "odd"], "unknown exchange 'odd'"),
@@ -85,10 +86,13 @@ class Exchange(ProgramTest):
             (["--set", "dim=4"], "--set dim=4", "seed and fault"),
             (["--seconds", "0"], "--seconds"),
             (["--bytes", "1000G"], "use smaller --bytes"),
-            (["--out", "/proc/none.jsonl", "--bytes", "64"], "/proc/none.jsonl"),
-        ]:
+            (["--out", "/proc/none.jsonl", "--exchange", "linear"], "/proc/none.jsonl"),
+        ]
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            outcomes = list(pool.map(lambda each: self.launch(2, "exchange", *each[0]), bad_input))
+        for (arguments, *texts), outcome in zip(bad_input, outcomes):
             with self.subTest(arguments=arguments):
-                self.refuses(self.launch(2, "exchange", *arguments), *texts)
+                self.refuses(outcome, *texts)
 
 
 if __name__ == "__main__":
