@@ -8,6 +8,7 @@
 
 #include "kernels/array.hpp"
 #include "kernels/row_sum.hpp"
+#include "kernels/streamed_output.hpp"
 
 namespace shardmark::kernels {
 
@@ -170,6 +171,22 @@ RowSetting fastest_setting(const Exec& exec, int rounds, const Run& run) {
     for (std::size_t s = 0; s < row_settings.size(); ++s)
       best[s] = std::min(best[s], seconds(exec, [&] { run(row_settings[s]); }));
   return row_settings[static_cast<std::size_t>(std::min_element(best.begin(), best.end()) - best.begin())];
+}
+
+/// Streaming copy: whole cache lines past the caches where the output is large.
+template <class Exec>
+void stream_copy(const Exec& exec, ConstArray<Exec, float> from, const Array<Exec, float>& to) {
+  constexpr std::int64_t grain = on_device<Exec> ? lane_count : 4096;
+  const auto size = static_cast<std::int64_t>(to.extent(0));
+  Kokkos::parallel_for(
+      "shardmark::stream_copy", static_range(exec, (size + grain - 1) / grain),
+      KOKKOS_LAMBDA(const std::int64_t range) {
+        const bool past_caches = streams_output(to, lane_count, lane_count, to.data());
+        const std::int64_t end = Kokkos::min(size, (range + 1) * grain);
+        for (std::int64_t i = range * grain; i < end; i += lane_count)
+          store(to.data() + i, load_lanes(from.data() + i, end - i), end - i, past_caches && end - i >= lane_count);
+        finish_stores_past_caches();
+      });
 }
 
 /// Streaming triad of McCalpin's STREAM, a[i] = b[i] + factor c[i]: 12 bytes per element, not counting that a's lines

@@ -4,6 +4,7 @@
 #include "kernels/array.hpp"
 #include "kernels/bag_run.hpp"
 #include "kernels/balanced_ranges.hpp"
+#include "kernels/streamed_output.hpp"
 #include "kernels/test_spin.hpp"
 #include "kernels/work.hpp"
 
@@ -22,15 +23,6 @@ struct LookupBlock {
   std::int64_t output_stride = 0;  ///< elements from one vector to the next, at least dim
   Pooling pooling = Pooling::sum;
 };
-
-/// Outputs of a launch from this size on, in bytes, are written past the caches where they are whole cache lines.
-inline constexpr std::int64_t streamed_output = 1 << 20;
-template <class Output>
-KOKKOS_INLINE_FUNCTION bool streams_output(const Output& output, std::int64_t stride, std::int64_t dim,
-                                           const float* first) {
-  return static_cast<std::int64_t>(output.extent(0) * sizeof(float)) >= streamed_output &&
-         whole_cache_lines(first, stride, dim);
-}
 
 /// Calls body(block, first, stop) for the runs of bags [first, stop) of one block that make up a range. Blocks: of
 /// LookupBlock or what derives from it, as pooled_lookup takes them.

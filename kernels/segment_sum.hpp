@@ -86,13 +86,8 @@ struct SegmentSumBackward {
 
  private:
   KOKKOS_FORCEINLINE_FUNCTION void copy(const float* from, float* to, bool past_caches) const {
-    for (std::int64_t c = 0; c < dim; c += lane_count) {
-      const Lanes lanes = load_lanes(from + c, dim - c);
-      if (past_caches)
-        store_past_caches(to + c, lanes);
-      else
-        store_lanes(to + c, lanes, dim - c);
-    }
+    for (std::int64_t c = 0; c < dim; c += lane_count)
+      store(to + c, load_lanes(from + c, dim - c), dim - c, past_caches);
   }
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands beside the pooled lookup: the check of the ids, gradients of maxima and weights, segment sums, wire
-// codec.
+// codec, vectors packed for two owners of row-split tables and added up again.
 #include "kernels/bench/suite.hpp"
 #include "kernels/check_bags.hpp"
 #include "kernels/segment_sum.hpp"
+#include "kernels/vector_pieces.hpp"
 #include "kernels/weight_gradients.hpp"
 #include "kernels/wire_codec.hpp"
 
@@ -97,8 +98,33 @@ void wire_codec_of(benchmark::State& state, Suite& suite, const Case& shape, Val
     else
       encode_wire<Exec>(suite.exec(), type, rows, blocks, vectors, wire);
   };
-  measure(state, suite, run, decode ? decode_wire_work(type, rows, shape.dim) : encode_wire_work(type, rows, shape.dim),
-          {});
+  const Work work = decode ? decode_wire_work(type, rows, shape.dim) : encode_wire_work(type, rows, shape.dim);
+  measure(state, suite, run, work, {copy_ceiling(suite, work)});
+}
+
+/// Of every bag a vector for each of two owners (VectorPiece), table after table.
+void vector_pieces_of(benchmark::State& state, Suite& suite, const Case& shape, bool unpack) {
+  const Problem& problem = suite.start(shape);
+  constexpr std::int64_t owners = 2;
+  std::vector<VectorPiece> pieces;
+  std::vector<Partial> partials;
+  for (std::int64_t t = 0; t < problem.tables(); ++t) {
+    const std::int64_t first_row = t * problem.batch, element = first_row * shape.dim;
+    pieces.push_back({first_row, problem.batch, shape.dim, element, shape.dim, t * owners, owners});
+    for (std::int64_t k = 0; k < owners; ++k) partials.push_back({.packed = k * problem.elements() + element});
+  }
+  const auto device_pieces = array_of(suite.exec(), pieces, "shardmark::bench_pieces");
+  const Partials<Exec> device_partials{array_of(suite.exec(), partials, "shardmark::bench_partials"), {}};
+  const auto home = ones(problem.elements()), packed = ones(owners * problem.elements());
+  const auto run = [&](std::size_t) {
+    if (unpack)
+      sum_partials<Exec>(suite.exec(), device_pieces, device_partials, problem.bags(), packed, home);
+    else
+      copy_to_partials<Exec>(suite.exec(), device_pieces, device_partials, problem.bags(), home, packed);
+  };
+  const Work work = unpack ? sum_partials_work(problem.elements(), owners * problem.elements())
+                           : copy_to_partials_work(problem.elements(), owners * problem.elements());
+  measure(state, suite, run, work, {copy_ceiling(suite, work)});
 }
 
 }  // namespace
@@ -109,6 +135,9 @@ void add_bag_kernels(Suite& suite, const Case& shape, ValueType type) {
     add((decode ? "decode_wire" : "encode_wire") + name,
         [&suite, &shape, type, decode](auto& state) { wire_codec_of(state, suite, shape, type, decode); });
   if (type != ValueType::fp32) return;
+  for (const bool unpack : {false, true})
+    add((unpack ? "unpack_vectors" : "pack_vectors") + name,
+        [&suite, &shape, unpack](auto& state) { vector_pieces_of(state, suite, shape, unpack); });
   add("check_bags" + name, [&suite, &shape](auto& state) { check_bags_of(state, suite, shape); });
   add("max_gradients" + name, [&suite, &shape](auto& state) { gradients_of(state, suite, shape, Pooling::max); });
   add("weight_gradients" + name, [&suite, &shape](auto& state) { gradients_of(state, suite, shape, Pooling::sum); });

@@ -160,6 +160,13 @@ Ceiling modify_ceiling(Suite& suite, const WordRows& rows, const WordRows& state
   return {name, [run, best](std::size_t batch) { run(batch, best); }};
 }
 
+Ceiling copy_ceiling(Suite& suite, const Work& work) {
+  const auto from = allocate<Exec, float>("shardmark::bench_copied", work.bytes() / 8);
+  const auto to = allocate<Exec, float>("shardmark::bench_copy", work.bytes() / 8);
+  Kokkos::deep_copy(suite.exec(), from, 1.0F);
+  return {"copy", [&suite, from, to](std::size_t) { stream_copy<Exec>(suite.exec(), from, to); }};
+}
+
 void measure(benchmark::State& state, Suite& suite, const std::function<void(std::size_t batch)>& run, const Work& work,
              const std::vector<Ceiling>& ceilings) {
   const Problem& problem = suite.problem();

@@ -102,6 +102,8 @@ struct Ceiling {
 Ceiling gather_ceiling(Suite& suite, const WordRows& rows);
 /// Reading and writing exactly the distinct rows and their state, in the order of the ids or ascending.
 Ceiling modify_ceiling(Suite& suite, const WordRows& rows, const WordRows& state, bool ascending);
+/// Copying half of the bytes of `work` to the other half.
+Ceiling copy_ceiling(Suite& suite, const Work& work);
 
 /// Times run(batch) once per iteration, the batches taking turns, and sets the counters from `work` (mean over the
 /// batches): GB/s, ids/s, rows/s (distinct rows), median_us, huge_pages_% of `tables`, triad_%, and for each ceiling

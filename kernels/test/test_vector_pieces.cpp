@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "kernels/vector_pieces.hpp"
 
 namespace shardmark::kernels {
@@ -56,6 +58,51 @@ TEST(VectorPieces, PartialsWithoutAVectorForEveryBag) {
   EXPECT_EQ((std::vector<float>{11, 22, 0, 0, 100, 200}), host(home));
   copy_to_partials<Exec>(exec, pieces, partials, 3, array_of<Exec, float>(exec, {1, 2, 3, 4, 5, 6}, ""), packed);
   EXPECT_EQ((std::vector<float>{1, 2, 1, 2, 5, 6}), host(packed));
+}
+
+/// Pieces of many dims, some without bags, of 0 to 3 partials each, large enough to be written past the caches.
+TEST(VectorPieces, AreWhatASerialLoopMakesOfThem) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    const auto below = [&](std::int64_t end) {
+      return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(end));
+    };
+    std::vector<VectorPiece> pieces;
+    std::vector<Partial> partials;
+    std::int64_t rows = 0, home_size = 0, packed_size = 0;
+    constexpr std::array<std::int64_t, 8> dims{1, 4, 7, 16, 33, 64, 128, 300};
+    for (const std::int64_t dim : dims) {
+      const std::int64_t bags = below(4) == 0 ? 0 : below(3000), stride = dim + 16 * below(2), count = below(4);
+      pieces.push_back({rows, bags, dim, home_size, stride, std::ssize(partials), count});
+      for (std::int64_t k = 0; k < count; ++k, packed_size += bags * dim) partials.push_back({.packed = packed_size});
+      rows += bags;
+      home_size = (home_size + bags * stride + 15) / 16 * 16;
+    }
+    std::vector<float> packed(static_cast<std::size_t>(packed_size));
+    for (float& value : packed) value = static_cast<float>(below(1000));
+    std::vector<float> home(static_cast<std::size_t>(home_size), -1.0F), copies(packed);
+    for (const VectorPiece& piece : pieces)
+      for (std::int64_t b = 0; b < piece.bags; ++b)
+        for (std::int64_t c = 0; c < piece.dim; ++c) {
+          float& sum = home[static_cast<std::size_t>(piece.home + b * piece.home_stride + c)] = 0.0F;
+          const auto at = [&](std::int64_t k) {
+            return static_cast<std::size_t>(partials[static_cast<std::size_t>(piece.first_partial + k)].packed +
+                                            b * piece.dim + c);
+          };
+          for (std::int64_t k = 0; k < piece.partials; ++k) sum += packed[at(k)];
+          for (std::int64_t k = 0; k < piece.partials; ++k) copies[at(k)] = sum;
+        }
+    const Exec exec;
+    const auto device_pieces = array_of(exec, pieces, "pieces");
+    const Partials<Exec> device_partials{array_of(exec, partials, "partials"), {}};
+    const auto device_packed = array_of(exec, packed, "packed");
+    const auto device_home = array_of<Exec, float>(exec, std::vector<float>(home.size(), -1.0F), "home");
+    sum_partials<Exec>(exec, device_pieces, device_partials, rows, device_packed, device_home);
+    EXPECT_EQ(home, host(device_home));
+    copy_to_partials<Exec>(exec, device_pieces, device_partials, rows, device_home, device_packed);
+    EXPECT_EQ(copies, host(device_packed));
+  }
 }
 
 TEST(VectorPieces, NothingToDo) {

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/lanes.hpp"
+
+namespace shardmark::kernels {
+
+/// Outputs of a launch from this size on, in bytes, are written past the caches where they are whole cache lines.
+inline constexpr std::int64_t streamed_output = 1 << 20;
+template <class Output>
+KOKKOS_INLINE_FUNCTION bool streams_output(const Output& output, std::int64_t stride, std::int64_t dim,
+                                           const float* first) {
+  return static_cast<std::int64_t>(output.extent(0) * sizeof(float)) >= streamed_output &&
+         whole_cache_lines(first, stride, dim);
+}
+
+/// Lanes of a vector of which `count` are left. past_caches: as streams_output has it.
+KOKKOS_FORCEINLINE_FUNCTION void store(float* to, const Lanes& lanes, std::int64_t count, bool past_caches) {
+  if (past_caches)
+    store_past_caches(to, lanes);
+  else
+    store_lanes(to, lanes, count);
+}
+
+}  // namespace shardmark::kernels
