@@ -12,3 +12,13 @@ set(ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM} 1)
 set(ENV{OMP_NUM_THREADS} 2)
 set(ENV{OMP_PROC_BIND} false)
 set(ENV{OMP_WAIT_POLICY} passive) # threads of oversubscribed ranks must not spin
+
+# Every mpiexec makes and removes the folder ompi.HOST.USER, and fails when two that start together make it at once: here it
+# stays.
+set(temporary "/tmp")
+if(DEFINED ENV{TMPDIR})
+  set(temporary "$ENV{TMPDIR}")
+endif()
+execute_process(COMMAND uname -n OUTPUT_VARIABLE host OUTPUT_STRIP_TRAILING_WHITESPACE)
+execute_process(COMMAND id -u OUTPUT_VARIABLE user OUTPUT_STRIP_TRAILING_WHITESPACE)
+file(MAKE_DIRECTORY "${temporary}/ompi.${host}.${user}/tests")
