@@ -17,7 +17,7 @@ namespace shardmark {
 
 /// Where the MPI calls of a step happen. Plain, they happen in run(). With a thread of its own, a lane lets several
 /// tasks take turns on the caller's thread: while the lane's thread makes the call of one, the next computes.
-/// Only the lane's thread uses MPI then (MPI_THREAD_SERIALIZED), and it computes nothing.
+/// Only the lane's thread uses MPI then (MPI_THREAD_SERIALIZED), and it computes nothing but sums on their way.
 ///
 /// Tasks take turns in a fixed order: each runs until it calls run(), and goes on when its call is done and all others
 /// have had their turn. So every rank makes the same calls in the same order, whatever takes how long. A task has a

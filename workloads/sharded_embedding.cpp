@@ -42,6 +42,14 @@ std::vector<RowTransfer> cheapest_modes(const CaseContext& context, const ShardL
   return modes;
 }
 
+/// Where NCCL exchanges what is not added, it adds too.
+std::unique_ptr<Transfer> make_transfer(const CaseContext& context, Exchange& exchange, SentBytes& sent) {
+  const TransferChoice& choice = choice_named(transfers, "transfer", context.movement.transfer);
+  const bool nccl = context.movement.exchange == "nccl" && choice.reduction == "library";
+  return choice.make(
+      {context.comm, context.lane, exchange, context.wire, sent, choice.name, nccl ? "nccl" : choice.reduction});
+}
+
 }  // namespace
 
 ShardedEmbedding::ShardedEmbedding(const CaseContext& context, ShardLayout layout)
@@ -54,8 +62,7 @@ ShardedEmbedding::ShardedEmbedding(const CaseContext& context, ShardLayout layou
       sent_(comm_.rank(), comm_.size()),
       exchange_(std::make_unique<CountedExchange>(
           std::make_unique<LaneExchange>(exchange_named(context.movement.exchange).make(comm_), lane_), sent_)),
-      transfer_(choice_named(transfers, "transfer", context.movement.transfer)
-                    .make({comm_, lane_, *exchange_, context.wire, sent_})),
+      transfer_(make_transfer(context, *exchange_, sent_)),
       row_sums_(comm_, *exchange_, context.plan, tables_.tables(), layout_),
       replicated_(comm_, lane_, tables_, layout_, context.movement.replicated_gradients, sent_),
       blocks_(tables_, layout_) {

@@ -29,7 +29,7 @@ struct FeatureBags {
 /// samples cause; the sum over ranks of bytes() is the whole.
 class TransferBytes {
  public:
-  /// Those that `auto` chooses from; reduce_scatter never sends less than dense_partials.
+  /// Those that `auto` chooses from; reduce_scatter sends as much as dense_partials or, in all, more.
   static constexpr std::array candidates{RowTransfer::dense_partials, RowTransfer::sparse_partials,
                                          RowTransfer::unique_rows};
 

@@ -121,14 +121,19 @@ class Prediction {
 
   /// One partial sum of every row-split column from every rank.
   void add_reductions() {
+    std::vector<std::int64_t> bytes(homes_.size());
     for (std::int64_t f = 0; f < std::ssize(features_); ++f) {
       std::set<std::pair<std::int64_t, std::int64_t>> columns;
       for (const Shard& shard : placement_of(feature(f).table).shards)
         if (row_split(feature(f).table, shard)) columns.emplace(shard.column_begin, shard.column_end);
       for (const auto& [begin, end] : columns)
         for (int i = 0; i < plan_.ranks; ++i)
-          for (int j = 0; j < plan_.ranks; ++j) add_vectors(i, j, bags(f, i), end - begin);
+          bytes[static_cast<std::size_t>(i)] += bags(f, i) * (end - begin) * value_bytes;
     }
+    const ByteMatrix sums = reduction_bytes(rules_.reduction, bytes);
+    traffic_.output_dist += sums;
+    for (int i = 0; i < plan_.ranks; ++i)
+      for (int j = 0; j < plan_.ranks; ++j) traffic_.grad_dist.add(i, j, sums(j, i));
   }
 
   /// Rows that the samples of the ranks [first, last) name.

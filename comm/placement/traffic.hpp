@@ -5,6 +5,7 @@
 
 #include "comm/placement/byte_matrix.hpp"
 #include "comm/placement/plan.hpp"
+#include "comm/placement/reduction_bytes.hpp"
 #include "reference/batch.hpp"
 #include "reference/wire_rounding.hpp"
 
@@ -17,7 +18,8 @@ enum class RowTransfer { dense_partials, sparse_partials, unique_rows, reduce_sc
 /// What a case sends, beside its plan.
 struct TrafficRules {
   RowTransfer transfer = RowTransfer::dense_partials;
-  std::vector<RowTransfer> of_split = {};  ///< for automatic: by row split, in the order of row_splits()
+  std::vector<RowTransfer> of_split = {};             ///< for automatic: by row split, in the order of row_splits()
+  ReductionSteps reduction = ReductionSteps::direct;  ///< of reduce_scatter
   WireTypes wire = {};
   std::vector<bool> gathered = {};  ///< tables whose replicated gradients go by rows; empty: none
 };
@@ -36,7 +38,8 @@ struct Traffic {
 ///   input_dist   i -> j  4 n_f(i) for the lengths, and 8 (12 with a weight) per id that the shard holds
 ///   output_dist  j -> i  n_f(i) rows of w columns in the wire type (row_bytes);  grad_dist  i -> j  the same
 /// Row-split columns by sparse_partials: in the last two only the bags that hold an id of the shard; by reduce_scatter:
-/// every rank is an owner, of one partial sum; by unique_rows, per table and shard with d distinct rows that i names:
+/// every rank is an owner, of one partial sum, in fp32 by reduction_bytes(); by unique_rows, per table and shard with d
+/// distinct rows that i names:
 ///   input_dist   i -> j  8 for their number and 8 d;  output_dist  j -> i  s w d;  grad_dist  i -> j  the same
 ///   update       sums over whole rows of column-split tables (row-wise Adagrad and Adam: 1, LAMB: 2; the most that any
 ///                table needs): 8 bytes each per distinct row of a shard, to the holder of every other column range;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Once it is known, a route is carried without memory from the heap and without talk beside its data: operator
-// new is counted, and so are, through MPI's profiling interface, the collective operations by which ranks could agree.
+// Once it is known, a route is carried without memory from the heap and without talk beside its data, and so are sums:
+// operator new is counted, and so are, through MPI's profiling interface, the collective operations by which ranks
+// could agree.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -9,7 +10,9 @@
 
 #include "comm/collectives.hpp"
 #include "comm/exchange/named_exchange.hpp"
+#include "comm/reduction/reductions.hpp"
 #include "comm/test/some_calibration.hpp"
+#include "reference/named.hpp"
 
 namespace {
 std::atomic<int> allocations = 0;
@@ -94,6 +97,26 @@ TEST_P(SteadyExchanges, NeitherAllocateNorAgree) {
   const auto steady = messages;
   run_both();
   EXPECT_EQ(messages, 2 * steady);
+}
+
+TEST(SteadyReductions, NeitherAllocateNorAgree) {
+  const Communicator comm(MPI_COMM_WORLD, 50);
+  std::vector<std::int64_t> counts;
+  for (int rank = 0; rank < comm.size(); ++rank) counts.push_back(rank * 100);
+  std::vector<float> all(static_cast<std::size_t>(exclusive_scan(counts).back()));
+  std::vector<float> own(static_cast<std::size_t>(counts[static_cast<std::size_t>(comm.rank())]));
+  for (const std::string_view name : {"pairwise", "recursive_halving"}) {
+    SCOPED_TRACE(name);
+    const auto reduction = choice_named(reductions, "reduction", name).make(comm);
+    reduction->lay_out(counts);
+    for (int step = 0; step < 2; ++step) {
+      allocations = agreements = 0;
+      reduction->reduce_scatter(all, own);
+      reduction->all_gather(own, all);
+    }
+    EXPECT_EQ(allocations, 0);
+    EXPECT_EQ(agreements, 0);
+  }
 }
 
 }  // namespace

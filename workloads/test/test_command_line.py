@@ -193,7 +193,8 @@ class Run(ProgramTest):
         self.refuses_case("fp17", "fp16", wire="fp17")
         self.refuses_case("fp16,bf16", wire_forward="fp16,bf16", ranks=[2])
         self.refuses_case("--wire-backward", wire="fp16", wire_backward="fp32", ranks=[2])
-        self.refuses_case("reduce_scatter", "fp16", wire="fp16", plan="row_wise", transfer="reduce_scatter", ranks=[2])
+        for transfer in ("reduce_scatter", "reduce_scatter_pairwise", "reduce_scatter_halving"):
+            self.refuses_case(f"transfer {transfer}:", "fp16", wire="fp16", plan="row_wise", transfer=transfer, ranks=[2])
 
     def test_progress_and_logs_leave_stdout_to_the_table(self):
         for line in self.succeeds(self.case(2)[0]).out.splitlines():

@@ -147,7 +147,7 @@ std::vector<Movement> narrow_movements() {
   for (const auto& forward : value_types)
     for (const auto& backward : value_types)
       for (const auto& transfer : transfers)
-        if (transfer.name != "reduce_scatter" && WireTypes{forward.value, backward.value} != WireTypes{})
+        if (transfer.mode != RowTransfer::reduce_scatter && WireTypes{forward.value, backward.value} != WireTypes{})
           movements.push_back({.transfer = std::string(transfer.name), .wire = {forward.value, backward.value}});
   return movements;
 }
@@ -175,15 +175,17 @@ TEST(TrainingStep, NarrowWiresStayInsideTheirBound) {
 TEST(TrainingStep, ReduceScatterTakesNarrowWiresWhereNoRowsAreSplit) {
   const Communicator comm(MPI_COMM_WORLD);
   const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
-  const Movement movement{.transfer = "reduce_scatter", .wire = {ValueType::bf16, ValueType::fp16}};
-  EXPECT_EQ(0, wrong_values(comm, options, plan_of("table_wise", options, comm.size()), movement));
-  const auto of_row_wise = [&] {
-    return wrong_values(comm, options, plan_of("row_wise", options, comm.size()), movement);
-  };
-  if (comm.size() > 1)
-    EXPECT_THROW(of_row_wise(), InputError);
-  else
-    EXPECT_EQ(0, of_row_wise());
+  for (const std::string transfer : {"reduce_scatter", "reduce_scatter_pairwise", "reduce_scatter_halving"}) {
+    const Movement movement{.transfer = transfer, .wire = {ValueType::bf16, ValueType::fp16}};
+    EXPECT_EQ(0, wrong_values(comm, options, plan_of("table_wise", options, comm.size()), movement));
+    const auto of_row_wise = [&] {
+      return wrong_values(comm, options, plan_of("row_wise", options, comm.size()), movement);
+    };
+    if (comm.size() > 1)
+      EXPECT_THROW(of_row_wise(), InputError);
+    else
+      EXPECT_EQ(0, of_row_wise());
+  }
 }
 
 TEST(TrainingStep, WeightDecayAndStochasticRoundingInEveryMovement) {
@@ -353,7 +355,6 @@ TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
   SentBytes sent(comm.rank(), comm.size());
   Wire wire({});
   Lane lane(Lane::Kind::plain);
-  const auto transfer = make_reduce_scatter({comm, lane, *exchange, wire, sent});
   const auto ones = [](std::size_t size) { return std::vector<std::int64_t>(size, 1); };
   const auto ranks = static_cast<std::size_t>(comm.size());
   const BagCounts bags(std::ssize(options.workload.features), ones(ranks * options.workload.features.size()));
@@ -362,7 +363,16 @@ TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
   std::vector<RowTransfer> modes;
   for (const Strip& strip : tables.layout().strips)
     modes.push_back(strip.row_split() ? RowTransfer::reduce_scatter : RowTransfer::dense_partials);
-  EXPECT_THROW(transfer->lay_out(tables.layout(), modes, bags, vectors), InputError);
+  for (const auto& choice : transfers) {
+    if (choice.mode != RowTransfer::reduce_scatter) continue;
+    const auto transfer = choice.make({comm, lane, *exchange, wire, sent, choice.name, choice.reduction});
+    try {
+      transfer->lay_out(tables.layout(), modes, bags, vectors);
+      ADD_FAILURE() << choice.name;
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("transfer " + std::string(choice.name) + ":"), std::string::npos);
+    }
+  }
 }
 
 }  // namespace

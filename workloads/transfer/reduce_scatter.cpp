@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/reduce_scatter.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "comm/reduction/reductions.hpp"
 #include "workloads/transfer/transfer.hpp"
 #include "workloads/transfer/vector_route.hpp"
 
@@ -18,10 +17,11 @@ namespace {
 class ReduceScatter : public Transfer {
  public:
   explicit ReduceScatter(const TransferContext& context)
-      : comm_(context.comm),
-        lane_(context.lane),
+      : lane_(context.lane),
         wire_(context.wire),
         sent_(context.sent),
+        name_(context.name),
+        reduction_(choice_named(reductions, "reduction", context.reduction).make(context.comm)),
         whole_(context.exchange, context.wire) {}
 
   Addresses lay_out(const ShardLayout& layout, const std::vector<RowTransfer>& modes, const BagCounts& bags,
@@ -34,6 +34,7 @@ class ReduceScatter : public Transfer {
     whole_.lay_out(layout.ranks, add_vector_blocks(layout, bags, counts, whole, addresses));
     counts_.assign(static_cast<std::size_t>(layout.ranks), 0);
     for (int home = 0; home < layout.ranks; ++home) add_reduced(layout, bags, home, addresses);
+    reduction_->lay_out(counts_);
     for (const Strip& strip : layout.strips) {
       if (!strip.row_split()) continue;
       addresses.packed[static_cast<std::size_t>(strip.slots.front())] = addresses.packed_size;
@@ -44,18 +45,15 @@ class ReduceScatter : public Transfer {
 
   void pack(Direction direction, const DeviceArray<float>& from) override { whole_.pack(direction, from); }
 
-  /// A reduction sends at least every other rank's share once, a gather one's own share to every other rank.
   void move(Direction direction, const DeviceArray<float>& from, const DeviceArray<float>& to) override {
     whole_.move(direction, from, to);
-    const bool forward = direction == Direction::forward;
-    const std::int64_t own = counts_[static_cast<std::size_t>(comm_.rank())];
-    for (std::size_t peer = 0; peer < counts_.size(); ++peer) sent_.add(peer, 4 * (forward ? counts_[peer] : own));
     lane_.run([&] {
-      if (forward)
-        reduce_scatter(comm_, behind(from, whole_.owner_elements()), counts_, behind(to, whole_.home_elements()));
+      if (direction == Direction::forward)
+        reduction_->reduce_scatter(behind(from, whole_.owner_elements()), behind(to, whole_.home_elements()));
       else
-        all_gather_v<float>(comm_, behind(from, whole_.home_elements()), counts_, behind(to, whole_.owner_elements()));
+        reduction_->all_gather(behind(from, whole_.home_elements()), behind(to, whole_.owner_elements()));
     });
+    for (std::size_t peer = 0; peer < counts_.size(); ++peer) sent_.add(peer, reduction_->sent()[peer]);
   }
 
   void unpack(Direction direction, const DeviceArray<float>& to) override { whole_.unpack(direction, to); }
@@ -65,14 +63,14 @@ class ReduceScatter : public Transfer {
     return std::span(array.data(), array.extent(0)).subspan(static_cast<std::size_t>(elements));
   }
 
-  /// MPI adds floats, and no narrower type that we send.
+  /// MPI and our reductions add floats, and no narrower type that we send.
   void require_fp32(const ShardLayout& layout) const {
     for (const Direction direction : {Direction::forward, Direction::backward})
       if (wire_.type(direction) != ValueType::fp32 && std::ranges::any_of(layout.strips, &Strip::row_split))
         throw InputError(
-            fmt::format("transfer reduce_scatter: MPI adds the partial sums of row-split tables in fp32, not in wire "
-                        "type {}; use --wire fp32, dense_partials or a plan that splits no rows",
-                        name_of(wire_.type(direction))));
+            fmt::format("transfer {}: the partial sums of row-split tables are added in fp32, not in wire type {}; use "
+                        "--wire fp32, dense_partials or a plan that splits no rows",
+                        name_, name_of(wire_.type(direction))));
   }
 
   /// Appends the vectors of all row-split strips for one home rank to the owner's buffer.
@@ -88,9 +86,9 @@ class ReduceScatter : public Transfer {
         if (own[k].strip != s) continue;
         if (held)
           throw InputError(
-              fmt::format("transfer reduce_scatter: rank {} holds two row shards of the same columns of "
-                          "feature {}; use dense_partials or another plan",
-                          layout.rank, strip.feature));
+              fmt::format("transfer {}: rank {} holds two row shards of the same columns of feature {}; use "
+                          "dense_partials or another plan",
+                          name_, layout.rank, strip.feature));
         addresses.owner[static_cast<std::size_t>(home) * own.size() + k] = begin;
         held = true;
       }
@@ -99,10 +97,11 @@ class ReduceScatter : public Transfer {
     }
   }
 
-  const Communicator& comm_;
   Lane& lane_;
   Wire& wire_;
   SentBytes& sent_;
+  std::string_view name_;
+  std::unique_ptr<Reduction> reduction_;
   RowExchange whole_;
   std::vector<std::int64_t> counts_;
 };

@@ -38,7 +38,9 @@ struct TransferContext {
   Lane& lane;
   Exchange& exchange;
   Wire& wire;
-  SentBytes& sent;  ///< for what does not go by the exchange
+  SentBytes& sent;             ///< for what does not go by the exchange
+  std::string_view name;       ///< of the transfer
+  std::string_view reduction;  ///< of the table `reductions`: how it adds partial sums, where it does
 };
 
 struct TransferChoice {
@@ -46,6 +48,7 @@ struct TransferChoice {
   std::string_view description;
   RowTransfer mode;
   std::unique_ptr<Transfer> (*make)(const TransferContext&);
+  std::string_view reduction = {};  ///< of mode reduce_scatter: the entry of the table `reductions`
 };
 
 std::unique_ptr<Transfer> make_partials(const TransferContext& context);
@@ -60,7 +63,11 @@ inline constexpr std::array transfers{
     TransferChoice{"unique_rows", "each row once to every rank that asks for it, pooled at home",
                    RowTransfer::unique_rows, make_partials},
     TransferChoice{"reduce_scatter", "partial sums added on the way (MPI_Reduce_scatter; gradients by MPI_Allgatherv)",
-                   RowTransfer::reduce_scatter, make_reduce_scatter},
+                   RowTransfer::reduce_scatter, make_reduce_scatter, "library"},
+    TransferChoice{"reduce_scatter_pairwise", "the same by own rounds, in round k to rank+k and from rank-k, both ways",
+                   RowTransfer::reduce_scatter, make_reduce_scatter, "pairwise"},
+    TransferChoice{"reduce_scatter_halving", "the same by log P own rounds: halves of the sums, gradients doubled",
+                   RowTransfer::reduce_scatter, make_reduce_scatter, "recursive_halving"},
     TransferChoice{"auto",
                    "of the first three, for each row split the one whose busiest rank sends least in the first batch",
                    RowTransfer::automatic, make_partials},

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "comm/device_memory.hpp"
+#include "comm/messages.hpp"
+
+namespace shardmark {
+
+/// How partial sums are added on their way to the ranks that need them, and how what these ranks return is gathered by
+/// all: the first is the second backwards. An object keeps its buffers, so that a step with the counts of the one
+/// before allocates nothing. The communicator must outlive it.
+class Reduction {
+ public:
+  explicit Reduction(const Communicator& comm) : comm_(comm), messages_(comm) {}
+  virtual ~Reduction() = default;
+
+  /// From now on counts[r] values belong to rank r, the same on all ranks. std::invalid_argument for another number of
+  /// ranks.
+  void lay_out(std::span<const std::int64_t> counts);
+
+  /// Collective, as comm/reduce_scatter.hpp: `partials` (the sum of counts: those for rank 0, then those for rank 1,
+  /// ...) of all ranks are added; `sums` receives the counts[rank] of this rank. The two do not overlap. Memory of a
+  /// GPU goes by way of pinned host memory, unless the algorithm reads it. Throws std::invalid_argument when a buffer
+  /// is smaller than the counts, MpiError.
+  void reduce_scatter(std::span<const float> partials, std::span<float> sums);
+
+  /// Collective, and likewise: `own` holds counts[rank] values, `all` receives those of every rank.
+  void all_gather(std::span<const float> own, std::span<float> all);
+
+  /// Bytes that the last of the two sent from this rank to each.
+  const std::vector<std::int64_t>& sent() const { return sent_; }
+
+ protected:
+  /// `values` begins with the first of rank 0: those of the ranks [first, last).
+  template <class T>
+  std::span<T> part(std::span<T> values, int first, int last) const {
+    const auto begin = static_cast<std::size_t>(offsets_[static_cast<std::size_t>(first)]);
+    return values.subspan(begin, static_cast<std::size_t>(offsets_[static_cast<std::size_t>(last)]) - begin);
+  }
+  template <class T>
+  std::span<T> part(std::span<T> values, int rank) const {
+    return part(values, rank, rank + 1);
+  }
+  std::size_t own_size() const { return static_cast<std::size_t>(counts_[static_cast<std::size_t>(comm_.rank())]); }
+  std::size_t total() const { return static_cast<std::size_t>(offsets_.back()); }
+
+  /// Messages that are under way until wait().
+  void send(std::span<const float> values, int peer);
+  void receive(std::span<float> values, int peer) { messages_.receive(std::as_writable_bytes(values), peer); }
+  void wait() { messages_.wait(); }
+  /// For an algorithm that does not send by the above; what must be sent at least: every other rank's share, and this
+  /// rank's own to every other.
+  void count_shares();
+  void count_own();
+
+  const Communicator& comm_;
+  std::vector<std::int64_t> counts_, offsets_;
+
+ private:
+  virtual void make_room() {}
+  virtual void add(std::span<const float> partials, std::span<float> sums) = 0;
+  virtual void gather(std::span<const float> own, std::span<float> all) = 0;
+  virtual bool reads_gpus() const { return false; }
+
+  using Way = void (Reduction::*)(std::span<const float>, std::span<float>);
+  void count(int peer, std::int64_t values);
+  void go(Way way, std::span<const float> from, std::size_t from_size, std::span<float> to, std::size_t to_size);
+
+  Messages messages_;
+  std::vector<std::int64_t> sent_;
+  KeptMemory sent_copy_{KeptMemory::Place::pinned_host}, received_copy_{KeptMemory::Place::pinned_host};
+};
+
+/// sums[i] += more[i]; they do not overlap.
+inline void add_to(std::span<float> sums, std::span<const float> more) {
+  float* __restrict__ to = sums.data();
+  const float* __restrict__ from = more.data();
+  for (std::size_t i = 0; i < sums.size(); ++i) to[i] += from[i];
+}
+
+}  // namespace shardmark

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "comm/placement/reduction_bytes.hpp"
+#include "comm/reduction/halving_reduction.hpp"
+#include "comm/reduction/library_reduction.hpp"
+#include "comm/reduction/nccl_reduction.hpp"
+#include "comm/reduction/pairwise_reduction.hpp"
+
+namespace shardmark {
+
+/// One entry of the table `reductions`.
+struct ReductionChoice {
+  std::string_view name;
+  std::string_view description;
+  ReductionSteps steps;  ///< by which comm/placement predicts what it counts
+  /// Collective.
+  std::unique_ptr<Reduction> (*make)(const Communicator&);
+  /// Why these ranks cannot use it, the same on all of them; empty: they can. Collective.
+  std::string (*unusable)(const Communicator&);
+};
+
+/// The entry of a class that is made of (comm); its static unusable(comm), if it has one, refuses.
+template <class Algorithm>
+constexpr ReductionChoice reduction_choice(std::string_view name, std::string_view description, ReductionSteps steps) {
+  const auto make = [](const Communicator& comm) -> std::unique_ptr<Reduction> {
+    return std::make_unique<Algorithm>(comm);
+  };
+  const auto unusable = []([[maybe_unused]] const Communicator& comm) -> std::string {
+    if constexpr (requires { Algorithm::unusable(comm); })
+      return Algorithm::unusable(comm);
+    else
+      return {};
+  };
+  return {name, description, steps, make, unusable};
+}
+
+inline constexpr std::array reductions{
+    reduction_choice<LibraryReduction>("library", "MPI_Reduce_scatter, and MPI_Allgatherv back",
+                                       ReductionSteps::direct),
+    reduction_choice<PairwiseReduction>("pairwise", "P-1 rounds, in round k to rank+k and from rank-k",
+                                        ReductionSteps::direct),
+    reduction_choice<HalvingReduction>(
+        "recursive_halving", "log P rounds of half as much each, and of twice as much back", ReductionSteps::halving),
+    reduction_choice<NcclReduction>("nccl", "NCCL's, a GPU for each rank", ReductionSteps::direct),
+};
+
+}  // namespace shardmark
