@@ -7,6 +7,7 @@
 #include "comm/datatype.hpp"
 #include "comm/messages.hpp"
 #include "comm/mpi_error.hpp"
+#include "comm/waiting.hpp"
 
 namespace shardmark {
 namespace {
@@ -51,9 +52,17 @@ template <Reducible T>
 void all_reduce(const Communicator& comm, std::span<T> values, Reduce operation) {
   while (!values.empty()) {
     const auto piece = next_piece(comm, values);
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()), type_of<T>(), op_of(operation),
-                            comm.get()),
-              "MPI_Allreduce", -1, static_cast<std::int64_t>(piece.size_bytes()));
+    const int count = static_cast<int>(piece.size());
+    const auto bytes = static_cast<std::int64_t>(piece.size_bytes());
+    if (waiting() == Waiting::poll) {
+      check_mpi(MPI_Allreduce(MPI_IN_PLACE, piece.data(), count, type_of<T>(), op_of(operation), comm.get()),
+                "MPI_Allreduce", -1, bytes);
+      continue;
+    }
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, piece.data(), count, type_of<T>(), op_of(operation), comm.get(), &request),
+              "MPI_Iallreduce", -1, bytes);
+    check_mpi(wait_all({&request, 1}, MPI_STATUSES_IGNORE), "MPI_Iallreduce", -1, bytes);
   }
 }
 

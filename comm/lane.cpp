@@ -14,10 +14,13 @@ double seconds() { return std::chrono::duration<double>(std::chrono::steady_cloc
 
 }  // namespace
 
-Lane::Lane(Kind kind) {
+Lane::Lane(Kind kind, Waiting waiting) {
   if (kind == Kind::plain) return;
   shared_ = std::make_shared<Shared>();
-  thread_ = std::thread([shared = shared_] { serve(*shared); });
+  thread_ = std::thread([shared = shared_, waiting] {
+    set_waiting(waiting);
+    serve(*shared);
+  });
 }
 
 Lane::~Lane() {

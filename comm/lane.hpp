@@ -13,6 +13,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "comm/waiting.hpp"
+
 namespace shardmark {
 
 /// Where the MPI calls of a step happen. Plain, they happen in run(). With a thread of its own, a lane lets several
@@ -26,7 +28,8 @@ class Lane {
  public:
   enum class Kind { plain, threaded };
 
-  explicit Lane(Kind kind);
+  /// waiting: of the lane's thread, if it has one.
+  explicit Lane(Kind kind, Waiting waiting = Waiting::poll);
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;

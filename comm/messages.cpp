@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "comm/mpi_error.hpp"
+#include "comm/waiting.hpp"
 
 namespace shardmark {
 namespace {
@@ -28,7 +29,7 @@ std::size_t MessageList::add(std::byte* bytes, std::size_t size, int peer, bool 
 
 void MessageList::complete() {
   statuses_.resize(requests_.size());
-  const int code = MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), statuses_.data());
+  const int code = wait_all(requests_, statuses_.data());
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const auto& piece = pieces_[i];
     if (code == MPI_ERR_IN_STATUS && statuses_[i].MPI_ERROR != MPI_ERR_PENDING)

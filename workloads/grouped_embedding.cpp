@@ -6,7 +6,20 @@
 
 #include <set>
 
+#include "comm/affinity.hpp"
+
 namespace shardmark {
+
+namespace {
+
+/// A plain lane for one group. The thread of several sleeps where the compute threads take all cores.
+Lane lane_of(const Communicator& comm, std::int64_t groups) {
+  if (groups == 1) return Lane(Lane::Kind::plain);
+  const bool core_of_its_own = threads_for_rank(comm, observed_affinity()) > Execution().concurrency();
+  return Lane(Lane::Kind::threaded, core_of_its_own ? Waiting::poll : Waiting::sleep);
+}
+
+}  // namespace
 
 GroupedEmbedding::GroupedEmbedding(const Communicator& comm, ShardedTables& tables, const Plan& plan,
                                    const Movement& movement, Fault fault)
@@ -15,7 +28,7 @@ GroupedEmbedding::GroupedEmbedding(const Communicator& comm, ShardedTables& tabl
       movement_(movement),
       wire_(movement.wire),
       group_of_table_(group_of_tables(movement.groups, plan, tables.tables(), tables.features())),
-      lane_(count_groups(group_of_table_) > 1 ? Lane::Kind::threaded : Lane::Kind::plain) {
+      lane_(lane_of(comm, count_groups(group_of_table_))) {
   const std::int64_t groups = count_groups(group_of_table_);
   const CaseContext context{comm_, lane_, wire_, tables_, plan, movement_, fault};
   for (std::int64_t g = 0; g < groups; ++g) {

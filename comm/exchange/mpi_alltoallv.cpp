@@ -5,6 +5,7 @@
 
 #include "comm/exchange/type_per_peer.hpp"
 #include "comm/mpi_error.hpp"
+#include "comm/waiting.hpp"
 
 namespace shardmark {
 namespace {
@@ -29,6 +30,14 @@ void MpiAlltoallv::run(const Route& route, const std::byte* send, std::byte* rec
   assign(receive_counts_, route.receive_counts());
   assign(send_offsets_, route.send_offsets());
   assign(receive_offsets_, route.receive_offsets());
+  if (waiting() == Waiting::sleep) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Ialltoallv(send, send_counts_.data(), send_offsets_.data(), element_.get(), receive,
+                             receive_counts_.data(), receive_offsets_.data(), element_.get(), comm_.get(), &request),
+              "MPI_Ialltoallv", -1, route.send_total() * element_bytes);
+    return check_mpi(wait_all({&request, 1}, MPI_STATUSES_IGNORE), "MPI_Ialltoallv", -1,
+                     route.send_total() * element_bytes);
+  }
   check_mpi(MPI_Alltoallv(send, send_counts_.data(), send_offsets_.data(), element_.get(), receive,
                           receive_counts_.data(), receive_offsets_.data(), element_.get(), comm_.get()),
             "MPI_Alltoallv", -1, route.send_total() * element_bytes);

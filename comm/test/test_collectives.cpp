@@ -7,6 +7,7 @@
 #include "comm/collectives.hpp"
 #include "comm/messages.hpp"
 #include "comm/mpi_error.hpp"
+#include "comm/waiting.hpp"
 
 namespace shardmark {
 namespace {
@@ -40,10 +41,13 @@ void check_in_place(const Communicator& comm) {
 }
 
 TEST_P(Collectives, ReduceSpansInPlace) {
-  check_in_place<int>(comm_);
-  check_in_place<std::int64_t>(comm_);
-  check_in_place<float>(comm_);
-  check_in_place<double>(comm_);
+  for (const auto way : {Waiting::sleep, Waiting::poll}) {
+    set_waiting(way);
+    check_in_place<int>(comm_);
+    check_in_place<std::int64_t>(comm_);
+    check_in_place<float>(comm_);
+    check_in_place<double>(comm_);
+  }
 }
 
 TEST_P(Collectives, GatherOneValueOfEachRankEverywhere) {

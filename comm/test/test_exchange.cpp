@@ -10,6 +10,7 @@
 #include "comm/collectives.hpp"
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/test/some_calibration.hpp"
+#include "comm/waiting.hpp"
 
 namespace shardmark {
 namespace {
@@ -130,6 +131,7 @@ TEST_P(Exchanges, CarryEveryElementThereAndBack) {
   for (unsigned seed = 1; seed <= 10; ++seed) {
     const Matrix matrix = random_matrix(seed, ranks_);
     const Route route = exchange_counts(comm_, matrix[self_]);
+    set_waiting(seed % 3 == 0 ? Waiting::sleep : Waiting::poll);
     for (const std::int64_t element_bytes : {1, 12, 64}) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", element of " + std::to_string(element_bytes) + " bytes, rank " +
                    std::to_string(self_));
@@ -148,6 +150,7 @@ TEST_P(Exchanges, CarryEveryElementThereAndBack) {
       EXPECT_EQ(back == send, true);
     }
   }
+  set_waiting(Waiting::poll);
 }
 
 /// Between routes of the same seed, so that what is kept of one route is met by another; staged: what is sent is made

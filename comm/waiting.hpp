@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mpi.h>
+
+#include <span>
+
+namespace shardmark {
+
+/// How a thread waits for what it started in MPI. poll: as MPI does, without leaving its core. sleep: it looks and
+/// sleeps in turns, some 0.1 ms late, so that others compute on a core that it shares with them.
+enum class Waiting { poll, sleep };
+
+/// Of the calling thread; poll until set.
+void set_waiting(Waiting waiting);
+Waiting waiting();
+
+/// MPI_Waitall, its code and statuses, in the thread's way of waiting.
+int wait_all(std::span<MPI_Request> requests, MPI_Status* statuses);
+
+}  // namespace shardmark
