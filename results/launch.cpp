@@ -52,7 +52,9 @@ std::string name_of(const CaseRecord& record) {
   std::string name =
       fmt::format("{}/{}/{}/{}/{}", record.workload, record.plan, record.transfer, record.exchange, record.optimizer);
   if (record.scale != 1) name += fmt::format("/scale:{}", record.scale);
-  if (record.wire != WirePair()) name += fmt::format("/wire:{},{}", record.wire.forward, record.wire.backward);
+  if (record.wire.forward != "fp32" || record.wire.backward != "fp32")
+    name += fmt::format("/wire:{},{}", record.wire.forward, record.wire.backward);
+  if (record.wire.ids == "int64") name += "/wire_ids:int64";
   if (record.groups != 1) name += fmt::format("/groups:{},{}", record.groups, record.group_balance);
   name += fmt::format("/ranks:{}/threads:{}/batch:{}", record.ranks, record.threads, record.global_batch);
   for (const char* detail : naming_details)

@@ -159,6 +159,7 @@ Json to_json(const CaseRecord& record) {
       {"checked_steps", record.checked_steps},
       {"wrong", record.wrong},
   };
+  if (!record.wire.ids.empty()) json["wire"]["ids"] = record.wire.ids;
   if (record.groups > 1) json["group_balance"] = record.group_balance;
   if (record.communication_ms) json["communication_ms"] = *record.communication_ms;
   if (record.exposed_ms) json["exposed_ms"] = *record.exposed_ms;
@@ -182,6 +183,7 @@ CaseRecord case_record_from_json(const Json& json, const std::string& origin) {
   record.transfer = fields.text("transfer");
   record.exchange = fields.text("exchange");
   record.wire = {wire.text("forward"), wire.text("backward")};
+  if (json.at("wire").contains("ids")) record.wire.ids = wire.text("ids");
   record.wire_error = wire_error_from(fields, json);
   record.groups = fields.count("groups", 1);
   if (json.contains("group_balance")) record.group_balance = fields.text("group_balance");

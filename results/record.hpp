@@ -40,11 +40,13 @@ StepTime step_time(std::vector<double> samples_ms);
 /// The rate that is reported: global_batch / median step.
 double samples_per_second(std::int64_t global_batch, double median_ms);
 
-struct WirePair {
+/// Types on the wire. ids: empty in the files of programs that knew int64 alone.
+struct WireNames {
   std::string forward = "fp32";
   std::string backward = "fp32";
+  std::string ids = {};
 
-  bool operator==(const WirePair&) const = default;
+  bool operator==(const WireNames&) const = default;
 };
 
 /// What a narrow wire did to the vectors x that travelled: max over vectors of max |error| / max |x|, and
@@ -68,7 +70,7 @@ struct CaseRecord {
   std::string plan;
   std::string transfer;
   std::string exchange;
-  WirePair wire;
+  WireNames wire;
   std::optional<WireError> wire_error;  ///< of the checked steps
   std::int64_t groups = 1;
   std::string group_balance = "count";

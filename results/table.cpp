@@ -56,7 +56,9 @@ Column column(std::string header, const Records& records, Cell&& cell, bool left
 }
 
 std::string wire_text(const CaseRecord& r) {
-  return r.wire.forward == r.wire.backward ? r.wire.forward : r.wire.forward + '/' + r.wire.backward;
+  const std::string vectors =
+      r.wire.forward == r.wire.backward ? r.wire.forward : r.wire.forward + '/' + r.wire.backward;
+  return vectors + (r.wire.ids == "int64" ? " int64 ids" : "");
 }
 
 std::string groups_text(const CaseRecord& r) {

@@ -212,6 +212,7 @@ void export_step(const Communicator& comm, const RunOptions& options, const Plan
                                         {"exchange", movement.exchange},
                                         {"wire_forward", name_of(movement.wire.forward)},
                                         {"wire_backward", name_of(movement.wire.backward)},
+                                        {"wire_ids", name_of(embedding.wire().ids())},
                                         {"global_batch", workload.global_batch},
                                         {"scale", workload.scale},
                                         {"exact", options.exact}}

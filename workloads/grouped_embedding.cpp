@@ -26,7 +26,7 @@ GroupedEmbedding::GroupedEmbedding(const Communicator& comm, ShardedTables& tabl
     : comm_(comm),
       tables_(tables),
       movement_(movement),
-      wire_(movement.wire),
+      wire_(movement.wire, id_type(movement.wire_ids, plan, tables.tables())),
       group_of_table_(group_of_tables(movement.groups, plan, tables.tables(), tables.features())),
       lane_(lane_of(comm, count_groups(group_of_table_))) {
   const std::int64_t groups = count_groups(group_of_table_);

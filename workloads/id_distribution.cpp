@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 
 #include "comm/collectives.hpp"
 #include "workloads/bag_lengths.hpp"
@@ -44,7 +45,7 @@ kernels::RowPartition row_partition(const ShardLayout& layout, const std::vector
 
 IdDistribution::IdDistribution(const Communicator& comm, Lane& lane, Exchange& exchange, const ShardLayout& layout,
                                const std::vector<Feature>& features, const std::vector<Table>& tables,
-                               const std::vector<RowTransfer>& modes, Fault fault)
+                               const std::vector<RowTransfer>& modes, IdType id_type, Fault fault)
     : comm_(comm),
       lane_(lane),
       exchange_(exchange),
@@ -57,7 +58,8 @@ IdDistribution::IdDistribution(const Communicator& comm, Lane& lane, Exchange& e
       source_ids_("shardmark::source_ids", static_cast<std::size_t>(layout.ranks) + 1),
       sent_vectors_("shardmark::sent_vectors", slot_counts_.extent(0) + 1),
       block_vectors_("shardmark::block_vectors",
-                     static_cast<std::size_t>(layout.ranks) * layout.own_slots().size() + 1) {
+                     static_cast<std::size_t>(layout.ranks) * layout.own_slots().size() + 1),
+      id_wire_(id_type) {
   std::vector<std::int64_t> strips(features.size());
   for (const Strip& strip : layout.strips)
     most_strips_ = std::max(most_strips_, ++strips[static_cast<std::size_t>(strip.feature)]);
@@ -142,10 +144,13 @@ void IdDistribution::bucketize(const StepInput& input) {
       bucketed_ids_ += input.ids[static_cast<std::size_t>(layout_.strips[s].feature)];
   for (const std::int64_t f : layout_.replicated_features) bucketed_ids_ += input.ids[static_cast<std::size_t>(f)];
   const std::pair<std::size_t, std::size_t> slots(0, slot_counts_.extent(0));
-  const kernels::Buckets<Execution, std::int32_t, std::int64_t> buckets{
-      Kokkos::subview(slot_begin_, slots), lengths_sent_.first(sent_bags_), ids_sent_.first(bucketed_ids_),
-      weights_sent_.first(weighted_ ? bucketed_ids_ : 0)};
-  kernels::bucketize(Execution(), owners_, input.bags, buckets, slot_counts_, workspace_);
+  id_wire_.write(bucketed_ids_, [&](const auto& ids) {
+    using Index = typename std::remove_cvref_t<decltype(ids)>::value_type;
+    const kernels::Buckets<Execution, std::int32_t, Index> buckets{Kokkos::subview(slot_begin_, slots),
+                                                                   lengths_sent_.first(sent_bags_), ids,
+                                                                   weights_sent_.first(weighted_ ? bucketed_ids_ : 0)};
+    kernels::bucketize(Execution(), owners_, input.bags, buckets, slot_counts_, workspace_);
+  });
 }
 
 namespace {
@@ -229,16 +234,16 @@ Route IdDistribution::id_route(const StepInput& input) const {
   return Route(std::move(sent), std::move(received), length_route_.peak() > 0 ? peak_ids(input) : 0);
 }
 
-template <class T>
-DeviceArray<T> IdDistribution::receive(const Route& route, DeviceScratch<T>& send, DeviceScratch<T>& receive,
-                                       std::int64_t rows, std::int64_t own) {
-  const auto sent = send.first(bucketed_ids_);
-  const auto received = receive.first(rows + route.receive_total() + own);
-  const auto behind_rows = part(received, rows, rows + route.receive_total() + own);
-  shardmark::run(exchange_, route, std::span<const T>(span_of(sent, route.send_total())),
+/// Of the ids behind those of `rows`; the rows themselves have weight 1.
+DeviceArray<float> IdDistribution::receive_weights(const Route& route, std::int64_t rows, std::int64_t own) {
+  const auto sent = weights_sent_.first(bucketed_ids_);
+  const std::int64_t end = rows + route.receive_total() + own;
+  const auto weights = weights_.first(end), behind_rows = part(weights, rows, end);
+  Kokkos::deep_copy(Execution(), part(weights, 0, rows), 1.0F);
+  shardmark::run(exchange_, route, std::span<const float>(span_of(sent, route.send_total())),
                  span_of(behind_rows, route.receive_total()));
   append_own(sent, behind_rows, own);
-  return received;
+  return weights;
 }
 
 /// Commits Fault::route in the first block of bags that can show it.
@@ -265,12 +270,11 @@ OwnedIds IdDistribution::run(const StepInput& input, RequestedRows& rows) {
   scan_lengths(owned);
   const Route route = id_route(input);
   const std::int64_t own = bucketed_ids_ - route.send_total();
-  owned.ids = receive(route, ids_sent_, ids_, owned.rows, own);
+  const std::int64_t end = owned.rows + route.receive_total() + own;
+  owned.ids = ids_.first(end);
+  id_wire_.exchange(exchange_, route, part(owned.ids, owned.rows, end));
   if (rows.any()) rows.held().receive_ids(part(owned.ids, 0, owned.rows));
-  if (weighted_) {
-    owned.weights = receive(route, weights_sent_, weights_, owned.rows, own);
-    Kokkos::deep_copy(Execution(), part(owned.weights, 0, owned.rows), 1.0F);
-  }
+  if (weighted_) owned.weights = receive_weights(route, owned.rows, own);
   return owned;
 }
 

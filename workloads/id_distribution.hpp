@@ -8,6 +8,7 @@
 #include "workloads/fault.hpp"
 #include "workloads/step_input.hpp"
 #include "workloads/transfer/addresses.hpp"
+#include "workloads/transfer/id_wire.hpp"
 #include "workloads/transfer/requested_rows.hpp"
 
 namespace shardmark {
@@ -33,7 +34,7 @@ class IdDistribution {
  public:
   IdDistribution(const Communicator& comm, Lane& lane, Exchange& exchange, const ShardLayout& layout,
                  const std::vector<Feature>& features, const std::vector<Table>& tables,
-                 const std::vector<RowTransfer>& modes, Fault fault);
+                 const std::vector<RowTransfer>& modes, IdType id_type, Fault fault);
 
   /// Bags per rank and feature. Collective only when a feature is not pooled, for then they depend on the ids.
   BagCounts count_bags(const StepInput& input);
@@ -61,9 +62,7 @@ class IdDistribution {
   void count_sent(OwnedIds& owned);
   ConstDeviceArray<std::int64_t> count_received();
   void scan_lengths(OwnedIds& owned);
-  template <class T>
-  DeviceArray<T> receive(const Route& route, DeviceScratch<T>& send, DeviceScratch<T>& receive, std::int64_t rows,
-                         std::int64_t own);
+  DeviceArray<float> receive_weights(const Route& route, std::int64_t rows, std::int64_t own);
   void spoil(const DeviceArray<std::int64_t>& offsets);
 
   const Communicator& comm_;
@@ -96,7 +95,8 @@ class IdDistribution {
   HostCounts block_vectors_;  ///< as block_begin_: vectors before
   kernels::BucketizeWorkspace<Execution> workspace_;
   DeviceScratch<std::int32_t> lengths_sent_{"shardmark::lengths_sent"}, lengths_{"shardmark::lengths"};
-  DeviceScratch<std::int64_t> ids_sent_{"shardmark::ids_sent"}, ids_{"shardmark::ids"};
+  IdWire id_wire_;
+  DeviceScratch<std::int64_t> ids_{"shardmark::ids"};
   DeviceScratch<float> weights_sent_{"shardmark::weights_sent"}, weights_{"shardmark::weights"};
   DeviceScratch<std::int64_t> offsets_{"shardmark::owned_offsets"};
   DeviceScratch<std::int64_t> sent_before_{"shardmark::sent_vectors_before"};

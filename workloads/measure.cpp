@@ -229,7 +229,9 @@ class Measurement {
     record.plan = plans_[cases_[c].plan].name;
     record.transfer = cases_[c].movement.transfer;
     record.exchange = cases_[c].movement.exchange;
-    record.wire = {name_of(cases_[c].movement.wire.forward), name_of(cases_[c].movement.wire.backward)};
+    const Movement& movement = cases_[c].movement;
+    record.wire = {name_of(movement.wire.forward), name_of(movement.wire.backward),
+                   name_of(id_type(movement.wire_ids, plans_[cases_[c].plan], options_.workload.tables))};
     record.wire_error = wire_errors_[c];
     record.groups = count_groups(group_of_tables(cases_[c].movement.groups, plans_[cases_[c].plan],
                                                  options_.workload.tables, options_.workload.features));

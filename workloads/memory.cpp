@@ -47,7 +47,7 @@ double memory_needed(const Plan& plan, const RunOptions& options, int rank) {
   const auto batches = static_cast<double>(std::max(options.batches, options.checked_steps));
   bytes += batches * (4 * own_elements + 16 * own_ids);                      // inputs
   bytes += 4 * 2 * (own_elements + owned_elements) + 4 * own_elements;       // vectors and gradients, both ends
-  bytes += 12 * own_ids + 80 * (owned_ids + own_ids);                        // ids sent; ids, keys and their sort
+  bytes += 12 * own_ids + 4 * owned_ids + 80 * (owned_ids + own_ids);        // ids on the wire; ids, keys, their sort
   bytes += static_cast<double>(options.checked_steps) * 8.0 * own_elements;  // expected outputs and bounds
   return bytes;
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "comm/placement/replicated_gradients.hpp"
+#include "comm/placement/wire_ids.hpp"
 #include "reference/wire_rounding.hpp"
 #include "workloads/table_groups.hpp"
 #include "workloads/transfer/dedup.hpp"
@@ -15,6 +16,7 @@ struct Movement {
   std::string transfer = "dense_partials";
   std::string exchange = "mpi_alltoallv";
   WireTypes wire = {};
+  WireIds wire_ids = WireIds::automatic;
   Dedup dedup = Dedup::automatic;
   TableGroups groups = {};
   ReplicatedGradients replicated_gradients = ReplicatedGradients::dense;
@@ -24,6 +26,7 @@ struct Movement {
     std::string name = transfer + ' ' + exchange;
     if (wire != WireTypes{})
       name += ' ' + std::string(name_of(wire.forward)) + '/' + std::string(name_of(wire.backward));
+    if (wire_ids != WireIds::automatic) name += " ids " + std::string(name_of(wire_ids));
     if (dedup != Dedup::automatic) name += " dedup " + std::string(name_of(dedup));
     if (groups != TableGroups{})
       name += " groups " + (groups.groups == TableGroups::table ? "table" : std::to_string(groups.groups)) + ' ' +

@@ -20,7 +20,7 @@ class RowGather {
   RowGather(const Communicator& comm, Lane& lane, SentBytes& sent) : comm_(comm), lane_(lane), sent_(sent) {}
 
   /// dims, first_keys: of the gathered tables, in ascending order of keys; then the number of all keys. Throws
-  /// InputError when it exceeds 2^31: keys travel as int32.
+  /// InputError when it is 2^31 or more: keys travel as int32.
   void place(std::vector<std::int64_t> dims, const std::vector<std::int64_t>& first_keys);
 
   bool empty() const { return dims_.empty(); }

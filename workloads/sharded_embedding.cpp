@@ -27,7 +27,7 @@ std::vector<RowTransfer> cheapest_modes(const CaseContext& context, const ShardL
   for (std::size_t f = 0; f < features.size(); ++f)
     bags.push_back({{input.bags.offsets.data() + input.first_bag[f], static_cast<std::size_t>(input.bags_of(f)) + 1},
                     {input.bags.indices.data(), input.bags.indices.extent(0)}});
-  TransferBytes bytes(context.plan, tables, features, context.movement.wire, input.weighted);
+  TransferBytes bytes(context.plan, tables, features, context.movement.wire, context.wire.ids(), input.weighted);
   bytes.add_home(context.comm.rank(), bags);
   context.lane.run([&] { all_reduce(context.comm, bytes.bytes(), Reduce::sum); });
   const auto splits = row_splits(context.plan, tables);
@@ -84,7 +84,8 @@ ShardedEmbedding::ShardedEmbedding(const CaseContext& context, ShardLayout layou
 
 void ShardedEmbedding::set_modes(std::vector<RowTransfer> modes) {
   modes_ = std::move(modes);
-  ids_.emplace(comm_, lane_, *exchange_, layout_, tables_.features(), tables_.tables(), modes_, fault_);
+  ids_.emplace(comm_, lane_, *exchange_, layout_, tables_.features(), tables_.tables(), modes_, context_.wire.ids(),
+               fault_);
   rows_.emplace(comm_, *exchange_, context_.wire, tables_, layout_, modes_, context_.movement.dedup);
   for (auto [s, end] = rows_->held().held(); s < end; ++s) held_shards_.push_back(rows_->shard(s).local_shard);
 }

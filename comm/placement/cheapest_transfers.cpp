@@ -18,11 +18,12 @@ std::vector<RowSplit> row_splits(const Plan& plan, std::span<const Table> tables
 }
 
 TransferBytes::TransferBytes(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
-                             WireTypes wire, bool weighted)
+                             WireTypes wire, IdType ids, bool weighted)
     : plan_(plan),
       features_(features),
       wire_(wire),
-      id_bytes_(weighted ? 12 : 8),
+      row_id_bytes_(bytes_of(ids)),
+      id_bytes_(row_id_bytes_ + (weighted ? 4 : 0)),
       splits_(row_splits(plan, tables)),
       bytes_(splits_.size() * candidates.size() * static_cast<std::size_t>(plan.ranks)) {}
 
@@ -53,7 +54,7 @@ void TransferBytes::add_shard(std::size_t split, const Shard& shard, int home, s
   const std::int64_t columns = shard.columns();
   add(split, RowTransfer::dense_partials, home, shard.rank, lengths_and_ids, all_bags, columns);
   add(split, RowTransfer::sparse_partials, home, shard.rank, lengths_and_ids, touched_bags, columns);
-  add(split, RowTransfer::unique_rows, home, shard.rank, 8 + 8 * distinct, distinct, columns);
+  add(split, RowTransfer::unique_rows, home, shard.rank, 8 + row_id_bytes_ * distinct, distinct, columns);
 }
 
 /// What the home asks for and returns, and what the owner sends.

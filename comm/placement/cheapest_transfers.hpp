@@ -34,7 +34,7 @@ class TransferBytes {
                                          RowTransfer::unique_rows};
 
   TransferBytes(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features, WireTypes wire,
-                bool weighted);
+                IdType ids, bool weighted);
 
   /// bags: by feature.
   void add_home(int home, std::span<const FeatureBags> bags);
@@ -54,7 +54,7 @@ class TransferBytes {
   const Plan& plan_;
   std::span<const Feature> features_;
   WireTypes wire_;
-  std::int64_t id_bytes_;  ///< with its weight
+  std::int64_t row_id_bytes_, id_bytes_;  ///< of a row that is asked for; of a looked-up id with its weight
   std::vector<RowSplit> splits_;
   std::vector<std::int64_t> bytes_;
 };

@@ -10,8 +10,8 @@
 namespace shardmark {
 namespace {
 
-constexpr std::int64_t length_bytes = 4, count_bytes = 8, id_bytes = 8, weight_bytes = 4, value_bytes = 4,
-                       sum_bytes = 8, row_id_bytes = 4;
+constexpr std::int64_t length_bytes = 4, count_bytes = 8, weight_bytes = 4, value_bytes = 4, sum_bytes = 8,
+                       row_id_bytes = 4;
 
 /// Sums over whole rows that the optimizer takes.
 std::int64_t sums_per_row(OptimizerKind kind) {
@@ -80,7 +80,7 @@ class Prediction {
     for (int i = 0; i < plan_.ranks; ++i) {
       const auto held = std::ranges::count_if(ids(f, i), [&](std::int64_t id) { return shard.rows.contains(id); });
       traffic_.input_dist.add(i, shard.rank,
-                              bags(f, i) * length_bytes + held * (id_bytes + (weighted_ ? weight_bytes : 0)));
+                              bags(f, i) * length_bytes + held * (id_bytes_ + (weighted_ ? weight_bytes : 0)));
       if (how == RowTransfer::dense_partials) add_vectors(i, shard.rank, bags(f, i), shard.columns());
       if (how == RowTransfer::sparse_partials) add_vectors(i, shard.rank, touched_bags(f, i, shard), shard.columns());
     }
@@ -112,7 +112,7 @@ class Prediction {
         if (transfer_of(t, shard) != RowTransfer::unique_rows || shard.rows.count() == 0) continue;
         for (int i = 0; i < plan_.ranks; ++i) {
           const std::int64_t rows = distinct_rows(t, shard.rows, i, i + 1);
-          traffic_.input_dist.add(i, shard.rank, count_bytes + rows * id_bytes);
+          traffic_.input_dist.add(i, shard.rank, count_bytes + rows * id_bytes_);
           add_vectors(i, shard.rank, rows, shard.columns());
         }
       }
@@ -195,6 +195,7 @@ class Prediction {
   std::span<const Batch> homes_;
   TrafficRules rules_;
   bool weighted_;
+  std::int64_t id_bytes_ = bytes_of(id_type(rules_.wire_ids, plan_, tables_));
   std::vector<RowSplit> splits_ = row_splits(plan_, tables_);
   Traffic traffic_{plan_.ranks};
 };

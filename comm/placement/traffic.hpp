@@ -6,6 +6,7 @@
 #include "comm/placement/byte_matrix.hpp"
 #include "comm/placement/plan.hpp"
 #include "comm/placement/reduction_bytes.hpp"
+#include "comm/placement/wire_ids.hpp"
 #include "reference/batch.hpp"
 #include "reference/wire_rounding.hpp"
 
@@ -21,6 +22,7 @@ struct TrafficRules {
   std::vector<RowTransfer> of_split = {};             ///< for automatic: by row split, in the order of row_splits()
   ReductionSteps reduction = ReductionSteps::direct;  ///< of reduce_scatter
   WireTypes wire = {};
+  WireIds wire_ids = WireIds::automatic;
   std::vector<bool> gathered = {};  ///< tables whose replicated gradients go by rows; empty: none
 };
 
@@ -34,13 +36,14 @@ struct Traffic {
 
 /// The bytes of one step from the ids alone. homes[r]: the ids of rank r's own samples, every feature; they are
 /// weighted when any of them is. With i the home of a sample, j the owner of the rows, n_f(i) the bags of feature f at
-/// i (its ids for Pooling::none), and w the columns of a shard, per feature and shard on j:
-///   input_dist   i -> j  4 n_f(i) for the lengths, and 8 (12 with a weight) per id that the shard holds
+/// i (its ids for Pooling::none), w the columns of a shard, and e = 4 or 8 the bytes of an id (id_type), per feature
+/// and shard on j:
+///   input_dist   i -> j  4 n_f(i) for the lengths, and e (e + 4 with a weight) per id that the shard holds
 ///   output_dist  j -> i  n_f(i) rows of w columns in the wire type (row_bytes);  grad_dist  i -> j  the same
 /// Row-split columns by sparse_partials: in the last two only the bags that hold an id of the shard; by reduce_scatter:
 /// every rank is an owner, of one partial sum, in fp32 by reduction_bytes(); by unique_rows, per table and shard with d
 /// distinct rows that i names:
-///   input_dist   i -> j  8 for their number and 8 d;  output_dist  j -> i  s w d;  grad_dist  i -> j  the same
+///   input_dist   i -> j  8 for their number and e d;  output_dist  j -> i  s w d;  grad_dist  i -> j  the same
 ///   update       sums over whole rows of column-split tables (row-wise Adagrad and Adam: 1, LAMB: 2; the most that any
 ///                table needs): 8 bytes each per distinct row of a shard, to the holder of every other column range;
 ///                dense gradients of replicated tables and a count per row: a ring, 2 (P - 1) / P of them;

@@ -92,6 +92,7 @@ TEST_F(LaunchFile, a_results_file_is_a_launch) {
   scaled.wire.forward = "bf16";
   CaseRecord wrong = sample_case("column_wise", 4.0);
   wrong.wrong = 7;
+  wrong.wire.ids = "int64";
   const Launch launch = read_launch(records({sample_case("table_wise", 2.0), scaled, wrong}));
   ASSERT_EQ(launch.cases.size(), 3U);
   EXPECT_EQ(launch.cases[0].name,
@@ -101,6 +102,7 @@ TEST_F(LaunchFile, a_results_file_is_a_launch) {
   EXPECT_EQ(launch.cases[1].name,
             "criteo-kaggle/row_wise/dense_partials/mpi_alltoallv/rowwise_adagrad/wire:bf16,fp32/ranks:2/threads:1/"
             "batch:16384/ids:power_law 1.05");
+  EXPECT_NE(launch.cases[2].name.find("/scale:64/wire_ids:int64/ranks:2"), std::string::npos);
   EXPECT_EQ(launch.cases[2].error, "7 wrong values");
   EXPECT_EQ(launch.revision, "0123456789abcdef0123456789abcdef01234567+");
   const std::vector<std::pair<std::string, std::string>> expected{

@@ -64,6 +64,14 @@ TEST(Record, WireErrorsMayBeAbsent) {
             "a:2: the case record lacks 'wire_error.forward.rms'; measure again, or remove the line");
 }
 
+TEST(Record, TheTypeOfIdsMayBeAbsent) {
+  CaseRecord record = small_case();
+  record.wire.ids = "int32";
+  const Json json = to_json(record);
+  EXPECT_EQ(json.at("wire").dump(), R"({"forward":"fp32","backward":"bf16","ids":"int32"})");
+  EXPECT_EQ(case_record_from_json(json, "a:2"), record);
+}
+
 TEST(Record, UnknownFieldsAreKept) {
   Json json = Json::parse(small_case_line);
   json["busbw"] = {{"median", 1.5}};

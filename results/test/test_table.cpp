@@ -50,7 +50,7 @@ std::string lines_with(const std::string& text, const std::string& part) {
 
 TEST(Table, FieldsThatDifferAreColumns) {
   std::vector records{sample_case("row_wise", 8.0), sample_case("row_wise", 10.0)};
-  records[0].wire = {"bf16", "fp32"};
+  records[0].wire = {"bf16", "fp32", "int32"};
   records[1].ranks = 12;
   records[1].details["ids"] = "uniform";
   const std::string text = results_table(sample_environment(), records);
@@ -60,6 +60,15 @@ TEST(Table, FieldsThatDifferAreColumns) {
             "# plan      transfer        exchange       ranks wire       ids                ");
   EXPECT_EQ(lines_with(text, "  row_wise").substr(0, 79),
             "  row_wise  dense_partials  mpi_alltoallv      2 bf16/fp32  power_law 1.05  8.0");
+}
+
+TEST(Table, WideIdsAreNamed) {
+  std::vector records{sample_case("row_wise", 8.0), sample_case("row_wise", 10.0)};
+  records[0].wire.ids = "int64";
+  records[1].wire.ids = "int32";
+  const std::string rows = lines_with(results_table(sample_environment(), records), "  row_wise");
+  EXPECT_NE(rows.find(" fp32 int64 ids "), std::string::npos) << rows;
+  EXPECT_NE(rows.find(" fp32           "), std::string::npos) << rows;
 }
 
 TEST(Table, PredictionsHaveAColumnWhenThereIsOne) {

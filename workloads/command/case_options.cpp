@@ -40,6 +40,8 @@ void add_case_options(CLI::App& app, CaseArguments& a, bool lists) {
   auto* both = add_names("--wire", a.wires, "value type of vectors and gradients on the wire: fp32, fp16, bf16, int8");
   add_names("--wire-forward", a.wires_forward, "of vectors alone (default: fp32)")->excludes(both);
   add_names("--wire-backward", a.wires_backward, "of gradients alone (default: fp32)")->excludes(both);
+  add_names("--wire-ids", a.wire_ids, "type of ids on the wire: auto (int32 when all local rows fit), int64")
+      ->capture_default_str();
   add_names("--groups", a.groups, "groups of tables whose lookups and exchanges overlap; table: one per table")
       ->capture_default_str();
   add_names("--group-balance", a.group_balances, "what groups have in equal measure: count (of tables), bytes")

@@ -15,6 +15,7 @@ struct CaseArguments {
   std::vector<std::string> plans, transfers, exchanges;
   std::vector<std::string> wires;  ///< both ways; empty: wires_forward with wires_backward
   std::vector<std::string> wires_forward = {"fp32"}, wires_backward = {"fp32"};
+  std::vector<std::string> wire_ids = {"auto"};
   std::vector<std::string> dedups = {"auto"};
   std::vector<std::string> groups = {"1"}, group_balances = {"count"};
   std::vector<std::string> replicated_gradients = {"dense"};

@@ -83,6 +83,10 @@ std::vector<Movement> movements_of(const CaseArguments& arguments, const std::ve
   all = each_with(all, &Movement::transfer, names_of(transfers, "transfer", arguments.transfers));
   all = each_with(all, &Movement::exchange, exchanges);
   all = each_with(all, &Movement::wire, wires_of(arguments));
+  std::vector<WireIds> ids;
+  for (const std::string& name : names_of(wire_ids, "type of ids", arguments.wire_ids))
+    ids.push_back(wire_ids_named(name));
+  all = each_with(all, &Movement::wire_ids, ids);
   std::vector<Dedup> dedup;
   for (const std::string& name : names_of(dedups, "dedup", arguments.dedups)) dedup.push_back(dedup_named(name));
   all = each_with(all, &Movement::dedup, dedup);

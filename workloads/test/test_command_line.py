@@ -96,7 +96,7 @@ class Run(ProgramTest):
         self.assertLessEqual(CASE_FIELDS, case.keys())
         expected = {"record": "case", "workload": "criteo-kaggle", "scale": 4096, "plan": "column_wise",
                     "transfer": "dense_partials", "exchange": "mpi_alltoallv", "groups": 1, "ranks": 2, "threads": 1,
-                    "wire": {"forward": "fp32", "backward": "fp32"}, "global_batch": 240, "checked_steps": 1,
+                    "wire": {"forward": "fp32", "backward": "fp32", "ids": "int32"}, "global_batch": 240, "checked_steps": 1,
                     "wrong": 0}
         self.assertEqual({key: case[key] for key in expected}, expected)
         self.assertEqual((case["step_ms"]["n"], len(case["step_ms"]["samples"])), (1, 1))
@@ -177,7 +177,20 @@ class Run(ProgramTest):
     def test_one_wire_type_serves_both_ways(self):
         outcome, file = self.case(2, plan="row_wise", wire="bf16")
         self.succeeds(outcome)
-        self.assertEqual(records(file)[1]["wire"], {"forward": "bf16", "backward": "bf16"})
+        self.assertEqual(records(file)[1]["wire"], {"forward": "bf16", "backward": "bf16", "ids": "int32"})
+
+    def test_ids_travel_as_int32_unless_int64_is_asked_for(self):
+        outcome, file = self.case(2, command="compare", plan="row_wise", exchange="pairwise",
+                                  transfer="unique_rows,sparse_partials", wire_ids="auto,int64")
+        self.succeeds(outcome)
+        sent = {(c["transfer"], c["wire"]["ids"]): c["phases"]["input_dist"]["bytes"] for c in records(file)[1:]}
+        self.assertEqual(set(sent), set(itertools.product(("unique_rows", "sparse_partials"), ("int32", "int64"))))
+        for transfer in ("unique_rows", "sparse_partials"):
+            saved = sent[transfer, "int64"] - sent[transfer, "int32"]
+            self.assertEqual(saved % 4, 0)
+            self.assertGreater(saved, sent[transfer, "int64"] / 8)  # lengths and counts stay
+        self.assertRegex(outcome.out, r"fp32 int64 ids")
+        self.refuses_case("int16", "auto", "int64", wire_ids="int16")
 
     def test_replicated_gradients_go_densely_or_by_rows_and_auto_sends_no_more_than_either(self):
         outcome, file = self.case(2, command="compare", plan="data_parallel", exchange="pairwise",

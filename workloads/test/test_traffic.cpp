@@ -30,9 +30,10 @@ std::vector<Batch> homes_of(const RunOptions& options, BatchSource& batches, std
 
 /// By row split, from the ids of all ranks in one place.
 std::vector<RowTransfer> cheapest_transfers(const Plan& plan, const Workload& workload, const std::vector<Batch>& homes,
-                                            WireTypes wire) {
+                                            const Movement& movement) {
   const bool weighted = std::ranges::any_of(homes, [](const Batch& home) { return !home.weights.empty(); });
-  TransferBytes bytes(plan, workload.tables, workload.features, wire, weighted);
+  TransferBytes bytes(plan, workload.tables, workload.features, movement.wire,
+                      id_type(movement.wire_ids, plan, workload.tables), weighted);
   for (std::size_t r = 0; r < homes.size(); ++r) {
     std::vector<std::vector<std::int64_t>> offsets(workload.features.size());
     std::vector<FeatureBags> bags;
@@ -54,10 +55,10 @@ std::vector<RowTransfer> cheapest_transfers(const Plan& plan, const Workload& wo
 TrafficRules rules_of(const Movement& movement, const Plan& plan, const Workload& workload,
                       const std::vector<Batch>& first_homes) {
   const TransferChoice& transfer = choice_named(transfers, "transfer", movement.transfer);
-  TrafficRules rules{.transfer = transfer.mode, .wire = movement.wire};
+  TrafficRules rules{.transfer = transfer.mode, .wire = movement.wire, .wire_ids = movement.wire_ids};
   if (!transfer.reduction.empty()) rules.reduction = choice_named(reductions, "reduction", transfer.reduction).steps;
   if (rules.transfer == RowTransfer::automatic)
-    rules.of_split = cheapest_transfers(plan, workload, first_homes, movement.wire);
+    rules.of_split = cheapest_transfers(plan, workload, first_homes, movement);
   if (movement.replicated_gradients == ReplicatedGradients::rows) rules.gathered.assign(workload.tables.size(), true);
   if (movement.replicated_gradients == ReplicatedGradients::automatic)
     rules.gathered = cheaper_by_rows(plan, workload.tables, workload.features, first_homes);
@@ -119,6 +120,19 @@ TEST(Traffic, IsWhatIsSentInEveryWireType) {
         for (const std::string transfer : {"dense_partials", "sparse_partials"})
           check_traffic(options, plan_of(planner, options, comm.size()),
                         {.transfer = transfer, .wire = {forward.value, backward.value}});
+}
+
+TEST(Traffic, IsWhatIsSentInEveryIdType) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const bool weighted : {false, true}) {
+    RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, false);
+    options.workload.ids.weighted = weighted;
+    for (const auto& planner : planners)
+      for (const auto& transfer : transfers)
+        for (const auto& ids : wire_ids)
+          check_traffic(options, plan_of(planner.name, options, comm.size()),
+                        {.transfer = std::string(transfer.name), .wire_ids = ids.value});
+  }
 }
 
 /// Bytes that the busiest rank sends in the first step, but for the update.

@@ -122,6 +122,21 @@ TEST(TrainingStep, UniqueRowsPoolSplitRowsInEveryWay) {
     }
 }
 
+/// Every movement elsewhere sends int32.
+TEST(TrainingStep, WideIdsGiveTheSameValues) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const Pooling pooling : {Pooling::sum, Pooling::none}) {
+    const RunOptions options = small_case(pooling, OptimizerKind::sgd, true);
+    for (const auto& planner : planners)
+      for (const auto& transfer : transfers)
+        for (const char* exchange : {"mpi_alltoallv", "persistent"})
+          EXPECT_EQ(0, wrong_values(
+                           comm, options, plan_of(planner.name, options, comm.size()),
+                           {.transfer = std::string(transfer.name), .exchange = exchange, .wire_ids = WireIds::int64}))
+              << name_of(pooling) << " " << planner.name << " " << transfer.name << " " << exchange;
+  }
+}
+
 /// Four ranks as two nodes of two, in blocks and dealt out.
 TEST(TrainingStep, DedupByNodeGivesTheSameRows) {
   if (Communicator(MPI_COMM_WORLD).size() != 4) GTEST_SKIP() << "needs 4 ranks";
@@ -131,7 +146,10 @@ TEST(TrainingStep, DedupByNodeGivesTheSameRows) {
       const RunOptions exact = small_case(pooling.value, OptimizerKind::sgd, true);
       const RunOptions options = small_case(pooling.value, OptimizerKind::rowwise_adagrad, false);
       const Movement movement{.transfer = "unique_rows", .dedup = Dedup::node};
-      EXPECT_EQ(0, wrong_values(comm, exact, plan_of("row_wise", exact, 4), movement)) << pooling.name;
+      for (Movement one = movement; const auto& ids : wire_ids) {
+        one.wire_ids = ids.value;
+        EXPECT_EQ(0, wrong_values(comm, exact, plan_of("row_wise", exact, 4), one)) << pooling.name << " " << ids.name;
+      }
       for (std::uint64_t seed = 1; seed <= 4; ++seed) {
         std::mt19937_64 random(seed);
         EXPECT_EQ(0, wrong_values(comm, options, random_plan(options.workload.tables, 4, random), movement))
@@ -216,6 +234,16 @@ TEST(TrainingStep, ReplicatedGradientsByRowsForEveryPoolingAndOptimizer) {
       EXPECT_EQ(0, wrong_values(comm, options, plan_of("data_parallel", options, comm.size()),
                                 {.replicated_gradients = ReplicatedGradients::rows}));
     }
+}
+
+TEST(TrainingStep, RowsThatInt32CannotNumberAreNotGathered) {
+  const Communicator comm(MPI_COMM_WORLD);
+  Lane lane(Lane::Kind::plain);
+  SentBytes sent(comm.rank(), comm.size());
+  RowGather gather(comm, lane, sent);
+  const std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  EXPECT_NO_THROW(gather.place({4}, {0, most}));
+  EXPECT_THROW(gather.place({4}, {0, most + 1}), InputError);
 }
 
 TEST(TrainingStep, ColumnShardsKeepTheRowWideOptimizersWhole) {
@@ -353,7 +381,7 @@ TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
   ShardedTables tables(plan, options.workload.tables, options.workload.features, 0);
   const auto exchange = exchange_named("pairwise").make(comm);
   SentBytes sent(comm.rank(), comm.size());
-  Wire wire({});
+  Wire wire({}, IdType::int32);
   Lane lane(Lane::Kind::plain);
   const auto ones = [](std::size_t size) { return std::vector<std::int64_t>(size, 1); };
   const auto ranks = static_cast<std::size_t>(comm.size());

@@ -28,6 +28,18 @@ void list_first_rows(const Unique& unique, const ConstDeviceArray<std::int64_t>&
       });
 }
 
+/// ids(u): the local row of distinct row u in its shard.
+template <class Index>
+void list_ids(const Unique& unique, const ConstDeviceArray<std::int64_t>& first_key, const DeviceArray<Index>& ids) {
+  const auto shards = static_cast<std::int64_t>(first_key.extent(0));
+  Kokkos::parallel_for(
+      "shardmark::asked_ids", kernels::static_range(Execution(), static_cast<std::int64_t>(ids.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t u) {
+        const std::int64_t key = unique.key(u);
+        ids(u) = static_cast<Index>(key - first_key(kernels::last_at_most(shards, key, first_key)));
+      });
+}
+
 }  // namespace
 
 RowStage::RowStage(Exchange& exchange, Wire& wire, const RowShards& rows, std::vector<Range> asked, Range held,
@@ -37,6 +49,7 @@ RowStage::RowStage(Exchange& exchange, Wire& wire, const RowShards& rows, std::v
       asked_(std::move(asked)),
       held_(held),
       first_row_("shardmark::first_row", rows.shards.size() + 1),
+      id_wire_(wire.ids()),
       vectors_(exchange, wire) {
   std::vector<std::int64_t> sent, received, first_key;
   for (const Range& range : asked_) sent.push_back(size_of(range));
@@ -104,18 +117,8 @@ void RowStage::make_routes(std::int64_t peak) {
 }
 
 void RowStage::receive_ids(const DeviceArray<std::int64_t>& ids) {
-  const Execution exec;
-  const auto asked = ids_.first(id_route_.send_total());
-  const auto unique = unique_;
-  const auto first_key = first_key_;
-  const auto shards = static_cast<std::int64_t>(first_key_.extent(0));
-  Kokkos::parallel_for(
-      "shardmark::asked_ids", kernels::static_range(exec, id_route_.send_total()), KOKKOS_LAMBDA(const std::int64_t u) {
-        asked(u) = unique.key(u) - first_key(kernels::last_at_most(shards, unique.key(u), first_key));
-      });
-  exec.fence("shardmark: ids are sent");
-  run(exchange_, id_route_, std::span<const std::int64_t>(asked.data(), asked.extent(0)),
-      std::span(ids.data(), ids.extent(0)));
+  id_wire_.write(id_route_.send_total(), [&](const auto& asked) { list_ids(unique_, first_key_, asked); });
+  id_wire_.exchange(exchange_, id_route_, ids);
 }
 
 void RowStage::send_rows(const DeviceArray<float>& held, const DeviceArray<float>& packed) {

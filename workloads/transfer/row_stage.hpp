@@ -3,6 +3,7 @@
 
 #include "comm/exchange/exchange.hpp"
 #include "kernels/unique_rows.hpp"
+#include "workloads/transfer/id_wire.hpp"
 #include "workloads/transfer/row_exchange.hpp"
 #include "workloads/transfer/row_shards.hpp"
 
@@ -63,7 +64,7 @@ class RowStage {
   Kokkos::View<std::int64_t*, Kokkos::HostSpace> first_row_;  ///< [row shards + 1]
   std::vector<std::int64_t> packed_begin_;                    ///< [row shards + 1]
   std::vector<std::int64_t> asked_counts_, held_counts_;
-  DeviceScratch<std::int64_t> ids_{"shardmark::asked_ids"};
+  IdWire id_wire_;
   DeviceScratch<std::int64_t> each_{"shardmark::each_position"};
   Route id_route_;
   RowExchange vectors_;

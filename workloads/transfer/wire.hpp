@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "comm/placement/wire_ids.hpp"
 #include "kernels/vector_errors.hpp"
 #include "workloads/execution.hpp"
 #include "workloads/movement.hpp"
@@ -13,14 +14,15 @@ namespace shardmark {
 enum class Direction : std::size_t { forward, backward };
 constexpr std::size_t number(Direction direction) { return static_cast<std::size_t>(direction); }
 
-/// In what types the rows of a case travel, and, while it is watched, what that does to them.
+/// In what types the vectors and ids of a case travel, and, while it is watched, what that does to the vectors.
 class Wire {
  public:
-  explicit Wire(WireTypes types) : types_(types) {}
+  Wire(WireTypes types, IdType ids) : types_(types), ids_(ids) {}
 
   ValueType type(Direction direction) const {
     return direction == Direction::forward ? types_.forward : types_.backward;
   }
+  IdType ids() const { return ids_; }
 
   /// While watched, everything that this rank sends is compared with what will be received.
   void watch(bool on) { watched_ = on; }
@@ -30,6 +32,7 @@ class Wire {
 
  private:
   WireTypes types_;
+  IdType ids_;
   bool watched_ = false;
   std::array<kernels::VectorErrors, 2> errors_;
 };

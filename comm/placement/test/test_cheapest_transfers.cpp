@@ -34,8 +34,8 @@ struct RandomCase {
     }
   }
 
-  std::vector<RowTransfer> cheapest() const {
-    TransferBytes bytes(plan, tables, features, {}, false);
+  std::vector<RowTransfer> cheapest(WireIds ids) const {
+    TransferBytes bytes(plan, tables, features, {}, id_type(ids, plan, tables), false);
     for (int r = 0; r < plan.ranks; ++r) {
       const Batch& home = homes[static_cast<std::size_t>(r)];
       std::vector<FeatureBags> bags;
@@ -49,8 +49,8 @@ struct RandomCase {
     return bytes.cheapest();
   }
 
-  std::int64_t busiest(RowTransfer transfer) const {
-    const Traffic traffic = predict_traffic(plan, tables, features, homes, {.transfer = transfer});
+  std::int64_t busiest(RowTransfer transfer, WireIds ids) const {
+    const Traffic traffic = predict_traffic(plan, tables, features, homes, {.transfer = transfer, .wire_ids = ids});
     std::int64_t most = 0;
     for (int r = 0; r < plan.ranks; ++r)
       most =
@@ -65,17 +65,18 @@ TEST(CheapestTransfers, AreThoseWithTheFewestPredictedBytes) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
     const RandomCase one(random, Pooling::sum);
-    const auto chosen = one.cheapest();
+    const WireIds ids = seed % 2 == 0 ? WireIds::automatic : WireIds::int64;
+    const auto chosen = one.cheapest(ids);
     if (one.plan.ranks == 1) {
       EXPECT_TRUE(chosen.empty());
       continue;
     }
     ASSERT_EQ(chosen.size(), 1u);
     for (std::size_t c = 0; c < times_chosen.size(); ++c) {
-      EXPECT_LE(one.busiest(chosen[0]), one.busiest(TransferBytes::candidates[c]));
+      EXPECT_LE(one.busiest(chosen[0], ids), one.busiest(TransferBytes::candidates[c], ids));
       times_chosen[c] += chosen[0] == TransferBytes::candidates[c];
     }
-    EXPECT_LE(one.busiest(chosen[0]), one.busiest(RowTransfer::reduce_scatter));
+    EXPECT_LE(one.busiest(chosen[0], ids), one.busiest(RowTransfer::reduce_scatter, ids));
   }
   for (const int times : times_chosen) EXPECT_GT(times, 0);
 }
@@ -83,7 +84,7 @@ TEST(CheapestTransfers, AreThoseWithTheFewestPredictedBytes) {
 TEST(CheapestTransfers, MaxIsPooledAtHome) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     std::mt19937 random(seed);
-    for (const RowTransfer transfer : RandomCase(random, Pooling::max).cheapest())
+    for (const RowTransfer transfer : RandomCase(random, Pooling::max).cheapest(WireIds::automatic))
       EXPECT_EQ(transfer, RowTransfer::unique_rows);
   }
 }

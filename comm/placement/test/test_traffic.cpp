@@ -32,7 +32,7 @@ struct TwoRanks {
 
 TEST(Traffic, OfAWholeTable) {
   const Traffic traffic = TwoRanks()({{{0, 4, 1}, 0, 6, 1}});
-  EXPECT_EQ(traffic.input_dist, matrix({{0, 2 * 4 + 3 * 8}, {0, 0}}));
+  EXPECT_EQ(traffic.input_dist, matrix({{0, 2 * 4 + 3 * 4}, {0, 0}}));
   EXPECT_EQ(traffic.output_dist, matrix({{0, 0}, {2 * 6 * 4, 0}}));
   EXPECT_EQ(traffic.grad_dist, matrix({{0, 2 * 6 * 4}, {0, 0}}));
   EXPECT_EQ(traffic.update, ByteMatrix(2));
@@ -41,7 +41,7 @@ TEST(Traffic, OfAWholeTable) {
 TEST(Traffic, OfRowsModuloTwo) {
   const std::vector<Shard> shards{{{0, 4, 2}, 0, 6, 0}, {{1, 4, 2}, 0, 6, 1}};
   const Traffic dense = TwoRanks()(shards);
-  EXPECT_EQ(dense.input_dist, matrix({{0, 2 * 4 + 2 * 8}, {1 * 4, 0}}));
+  EXPECT_EQ(dense.input_dist, matrix({{0, 2 * 4 + 2 * 4}, {1 * 4, 0}}));
   EXPECT_EQ(dense.output_dist, matrix({{0, 1 * 6 * 4}, {2 * 6 * 4, 0}}));
   EXPECT_EQ(dense.grad_dist, matrix({{0, 2 * 6 * 4}, {1 * 6 * 4, 0}}));
   EXPECT_EQ(TwoRanks()(shards, {RowTransfer::reduce_scatter}), dense);
@@ -56,8 +56,21 @@ TEST(Traffic, OfWeightsAndOfBagsPerId) {
   two.homes[0].weights = {1, 2, 3};
   two.features[0].pooling = Pooling::none;
   const Traffic traffic = two({{{0, 4, 1}, 0, 6, 0}});
-  EXPECT_EQ(traffic.input_dist, matrix({{0, 0}, {1 * 4 + 1 * 12, 0}}));
+  EXPECT_EQ(traffic.input_dist, matrix({{0, 0}, {1 * 4 + 1 * 8, 0}}));
   EXPECT_EQ(two({{{0, 4, 1}, 0, 6, 1}}).output_dist, matrix({{0, 0}, {3 * 6 * 4, 0}}));
+}
+
+TEST(Traffic, OfWideIds) {
+  TwoRanks two;
+  const std::vector<Shard> shards{{{0, 4, 2}, 0, 6, 0}, {{1, 4, 2}, 0, 6, 1}};
+  EXPECT_EQ(two(shards, {.wire_ids = WireIds::int64}).input_dist, matrix({{0, 2 * 4 + 2 * 8}, {1 * 4, 0}}));
+  const auto of_rows = [&](WireIds ids) {
+    return two(shards, {.transfer = RowTransfer::unique_rows, .wire_ids = ids}).input_dist;
+  };
+  EXPECT_EQ(of_rows(WireIds::automatic), matrix({{0, 8 + 1 * 4}, {8, 0}}));
+  EXPECT_EQ(of_rows(WireIds::int64), matrix({{0, 8 + 1 * 8}, {8, 0}}));
+  two.tables[0].rows = (std::int64_t{1} << 31) + 1;
+  EXPECT_EQ(two({{{0, two.tables[0].rows, 1}, 0, 6, 1}}).input_dist, matrix({{0, 2 * 4 + 3 * 8}, {0, 0}}));
 }
 
 TEST(Traffic, OfSumsOverWholeRows) {

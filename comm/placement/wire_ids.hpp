@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "comm/placement/plan.hpp"
+#include "reference/named.hpp"
+
+namespace shardmark {
+
+/// What is asked for the numbers of rows on their way to the owners, and what it comes to.
+enum class WireIds { automatic, int64 };
+enum class IdType { int32, int64 };
+
+struct WireIdsChoice {
+  std::string_view name;
+  std::string_view description;
+  WireIds value;
+};
+
+inline constexpr std::array wire_ids{
+    WireIdsChoice{"auto", "int32 when no shard holds more than 2^31 rows, else int64", WireIds::automatic},
+    WireIdsChoice{"int64", "always int64", WireIds::int64},
+};
+
+inline WireIds wire_ids_named(std::string_view name) { return choice_named(wire_ids, "type of ids", name).value; }
+constexpr std::string_view name_of(WireIds ids) { return wire_ids[static_cast<std::size_t>(ids)].name; }
+
+constexpr std::string_view name_of(IdType type) { return type == IdType::int32 ? "int32" : "int64"; }
+constexpr std::int64_t bytes_of(IdType type) { return type == IdType::int32 ? 4 : 8; }
+
+/// One type for the whole plan, so that all ranks decide alike. Ids travel as local rows of a shard, and those of a
+/// replicated table, which stay at home, are written beside them: the last row of 2^31 is the largest int32.
+inline IdType id_type(WireIds asked, const Plan& plan, std::span<const Table> tables) {
+  constexpr std::int64_t most_rows = std::int64_t{1} << 31;
+  bool fit = asked == WireIds::automatic;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    const TablePlacement& placement = plan.tables[t];
+    fit &= !placement.data_parallel || tables[t].rows <= most_rows;
+    fit &= std::ranges::all_of(placement.shards, [](const Shard& shard) { return shard.rows.count() <= most_rows; });
+  }
+  return fit ? IdType::int32 : IdType::int64;
+}
+
+}  // namespace shardmark
