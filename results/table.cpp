@@ -79,8 +79,8 @@ std::vector<Column> circumstances(const Records& records) {
       column("wire", records, wire_text, true),
       column("groups", records, groups_text, true),
   };
-  for (const std::string name :
-       {"ids", "batches", "data", "dedup", "ids_per_row", "replicated_gradients", "bound", "picked"}) {
+  for (const std::string name : {"ids", "batches", "data", "dedup", "dedup_picked", "ids_per_row", "rows_per_read",
+                                 "replicated_gradients", "bound", "picked"}) {
     const auto cell = [&](const CaseRecord& r) { return r.details.contains(name) ? text_of(r.details.at(name)) : "-"; };
     Column details = column(name, records, cell, true);
     if (!std::ranges::all_of(details.cells, [](const std::string& text) { return text == "-"; }))

@@ -45,20 +45,31 @@ DeviceArray<float> GroupedEmbedding::output(const StepInput& input, std::int64_t
   return groups_[static_cast<std::size_t>(group_of_table_[static_cast<std::size_t>(table)])]->output(input, feature);
 }
 
-std::pair<std::int64_t, std::int64_t> GroupedEmbedding::ids_and_rows() const {
-  std::pair<std::int64_t, std::int64_t> sum(0, 0);
-  for (const auto& group : groups_) {
-    const auto [ids, rows] = group->ids_and_rows();
-    sum.first += ids;
-    sum.second += rows;
-  }
+RowCounts GroupedEmbedding::row_counts() const {
+  RowCounts sum;
+  for (const auto& group : groups_) sum += group->row_counts();
   return sum;
 }
 
+namespace {
+
+/// The names that differ and are not empty.
+template <class Groups, class NameOf>
+std::string names_of(const Groups& groups, const NameOf& name_of) {
+  std::set<std::string> names;
+  for (const auto& group : groups) names.insert(name_of(*group));
+  names.erase("");
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
 std::string GroupedEmbedding::picked() const {
-  std::set<std::string> all;
-  for (const auto& group : groups_) all.insert(group->picked());
-  return fmt::format("{}", fmt::join(all, ", "));
+  return names_of(groups_, [](const ShardedEmbedding& group) { return group.picked(); });
+}
+
+std::string GroupedEmbedding::picked_dedup() const {
+  return names_of(groups_, [](const ShardedEmbedding& group) { return group.picked_dedup(); });
 }
 
 SentBytes GroupedEmbedding::sent() const {

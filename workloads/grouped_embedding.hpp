@@ -34,10 +34,11 @@ class GroupedEmbedding {
   Wire& wire() { return wire_; }
 
   /// Of all groups, see ShardedEmbedding.
-  std::pair<std::int64_t, std::int64_t> ids_and_rows() const;
+  RowCounts row_counts() const;
 
   /// Of the groups that differ, see ShardedEmbedding.
   std::string picked() const;
+  std::string picked_dedup() const;
 
   /// What this rank has sent in the current step, complete after it.
   SentBytes sent() const;

@@ -32,7 +32,7 @@ struct Samples {
   std::vector<double> imbalance;
   std::vector<double> communication_ms, exposed_ms;  ///< of the rank that waits longest
   std::int64_t sent_bytes = 0;
-  std::int64_t ids = 0, rows = 0;  ///< of the last step, over all ranks, where rows travel one by one
+  RowCounts rows;  ///< of the last step, over all ranks, where rows travel one by one
 };
 
 /// A permutation of [0, n), keyed.
@@ -41,6 +41,11 @@ std::vector<std::size_t> shuffled(std::size_t n, std::uint64_t seed, std::int64_
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t i) { return random_bits(seed, round, what, i); });
   return order;
+}
+
+/// To three decimals.
+double ratio(std::int64_t over, std::int64_t under) {
+  return std::round(1e3 * static_cast<double>(over) / static_cast<double>(under)) / 1e3;
 }
 
 class Measurement {
@@ -57,7 +62,8 @@ class Measurement {
         wrong_(cases.size()),
         visit_steps_(cases.size(), 0),
         wire_errors_(cases.size()),
-        picked_(cases.size()) {
+        picked_(cases.size()),
+        picked_dedups_(cases.size()) {
     make_inputs(batches);
   }
 
@@ -169,6 +175,7 @@ class Measurement {
     if (options_.steps) left = std::min(left, *options_.steps - std::ssize(samples_[c].step_ms));
     for (std::int64_t i = 0; i < left; ++i) time_step(embedding, samples_[c]);
     picked_[c] = embedding.picked();
+    picked_dedups_[c] = embedding.picked_dedup();
   }
 
   void time_step(GroupedEmbedding& embedding, Samples& samples) {
@@ -199,9 +206,9 @@ class Measurement {
       samples.phase_bytes[p] = std::max(samples.phase_bytes[p], bytes[p]);
     }
     samples.sent_bytes = std::max(samples.sent_bytes, bytes[phases]);
-    const auto [ids, rows] = embedding.ids_and_rows();
-    samples.ids = all_reduce(comm_, ids, Reduce::sum);
-    samples.rows = all_reduce(comm_, rows, Reduce::sum);
+    const RowCounts rows = embedding.row_counts();
+    samples.rows = {all_reduce(comm_, rows.ids, Reduce::sum), all_reduce(comm_, rows.asked, Reduce::sum),
+                    all_reduce(comm_, rows.read, Reduce::sum)};
     samples.imbalance.push_back(lookup_imbalance(largest, sum));
   }
 
@@ -251,10 +258,11 @@ class Measurement {
     record.exposed_ms = summarize(samples.exposed_ms).median;
     record.imbalance = summarize(samples.imbalance).median;
     record.sent_bytes_max = samples.sent_bytes;
-    if (samples.rows > 0) {
+    if (samples.rows.read > 0) {
       record.details["dedup"] = shardmark::name_of(cases_[c].movement.dedup);
-      record.details["ids_per_row"] =
-          std::round(1e3 * static_cast<double>(samples.ids) / static_cast<double>(samples.rows)) / 1e3;
+      if (!picked_dedups_[c].empty()) record.details["dedup_picked"] = picked_dedups_[c];
+      record.details["ids_per_row"] = ratio(samples.rows.ids, samples.rows.asked);
+      record.details["rows_per_read"] = ratio(samples.rows.asked, samples.rows.read);
     }
     if (std::ranges::any_of(plans_[cases_[c].plan].tables, &TablePlacement::data_parallel))
       record.details["replicated_gradients"] = shardmark::name_of(cases_[c].movement.replicated_gradients);
@@ -278,7 +286,7 @@ class Measurement {
   std::vector<Samples> samples_;
   std::vector<std::int64_t> wrong_, visit_steps_;
   std::vector<std::optional<WireError>> wire_errors_;
-  std::vector<std::string> picked_;
+  std::vector<std::string> picked_, picked_dedups_;
   std::size_t held_ = 0;
   std::optional<ShardedTables> tables_;
   std::map<std::size_t, std::unique_ptr<GroupedEmbedding>> embeddings_;

@@ -3,11 +3,11 @@
 
 #include <string>
 
+#include "comm/placement/dedup.hpp"
 #include "comm/placement/replicated_gradients.hpp"
 #include "comm/placement/wire_ids.hpp"
 #include "reference/wire_rounding.hpp"
 #include "workloads/table_groups.hpp"
-#include "workloads/transfer/dedup.hpp"
 
 namespace shardmark {
 

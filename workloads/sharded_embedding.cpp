@@ -8,6 +8,7 @@
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/cheapest_transfers.hpp"
 #include "workloads/commit_fault.hpp"
+#include "workloads/transfer/choose_dedup.hpp"
 
 namespace shardmark {
 namespace {
@@ -50,6 +51,18 @@ std::unique_ptr<Transfer> make_transfer(const CaseContext& context, Exchange& ex
       {context.comm, context.lane, exchange, context.wire, sent, choice.name, nccl ? "nccl" : choice.reduction});
 }
 
+RowTransfer transfer_of(const Movement& movement) {
+  return choice_named(transfers, "transfer", movement.transfer).mode;
+}
+
+/// Whether the first batch decides between dedup local and node.
+bool chooses_dedup(const CaseContext& context, const std::vector<RowTransfer>& modes) {
+  return context.movement.dedup == Dedup::automatic && std::ranges::count(modes, RowTransfer::unique_rows) > 0 &&
+         NodeRows::unusable(context.comm).empty();
+}
+
+Dedup without_choice(Dedup dedup) { return dedup == Dedup::automatic ? Dedup::local : dedup; }
+
 }  // namespace
 
 ShardedEmbedding::ShardedEmbedding(const CaseContext& context, ShardLayout layout)
@@ -78,21 +91,36 @@ ShardedEmbedding::ShardedEmbedding(const CaseContext& context, ShardLayout layou
     const Pooling pooling = tables_.features()[f].pooling;
     divides_ |= layout_.served[f] && (pooling == Pooling::mean || pooling == Pooling::sqrtn);
   }
-  const RowTransfer transfer = choice_named(transfers, "transfer", context.movement.transfer).mode;
-  if (transfer != RowTransfer::automatic) set_modes(modes_of(layout_, transfer));
+  const RowTransfer transfer = transfer_of(context.movement);
+  if (transfer == RowTransfer::automatic) return;
+  const std::vector<RowTransfer> modes = modes_of(layout_, transfer);
+  if (!chooses_dedup(context_, modes)) set_modes(modes, without_choice(context.movement.dedup));
 }
 
-void ShardedEmbedding::set_modes(std::vector<RowTransfer> modes) {
+/// What the first batch decides. Collective.
+void ShardedEmbedding::decide(const StepInput& input) {
+  const RowTransfer transfer = transfer_of(context_.movement);
+  const std::vector<RowTransfer> modes =
+      transfer == RowTransfer::automatic ? cheapest_modes(context_, layout_, input) : modes_of(layout_, transfer);
+  if (!chooses_dedup(context_, modes)) return set_modes(modes, without_choice(context_.movement.dedup));
+  set_modes(modes, Dedup::node);
+  rows_->request(input);
+  if (cheaper_between_nodes(comm_, lane_, *rows_, context_.wire) == Dedup::local) set_modes(modes, Dedup::local);
+}
+
+void ShardedEmbedding::set_modes(std::vector<RowTransfer> modes, Dedup dedup) {
   modes_ = std::move(modes);
+  dedup_ = dedup;
   ids_.emplace(comm_, lane_, *exchange_, layout_, tables_.features(), tables_.tables(), modes_, context_.wire.ids(),
                fault_);
-  rows_.emplace(comm_, *exchange_, context_.wire, tables_, layout_, modes_, context_.movement.dedup);
+  rows_.emplace(comm_, *exchange_, context_.wire, tables_, layout_, modes_, dedup_);
+  held_shards_.clear();
   for (auto [s, end] = rows_->held().held(); s < end; ++s) held_shards_.push_back(rows_->shard(s).local_shard);
 }
 
 void ShardedEmbedding::input_dist(const StepInput& input, PhaseClock& clock) {
-  sent_.begin(Phase::input_dist);
-  if (!ids_) set_modes(cheapest_modes(context_, layout_, input));
+  if (!ids_) decide(input);
+  sent_.begin(Phase::input_dist);  // what the decision took is not counted
   const BagCounts bags = ids_->count_bags(input);
   if (bags != bags_) ids_->lay_out(bags);
   owned_ = ids_->run(input, *rows_);
@@ -108,7 +136,11 @@ void ShardedEmbedding::input_dist(const StepInput& input, PhaseClock& clock) {
     packed_gradients_ = packed_gradients_scratch_.first(blocks_.addresses().packed_size);
     owner_gradients_ = owner_gradients_scratch_.first(blocks_.owner_gradients());
   }
-  if (rows_->any()) rows_->lay_out(input, blocks_.output_begin(), blocks_.gradient_begin());
+  if (rows_->any()) {
+    rows_->lay_out(input, blocks_.output_begin(), blocks_.gradient_begin());
+    if (OwnerRows* owner = rows_->owner())
+      owner->find(part(owned_.offsets, 0, owned_.rows + 1), part(owned_.ids, 0, owned_.rows));
+  }
   clock.end(Phase::input_dist);
 }
 
@@ -116,7 +148,10 @@ void ShardedEmbedding::lookup(const StepInput&, PhaseClock& clock) {
   interrupt(comm_, fault_);
   const Execution exec;
   for (const auto& [begin, end] : blocks_.addresses().zeros) Kokkos::deep_copy(exec, part(vectors_, begin, end), 0.0F);
-  kernels::pooled_lookup(exec, blocks_.lookups, owned_.offsets, owned_.ids, owned_.weights, vectors_);
+  OwnerRows* owner = rows_->owner();
+  if (owner) owner->read(part(vectors_, blocks_.rows_begin(), blocks_.size()));
+  kernels::pooled_lookup(exec, owner ? blocks_.lookups_of_bags() : blocks_.lookups, owned_.offsets, owned_.ids,
+                         owned_.weights, vectors_);
   if (fault_ == Fault::lookup && vectors_.extent(0) > 0) {
     if (blocks_.addresses().owner_size > 0)
       change_one(vectors_, 0, 1.0F, 1.0F);
@@ -194,6 +229,11 @@ void ShardedEmbedding::grad_dist(const StepInput& input, ConstDeviceArray<float>
     rows_->return_gradients(vectors_, gradients_,
                             part(owner_gradients_, blocks_.addresses().owner_size, blocks_.owner_gradients()));
   clock.end(Phase::grad_dist);
+}
+
+std::string ShardedEmbedding::picked_dedup() const {
+  if (context_.movement.dedup != Dedup::automatic || !rows_ || !rows_->any()) return {};
+  return std::string(name_of(dedup_));
 }
 
 DeviceArray<float> ShardedEmbedding::output(const StepInput& input, std::int64_t feature) const {

@@ -45,10 +45,8 @@ class ShardedEmbedding {
   /// Pooled outputs [bags, dim] of a feature for this rank's samples; valid from output_dist to the next input_dist.
   DeviceArray<float> output(const StepInput& input, std::int64_t feature) const;
 
-  /// Ids of this rank's samples in row-split tables, and rows that it asked for, when these travel one by one.
-  std::pair<std::int64_t, std::int64_t> ids_and_rows() const {
-    return rows_ && rows_->any() ? std::pair(rows_->ids(), rows_->rows()) : std::pair<std::int64_t, std::int64_t>(0, 0);
-  }
+  /// Of the current step, where rows travel one by one.
+  RowCounts row_counts() const { return rows_ && rows_->any() ? rows_->counts() : RowCounts{}; }
 
   /// What this rank has sent in the current step, complete after update().
   const SentBytes& sent() const { return sent_; }
@@ -56,10 +54,14 @@ class ShardedEmbedding {
   /// What an exchange that chooses among others chose: Exchange::picked().
   std::string picked() const { return exchange_->picked(); }
 
+  /// What dedup auto chose for rows that travel one by one, empty for other dedups or without such rows.
+  std::string picked_dedup() const;
+
  private:
   void divide(const StepInput& input, const std::vector<std::int64_t>& vectors_begin, bool replicated_too,
               const DeviceArray<float>& vectors) const;
-  void set_modes(std::vector<RowTransfer> modes);
+  void set_modes(std::vector<RowTransfer> modes, Dedup dedup);
+  void decide(const StepInput& input);
   void update_exchanged(const StepInput& input, const kernels::UpdateStep& now);
   void update_replicated(const kernels::UpdateStep& now);
   ConstDeviceArray<float> with_max_gradients(const ConstDeviceArray<kernels::PooledGradient>& blocks,
@@ -74,8 +76,9 @@ class ShardedEmbedding {
   SentBytes sent_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Transfer> transfer_;
-  std::vector<RowTransfer> modes_;     ///< by strip
-  std::optional<IdDistribution> ids_;  ///< with transfer auto, made when the first batch has decided
+  std::vector<RowTransfer> modes_;  ///< by strip
+  Dedup dedup_ = Dedup::local;
+  std::optional<IdDistribution> ids_;  ///< where the first batch decides, made then
   std::optional<RequestedRows> rows_;
   RowSums row_sums_;
   ReplicatedUpdate replicated_;

@@ -18,6 +18,7 @@ void StepBlocks::set(const BagCounts& bags, const VectorCounts& counts, Addresse
   addresses_ = std::move(addresses);
   place_homes(bags);
   held_elements_ = 0;
+  held_blocks_ = counts.held_rows.size();
   for (std::size_t b = 0; b < counts.held_rows.size(); ++b)
     held_elements_ +=
         counts.held_rows[b] * layout_.shards[static_cast<std::size_t>(held_shards[b % held_shards.size()])].dim();

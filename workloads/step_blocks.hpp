@@ -43,6 +43,10 @@ class StepBlocks {
   /// One per (source rank, held shard), one per (source rank, own slot), one per replicated feature: the order of
   /// OwnedIds.
   ConstDeviceArray<kernels::LookupBlock> lookups;
+  /// Of them, those behind the (source rank, held shard).
+  ConstDeviceArray<kernels::LookupBlock> lookups_of_bags() const {
+    return Kokkos::subview(lookups, std::pair(held_blocks_, lookups.extent(0)));
+  }
   ConstDeviceArray<kernels::GradientBlock> gradients;
   ConstDeviceArray<kernels::PooledGradient> exchanged_maxima, replicated_maxima;
   std::int64_t largest_max_dim = 0;
@@ -62,6 +66,7 @@ class StepBlocks {
 
   Addresses addresses_;
   std::int64_t home_elements_ = 0, held_elements_ = 0;
+  std::size_t held_blocks_ = 0;
   std::vector<std::int64_t> output_begin_, gradient_begin_;
 
   struct ListedPieces {

@@ -11,11 +11,9 @@ void require_supported(const Plan& plan, const std::vector<Table>& tables, const
                        const Movement& movement) {
   const std::string& transfer = movement.transfer;
   const Dedup dedup = movement.dedup;
-  if ((dedup == Dedup::local || dedup == Dedup::node) && transfer != "unique_rows")
+  if (dedup != Dedup::automatic && dedup != Dedup::off && transfer != "unique_rows")
     throw InputError(fmt::format("dedup {}: transfer {} sends pooled vectors, not rows; use transfer unique_rows",
                                  name_of(dedup), transfer));
-  if (dedup == Dedup::node && movement.wire != WireTypes{})
-    throw InputError("dedup node: rows and gradients travel twice, so only with fp32 on the wire");
   for (const Table& table : tables)
     if (table.value_type == ValueType::int8 && table.optimizer.kind != OptimizerKind::none)
       throw InputError(fmt::format("table {}: int8 rows can be looked up but not trained by {}; use --optimizer none",

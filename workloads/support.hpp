@@ -12,7 +12,7 @@ namespace shardmark {
 ///   - int8 rows can be looked up, not trained: their optimizer must be `none`;
 ///   - max pooling needs whole bags where it pools: no shard of its table may lack rows, unless the transfer brings the
 ///     rows to the bags;
-///   - dedup local and node need a transfer that sends rows, node also fp32 wires: its rows and gradients travel twice.
+///   - a dedup other than off and auto needs a transfer that sends rows.
 void require_supported(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
                        const Movement& movement);
 

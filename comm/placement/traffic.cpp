@@ -2,6 +2,8 @@
 #include "comm/placement/traffic.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <set>
 
 #include "comm/placement/cheapest_transfers.hpp"
@@ -28,13 +30,16 @@ class Prediction {
         features_(features),
         homes_(homes),
         rules_(rules),
-        weighted_(std::ranges::any_of(homes, [](const Batch& batch) { return !batch.weights.empty(); })) {}
+        weighted_(std::ranges::any_of(homes, [](const Batch& batch) { return !batch.weights.empty(); })),
+        all_ranks_(static_cast<std::size_t>(plan.ranks)) {
+    std::iota(all_ranks_.begin(), all_ranks_.end(), 0);
+  }
 
   std::vector<bool> cheaper_by_rows() const {
     std::vector<bool> cheaper;
     for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
       std::int64_t most = 0;
-      for (int i = 0; i < plan_.ranks; ++i) most = std::max(most, distinct_rows(t, whole(table(t), 0).rows, i, i + 1));
+      for (int i = 0; i < plan_.ranks; ++i) most = std::max(most, distinct_rows(t, whole(table(t), 0).rows, {i}));
       cheaper.push_back(fewer_bytes_by_rows(table(t).rows, table(t).dim, plan_.ranks, most));
     }
     return cheaper;
@@ -100,23 +105,58 @@ class Prediction {
   }
 
   void add_vectors(int i, int owner, std::int64_t vectors, std::int64_t columns) {
-    traffic_.output_dist.add(owner, i, vectors * row_bytes(rules_.wire.forward, columns));
-    traffic_.grad_dist.add(i, owner, vectors * row_bytes(rules_.wire.backward, columns));
+    add_vectors(i, owner, vectors, columns, rules_.wire);
+  }
+  void add_vectors(int i, int owner, std::int64_t vectors, std::int64_t columns, WireTypes wire) {
+    traffic_.output_dist.add(owner, i, vectors * row_bytes(wire.forward, columns));
+    traffic_.grad_dist.add(i, owner, vectors * row_bytes(wire.backward, columns));
   }
 
-  /// The distinct rows that the samples of a rank name, of every feature that reads the table, and how many they are.
+  /// One rank asks another for rows of a shard, and for how many.
+  void add_rows(int i, int holder, std::int64_t rows, std::int64_t columns, WireTypes wire) {
+    traffic_.input_dist.add(i, holder, count_bytes + rows * id_bytes_);
+    add_vectors(i, holder, rows, columns, wire);
+  }
+
+  /// The rows that the samples of a rank name, of every feature that reads the table.
   void add_unique_rows() {
     for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
       if (std::ranges::none_of(features_, [t](const Feature& f) { return f.table == t; })) continue;
       for (const Shard& shard : placement_of(t).shards) {
         if (transfer_of(t, shard) != RowTransfer::unique_rows || shard.rows.count() == 0) continue;
-        for (int i = 0; i < plan_.ranks; ++i) {
-          const std::int64_t rows = distinct_rows(t, shard.rows, i, i + 1);
-          traffic_.input_dist.add(i, shard.rank, count_bytes + rows * id_bytes_);
-          add_vectors(i, shard.rank, rows, shard.columns());
-        }
+        if (rules_.dedup == Dedup::node) add_rows_by_node(t, shard);
+        for (int i = 0; i < plan_.ranks && rules_.dedup != Dedup::node; ++i)
+          add_rows(
+              i, shard.rank,
+              asks_once(rules_.dedup) ? distinct_rows(t, shard.rows, {i}) : std::ssize(named_rows(t, shard.rows, i)),
+              shard.columns(), rules_.wire);
       }
     }
+  }
+
+  /// Through the rank of each node that has the owner's local rank.
+  void add_rows_by_node(std::int64_t t, const Shard& shard) {
+    for (const int middle : ranks_of_local_rank(shard.rank)) {
+      const std::vector<int> homes = ranks_of_node(middle);
+      for (const int i : homes) add_rows(i, middle, distinct_rows(t, shard.rows, {i}), shard.columns(), {});
+      add_rows(middle, shard.rank, distinct_rows(t, shard.rows, homes), shard.columns(), rules_.wire);
+    }
+  }
+  std::vector<int> ranks_of_node(int rank) const {
+    std::vector<int> ranks;
+    for (std::size_t r = 0; r < rules_.node_of.size(); ++r)
+      if (rules_.node_of[r] == rules_.node_of[static_cast<std::size_t>(rank)]) ranks.push_back(static_cast<int>(r));
+    return ranks;
+  }
+  std::vector<int> ranks_of_local_rank(int rank) const {
+    const auto local_rank = [&](int r) {
+      const std::vector<int> node = ranks_of_node(r);
+      return std::ranges::find(node, r) - node.begin();
+    };
+    std::vector<int> ranks;
+    for (int r = 0; r < plan_.ranks; ++r)
+      if (local_rank(r) == local_rank(rank)) ranks.push_back(r);
+    return ranks;
   }
 
   /// One partial sum of every row-split column from every rank.
@@ -136,14 +176,21 @@ class Prediction {
       for (int j = 0; j < plan_.ranks; ++j) traffic_.grad_dist.add(i, j, sums(j, i));
   }
 
-  /// Rows that the samples of the ranks [first, last) name.
-  std::int64_t distinct_rows(std::int64_t t, const RowSet& rows, int first, int last) const {
-    std::set<std::int64_t> distinct;
+  /// Rows that the ids of a rank's samples name, one by one.
+  std::vector<std::int64_t> named_rows(std::int64_t t, const RowSet& rows, int i) const {
+    std::vector<std::int64_t> named;
     for (std::int64_t f = 0; f < std::ssize(features_); ++f) {
       if (feature(f).table != t) continue;
-      for (int i = first; i < last; ++i)
-        for (const std::int64_t id : ids(f, i))
-          if (rows.contains(id)) distinct.insert(id);
+      std::ranges::copy_if(ids(f, i), std::back_inserter(named), [&](std::int64_t id) { return rows.contains(id); });
+    }
+    return named;
+  }
+  /// Different rows that the samples of some ranks name.
+  std::int64_t distinct_rows(std::int64_t t, const RowSet& rows, const std::vector<int>& ranks) const {
+    std::set<std::int64_t> distinct;
+    for (const int i : ranks) {
+      const auto named = named_rows(t, rows, i);
+      distinct.insert(named.begin(), named.end());
     }
     return std::ssize(distinct);
   }
@@ -160,7 +207,7 @@ class Prediction {
     for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
       if (sums_needed(t) == 0) continue;
       for (const Shard& from : placement_of(t).shards) {
-        const std::int64_t bytes = width * sum_bytes * distinct_rows(t, from.rows, 0, plan_.ranks);
+        const std::int64_t bytes = width * sum_bytes * distinct_rows(t, from.rows, all_ranks_);
         for (const Shard& to : placement_of(t).shards)
           if (to.rows == from.rows && to.column_begin != from.column_begin)
             traffic_.update.add(from.rank, to.rank, bytes);
@@ -183,7 +230,7 @@ class Prediction {
 
   void add_gathered_gradients(std::int64_t t) {
     for (int i = 0; i < plan_.ranks; ++i) {
-      const std::int64_t rows = distinct_rows(t, whole(table(t), 0).rows, i, i + 1);
+      const std::int64_t rows = distinct_rows(t, whole(table(t), 0).rows, {i});
       for (int j = 0; j < plan_.ranks; ++j)
         traffic_.update.add(i, j, 8 + rows * (row_id_bytes + table(t).dim * value_bytes));
     }
@@ -196,6 +243,7 @@ class Prediction {
   TrafficRules rules_;
   bool weighted_;
   std::int64_t id_bytes_ = bytes_of(id_type(rules_.wire_ids, plan_, tables_));
+  std::vector<int> all_ranks_;
   std::vector<RowSplit> splits_ = row_splits(plan_, tables_);
   Traffic traffic_{plan_.ranks};
 };

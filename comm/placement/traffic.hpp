@@ -4,6 +4,7 @@
 #include <span>
 
 #include "comm/placement/byte_matrix.hpp"
+#include "comm/placement/dedup.hpp"
 #include "comm/placement/plan.hpp"
 #include "comm/placement/reduction_bytes.hpp"
 #include "comm/placement/wire_ids.hpp"
@@ -23,6 +24,8 @@ struct TrafficRules {
   ReductionSteps reduction = ReductionSteps::direct;  ///< of reduce_scatter
   WireTypes wire = {};
   WireIds wire_ids = WireIds::automatic;
+  Dedup dedup = Dedup::local;       ///< of unique_rows; automatic: local
+  std::vector<int> node_of = {};    ///< [ranks], for Dedup::node
   std::vector<bool> gathered = {};  ///< tables whose replicated gradients go by rows; empty: none
 };
 
@@ -42,8 +45,10 @@ struct Traffic {
 ///   output_dist  j -> i  n_f(i) rows of w columns in the wire type (row_bytes);  grad_dist  i -> j  the same
 /// Row-split columns by sparse_partials: in the last two only the bags that hold an id of the shard; by reduce_scatter:
 /// every rank is an owner, of one partial sum, in fp32 by reduction_bytes(); by unique_rows, per table and shard with d
-/// distinct rows that i names:
+/// distinct rows that i names (with dedup off and owner: d ids, repeated ones too):
 ///   input_dist   i -> j  8 for their number and e d;  output_dist  j -> i  s w d;  grad_dist  i -> j  the same
+/// and with dedup node the same from i to the rank m of its node with j's local rank, in fp32, and from m to j once,
+/// for the distinct rows that all ranks of the node name. Beside these:
 ///   update       sums over whole rows of column-split tables (row-wise Adagrad and Adam: 1, LAMB: 2; the most that any
 ///                table needs): 8 bytes each per distinct row of a shard, to the holder of every other column range;
 ///                dense gradients of replicated tables and a count per row: a ring, 2 (P - 1) / P of them;

@@ -20,7 +20,8 @@ void define_compare(CLI::App& app) {
   app.add_option("--exchange", arguments->exchanges, "exchanges, separated by commas, or all")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--dedup", arguments->dedups, "where repeated ids become one, separated by commas (see run)")
+  app.add_option("--dedup", arguments->dedups,
+                 "where repeated ids become one, separated by commas (shardmark list dedups)")
       ->delimiter(',')
       ->capture_default_str();
   app.callback([arguments] { run_cases(*arguments); });

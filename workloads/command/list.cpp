@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "comm/exchange/named_exchange.hpp"
+#include "comm/placement/dedup.hpp"
 #include "comm/placement/plan_file.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/replicated_gradients.hpp"
@@ -43,6 +44,7 @@ constexpr std::array listings{
     Listing{"planners", "which rank owns what", [] { print_choices(planners); }},
     Listing{"transfers", "what travels", [] { print_choices(transfers); }},
     Listing{"exchanges", "how it travels (:N: a number that can be given, and its default)", print_exchanges},
+    Listing{"dedups", "where repeated ids become one when rows travel one by one", [] { print_choices(dedups); }},
     Listing{"skews", "shapes of traffic for shardmark exchange", [] { print_choices(skews); }},
     Listing{"replicated-gradients", "how gradients of data_parallel tables are summed over the ranks",
             [] { print_choices(replicated_gradients); }},

@@ -17,7 +17,7 @@ void define_run(CLI::App& app) {
   app.add_option("--transfer", arguments->transfers.front(), "what travels for row-split tables")
       ->capture_default_str();
   app.add_option("--exchange", arguments->exchanges.front(), "how it travels")->capture_default_str();
-  app.add_option("--dedup", arguments->dedups.front(), "where repeated ids become one: auto, off, local, node")
+  app.add_option("--dedup", arguments->dedups.front(), "where repeated ids become one (shardmark list dedups)")
       ->capture_default_str();
   app.add_option("--export", arguments->export_file, "write one whole step to FILE.h5, for others to check");
   app.add_option(

@@ -112,6 +112,13 @@ struct Setup {
   RunOptions options;
   std::vector<Plan> plans;
   std::vector<Case> cases;
+
+  std::vector<Movement> movements_of(std::size_t plan) const {
+    std::vector<Movement> movements;
+    for (const Case& each : cases)
+      if (each.plan == plan) movements.push_back(each.movement);
+    return movements;
+  }
 };
 
 Setup set_up(const CaseArguments& arguments, const std::vector<std::string>& exchanges, int ranks) {
@@ -171,7 +178,8 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
       if (world.rank() == 0) fmt::print(stderr, "shardmark: {}\n", text);
     });
   });
-  for (const Plan& plan : setup.plans) require_memory(world, plan, options);
+  for (std::size_t p = 0; p < setup.plans.size(); ++p)
+    require_memory(world, setup.plans[p], options, setup.movements_of(p));
   if (!arguments.export_file.empty())
     export_step(world, options, setup.plans.front(), setup.cases.front().movement, *batches, arguments.export_file);
   if (!arguments.traffic_file.empty())
@@ -195,6 +203,9 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
       if (record.details.contains("picked"))
         fmt::print(stderr, "shardmark: {} on {} picked {}\n", record.exchange, record.plan,
                    record.details.at("picked").get<std::string>());
+      if (record.details.contains("dedup_picked"))
+        fmt::print(stderr, "shardmark: dedup auto on {} picked {}\n", record.plan,
+                   record.details.at("dedup_picked").get<std::string>());
       Json details = details_of(options, *batches);
       details.update(record.details);
       record.details = std::move(details);

@@ -8,7 +8,7 @@ import re
 from program import ProgramTest, main, records
 
 WITHOUT_MPI = {"environment": {"OPAL_PREFIX": "/nonexistent"}}  # Open MPI cannot start then
-TABLES = ("workloads", "planners", "transfers", "exchanges", "skews", "replicated-gradients", "optimizers",
+TABLES = ("workloads", "planners", "transfers", "exchanges", "dedups", "skews", "replicated-gradients", "optimizers",
           "poolings", "value-types", "weight-decays", "distributions", "id-rules", "plan-formats", "bounds-checks",
           "settings", "faults")
 FAULTS = ("lookup", "route", "exchange", "update")
@@ -154,6 +154,22 @@ class Run(ProgramTest):
                                  *itertools.product(["table_wise"], ["dense_partials"], exchanges)]))
         self.assertGreater(len(transfers), 2)
         self.assertGreater(len(exchanges), 2)
+
+    def test_compare_of_dedups_says_what_each_saves(self):
+        names = ["off", "local", "owner", "local+owner", "auto"]
+        outcome, file = self.case(2, command="compare", plan="row_wise", transfer="unique_rows", exchange="pairwise",
+                                  dedup=",".join(names), set="hotness=4")
+        self.succeeds(outcome)
+        cases = {case["dedup"]: case for case in records(file)[1:]}
+        self.assertEqual(set(cases), set(names))
+        for name, case in cases.items():
+            once = name not in ("off", "owner")
+            self.assertEqual(case["ids_per_row"] > 1, once, name)
+            self.assertEqual(case["rows_per_read"] > 1, "owner" in name, name)
+            self.assertEqual(case["sent_bytes_max"], cases["local" if once else "off"]["sent_bytes_max"])
+            self.assertEqual(case.get("dedup_picked"), "local" if name == "auto" else None)
+        self.assertIn("shardmark: dedup auto on row_wise picked local\n", outcome.err)
+        self.assertRegex(outcome.out, r"\n# plan.* dedup +dedup_picked +ids_per_row +rows_per_read")
 
     def test_compare_takes_wire_types_each_way_and_says_what_they_do_to_the_vectors(self):
         outcome, file = self.case(2, command="compare", plan="row_wise", exchange="pairwise",

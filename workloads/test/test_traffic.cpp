@@ -52,11 +52,13 @@ std::vector<RowTransfer> cheapest_transfers(const Plan& plan, const Workload& wo
   return bytes.cheapest();
 }
 
-TrafficRules rules_of(const Movement& movement, const Plan& plan, const Workload& workload,
+TrafficRules rules_of(const Communicator& comm, const Movement& movement, const Plan& plan, const Workload& workload,
                       const std::vector<Batch>& first_homes) {
   const TransferChoice& transfer = choice_named(transfers, "transfer", movement.transfer);
-  TrafficRules rules{.transfer = transfer.mode, .wire = movement.wire, .wire_ids = movement.wire_ids};
+  TrafficRules rules{
+      .transfer = transfer.mode, .wire = movement.wire, .wire_ids = movement.wire_ids, .dedup = movement.dedup};
   if (!transfer.reduction.empty()) rules.reduction = choice_named(reductions, "reduction", transfer.reduction).steps;
+  for (int r = 0; r < comm.size(); ++r) rules.node_of.push_back(comm.node_of(r));
   if (rules.transfer == RowTransfer::automatic)
     rules.of_split = cheapest_transfers(plan, workload, first_homes, movement);
   if (movement.replicated_gradients == ReplicatedGradients::rows) rules.gathered.assign(workload.tables.size(), true);
@@ -65,16 +67,15 @@ TrafficRules rules_of(const Movement& movement, const Plan& plan, const Workload
   return rules;
 }
 
-void check_traffic(const RunOptions& options, const Plan& plan, const Movement& movement) {
+void check_traffic(const Communicator& comm, const RunOptions& options, const Plan& plan, const Movement& movement) {
   SCOPED_TRACE(plan.name + " " + movement.name());
-  const Communicator comm(MPI_COMM_WORLD);
   const Workload& workload = options.workload;
   const auto batches = make_batch_source(options, [](const std::string&) {});
   ShardedTables tables(plan, workload.tables, workload.features, comm.rank());
   tables.fill(options.row_values());
   GroupedEmbedding embedding(comm, tables, plan, movement);
   const auto inputs = inputs_of(comm, options, *batches);
-  const TrafficRules rules = rules_of(movement, plan, workload, homes_of(options, *batches, 0, comm.size()));
+  const TrafficRules rules = rules_of(comm, movement, plan, workload, homes_of(options, *batches, 0, comm.size()));
   for (std::int64_t step = 0; step < std::ssize(inputs); ++step) {
     const PhaseCosts costs = training_step(embedding, inputs[static_cast<std::size_t>(step)]);
     const Traffic traffic = predict_traffic(plan, workload.tables, workload.features,
@@ -94,9 +95,12 @@ void check_traffic(const RunOptions& options, const Plan& plan, const Movement& 
   }
 }
 
-void check_every_movement(const RunOptions& options, const Plan& plan) {
-  for (const auto& transfer : transfers) check_traffic(options, plan, {.transfer = std::string(transfer.name)});
-  for (const auto& how : replicated_gradients) check_traffic(options, plan, {.replicated_gradients = how.value});
+void check_every_movement(const Communicator& comm, const RunOptions& options, const Plan& plan) {
+  for (const auto& transfer : transfers) check_traffic(comm, options, plan, {.transfer = std::string(transfer.name)});
+  for (const auto& how : replicated_gradients) check_traffic(comm, options, plan, {.replicated_gradients = how.value});
+  for (const auto& dedup : dedups)
+    if (dedup.value != Dedup::node || NodeRows::unusable(comm).empty())
+      check_traffic(comm, options, plan, {.transfer = "unique_rows", .dedup = dedup.value});
 }
 
 TEST(Traffic, IsWhatIsSentOnEveryPlan) {
@@ -107,7 +111,8 @@ TEST(Traffic, IsWhatIsSentOnEveryPlan) {
       RunOptions options = small_case(pooling, kind, false);
       options.workload.tables[1].optimizer.kind = OptimizerKind::sgd;
       options.workload.ids.weighted = kind == OptimizerKind::lamb;
-      for (const auto& planner : planners) check_every_movement(options, plan_of(planner.name, options, comm.size()));
+      for (const auto& planner : planners)
+        check_every_movement(comm, options, plan_of(planner.name, options, comm.size()));
     }
 }
 
@@ -118,7 +123,7 @@ TEST(Traffic, IsWhatIsSentInEveryWireType) {
     for (const auto& backward : value_types)
       for (const std::string_view planner : {"row_wise", "column_wise"})
         for (const std::string transfer : {"dense_partials", "sparse_partials"})
-          check_traffic(options, plan_of(planner, options, comm.size()),
+          check_traffic(comm, options, plan_of(planner, options, comm.size()),
                         {.transfer = transfer, .wire = {forward.value, backward.value}});
 }
 
@@ -130,7 +135,7 @@ TEST(Traffic, IsWhatIsSentInEveryIdType) {
     for (const auto& planner : planners)
       for (const auto& transfer : transfers)
         for (const auto& ids : wire_ids)
-          check_traffic(options, plan_of(planner.name, options, comm.size()),
+          check_traffic(comm, options, plan_of(planner.name, options, comm.size()),
                         {.transfer = std::string(transfer.name), .wire_ids = ids.value});
   }
 }
@@ -171,52 +176,69 @@ TEST(Traffic, IsWhatIsSentOnRandomGridsOfShards) {
     const RunOptions options = small_case(Pooling::mean, OptimizerKind::rowwise_adam, false);
     const Plan plan = random_plan(options.workload.tables, comm.size(), random);
     require_sound(plan, options.workload.tables, "random plan");
-    check_every_movement(options, plan);
+    check_every_movement(comm, options, plan);
   }
 }
 
-/// Distinct rows of a shard that the samples of some ranks name.
-std::int64_t distinct_rows(const Workload& workload, const Shard& shard, std::int64_t table,
-                           const std::vector<Batch>& homes, const std::vector<int>& ranks) {
-  std::set<std::int64_t> rows;
-  for (const int r : ranks) {
-    const Batch& batch = homes[static_cast<std::size_t>(r)];
-    for (std::int64_t f = 0; f < batch.features; ++f)
-      for (std::int64_t i = batch.begin_of(f); i < batch.end_of(f); ++i)
-        if (const auto id = batch.indices[static_cast<std::size_t>(i)];
-            workload.features[static_cast<std::size_t>(f)].table == table && shard.rows.contains(id))
-          rows.insert(id);
+/// Four ranks as two nodes of two, in blocks and dealt out.
+TEST(Traffic, BetweenNodesIsWhatIsSentWithEveryDedupAndWireType) {
+  if (Communicator(MPI_COMM_WORLD).size() != 4) GTEST_SKIP() << "needs 4 ranks";
+  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, false);
+  for (const std::vector<int>& leaders : {std::vector{0, 0, 2, 2}, std::vector{0, 1, 0, 1}}) {
+    const Communicator comm(MPI_COMM_WORLD, std::numeric_limits<int>::max(), leaders);
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      SCOPED_TRACE("seed " + std::to_string(seed));
+      std::mt19937_64 random(seed);
+      const Plan plan = seed == 0 ? plan_of("row_wise", options, 4) : random_plan(options.workload.tables, 4, random);
+      for (const Dedup dedup : {Dedup::off, Dedup::local, Dedup::owner, Dedup::local_owner, Dedup::node})
+        for (const WireTypes wire : {WireTypes{}, WireTypes{ValueType::fp16, ValueType::int8}})
+          check_traffic(comm, options, plan, {.transfer = "unique_rows", .wire = wire, .dedup = dedup});
+    }
   }
-  return std::ssize(rows);
 }
 
-TEST(Traffic, BetweenNodesEachRowTravelsOncePerNode) {
+TEST(Traffic, DedupAutoTakesNodeWhereAFifthLessLeavesTheBusiestNode) {
   if (Communicator(MPI_COMM_WORLD).size() != 4) GTEST_SKIP() << "needs 4 ranks";
   const Communicator comm(MPI_COMM_WORLD, std::numeric_limits<int>::max(), {0, 0, 2, 2});
-  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
-  const Workload& workload = options.workload;
-  const Plan plan = plan_of("row_wise", options, comm.size());
-  const auto batches = make_batch_source(options, [](const std::string&) {});
-  ShardedTables tables(plan, workload.tables, workload.features, comm.rank());
-  tables.fill(options.row_values());
-  GroupedEmbedding embedding(comm, tables, plan, {.transfer = "unique_rows", .dedup = Dedup::node});
-  training_step(embedding, inputs_of(comm, options, *batches).front());
+  int times_node = 0;
+  for (const std::int64_t rows : {20, 200, 400, 600, 800, 1000, 100000}) {
+    SCOPED_TRACE(std::to_string(rows) + " rows");
+    RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, false);
+    options.workload.global_batch = 100;
+    options.workload.tables = {{.name = "t", .rows = rows, .dim = 12}};
+    options.workload.features = {{.name = "f", .table = 0, .pooling = Pooling::sum, .hotness = 8}};
+    const Plan plan = plan_of("row_wise", options, comm.size());
+    const auto batches = make_batch_source(options, [](const std::string&) {});
+    ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
+    tables.fill(options.row_values());
+    const Movement movement{.transfer = "unique_rows"};
+    GroupedEmbedding embedding(comm, tables, plan, movement);
+    training_step(embedding, inputs_of(comm, options, *batches).front());
 
-  const auto homes = homes_of(options, *batches, 0, comm.size());
-  const auto rows_to = [&](const std::vector<int>& ranks, const Shard& shard, std::int64_t t) {
-    if (shard.rows.count() < workload.tables[static_cast<std::size_t>(t)].rows)
-      return distinct_rows(workload, shard, t, homes, ranks);
-    std::int64_t samples = 0;  // of a whole table: pooled vectors
-    for (const int r : ranks) samples += homes[static_cast<std::size_t>(r)].samples;
-    return samples * std::ranges::count(workload.features, t, &Feature::table);
-  };
-  std::int64_t expected = 0, sent = 0;
-  for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t)
-    for (const Shard& shard : plan.tables[static_cast<std::size_t>(t)].shards)
-      expected += 4 * shard.columns() * rows_to(comm.ranks_of(1 - comm.node_of(shard.rank)), shard, t);
-  for (const int peer : comm.ranks_of(1 - comm.node_of(comm.rank())))
-    sent += embedding.sent().to_ranks(Phase::output_dist)[static_cast<std::size_t>(peer)];
-  EXPECT_EQ(expected, all_reduce(comm, sent, Reduce::sum));
+    const auto homes = homes_of(options, *batches, 0, comm.size());
+    TrafficRules rules = rules_of(comm, movement, plan, options.workload, homes);
+    const auto busiest_node = [&](Dedup dedup) {
+      rules.dedup = dedup;
+      const Traffic traffic = predict_traffic(plan, options.workload.tables, options.workload.features, homes, rules);
+      std::vector<std::int64_t> sent(2);
+      for (int from = 0; from < 4; ++from)
+        for (const int to : comm.ranks_of(1 - comm.node_of(from)))
+          for (const ByteMatrix* bytes : {&traffic.input_dist, &traffic.output_dist, &traffic.grad_dist})
+            sent[static_cast<std::size_t>(comm.node_of(from))] += (*bytes)(from, to);
+      return std::ranges::max(sent);
+    };
+    const bool node = 5 * busiest_node(Dedup::node) <= 4 * busiest_node(Dedup::local);
+    EXPECT_EQ(embedding.picked_dedup(), node ? "node" : "local");
+    times_node += node;
+    rules.dedup = node ? Dedup::node : Dedup::local;
+    const Traffic traffic = predict_traffic(plan, options.workload.tables, options.workload.features, homes, rules);
+    for (int peer = 0; peer < 4; ++peer)
+      EXPECT_EQ(traffic.input_dist(comm.rank(), peer),
+                embedding.sent().to_ranks(Phase::input_dist)[static_cast<std::size_t>(peer)])
+          << "what the decision took is not counted";
+  }
+  EXPECT_GT(times_node, 0);
+  EXPECT_LT(times_node, 7);
 }
 
 }  // namespace

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/expand_positions.hpp"
-#include "kernels/pack_row_gradients.hpp"
-#include "kernels/pooled_lookup.hpp"
-#include "workloads/listed.hpp"
-#include "workloads/transfer/row_stage.hpp"
+#include "workloads/transfer/asked_rows.hpp"
 
 namespace shardmark {
 
 /// The middle of a hierarchical lookup (HybridBackend's dual modulo): the ranks of a node ask the one among them that
 /// has the owner's local rank; it asks the owner once for what several of them want, hands the rows on, and sums their
-/// gradients. So only equal local ranks talk across nodes, and a row crosses them once per node.
+/// gradients. So only equal local ranks talk across nodes, and a row crosses them once per node. Within the node rows
+/// travel as fp32, so that each is rounded to a narrow wire type once each way.
 class NodeRows {
  public:
-  /// Throws InputError unless there are several nodes with equally many ranks, several each. The row shards must be
-  /// ordered by `places`.
-  NodeRows(const Communicator& comm, Exchange& exchange, Wire& wire, const RowShards& rows);
+  /// Throws InputError where `unusable`. The row shards must be ordered by `places`.
+  NodeRows(const Communicator& comm, Exchange& exchange, IdType ids, const RowShards& rows);
+  NodeRows(const NodeRows&) = delete;
+  NodeRows& operator=(const NodeRows&) = delete;
+
+  /// Why dedup node cannot be: there must be several nodes with equally many ranks, several each. Empty when it can.
+  static std::string unusable(const Communicator& comm);
 
   /// [ranks]: the order of the row shards' ranks, by (local rank, rank), in which those that one rank of a node asks
   /// for are contiguous.
@@ -36,20 +37,13 @@ class NodeRows {
   void collect(const RowStage& owners, const DeviceArray<float>& packed, const DeviceArray<float>& to_owners);
 
  private:
-  void list_blocks(const RowStage& owners, const DeviceArray<float>& from_owners);
-
-  const RowShards& rows_;
+  Wire fp32_;
   RowStage homes_;
+  AskedRows asked_;
 
   // Of the current step, by position: what a rank of the node asks for.
-  std::int64_t positions_ = 0;
   DeviceScratch<std::int64_t> offsets_{"shardmark::node_offsets"}, ids_{"shardmark::node_ids"};
-  DeviceScratch<std::int64_t> keys_{"shardmark::node_keys"}, gradient_offsets_{"shardmark::node_gradient_offsets"};
-  DeviceScratch<std::int64_t> indices_{"shardmark::node_indices"};
   DeviceScratch<float> rows_handed_on_{"shardmark::node_rows"}, gradients_{"shardmark::node_gradients"};
-  Listed<kernels::GradientBlock> blocks_;
-  Listed<kernels::LookupBlock> lookups_;
-  Listed<kernels::PackedRows> packed_rows_;
   kernels::RowGradientsWorkspace<Execution> workspace_;
 };
 

@@ -53,19 +53,6 @@ struct ListPositions {
   }
 };
 
-/// indices [positions]: shift[shard] + u where distinct row u stands.
-void number_positions(const kernels::UniqueRows<Execution>& unique, const ConstDeviceArray<std::int64_t>& first_key,
-                      const ConstDeviceArray<std::int64_t>& shift, const DeviceArray<std::int64_t>& indices) {
-  const auto shards = static_cast<std::int64_t>(first_key.extent(0));
-  Kokkos::parallel_for(
-      "shardmark::number_rows", kernels::static_range(Execution(), static_cast<std::int64_t>(indices.extent(0))),
-      KOKKOS_LAMBDA(const std::int64_t u) {
-        if (u >= unique.count()) return;
-        const std::int64_t row = u + shift(kernels::last_at_most(shards, unique.key(u), first_key));
-        for (std::int64_t i = unique.begin(u); i < unique.begin(u + 1); ++i) indices(unique.position(i)) = row;
-      });
-}
-
 }  // namespace
 
 RequestedRows::RequestedRows(const Communicator& comm, Exchange& exchange, Wire& wire, const ShardedTables& tables,
@@ -75,10 +62,9 @@ RequestedRows::RequestedRows(const Communicator& comm, Exchange& exchange, Wire&
       dedup_(dedup),
       shards_(layout_, tables.tables(), tables.features(), modes, places_of(comm, dedup)),
       owners_(stage_of_owners(comm, exchange, wire, shards_, dedup)) {
-  if (dedup == Dedup::node) node_ = std::make_unique<NodeRows>(comm, exchange, wire, shards_);
-  std::vector<std::int64_t> first_key, strips(tables.features().size());
-  for (const RowShard& shard : shards_.shards) first_key.push_back(shard.first_key);
-  first_key_ = kernels::array_of(Execution(), first_key, "shardmark::row_shard_keys");
+  if (dedup == Dedup::node) node_ = std::make_unique<NodeRows>(comm, exchange, wire.ids(), shards_);
+  if (reads_once(dedup)) owner_ = std::make_unique<OwnerRows>(shards_, owners_, tables);
+  std::vector<std::int64_t> strips(tables.features().size());
   for (const std::int64_t s : shards_.strips) {
     const Strip& strip = layout_.strips[static_cast<std::size_t>(s)];
     const auto f = static_cast<std::size_t>(strip.feature);
@@ -94,7 +80,7 @@ void RequestedRows::request(const StepInput& input) {
   if (node_)
     owners_.request(node_->request(keys, peak), peak);
   else
-    owners_.request(keys, peak, dedup_ == Dedup::off);
+    owners_.request(keys, peak, !asks_once(dedup_));
 }
 
 /// Offsets, keys and weights of the ids of every strip, in the order of the bags.
@@ -118,7 +104,7 @@ void RequestedRows::list_positions(const StepInput& input) {
   const auto keys = keys_.first(positions_);
   Kokkos::parallel_for("shardmark::list_positions", kernels::static_range(Execution(), bags_ + 1),
                        ListPositions{.owners = shards_.owners,
-                                     .first_key = first_key_,
+                                     .first_key = shards_.first_keys,
                                      .first_of_strip = first_of_strip,
                                      .shift = shift,
                                      .bags = input.bags,
@@ -158,11 +144,10 @@ void RequestedRows::place_groups() {
   rows_ = rows_scratch_.first(group_begin_.back());
 }
 
-/// From where the rows arrive to where they lie together, and where their gradients are sent from.
+/// From where the rows arrive to where they lie together.
 void RequestedRows::list_rows() {
   pieces_.host.clear();
   partials_.host.clear();
-  packed_rows_.host.clear();
   row_shift_.host.clear();
   std::int64_t first_row = 0;
   for (std::int64_t s = 0; s < std::ssize(shards_.shards); ++s) {
@@ -175,7 +160,6 @@ void RequestedRows::list_rows() {
                             .home_stride = dim,
                             .first_partial = s});
     partials_.host.push_back({.packed = asked().packed_begin(s)});
-    packed_rows_.host.push_back({shard(s).first_key, dim, asked().first_row(s), asked().packed_begin(s)});
     row_shift_.host.push_back(in_group - asked().first_row(s));
     first_row += asked().rows(s);
   }
@@ -183,7 +167,7 @@ void RequestedRows::list_rows() {
 
 void RequestedRows::number_rows() {
   indices_ = indices_scratch_.first(positions_);
-  number_positions(asked().unique(), first_key_, row_shift_.array(), indices_);
+  asked().number_positions(row_shift_.array(), indices_);
 }
 
 void RequestedRows::add_strip(std::size_t number, std::int64_t bags, std::int64_t output, std::int64_t gradient,
@@ -217,7 +201,7 @@ void RequestedRows::add_strip(std::size_t number, std::int64_t bags, std::int64_
 
 DeviceArray<float> RequestedRows::receive(const DeviceArray<float>& held) {
   if (node_) {
-    const auto rows = node_rows_.first(owners_.packed_elements());
+    const auto rows = node_rows_.first(owners_.asked().packed_elements());
     owners_.send_rows(held, rows);
     node_->hand_on(owners_, rows, packed_);
   } else {
@@ -228,7 +212,7 @@ DeviceArray<float> RequestedRows::receive(const DeviceArray<float>& held) {
 
 void RequestedRows::pool(const DeviceArray<float>& vectors) {
   const Execution exec;
-  kernels::sum_partials<Execution>(exec, pieces_.array(), {partials_.array(), {}}, rows(), packed_, rows_);
+  kernels::sum_partials<Execution>(exec, pieces_.array(), {partials_.array(), {}}, asked().count(), packed_, rows_);
   kernels::pooled_lookup(exec, lookups_.array(), ConstDeviceArray<std::int64_t>(offsets_), indices_, weights_, vectors);
 }
 
@@ -254,10 +238,10 @@ void RequestedRows::return_gradients(const DeviceArray<float>& vectors, const Co
   kernels::pack_row_gradients<Execution>(exec,
                                          kernels::row_gradients<Execution>(exec, asked().unique(), offsets, weights_,
                                                                            with_max_gradients(vectors, gradients)),
-                                         {packed_rows_.array(), shards_.largest_dim}, workspace_, packed);
+                                         asked().packed(), workspace_, packed);
   exec.fence("shardmark: gradients of rows are sent");
   if (node_) {
-    const auto sums = node_gradients_.first(owners_.packed_elements());
+    const auto sums = node_gradients_.first(owners_.asked().packed_elements());
     node_->collect(owners_, packed, sums);
     owners_.return_gradients(sums, held);
   } else {

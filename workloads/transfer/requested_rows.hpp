@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/expand_positions.hpp"
+#include "comm/placement/dedup.hpp"
 #include "kernels/max_pooling.hpp"
-#include "kernels/pack_row_gradients.hpp"
 #include "kernels/vector_pieces.hpp"
 #include "workloads/listed.hpp"
 #include "workloads/sharded_tables.hpp"
 #include "workloads/step_input.hpp"
-#include "workloads/transfer/dedup.hpp"
 #include "workloads/transfer/node_rows.hpp"
+#include "workloads/transfer/owner_rows.hpp"
 
 namespace shardmark {
+
+/// What dedup does to the rows of a step.
+struct RowCounts {
+  std::int64_t ids = 0;    ///< of this rank's samples
+  std::int64_t asked = 0;  ///< rows that it asks for, of whatever rank
+  std::int64_t read = 0;   ///< rows that it reads from its tables for all who ask
+
+  RowCounts& operator+=(const RowCounts& other) {
+    ids += other.ids;
+    asked += other.asked;
+    read += other.read;
+    return *this;
+  }
+};
 
 /// The home of RowTransfer::unique_rows: a rank asks the owners for each distinct row of its samples once, whatever
 /// feature reads it, pools the rows that come, and returns the sum of each row's gradients. Lengths and weights of bags
@@ -26,17 +39,23 @@ class RequestedRows {
 
   /// Finds the distinct rows and tells the owners how many there are.
   void request(const StepInput& input);
-  /// What other ranks, and itself, ask this rank for.
+  /// What other ranks, and itself, ask this rank for; what it asks their owners for.
   RowStage& held() { return owners_; }
-  /// Of this rank's samples: ids, and rows that it asks for.
-  std::int64_t ids() const { return positions_; }
-  std::int64_t rows() const { return asked().first_row(std::ssize(shards_.shards)); }
+  const RowStage& held() const { return owners_; }
+  /// What its samples ask for: of the owners, or of ranks of its node.
+  const DistinctRows& asked() const { return (node_ ? node_->homes() : owners_).asked(); }
+  RowCounts counts() const { return {positions_, asked().count(), owner_ ? owner_->count() : owners_.held_rows()}; }
+  std::int64_t shards() const { return std::ssize(shards_.shards); }
   const RowShard& shard(std::int64_t number) const { return shards_.shards[static_cast<std::size_t>(number)]; }
 
   /// Lists what the kernels are told. By feature: where outputs lie among the vectors, and gradients; behind the
   /// gradients, their end.
   void lay_out(const StepInput& input, const std::vector<std::int64_t>& output_begin,
                const std::vector<std::int64_t>& gradient_begin);
+
+  /// The owner's part when it reads a row once for all who ask (dedup owner): find() tells the ids that it is asked
+  /// for, bags of one, as AskedRows::list; read() then fills `held`. Without it a lookup of these bags does.
+  OwnerRows* owner() { return owner_.get(); }
 
   /// Rows from the owners; `held`: the rows that this rank is asked for. Returns them.
   DeviceArray<float> receive(const DeviceArray<float>& held);
@@ -47,8 +66,6 @@ class RequestedRows {
                         const DeviceArray<float>& held);
 
  private:
-  /// The stage in which this rank asks for the rows of its samples.
-  const RowStage& asked() const { return node_ ? node_->homes() : owners_; }
   void list_positions(const StepInput& input);
   void place_groups();
   void list_rows();
@@ -63,9 +80,9 @@ class RequestedRows {
   Dedup dedup_;
   RowShards shards_;
   RowStage owners_;
-  std::unique_ptr<NodeRows> node_;            ///< with Dedup::node
-  ConstDeviceArray<std::int64_t> first_key_;  ///< [row shards]
-  std::int64_t most_strips_ = 0;              ///< of a feature
+  std::unique_ptr<NodeRows> node_;    ///< with Dedup::node
+  std::unique_ptr<OwnerRows> owner_;  ///< when rows are read once
+  std::int64_t most_strips_ = 0;      ///< of a feature
   std::int64_t largest_max_dim_ = 0;
 
   // Of the current step: bags and positions by strip.
@@ -83,7 +100,6 @@ class RequestedRows {
   DeviceArray<float> packed_, rows_;
   Listed<kernels::VectorPiece> pieces_;
   Listed<kernels::Partial> partials_;
-  Listed<kernels::PackedRows> packed_rows_;
   Listed<std::int64_t> row_shift_;  ///< [row shards] from the number among all distinct rows to that in the group
   DeviceScratch<std::int64_t> indices_scratch_{"shardmark::home_indices"};
   DeviceArray<std::int64_t> indices_;  ///< [positions] row in its group

@@ -28,8 +28,9 @@ struct RowShards {
   std::pair<std::int64_t, std::int64_t> of_rank(int rank) const;
 
   std::vector<RowShard> shards;
-  std::vector<std::int64_t> strips;          ///< numbers in the layout
-  std::vector<std::int64_t> group_of_strip;  ///< by place in `strips`
+  ConstDeviceArray<std::int64_t> first_keys;  ///< of the shards
+  std::vector<std::int64_t> strips;           ///< numbers in the layout
+  std::vector<std::int64_t> group_of_strip;   ///< by place in `strips`
   std::int64_t groups = 0;
   std::int64_t keys = 0;
   std::int64_t largest_dim = 0;

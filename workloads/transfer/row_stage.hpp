@@ -2,10 +2,9 @@
 #pragma once
 
 #include "comm/exchange/exchange.hpp"
-#include "kernels/unique_rows.hpp"
+#include "workloads/transfer/distinct_rows.hpp"
 #include "workloads/transfer/id_wire.hpp"
 #include "workloads/transfer/row_exchange.hpp"
-#include "workloads/transfer/row_shards.hpp"
 
 namespace shardmark {
 
@@ -26,13 +25,8 @@ class RowStage {
   /// is asked for more rows.
   void request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t peak, bool repeated = false);
 
-  /// What this rank asks for: row u of `unique` is row u - first_row(shard) of its shard, and comes back at element
-  /// packed_begin(shard) + (u - first_row(shard)) * dim.
-  const kernels::UniqueRows<Execution>& unique() const { return unique_; }
-  std::int64_t first_row(std::int64_t shard) const { return first_row_(static_cast<std::size_t>(shard)); }
-  std::int64_t rows(std::int64_t shard) const { return first_row(shard + 1) - first_row(shard); }
-  std::int64_t packed_begin(std::int64_t shard) const { return packed_begin_[static_cast<std::size_t>(shard)]; }
-  std::int64_t packed_elements() const { return packed_begin_.back(); }
+  /// What this rank asks for; the rows come back packed.
+  const DistinctRows& asked() const { return distinct_; }
 
   /// What this rank is asked for.
   Range held() const { return held_; }
@@ -46,8 +40,6 @@ class RowStage {
   void return_gradients(const DeviceArray<float>& packed, const DeviceArray<float>& held);
 
  private:
-  void repeat_rows();
-  void find_first_rows();
   void exchange_counts();
   void make_routes(std::int64_t peak);
 
@@ -56,16 +48,11 @@ class RowStage {
   std::vector<Range> asked_;
   Range held_;
   Route count_route_;
-  ConstDeviceArray<std::int64_t> first_key_;  ///< [row shards]
 
   // Of the current step.
-  kernels::UniqueRowsWorkspace<Execution> workspace_;
-  kernels::UniqueRows<Execution> unique_;
-  Kokkos::View<std::int64_t*, Kokkos::HostSpace> first_row_;  ///< [row shards + 1]
-  std::vector<std::int64_t> packed_begin_;                    ///< [row shards + 1]
+  DistinctRows distinct_;
   std::vector<std::int64_t> asked_counts_, held_counts_;
   IdWire id_wire_;
-  DeviceScratch<std::int64_t> each_{"shardmark::each_position"};
   Route id_route_;
   RowExchange vectors_;
 };
