@@ -192,8 +192,8 @@ struct FtrlStep {
     n = fused(g, g, n);
     const float after = Kokkos::sqrt(n + e);
     z += fused(-(g * g / (after + before) / rate), w, g);
-    const float shrunk = Kokkos::copysign(l1, z) - z;
-    return Kokkos::abs(z) <= l1 ? 0.0F : shrunk / ((beta + after) / rate + l2);
+    const float shrunk = Kokkos::abs(z) <= l1 ? 0.0F : Kokkos::copysign(l1, z) - z;
+    return shrunk / ((beta + after) / rate + l2);  // of 0 too: GCC vectorises no division that may not be made
   }
 };
 
