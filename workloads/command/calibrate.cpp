@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct CalibrateArguments {
   std::string out;
   std::uint64_t array_bytes = std::uint64_t{256} << 20;
   std::uint64_t table_bytes = std::uint64_t{2} << 30;
@@ -40,9 +40,9 @@ struct Rate {
 };
 
 /// Measures on this rank while the others do the same; every round begins on all of them together.
-class Calibration {
+class MachineCalibration {
  public:
-  Calibration(const Communicator& world, const Arguments& arguments)
+  MachineCalibration(const Communicator& world, const CalibrateArguments& arguments)
       : world_(world),
         arguments_(arguments),
         table_(kernels::allocate<Execution, std::uint32_t>("shardmark::table", arguments.table_bytes / 4)) {
@@ -131,7 +131,7 @@ class Calibration {
   }
 
   const Communicator& world_;
-  const Arguments& arguments_;
+  const CalibrateArguments& arguments_;
   Execution exec_;
   DeviceArray<std::uint32_t> table_;
 };
@@ -150,7 +150,7 @@ Json to_json(const Communicator& world, const Rate& rate) {
   return json;
 }
 
-void require_memory(const Communicator& world, const Arguments& arguments) {
+void require_memory(const Communicator& world, const CalibrateArguments& arguments) {
   agree(world, [&] {
     const auto needed = static_cast<double>(arguments.table_bytes + 3 * arguments.array_bytes) * world.node_size();
     if (needed > static_cast<double>(memory_available()))
@@ -178,7 +178,7 @@ void print(const Json& machine, const Communicator& world) {
   }
 }
 
-int run_on(const Communicator& world, const Arguments& arguments) {
+int run_on(const Communicator& world, const CalibrateArguments& arguments) {
   const Affinity affinity = agree(world, observed_affinity);
   const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, arguments.threads));
   require_memory(world, arguments);
@@ -191,7 +191,7 @@ int run_on(const Communicator& world, const Arguments& arguments) {
     if (!stream) throw InputError(arguments.out + ": cannot write this file");
   });
 
-  Calibration calibration(world, arguments);
+  MachineCalibration calibration(world, arguments);
   const std::vector<Rate> rates = agree(world, [&] { return calibration.rates(); });
   Json machine{{"format", "shardmark-machine/1"},
                {"table_bytes", arguments.table_bytes},
@@ -216,7 +216,7 @@ int run_on(const Communicator& world, const Arguments& arguments) {
 }  // namespace
 
 void define_calibrate(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CalibrateArguments>();
   app.add_option("--out", arguments->out,
                  "write the rates and what they were measured on as JSON, such as machine.json");
   app.add_option("--table", arguments->table_bytes, "size of the table whose rows are read, per rank")

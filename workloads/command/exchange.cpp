@@ -26,7 +26,7 @@ namespace {
 
 constexpr double calibration_seconds = 10.0;
 
-struct Arguments {
+struct ExchangeArguments {
   std::string bytes = "1K:16M:4";
   std::vector<std::string> skews{"uniform"};
   std::string matrix;
@@ -66,8 +66,8 @@ TrafficCase matrix_case(const std::string& file, int ranks) {
   return traffic;
 }
 
-std::vector<TrafficCase> traffic_cases(const Arguments& arguments, const std::vector<std::int64_t>& sizes, int ranks,
-                                       std::uint64_t seed) {
+std::vector<TrafficCase> traffic_cases(const ExchangeArguments& arguments, const std::vector<std::int64_t>& sizes,
+                                       int ranks, std::uint64_t seed) {
   if (!arguments.matrix.empty()) return {matrix_case(arguments.matrix, ranks)};
   std::vector<const SkewChoice*> chosen;
   for (const std::string& name : arguments.skews) {
@@ -97,7 +97,7 @@ std::string circumstances(const Communicator& world, const nlohmann::ordered_jso
                      world.nodes() == 1 ? "" : "s", environment.at("time").get<std::string>());
 }
 
-int run_on(const Communicator& world, const Arguments& arguments, const std::vector<std::int64_t>& sizes,
+int run_on(const Communicator& world, const ExchangeArguments& arguments, const std::vector<std::int64_t>& sizes,
            const Settings& settings) {
   const Affinity affinity = agree(world, observed_affinity);
   const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, 1));
@@ -152,7 +152,7 @@ int run_on(const Communicator& world, const Arguments& arguments, const std::vec
 }  // namespace
 
 void define_exchange(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ExchangeArguments>();
   auto* bytes = app.add_option("--bytes", arguments->bytes,
                                "what each rank sends in all, itself included: a size or BEGIN:END[:FACTOR]")
                     ->capture_default_str();
