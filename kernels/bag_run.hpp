@@ -3,6 +3,7 @@
 
 #include "kernels/bag_divisor.hpp"
 #include "kernels/bag_rows.hpp"
+#include "kernels/streamed_output.hpp"
 
 namespace shardmark::kernels {
 
@@ -55,14 +56,8 @@ struct BagRun {
       for (std::int64_t b = 0; b < blocks; ++b) pooled[b] = Join::join(pooled[b], value(i, column + b * lane_count));
     }
     if (divides(pooling)) divide_lanes(pooled, bag_divisor(pooling, Weighted ? weights : nullptr, begin, end));
-    for (std::int64_t b = 0; b < blocks; ++b) store(vector, column + b * lane_count, pooled[b]);
-  }
-
-  KOKKOS_FORCEINLINE_FUNCTION void store(float* vector, std::int64_t column, Lanes lanes) const {
-    if (past_caches && rows.lanes_at(column) == lane_count)
-      store_past_caches(vector + column, lanes);
-    else
-      store_lanes(vector + column, lanes, rows.lanes_at(column));
+    for (std::int64_t c = column, b = 0; b < blocks; c += lane_count, ++b)
+      store(vector + c, pooled[b], rows.lanes_at(c), past_caches);
   }
 
   /// As divide() has it. Dividing by a float gives the same bits in fp32 as in double.

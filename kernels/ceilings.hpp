@@ -182,9 +182,8 @@ void stream_copy(const Exec& exec, ConstArray<Exec, float> from, const Array<Exe
       "shardmark::stream_copy", static_range(exec, (size + grain - 1) / grain),
       KOKKOS_LAMBDA(const std::int64_t range) {
         const bool past_caches = streams_output(to, lane_count, lane_count, to.data());
-        const std::int64_t end = Kokkos::min(size, (range + 1) * grain);
-        for (std::int64_t i = range * grain; i < end; i += lane_count)
-          store(to.data() + i, load_lanes(from.data() + i, end - i), end - i, past_caches && end - i >= lane_count);
+        const std::int64_t begin = range * grain;
+        copy_vector(from.data() + begin, to.data() + begin, Kokkos::min(size - begin, grain), past_caches);
         finish_stores_past_caches();
       });
 }

@@ -80,14 +80,8 @@ struct SegmentSumBackward {
     const std::int64_t stop = ranges.begin(range + 1, offsets);
     for (std::int64_t s = ranges.begin(range, offsets); s < stop; ++s)
       for (std::int64_t i = offsets(s); i < offsets(s + 1); ++i)
-        copy(gradients.data() + s * dim, value_gradients.data() + i * dim, past_caches);
+        copy_vector(gradients.data() + s * dim, value_gradients.data() + i * dim, dim, past_caches);
     finish_stores_past_caches();
-  }
-
- private:
-  KOKKOS_FORCEINLINE_FUNCTION void copy(const float* from, float* to, bool past_caches) const {
-    for (std::int64_t c = 0; c < dim; c += lane_count)
-      store(to + c, load_lanes(from + c, dim - c), dim - c, past_caches);
   }
 };
 

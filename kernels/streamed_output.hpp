@@ -14,12 +14,18 @@ KOKKOS_INLINE_FUNCTION bool streams_output(const Output& output, std::int64_t st
          whole_cache_lines(first, stride, dim);
 }
 
-/// Lanes of a vector of which `count` are left. past_caches: as streams_output has it.
+/// Lanes of a vector of which `count` columns are left. past_caches: as streams_output has it.
 KOKKOS_FORCEINLINE_FUNCTION void store(float* to, const Lanes& lanes, std::int64_t count, bool past_caches) {
-  if (past_caches)
+  if (past_caches && count >= lane_count)
     store_past_caches(to, lanes);
   else
     store_lanes(to, lanes, count);
+}
+
+/// to[dim] = from[dim].
+template <class Dim>
+KOKKOS_FORCEINLINE_FUNCTION void copy_vector(const float* from, float* to, Dim dim, bool past_caches) {
+  for (std::int64_t c = 0; c < dim; c += lane_count) store(to + c, load_lanes(from + c, dim - c), dim - c, past_caches);
 }
 
 }  // namespace shardmark::kernels

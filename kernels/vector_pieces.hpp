@@ -113,10 +113,7 @@ struct CopyToPartials {
         const std::int64_t at = partials.find(piece.first_partial + k, bag, dim);
         if (at < 0) continue;
         float* to = packed.data() + at;
-        const float* from = home.data() + piece.home + bag * piece.home_stride;
-        const bool past_caches = streams_output(packed, dim, dim, to);
-        for (std::int64_t c = 0; c < dim; c += lane_count)
-          store(to + c, load_lanes(from + c, dim - c), dim - c, past_caches);
+        copy_vector(home.data() + piece.home + bag * piece.home_stride, to, dim, streams_output(packed, dim, dim, to));
       }
   }
 };

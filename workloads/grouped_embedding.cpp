@@ -19,6 +19,15 @@ Lane lane_of(const Communicator& comm, std::int64_t groups) {
   return Lane(Lane::Kind::threaded, core_of_its_own ? Waiting::poll : Waiting::sleep);
 }
 
+/// The names that differ and are not empty.
+template <class Groups, class NameOf>
+std::string names_of(const Groups& groups, const NameOf& name_of) {
+  std::set<std::string> names;
+  for (const auto& group : groups) names.insert(name_of(*group));
+  names.erase("");
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 GroupedEmbedding::GroupedEmbedding(const Communicator& comm, ShardedTables& tables, const Plan& plan,
@@ -50,19 +59,6 @@ RowCounts GroupedEmbedding::row_counts() const {
   for (const auto& group : groups_) sum += group->row_counts();
   return sum;
 }
-
-namespace {
-
-/// The names that differ and are not empty.
-template <class Groups, class NameOf>
-std::string names_of(const Groups& groups, const NameOf& name_of) {
-  std::set<std::string> names;
-  for (const auto& group : groups) names.insert(name_of(*group));
-  names.erase("");
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-}  // namespace
 
 std::string GroupedEmbedding::picked() const {
   return names_of(groups_, [](const ShardedEmbedding& group) { return group.picked(); });

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "comm/exchange/exchange.hpp"
+#include "comm/unusable.hpp"
 
 namespace shardmark {
 
@@ -44,13 +45,7 @@ constexpr ExchangeChoice exchange_choice(std::string_view name, std::string_view
     else
       return std::make_unique<Algorithm>(comm);
   };
-  const auto unusable = []([[maybe_unused]] const Communicator& comm) -> std::string {
-    if constexpr (requires { Algorithm::unusable(comm); })
-      return Algorithm::unusable(comm);
-    else
-      return {};
-  };
-  return {name, description, number, in_auto, make, unusable};
+  return {name, description, number, in_auto, make, unusable_by<Algorithm>};
 }
 
 }  // namespace shardmark

@@ -11,6 +11,7 @@
 #include "comm/reduction/library_reduction.hpp"
 #include "comm/reduction/nccl_reduction.hpp"
 #include "comm/reduction/pairwise_reduction.hpp"
+#include "comm/unusable.hpp"
 
 namespace shardmark {
 
@@ -31,13 +32,7 @@ constexpr ReductionChoice reduction_choice(std::string_view name, std::string_vi
   const auto make = [](const Communicator& comm) -> std::unique_ptr<Reduction> {
     return std::make_unique<Algorithm>(comm);
   };
-  const auto unusable = []([[maybe_unused]] const Communicator& comm) -> std::string {
-    if constexpr (requires { Algorithm::unusable(comm); })
-      return Algorithm::unusable(comm);
-    else
-      return {};
-  };
-  return {name, description, steps, make, unusable};
+  return {name, description, steps, make, unusable_by<Algorithm>};
 }
 
 inline constexpr std::array reductions{

@@ -56,4 +56,8 @@ inline std::int64_t wrong_values(const Communicator& comm, const RunOptions& opt
   return count_wrong(comm, expectation, options.row_values(), tables, embedding, inputs_of(comm, options, *batches));
 }
 
+inline bool makes_wrong_values(Fault fault) {
+  return fault != Fault::none && fault != Fault::stop && fault != Fault::die;
+}
+
 }  // namespace shardmark

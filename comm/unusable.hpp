@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "comm/communicator.hpp"
+
+namespace shardmark {
+
+/// Why these ranks cannot use an algorithm, as its static unusable(comm) says, if it has one. Collective.
+template <class Algorithm>
+std::string unusable_by([[maybe_unused]] const Communicator& comm) {
+  if constexpr (requires { Algorithm::unusable(comm); })
+    return Algorithm::unusable(comm);
+  else
+    return {};
+}
+
+}  // namespace shardmark
