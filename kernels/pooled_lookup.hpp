@@ -77,6 +77,15 @@ struct PooledLookup {
     });
   }
 
+  /// Whether every bag of [first, stop) holds exactly one id: then nothing need be read of their offsets.
+  KOKKOS_INLINE_FUNCTION bool one_id_each(std::int64_t first, std::int64_t stop) const {
+    const std::int64_t before = offsets(first) - first;
+    if (offsets(stop) - stop != before) return false;
+    std::int64_t others = 0;
+    for (std::int64_t bag = first; bag < stop; ++bag) others |= (offsets(bag) - bag) ^ before;
+    return others == 0;
+  }
+
   template <class Row, class Join, class Dim>
   KOKKOS_INLINE_FUNCTION void pool_bags(const LookupBlock& block, Dim dim, std::int64_t first,
                                         std::int64_t stop) const {
@@ -88,7 +97,7 @@ struct PooledLookup {
     const BagRun<Rows, Join, Weighted> run{rows, block.pooling, weights.data(),
                                            streams_output(output, block.output_stride, dim, vector)};
     rows.ask_for_first(begin);
-    if (block.pooling == Pooling::none) {
+    if (block.pooling == Pooling::none || one_id_each(first, stop)) {
       for (std::int64_t i = begin; i < end; ++i, vector += block.output_stride) run.pool(i, i + 1, vector);
     } else {
       for (std::int64_t bag = first; bag < stop; ++bag, vector += block.output_stride)

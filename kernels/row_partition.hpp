@@ -26,12 +26,28 @@ struct RowBlock {
   std::int64_t first_row = 0;
   std::int64_t modulus = 1;
   std::int64_t first_owner = 0;  ///< owners[first_owner + residue]
+  double inverse = 1;            ///< 1 / modulus, rounded
+
+  struct Place {
+    std::int64_t quotient, residue;
+  };
+  /// row - first_row over modulus, for fewer than 2^51 rows: the product is off by less than one, and a division of
+  /// integers would take 40 cycles and more.
+  KOKKOS_FORCEINLINE_FUNCTION Place place(std::int64_t row) const {
+    const std::int64_t within = row - first_row;
+    const auto quotient = static_cast<std::int64_t>(static_cast<double>(within) * inverse);
+    const std::int64_t residue = within - quotient * modulus;
+    if (residue < 0) return {quotient - 1, residue + modulus};
+    if (residue >= modulus) return {quotient + 1, residue - modulus};
+    return {quotient, residue};
+  }
 };
 
+/// Of the rows of a block with one residue: local row = first_local + quotient * locals_per_period.
 struct RowOwner {
   std::int64_t slot = 0;
-  std::int64_t begin = 0;
-  std::int64_t stride = 1;
+  std::int64_t first_local = 0;
+  std::int64_t locals_per_period = 1;
 };
 
 /// Every row of one column range of a feature's table: each id of the feature goes to exactly one slot of the strip.
@@ -111,11 +127,12 @@ class RowPartition {
     for (const auto& shard : group) {
       if (shard.begin + count(shard) * shard.stride < first_row + rows) fail(feature, first_row);
       for (std::int64_t residue = shard.begin - first_row; residue < period; residue += shard.stride)
-        owners_[static_cast<std::size_t>(first_owner + residue)] = {shard.slot, shard.begin, shard.stride};
+        owners_[static_cast<std::size_t>(first_owner + residue)] = {
+            shard.slot, (first_row + residue - shard.begin) / shard.stride, period / shard.stride};
     }
     for (std::int64_t residue = 0; residue < std::min(period, rows); ++residue)
       if (owners_[static_cast<std::size_t>(first_owner + residue)].slot < 0) fail(feature, first_row + residue);
-    blocks_.push_back({first_row, period, first_owner});
+    blocks_.push_back({first_row, period, first_owner, 1 / static_cast<double>(period)});
     return rows;
   }
 
@@ -136,18 +153,14 @@ struct RowOwners {
   ConstArray<Exec, RowBlock> blocks;
   ConstArray<Exec, RowOwner> owners;
 
-  /// Slot and local row of a row of the strip; no division where a block has one owner.
+  /// Slot and local row of a row of the strip.
   KOKKOS_INLINE_FUNCTION OwnedRow find(const Strip& strip, std::int64_t row) const {
     const std::int64_t within =
         last_at_most(strip.blocks, row, [&](std::int64_t b) { return blocks(strip.first_block + b).first_row; });
     const auto& block = blocks(strip.first_block + within);
-    if (block.modulus == 1) {
-      const auto& owner = owners(block.first_owner);
-      return {owner.slot, row - owner.begin};
-    }
-    const std::int64_t residue = (row - block.first_row) % block.modulus;
+    const auto [quotient, residue] = block.place(row);
     const auto& owner = owners(block.first_owner + residue);
-    return {owner.slot, (row - owner.begin) / owner.stride};
+    return {owner.slot, owner.first_local + quotient * owner.locals_per_period};
   }
 };
 

@@ -8,8 +8,8 @@ namespace shardmark::kernels {
 
 /// In which order the gradients of a row are added.
 ///   deterministic  unique_rows, fused_update: ascending positions, so the same bits for any number of threads
-///   unordered      as threads come to them: scatter_sgd for tables that can_scatter, else unordered_unique_rows and
-///                  fused_update; sums differ from the others by their fp32 roundings, from run to run
+///   unordered      as threads come to them: scatter_sgd for tables that can_scatter, whose sums differ from the others
+///                  by their fp32 roundings, from run to run; others as above, since nothing that was tried is faster
 enum class UpdateOrder { deterministic, unordered };
 
 struct UpdateOrderChoice {

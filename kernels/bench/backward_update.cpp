@@ -5,7 +5,6 @@
 #include "kernels/fused_update.hpp"
 #include "kernels/scatter_sgd.hpp"
 #include "kernels/unique_rows.hpp"
-#include "kernels/unordered_unique_rows.hpp"
 #include "kernels/update_order.hpp"
 #include "reference/row_values.hpp"
 
@@ -84,7 +83,6 @@ struct Backward {
   Gradients gradients;
   Scratch<Exec, std::int64_t> key_scratch{"shardmark::bench_keys"}, place_scratch{"shardmark::bench_places"};
   UniqueRowsWorkspace<Exec> unique_workspace{};
-  UnorderedUniqueRowsWorkspace<Exec> hash_workspace{};
   RowGradientsWorkspace<Exec> workspace{};
   ScatterWorkspace<Exec> scatter_workspace{};
 
@@ -93,19 +91,13 @@ struct Backward {
     const Exec& exec = suite.exec();
     const auto keys = key_scratch.first(problem.ids()), places = place_scratch.first(problem.ids());
     expand_positions<Exec>(exec, gradients.blocks, problem.offsets, problem.batches[batch].ids, keys, places);
-    const bool ordered = order == UpdateOrder::deterministic;
-    if (!ordered && of.optimizer == OptimizerKind::sgd) {
+    if (order == UpdateOrder::unordered) {
       scatter_sgd<Exec>(exec, keys, places, {}, gradients.values, shards, scatter_workspace);
       return;
     }
-    const auto row_gradients =
-        ordered ? sorted_row_gradients<Exec>(exec, keys, problem.rows(), places, {}, gradients.values, unique_workspace)
-                : RowGradients<Exec, UniqueRows<Exec>, ConstArray<Exec, std::int64_t>>{
-                      unordered_unique_rows<Exec>(exec, keys, problem.rows(), hash_workspace),
-                      places,
-                      {},
-                      gradients.values};
-    fused_update(exec, row_gradients, shards, UpdateStep{}, workspace);
+    fused_update(exec,
+                 sorted_row_gradients<Exec>(exec, keys, problem.rows(), places, {}, gradients.values, unique_workspace),
+                 shards, UpdateStep{}, workspace);
   }
 };
 
@@ -176,8 +168,7 @@ void backward_update_of(benchmark::State& state, Suite& suite, const Update& of)
 
 }  // namespace
 
-/// Every optimizer on fp32, sgd and row-wise Adagrad also unordered; row-wise Adagrad, rounding either way, on the
-/// narrower types.
+/// Every optimizer on fp32, sgd also unordered; row-wise Adagrad, rounding either way, on the narrower types.
 void add_backward_update(Suite& suite, const Case& shape, ValueType type) {
   const std::string name = "backward_update/" + Problem::name(shape, type, suite.options()) + "/ids:int64/optimizer:";
   const auto add_update = [&](OptimizerKind optimizer, bool stochastic_rounding, UpdateOrder order = {}) {
@@ -190,8 +181,7 @@ void add_backward_update(Suite& suite, const Case& shape, ValueType type) {
   if (type == ValueType::fp32) {
     for (const auto& optimizer : optimizers)
       if (optimizer.value != OptimizerKind::none) add_update(optimizer.value, false);
-    for (const auto kind : {OptimizerKind::sgd, OptimizerKind::rowwise_adagrad})
-      add_update(kind, false, UpdateOrder::unordered);
+    add_update(OptimizerKind::sgd, false, UpdateOrder::unordered);
   } else if (type != ValueType::int8) {
     for (const bool stochastic_rounding : {false, true})
       add_update(OptimizerKind::rowwise_adagrad, stochastic_rounding);

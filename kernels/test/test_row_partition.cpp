@@ -61,6 +61,21 @@ TEST(RowPartition, MixesBlocksStridesAndModuli) {
   expect_owner(partition, 15, 4, 2);
 }
 
+/// Where a quotient rounded the wrong way would show.
+TEST(RowPartition, QuotientsAndResiduesAreThoseOfIntegers) {
+  for (const std::int64_t modulus : {1, 2, 3, 7, 10, 49, 1000, 99991, 1 << 20}) {
+    const RowBlock block{.first_row = 5, .modulus = modulus, .inverse = 1 / static_cast<double>(modulus)};
+    for (int bits = 0; bits <= 50; ++bits)
+      for (std::int64_t offset = -2; offset <= 2; ++offset) {
+        const std::int64_t multiple = ((std::int64_t{1} << bits) / modulus + 1) * modulus;
+        const std::int64_t within = std::max<std::int64_t>(0, multiple + offset);
+        const auto [quotient, residue] = block.place(5 + within);
+        ASSERT_EQ(quotient, within / modulus) << within << " over " << modulus;
+        ASSERT_EQ(residue, within % modulus) << within << " over " << modulus;
+      }
+  }
+}
+
 TEST(RowPartition, RefusesRowsThatAreMissingOrDoubled) {
   const auto add = [](std::int64_t rows, const std::vector<OwnedRows>& shards) {
     RowPartition partition;

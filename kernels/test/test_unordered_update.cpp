@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "kernels/bench/hash_unique_rows.hpp"
 #include "kernels/scatter_sgd.hpp"
 #include "kernels/test/update_problem.hpp"
-#include "kernels/unordered_unique_rows.hpp"
 #include "kernels/update_order.hpp"
 
 namespace shardmark::kernels::test {
@@ -17,7 +17,7 @@ TYPED_TEST_SUITE(UnorderedUpdateTest, Spaces);
 TYPED_TEST(UnorderedUpdateTest, HashFindsTheRowsAndPositionsOfTheSort) {
   const TypeParam exec;
   UniqueRowsWorkspace<TypeParam> sort;
-  UnorderedUniqueRowsWorkspace<TypeParam> hash;
+  bench::HashUniqueRowsWorkspace<TypeParam> hash;
   std::uint64_t seed = 0;
   for (const std::int64_t bound : {std::int64_t{1}, std::int64_t{3}, std::int64_t{2000}, std::int64_t{1} << 40})
     for (const std::int64_t n : {0, 1, 2, 1000, 50000}) {
@@ -27,7 +27,7 @@ TYPED_TEST(UnorderedUpdateTest, HashFindsTheRowsAndPositionsOfTheSort) {
       for (auto& key : values) key = draw(random, 0, bound - 1);
       const auto keys = array_of(exec, values, "keys");
       const auto want = unique_rows<TypeParam>(exec, keys, bound, sort);
-      const auto got = unordered_unique_rows<TypeParam>(exec, keys, bound, hash);
+      const auto got = bench::hash_unique_rows<TypeParam>(exec, keys, bound, hash);
       const auto count = host_count(exec, want);
       ASSERT_EQ(host_count(exec, got), count);
       const auto segments = host(want.segments), got_segments = host(got.segments);
