@@ -32,106 +32,152 @@ using SlotCounts = Kokkos::View<std::int64_t*, Kokkos::HostSpace>;
 
 template <class Exec>
 struct BucketizeWorkspace {
+  Scratch<Exec, std::int64_t> first_range{"shardmark::bucketize_first_range"};
   Scratch<Exec, std::int64_t> cursors{"shardmark::bucketize_cursors"};
   Scratch<Exec, std::int64_t> counts{"shardmark::bucketize_counts"};
-  Scratch<Exec, std::int64_t> first_of_strip{"shardmark::bucketize_first_of_strip"};
 };
 
-/// All (strip, bag) pairs of a batch, numbered strip by strip.
+/// Consecutive bags of one strip, `grain` at a time, numbered strip by strip.
 template <class Exec>
-struct StripBags {
-  ConstArray<Exec, Strip> strips;
-  ConstArray<Exec, std::int64_t> first_bag;       ///< [features + 1]
-  ConstArray<Exec, std::int64_t> first_of_strip;  ///< [strips] number of the strip's first pair
+struct StripRanges {
+  static constexpr std::int64_t grain = on_device<Exec> ? 8 : 512;
+  static constexpr std::int64_t cells_apart = on_device<Exec> ? 1 : 16;  ///< so that no two threads write to one line
 
-  /// Calls body(strip, bag among all, bag among those of its feature) for the pairs [begin, end).
+  ConstArray<Exec, Strip> strips;
+  ConstArray<Exec, std::int64_t> first_bag;  ///< [features + 1]
+  Array<Exec, std::int64_t> first_range;     ///< [strips] number of the strip's first range
+  std::int64_t width = 0;                    ///< cells of a range, one per member of its strip and then some
+
+  KOKKOS_INLINE_FUNCTION std::int64_t bags(const Strip& strip) const {
+    return first_bag(strip.feature + 1) - first_bag(strip.feature);
+  }
+  KOKKOS_INLINE_FUNCTION std::int64_t ranges(const Strip& strip) const { return (bags(strip) + grain - 1) / grain; }
+
+  KOKKOS_INLINE_FUNCTION std::int64_t strip_of(std::int64_t range) const {
+    return last_at_most(static_cast<std::int64_t>(strips.extent(0)), range, first_range);
+  }
+
+  /// Calls body(bag among all, bag among those of its feature) for the bags of a range.
   template <class Body>
-  KOKKOS_FORCEINLINE_FUNCTION void for_range(std::int64_t begin, std::int64_t end, const Body& body) const {
-    const auto count = static_cast<std::int64_t>(strips.extent(0));
-    for (std::int64_t s = last_at_most(count, begin, first_of_strip); begin < end; ++s) {
-      const std::int64_t next = s + 1 < count ? first_of_strip(s + 1) : end;
-      const std::int64_t stop = Kokkos::min(end, next);
-      const std::int64_t first = first_bag(strips(s).feature);
-      for (std::int64_t within = begin - first_of_strip(s); begin < stop; ++begin, ++within)
-        body(strips(s), first + within, within);
-    }
+  KOKKOS_FORCEINLINE_FUNCTION void for_bags(std::int64_t range, std::int64_t strip, const Body& body) const {
+    const std::int64_t first = first_bag(strips(strip).feature);
+    const std::int64_t begin = (range - first_range(strip)) * grain;
+    const std::int64_t end = Kokkos::min(begin + grain, bags(strips(strip)));
+    for (std::int64_t within = begin; within < end; ++within) body(first + within, within);
   }
 };
 
-/// Fills in first_of_strip; returns how many pairs there are.
+/// Fills in first_range; returns how many ranges there are.
 template <class Exec>
-std::int64_t number_strip_bags(const Exec& exec, const ConstArray<Exec, Strip>& strips,
-                               const ConstArray<Exec, std::int64_t>& first_bag,
-                               const Array<Exec, std::int64_t>& first_of_strip) {
+std::int64_t number_ranges(const Exec& exec, const StripRanges<Exec>& ranges) {
   std::int64_t total = 0;
   Kokkos::parallel_scan(
-      "shardmark::bucketize_tasks", static_range(exec, static_cast<std::int64_t>(strips.extent(0))),
+      "shardmark::bucketize_ranges", static_range(exec, static_cast<std::int64_t>(ranges.strips.extent(0))),
       KOKKOS_LAMBDA(const std::int64_t s, std::int64_t& sum, const bool final) {
-        if (final) first_of_strip(s) = sum;
-        sum += first_bag(strips(s).feature + 1) - first_bag(strips(s).feature);
+        if (final) ranges.first_range(s) = sum;
+        sum += ranges.ranges(ranges.strips(s));
       },
       total);
   return total;
 }
 
-/// Sorts the ids of `bags` by the slot that owns their row. One thread owns a (strip, bag) in both passes over the ids
-/// (count, then fill), and a slot belongs to one strip: so no two threads write one cell, no atomics are needed and the
-/// result is the same for any number of threads. Writes the ids per slot to `slot_counts` [slots] and returns their
-/// sum. Ids must lie in [0, rows) of their table (check_batch).
+/// Calls body(slot, strip, member) for every slot of every strip.
+template <class Exec, class Body>
+void for_members(const std::string& label, const Exec& exec, const RowOwners<Exec>& owners, const Body& body) {
+  const std::int64_t most = owners.most_members;
+  Kokkos::parallel_for(
+      label, static_range(exec, static_cast<std::int64_t>(owners.strips.extent(0)) * most),
+      KOKKOS_LAMBDA(const std::int64_t i) {
+        const std::int64_t s = i / most, member = i % most;
+        const Strip& strip = owners.strips(s);
+        if (member < strip.members) body(owners.members(strip.first_member + member), s, member);
+      });
+}
+
+/// cursors: ids of each (range, member of its strip) in, where they go out. counts [slots]: ids of each slot.
+template <class Exec>
+std::int64_t place_ids(const Exec& exec, const RowOwners<Exec>& owners, const StripRanges<Exec>& ranges,
+                       const Array<Exec, std::int64_t>& cursors, const Array<Exec, std::int64_t>& counts,
+                       const SlotCounts& slot_counts) {
+  Kokkos::deep_copy(exec, counts, std::int64_t{0});
+  for_members(
+      "shardmark::bucketize_slot_counts", exec, owners,
+      KOKKOS_LAMBDA(const std::int64_t slot, const std::int64_t s, const std::int64_t member) {
+        const std::int64_t first = ranges.first_range(s), end = first + ranges.ranges(ranges.strips(s));
+        std::int64_t sum = 0;
+        for (std::int64_t r = first; r < end; ++r) sum += cursors(r * ranges.width + member);
+        counts(slot) = sum;
+      });
+  Kokkos::deep_copy(exec, slot_counts, counts);
+  std::int64_t total = 0;
+  Kokkos::parallel_scan(
+      "shardmark::bucketize_scan", static_range(exec, static_cast<std::int64_t>(counts.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t slot, std::int64_t& sum, const bool final) {
+        const std::int64_t count = counts(slot);
+        if (final) counts(slot) = sum;
+        sum += count;
+      },
+      total);
+  for_members(
+      "shardmark::bucketize_cursors", exec, owners,
+      KOKKOS_LAMBDA(const std::int64_t slot, const std::int64_t s, const std::int64_t member) {
+        const std::int64_t first = ranges.first_range(s), end = first + ranges.ranges(ranges.strips(s));
+        std::int64_t next = counts(slot);
+        for (std::int64_t r = first; r < end; ++r) {
+          std::int64_t& cursor = cursors(r * ranges.width + member);
+          const std::int64_t count = cursor;
+          cursor = next;
+          next += count;
+        }
+      });
+  exec.fence("shardmark::bucketize: the host reads slot_counts while the ids are still being sorted");
+  return total;
+}
+
+/// Sorts the ids of `bags` by the slot that owns their row. Ranges of bags are counted by slot, a scan says where each
+/// range writes in each slot, and a second pass over the ids writes; one thread takes a range: so no two threads write
+/// one cell, no atomics are needed and the result is the same for any number of threads. Writes the ids per slot to
+/// `slot_counts` [slots] and returns their sum. Ids must lie in [0, rows) of their table (check_batch).
 template <class Exec, class InputIndex, class Length, class Index>
 std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec, InputIndex>& bags,
                        const Buckets<Exec, Length, Index>& out, const SlotCounts& slot_counts,
                        BucketizeWorkspace<Exec>& workspace) {
-  const auto cells = static_cast<std::int64_t>(out.lengths.extent(0));
-  const auto slots = static_cast<std::int64_t>(out.first_bag.extent(0));
-  const Array<Exec, std::int64_t> first_of_strip = workspace.first_of_strip.first(owners.strips.extent(0));
-  const std::int64_t pairs = number_strip_bags(exec, owners.strips, bags.first_bag, first_of_strip);
-  const StripBags<Exec> strip_bags{owners.strips, bags.first_bag, first_of_strip};
-  constexpr std::int64_t grain = on_device<Exec> ? 1 : 512;
-  const auto ranges = dynamic_range(exec, (pairs + grain - 1) / grain);
+  constexpr std::int64_t apart = StripRanges<Exec>::cells_apart;
+  const StripRanges<Exec> ranges{owners.strips, bags.first_bag,
+                                 workspace.first_range.first(static_cast<std::int64_t>(owners.strips.extent(0))),
+                                 (owners.most_members + apart - 1) / apart * apart};
+  const std::int64_t count = number_ranges(exec, ranges);
+  const Array<Exec, std::int64_t> cursors = workspace.cursors.first(count * ranges.width);
   const bool weighted = bags.weights.extent(0) > 0;
-
+  Kokkos::parallel_for(
+      "shardmark::bucketize_count", dynamic_range(exec, count), KOKKOS_LAMBDA(const std::int64_t range) {
+        const std::int64_t s = ranges.strip_of(range);
+        const StripOwners strip = owners.of(ranges.strips(s));
+        std::int64_t* counts = &cursors(range * ranges.width);
+        for (std::int64_t m = 0; m < owners.most_members; ++m) counts[m] = 0;
+        ranges.for_bags(range, s, [&](std::int64_t bag, std::int64_t) {
+          for (std::int64_t i = bags.offsets(bag); i < bags.offsets(bag + 1); ++i)
+            ++counts[strip.find(bags.indices(i)).member];
+        });
+      });
+  const std::int64_t total =
+      place_ids(exec, owners, ranges, cursors,
+                workspace.counts.first(static_cast<std::int64_t>(out.first_bag.extent(0))), slot_counts);
   Kokkos::deep_copy(exec, out.lengths, Length{0});
   Kokkos::parallel_for(
-      "shardmark::bucketize_count", ranges, KOKKOS_LAMBDA(const std::int64_t range) {
-        const auto count_bag = [&](const Strip& strip, std::int64_t bag, std::int64_t within) {
-          for (std::int64_t i = bags.offsets(bag); i < bags.offsets(bag + 1); ++i)
-            ++out.lengths(out.first_bag(owners.find(strip, bags.indices(i)).slot) + within);
-        };
-        strip_bags.for_range(range * grain, Kokkos::min(pairs, (range + 1) * grain), count_bag);
-      });
-
-  const Array<Exec, std::int64_t> cursors = workspace.cursors.first(cells);
-  const Array<Exec, std::int64_t> counts = workspace.counts.first(slots);
-  std::int64_t total = 0;
-  Kokkos::parallel_scan(
-      "shardmark::bucketize_scan", static_range(exec, cells),
-      KOKKOS_LAMBDA(const std::int64_t cell, std::int64_t& sum, const bool final) {
-        if (final) cursors(cell) = sum;
-        sum += out.lengths(cell);
-      },
-      total);
-  Kokkos::parallel_for(
-      "shardmark::bucketize_slot_counts", static_range(exec, slots), KOKKOS_LAMBDA(const std::int64_t slot) {
-        const std::int64_t begin = out.first_bag(slot);
-        const std::int64_t end = slot + 1 < slots ? out.first_bag(slot + 1) : cells;
-        const std::int64_t after = end < cells ? cursors(end) : total;
-        counts(slot) = after - (begin < cells ? cursors(begin) : total);
-      });
-  Kokkos::deep_copy(exec, slot_counts, counts);
-  exec.fence("shardmark::bucketize: the host reads slot_counts while the ids are still being sorted");
-
-  Kokkos::parallel_for(
-      "shardmark::bucketize_fill", ranges, KOKKOS_LAMBDA(const std::int64_t range) {
-        const auto fill_bag = [&](const Strip& strip, std::int64_t bag, std::int64_t within) {
+      "shardmark::bucketize_fill", dynamic_range(exec, count), KOKKOS_LAMBDA(const std::int64_t range) {
+        const std::int64_t s = ranges.strip_of(range);
+        const StripOwners strip = owners.of(ranges.strips(s));
+        std::int64_t* next = &cursors(range * ranges.width);
+        ranges.for_bags(range, s, [&](std::int64_t bag, std::int64_t within) {
           for (std::int64_t i = bags.offsets(bag); i < bags.offsets(bag + 1); ++i) {
-            const auto owned = owners.find(strip, bags.indices(i));
-            const std::int64_t at = cursors(out.first_bag(owned.slot) + within)++;
+            const auto owned = strip.find(bags.indices(i));
+            const std::int64_t at = next[owned.member]++;
             out.ids(at) = static_cast<Index>(owned.local_row);
             if (weighted) out.weights(at) = bags.weights(i);
+            ++out.lengths(out.first_bag(owned.slot) + within);
           }
-        };
-        strip_bags.for_range(range * grain, Kokkos::min(pairs, (range + 1) * grain), fill_bag);
+        });
       });
   return total;
 }

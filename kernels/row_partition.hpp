@@ -45,7 +45,8 @@ struct RowBlock {
 
 /// Of the rows of a block with one residue: local row = first_local + quotient * locals_per_period.
 struct RowOwner {
-  std::int64_t slot = 0;
+  std::int64_t slot = -1;
+  std::int64_t member = 0;  ///< which of the strip's slots it is
   std::int64_t first_local = 0;
   std::int64_t locals_per_period = 1;
 };
@@ -56,6 +57,8 @@ struct Strip {
   std::int64_t feature = 0;
   std::int64_t first_block = 0;
   std::int64_t blocks = 0;
+  std::int64_t first_member = 0;  ///< members[first_member .. + members): its slots that hold rows
+  std::int64_t members = 0;
 };
 
 /// Which slot gets an id, built on the host: a single owner is one block of modulus 1, a block split one block of
@@ -69,12 +72,13 @@ class RowPartition {
     for (const auto& shard : shards)
       if (shard.begin < shard.end) sorted.push_back(shard);
     std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
-    Strip strip{feature, std::ssize(blocks_), 0};
+    Strip strip{feature, std::ssize(blocks_), 0, std::ssize(members_), std::ssize(sorted)};
+    for (const auto& shard : sorted) members_.push_back(shard.slot);
     std::int64_t row = 0;
     for (std::span<const OwnedRows> rest = sorted; !rest.empty(); ++strip.blocks) {
       if (rest.front().begin != row) fail(feature, row);
       const auto group = leading_group(rest);
-      row += add_block(feature, group);
+      row += add_block(feature, group, group.data() - sorted.data());
       rest = rest.subspan(group.size());
     }
     if (row != rows) fail(feature, row);
@@ -84,6 +88,7 @@ class RowPartition {
   const std::vector<Strip>& strips() const { return strips_; }
   const std::vector<RowBlock>& blocks() const { return blocks_; }
   const std::vector<RowOwner>& owners() const { return owners_; }
+  const std::vector<std::int64_t>& members() const { return members_; }
 
  private:
   static constexpr std::int64_t largest_modulus = std::int64_t{1} << 20;
@@ -112,8 +117,8 @@ class RowPartition {
     return sorted.first(size);
   }
 
-  /// Adds one block for shards that interleave; returns how many rows it has.
-  std::int64_t add_block(std::int64_t feature, std::span<const OwnedRows> group) {
+  /// Adds one block for shards that interleave, members from `member` on; returns how many rows it has.
+  std::int64_t add_block(std::int64_t feature, std::span<const OwnedRows> group, std::int64_t member) {
     const std::int64_t first_row = group.front().begin;
     std::int64_t period = 1;
     std::int64_t rows = 0;
@@ -123,12 +128,13 @@ class RowPartition {
       if (period > largest_modulus) fail(feature, first_row);
     }
     const auto first_owner = std::ssize(owners_);
-    owners_.resize(owners_.size() + static_cast<std::size_t>(period), RowOwner{.slot = -1});
+    owners_.resize(owners_.size() + static_cast<std::size_t>(period));
     for (const auto& shard : group) {
       if (shard.begin + count(shard) * shard.stride < first_row + rows) fail(feature, first_row);
       for (std::int64_t residue = shard.begin - first_row; residue < period; residue += shard.stride)
         owners_[static_cast<std::size_t>(first_owner + residue)] = {
-            shard.slot, (first_row + residue - shard.begin) / shard.stride, period / shard.stride};
+            shard.slot, member, (first_row + residue - shard.begin) / shard.stride, period / shard.stride};
+      ++member;
     }
     for (std::int64_t residue = 0; residue < std::min(period, rows); ++residue)
       if (owners_[static_cast<std::size_t>(first_owner + residue)].slot < 0) fail(feature, first_row + residue);
@@ -139,11 +145,34 @@ class RowPartition {
   std::vector<Strip> strips_;
   std::vector<RowBlock> blocks_;
   std::vector<RowOwner> owners_;
+  std::vector<std::int64_t> members_;  ///< slots, strip by strip
 };
 
 struct OwnedRow {
   std::int64_t slot;
+  std::int64_t member;
   std::int64_t local_row;
+};
+
+/// The owners of the rows of one strip; what every id needs is a copy, so that it stays in registers.
+struct StripOwners {
+  RowBlock first_block;
+  std::int64_t block_count;
+  const RowBlock* blocks;
+  const RowOwner* owners;
+
+  /// Slot, member and local row of a row of the strip.
+  KOKKOS_FORCEINLINE_FUNCTION OwnedRow find(std::int64_t row) const {
+    if (block_count == 1) return find(first_block, row);
+    return find(blocks[last_at_most(block_count, row, [&](std::int64_t b) { return blocks[b].first_row; })], row);
+  }
+
+ private:
+  KOKKOS_FORCEINLINE_FUNCTION OwnedRow find(const RowBlock& block, std::int64_t row) const {
+    const auto [quotient, residue] = block.place(row);
+    const RowOwner& owner = owners[block.first_owner + residue];
+    return {owner.slot, owner.member, owner.first_local + quotient * owner.locals_per_period};
+  }
 };
 
 /// A RowPartition where kernels can read it.
@@ -152,23 +181,23 @@ struct RowOwners {
   ConstArray<Exec, Strip> strips;
   ConstArray<Exec, RowBlock> blocks;
   ConstArray<Exec, RowOwner> owners;
+  ConstArray<Exec, std::int64_t> members;
+  std::int64_t most_members = 0;  ///< of a strip
 
-  /// Slot and local row of a row of the strip.
-  KOKKOS_INLINE_FUNCTION OwnedRow find(const Strip& strip, std::int64_t row) const {
-    const std::int64_t within =
-        last_at_most(strip.blocks, row, [&](std::int64_t b) { return blocks(strip.first_block + b).first_row; });
-    const auto& block = blocks(strip.first_block + within);
-    const auto [quotient, residue] = block.place(row);
-    const auto& owner = owners(block.first_owner + residue);
-    return {owner.slot, owner.first_local + quotient * owner.locals_per_period};
+  KOKKOS_FORCEINLINE_FUNCTION StripOwners of(const Strip& strip) const {
+    const RowBlock* first = blocks.data() + strip.first_block;
+    return {strip.blocks > 0 ? *first : RowBlock{}, strip.blocks, first, owners.data()};
   }
 };
 
 template <class Exec>
 RowOwners<Exec> row_owners(const Exec& exec, const RowPartition& partition) {
+  std::int64_t most_members = 0;
+  for (const Strip& strip : partition.strips()) most_members = std::max(most_members, strip.members);
   return {array_of(exec, partition.strips(), "shardmark::strips"),
           array_of(exec, partition.blocks(), "shardmark::row_blocks"),
-          array_of(exec, partition.owners(), "shardmark::row_owners")};
+          array_of(exec, partition.owners(), "shardmark::row_owners"),
+          array_of(exec, partition.members(), "shardmark::strip_members"), most_members};
 }
 
 }  // namespace shardmark::kernels

@@ -6,7 +6,7 @@ namespace shardmark::kernels::test {
 namespace {
 
 OwnedRow found(const RowPartition& partition, std::int64_t row) {
-  return row_owners(Kokkos::Serial{}, partition).find(partition.strips().back(), row);
+  return row_owners(Kokkos::Serial{}, partition).of(partition.strips().back()).find(row);
 }
 
 void expect_owner(const RowPartition& partition, std::int64_t row, std::int64_t slot, std::int64_t local_row) {

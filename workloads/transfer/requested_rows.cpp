@@ -44,9 +44,10 @@ struct ListPositions {
     const auto s = kernels::last_at_most(static_cast<std::int64_t>(first_of_strip.extent(0)), b, first_of_strip);
     const auto& strip = owners.strips(s);
     const std::int64_t bag = bags.first_bag(strip.feature) + b - first_of_strip(s);
+    const kernels::StripOwners strip_owners = owners.of(strip);
     offsets(b) = bags.offsets(bag) + shift(s);
     for (std::int64_t i = bags.offsets(bag); i < bags.offsets(bag + 1); ++i) {
-      const auto owned = owners.find(strip, bags.indices(i));
+      const auto owned = strip_owners.find(bags.indices(i));
       keys(i + shift(s)) = first_key(owned.slot) + owned.local_row;
       if (weights.extent(0) > 0) weights(i + shift(s)) = bags.weights(i);
     }
