@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "kernels/prefetch_distances.hpp"
 #include "kernels/row_sum.hpp"
 #include "kernels/stored_rows.hpp"
 
@@ -14,17 +15,6 @@ constexpr std::int64_t lookup_distance(std::int64_t bytes) {
   return rows < 8 ? 8 : rows > 40 ? 40 : rows;
 }
 
-/// How many ahead they are asked for again, into the first cache; 0: not. On Zen 4 that gains 5 % on fp32 rows and up
-/// to half on narrower types, and a bag of one id is faster without it. On Cascade Lake it costs 3 to 5 % on fp32 rows.
-inline std::int64_t near_distance_here() {
-#if defined(__x86_64__) && !defined(__CUDACC__)
-  __builtin_cpu_init();
-  if (!__builtin_cpu_is("amd")) return 0;
-#endif
-  return 8;
-}
-inline const std::int64_t near_lookup_distance = near_distance_here();
-
 /// Ids where position i names row i.
 struct EveryRow {
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t operator[](std::int64_t position) const { return position; }
@@ -37,6 +27,7 @@ struct BagRows {
   Dim dim;
   Ids ids;
   std::int64_t last;  ///< the last position, as far as rows are asked for
+  std::int64_t near = prefetch_distances().near_lookup;
 
   /// Columns that are worked on at a time, and the registers they take.
   static constexpr std::int64_t tile = std::is_same_v<Dim, AnyWidth> ? 64 : Dim::capacity;
@@ -55,9 +46,8 @@ struct BagRows {
   KOKKOS_FORCEINLINE_FUNCTION void ask_far_ahead_of(std::int64_t position) const {
     prefetch(row(Kokkos::min(position + lookup_distance(bytes()), last)), bytes());
   }
-  KOKKOS_FORCEINLINE_FUNCTION void ask_near_ahead_of([[maybe_unused]] std::int64_t position) const {
-    KOKKOS_IF_ON_HOST((if (near_lookup_distance > 0)
-                           prefetch_near(row(Kokkos::min(position + near_lookup_distance, last)), bytes());))
+  KOKKOS_FORCEINLINE_FUNCTION void ask_near_ahead_of(std::int64_t position) const {
+    if (near > 0) prefetch_near(row(Kokkos::min(position + near, last)), bytes());
   }
 
   /// How many of the lanes from `column` on are columns of the row.

@@ -6,6 +6,7 @@
 #include "kernels/array.hpp"
 #include "kernels/balanced_ranges.hpp"
 #include "kernels/column_blocks.hpp"
+#include "kernels/prefetch_distances.hpp"
 #include "kernels/row_sum.hpp"
 #include "kernels/unique_rows.hpp"
 
@@ -77,14 +78,6 @@ ShardList<Exec, Shard> shard_list(const Exec& exec, const std::vector<Shard>& sh
 
 inline constexpr std::int64_t hot_row_piece = 1024;
 inline constexpr std::int64_t update_grain = 4096;
-inline constexpr std::int64_t row_prefetch = 40;  ///< rows, which wait longer for memory
-inline constexpr std::int64_t near_row_prefetch = 8;
-
-/// How many positions ahead of the sum a vector of `dim` columns is asked for: 4 KiB, at most 48 and at least 8
-/// vectors.
-KOKKOS_FORCEINLINE_FUNCTION constexpr std::int64_t vector_prefetch(std::int64_t dim) {
-  return dim > 128 ? 8 : dim < 21 ? 48 : 1024 / dim;
-}
 
 /// Rows that nobody asks for ahead of their use.
 struct NoPrefetch {
@@ -164,16 +157,17 @@ struct RowGradientKernel {
       const auto& unique = kernel.inputs.unique;
       const std::int64_t first_position = unique.begin(first), last_position = unique.begin(stop) - 1;
       const bool weighted = kernel.inputs.weights.extent(0) > 0;
-      const std::int64_t ahead = vector_prefetch(dim);
+      const PrefetchDistances distances = prefetch_distances();
+      const std::int64_t ahead = distances.gradients(dim);
       for (std::int64_t i = first_position; i < first_position + ahead; ++i) kernel.prefetch_offset(i, last_position);
       for (std::int64_t i = first_position; i < first_position + ahead; ++i)
         kernel.prefetch_vector(i, last_position, 0, dim);
-      for (std::int64_t u = first; u < Kokkos::min(first + row_prefetch, stop); ++u)
+      for (std::int64_t u = first; u < Kokkos::min(first + distances.updated, stop); ++u)
         prefetch_row.far(unique.key(u) - first_key);
       float sum[column_tile];
       for (std::int64_t u = first; u < stop; ++u) {
-        prefetch_row.far(unique.key(Kokkos::min(u + row_prefetch, stop - 1)) - first_key);
-        prefetch_row.near(unique.key(Kokkos::min(u + near_row_prefetch, stop - 1)) - first_key);
+        prefetch_row.far(unique.key(Kokkos::min(u + distances.updated, stop - 1)) - first_key);
+        prefetch_row.near(unique.key(Kokkos::min(u + distances.near_updated, stop - 1)) - first_key);
         const std::int64_t begin = unique.begin(u);
         const float* whole = nullptr;
         if (!weighted && unique.begin(u + 1) - begin == 1) {
@@ -204,7 +198,7 @@ struct RowGradientKernel {
   }
   KOKKOS_FORCEINLINE_FUNCTION void prefetch_vector(std::int64_t i, std::int64_t last_position, std::int64_t column,
                                                    std::int64_t width) const {
-    if (column == 0) prefetch_offset(i + vector_prefetch(width), last_position);
+    if (column == 0) prefetch_offset(i + prefetch_distances().gradients(width), last_position);
     prefetch(vector(Kokkos::min(i, last_position)) + column, width * std::int64_t{sizeof(float)});
   }
 
@@ -226,7 +220,7 @@ struct RowGradientKernel {
                                      std::int64_t end, std::int64_t last_position) const {
     for_blocks<128, 64, 16, 4, 1>(width, [&](std::int64_t c, auto block) {
       const auto vector_ahead = [&](std::int64_t i) {
-        prefetch_vector(i + vector_prefetch(block), last_position, column + c, block);
+        prefetch_vector(i + prefetch_distances().gradients(block), last_position, column + c, block);
         return vector(i) + column + c;
       };
       if (inputs.weights.extent(0) == 0)

@@ -173,6 +173,33 @@ requires std::is_same_v<Exec, Kokkos::Cuda> Array<Exec, std::uint64_t> sorted_wo
 }
 #endif
 
+/// Where the words of each key begin, and how many keys there are, of sorted words. A block of words lists its own
+/// beginnings, without a branch, before it knows where they go.
+template <class Exec>
+void mark_distinct(const Exec& exec, const UniqueRows<Exec>& unique) {
+  constexpr std::int64_t block_size = on_device<Exec> ? 4 : 512;
+  const std::int64_t n = unique.positions();
+  Kokkos::parallel_scan(
+      "shardmark::unique_segments", static_range(exec, n / block_size + 1),
+      KOKKOS_LAMBDA(const std::int64_t block, std::int64_t& rows, const bool final) {
+        const std::uint64_t* words = unique.words.data();
+        const int position_bits = unique.position_bits;
+        const std::int64_t begin = block * block_size, end = Kokkos::min(n, begin + block_size);
+        std::int64_t begins[block_size + 1];
+        std::int64_t count = 0;
+        for (std::int64_t i = begin; i < end; ++i) {
+          begins[count] = i;
+          count += i == 0 || (words[i - 1] ^ words[i]) >> position_bits != 0;
+        }
+        if (final) {
+          for (std::int64_t k = 0; k < count; ++k) unique.segments(rows + k) = begins[k];
+          if (end == n) unique.segments(rows + count) = n;
+          if (end == n) unique.total(0) = rows + count;
+        }
+        rows += count;
+      });
+}
+
 /// Sorts positions by key, stably, and marks the distinct keys. keys: [n], each in [0, key_bound); positions: [n], each
 /// in [0, position_bound), or empty for 0 .. n - 1.
 /// Parallel least-significant-digit radix sort (Zagha and Blelloch 1991); a stable sort has one result, so it is the
@@ -187,14 +214,7 @@ UniqueRows<Exec> unique_rows(const Exec& exec, ConstArray<Exec, std::int64_t> ke
   const Array<Exec, std::uint64_t> words =
       sorted_words(exec, KeyWords<Exec>{keys, positions, plan.position_bits}, plan, workspace);
   const UniqueRows<Exec> unique{words, workspace.segments.first(n + 1), workspace.total.first(1), plan.position_bits};
-  Kokkos::parallel_scan(
-      "shardmark::unique_segments", static_range(exec, n + 1),
-      KOKKOS_LAMBDA(const std::int64_t i, std::int64_t& rows, const bool final) {
-        const bool first = i == 0 || i == n || (words(i - 1) ^ words(i)) >> unique.position_bits != 0;
-        if (first && final) unique.segments(rows) = i;
-        if (i == n && final) unique.total(0) = rows;
-        rows += first;
-      });
+  mark_distinct(exec, unique);
   return unique;
 }
 
