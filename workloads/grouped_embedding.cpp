@@ -60,6 +60,12 @@ RowCounts GroupedEmbedding::row_counts() const {
   return sum;
 }
 
+std::int64_t GroupedEmbedding::lookup_bytes() {
+  std::int64_t sum = 0;
+  for (const auto& group : groups_) sum += group->lookup_bytes();
+  return sum;
+}
+
 std::string GroupedEmbedding::picked() const {
   return names_of(groups_, [](const ShardedEmbedding& group) { return group.picked(); });
 }

@@ -36,6 +36,8 @@ class GroupedEmbedding {
   /// Of all groups, see ShardedEmbedding.
   RowCounts row_counts() const;
 
+  std::int64_t lookup_bytes();
+
   /// Of the groups that differ, see ShardedEmbedding.
   std::string picked() const;
   std::string picked_dedup() const;

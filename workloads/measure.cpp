@@ -24,7 +24,8 @@ constexpr std::int64_t least_rounds = 3;
 
 constexpr std::size_t phases = phase_names.size();
 
-/// Per step: the time and phases of the slowest rank, their means over ranks, and the bytes of the busiest.
+/// Per step: the time and phases of the slowest rank, their means over ranks, and the bytes of the busiest: those that
+/// it sends, and of the lookup those that it reads and writes in the first batch.
 struct Samples {
   std::vector<double> step_ms;
   std::array<std::vector<double>, phases> phase_max_ms, phase_mean_ms;
@@ -32,7 +33,8 @@ struct Samples {
   std::vector<double> imbalance;
   std::vector<double> communication_ms, exposed_ms;  ///< of the rank that waits longest
   std::int64_t sent_bytes = 0;
-  RowCounts rows;  ///< of the last step, over all ranks, where rows travel one by one
+  double huge_page_share = 0.0;  ///< of the rows, on the rank with the least
+  RowCounts rows;                ///< of the last step, over all ranks, where rows travel one by one
 };
 
 /// A permutation of [0, n), keyed.
@@ -164,6 +166,9 @@ class Measurement {
   void visit(std::size_t c) {
     GroupedEmbedding& embedding = embedding_of(c);
     training_step(embedding, inputs_.front());
+    std::int64_t& looked_up = samples_[c].phase_bytes[static_cast<std::size_t>(Phase::lookup)];
+    if (looked_up == 0) looked_up = all_reduce(comm_, embedding.lookup_bytes(), Reduce::max);
+    samples_[c].huge_page_share = all_reduce(comm_, tables_->huge_page_share(), Reduce::min);
     const double begin = MPI_Wtime();
     training_step(embedding, inputs_.back());
     const double warm = all_reduce(comm_, MPI_Wtime() - begin, Reduce::max);
@@ -258,6 +263,7 @@ class Measurement {
     record.exposed_ms = summarize(samples.exposed_ms).median;
     record.imbalance = summarize(samples.imbalance).median;
     record.sent_bytes_max = samples.sent_bytes;
+    record.details["huge_page_share"] = std::round(1e3 * samples.huge_page_share) / 1e3;
     if (samples.rows.read > 0) {
       record.details["dedup"] = shardmark::name_of(cases_[c].movement.dedup);
       if (!picked_dedups_[c].empty()) record.details["dedup_picked"] = picked_dedups_[c];

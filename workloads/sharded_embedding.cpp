@@ -79,14 +79,7 @@ ShardedEmbedding::ShardedEmbedding(const CaseContext& context, ShardLayout layou
       row_sums_(comm_, *exchange_, context.plan, tables_.tables(), layout_),
       replicated_(comm_, lane_, tables_, layout_, context.movement.replicated_gradients, sent_),
       blocks_(tables_, layout_) {
-  std::vector<kernels::UpdateShard> exchanged;
-  for (std::int64_t s = 0; s < std::ssize(layout_.shards); ++s) {
-    const LocalShard& shard = layout_.shards[static_cast<std::size_t>(s)];
-    if (shard.replicated) continue;
-    exchanged.push_back(tables_.update_shard(s, exchanged_keys_));
-    exchanged_keys_ += shard.rows.count();
-  }
-  exchanged_shards_ = kernels::shard_list(Execution(), exchanged);
+  exchanged_shards_ = shards_where(false, exchanged_keys_);
   for (std::size_t f = 0; f < layout_.served.size(); ++f) {
     const Pooling pooling = tables_.features()[f].pooling;
     divides_ |= layout_.served[f] && (pooling == Pooling::mean || pooling == Pooling::sqrtn);
@@ -95,6 +88,20 @@ ShardedEmbedding::ShardedEmbedding(const CaseContext& context, ShardLayout layou
   if (transfer == RowTransfer::automatic) return;
   const std::vector<RowTransfer> modes = modes_of(layout_, transfer);
   if (!chooses_dedup(context_, modes)) set_modes(modes, without_choice(context.movement.dedup));
+}
+
+/// The shards of replicated tables or the others, their rows numbered from 0; `keys`: how many rows.
+kernels::ShardList<Execution, kernels::UpdateShard> ShardedEmbedding::shards_where(bool replicated,
+                                                                                   std::int64_t& keys) const {
+  std::vector<kernels::UpdateShard> chosen;
+  keys = 0;
+  for (std::int64_t s = 0; s < std::ssize(layout_.shards); ++s) {
+    const LocalShard& shard = layout_.shards[static_cast<std::size_t>(s)];
+    if (shard.replicated != replicated) continue;
+    chosen.push_back(tables_.update_shard(s, keys));
+    keys += shard.rows.count();
+  }
+  return kernels::shard_list(Execution(), chosen);
 }
 
 /// What the first batch decides. Collective.
@@ -162,6 +169,23 @@ void ShardedEmbedding::lookup(const StepInput&, PhaseClock& clock) {
   }
   exec.fence("shardmark: pooled vectors are sent");
   clock.end(Phase::lookup);
+}
+
+std::int64_t ShardedEmbedding::lookup_bytes() {
+  const Execution exec;
+  const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
+  const auto keys = keys_.first(ids);
+  kernels::LookupCounts counts{.bags = static_cast<std::int64_t>(owned_.offsets.extent(0)) - 1,
+                               .ids = ids,
+                               .output_elements = blocks_.looked_up()};
+  for (const bool replicated : {false, true}) {
+    const auto some = replicated ? part(keys, owned_.exchanged_ids, ids) : part(keys, 0, owned_.exchanged_ids);
+    std::int64_t rows = 0;
+    const auto shards = shards_where(replicated, rows);
+    const auto unique = kernels::unique_rows<Execution>(exec, some, rows, unique_workspace_);
+    counts.unique_bytes += kernels::row_elements(exec, unique, shards).bytes;
+  }
+  return kernels::pooled_lookup_work(counts, owned_.weights.extent(0) > 0, sizeof(std::int64_t)).bytes();
 }
 
 /// Divides the vectors of features that pool by mean or sqrtn by their bags' divisors. vectors_begin: by feature.

@@ -51,6 +51,10 @@ class ShardedEmbedding {
   /// What this rank has sent in the current step, complete after update().
   const SentBytes& sent() const { return sent_; }
 
+  /// Bytes of memory that the lookup of the current step must read and write, every row that is used once; to be asked
+  /// after update(). Sorts the ids, so not for timed steps.
+  std::int64_t lookup_bytes();
+
   /// What an exchange that chooses among others chose: Exchange::picked().
   std::string picked() const { return exchange_->picked(); }
 
@@ -64,6 +68,7 @@ class ShardedEmbedding {
   void decide(const StepInput& input);
   void update_exchanged(const StepInput& input, const kernels::UpdateStep& now);
   void update_replicated(const kernels::UpdateStep& now);
+  kernels::ShardList<Execution, kernels::UpdateShard> shards_where(bool replicated, std::int64_t& keys) const;
   ConstDeviceArray<float> with_max_gradients(const ConstDeviceArray<kernels::PooledGradient>& blocks,
                                              ConstDeviceArray<float> gradients);
 

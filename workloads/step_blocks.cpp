@@ -26,6 +26,12 @@ void StepBlocks::set(const BagCounts& bags, const VectorCounts& counts, Addresse
   list_pieces(bags, counts);
 }
 
+std::int64_t StepBlocks::looked_up() const {
+  std::int64_t elements = 0;
+  for (const kernels::LookupBlock& block : lookups_.host) elements += block.bags * block.dim;
+  return elements;
+}
+
 /// A feature whose vectors come home whole is used where they arrive; others are put together behind.
 void StepBlocks::place_homes(const BagCounts& bags) {
   const auto& features = tables_.features();

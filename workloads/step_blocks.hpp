@@ -47,6 +47,8 @@ class StepBlocks {
   ConstDeviceArray<kernels::LookupBlock> lookups_of_bags() const {
     return Kokkos::subview(lookups, std::pair(held_blocks_, lookups.extent(0)));
   }
+  /// Elements that the lookup writes.
+  std::int64_t looked_up() const;
   ConstDeviceArray<kernels::GradientBlock> gradients;
   ConstDeviceArray<kernels::PooledGradient> exchanged_maxima, replicated_maxima;
   std::int64_t largest_max_dim = 0;

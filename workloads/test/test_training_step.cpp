@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "comm/collectives.hpp"
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/check.hpp"
 #include "workloads/support.hpp"
@@ -181,6 +182,32 @@ TEST(TrainingStep, ReplicatedGradientsByRowsForEveryPoolingAndOptimizer) {
       EXPECT_EQ(0, wrong_values(comm, options, plan_of("data_parallel", options, comm.size()),
                                 {.replicated_gradients = ReplicatedGradients::rows}));
     }
+}
+
+TEST(TrainingStep, LookupBytesCountEachDistinctRowOnce) {
+  const Communicator comm(MPI_COMM_WORLD);
+  RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  options.workload.tables = {{.name = "t", .rows = 12, .dim = 4}};
+  options.workload.features = {{.name = "f", .table = 0, .pooling = Pooling::sum, .hotness = 40}};
+  options.workload.ids = {};
+  const std::int64_t ids = 37 * 40, ids_and_rows = ids * 8 + 12 * 4 * 4, ends_and_outputs = (37 + 1) * 8 + 37 * 4 * 4;
+  const auto batches = make_batch_source(options, [](const std::string&) {});
+  const auto input = inputs_of(comm, options, *batches).front();
+  for (const std::int64_t groups : {std::int64_t{1}, TableGroups::table}) {
+    const Plan plan = plan_of("table_wise", options, comm.size());
+    ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
+    tables.fill(options.row_values());
+    GroupedEmbedding embedding(comm, tables, plan, {.groups = {groups}});
+    training_step(embedding, input);
+    EXPECT_EQ(all_reduce(comm, embedding.lookup_bytes(), Reduce::max), ids_and_rows + ends_and_outputs);
+  }
+  const Plan replicated = plan_of("data_parallel", options, comm.size());
+  ShardedTables tables(replicated, options.workload.tables, options.workload.features, comm.rank());
+  tables.fill(options.row_values());
+  GroupedEmbedding embedding(comm, tables, replicated, {});
+  training_step(embedding, input);
+  const std::int64_t samples = samples_of(37, comm.size(), comm.rank()).count;
+  EXPECT_EQ(embedding.lookup_bytes(), samples * 40 * 8 + 12 * 4 * 4 + (samples + 1) * 8 + samples * 4 * 4);
 }
 
 TEST(TrainingStep, RowsThatInt32CannotNumberAreNotGathered) {
