@@ -20,8 +20,8 @@ struct PrefetchDistances {
 };
 
 /// Measured with two threads each. Zen 4: asking again near gains 5 % in a lookup of fp32 rows and up to half of
-/// narrower ones, and a bag of one id is faster without it. Cascade Lake: that costs 3 to 5 %, and what is best for Zen
-/// 4 takes an update 10 to 15 % longer.
+/// narrower ones, and a bag of one id is faster without it. Cascade Lake: that costs up to 5 %, and what is best for
+/// Zen 4 takes an update 3 to 10 % longer.
 inline constexpr PrefetchDistances zen_4{8, 40, 8, 0};
 inline constexpr PrefetchDistances cascade_lake{0, 10, 4, 1};
 

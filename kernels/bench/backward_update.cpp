@@ -5,7 +5,6 @@
 #include "kernels/fused_update.hpp"
 #include "kernels/scatter_sgd.hpp"
 #include "kernels/unique_rows.hpp"
-#include "kernels/update_order.hpp"
 #include "reference/row_values.hpp"
 
 namespace shardmark::kernels::bench {
@@ -42,7 +41,7 @@ struct Update {
   ValueType type;
   OptimizerKind optimizer;
   bool stochastic_rounding;
-  UpdateOrder order;
+  bool unordered;  ///< by scatter_sgd
 };
 
 Work work_of(const Problem& problem, const Update& of) {
@@ -86,12 +85,12 @@ struct Backward {
   RowGradientsWorkspace<Exec> workspace{};
   ScatterWorkspace<Exec> scatter_workspace{};
 
-  void run(std::size_t batch, UpdateOrder order) {
+  void run(std::size_t batch, bool unordered) {
     const Problem& problem = suite.problem();
     const Exec& exec = suite.exec();
     const auto keys = key_scratch.first(problem.ids()), places = place_scratch.first(problem.ids());
     expand_positions<Exec>(exec, gradients.blocks, problem.offsets, problem.batches[batch].ids, keys, places);
-    if (order == UpdateOrder::unordered) {
+    if (unordered) {
       scatter_sgd<Exec>(exec, keys, places, {}, gradients.values, shards, scatter_workspace);
       return;
     }
@@ -135,11 +134,11 @@ double difference_of_orders(Backward& backward, const WordRows& rows, const Word
   const Exec& exec = backward.suite.exec();
   const auto keys = backward.suite.problem().batches[0].sorted;
   SavedRows before(exec, rows, keys), state_before(exec, state, keys);
-  backward.run(0, UpdateOrder::deterministic);
+  backward.run(0, false);
   const SavedRows ordered(exec, rows, keys);
   before.put_back(exec);
   state_before.put_back(exec);
-  backward.run(0, UpdateOrder::unordered);
+  backward.run(0, true);
   const SavedRows unordered(exec, rows, keys);
   float largest_change = 0, largest_difference = 0;
   Kokkos::parallel_reduce(
@@ -160,10 +159,9 @@ void backward_update_of(benchmark::State& state, Suite& suite, const Update& of)
   Backward backward{suite, of, shards_of(suite, of, rows, row_state.data()), gradients_of(suite)};
   const WordRows state_words{reinterpret_cast<std::uint32_t*>(row_state.data()),
                              state_per_row(of.optimizer, of.shape.dim)};
-  measure(state, suite, [&](std::size_t batch) { backward.run(batch, of.order); }, work_of(problem, of),
+  measure(state, suite, [&](std::size_t batch) { backward.run(batch, of.unordered); }, work_of(problem, of),
           {modify_ceiling(suite, rows, state_words, false), modify_ceiling(suite, rows, state_words, true)});
-  if (of.order == UpdateOrder::unordered)
-    state.counters["difference"] = difference_of_orders(backward, rows, state_words);
+  if (of.unordered) state.counters["difference"] = difference_of_orders(backward, rows, state_words);
 }
 
 }  // namespace
@@ -171,17 +169,17 @@ void backward_update_of(benchmark::State& state, Suite& suite, const Update& of)
 /// Every optimizer on fp32, sgd also unordered; row-wise Adagrad, rounding either way, on the narrower types.
 void add_backward_update(Suite& suite, const Case& shape, ValueType type) {
   const std::string name = "backward_update/" + Problem::name(shape, type, suite.options()) + "/ids:int64/optimizer:";
-  const auto add_update = [&](OptimizerKind optimizer, bool stochastic_rounding, UpdateOrder order = {}) {
+  const auto add_update = [&](OptimizerKind optimizer, bool stochastic_rounding, bool unordered = false) {
     add(name + std::string(name_of(optimizer)) + (stochastic_rounding ? "/rounding:stochastic" : "") +
-            (order == UpdateOrder::unordered ? "/order:unordered" : ""),
-        [&suite, of = Update{shape, type, optimizer, stochastic_rounding, order}](auto& state) {
+            (unordered ? "/order:unordered" : ""),
+        [&suite, of = Update{shape, type, optimizer, stochastic_rounding, unordered}](auto& state) {
           backward_update_of(state, suite, of);
         });
   };
   if (type == ValueType::fp32) {
     for (const auto& optimizer : optimizers)
       if (optimizer.value != OptimizerKind::none) add_update(optimizer.value, false);
-    add_update(OptimizerKind::sgd, false, UpdateOrder::unordered);
+    add_update(OptimizerKind::sgd, false, true);
   } else if (type != ValueType::int8) {
     for (const bool stochastic_rounding : {false, true})
       add_update(OptimizerKind::rowwise_adagrad, stochastic_rounding);

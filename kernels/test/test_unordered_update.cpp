@@ -4,7 +4,6 @@
 #include "kernels/bench/hash_unique_rows.hpp"
 #include "kernels/scatter_sgd.hpp"
 #include "kernels/test/update_problem.hpp"
-#include "kernels/update_order.hpp"
 
 namespace shardmark::kernels::test {
 namespace {
@@ -104,7 +103,7 @@ TYPED_TEST(UnorderedUpdateTest, ScatteredSgdStaysWithinTheBoundOfAnyOrder) {
   }
 }
 
-TEST(UpdateOrder, ScattersPlainSgdOfFp32Only) {
+TEST(CanScatter, PlainSgdOfFp32Only) {
   EXPECT_TRUE(can_scatter({}));
   EXPECT_FALSE(can_scatter({.optimizer = {.weight_decay = 0.1F}}));
   EXPECT_FALSE(can_scatter({.optimizer = {.kind = OptimizerKind::adam}}));
