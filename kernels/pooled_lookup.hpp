@@ -77,7 +77,7 @@ struct PooledLookup {
     });
   }
 
-  /// Whether every bag of [first, stop) holds exactly one id: then nothing need be read of their offsets.
+  /// Whether every bag of [first, stop) holds exactly one id, so that they are pooled as ids, without looking at ends.
   KOKKOS_INLINE_FUNCTION bool one_id_each(std::int64_t first, std::int64_t stop) const {
     const std::int64_t before = offsets(first) - first;
     if (offsets(stop) - stop != before) return false;

@@ -180,7 +180,7 @@ void mark_distinct(const Exec& exec, const UniqueRows<Exec>& unique) {
   constexpr std::int64_t block_size = on_device<Exec> ? 4 : 512;
   const std::int64_t n = unique.positions();
   Kokkos::parallel_scan(
-      "shardmark::unique_segments", static_range(exec, n / block_size + 1),
+      "shardmark::unique_segments", static_range(exec, Kokkos::max((n + block_size - 1) / block_size, std::int64_t{1})),
       KOKKOS_LAMBDA(const std::int64_t block, std::int64_t& rows, const bool final) {
         const std::uint64_t* words = unique.words.data();
         const int position_bits = unique.position_bits;
@@ -193,8 +193,10 @@ void mark_distinct(const Exec& exec, const UniqueRows<Exec>& unique) {
         }
         if (final) {
           for (std::int64_t k = 0; k < count; ++k) unique.segments(rows + k) = begins[k];
-          if (end == n) unique.segments(rows + count) = n;
-          if (end == n) unique.total(0) = rows + count;
+          if (end == n) {
+            unique.segments(rows + count) = n;
+            unique.total(0) = rows + count;
+          }
         }
         rows += count;
       });

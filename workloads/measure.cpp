@@ -166,9 +166,7 @@ class Measurement {
   void visit(std::size_t c) {
     GroupedEmbedding& embedding = embedding_of(c);
     training_step(embedding, inputs_.front());
-    std::int64_t& looked_up = samples_[c].phase_bytes[static_cast<std::size_t>(Phase::lookup)];
-    if (looked_up == 0) looked_up = all_reduce(comm_, embedding.lookup_bytes(), Reduce::max);
-    samples_[c].huge_page_share = all_reduce(comm_, tables_->huge_page_share(), Reduce::min);
+    if (samples_[c].step_ms.empty()) look_at_memory(embedding, samples_[c]);
     const double begin = MPI_Wtime();
     training_step(embedding, inputs_.back());
     const double warm = all_reduce(comm_, MPI_Wtime() - begin, Reduce::max);
@@ -181,6 +179,13 @@ class Measurement {
     for (std::int64_t i = 0; i < left; ++i) time_step(embedding, samples_[c]);
     picked_[c] = embedding.picked();
     picked_dedups_[c] = embedding.picked_dedup();
+  }
+
+  /// After a step, and not for each: it sorts ids and reads how the system maps the tables.
+  void look_at_memory(GroupedEmbedding& embedding, Samples& samples) const {
+    samples.phase_bytes[static_cast<std::size_t>(Phase::lookup)] =
+        all_reduce(comm_, embedding.lookup_bytes(), Reduce::max);
+    samples.huge_page_share = all_reduce(comm_, tables_->huge_page_share(), Reduce::min);
   }
 
   void time_step(GroupedEmbedding& embedding, Samples& samples) {

@@ -19,13 +19,10 @@ Array<Exec, float> ones(std::int64_t size) {
 
 void check_bags_of(benchmark::State& state, Suite& suite, const Case& shape) {
   const Problem& problem = suite.start(shape);
-  std::vector<std::int64_t> first_bag;
-  for (std::int64_t t = 0; t <= problem.tables(); ++t) first_bag.push_back(t * problem.batch);
-  const auto device_first_bag = array_of(suite.exec(), first_bag, "shardmark::bench_first_bag");
   const auto rows = array_of(suite.exec(), problem.table_rows, "shardmark::bench_table_rows");
   const auto run = [&](std::size_t batch) {
     const auto& ids = problem.batches[batch].ids;
-    check_bags<Exec, std::int64_t>(suite.exec(), BoundsCheck::on, {device_first_bag, problem.offsets, ids, {}}, ids,
+    check_bags<Exec, std::int64_t>(suite.exec(), BoundsCheck::on, {problem.first_bag, problem.offsets, ids, {}}, ids,
                                    rows);
   };
   measure(state, suite, run, check_bags_work(problem.bags(), problem.ids(), false, 8), {});

@@ -44,12 +44,14 @@ IdBatch draw_batch(const Problem& problem, std::size_t number) {
 }  // namespace
 
 Problem::Problem(const Case& of, const Options& options) : shape(of), batch(scaled(of.batch, options)), first_key{0} {
-  std::vector<std::int64_t> ends{0};
+  std::vector<std::int64_t> ends{0}, bags{0};
   for (const auto& table : shape.tables) {
     table_rows.push_back(scaled(table.rows, options));
     first_key.push_back(first_key.back() + table_rows.back());
+    bags.push_back(bags.back() + batch);
     for (std::int64_t sample = 0; sample < batch; ++sample) ends.push_back(ends.back() + table.hotness);
   }
+  first_bag = array_of(Exec{}, bags, "shardmark::bench_first_bag");
   offsets = array_of(Exec{}, ends, "shardmark::bench_offsets");
   for (std::size_t number = 0; number < batch_count; ++number) batches.push_back(draw_batch(*this, number));
 }

@@ -49,6 +49,7 @@ struct Problem {
   std::int64_t batch = 0;
   std::vector<std::int64_t> table_rows;
   std::vector<std::int64_t> first_key;  ///< [tables + 1]
+  Array<Exec, std::int64_t> first_bag;  ///< [tables + 1]
   Array<Exec, std::int64_t> offsets;    ///< [tables * batch + 1]
   std::vector<IdBatch> batches;
 

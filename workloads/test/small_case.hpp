@@ -38,6 +38,15 @@ inline RunOptions small_case(Pooling pooling, OptimizerKind optimizer, bool exac
   return options;
 }
 
+/// 37 samples of 40 unweighted ids into one table of 12 rows of 4: nine samples name them all.
+inline RunOptions one_small_table() {
+  RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  options.workload.tables = {{.name = "t", .rows = 12, .dim = 4}};
+  options.workload.features = {{.name = "f", .table = 0, .pooling = Pooling::sum, .hotness = 40}};
+  options.workload.ids = {};
+  return options;
+}
+
 inline std::vector<StepInput> inputs_of(const Communicator& comm, const RunOptions& options, BatchSource& batches) {
   const SampleRange own = samples_of(options.workload.global_batch, comm.size(), comm.rank());
   std::vector<StepInput> inputs;

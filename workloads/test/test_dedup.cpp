@@ -103,10 +103,7 @@ TEST(Dedup, ChangesNoBitOfTheOutputs) {
 
 TEST(Dedup, OwnersReadEachRowOnceForAllWhoAsk) {
   const Communicator comm(MPI_COMM_WORLD);
-  RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
-  options.workload.tables = {{.name = "t", .rows = 12, .dim = 4}};
-  options.workload.features = {{.name = "f", .table = 0, .pooling = Pooling::sum, .hotness = 40}};
-  options.workload.ids = {};
+  const RunOptions options = one_small_table();
   const Plan plan = plan_of("row_wise", options, comm.size());
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const auto input = inputs_of(comm, options, *batches).front();

@@ -186,10 +186,7 @@ TEST(TrainingStep, ReplicatedGradientsByRowsForEveryPoolingAndOptimizer) {
 
 TEST(TrainingStep, LookupBytesCountEachDistinctRowOnce) {
   const Communicator comm(MPI_COMM_WORLD);
-  RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
-  options.workload.tables = {{.name = "t", .rows = 12, .dim = 4}};
-  options.workload.features = {{.name = "f", .table = 0, .pooling = Pooling::sum, .hotness = 40}};
-  options.workload.ids = {};
+  const RunOptions options = one_small_table();
   const std::int64_t ids = 37 * 40, ids_and_rows = ids * 8 + 12 * 4 * 4, ends_and_outputs = (37 + 1) * 8 + 37 * 4 * 4;
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const auto input = inputs_of(comm, options, *batches).front();
