@@ -9,7 +9,7 @@ namespace shardmark::kernels {
 
 /// Weighted rows added up in order, from 0.
 struct SumRows {
-  KOKKOS_FORCEINLINE_FUNCTION static Lanes first(Lanes value) { return Lanes::of(0) + value; }
+  KOKKOS_FORCEINLINE_FUNCTION static Lanes first(Lanes value) { return 0.0F + value; }
   KOKKOS_FORCEINLINE_FUNCTION static Lanes join(Lanes pooled, Lanes value) { return pooled + value; }
 };
 /// Their maximum, column by column.
@@ -36,14 +36,14 @@ struct BagRun {
  private:
   KOKKOS_FORCEINLINE_FUNCTION Lanes value(std::int64_t position, std::int64_t column) const {
     const Lanes lanes = rows.lanes(position, column);
-    return Weighted ? Lanes::of(weights[position]) * lanes : lanes;
+    return Weighted ? weights[position] * lanes : lanes;
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void pool_tile(std::int64_t begin, std::int64_t end, std::int64_t column,
                                              float* vector) const {
     Lanes pooled[blocks];
     if (begin == end) {
-      for (std::int64_t b = 0; b < blocks; ++b) pooled[b] = Lanes::of(0);
+      for (std::int64_t b = 0; b < blocks; ++b) pooled[b] = 0.0F;
     } else {
       if (column == 0) rows.ask_far_ahead_of(begin);
       for (std::int64_t b = 0; b < blocks; ++b) pooled[b] = Join::first(value(begin, column + b * lane_count));
@@ -66,9 +66,9 @@ struct BagRun {
     const auto fp32_divisor = static_cast<float>(divisor);
     for (std::int64_t b = 0; b < blocks; ++b) {
       if (divisor == 0) {
-        pooled[b] = Lanes::of(0);
+        pooled[b] = 0.0F;
       } else if (static_cast<double>(fp32_divisor) == divisor) {
-        pooled[b] = pooled[b] / Lanes::of(fp32_divisor);
+        pooled[b] = pooled[b] / fp32_divisor;
       } else {
         float values[lane_count];
         store_lanes(values, pooled[b], lane_count);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <Kokkos_Core.hpp>
-#include <cstdint>
+#include "kernels/lanes.hpp"
 
 namespace shardmark::kernels {
 
@@ -44,13 +43,15 @@ KOKKOS_FORCEINLINE_FUNCTION void with_dim(std::int64_t dim, const Body& body) {
 template <int Size, class VectorAt, class WeightAt>
 KOKKOS_FORCEINLINE_FUNCTION void add_vectors(float* sum, Block<Size>, std::int64_t begin, std::int64_t end,
                                              const VectorAt& vector_at, const WeightAt& weight_at) {
-  float total[Size] = {};
+  Lanes total[(Size + lane_count - 1) / lane_count];
+  for (auto& lanes : total) lanes = 0.0F;
   for (std::int64_t i = begin; i < end; ++i) {
     const float* vector = vector_at(i);
     const float weight = weight_at(i);
-    for (int c = 0; c < Size; ++c) total[c] += weight * vector[c];
+    for (std::int64_t c = 0; c < Size; c += lane_count)
+      total[c / lane_count] = total[c / lane_count] + weight * load_lanes(vector + c, Size - c);
   }
-  for (int c = 0; c < Size; ++c) sum[c] = total[c];
+  for (std::int64_t c = 0; c < Size; c += lane_count) store_lanes(sum + c, total[c / lane_count], Size - c);
 }
 
 }  // namespace shardmark::kernels

@@ -7,13 +7,6 @@
 #include "reference/stochastic_rounding.hpp"
 #include "reference/value_type.hpp"
 
-// Before loops over the columns of a block: GCC 12 else unrolls them first and shuffles the pieces together.
-#if defined(_OPENMP) && !defined(__CUDACC__)
-#define SHARDMARK_SIMD _Pragma("omp simd")
-#else
-#define SHARDMARK_SIMD
-#endif
-
 namespace shardmark::kernels {
 
 /// A shard that is updated in place. Its local row i is row row_begin + i row_stride of `table`, its column c column
@@ -81,81 +74,6 @@ KOKKOS_FORCEINLINE_FUNCTION void with_trained_value(ValueType type, const Body& 
   }
 }
 
-/// Where the numbers of one row lie, and what every element of it goes through. Dim: a Block, or std::int64_t.
-template <class Step, class Value, class Dim>
-struct RowUpdate {
-  static constexpr std::int64_t vectors = choice_of(Step::kind).vectors;
-  static constexpr int lanes = 16;
-
-  DecayFactors decay;
-  Value* values;
-  float* state;
-  Dim dim;
-
-  template <int Size>
-  struct Elements {
-    float w[Size], g[Size], m[Size], v[Size];
-  };
-
-  /// Columns [column, column + Size), weight decay in their gradient.
-  template <int Size>
-  KOKKOS_FORCEINLINE_FUNCTION Elements<Size> load(std::int64_t column, const float* g) const {
-    Elements<Size> e;
-    SHARDMARK_SIMD for (int c = 0; c < Size; ++c) e.w[c] = to_float(values[column + c]);
-    SHARDMARK_SIMD for (int c = 0; c < Size; ++c) e.g[c] = fused(decay.l2, e.w[c], g[c]);
-    SHARDMARK_SIMD for (int c = 0; c < Size; ++c) e.m[c] = vectors > 0 ? state[column + c] : 0.0F;
-    SHARDMARK_SIMD for (int c = 0; c < Size; ++c) e.v[c] = vectors > 1 ? state[dim + column + c] : 0.0F;
-    return e;
-  }
-
-  template <class RowStep, class Tile, class Rounding>
-  KOKKOS_FORCEINLINE_FUNCTION void apply(const RowStep& step, const Tile& tile, const Rounding& rounding) const {
-    for (std::int64_t column = 0; column < dim; column += column_tile) {
-      const std::int64_t width = Kokkos::min(std::int64_t{column_tile}, dim - column);
-      const float* g = tile(column, width);
-      for_blocks<16, 4, 1>(width, [&](std::int64_t first, auto block) {
-        constexpr int size = decltype(block)::size;
-        const std::int64_t at = column + first;
-        auto e = load<size>(at, g + first);
-        float next[size];
-        SHARDMARK_SIMD for (int c = 0; c < size; ++c) next[c] =
-            fused(-decay.decoupled, e.w[c], step(e.w[c], e.g[c], e.m[c], e.v[c]));
-        rounding.store(next, values + at, at);
-        if constexpr (vectors > 0) SHARDMARK_SIMD for (int c = 0; c < size; ++c) state[at + c] = e.m[c];
-        if constexpr (vectors > 1) SHARDMARK_SIMD for (int c = 0; c < size; ++c) state[dim + at + c] = e.v[c];
-      });
-    }
-  }
-
-  /// The sums that the step asks for, over the columns held here: in fp32, over 16 interleaved lanes that are added
-  /// pairwise, so in one order for any width and with an error that grows with dim / 16 only.
-  template <class Tile>
-  KOKKOS_FORCEINLINE_FUNCTION RowSums sums(const Step& step, const Tile& tile) const {
-    float first_lane[lanes] = {}, second_lane[lanes] = {};
-    for (std::int64_t column = 0; column < dim; column += column_tile) {
-      const std::int64_t width = Kokkos::min(std::int64_t{column_tile}, dim - column);
-      const float* g = tile(column, width);
-      for_blocks<16, 4, 1>(width, [&](std::int64_t first, auto block) {
-        constexpr int size = decltype(block)::size;
-        const auto e = load<size>(column + first, g + first);
-        SHARDMARK_SIMD for (int c = 0; c < size; ++c)
-            step.add(e.w[c], e.g[c], e.m[c], e.v[c], first_lane[c], second_lane[c]);
-      });
-    }
-    return {lane_sum(first_lane), lane_sum(second_lane)};
-  }
-
- private:
-  template <int Lanes = lanes>
-  KOKKOS_FORCEINLINE_FUNCTION static float lane_sum(float* lane) {
-    if constexpr (Lanes > 1) {
-      for (int c = 0; c < Lanes / 2; ++c) lane[c] += lane[c + Lanes / 2];
-      return lane_sum<Lanes / 2>(lane);
-    }
-    return lane[0];
-  }
-};
-
 /// Rounds the new values of a row to those of its table.
 template <class Value>
 struct Rounding {
@@ -163,15 +81,90 @@ struct Rounding {
   const UpdateShard& shard;
   std::int64_t row;
 
-  template <int Size>
-  KOKKOS_FORCEINLINE_FUNCTION void store(const float (&next)[Size], Value* values, std::int64_t column) const {
-    if (!std::is_same_v<Value, float> && shard.stochastic_rounding) {
-      const std::int64_t table_row = shard.row_begin + row * shard.row_stride;
-      for (int c = 0; c < Size; ++c)
-        values[c] = stochastically_rounded_to<Value>(
-            next[c], rounding_bits(now.seed, now.number, shard.table, table_row, shard.column_begin + column + c));
+  KOKKOS_FORCEINLINE_FUNCTION Value rounded(float next, std::int64_t column) const {
+    if (!shard.stochastic_rounding) return rounded_to<Value>(next);
+    const std::int64_t table_row = shard.row_begin + row * shard.row_stride;
+    return stochastically_rounded_to<Value>(
+        next, rounding_bits(now.seed, now.number, shard.table, table_row, shard.column_begin + column));
+  }
+
+  template <class Count>
+  KOKKOS_FORCEINLINE_FUNCTION void store(const Lanes& next, Value* values, std::int64_t column, Count count) const {
+    if constexpr (std::is_same_v<Value, float>) {
+      store_lanes(values, next, count);
     } else {
-      for (int c = 0; c < Size; ++c) values[c] = rounded_to<Value>(next[c]);
+      float each[lane_count];
+      store_lanes(each, next, lane_count);
+      if (shard.stochastic_rounding)
+        for (std::int64_t c = 0; c < count; ++c) values[c] = rounded(each[c], column + c);
+      else
+        SHARDMARK_SIMD for (std::int64_t c = 0; c < count; ++c) values[c] = rounded_to<Value>(each[c]);
+    }
+  }
+};
+
+/// Where the numbers of one row lie, and what every element of it goes through. Dim: a Block, or std::int64_t.
+template <class Step, class Value, class Dim>
+struct RowUpdate {
+  static constexpr std::int64_t vectors = choice_of(Step::kind).vectors;
+
+  DecayFactors decay;
+  Value* values;
+  float* state;
+  Dim dim;
+
+  template <class Number>
+  struct Elements {
+    Number w, g, m, v;
+  };
+
+  /// The columns from `column` on, of which there are `count`, with weight decay in their gradient.
+  template <class Number>
+  KOKKOS_FORCEINLINE_FUNCTION Elements<Number> load(std::int64_t column, const float* g, std::int64_t count) const {
+    Elements<Number> e;
+    e.w = kernels::load<Number>(values + column, count);
+    e.g = kernels::load<Number>(g, count);
+    if (decay.l2 != 0.0F) e.g = fused(decay.l2, e.w, e.g);  // else the sums need not wait for w
+    e.m = vectors > 0 ? kernels::load<Number>(state + column, count) : 0.0F;
+    e.v = vectors > 1 ? kernels::load<Number>(state + dim + column, count) : 0.0F;
+    return e;
+  }
+
+  template <class RowStep, class Tile>
+  KOKKOS_FORCEINLINE_FUNCTION void apply(const RowStep& step, const Tile& tile, const Rounding<Value>& rounding) const {
+    for_each_lanes(tile, [&](std::int64_t column, const float* g, auto count) {
+      auto e = load<Lanes>(column, g, count);
+      rounding.store(fused(-decay.decoupled, e.w, step(e.w, e.g, e.m, e.v)), values + column, column, count);
+      if constexpr (vectors > 0) store_lanes(state + column, e.m, count);
+      if constexpr (vectors > 1) store_lanes(state + dim + column, e.v, count);
+    });
+  }
+
+  /// The sums that the step asks for, over the columns held here: in fp32, over 16 interleaved lanes that are added
+  /// pairwise, so in one order for any width and with an error that grows with dim / 16 only.
+  template <class Tile>
+  KOKKOS_FORCEINLINE_FUNCTION RowSums sums(const Step& step, const Tile& tile) const {
+    Lanes first = 0.0F, second = 0.0F;
+    for_each_lanes(tile, [&](std::int64_t column, const float* g, auto count) {
+      const auto e = load<Lanes>(column, g, count);
+      Lanes more_first = first, more_second = second;
+      step.add(e.w, e.g, e.m, e.v, more_first, more_second);
+      first = first_lanes(more_first, count, first);
+      second = first_lanes(more_second, count, second);
+    });
+    return {sum_of(first), sum_of(second)};
+  }
+
+ private:
+  /// Calls body(column, its gradient, how many columns are left) every 16 columns.
+  template <class Tile, class Body>
+  KOKKOS_FORCEINLINE_FUNCTION void for_each_lanes(const Tile& tile, const Body& body) const {
+    for (std::int64_t column = 0; column < dim; column += column_tile) {
+      const std::int64_t width = Kokkos::min(std::int64_t{column_tile}, dim - column);
+      const float* g = tile(column, width);
+      const std::int64_t whole = width / lane_count * lane_count;
+      for (std::int64_t c = 0; c < whole; c += lane_count) body(column + c, g + c, Block<lane_count>{});
+      if (whole < width) body(column + whole, g + whole, width - whole);
     }
   }
 };
@@ -201,6 +194,7 @@ struct ApplyOptimizer {
     const std::int64_t state_size = state_per_row(Step::kind, dim);
     const auto values = static_cast<Value*>(shard.rows);
     const DecayFactors decay(shard.optimizer);
+    const auto columns = static_cast<float>(shard.full_dim);
     const bool sums_given = shard.dim != shard.full_dim && given.values.extent(0) > 0;
     // Inlined by force: 5 % of the time of (a) and (c).
     run.for_each(
@@ -214,7 +208,7 @@ struct ApplyOptimizer {
                 sums_given ? RowSums{static_cast<float>(sums[0]), static_cast<float>(sums[given.per_row - 1])}
                            : update.sums(step, tile);
             float* scalar = update.state + update.vectors * dim;
-            update.apply(step.for_row(whole, static_cast<float>(shard.full_dim), *scalar), tile, rounding);
+            update.apply(step.for_row(whole, columns, *scalar), tile, rounding);
           } else {
             update.apply(step, tile, rounding);
           }

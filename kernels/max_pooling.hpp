@@ -47,12 +47,12 @@ struct MaxGradients {
                                          std::int64_t column) const {
     const std::int64_t lanes = rows.lanes_at(column);
     const std::int64_t vector = bag - block.first_bag;
-    const auto value = [&](std::int64_t i) { return Lanes::of(weight(i)) * rows.lanes(i, column); };
+    const auto value = [&](std::int64_t i) { return weight(i) * rows.lanes(i, column); };
     const Lanes maximum = load_lanes(&pooled(block.output + vector * block.output_stride + column), lanes);
-    Lanes ties = Lanes::of(0);
+    Lanes ties = 0.0F;
     for (std::int64_t i = offsets(bag); i < offsets(bag + 1); ++i) {
       if (column == 0) rows.ask_far_ahead_of(i);
-      ties = ties + where_equal(value(i), maximum, Lanes::of(1));
+      ties = ties + where_equal(value(i), maximum, 1.0F);
     }
     const Lanes part = load_lanes(&gradients(block.gradient + vector * block.gradient_stride + column), lanes) / ties;
     for (std::int64_t i = offsets(bag); i < offsets(bag + 1); ++i)

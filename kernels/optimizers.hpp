@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <Kokkos_Core.hpp>
-
+#include "kernels/lanes.hpp"
 #include "reference/optimizer.hpp"
 
 namespace shardmark::kernels {
-
-/// a b + c, rounded once: a fused multiply-add where the machine has one, else by way of double.
-KOKKOS_FORCEINLINE_FUNCTION float fused(float a, float b, float c) {
-#if defined(__FP_FAST_FMAF) || defined(__CUDA_ARCH__)
-  return Kokkos::fma(a, b, c);
-#else
-  return static_cast<float>(static_cast<double>(a) * static_cast<double>(b) + static_cast<double>(c));
-#endif
-}
 
 /// Sums over a whole row, over all of its columns wherever they are held.
 struct RowSums {
@@ -40,6 +30,7 @@ struct DecayFactors {
 };
 
 // The rules of reference/optimizer.hpp in fp32, one class each, made of the hyperparameters and the number of the step.
+// A Number is a float or Lanes.
 //   w' = step(w, g, m, v)             one value; m and v, its numbers in the state vectors, are replaced
 // and where row_sum_count is not 0:
 //   add(w, g, m, v, first, second)    what the value adds to the sums of its row
@@ -51,7 +42,10 @@ struct SgdStep {
 
   KOKKOS_FUNCTION explicit SgdStep(float factor) : rate(factor) {}
   KOKKOS_FUNCTION SgdStep(const Optimizer& o, std::int64_t) : rate(o.learning_rate) {}
-  KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float&, float&) const { return fused(-rate, g, w); }
+  template <class Number>
+  KOKKOS_FORCEINLINE_FUNCTION Number operator()(Number w, Number g, Number&, Number&) const {
+    return fused(-rate, g, w);
+  }
 };
 
 struct MomentumStep {
@@ -59,7 +53,8 @@ struct MomentumStep {
   float rate, momentum;
 
   KOKKOS_FUNCTION MomentumStep(const Optimizer& o, std::int64_t) : rate(o.learning_rate), momentum(o.momentum) {}
-  KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float& m, float&) const {
+  template <class Number>
+  KOKKOS_FORCEINLINE_FUNCTION Number operator()(Number w, Number g, Number& m, Number&) const {
     m = fused(-rate, g, momentum * m);
     return w + m;
   }
@@ -70,8 +65,9 @@ struct NesterovStep {
   float rate, momentum;
 
   KOKKOS_FUNCTION NesterovStep(const Optimizer& o, std::int64_t) : rate(o.learning_rate), momentum(o.momentum) {}
-  KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float& m, float&) const {
-    const float before = m;
+  template <class Number>
+  KOKKOS_FORCEINLINE_FUNCTION Number operator()(Number w, Number g, Number& m, Number&) const {
+    const Number before = m;
     m = fused(-rate, g, momentum * m);
     return w + fused(momentum, m - before, m);
   }
@@ -82,9 +78,10 @@ struct AdagradStep {
   float rate, epsilon;
 
   KOKKOS_FUNCTION AdagradStep(const Optimizer& o, std::int64_t) : rate(o.learning_rate), epsilon(o.epsilon) {}
-  KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float& s, float&) const {
+  template <class Number>
+  KOKKOS_FORCEINLINE_FUNCTION Number operator()(Number w, Number g, Number& s, Number&) const {
     s = fused(g, g, s);
-    return w - rate * g / (Kokkos::sqrt(s) + epsilon);
+    return w - rate * g / (square_root(s) + epsilon);
   }
 };
 
@@ -93,12 +90,13 @@ struct RowwiseAdagradStep {
   float rate, epsilon;
 
   KOKKOS_FUNCTION RowwiseAdagradStep(const Optimizer& o, std::int64_t) : rate(o.learning_rate), epsilon(o.epsilon) {}
-  KOKKOS_FORCEINLINE_FUNCTION void add(float, float g, float, float, float& first, float&) const {
+  template <class Number>
+  KOKKOS_FORCEINLINE_FUNCTION void add(Number, Number g, Number, Number, Number& first, Number&) const {
     first = fused(g, g, first);
   }
   KOKKOS_FORCEINLINE_FUNCTION SgdStep for_row(const RowSums& sums, float columns, float& s) const {
     s += sums.first / columns;
-    return SgdStep(rate / (Kokkos::sqrt(s) + epsilon));
+    return SgdStep(rate / (square_root(s) + epsilon));
   }
 };
 
@@ -108,9 +106,10 @@ struct RmspropStep {
 
   KOKKOS_FUNCTION RmspropStep(const Optimizer& o, std::int64_t)
       : rate(o.learning_rate), decay(o.decay), rest(static_cast<float>(1.0 - o.decay)), epsilon(o.epsilon) {}
-  KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float& v, float&) const {
+  template <class Number>
+  KOKKOS_FORCEINLINE_FUNCTION Number operator()(Number w, Number g, Number& v, Number&) const {
     v = fused(decay, v, rest * g * g);
-    return w - rate * g / (Kokkos::sqrt(v) + epsilon);
+    return w - rate * g / (square_root(v) + epsilon);
   }
 };
 
@@ -127,11 +126,18 @@ struct Moments {
         unbias_v(unbias(o.beta2, number)),
         epsilon(o.epsilon) {}
 
-  KOKKOS_FORCEINLINE_FUNCTION float mean(float m, float g) const { return fused(beta1, m, rest1 * g); }
-  KOKKOS_FORCEINLINE_FUNCTION float square(float v, float g) const { return fused(beta2, v, rest2 * g * g); }
+  template <class Number>
+  KOKKOS_FORCEINLINE_FUNCTION Number mean(Number m, Number g) const {
+    return fused(beta1, m, rest1 * g);
+  }
+  template <class Number>
+  KOKKOS_FORCEINLINE_FUNCTION Number square(Number v, Number g) const {
+    return fused(beta2, v, rest2 * g * g);
+  }
   /// m^ / (sqrt(v^) + eps)
-  KOKKOS_FORCEINLINE_FUNCTION float direction(float m, float v) const {
-    return unbias_m * m / (Kokkos::sqrt(unbias_v * v) + epsilon);
+  template <class Number>
+  KOKKOS_FORCEINLINE_FUNCTION Number direction(Number m, Number v) const {
+    return unbias_m * m / (square_root(unbias_v * v) + epsilon);
   }
 
  private:
@@ -147,7 +153,8 @@ struct AdamStep {
   Moments moments;
 
   KOKKOS_FUNCTION AdamStep(const Optimizer& o, std::int64_t number) : rate(o.learning_rate), moments(o, number) {}
-  KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float& m, float& v) const {
+  template <class Number>
+  KOKKOS_FORCEINLINE_FUNCTION Number operator()(Number w, Number g, Number& m, Number& v) const {
     m = moments.mean(m, g);
     v = moments.square(v, g);
     return fused(-rate, moments.direction(m, v), w);
@@ -162,7 +169,8 @@ struct RowwiseAdamStep {
   struct Row {
     float rate;
     Moments moments;
-    KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float& m, float&) const {
+    template <class Number>
+    KOKKOS_FORCEINLINE_FUNCTION Number operator()(Number w, Number g, Number& m, Number&) const {
       m = moments.mean(m, g);
       return fused(-rate, m, w);
     }
@@ -170,12 +178,13 @@ struct RowwiseAdamStep {
 
   KOKKOS_FUNCTION RowwiseAdamStep(const Optimizer& o, std::int64_t number)
       : rate(o.learning_rate), moments(o, number) {}
-  KOKKOS_FORCEINLINE_FUNCTION void add(float, float g, float, float, float& first, float&) const {
+  template <class Number>
+  KOKKOS_FORCEINLINE_FUNCTION void add(Number, Number g, Number, Number, Number& first, Number&) const {
     first = fused(g, g, first);
   }
   KOKKOS_FORCEINLINE_FUNCTION Row for_row(const RowSums& sums, float columns, float& v) const {
     v = fused(moments.beta2, v, moments.rest2 * (sums.first / columns));
-    return {rate * moments.unbias_m / (Kokkos::sqrt(moments.unbias_v * v) + moments.epsilon), moments};
+    return {rate * moments.unbias_m / (square_root(moments.unbias_v * v) + moments.epsilon), moments};
   }
 };
 
@@ -187,13 +196,13 @@ struct FtrlStep {
 
   KOKKOS_FUNCTION FtrlStep(const Optimizer& o, std::int64_t)
       : rate(o.learning_rate), l1(o.l1), l2(o.l2), beta(o.beta) {}
-  KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float& n, float& z) const {
-    const float before = Kokkos::sqrt(n + e);
+  template <class Number>
+  KOKKOS_FORCEINLINE_FUNCTION Number operator()(Number w, Number g, Number& n, Number& z) const {
+    const Number before = square_root(n + e);
     n = fused(g, g, n);
-    const float after = Kokkos::sqrt(n + e);
-    z += fused(-(g * g / (after + before) / rate), w, g);
-    const float shrunk = Kokkos::abs(z) <= l1 ? 0.0F : Kokkos::copysign(l1, z) - z;
-    return shrunk / ((beta + after) / rate + l2);  // of 0 too: GCC vectorises no division that may not be made
+    const Number after = square_root(n + e);
+    z = z + fused(g * g / (after + before) / -rate, w, g);
+    return (smaller(larger(z, -l1), l1) - z) / ((beta + after) / rate + l2);
   }
 };
 
@@ -208,11 +217,13 @@ struct LambStep {
       : rate(o.learning_rate),
         decoupled(o.weight_decay_mode == WeightDecay::decoupled ? o.weight_decay : 0.0F),
         moments(o, number) {}
-  KOKKOS_FORCEINLINE_FUNCTION float direction(float w, float m, float v) const {
+  template <class Number>
+  KOKKOS_FORCEINLINE_FUNCTION Number direction(Number w, Number m, Number v) const {
     return fused(decoupled, w, moments.direction(m, v));
   }
-  KOKKOS_FORCEINLINE_FUNCTION void add(float w, float g, float m, float v, float& first, float& second) const {
-    const float r = direction(w, moments.mean(m, g), moments.square(v, g));
+  template <class Number>
+  KOKKOS_FORCEINLINE_FUNCTION void add(Number w, Number g, Number m, Number v, Number& first, Number& second) const {
+    const Number r = direction(w, moments.mean(m, g), moments.square(v, g));
     first = fused(w, w, first);
     second = fused(r, r, second);
   }
@@ -223,7 +234,8 @@ struct LambStep::Row {
   float rate;
   LambStep lamb;
 
-  KOKKOS_FORCEINLINE_FUNCTION float operator()(float w, float g, float& m, float& v) const {
+  template <class Number>
+  KOKKOS_FORCEINLINE_FUNCTION Number operator()(Number w, Number g, Number& m, Number& v) const {
     m = lamb.moments.mean(m, g);
     v = lamb.moments.square(v, g);
     return fused(-rate, lamb.direction(w, m, v), w);
@@ -232,7 +244,7 @@ struct LambStep::Row {
 
 KOKKOS_FORCEINLINE_FUNCTION LambStep::Row LambStep::for_row(const RowSums& sums, float, float&) const {
   const bool scaled = sums.first > 0 && sums.second > 0;
-  return {scaled ? rate * (Kokkos::sqrt(sums.first) / Kokkos::sqrt(sums.second)) : rate, *this};
+  return {scaled ? rate * (square_root(sums.first) / square_root(sums.second)) : rate, *this};
 }
 
 /// Calls body(step) with the step of the optimizer, once for a run of rows; not at all for `none`.

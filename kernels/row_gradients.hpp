@@ -154,34 +154,73 @@ struct RowGradientKernel {
 
     template <class Dim, class PrefetchRow, class Body>
     KOKKOS_FORCEINLINE_FUNCTION void for_each(Dim dim, const PrefetchRow& prefetch_row, const Body& body) const {
+      ask_for_first(dim, prefetch_row);
+      RowPlace places[rows_at_a_time];
+      float sum[column_tile];
+      for (std::int64_t begin = first; begin < stop; begin += rows_at_a_time) {
+        const std::int64_t end = Kokkos::min(begin + rows_at_a_time, stop);
+        find_places(dim, begin, end, places);
+        for (std::int64_t u = begin; u < end; ++u) {
+          const RowPlace& place = places[u - begin];
+          if (place.far_row >= 0) prefetch_row.far(place.far_row);
+          prefetch_row.near(place.near_row);
+          const float* whole = place.only_vector;
+          if (whole != nullptr) {
+            prefetch(place.later_vector, dim * std::int64_t{sizeof(float)});
+          } else if (dim <= column_tile) {
+            kernel.gradient(sum, 0, dim, u, last_position());
+            whole = sum;
+          }
+          body(u, place.row, [&](std::int64_t column, std::int64_t width) -> const float* {
+            if (whole != nullptr) return whole + column;
+            kernel.gradient(sum, column, width, u, last_position());
+            return sum;
+          });
+        }
+      }
+    }
+
+   private:
+    static constexpr std::int64_t rows_at_a_time = 64;
+
+    /// What one distinct row takes: rows are local to the shard.
+    struct RowPlace {
+      std::int64_t row, far_row, near_row;  ///< itself, and those to ask for; far_row < 0: none
+      const float* only_vector;             ///< its gradient, if one unweighted vector is all of it
+      const float* later_vector;            ///< the vector to ask for then
+    };
+
+    KOKKOS_FORCEINLINE_FUNCTION std::int64_t last_position() const { return kernel.inputs.unique.begin(stop) - 1; }
+    KOKKOS_FORCEINLINE_FUNCTION std::int64_t row(std::int64_t u) const {
+      return kernel.inputs.unique.key(Kokkos::min(u, stop - 1)) - first_key;
+    }
+
+    template <class Dim, class PrefetchRow>
+    KOKKOS_FORCEINLINE_FUNCTION void ask_for_first(Dim dim, const PrefetchRow& prefetch_row) const {
+      const PrefetchDistances distances = prefetch_distances();
+      const std::int64_t begin = kernel.inputs.unique.begin(first), end = begin + distances.gradients(dim);
+      for (std::int64_t i = begin; i < end; ++i) kernel.prefetch_offset(i, last_position());
+      for (std::int64_t i = begin; i < end; ++i) kernel.prefetch_vector(i, last_position(), 0, dim);
+      const std::int64_t rows = Kokkos::max(distances.updated, distances.near_updated);
+      for (std::int64_t u = first; u < Kokkos::min(first + rows, stop); ++u) prefetch_row.far(row(u));
+    }
+
+    /// The places of rows [begin, end). In a loop of its own, so that as little as can be is left to do between two
+    /// rows, and the processor has several of them in flight.
+    template <class Dim>
+    KOKKOS_FORCEINLINE_FUNCTION void find_places(Dim dim, std::int64_t begin, std::int64_t end,
+                                                 RowPlace* places) const {
       const auto& unique = kernel.inputs.unique;
-      const std::int64_t first_position = unique.begin(first), last_position = unique.begin(stop) - 1;
       const bool weighted = kernel.inputs.weights.extent(0) > 0;
       const PrefetchDistances distances = prefetch_distances();
-      const std::int64_t ahead = distances.gradients(dim);
-      for (std::int64_t i = first_position; i < first_position + ahead; ++i) kernel.prefetch_offset(i, last_position);
-      for (std::int64_t i = first_position; i < first_position + ahead; ++i)
-        kernel.prefetch_vector(i, last_position, 0, dim);
-      for (std::int64_t u = first; u < Kokkos::min(first + distances.updated, stop); ++u)
-        prefetch_row.far(unique.key(u) - first_key);
-      float sum[column_tile];
-      for (std::int64_t u = first; u < stop; ++u) {
-        prefetch_row.far(unique.key(Kokkos::min(u + distances.updated, stop - 1)) - first_key);
-        prefetch_row.near(unique.key(Kokkos::min(u + distances.near_updated, stop - 1)) - first_key);
-        const std::int64_t begin = unique.begin(u);
-        const float* whole = nullptr;
-        if (!weighted && unique.begin(u + 1) - begin == 1) {
-          kernel.prefetch_vector(begin + ahead, last_position, 0, dim);
-          whole = kernel.vector(begin);
-        } else if (dim <= column_tile) {
-          kernel.gradient(sum, 0, dim, u, last_position);
-          whole = sum;
-        }
-        body(u, unique.key(u) - first_key, [&](std::int64_t column, std::int64_t width) -> const float* {
-          if (whole != nullptr) return whole + column;
-          kernel.gradient(sum, column, width, u, last_position);
-          return sum;
-        });
+      const std::int64_t ahead = distances.gradients(dim), last = last_position();
+      for (std::int64_t u = begin; u < end; ++u) {
+        const std::int64_t position = unique.begin(u);
+        const bool only = !weighted && unique.begin(u + 1) - position == 1;
+        if (only) kernel.prefetch_offset(position + 2 * ahead, last);
+        places[u - begin] = {row(u), distances.updated > 0 ? row(u + distances.updated) : -1,
+                             row(u + distances.near_updated), only ? kernel.vector(position) : nullptr,
+                             only ? kernel.vector(Kokkos::min(position + ahead, last)) : nullptr};
       }
     }
   };

@@ -32,7 +32,7 @@ struct QuantizedRow {
     return scale * static_cast<float>(values[c]) + offset;
   }
   KOKKOS_FORCEINLINE_FUNCTION Lanes lanes(std::int64_t c, std::int64_t count) const {
-    return Lanes::of(scale) * load_lanes(values + c, count) + Lanes::of(offset);
+    return scale * load_lanes(values + c, count) + offset;
   }
 };
 

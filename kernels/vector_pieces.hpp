@@ -86,7 +86,7 @@ struct SumPartials {
   /// Of columns c .. c + lane_count.
   template <class Dim>
   KOKKOS_FORCEINLINE_FUNCTION Lanes sum(const VectorPiece& piece, std::int64_t bag, std::int64_t c, Dim dim) const {
-    Lanes sum = Lanes::of(0.0F);
+    Lanes sum = 0.0F;
     bool found = false;
     for (std::int64_t k = 0; k < piece.partials; ++k) {
       const std::int64_t at = partials.find(piece.first_partial + k, bag, dim);

@@ -47,7 +47,7 @@ struct WeightGradients {
   /// sum_c gradient[c] x_i[c], over 16 interleaved sums that are added pairwise.
   template <class Rows>
   KOKKOS_FORCEINLINE_FUNCTION static float dot(const Rows& rows, std::int64_t i, const float* gradient) {
-    Lanes sum = Lanes::of(0);
+    Lanes sum = 0.0F;
     for (std::int64_t column = 0; column < rows.dim; column += lane_count)
       sum = sum + load_lanes(gradient + column, rows.lanes_at(column)) * rows.lanes(i, column);
     return sum_of(sum);

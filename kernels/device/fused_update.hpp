@@ -23,20 +23,20 @@ struct RowInShard {
 
   template <class RowStep>
   KOKKOS_FORCEINLINE_FUNCTION void apply(const UpdateStep& now, const RowStep& step, std::int64_t c, float g) const {
-    auto e = update.template load<1>(c, &g);
-    const float next[1] = {fused(-update.decay.decoupled, e.w[0], step(e.w[0], e.g[0], e.m[0], e.v[0]))};
-    Rounding<Value>{now, shard, row}.store(next, update.values + c, c);
-    if constexpr (choice.vectors > 0) update.state[c] = e.m[0];
-    if constexpr (choice.vectors > 1) update.state[shard.dim + c] = e.v[0];
+    auto e = update.template load<float>(c, &g, 1);
+    const float next = fused(-update.decay.decoupled, e.w, step(e.w, e.g, e.m, e.v));
+    update.values[c] = Rounding<Value>{now, shard, row}.rounded(next, c);
+    if constexpr (choice.vectors > 0) update.state[c] = e.m;
+    if constexpr (choice.vectors > 1) update.state[shard.dim + c] = e.v;
   }
 
   /// Sum `number` of those that the step asks for, over the columns held here.
   template <class Columns>
   KOKKOS_FORCEINLINE_FUNCTION double sum(const Step& step, const Columns& columns, int number) const {
     return columns.sum([&](std::int64_t c, float g) {
-      const auto e = update.template load<1>(c, &g);
+      const auto e = update.template load<float>(c, &g, 1);
       float first = 0, second = 0;
-      step.add(e.w[0], e.g[0], e.m[0], e.v[0], first, second);
+      step.add(e.w, e.g, e.m, e.v, first, second);
       return number == 0 ? first : second;
     });
   }

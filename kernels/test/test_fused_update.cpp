@@ -5,7 +5,8 @@
 namespace shardmark::kernels::test {
 namespace {
 
-/// All dims; a table of 3 rows that most positions hit, an empty shard, weights on odd seeds.
+/// All dims; a table of 3 rows that most positions hit, one with more rows than are worked on together, an empty shard,
+/// weights on odd seeds.
 /// shard_options(n) gives {optimizer, value type, stochastic} of shard n.
 template <class ShardOptions>
 UpdateProblem random_problem(std::uint64_t seed, bool exact, const ShardOptions& shard_options) {
@@ -15,9 +16,10 @@ UpdateProblem random_problem(std::uint64_t seed, bool exact, const ShardOptions&
   for (const std::int64_t dim : {1, 3, 4, 8, 16, 17, 32, 64, 128, 200, 256, 300}) {
     const auto [optimizer, type, stochastic] = shard_options(next++);
     if (dim == 64) problem.add_shard(0, 64, optimizer);
-    const auto shard = problem.add_shard(dim == 16 ? 3 : draw(random, 1, 60), dim, optimizer, type, stochastic);
+    const std::int64_t rows = dim == 16 ? 3 : dim == 32 ? 400 : draw(random, 1, 60);
+    const auto shard = problem.add_shard(rows, dim, optimizer, type, stochastic);
     const auto first_bag = problem.bags.bags();
-    problem.bags.add_random(random, dim == 16 ? 900 : draw(random, 0, 50), problem.shards[at(shard)].rows, 5);
+    problem.bags.add_random(random, dim == 16 ? 900 : dim == 32 ? 200 : draw(random, 0, 50), rows, 5);
     problem.add_block(random, shard, first_bag, poolings[next % 2].value, exact, draw(random, 0, 2));
   }
   if (seed % 2 == 1) problem.bags.add_weights(random);

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstring>
+
+#include "kernels/lanes/number.hpp"
+
+#ifdef SHARDMARK_AVX2
+
+namespace shardmark::kernels {
+
+struct Lanes {
+  __m256 low, high;
+
+  Lanes() = default;
+  Lanes(__m256 first, __m256 second) : low(first), high(second) {}
+  Lanes(float value) : low(_mm256_set1_ps(value)), high(low) {}
+
+  friend Lanes operator+(Lanes a, Lanes b) {
+    return {_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
+  }
+  friend Lanes operator-(Lanes a, Lanes b) {
+    return {_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)};
+  }
+  friend Lanes operator*(Lanes a, Lanes b) {
+    return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
+  }
+  friend Lanes operator/(Lanes a, Lanes b) {
+    return {_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)};
+  }
+  friend Lanes fused(Lanes a, Lanes b, Lanes c) {
+    return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
+  }
+  friend Lanes square_root(Lanes a) { return {_mm256_sqrt_ps(a.low), _mm256_sqrt_ps(a.high)}; }
+  friend Lanes larger(Lanes a, Lanes b) { return {_mm256_max_ps(b.low, a.low), _mm256_max_ps(b.high, a.high)}; }
+  friend Lanes smaller(Lanes a, Lanes b) { return {_mm256_min_ps(b.low, a.low), _mm256_min_ps(b.high, a.high)}; }
+  /// a == b ? c : 0
+  friend Lanes where_equal(Lanes a, Lanes b, Lanes c) {
+    return {_mm256_and_ps(_mm256_cmp_ps(a.low, b.low, _CMP_EQ_OQ), c.low),
+            _mm256_and_ps(_mm256_cmp_ps(a.high, b.high, _CMP_EQ_OQ), c.high)};
+  }
+};
+
+namespace detail {
+inline constexpr std::int64_t half = lane_count / 2;
+
+/// All bits of the first `count` of 8 lanes.
+inline __m256i half_mask(std::int64_t count) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+/// The first `count` of 8 values of T, of one or two bytes each, in the low bytes; the others are 0.
+template <class T>
+__m128i load_half(const T* from, std::int64_t count) {
+  T values[lane_count / sizeof(T)] = {};
+  if (count >= half)
+    std::memcpy(values, from, half * sizeof(T));
+  else if (count > 0)
+    std::memcpy(values, from, static_cast<std::size_t>(count) * sizeof(T));
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(values));
+}
+inline __m256 fp32_half(const Fp16* from, std::int64_t count) { return _mm256_cvtph_ps(load_half(from, count)); }
+inline __m256 fp32_half(const Bf16* from, std::int64_t count) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load_half(from, count)), 16));
+}
+inline __m256 fp32_half(const std::uint8_t* from, std::int64_t count) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(load_half(from, count)));
+}
+}  // namespace detail
+
+template <class T>
+Lanes load_lanes(const T* from, std::int64_t count) {
+  return {detail::fp32_half(from, count), detail::fp32_half(from + detail::half, count - detail::half)};
+}
+inline Lanes load_lanes(const float* from, std::int64_t count) {
+  if (count >= lane_count) return {_mm256_loadu_ps(from), _mm256_loadu_ps(from + detail::half)};
+  return {_mm256_maskload_ps(from, detail::half_mask(count)),
+          _mm256_maskload_ps(from + detail::half, detail::half_mask(count - detail::half))};
+}
+inline void store_lanes(float* to, Lanes lanes, std::int64_t count) {
+  if (count >= lane_count) {
+    _mm256_storeu_ps(to, lanes.low);
+    _mm256_storeu_ps(to + detail::half, lanes.high);
+  } else {
+    _mm256_maskstore_ps(to, detail::half_mask(count), lanes.low);
+    _mm256_maskstore_ps(to + detail::half, detail::half_mask(count - detail::half), lanes.high);
+  }
+}
+/// All lanes to a whole cache line, past the caches: it is not fetched before it is written and pushes nothing out.
+inline void store_past_caches(float* to, Lanes lanes) {
+  _mm256_stream_ps(to, lanes.low);
+  _mm256_stream_ps(to + detail::half, lanes.high);
+}
+
+/// Sum of the lanes, halves added to halves.
+inline float sum_of(Lanes lanes) {
+  const __m256 eight = _mm256_add_ps(lanes.low, lanes.high);
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+/// The first `count` lanes of a, the others of b.
+inline Lanes first_lanes(Lanes a, std::int64_t count, Lanes b) {
+  if (count >= lane_count) return a;
+  const __m256i low = detail::half_mask(count), high = detail::half_mask(count - detail::half);
+  return {_mm256_blendv_ps(b.low, a.low, _mm256_castsi256_ps(low)),
+          _mm256_blendv_ps(b.high, a.high, _mm256_castsi256_ps(high))};
+}
+
+}  // namespace shardmark::kernels
+
+#endif

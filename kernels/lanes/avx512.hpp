@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/lanes/number.hpp"
+
+#ifdef SHARDMARK_AVX512
+
+namespace shardmark::kernels {
+
+/// For the zero-masking forms: GCC 12 warns of its own uninitialised operand in the plain ones.
+inline constexpr __mmask16 all_lanes = 0xffff;
+
+struct Lanes {
+  __m512 v;
+
+  Lanes() = default;
+  Lanes(__m512 lanes) : v(lanes) {}
+  Lanes(float value) : v(_mm512_set1_ps(value)) {}
+
+  friend Lanes operator+(Lanes a, Lanes b) { return _mm512_add_ps(a.v, b.v); }
+  friend Lanes operator-(Lanes a, Lanes b) { return _mm512_sub_ps(a.v, b.v); }
+  friend Lanes operator*(Lanes a, Lanes b) { return _mm512_mul_ps(a.v, b.v); }
+  friend Lanes operator/(Lanes a, Lanes b) { return _mm512_div_ps(a.v, b.v); }
+  friend Lanes fused(Lanes a, Lanes b, Lanes c) { return _mm512_fmadd_ps(a.v, b.v, c.v); }
+  friend Lanes square_root(Lanes a) { return _mm512_maskz_sqrt_ps(all_lanes, a.v); }
+  friend Lanes larger(Lanes a, Lanes b) { return _mm512_maskz_max_ps(all_lanes, b.v, a.v); }
+  friend Lanes smaller(Lanes a, Lanes b) { return _mm512_maskz_min_ps(all_lanes, b.v, a.v); }
+  /// a == b ? c : 0
+  friend Lanes where_equal(Lanes a, Lanes b, Lanes c) {
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a.v, b.v, _CMP_EQ_OQ), c.v);
+  }
+};
+
+namespace detail {
+inline __mmask16 lane_mask(std::int64_t count) { return static_cast<__mmask16>((1U << count) - 1U); }
+inline __m256i load_words(const void* from, std::int64_t count) {
+  if (count >= lane_count) return _mm256_loadu_si256(static_cast<const __m256i*>(from));
+  return _mm256_maskz_loadu_epi16(lane_mask(count), from);
+}
+}  // namespace detail
+
+inline Lanes load_lanes(const float* from, std::int64_t count) {
+  if (count >= lane_count) return {_mm512_loadu_ps(from)};
+  return {_mm512_maskz_loadu_ps(detail::lane_mask(count), from)};
+}
+inline Lanes load_lanes(const Fp16* from, std::int64_t count) {
+  return {_mm512_maskz_cvtph_ps(all_lanes, detail::load_words(from, count))};
+}
+inline Lanes load_lanes(const Bf16* from, std::int64_t count) {
+  const __m512i words = _mm512_maskz_cvtepu16_epi32(all_lanes, detail::load_words(from, count));
+  return {_mm512_castsi512_ps(_mm512_maskz_slli_epi32(all_lanes, words, 16))};
+}
+inline Lanes load_lanes(const std::uint8_t* from, std::int64_t count) {
+  const __m128i bytes = count >= lane_count ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(from))
+                                            : _mm_maskz_loadu_epi8(detail::lane_mask(count), from);
+  return {_mm512_maskz_cvtepi32_ps(all_lanes, _mm512_maskz_cvtepu8_epi32(all_lanes, bytes))};
+}
+inline void store_lanes(float* to, Lanes lanes, std::int64_t count) {
+  if (count >= lane_count) return _mm512_storeu_ps(to, lanes.v);
+  _mm512_mask_storeu_ps(to, detail::lane_mask(count), lanes.v);
+}
+/// All lanes to a whole cache line, past the caches: it is not fetched before it is written and pushes nothing out.
+inline void store_past_caches(float* to, Lanes lanes) { _mm512_stream_ps(to, lanes.v); }
+
+/// Sum of the lanes, halves added to halves.
+inline float sum_of(Lanes lanes) {
+  const __m512d pairs = _mm512_castps_pd(lanes.v);
+  const __m256 eight = _mm256_add_ps(_mm256_castpd_ps(_mm512_maskz_extractf64x4_pd(0xf, pairs, 0)),
+                                     _mm256_castpd_ps(_mm512_maskz_extractf64x4_pd(0xf, pairs, 1)));
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+/// The first `count` lanes of a, the others of b.
+inline Lanes first_lanes(Lanes a, std::int64_t count, Lanes b) {
+  return count >= lane_count ? a : Lanes(_mm512_mask_mov_ps(b.v, detail::lane_mask(count), a.v));
+}
+
+}  // namespace shardmark::kernels
+
+#endif

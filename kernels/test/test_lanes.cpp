@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "kernels/lanes.hpp"
+
+// Built three times: as the machine has it, without AVX-512, and without AVX.
+
+namespace shardmark::kernels::test {
+namespace {
+
+using Values = std::array<float, lane_count>;
+
+Values values_of(const Lanes& lanes) {
+  Values values;
+  store_lanes(values.data(), lanes, lane_count);
+  return values;
+}
+Lanes lanes_of(const Values& values) { return load_lanes(values.data(), lane_count); }
+
+/// Any numbers below 2, and in every fourth place one that is special in some way.
+Values draw(std::mt19937& random) {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  constexpr std::array special{0.0F, -0.0F, 1.0F, inf, -inf, std::numeric_limits<float>::quiet_NaN(), 0x1p-149F};
+  Values values;
+  for (auto& value : values)
+    value = random() % 4 == 0 ? special[random() % special.size()]
+                              : std::bit_cast<float>(static_cast<std::uint32_t>(random()) & 0xbfffffffU);
+  return values;
+}
+
+/// Equal bits, or both not a number.
+void expect_same(float lane, float expected) {
+  EXPECT_TRUE(std::bit_cast<std::uint32_t>(lane) == std::bit_cast<std::uint32_t>(expected) ||
+              (std::isnan(lane) && std::isnan(expected)))
+      << lane << " is not " << expected;
+}
+
+TEST(Lanes, DoToEachWhatIsDoneToANumber) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const Values a = draw(random), b = draw(random), c = draw(random);
+    const auto expect_each = [&](const auto& op) {
+      const Values result = values_of(op(lanes_of(a), lanes_of(b), lanes_of(c)));
+      for (std::size_t i = 0; i < result.size(); ++i) expect_same(result[i], op(a[i], b[i], c[i]));
+    };
+    expect_each([](auto x, auto y, auto) { return x + y; });
+    expect_each([](auto x, auto y, auto) { return x - y; });
+    expect_each([](auto x, auto y, auto) { return x * y; });
+    expect_each([](auto x, auto y, auto) { return x / y; });
+    expect_each([](auto x, auto y, auto z) { return fused(x, y, z); });
+    expect_each([](auto x, auto, auto) { return square_root(x); });
+    expect_each([](auto x, auto y, auto) { return larger(x, y); });
+    expect_each([](auto x, auto y, auto) { return smaller(x, y); });
+    expect_each([](auto x, auto y, auto) { return 2.0F * x + fused(0.5F, y, x); });
+    const Values equal = values_of(where_equal(lanes_of(a), 0.0F, lanes_of(c)));
+    for (std::size_t i = 0; i < equal.size(); ++i) expect_same(equal[i], a[i] == 0.0F ? c[i] : 0.0F);
+  }
+}
+
+TEST(Lanes, AreAddedHalvesToHalves) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal;
+    Values values;
+    for (auto& value : values) value = normal(random);
+    Values sum = values;
+    for (std::size_t half = sum.size() / 2; half > 0; half /= 2)
+      for (std::size_t i = 0; i < half; ++i) sum[i] += sum[i + half];
+    EXPECT_EQ(sum_of(lanes_of(values)), sum[0]);
+  }
+}
+
+TEST(Lanes, BeyondTheCountAreNeitherReadNorWritten) {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  for (std::int64_t count = 1; count <= lane_count; ++count) {
+    SCOPED_TRACE(count);
+    const auto expect = [&](const Lanes& lanes, float behind, const auto& value) {
+      for (std::int64_t i = 0; i < lane_count; ++i)
+        expect_same(values_of(lanes)[static_cast<std::size_t>(i)], i < count ? value(i) : behind);
+    };
+    const auto expect_loaded = [&](const auto& of) {
+      std::vector<decltype(of(0))> from;  // its end is watched by preset asan
+      for (std::int64_t i = 0; i < count; ++i) from.push_back(of(static_cast<float>(i + 1)));
+      expect(load_lanes(from.data(), count), 0.0F, [](std::int64_t i) { return static_cast<float>(i + 1); });
+    };
+    expect_loaded([](float value) { return value; });
+    expect_loaded([](float value) { return rounded_to<Fp16>(value); });
+    expect_loaded([](float value) { return rounded_to<Bf16>(value); });
+    expect_loaded([](float value) { return static_cast<std::uint8_t>(value); });
+
+    const auto two = [](std::int64_t) { return 2.0F; };
+    expect(first_lanes(2.0F, count, nan), nan, two);
+    Values stored;
+    stored.fill(-1.0F);
+    store_lanes(stored.data(), 2.0F, count);
+    expect(lanes_of(stored), -1.0F, two);
+  }
+}
+
+TEST(Lanes, StoredPastTheCachesArrive) {
+  alignas(64) Values stored{};
+  store_past_caches(stored.data(), 3.0F);
+  finish_stores_past_caches();
+  for (const float value : stored) EXPECT_EQ(value, 3.0F);
+}
+
+}  // namespace
+}  // namespace shardmark::kernels::test
