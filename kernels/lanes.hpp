@@ -3,9 +3,9 @@
 
 #include <type_traits>
 
-/// Lanes: 16 consecutive columns in fp32, in one register (AVX-512), two (AVX2) or an array for the compiler's own
-/// vectors. (Written out, because GCC 12's code for fp16, bf16 and int8 rows is 2 to 5 times slower.) Loads and stores
-/// take how many of the lanes exist; the others load 0 and are not touched in memory. A float becomes 16 equal lanes.
+// Lanes: 16 consecutive columns in fp32, in one register (AVX-512), two (AVX2) or an array for the compiler's own
+// vectors. (Written out, because GCC 12's code for fp16, bf16 and int8 rows is 2 to 5 times slower.) Loads and stores
+// take how many of the lanes exist; the others load 0 and are not touched in memory. A float becomes 16 equal lanes.
 #include "kernels/lanes/number.hpp"
 #if defined(SHARDMARK_AVX512)
 #include "kernels/lanes/avx512.hpp"

@@ -16,18 +16,10 @@ struct Lanes {
   Lanes(__m256 first, __m256 second) : low(first), high(second) {}
   Lanes(float value) : low(_mm256_set1_ps(value)), high(low) {}
 
-  friend Lanes operator+(Lanes a, Lanes b) {
-    return {_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
-  }
-  friend Lanes operator-(Lanes a, Lanes b) {
-    return {_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)};
-  }
-  friend Lanes operator*(Lanes a, Lanes b) {
-    return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
-  }
-  friend Lanes operator/(Lanes a, Lanes b) {
-    return {_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)};
-  }
+  friend Lanes operator+(Lanes a, Lanes b) { return {_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)}; }
+  friend Lanes operator-(Lanes a, Lanes b) { return {_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)}; }
+  friend Lanes operator*(Lanes a, Lanes b) { return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)}; }
+  friend Lanes operator/(Lanes a, Lanes b) { return {_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)}; }
   friend Lanes fused(Lanes a, Lanes b, Lanes c) {
     return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
   }
