@@ -84,12 +84,7 @@ inline void store_past_caches(float* to, Lanes lanes) {
 }
 
 /// Sum of the lanes, halves added to halves.
-inline float sum_of(Lanes lanes) {
-  const __m256 eight = _mm256_add_ps(lanes.low, lanes.high);
-  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
-}
+inline float sum_of(Lanes lanes) { return sum_of(_mm256_add_ps(lanes.low, lanes.high)); }
 /// The first `count` lanes of a, the others of b.
 inline Lanes first_lanes(Lanes a, std::int64_t count, Lanes b) {
   if (count >= lane_count) return a;

@@ -44,4 +44,13 @@ KOKKOS_FORCEINLINE_FUNCTION float smaller(float a, float b) { return b < a ? b :
 
 inline constexpr std::int64_t lane_count = 16;
 
+#if defined(SHARDMARK_AVX512) || defined(SHARDMARK_AVX2)
+/// Sum of 8 lanes, halves added to halves.
+inline float sum_of(__m256 eight) {
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+#endif
+
 }  // namespace shardmark::kernels

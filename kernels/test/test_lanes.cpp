@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/lanes.hpp"
+#include "kernels/test/bags.hpp"
 
 // Built three times: as the machine has it, without AVX-512, and without AVX.
 
@@ -44,7 +45,7 @@ void expect_same(float lane, float expected) {
 
 TEST(Lanes, DoToEachWhatIsDoneToANumber) {
   for (unsigned seed = 0; seed < 200; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
+    SCOPED_TRACE(seed_line(seed));
     std::mt19937 random(seed);
     const Values a = draw(random), b = draw(random), c = draw(random);
     const auto expect_each = [&](const auto& op) {
@@ -67,7 +68,7 @@ TEST(Lanes, DoToEachWhatIsDoneToANumber) {
 
 TEST(Lanes, AreAddedHalvesToHalves) {
   for (unsigned seed = 0; seed < 100; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
+    SCOPED_TRACE(seed_line(seed));
     std::mt19937 random(seed);
     std::normal_distribution<float> normal;
     Values values;
