@@ -26,9 +26,7 @@ Gradients gradients_of(const Suite& suite) {
                       .first_key = problem.first_key[static_cast<std::size_t>(t)],
                       .gradient = t * problem.batch * dim,
                       .gradient_stride = dim});
-  const Array<Exec, float> values(Kokkos::view_alloc("shardmark::bench_gradients", Kokkos::WithoutInitializing),
-                                  static_cast<std::size_t>(problem.elements()));
-  advise_huge_pages(values);
+  const auto values = allocate<Exec, float>("shardmark::bench_gradients", problem.elements());
   const RowValues gradient{.seed = 3, .scale = 0x1p-4F};
   Kokkos::parallel_for(
       "shardmark::bench_gradients", static_range(suite.exec(), problem.elements()),

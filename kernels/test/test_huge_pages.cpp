@@ -63,5 +63,14 @@ TEST(HugePages, AreNotSoughtInArraysTooSmallForOne) {
   EXPECT_EQ(huge_page_share(bytes.data(), 0), 0);
 }
 
+TEST(Allocate, GivesArraysThatBeginWithTheFirstOfAPairOfCacheLines) {
+  for (const std::int64_t size : {0, 1, 1000, 1 << 20, (1 << 20) + 1}) {
+    const auto array = allocate<Kokkos::DefaultHostExecutionSpace, float>("array", size);
+    EXPECT_EQ(array.extent(0), static_cast<std::size_t>(size));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(array.data()) % 128, 0) << size;
+    Kokkos::deep_copy(array, 1.0F);
+  }
+}
+
 }  // namespace
 }  // namespace shardmark::kernels::test
