@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/prefetch_distances.hpp"
-#include "kernels/row_sum.hpp"
+#include "kernels/column_blocks.hpp"
+#include "kernels/prefetch.hpp"
 #include "kernels/stored_rows.hpp"
 
 namespace shardmark::kernels {
@@ -27,7 +27,7 @@ struct BagRows {
   Dim dim;
   Ids ids;
   std::int64_t last;  ///< the last position, as far as rows are asked for
-  std::int64_t near = prefetch_distances().near_lookup;
+  PrefetchPolicy policy = prefetch_policy();
 
   /// Columns that are worked on at a time, and the registers they take.
   static constexpr std::int64_t tile = std::is_same_v<Dim, AnyWidth> ? 64 : Dim::capacity;
@@ -41,13 +41,13 @@ struct BagRows {
   /// Asks for the rows of the first positions, then for those ahead of each position.
   KOKKOS_FORCEINLINE_FUNCTION void ask_for_first(std::int64_t position) const {
     for (std::int64_t i = position; i < Kokkos::min(position + lookup_distance(bytes()), last + 1); ++i)
-      prefetch(row(i), bytes());
+      prefetch(row(i), bytes(), policy.pairs_looked_up);
   }
   KOKKOS_FORCEINLINE_FUNCTION void ask_far_ahead_of(std::int64_t position) const {
-    prefetch(row(Kokkos::min(position + lookup_distance(bytes()), last)), bytes());
+    prefetch(row(Kokkos::min(position + lookup_distance(bytes()), last)), bytes(), policy.pairs_looked_up);
   }
   KOKKOS_FORCEINLINE_FUNCTION void ask_near_ahead_of(std::int64_t position) const {
-    if (near > 0) prefetch_near(row(Kokkos::min(position + near, last)), bytes());
+    if (policy.near_lookup > 0) prefetch_near(row(Kokkos::min(position + policy.near_lookup, last)), bytes());
   }
 
   /// How many of the lanes from `column` on are columns of the row.

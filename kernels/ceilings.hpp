@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "kernels/array.hpp"
-#include "kernels/row_sum.hpp"
+#include "kernels/column_blocks.hpp"
+#include "kernels/prefetch.hpp"
 #include "kernels/streamed_output.hpp"
 
 namespace shardmark::kernels {
@@ -32,16 +33,18 @@ struct WordRows {
 };
 
 /// How many rows ahead of their turn rows are asked for, first into the second cache and then (0: not) into the first,
-/// and how many rows a thread takes at a time.
+/// how many rows a thread takes at a time, and whether the second cache is asked for every other line only.
 struct RowSetting {
   std::int64_t far;
   std::int64_t near;
   std::int64_t grain;
+  bool in_pairs = false;
 };
-inline constexpr std::array row_settings{RowSetting{24, 0, 4096},  RowSetting{32, 0, 4096},  RowSetting{48, 0, 4096},
-                                         RowSetting{16, 8, 4096},  RowSetting{32, 8, 4096},  RowSetting{48, 8, 4096},
-                                         RowSetting{32, 4, 4096},  RowSetting{32, 8, 16384}, RowSetting{48, 8, 16384},
-                                         RowSetting{32, 0, 16384}, RowSetting{64, 8, 16384}};
+inline constexpr std::array row_settings{
+    RowSetting{24, 0, 4096},      RowSetting{32, 0, 4096},  RowSetting{48, 0, 4096},  RowSetting{16, 8, 4096},
+    RowSetting{32, 8, 4096},      RowSetting{48, 8, 4096},  RowSetting{32, 4, 4096},  RowSetting{32, 8, 16384},
+    RowSetting{48, 8, 16384},     RowSetting{32, 0, 16384}, RowSetting{64, 8, 16384}, RowSetting{16, 0, 4096, true},
+    RowSetting{32, 0, 4096, true}};
 inline constexpr std::int64_t smallest_grain = 4096;
 
 /// Words that are added up in one register.
@@ -63,11 +66,12 @@ struct RowsAhead {
   }
   template <class Words>
   KOKKOS_FORCEINLINE_FUNCTION void ask_for_first(std::int64_t begin, std::int64_t end, Words words) const {
-    for (std::int64_t i = begin; i < Kokkos::min(begin + setting.far, end); ++i) prefetch(row(i, words), words * 4);
+    for (std::int64_t i = begin; i < Kokkos::min(begin + setting.far, end); ++i)
+      prefetch(row(i, words), words * 4, setting.in_pairs);
   }
   template <class Words>
   KOKKOS_FORCEINLINE_FUNCTION void ask_ahead_of(std::int64_t i, std::int64_t end, Words words) const {
-    prefetch(row(Kokkos::min(i + setting.far, end - 1), words), words * 4);
+    prefetch(row(Kokkos::min(i + setting.far, end - 1), words), words * 4, setting.in_pairs);
     if (setting.near > 0) prefetch_near(row(Kokkos::min(i + setting.near, end - 1), words), words * 4);
   }
   std::int64_t ranges() const {

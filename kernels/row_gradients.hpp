@@ -6,8 +6,7 @@
 #include "kernels/array.hpp"
 #include "kernels/balanced_ranges.hpp"
 #include "kernels/column_blocks.hpp"
-#include "kernels/prefetch_distances.hpp"
-#include "kernels/row_sum.hpp"
+#include "kernels/prefetch.hpp"
 #include "kernels/unique_rows.hpp"
 
 namespace shardmark::kernels {
@@ -197,11 +196,11 @@ struct RowGradientKernel {
 
     template <class Dim, class PrefetchRow>
     KOKKOS_FORCEINLINE_FUNCTION void ask_for_first(Dim dim, const PrefetchRow& prefetch_row) const {
-      const PrefetchDistances distances = prefetch_distances();
-      const std::int64_t begin = kernel.inputs.unique.begin(first), end = begin + distances.gradients(dim);
+      const PrefetchPolicy policy = prefetch_policy();
+      const std::int64_t begin = kernel.inputs.unique.begin(first), end = begin + policy.gradients(dim);
       for (std::int64_t i = begin; i < end; ++i) kernel.prefetch_offset(i, last_position());
       for (std::int64_t i = begin; i < end; ++i) kernel.prefetch_vector(i, last_position(), 0, dim);
-      const std::int64_t rows = Kokkos::max(distances.updated, distances.near_updated);
+      const std::int64_t rows = Kokkos::max(policy.updated, policy.near_updated);
       for (std::int64_t u = first; u < Kokkos::min(first + rows, stop); ++u) prefetch_row.far(row(u));
     }
 
@@ -212,14 +211,14 @@ struct RowGradientKernel {
                                                  RowPlace* places) const {
       const auto& unique = kernel.inputs.unique;
       const bool weighted = kernel.inputs.weights.extent(0) > 0;
-      const PrefetchDistances distances = prefetch_distances();
-      const std::int64_t ahead = distances.gradients(dim), last = last_position();
+      const PrefetchPolicy policy = prefetch_policy();
+      const std::int64_t ahead = policy.gradients(dim), last = last_position();
       for (std::int64_t u = begin; u < end; ++u) {
         const std::int64_t position = unique.begin(u);
         const bool only = !weighted && unique.begin(u + 1) - position == 1;
         if (only) kernel.prefetch_offset(position + 2 * ahead, last);
-        places[u - begin] = {row(u), distances.updated > 0 ? row(u + distances.updated) : -1,
-                             row(u + distances.near_updated), only ? kernel.vector(position) : nullptr,
+        places[u - begin] = {row(u), policy.updated > 0 ? row(u + policy.updated) : -1, row(u + policy.near_updated),
+                             only ? kernel.vector(position) : nullptr,
                              only ? kernel.vector(Kokkos::min(position + ahead, last)) : nullptr};
       }
     }
@@ -237,7 +236,7 @@ struct RowGradientKernel {
   }
   KOKKOS_FORCEINLINE_FUNCTION void prefetch_vector(std::int64_t i, std::int64_t last_position, std::int64_t column,
                                                    std::int64_t width) const {
-    if (column == 0) prefetch_offset(i + prefetch_distances().gradients(width), last_position);
+    if (column == 0) prefetch_offset(i + prefetch_policy().gradients(width), last_position);
     prefetch(vector(Kokkos::min(i, last_position)) + column, width * std::int64_t{sizeof(float)});
   }
 
@@ -249,7 +248,7 @@ struct RowGradientKernel {
     if (end - begin <= hot_row_piece) return sum_positions(sum, column, width, begin, end, last_position);
     const std::int64_t first = first_piece((begin + hot_row_piece - 1) / hot_row_piece);
     const std::int64_t count = (end - begin + hot_row_piece - 1) / hot_row_piece;
-    for_blocks<128, 64, 16, 4, 1>(width, [&](std::int64_t c, auto block) {
+    for_blocks<128, 64, lane_count>(width, [&](std::int64_t c, auto block) {
       const auto partial_sum = [&](std::int64_t i) { return &partial_sums(i * list.largest_dim + column + c); };
       add_vectors(sum + c, block, first, first + count, partial_sum, [](std::int64_t) { return 1.0F; });
     });
@@ -257,9 +256,9 @@ struct RowGradientKernel {
 
   KOKKOS_FUNCTION void sum_positions(float* sum, std::int64_t column, std::int64_t width, std::int64_t begin,
                                      std::int64_t end, std::int64_t last_position) const {
-    for_blocks<128, 64, 16, 4, 1>(width, [&](std::int64_t c, auto block) {
+    for_blocks<128, 64, lane_count>(width, [&](std::int64_t c, auto block) {
       const auto vector_ahead = [&](std::int64_t i) {
-        prefetch_vector(i + prefetch_distances().gradients(block), last_position, column + c, block);
+        prefetch_vector(i + prefetch_policy().gradients(block), last_position, column + c, block);
         return vector(i) + column + c;
       };
       if (inputs.weights.extent(0) == 0)

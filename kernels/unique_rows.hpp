@@ -7,7 +7,7 @@
 
 #include "kernels/array.hpp"
 #include "kernels/device/radix_sort.hpp"
-#include "kernels/row_sum.hpp"
+#include "kernels/prefetch.hpp"
 #include "kernels/work.hpp"
 #include "reference/error.hpp"
 

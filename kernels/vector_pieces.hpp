@@ -3,7 +3,7 @@
 
 #include "kernels/array.hpp"
 #include "kernels/balanced_ranges.hpp"
-#include "kernels/row_sum.hpp"
+#include "kernels/column_blocks.hpp"
 #include "kernels/streamed_output.hpp"
 #include "kernels/work.hpp"
 
