@@ -30,11 +30,14 @@ inline constexpr bool on_device =
 template <class Exec>
 inline constexpr bool on_host = !on_device<Exec>;
 
+/// Bytes of a pair of cache lines. Some processors fetch lines in pairs, and no other row's where rows are whole pairs.
+inline constexpr std::int64_t line_pair = 128;
+
 /// An uninitialised array, in huge pages as far as the system has them. It begins with the first of a pair of cache
-/// lines (Kokkos's large ones begin with the second): processors that fetch lines in pairs fetch no other row's then.
+/// lines (large ones of Kokkos begin with the second).
 template <class Exec, class T>
 Array<Exec, T> allocate(const std::string& label, std::int64_t size) {
-  constexpr std::size_t pair = 128;
+  constexpr std::size_t pair = line_pair;
   constexpr std::size_t spare = pair % sizeof(T) == 0 ? pair / sizeof(T) : 0;
   const Array<Exec, T> array(Kokkos::view_alloc(label, Kokkos::WithoutInitializing),
                              static_cast<std::size_t>(size) + spare);

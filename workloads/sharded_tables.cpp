@@ -23,8 +23,8 @@ std::vector<float> on_host(const DeviceArray<float>& values) {
   return {host.data(), host.data() + host.extent(0)};
 }
 
-/// Shards begin at multiples of a cache line.
-std::int64_t align(std::int64_t size, std::int64_t line) { return (size + line - 1) / line * line; }
+/// Shards begin with the first of a pair of cache lines. size, pair: in the same unit.
+std::int64_t align(std::int64_t size, std::int64_t pair) { return (size + pair - 1) / pair * pair; }
 
 }  // namespace
 
@@ -35,8 +35,8 @@ ShardedTables::ShardedTables(const Plan& plan, const std::vector<Table>& tables,
   for (const LocalShard& shard : layout_.shards) {
     value_begin_.push_back(values);
     state_begin_.push_back(state);
-    values += align(shard.rows.count() * row_bytes(table_of(shard).value_type, shard.dim()), 64);
-    state += align(shard.rows.count() * state_size(shard), 16);
+    values += align(shard.rows.count() * row_bytes(table_of(shard).value_type, shard.dim()), kernels::line_pair);
+    state += align(shard.rows.count() * state_size(shard), kernels::line_pair / 4);
   }
   values_ = kernels::allocate<Execution, std::byte>("shardmark::tables", values);
   state_ = kernels::allocate<Execution, float>("shardmark::state", state);

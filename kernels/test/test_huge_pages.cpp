@@ -67,7 +67,7 @@ TEST(Allocate, GivesArraysThatBeginWithTheFirstOfAPairOfCacheLines) {
   for (const std::int64_t size : {0, 1, 1000, 1 << 20, (1 << 20) + 1}) {
     const auto array = allocate<Kokkos::DefaultHostExecutionSpace, float>("array", size);
     EXPECT_EQ(array.extent(0), static_cast<std::size_t>(size));
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(array.data()) % 128, 0) << size;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(array.data()) % line_pair, 0) << size;
     Kokkos::deep_copy(array, 1.0F);
   }
 }
