@@ -74,6 +74,17 @@ KOKKOS_FORCEINLINE_FUNCTION void with_trained_value(ValueType type, const Body& 
   }
 }
 
+/// Calls body(Value{}, dim): of fp32 rows the usual dims as a Block, else std::int64_t.
+template <class Body>
+KOKKOS_FORCEINLINE_FUNCTION void with_value_and_dim(const UpdateShard& shard, const Body& body) {
+  with_trained_value(shard.value_type, [&](auto value) {
+    if constexpr (std::is_same_v<decltype(value), float>)
+      with_dim(shard.dim, [&](auto dim) { body(value, dim); });
+    else
+      body(value, shard.dim);
+  });
+}
+
 /// Rounds the new values of a row to those of its table.
 template <class Value>
 struct Rounding {
@@ -178,13 +189,7 @@ struct ApplyOptimizer {
   template <class Run>
   KOKKOS_FUNCTION void operator()(const UpdateShard& shard, const Run& run) const {
     with_step(shard.optimizer, now.number, [&](const auto& step) {
-      with_trained_value(shard.value_type, [&](auto value) {
-        using Value = decltype(value);
-        if constexpr (std::is_same_v<Value, float>)
-          with_dim(shard.dim, [&](auto dim) { rows<Value>(shard, run, step, dim); });
-        else
-          rows<Value>(shard, run, step, shard.dim);
-      });
+      with_value_and_dim(shard, [&](auto value, auto dim) { rows<decltype(value)>(shard, run, step, dim); });
     });
   }
 

@@ -6,6 +6,8 @@
 // Lanes: 16 consecutive columns in fp32, in one register (AVX-512), two (AVX2) or an array for the compiler's own
 // vectors. (Written out, because GCC 12's code for fp16, bf16 and int8 rows is 2 to 5 times slower.) Loads and stores
 // take how many of the lanes exist; the others load 0 and are not touched in memory. A float becomes 16 equal lanes.
+// 8 floats or 4 go without a mask: what a masked store wrote is long in coming back, and a masked load of a row of 32
+// bytes touches the next cache line.
 #include "kernels/lanes/number.hpp"
 #if defined(SHARDMARK_AVX512)
 #include "kernels/lanes/avx512.hpp"

@@ -20,13 +20,10 @@ struct StorePacked {
 
   template <class Run>
   KOKKOS_FUNCTION void operator()(const PackedRows& shard, const Run& run) const {
-    run.for_each(shard.dim, NoPrefetch{}, [&](std::int64_t u, std::int64_t, const auto& tile) {
-      float* out = &packed(shard.output + (u - shard.first_row) * shard.dim);
-      for (std::int64_t column = 0; column < shard.dim; column += column_tile) {
-        const std::int64_t width = Kokkos::min(std::int64_t{column_tile}, shard.dim - column);
-        const float* g = tile(column, width);
-        for (std::int64_t c = 0; c < width; ++c) out[column + c] = g[c];
-      }
+    with_dim(shard.dim, [&](auto dim) {
+      run.for_each(dim, NoPrefetch{}, [&](std::int64_t u, std::int64_t, const auto& tile) {
+        copy_gradient(dim, tile, &packed(shard.output + (u - shard.first_row) * dim));
+      });
     });
   }
 };

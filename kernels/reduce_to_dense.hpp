@@ -33,15 +33,13 @@ struct StoreDense {
 
   template <class Run>
   KOKKOS_FUNCTION void operator()(const DenseShard& shard, const Run& run) const {
-    run.for_each(shard.dim, NoPrefetch{}, [&](std::int64_t u, std::int64_t row, const auto& tile) {
-      const bool packs = shard.first_unique >= 0;
-      if (!packs) touched(shard.first_key + row) = 1.0F;
-      float* out = (packs ? packed : dense).data() + shard.output + (packs ? u - shard.first_unique : row) * shard.dim;
-      for (std::int64_t column = 0; column < shard.dim; column += column_tile) {
-        const std::int64_t width = Kokkos::min(std::int64_t{column_tile}, shard.dim - column);
-        const float* g = tile(column, width);
-        for (std::int64_t c = 0; c < width; ++c) out[column + c] = g[c];
-      }
+    const bool packs = shard.first_unique >= 0;
+    float* output = (packs ? packed : dense).data() + shard.output;
+    with_dim(shard.dim, [&](auto dim) {
+      run.for_each(dim, NoPrefetch{}, [&](std::int64_t u, std::int64_t row, const auto& tile) {
+        if (!packs) touched(shard.first_key + row) = 1.0F;
+        copy_gradient(dim, tile, output + (packs ? u - shard.first_unique : row) * dim);
+      });
     });
   }
 };

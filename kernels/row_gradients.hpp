@@ -84,6 +84,17 @@ struct NoPrefetch {
   KOKKOS_FUNCTION void near(std::int64_t) const {}
 };
 
+/// out = g(u), `tile` as for_each gives it.
+template <class Dim, class Tile>
+KOKKOS_FORCEINLINE_FUNCTION void copy_gradient(Dim dim, const Tile& tile, float* out) {
+  for (std::int64_t column = 0; column < dim; column += column_tile) {
+    const std::int64_t width = Kokkos::min(std::int64_t{column_tile}, dim - column);
+    const float* g = tile(column, width);
+    for (std::int64_t c = 0; c < width; c += lane_count)
+      store_lanes(out + column + c, load_lanes(g + c, width - c), width - c);
+  }
+}
+
 /// Positions [begin, end) in sorted order, all of row `key`.
 struct RowPiece {
   std::int64_t key;
@@ -234,8 +245,9 @@ struct RowGradientKernel {
       if (inputs.gradient_offset.extent(0) > 0)
         prefetch(&inputs.gradient_offset(inputs.unique.position(Kokkos::min(i, last_position))), 1);
   }
+  template <class Width>
   KOKKOS_FORCEINLINE_FUNCTION void prefetch_vector(std::int64_t i, std::int64_t last_position, std::int64_t column,
-                                                   std::int64_t width) const {
+                                                   Width width) const {
     if (column == 0) prefetch_offset(i + prefetch_policy().gradients(width), last_position);
     prefetch(vector(Kokkos::min(i, last_position)) + column, width * std::int64_t{sizeof(float)});
   }
@@ -257,8 +269,9 @@ struct RowGradientKernel {
   KOKKOS_FUNCTION void sum_positions(float* sum, std::int64_t column, std::int64_t width, std::int64_t begin,
                                      std::int64_t end, std::int64_t last_position) const {
     for_blocks<128, 64, lane_count>(width, [&](std::int64_t c, auto block) {
-      const auto vector_ahead = [&](std::int64_t i) {
-        prefetch_vector(i + prefetch_policy().gradients(block), last_position, column + c, block);
+      const std::int64_t ahead = prefetch_policy().gradients(block);
+      const auto vector_ahead = [&](std::int64_t i) __attribute__((always_inline)) {
+        prefetch_vector(i + ahead, last_position, column + c, block);
         return vector(i) + column + c;
       };
       if (inputs.weights.extent(0) == 0)

@@ -17,25 +17,26 @@ struct StoreRowSums {
     with_step(shard.optimizer, now.number, [&](const auto& step) {
       using Step = std::decay_t<decltype(step)>;
       if constexpr (row_sum_count(Step::kind) > 0)
-        with_trained_value(shard.value_type, [&](auto value) { rows<decltype(value)>(shard, run, step); });
+        with_value_and_dim(shard, [&](auto value, auto dim) { rows<decltype(value)>(shard, run, step, dim); });
     });
   }
 
  private:
-  template <class Value, class Run, class Step>
-  KOKKOS_FORCEINLINE_FUNCTION void rows(const UpdateShard& shard, const Run& run, const Step& step) const {
-    const std::int64_t dim = shard.dim;
+  template <class Value, class Run, class Step, class Dim>
+  KOKKOS_FORCEINLINE_FUNCTION void rows(const UpdateShard& shard, const Run& run, const Step& step, Dim dim) const {
     const std::int64_t state_size = state_per_row(Step::kind, dim);
     const auto values = static_cast<Value*>(shard.rows);
     const DecayFactors decay(shard.optimizer);
-    run.for_each(dim, PrefetchRow<Value, std::int64_t>{values, shard.state, dim, state_size},
-                 [&](std::int64_t u, std::int64_t row, const auto& tile) {
-                   const RowUpdate<Step, Value, std::int64_t> update{decay, values + row * dim,
-                                                                     shard.state + row * state_size, dim};
-                   const RowSums own = update.sums(step, tile);
-                   sums(u * per_row) = own.first;
-                   if (row_sum_count(Step::kind) > 1) sums(u * per_row + 1) = own.second;
-                 });
+    const auto store = [&](std::int64_t u, std::int64_t row, const auto& tile) {
+      const RowUpdate<Step, Value, Dim> update{decay, values + row * dim, shard.state + row * state_size, dim};
+      const RowSums own = update.sums(step, tile);
+      sums(u * per_row) = own.first;
+      if (row_sum_count(Step::kind) > 1) sums(u * per_row + 1) = own.second;
+    };
+    if (Step::kind == OptimizerKind::lamb || decay.l2 != 0.0F)
+      run.for_each(dim, PrefetchRow<Value, Dim>{values, shard.state, dim, state_size}, store);
+    else
+      run.for_each(dim, NoPrefetch{}, store);
   }
 };
 

@@ -1,38 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of the pooled outputs in, updated rows out: what a training step does after its gradients came home.
-#include "kernels/bench/suite.hpp"
-#include "kernels/expand_positions.hpp"
-#include "kernels/fused_update.hpp"
+#include "kernels/bench/gradients.hpp"
 #include "kernels/scatter_sgd.hpp"
 #include "kernels/unique_rows.hpp"
-#include "reference/row_values.hpp"
 
 namespace shardmark::kernels::bench {
 namespace {
-
-/// Gradients [tables, batch, dim].
-struct Gradients {
-  Array<Exec, float> values;
-  Array<Exec, GradientBlock> blocks;
-};
-
-Gradients gradients_of(const Suite& suite) {
-  const Problem& problem = suite.problem();
-  const std::int64_t dim = problem.shape.dim;
-  std::vector<GradientBlock> blocks;
-  for (std::int64_t t = 0; t < problem.tables(); ++t)
-    blocks.push_back({.first_bag = t * problem.batch,
-                      .bags = problem.batch,
-                      .first_key = problem.first_key[static_cast<std::size_t>(t)],
-                      .gradient = t * problem.batch * dim,
-                      .gradient_stride = dim});
-  const auto values = allocate<Exec, float>("shardmark::bench_gradients", problem.elements());
-  const RowValues gradient{.seed = 3, .scale = 0x1p-4F};
-  Kokkos::parallel_for(
-      "shardmark::bench_gradients", static_range(suite.exec(), problem.elements()),
-      KOKKOS_LAMBDA(const std::int64_t i) { values(i) = gradient(0, i / dim, i % dim); });
-  return {values, array_of(suite.exec(), blocks, "shardmark::bench_gradient_blocks")};
-}
 
 struct Update {
   const Case& shape;
@@ -53,23 +26,6 @@ Work work_of(const Problem& problem, const Update& of) {
                             .gradient_elements = problem.elements()};
   return expand_positions_work(problem.bags(), problem.ids(), sizeof(std::int64_t)) +
          unique_rows_work(problem.ids(), problem.rows(), problem.distinct()) + fused_update_work(counts, false);
-}
-
-ShardList<Exec, UpdateShard> shards_of(const Suite& suite, const Update& of, const WordRows& rows, float* state) {
-  const Problem& problem = suite.problem();
-  const std::int64_t per_row = state_per_row(of.optimizer, of.shape.dim);
-  std::vector<UpdateShard> shards;
-  for (std::size_t t = 0; t < problem.table_rows.size(); ++t)
-    shards.push_back({.rows = rows.words + problem.first_key[t] * rows.row_words,
-                      .state = state + problem.first_key[t] * per_row,
-                      .first_key = problem.first_key[t],
-                      .dim = of.shape.dim,
-                      .full_dim = of.shape.dim,
-                      .optimizer = {.kind = of.optimizer, .learning_rate = 0x1p-10F},
-                      .value_type = of.type,
-                      .stochastic_rounding = of.stochastic_rounding,
-                      .table = static_cast<std::int64_t>(t)});
-  return shard_list(suite.exec(), shards);
 }
 
 /// All that one update needs beside its tables, and the update itself.
@@ -154,7 +110,12 @@ void backward_update_of(benchmark::State& state, Suite& suite, const Update& of)
   const Problem& problem = suite.start(of.shape);
   const WordRows rows = suite.rows(of.type);
   const auto row_state = suite.state(of.optimizer);
-  Backward backward{suite, of, shards_of(suite, of, rows, row_state.data()), gradients_of(suite)};
+  const UpdateShard shard{.dim = of.shape.dim,
+                          .full_dim = of.shape.dim,
+                          .optimizer = {.kind = of.optimizer, .learning_rate = 0x1p-10F},
+                          .value_type = of.type,
+                          .stochastic_rounding = of.stochastic_rounding};
+  Backward backward{suite, of, shards_of(suite, shard, rows, row_state.data()), gradients_of(suite)};
   const WordRows state_words{reinterpret_cast<std::uint32_t*>(row_state.data()),
                              state_per_row(of.optimizer, of.shape.dim)};
   measure(state, suite, [&](std::size_t batch) { backward.run(batch, of.unordered); }, work_of(problem, of),

@@ -50,6 +50,7 @@ inline constexpr std::array cases{
     Case{"c", "10 M rows of 16, 20 uniform ids a bag", 16, 32768, 0, one_table},
     Case{"d", "the 26 tables of Criteo Kaggle, one-hot, power law", 16, 16384, 1.05, kaggle_tables},
     Case{"e", "MLPerf DLRM-DCNv2, multi-hot, power law, 1/40 of its rows", 128, 2048, 1.05, dcnv2_tables},
+    Case{"f", "what each of two ranks holds of (d) split by columns", 8, 16384, 1.05, kaggle_tables},
 };
 
 }  // namespace shardmark::kernels::bench

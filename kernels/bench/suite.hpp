@@ -120,5 +120,6 @@ void add_pooled_lookup(Suite& suite, const Case& shape, ValueType type);
 void add_backward_update(Suite& suite, const Case& shape, ValueType type);
 void add_bag_kernels(Suite& suite, const Case& shape, ValueType type);
 void add_id_kernels(Suite& suite, const Case& shape, ValueType type);
+void add_gradient_kernels(Suite& suite, const Case& shape, ValueType type);
 
 }  // namespace shardmark::kernels::bench

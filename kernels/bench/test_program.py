@@ -25,13 +25,15 @@ class Program(unittest.TestCase):
 
     def test_lists_every_kernel_on_every_case(self):
         names = run("--benchmark_list_tests").stdout
-        for case in "abcde":
+        for case in "abcdef":
             for values in ("fp32", "fp16", "bf16", "int8"):
                 self.assertRegex(names, f"(?m)^pooled_lookup/case:{case}/.*/values:{values}/ids:int64")
             for optimizer in ("sgd", "rowwise_adagrad"):
                 self.assertRegex(names, f"(?m)^backward_update/case:{case}/.*/optimizer:{optimizer}/")
-            for kernel in ("bucketize", "unique_rows", "segment_sum", "check_bags", "pack_vectors"):
+            for kernel in ("bucketize", "unique_rows", "segment_sum", "check_bags", "pack_vectors", "expand_positions",
+                           "pack_row_gradients", "row_sums"):
                 self.assertRegex(names, f"(?m)^{kernel}/case:{case}/")
+        self.assertEqual(re.findall("reduce_to_dense/case:(.)", names), list("def"))
         self.assertEqual(len(names.split()), len(set(names.split())))
 
     def test_rows_hold_counters_and_ceilings(self):

@@ -65,6 +65,8 @@ Lanes load_lanes(const T* from, std::int64_t count) {
 }
 inline Lanes load_lanes(const float* from, std::int64_t count) {
   if (count >= lane_count) return {_mm256_loadu_ps(from), _mm256_loadu_ps(from + detail::half)};
+  if (count == 8) return {_mm256_loadu_ps(from), _mm256_setzero_ps()};
+  if (count == 4) return {_mm256_zextps128_ps256(_mm_loadu_ps(from)), _mm256_setzero_ps()};
   return {_mm256_maskload_ps(from, detail::half_mask(count)),
           _mm256_maskload_ps(from + detail::half, detail::half_mask(count - detail::half))};
 }
@@ -72,6 +74,10 @@ inline void store_lanes(float* to, Lanes lanes, std::int64_t count) {
   if (count >= lane_count) {
     _mm256_storeu_ps(to, lanes.low);
     _mm256_storeu_ps(to + detail::half, lanes.high);
+  } else if (count == 8) {
+    _mm256_storeu_ps(to, lanes.low);
+  } else if (count == 4) {
+    _mm_storeu_ps(to, _mm256_castps256_ps128(lanes.low));
   } else {
     _mm256_maskstore_ps(to, detail::half_mask(count), lanes.low);
     _mm256_maskstore_ps(to + detail::half, detail::half_mask(count - detail::half), lanes.high);

@@ -32,6 +32,13 @@ struct Lanes {
 };
 
 namespace detail {
+inline __m512 with_zeros(__m256 half) {
+  return _mm512_castpd_ps(_mm512_maskz_insertf64x4(0xff, _mm512_setzero_pd(), _mm256_castps_pd(half), 0));
+}
+template <int number>
+__m256 half_of(__m512 v) {
+  return _mm256_castpd_ps(_mm512_maskz_extractf64x4_pd(0xf, _mm512_castps_pd(v), number));
+}
 inline __mmask16 lane_mask(std::int64_t count) { return static_cast<__mmask16>((1U << count) - 1U); }
 inline __m256i load_words(const void* from, std::int64_t count) {
   if (count >= lane_count) return _mm256_loadu_si256(static_cast<const __m256i*>(from));
@@ -41,6 +48,8 @@ inline __m256i load_words(const void* from, std::int64_t count) {
 
 inline Lanes load_lanes(const float* from, std::int64_t count) {
   if (count >= lane_count) return {_mm512_loadu_ps(from)};
+  if (count == 8) return {detail::with_zeros(_mm256_loadu_ps(from))};
+  if (count == 4) return {_mm512_maskz_insertf32x4(all_lanes, _mm512_setzero_ps(), _mm_loadu_ps(from), 0)};
   return {_mm512_maskz_loadu_ps(detail::lane_mask(count), from)};
 }
 inline Lanes load_lanes(const Fp16* from, std::int64_t count) {
@@ -57,6 +66,8 @@ inline Lanes load_lanes(const std::uint8_t* from, std::int64_t count) {
 }
 inline void store_lanes(float* to, Lanes lanes, std::int64_t count) {
   if (count >= lane_count) return _mm512_storeu_ps(to, lanes.v);
+  if (count == 8) return _mm256_storeu_ps(to, detail::half_of<0>(lanes.v));
+  if (count == 4) return _mm_storeu_ps(to, _mm256_castps256_ps128(detail::half_of<0>(lanes.v)));
   _mm512_mask_storeu_ps(to, detail::lane_mask(count), lanes.v);
 }
 /// All lanes to a whole cache line, past the caches: it is not fetched before it is written and pushes nothing out.
@@ -64,9 +75,7 @@ inline void store_past_caches(float* to, Lanes lanes) { _mm512_stream_ps(to, lan
 
 /// Sum of the lanes, halves added to halves.
 inline float sum_of(Lanes lanes) {
-  const __m512d pairs = _mm512_castps_pd(lanes.v);
-  return sum_of(_mm256_add_ps(_mm256_castpd_ps(_mm512_maskz_extractf64x4_pd(0xf, pairs, 0)),
-                              _mm256_castpd_ps(_mm512_maskz_extractf64x4_pd(0xf, pairs, 1))));
+  return sum_of(_mm256_add_ps(detail::half_of<0>(lanes.v), detail::half_of<1>(lanes.v)));
 }
 /// The first `count` lanes of a, the others of b.
 inline Lanes first_lanes(Lanes a, std::int64_t count, Lanes b) {
