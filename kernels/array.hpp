@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/huge_pages.hpp"
+#include "kernels/prefetch.hpp"
 
 namespace shardmark::kernels {
 
@@ -29,9 +30,6 @@ inline constexpr bool on_device =
 #endif
 template <class Exec>
 inline constexpr bool on_host = !on_device<Exec>;
-
-/// Bytes of a pair of cache lines. Some processors fetch lines in pairs, and no other row's where rows are whole pairs.
-inline constexpr std::int64_t line_pair = 128;
 
 /// An uninitialised array, in huge pages as far as the system has them. It begins with the first of a pair of cache
 /// lines (large ones of Kokkos begin with the second).

@@ -6,7 +6,9 @@
 
 namespace shardmark::kernels {
 
-inline constexpr std::int64_t cache_line = 64;
+inline constexpr std::int64_t cache_line = 64;  ///< bytes
+/// Some processors fetch lines in pairs, and no other row's where rows are whole pairs.
+inline constexpr std::int64_t line_pair = 2 * cache_line;
 
 /// How rows and gradients are asked for ahead of their use: processors differ in how many lines they can wait for.
 struct PrefetchPolicy {
@@ -61,7 +63,7 @@ KOKKOS_FORCEINLINE_FUNCTION void prefetch([[maybe_unused]] const void* row, [[ma
 /// For every other line where `in_pairs`: the other one comes with it.
 KOKKOS_FORCEINLINE_FUNCTION void prefetch([[maybe_unused]] const void* row, [[maybe_unused]] std::int64_t bytes,
                                           [[maybe_unused]] bool in_pairs) {
-  KOKKOS_IF_ON_HOST((if (in_pairs) prefetch_lines<2, 2 * cache_line>(row, bytes); else prefetch_lines<2>(row, bytes);))
+  KOKKOS_IF_ON_HOST((if (in_pairs) prefetch_lines<2, line_pair>(row, bytes); else prefetch_lines<2>(row, bytes);))
 }
 
 /// Asks for lines into the first cache.

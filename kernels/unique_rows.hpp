@@ -95,8 +95,8 @@ template <class Exec, class Source>
 void radix_pass(const Exec& exec, std::int64_t n, int shift, int digit_bits, const Source& source,
                 const Array<Exec, std::uint64_t>& target, Scratch<Exec, std::uint32_t>& scratch) {
   constexpr std::int64_t smallest_chunk = 4096;
-  constexpr std::int64_t line =
-      64 / sizeof(std::uint64_t);  // words: the next line of a digit comes while one is filled
+  constexpr auto line =
+      cache_line / std::int64_t{sizeof(std::uint64_t)};  // the next of a digit comes while one is filled
   const std::int64_t chunks = std::max<std::int64_t>(1, std::min<std::int64_t>(exec.concurrency(), n / smallest_chunk));
   const std::int64_t chunk_size = (n + chunks - 1) / chunks;
   const std::int64_t digits = std::int64_t{1} << digit_bits;
