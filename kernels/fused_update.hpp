@@ -152,12 +152,17 @@ struct RowUpdate {
   }
 
   /// The sums that the step asks for, over the columns held here: in fp32, over 16 interleaved lanes that are added
-  /// pairwise, so in one order for any width and with an error that grows with dim / 16 only.
-  template <class Tile>
+  /// pairwise, so in one order for any width and with an error that grows with dim / 16 only. of_gradient: they need
+  /// nothing but the gradient, so that the row is not read.
+  template <bool of_gradient = false, class Tile>
   KOKKOS_FORCEINLINE_FUNCTION RowSums sums(const Step& step, const Tile& tile) const {
     Lanes first = 0.0F, second = 0.0F;
     for_each_lanes(tile, [&](std::int64_t column, const float* g, auto count) {
-      const auto e = load<Lanes>(column, g, count);
+      Elements<Lanes> e;
+      if constexpr (of_gradient)
+        e = {0.0F, load_lanes(g, count), 0.0F, 0.0F};
+      else
+        e = load<Lanes>(column, g, count);
       Lanes more_first = first, more_second = second;
       step.add(e.w, e.g, e.m, e.v, more_first, more_second);
       first = first_lanes(more_first, count, first);

@@ -46,3 +46,5 @@ constexpr Work pack_row_gradients_work(std::int64_t positions, std::int64_t posi
 }
 
 }  // namespace shardmark::kernels
+
+#include "kernels/device/pack_row_gradients.hpp"  // the same for devices

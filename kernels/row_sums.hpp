@@ -27,16 +27,17 @@ struct StoreRowSums {
     const std::int64_t state_size = state_per_row(Step::kind, dim);
     const auto values = static_cast<Value*>(shard.rows);
     const DecayFactors decay(shard.optimizer);
-    const auto store = [&](std::int64_t u, std::int64_t row, const auto& tile) {
-      const RowUpdate<Step, Value, Dim> update{decay, values + row * dim, shard.state + row * state_size, dim};
-      const RowSums own = update.sums(step, tile);
-      sums(u * per_row) = own.first;
-      if (row_sum_count(Step::kind) > 1) sums(u * per_row + 1) = own.second;
+    const auto store = [&](const auto& prefetch_row, auto of_gradient) {
+      run.for_each(dim, prefetch_row, [&](std::int64_t u, std::int64_t row, const auto& tile) {
+        const RowUpdate<Step, Value, Dim> update{decay, values + row * dim, shard.state + row * state_size, dim};
+        const RowSums own = update.template sums<of_gradient>(step, tile);
+        sums(u * per_row) = own.first;
+        if (row_sum_count(Step::kind) > 1) sums(u * per_row + 1) = own.second;
+      });
     };
-    if (Step::kind == OptimizerKind::lamb || decay.l2 != 0.0F)
-      run.for_each(dim, PrefetchRow<Value, Dim>{values, shard.state, dim, state_size}, store);
-    else
-      run.for_each(dim, NoPrefetch{}, store);
+    if constexpr (Step::kind != OptimizerKind::lamb)
+      if (decay.l2 == 0.0F) return store(NoPrefetch{}, std::true_type{});
+    store(PrefetchRow<Value, Dim>{values, shard.state, dim, state_size}, std::false_type{});
   }
 };
 
