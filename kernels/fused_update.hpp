@@ -4,7 +4,6 @@
 #include "kernels/optimizers.hpp"
 #include "kernels/row_gradients.hpp"
 #include "kernels/work.hpp"
-#include "reference/stochastic_rounding.hpp"
 #include "reference/value_type.hpp"
 
 namespace shardmark::kernels {
@@ -74,43 +73,34 @@ KOKKOS_FORCEINLINE_FUNCTION void with_trained_value(ValueType type, const Body& 
   }
 }
 
-/// Calls body(Value{}, dim): of fp32 rows the usual dims as a Block, else std::int64_t.
+/// Calls body(Value{}, dim), the usual dims as a Block.
 template <class Body>
 KOKKOS_FORCEINLINE_FUNCTION void with_value_and_dim(const UpdateShard& shard, const Body& body) {
-  with_trained_value(shard.value_type, [&](auto value) {
-    if constexpr (std::is_same_v<decltype(value), float>)
-      with_dim(shard.dim, [&](auto dim) { body(value, dim); });
-    else
-      body(value, shard.dim);
-  });
+  with_trained_value(shard.value_type, [&](auto value) { with_dim(shard.dim, [&](auto dim) { body(value, dim); }); });
 }
 
 /// Rounds the new values of a row to those of its table.
 template <class Value>
 struct Rounding {
-  const UpdateStep& now;
-  const UpdateShard& shard;
-  std::int64_t row;
+  bool stochastic;
+  std::uint64_t row_bits = 0;  ///< see rounding_bits
+  std::int64_t column_begin;
+
+  KOKKOS_FORCEINLINE_FUNCTION Rounding(const UpdateStep& now, const UpdateShard& shard, std::int64_t row)
+      : stochastic(!std::is_same_v<Value, float> && shard.stochastic_rounding), column_begin(shard.column_begin) {
+    if (stochastic) row_bits = random_bits(now.seed, now.number, shard.table, shard.row_begin + row * shard.row_stride);
+  }
 
   KOKKOS_FORCEINLINE_FUNCTION Value rounded(float next, std::int64_t column) const {
-    if (!shard.stochastic_rounding) return rounded_to<Value>(next);
-    const std::int64_t table_row = shard.row_begin + row * shard.row_stride;
-    return stochastically_rounded_to<Value>(
-        next, rounding_bits(now.seed, now.number, shard.table, table_row, shard.column_begin + column));
+    return stochastic ? stochastically_rounded_to<Value>(next, rounding_bits(row_bits, column_begin + column))
+                      : rounded_to<Value>(next);
   }
 
   template <class Count>
   KOKKOS_FORCEINLINE_FUNCTION void store(const Lanes& next, Value* values, std::int64_t column, Count count) const {
-    if constexpr (std::is_same_v<Value, float>) {
-      store_lanes(values, next, count);
-    } else {
-      float each[lane_count];
-      store_lanes(each, next, lane_count);
-      if (shard.stochastic_rounding)
-        for (std::int64_t c = 0; c < count; ++c) values[c] = rounded(each[c], column + c);
-      else
-        SHARDMARK_SIMD for (std::int64_t c = 0; c < count; ++c) values[c] = rounded_to<Value>(each[c]);
-    }
+    if constexpr (!std::is_same_v<Value, float>)
+      if (stochastic) return store_stochastically(values, next, row_bits, column_begin + column, count);
+    store_lanes(values, next, count);
   }
 };
 

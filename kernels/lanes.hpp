@@ -16,6 +16,7 @@
 #else
 #include "kernels/lanes/portable.hpp"
 #endif
+#include "kernels/lanes/rounding.hpp"
 
 namespace shardmark::kernels {
 

@@ -25,8 +25,7 @@ namespace detail {
 template <class T>
 KOKKOS_FORCEINLINE_FUNCTION void encode_row(const float* vector, char* row, std::int64_t dim, RowType<StoredRow<T>>) {
   T* values = reinterpret_cast<T*>(row);
-#pragma omp simd
-  for (std::int64_t c = 0; c < dim; ++c) values[c] = rounded_to<T>(vector[c]);
+  for (std::int64_t c = 0; c < dim; c += lane_count) store_lanes(values + c, load_lanes(vector + c, dim - c), dim - c);
 }
 
 /// As RowScale::quantized has it: adding 2^23 leaves the nearest integer, ties to even, in the low bits.

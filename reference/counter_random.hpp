@@ -6,7 +6,9 @@
 namespace shardmark {
 
 /// Finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): a bijection of 64 bits with full avalanche.
-constexpr std::uint64_t mix(std::uint64_t x) {
+/// Bits: std::uint64_t, or a vector of them.
+template <class Bits>
+constexpr Bits mix(Bits x) {
   x ^= x >> 30;
   x *= 0xbf58476d1ce4e5b9ULL;
   x ^= x >> 27;
@@ -14,12 +16,18 @@ constexpr std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+/// random_bits(.., counter) from the random_bits without it.
+template <class Counter>
+constexpr Counter next_random_bits(std::uint64_t bits, Counter counter) {
+  constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15ULL;
+  return mix(bits + golden_ratio * (counter + 1U));
+}
+
 /// Counter-based random bits: a function of its arguments only, so the same on every rank, thread and placement.
 template <class... Counters>
 constexpr std::uint64_t random_bits(std::uint64_t seed, Counters... counters) {
-  constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15ULL;
-  std::uint64_t bits = mix(seed + golden_ratio);
-  ((bits = mix(bits + golden_ratio * (static_cast<std::uint64_t>(counters) + 1))), ...);
+  std::uint64_t bits = next_random_bits(seed, std::uint64_t{0});
+  ((bits = next_random_bits(bits, static_cast<std::uint64_t>(counters))), ...);
   return bits;
 }
 

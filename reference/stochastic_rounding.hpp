@@ -14,6 +14,10 @@ constexpr std::uint32_t rounding_bits(std::uint64_t seed, std::int64_t step, std
                                       std::int64_t column) {
   return static_cast<std::uint32_t>(random_bits(seed, step, table, row, column) >> 32);
 }
+/// The same from random_bits(seed, step, table, row), which the columns of a row have in common.
+constexpr std::uint32_t rounding_bits(std::uint64_t row_bits, std::int64_t column) {
+  return static_cast<std::uint32_t>(next_random_bits(row_bits, static_cast<std::uint64_t>(column)) >> 32);
+}
 
 /// `value` as a table of this type stores it; int8, which depends on the whole row, is in row_quantization.hpp.
 constexpr float rounded_to(ValueType type, float value) {

@@ -107,6 +107,46 @@ TEST(Lanes, BeyondTheCountAreNeitherReadNorWritten) {
   }
 }
 
+/// Numbers of every kind, and those where a type ends: its smallest, its largest, what rounds to infinity.
+Values draw_for_rounding(std::mt19937& random) {
+  constexpr std::array ends{65504.0F,     65519.0F,  65520.0F,        65536.0F,        0x1p-14F,
+                            0x1.ffcp-15F, 0x1p-24F,  0x1p-25F,        0x1.fffffep127F, 0x1.fep127F,
+                            0x1.01p0F,    0x1.03p0F, 1.0F + 0x1p-11F, 1.0F + 0x3p-11F};
+  Values values = draw(random);
+  for (auto& value : values) {
+    if (random() % 3 == 0) value = std::copysign(ends[random() % ends.size()], random() % 2 == 0 ? 1.0F : -1.0F);
+    if (random() % 3 == 0)
+      value = std::ldexp(static_cast<float>(random()) * 0x1p-32F, static_cast<int>(random() % 45) - 28);
+  }
+  return values;
+}
+
+template <HalfPrecision T>
+void expect_rounded_as_numbers(unsigned seed) {
+  std::mt19937 random(seed);
+  const Values values = draw_for_rounding(random);
+  const auto count = static_cast<std::int64_t>(random() % lane_count + 1);
+  const std::uint64_t row_bits = random();
+  const auto column = static_cast<std::int64_t>(random() % 1000);
+  std::vector<T> nearest(static_cast<std::size_t>(count)),
+      stochastic = nearest;  // their ends are watched by preset asan
+  store_lanes(nearest.data(), lanes_of(values), count);
+  store_stochastically(stochastic.data(), lanes_of(values), row_bits, column, count);
+  for (std::size_t i = 0; i < nearest.size(); ++i) {
+    const std::uint32_t bits = rounding_bits(row_bits, column + static_cast<std::int64_t>(i));
+    EXPECT_EQ(nearest[i].bits, rounded_to<T>(values[i]).bits) << values[i];
+    EXPECT_EQ(stochastic[i].bits, stochastically_rounded_to<T>(values[i], bits).bits) << values[i];
+  }
+}
+
+TEST(Lanes, AreRoundedAsNumbersAre) {
+  for (unsigned seed = 0; seed < 3000; ++seed) {
+    SCOPED_TRACE(seed_line(seed));
+    expect_rounded_as_numbers<Fp16>(seed);
+    expect_rounded_as_numbers<Bf16>(seed);
+  }
+}
+
 TEST(Lanes, StoredPastTheCachesArrive) {
   alignas(64) Values stored{};
   store_past_caches(stored.data(), 3.0F);
