@@ -16,7 +16,6 @@
 #else
 #include "kernels/lanes/portable.hpp"
 #endif
-#include "kernels/lanes/rounding.hpp"
 
 namespace shardmark::kernels {
 
@@ -42,3 +41,5 @@ KOKKOS_INLINE_FUNCTION bool whole_cache_lines(const float* first, std::int64_t s
 }
 
 }  // namespace shardmark::kernels
+
+#include "kernels/lanes/rounding.hpp"  // stores of fp16 and bf16

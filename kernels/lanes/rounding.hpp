@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "kernels/lanes.hpp"
 #include "reference/stochastic_rounding.hpp"
 
 // Lanes to fp16 and bf16, of which the first `count` are stored: to nearest as rounded_to has it, or as
