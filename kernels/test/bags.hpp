@@ -29,6 +29,9 @@ using IndexTypes =
     testing::Types<Types<Kokkos::Serial, std::int32_t, float>, Types<Kokkos::Serial, std::int64_t, float>,
                    Types<Kokkos::DefaultExecutionSpace, std::int32_t, float>,
                    Types<Kokkos::DefaultExecutionSpace, std::int64_t, float>>;
+/// For tests beside that of fused_update, which compiles for a minute in each space.
+using ParallelTypes = testing::Types<Types<Kokkos::DefaultExecutionSpace, std::int32_t, float>,
+                                     Types<Kokkos::DefaultExecutionSpace, std::int64_t, float>>;
 
 template <class T>
 std::size_t at(T index) {

@@ -7,7 +7,7 @@ namespace {
 
 template <class Types>
 class ReduceToDenseTest : public testing::Test {};
-TYPED_TEST_SUITE(ReduceToDenseTest, IndexTypes);
+TYPED_TEST_SUITE(ReduceToDenseTest, ParallelTypes);
 
 /// Every optimizer; rows that no id names keep values and state, so both ways give the same bits.
 TYPED_TEST(ReduceToDenseTest, DenseGradientAndUpdateEqualTheSparseOnes) {

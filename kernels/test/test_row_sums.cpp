@@ -7,7 +7,7 @@ namespace {
 
 template <class Types>
 class RowSumsTest : public testing::Test {};
-TYPED_TEST_SUITE(RowSumsTest, IndexTypes);
+TYPED_TEST_SUITE(RowSumsTest, ParallelTypes);
 
 /// Two steps of a table of 24 columns, whole and in two parts of 16 and 8 that complete their row sums.
 template <class Types>

@@ -69,8 +69,9 @@ TYPED_TEST(UnorderedUpdateTest, ScatteredSgdEqualsTheOrderedOneOnExactValues) {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     SCOPED_TRACE(seed_line(seed));
     const auto problem = sgd_problem(seed, true);
-    Update<Types<TypeParam, std::int64_t, float>> ordered(problem), scattered(problem);
+    Update<Types<Kokkos::DefaultExecutionSpace, std::int64_t, float>> ordered(problem);
     ordered.run(problem);
+    Update<Types<TypeParam, std::int64_t, float>> scattered(problem);
     run_scatter(scattered, problem);
     EXPECT_EQ(scattered.row_bits(), ordered.row_bits());
   }
