@@ -106,42 +106,28 @@ struct StoreRowSums {
   }
 };
 
-/// kernels::fused_update, a warp per distinct row.
-template <class Exec, class Unique, class GradientOffset>
-void fused_update(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
-                  const ShardList<Exec, UpdateShard>& shards, const UpdateStep& step,
-                  RowGradientsWorkspace<Exec>& workspace, const WholeRowSums<Exec>& given) {
-  device::for_each_row_gradient("shardmark::fused_update", exec, gradients, shards, workspace,
-                                ApplyOptimizer<Exec>{step, given});
-}
-
-/// kernels::row_sums, a warp per distinct row.
-template <class Exec, class Unique, class GradientOffset>
-void row_sums(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
-              const ShardList<Exec, UpdateShard>& shards, const UpdateStep& step,
-              RowGradientsWorkspace<Exec>& workspace, Array<Exec, double> sums, std::int64_t per_row) {
-  device::for_each_row_gradient("shardmark::row_sums", exec, gradients, shards, workspace,
-                                StoreRowSums<Exec>{step, sums, per_row});
-}
-
 }  // namespace shardmark::kernels::device
 
 namespace shardmark::kernels {
 
+/// On a device: a warp per distinct row.
 template <class Exec, class Unique, class GradientOffset>
 requires on_device<Exec>
 void fused_update(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
                   const ShardList<Exec, UpdateShard>& shards, const UpdateStep& step,
                   RowGradientsWorkspace<Exec>& workspace, const WholeRowSums<Exec>& given = {}) {
-  device::fused_update(exec, gradients, shards, step, workspace, given);
+  device::for_each_row_gradient("shardmark::fused_update", exec, gradients, shards, workspace,
+                                device::ApplyOptimizer<Exec>{step, given});
 }
 
+/// On a device: a warp per distinct row.
 template <class Exec, class Unique, class GradientOffset>
 requires on_device<Exec>
 void row_sums(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
               const ShardList<Exec, UpdateShard>& shards, const UpdateStep& step,
               RowGradientsWorkspace<Exec>& workspace, Array<Exec, double> sums, std::int64_t per_row) {
-  device::row_sums(exec, gradients, shards, step, workspace, sums, per_row);
+  device::for_each_row_gradient("shardmark::row_sums", exec, gradients, shards, workspace,
+                                device::StoreRowSums<Exec>{step, sums, per_row});
 }
 
 }  // namespace shardmark::kernels

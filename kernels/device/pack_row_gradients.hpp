@@ -17,25 +17,18 @@ struct StorePacked {
   }
 };
 
-/// kernels::pack_row_gradients, a warp per distinct row.
-template <class Exec, class Unique, class GradientOffset>
-void pack_row_gradients(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
-                        const ShardList<Exec, PackedRows>& shards, RowGradientsWorkspace<Exec>& workspace,
-                        const Array<Exec, float>& packed) {
-  device::for_each_row_gradient("shardmark::pack_row_gradients", exec, gradients, shards, workspace,
-                                StorePacked<Exec>{packed});
-}
-
 }  // namespace shardmark::kernels::device
 
 namespace shardmark::kernels {
 
+/// On a device: a warp per distinct row.
 template <class Exec, class Unique, class GradientOffset>
 requires on_device<Exec>
 void pack_row_gradients(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
                         const ShardList<Exec, PackedRows>& shards, RowGradientsWorkspace<Exec>& workspace,
                         const Array<Exec, float>& packed) {
-  device::pack_row_gradients(exec, gradients, shards, workspace, packed);
+  device::for_each_row_gradient("shardmark::pack_row_gradients", exec, gradients, shards, workspace,
+                                device::StorePacked<Exec>{packed});
 }
 
 }  // namespace shardmark::kernels

@@ -22,27 +22,20 @@ struct StoreDense {
   }
 };
 
-/// kernels::reduce_to_dense, a warp per distinct row.
-template <class Exec, class Unique, class GradientOffset>
-void reduce_to_dense(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
-                     const ShardList<Exec, DenseShard>& shards, RowGradientsWorkspace<Exec>& workspace,
-                     Array<Exec, float> dense, Array<Exec, float> touched, Array<Exec, float> packed) {
-  Kokkos::deep_copy(exec, dense, 0.0F);
-  Kokkos::deep_copy(exec, touched, 0.0F);
-  device::for_each_row_gradient("shardmark::reduce_to_dense", exec, gradients, shards, workspace,
-                                StoreDense<Exec>{dense, touched, packed});
-}
-
 }  // namespace shardmark::kernels::device
 
 namespace shardmark::kernels {
 
+/// On a device: a warp per distinct row.
 template <class Exec, class Unique, class GradientOffset>
 requires on_device<Exec>
 void reduce_to_dense(const Exec& exec, const RowGradients<Exec, Unique, GradientOffset>& gradients,
                      const ShardList<Exec, DenseShard>& shards, RowGradientsWorkspace<Exec>& workspace,
                      Array<Exec, float> dense, Array<Exec, float> touched, Array<Exec, float> packed = {}) {
-  device::reduce_to_dense(exec, gradients, shards, workspace, dense, touched, packed);
+  Kokkos::deep_copy(exec, dense, 0.0F);
+  Kokkos::deep_copy(exec, touched, 0.0F);
+  device::for_each_row_gradient("shardmark::reduce_to_dense", exec, gradients, shards, workspace,
+                                device::StoreDense<Exec>{dense, touched, packed});
 }
 
 }  // namespace shardmark::kernels
