@@ -41,7 +41,7 @@ std::span<T> next_piece(const Communicator& comm, std::span<T>& rest) {
 
 std::span<std::byte> block_of(std::span<std::byte> all, std::span<const std::int64_t> offsets, int rank) {
   const auto r = static_cast<std::size_t>(rank);
-  return all.subspan(static_cast<std::size_t>(offsets[r]), static_cast<std::size_t>(offsets[r + 1] - offsets[r]));
+  return all.subspan(offsets[r], offsets[r + 1] - offsets[r]);
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ void broadcast(const Communicator& comm, std::span<std::byte> bytes, int root) {
 void broadcast(const Communicator& comm, std::string& text, int root) {
   auto length = static_cast<std::int64_t>(text.size());
   broadcast(comm, std::as_writable_bytes(std::span(&length, 1)), root);
-  text.resize(static_cast<std::size_t>(length));
+  text.resize(length);
   broadcast(comm, std::as_writable_bytes(std::span(text)), root);
 }
 

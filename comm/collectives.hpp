@@ -30,8 +30,7 @@ struct Gathered {
 
   std::span<const T> of(int rank) const {
     const auto r = static_cast<std::size_t>(rank);
-    return std::span(values).subspan(static_cast<std::size_t>(offsets[r]),
-                                     static_cast<std::size_t>(offsets[r + 1] - offsets[r]));
+    return std::span(values).subspan(offsets[r], static_cast<std::size_t>(offsets[r + 1] - offsets[r]));
   }
 };
 
@@ -80,7 +79,7 @@ template <class T>
 requires std::is_trivially_copyable_v<T> Gathered<T> all_gather(const Communicator& comm, std::span<const T> values) {
   const auto counts = all_gather(comm, static_cast<std::int64_t>(values.size()));
   Gathered<T> gathered{{}, exclusive_scan(counts)};
-  gathered.values.resize(static_cast<std::size_t>(gathered.offsets.back()));
+  gathered.values.resize(gathered.offsets.back());
   all_gather_v(comm, values, counts, std::span(gathered.values));
   return gathered;
 }
@@ -100,7 +99,7 @@ requires std::is_trivially_copyable_v<T> Gathered<T> gather(const Communicator& 
   if (comm.rank() == root) {
     gathered.offsets = exclusive_scan(bytes);
     for (auto& offset : gathered.offsets) offset /= static_cast<std::int64_t>(sizeof(T));
-    gathered.values.resize(static_cast<std::size_t>(gathered.offsets.back()));
+    gathered.values.resize(gathered.offsets.back());
   }
   gather_v(comm, std::as_bytes(values), bytes, std::as_writable_bytes(std::span(gathered.values)), root);
   return gathered;

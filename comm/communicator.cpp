@@ -52,7 +52,7 @@ Communicator::Communicator(MPI_Comm parent, std::int64_t count_limit, std::vecto
 void Communicator::set_nodes(std::span<const int> leaders) {
   node_of_ = number_nodes(leaders);
   ranks_of_.resize(static_cast<std::size_t>(std::ranges::max(node_of_)) + 1);
-  for (int rank = 0; rank < size_; ++rank) ranks_of_[static_cast<std::size_t>(node_of(rank))].push_back(rank);
+  for (int rank = 0; rank < size_; ++rank) ranks_of_[node_of(rank)].push_back(rank);
   node_rank_ = static_cast<int>(std::ranges::find(ranks_of(node_of(rank_)), rank_) - ranks_of(node_of(rank_)).begin());
 }
 

@@ -139,13 +139,13 @@ void Lane::interleave_tasks(std::int64_t count, void (*body)(void*, std::int64_t
   what_ = what;
   while (static_cast<std::int64_t>(tasks_.size()) < count) tasks_.push_back(std::make_unique<Task>());
   for (std::int64_t t = 0; t < count; ++t) {
-    tasks_[static_cast<std::size_t>(t)]->number = t;
-    start(*tasks_[static_cast<std::size_t>(t)]);
+    tasks_[t]->number = t;
+    start(*tasks_[t]);
   }
   try {
     for (std::int64_t left = count; left > 0;) {
       for (std::int64_t t = 0; t < count; ++t) {
-        Task& task = *tasks_[static_cast<std::size_t>(t)];
+        Task& task = *tasks_[t];
         if (task.finished) continue;
         resume(task);
         if (task.finished) --left;

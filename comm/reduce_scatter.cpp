@@ -25,7 +25,7 @@ void reduce_to(const Communicator& comm, std::span<const float> part, std::span<
 void reduce_scatter(const Communicator& comm, std::span<const float> send, std::span<const std::int64_t> counts,
                     std::span<float> receive) {
   const auto offsets = exclusive_scan(counts);
-  const auto own = static_cast<std::size_t>(counts[static_cast<std::size_t>(comm.rank())]);
+  const auto own = static_cast<std::size_t>(counts[comm.rank()]);
   if (send.size() < static_cast<std::size_t>(offsets.back()) || receive.size() < own)
     throw std::invalid_argument("reduce_scatter: a buffer is smaller than the counts");
   if (offsets.back() <= comm.count_limit()) {
@@ -36,7 +36,7 @@ void reduce_scatter(const Communicator& comm, std::span<const float> send, std::
   }
   for (int rank = 0; rank < comm.size(); ++rank) {
     const auto r = static_cast<std::size_t>(rank);
-    const auto part = send.subspan(static_cast<std::size_t>(offsets[r]), static_cast<std::size_t>(counts[r]));
+    const auto part = send.subspan(offsets[r], counts[r]);
     reduce_to(comm, part, receive.first(own), rank);
   }
 }

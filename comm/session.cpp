@@ -67,7 +67,7 @@ bool speaks_for_all(MPI_Comm comm) {
   if (lowest_note(comm, size) < size) return false;
   std::vector<MPI_Request> notes(static_cast<std::size_t>(size), MPI_REQUEST_NULL);
   for (int peer = 0; peer < size; ++peer) {
-    if (peer != rank) MPI_Isend(nullptr, 0, MPI_BYTE, peer, 0, comm, &notes[static_cast<std::size_t>(peer)]);
+    if (peer != rank) MPI_Isend(nullptr, 0, MPI_BYTE, peer, 0, comm, &notes[peer]);
   }
   for (const auto end = Clock::now() + time_for_notes; Clock::now() < end;) {
     if (lowest_note(comm, size) < rank) return false;

@@ -71,7 +71,7 @@ void verify_column(const hdf5::File& file, const hdf5::Dataset<T>& dataset, Visi
   Checksum checksum;
   for (std::int64_t first = 0; first < dataset.size(); first += std::ssize(piece)) {
     constexpr std::int64_t elements = hdf5::chunk_bytes / static_cast<std::int64_t>(sizeof(T));
-    piece.resize(static_cast<std::size_t>(std::min(elements, dataset.size() - first)));
+    piece.resize(std::min(elements, dataset.size() - first));
     dataset.read(first, std::span<T>(piece));
     checksum.add(piece.data(), piece.size() * sizeof(T));
     visit(first, std::span<const T>(piece));

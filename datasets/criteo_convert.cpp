@@ -13,7 +13,7 @@ namespace {
 std::vector<SparseKey> criteo_keys(const IdMapping& mapping) {
   std::vector<SparseKey> keys;
   for (int c = 0; c < criteo_categories; ++c)
-    keys.push_back({criteo_field_name(criteo_dense + c), mapping.rows()[static_cast<std::size_t>(c)], 1});
+    keys.push_back({criteo_field_name(criteo_dense + c), mapping.rows()[c], 1});
   return keys;
 }
 

@@ -26,9 +26,9 @@ double uniform(const CriteoRecipe& recipe, std::int64_t sample, std::int64_t dra
 }
 
 std::int64_t draw_integer(int column, double u) {
-  const double mean = kaggle_statistics::mean[static_cast<std::size_t>(column)];
+  const double mean = kaggle_statistics::mean[column];
   const double value = mean * (1.0 / std::sqrt(1.0 - u) - 1.0);
-  const auto most = kaggle_statistics::maximum[static_cast<std::size_t>(column)];
+  const auto most = kaggle_statistics::maximum[column];
   const auto integer = static_cast<std::int64_t>(std::min(value, static_cast<double>(most)));
   return column == shifted_column ? integer - shift : integer;
 }
@@ -69,7 +69,7 @@ class LineGenerator {
 
  private:
   bool missing(std::int64_t sample, int field) const {
-    const std::int64_t count = kaggle_statistics::missing[static_cast<std::size_t>(field)];
+    const std::int64_t count = kaggle_statistics::missing[field];
     if (count == 0) return false;
     return uniform(recipe_, sample, draw_missing + count) * kaggle_statistics::samples < static_cast<double>(count);
   }
@@ -78,7 +78,7 @@ class LineGenerator {
     const double u = uniform(recipe_, sample, field);
     if (field < criteo_dense) return std::to_chars(at, at + 20, draw_integer(field, u)).ptr;
     const int column = field - criteo_dense;
-    return write_hex(at, criteo_value(column, static_cast<std::uint32_t>(ids_[static_cast<std::size_t>(column)](u))));
+    return write_hex(at, criteo_value(column, static_cast<std::uint32_t>(ids_[column](u))));
   }
 
   const CriteoRecipe& recipe_;

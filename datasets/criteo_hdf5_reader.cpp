@@ -110,19 +110,18 @@ void SampleFileReader::open_columns() {
 }
 
 void SampleFileReader::check_ids(std::int64_t key, std::int64_t first, std::span<const std::uint32_t> ids) const {
-  const std::int64_t rows = meta_.sparse[static_cast<std::size_t>(key)].rows;
+  const std::int64_t rows = meta_.sparse[key].rows;
   std::uint32_t largest = 0;
   for (const std::uint32_t id : ids) largest = std::max(largest, id);
   if (ids.empty() || largest < rows) return;
   const auto at = std::find_if(ids.begin(), ids.end(), [&](std::uint32_t id) { return id >= rows; }) - ids.begin();
-  file_.fail(sparse_[static_cast<std::size_t>(key)].values.name(),
-             "id " + std::to_string(ids[static_cast<std::size_t>(at)]) + " at element " + std::to_string(first + at) +
-                 " is outside its table of " + std::to_string(rows) + " rows");
+  file_.fail(sparse_[key].values.name(), "id " + std::to_string(ids[at]) + " at element " + std::to_string(first + at) +
+                                             " is outside its table of " + std::to_string(rows) + " rows");
 }
 
 void SampleFileReader::check_offsets(std::int64_t key, std::int64_t first,
                                      std::span<const std::uint64_t> offsets) const {
-  const Sparse& sparse = sparse_[static_cast<std::size_t>(key)];
+  const Sparse& sparse = sparse_[key];
   const auto values = static_cast<std::uint64_t>(sparse.values.size());
   const auto down = std::is_sorted_until(offsets.begin(), offsets.end());
   const auto at = down - offsets.begin();
@@ -141,38 +140,37 @@ void SampleFileReader::read(std::int64_t first, std::int64_t count, Samples& sam
   Batch& batch = samples.batch;
   batch.samples = count;
   batch.features = std::ssize(meta_.sparse);
-  batch.offsets.resize(static_cast<std::size_t>(batch.bags() + 1));
+  batch.offsets.resize(batch.bags() + 1);
   batch.offsets[0] = 0;
   batch.weights.clear();
   batch.indices.clear();
   for (std::int64_t key = 0; key < batch.features; ++key) read_sparse(key, first, count, batch);
 
-  samples.dense.resize(static_cast<std::size_t>(count * meta_.dense));
+  samples.dense.resize(count * meta_.dense);
   dense_->read(first * meta_.dense, std::span(samples.dense));
-  label_bytes_.resize(static_cast<std::size_t>(count));
+  label_bytes_.resize(count);
   labels_->read(first, std::span(label_bytes_));
   samples.labels.assign(label_bytes_.begin(), label_bytes_.end());
 }
 
 void SampleFileReader::read_sparse(std::int64_t key, std::int64_t first, std::int64_t count, Batch& batch) {
-  const Sparse& sparse = sparse_[static_cast<std::size_t>(key)];
-  const std::int64_t hotness = meta_.sparse[static_cast<std::size_t>(key)].hotness;
+  const Sparse& sparse = sparse_[key];
+  const std::int64_t hotness = meta_.sparse[key].hotness;
   std::int64_t* const offsets = batch.offsets.data() + key * count;
   const std::int64_t base = offsets[0];
   std::int64_t begin = first * hotness;
   std::int64_t end = begin + count * hotness;
   if (sparse.offsets) {
-    offsets_.resize(static_cast<std::size_t>(count + 1));
+    offsets_.resize(count + 1);
     sparse.offsets->read(first, std::span(offsets_));
     check_offsets(key, first, offsets_);
     begin = static_cast<std::int64_t>(offsets_.front());
     end = static_cast<std::int64_t>(offsets_.back());
-    for (std::int64_t s = 1; s <= count; ++s)
-      offsets[s] = base + static_cast<std::int64_t>(offsets_[static_cast<std::size_t>(s)]) - begin;
+    for (std::int64_t s = 1; s <= count; ++s) offsets[s] = base + static_cast<std::int64_t>(offsets_[s]) - begin;
   } else {
     for (std::int64_t s = 1; s <= count; ++s) offsets[s] = base + s * hotness;
   }
-  ids_.resize(static_cast<std::size_t>(end - begin));
+  ids_.resize(end - begin);
   sparse.values.read(begin, std::span(ids_));
   check_ids(key, begin, ids_);
   batch.indices.insert(batch.indices.end(), ids_.begin(), ids_.end());
@@ -200,11 +198,11 @@ void SampleFileReader::verify() {
     const auto at =
         std::find_if(labels.begin(), labels.end(), [](std::uint8_t label) { return label > 1; }) - labels.begin();
     if (at != std::ssize(labels))
-      file_.fail("/label", "label " + std::to_string(labels[static_cast<std::size_t>(at)]) + " of sample " +
-                               std::to_string(first + at) + " is not 0 or 1");
+      file_.fail("/label",
+                 "label " + std::to_string(labels[at]) + " of sample " + std::to_string(first + at) + " is not 0 or 1");
   });
   for (std::int64_t key = 0; key < std::ssize(sparse_); ++key) {
-    const Sparse& sparse = sparse_[static_cast<std::size_t>(key)];
+    const Sparse& sparse = sparse_[key];
     verify_column(file_, sparse.values,
                   [&](std::int64_t first, std::span<const std::uint32_t> ids) { check_ids(key, first, ids); });
     if (!sparse.offsets) continue;

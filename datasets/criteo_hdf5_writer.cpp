@@ -11,7 +11,7 @@ std::string group_of(const SparseKey& key) { return "/sparse/" + key.key; }
 
 std::string describe(const IdMapping* mapping) {
   nlohmann::ordered_json json;
-  json["name"] = mapping == nullptr ? "none" : id_rules[static_cast<std::size_t>(mapping->rule())].name;
+  json["name"] = mapping == nullptr ? "none" : name_of(mapping->rule());
   if (mapping != nullptr && mapping->rule() == IdRule::frequency) json["min_count"] = mapping->min_count();
   return json.dump();
 }
@@ -58,7 +58,7 @@ void SampleFileWriter::append(const Samples& samples) {
     throw InputError(partial_.target() + ": samples of another shape than the file's " +
                      std::to_string(sparse_.size()) + " sparse and " + std::to_string(dense_features_) +
                      " dense features");
-  for (std::int64_t f = 0; f < batch.features; ++f) append_sparse(sparse_[static_cast<std::size_t>(f)], batch, f);
+  for (std::int64_t f = 0; f < batch.features; ++f) append_sparse(sparse_[f], batch, f);
   for (const float value : samples.dense) dense_.append(value);
   for (const float label : samples.labels) labels_.append(static_cast<std::uint8_t>(label));
   samples_ += batch.samples;
@@ -74,7 +74,7 @@ void SampleFileWriter::append_sparse(Sparse& sparse, const Batch& batch, std::in
                                            " ids, its hotness is " + std::to_string(sparse.key.hotness));
   }
   for (std::int64_t i = batch.begin_of(feature); i < batch.end_of(feature); ++i) {
-    const std::int64_t id = batch.indices[static_cast<std::size_t>(i)];
+    const std::int64_t id = batch.indices[i];
     if (id < 0 || id >= sparse.key.rows || id > UINT32_MAX)
       file_.fail(group_of(sparse.key),
                  "id " + std::to_string(id) + " is outside [0, " + std::to_string(sparse.key.rows) + ")");

@@ -16,16 +16,11 @@ namespace shardmark {
 
 enum class Malformed { stop, skip };
 
-struct MalformedChoice {
-  std::string_view name;
-  std::string_view description;
-  Malformed value;
-};
-
 inline constexpr std::array malformed_choices{
-    MalformedChoice{"stop", "stop at the first malformed line, naming file and line", Malformed::stop},
-    MalformedChoice{"skip", "leave malformed lines out, count them and report the first ones", Malformed::skip},
+    Choice<Malformed>{"stop", "stop at the first malformed line, naming file and line", Malformed::stop},
+    Choice<Malformed>{"skip", "leave malformed lines out, count them and report the first ones", Malformed::skip},
 };
+constexpr auto choices_of(Malformed) { return Choices{"action on malformed lines", malformed_choices}; }
 
 /// Some lines of a Criteo file in columns. An empty field has the value 0 and its bit in `missing`.
 struct CriteoBlock {
@@ -35,9 +30,7 @@ struct CriteoBlock {
   std::array<std::vector<std::uint32_t>, criteo_categories> categories;  ///< [26][rows], the 32-bit hex values
   std::vector<std::uint64_t> missing;                                    ///< [rows], bit f = field f (I1..I13, C1..C26)
 
-  bool is_missing(std::int64_t row, int field) const {
-    return (missing[static_cast<std::size_t>(row)] >> field & 1U) != 0;
-  }
+  bool is_missing(std::int64_t row, int field) const { return (missing[row] >> field & 1U) != 0; }
 };
 
 struct CriteoReaderOptions {

@@ -28,15 +28,15 @@ DataStatistics inspect(CriteoReader& reader, const Progress& progress) {
     statistics.samples += block.rows;
     statistics.positives += std::count(block.labels.begin(), block.labels.end(), 1);
     for (int field = 0; field < criteo_fields; ++field) {
-      ColumnStatistics& column = statistics.columns[static_cast<std::size_t>(field)];
+      ColumnStatistics& column = statistics.columns[field];
       for (std::int64_t row = 0; row < block.rows; ++row) {
         if (block.is_missing(row, field)) {
           ++column.missing;
         } else if (field < criteo_dense) {
-          add(column, block.dense[static_cast<std::size_t>(row * criteo_dense + field)]);
+          add(column, block.dense[row * criteo_dense + field]);
         } else {
           const auto c = static_cast<std::size_t>(field - criteo_dense);
-          const std::uint32_t value = block.categories[c][static_cast<std::size_t>(row)];
+          const std::uint32_t value = block.categories[c][row];
           add(column, value);
           seen[c][value] = 1;
         }
@@ -73,12 +73,12 @@ DataStatistics inspect(SampleFileReader& reader, const Progress& progress) {
     for (std::size_t i = 0; i < samples.dense.size(); ++i)
       add(statistics.columns[i % static_cast<std::size_t>(meta.dense)], samples.dense[i]);
     for (std::int64_t f = 0; f < batch.features; ++f) {
-      ColumnStatistics& column = statistics.columns[static_cast<std::size_t>(meta.dense + f)];
-      auto& marks = seen[static_cast<std::size_t>(f)];
+      ColumnStatistics& column = statistics.columns[meta.dense + f];
+      auto& marks = seen[f];
       for (std::int64_t i = batch.begin_of(f); i < batch.end_of(f); ++i) {
-        const std::int64_t id = batch.indices[static_cast<std::size_t>(i)];
+        const std::int64_t id = batch.indices[i];
         add(column, static_cast<double>(id));
-        auto mark = marks[static_cast<std::size_t>(id)];
+        auto mark = marks[id];
         column.unique += mark ? 0 : 1;
         mark = true;
       }

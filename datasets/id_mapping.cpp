@@ -38,7 +38,7 @@ Dictionary make_dictionary(const ValueTable& counts, std::int64_t min_count, std
 
   Dictionary dictionary;
   const auto kept = std::clamp<std::int64_t>(rows - first_id, 0, std::ssize(entries));
-  dictionary.values.reserve(static_cast<std::size_t>(kept));
+  dictionary.values.reserve(kept);
   for (const Entry& entry : entries) {
     if (std::ssize(dictionary.values) < kept) {
       dictionary.values.push_back(entry.value);
@@ -122,8 +122,7 @@ IdMapping count_frequencies(const std::string& path, const CriteoReaderOptions& 
   while (reader.next(block)) {
     for (std::size_t c = 0; c < counts.size(); ++c)
       for (std::int64_t row = 0; row < block.rows; ++row)
-        if (!block.is_missing(row, criteo_dense + static_cast<int>(c)))
-          ++counts[c][block.categories[c][static_cast<std::size_t>(row)]];
+        if (!block.is_missing(row, criteo_dense + static_cast<int>(c))) ++counts[c][block.categories[c][row]];
     progress(samples += block.rows);
   }
   std::vector<Dictionary> dictionaries;

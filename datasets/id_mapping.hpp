@@ -18,17 +18,12 @@ namespace shardmark {
 /// How a raw 32-bit value becomes a row of its table.
 enum class IdRule { modulo, frequency };
 
-struct IdRuleChoice {
-  std::string_view name;
-  std::string_view description;
-  IdRule value;
-};
-
 inline constexpr std::array id_rules{
-    IdRuleChoice{"modulo", "the 32-bit value modulo the table's rows; a missing value counts as 0", IdRule::modulo},
-    IdRuleChoice{"frequency", "0 for missing, 1 for rarer than --min-count, then by falling count, ties by value",
-                 IdRule::frequency},
+    Choice<IdRule>{"modulo", "the 32-bit value modulo the table's rows; a missing value counts as 0", IdRule::modulo},
+    Choice<IdRule>{"frequency", "0 for missing, 1 for rarer than --min-count, then by falling count, ties by value",
+                   IdRule::frequency},
 };
+constexpr auto choices_of(IdRule) { return Choices{"id rule", id_rules}; }
 
 /// The values of one column that have an id of their own, under the frequency rule: values[i] has id i + 2.
 struct Dictionary {

@@ -24,7 +24,7 @@ void join(const std::vector<Samples>& parts, Samples& all) {
       const Batch& from = part.batch;
       const std::int64_t base = batch.nnz() - from.begin_of(f);
       for (std::int64_t s = 1; s <= from.samples; ++s)
-        batch.offsets.push_back(base + from.offsets[static_cast<std::size_t>(f * from.samples + s)]);
+        batch.offsets.push_back(base + from.offsets[f * from.samples + s]);
       batch.indices.insert(batch.indices.end(), from.indices.begin() + from.begin_of(f),
                            from.indices.begin() + from.end_of(f));
     }
@@ -77,10 +77,10 @@ class TsvSource : public SampleSource {
     std::vector<std::uint32_t> ids;
     while (std::ssize(labels_) < options.limit && reader.next(block)) {
       const auto rows = std::min(block.rows, options.limit - std::ssize(labels_));
-      ids.resize(static_cast<std::size_t>(block.rows));
+      ids.resize(block.rows);
       for (int c = 0; c < criteo_categories; ++c) {
         mapping.map(block, c, ids);
-        auto& column = ids_[static_cast<std::size_t>(c)];
+        auto& column = ids_[c];
         column.insert(column.end(), ids.begin(), ids.begin() + rows);
       }
       dense_.insert(dense_.end(), block.dense.begin(), block.dense.begin() + rows * criteo_dense);
@@ -97,7 +97,7 @@ class TsvSource : public SampleSource {
     batch.samples = count;
     batch.features = criteo_categories;
     batch.weights.clear();
-    batch.offsets.resize(static_cast<std::size_t>(batch.bags() + 1));
+    batch.offsets.resize(batch.bags() + 1);
     for (std::size_t i = 0; i < batch.offsets.size(); ++i) batch.offsets[i] = static_cast<std::int64_t>(i);
     batch.indices.clear();
     for (const auto& column : ids_)

@@ -174,7 +174,7 @@ RowSetting fastest_setting(const Exec& exec, int rounds, const Run& run) {
   for (int round = 0; round < rounds; ++round)
     for (std::size_t s = 0; s < row_settings.size(); ++s)
       best[s] = std::min(best[s], seconds(exec, [&] { run(row_settings[s]); }));
-  return row_settings[static_cast<std::size_t>(std::min_element(best.begin(), best.end()) - best.begin())];
+  return row_settings[std::min_element(best.begin(), best.end()) - best.begin()];
 }
 
 /// Streaming copy: whole cache lines past the caches where the output is large.

@@ -16,21 +16,12 @@ namespace shardmark::kernels {
 /// they stand for cannot be told.
 enum class BoundsCheck { on, warn, off };
 
-struct BoundsCheckChoice {
-  std::string_view name;
-  std::string_view description;
-  BoundsCheck value;
-};
-
 inline constexpr std::array bounds_checks{
-    BoundsCheckChoice{"on", "the first bad id, weight or offset is an error", BoundsCheck::on},
-    BoundsCheckChoice{"warn", "bad ids become row 0, bad ids and weights are counted", BoundsCheck::warn},
-    BoundsCheckChoice{"off", "nothing is looked at", BoundsCheck::off},
+    Choice<BoundsCheck>{"on", "the first bad id, weight or offset is an error", BoundsCheck::on},
+    Choice<BoundsCheck>{"warn", "bad ids become row 0, bad ids and weights are counted", BoundsCheck::warn},
+    Choice<BoundsCheck>{"off", "nothing is looked at", BoundsCheck::off},
 };
-
-inline BoundsCheck bounds_check_named(std::string_view name) {
-  return choice_named(bounds_checks, "bounds check", name).value;
-}
+constexpr auto choices_of(BoundsCheck) { return Choices{"bounds check", bounds_checks}; }
 
 /// What the ids and weights of some bags were found to be.
 struct BagFaults {

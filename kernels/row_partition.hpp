@@ -132,12 +132,12 @@ class RowPartition {
     for (const auto& shard : group) {
       if (shard.begin + count(shard) * shard.stride < first_row + rows) fail(feature, first_row);
       for (std::int64_t residue = shard.begin - first_row; residue < period; residue += shard.stride)
-        owners_[static_cast<std::size_t>(first_owner + residue)] = {
-            shard.slot, member, (first_row + residue - shard.begin) / shard.stride, period / shard.stride};
+        owners_[first_owner + residue] = {shard.slot, member, (first_row + residue - shard.begin) / shard.stride,
+                                          period / shard.stride};
       ++member;
     }
     for (std::int64_t residue = 0; residue < std::min(period, rows); ++residue)
-      if (owners_[static_cast<std::size_t>(first_owner + residue)].slot < 0) fail(feature, first_row + residue);
+      if (owners_[first_owner + residue].slot < 0) fail(feature, first_row + residue);
     blocks_.push_back({first_row, period, first_owner, 1 / static_cast<double>(period)});
     return rows;
   }

@@ -17,7 +17,7 @@ ConstArray<Exec, std::int64_t> segment_offsets(const Exec& exec,
   if (level < 0 || level >= std::ssize(levels))
     throw InputError("segment level " + std::to_string(level) + " is not one of " + std::to_string(levels.size()) +
                      " levels of offsets");
-  const auto outer = levels[static_cast<std::size_t>(level)];
+  const auto outer = levels[level];
   if (level + 1 == std::ssize(levels)) return outer;
   const Array<Exec, std::int64_t> composed = scratch.first(static_cast<std::int64_t>(outer.extent(0)));
   Kokkos::deep_copy(exec, composed, outer);

@@ -10,7 +10,7 @@ namespace shardmark {
 
 Batch slice_samples(const Batch& batch, std::int64_t first, std::int64_t count) {
   Batch slice{.samples = count, .features = batch.features, .offsets = {0}, .indices = {}, .weights = {}};
-  slice.offsets.reserve(static_cast<std::size_t>(slice.bags() + 1));
+  slice.offsets.reserve(slice.bags() + 1);
   for (std::int64_t f = 0; f < batch.features; ++f) {
     const auto begin_bag = batch.offsets.begin() + f * batch.samples + first;
     const std::int64_t begin = *begin_bag;
@@ -52,8 +52,8 @@ void check_ids(const Batch& batch, std::int64_t bag, std::int64_t rows) {
   const auto where = [&] {
     return " of feature " + std::to_string(bag / batch.samples) + ", sample " + std::to_string(bag % batch.samples);
   };
-  const auto end = static_cast<std::size_t>(batch.offsets[static_cast<std::size_t>(bag + 1)]);
-  for (auto i = static_cast<std::size_t>(batch.offsets[static_cast<std::size_t>(bag)]); i < end; ++i) {
+  const auto end = static_cast<std::size_t>(batch.offsets[bag + 1]);
+  for (auto i = static_cast<std::size_t>(batch.offsets[bag]); i < end; ++i) {
     if (const std::int64_t id = batch.indices[i]; id < 0 || id >= rows)
       throw InputError("batch: id " + std::to_string(id) + where() + " is outside its table of " +
                        std::to_string(rows) + " rows");
@@ -69,8 +69,7 @@ void check_batch(const Batch& batch, std::span<const std::int64_t> rows) {
     throw InputError("batch: " + std::to_string(batch.features) + " features of " + std::to_string(batch.samples) +
                      " samples, but " + std::to_string(rows.size()) + " features are known");
   check_offsets(batch);
-  for (std::int64_t bag = 0; bag < batch.bags(); ++bag)
-    check_ids(batch, bag, rows[static_cast<std::size_t>(bag / batch.samples)]);
+  for (std::int64_t bag = 0; bag < batch.bags(); ++bag) check_ids(batch, bag, rows[bag / batch.samples]);
 }
 
 }  // namespace shardmark

@@ -20,8 +20,8 @@ struct Batch {
   std::int64_t nnz() const { return static_cast<std::int64_t>(indices.size()); }
 
   /// First and one-past-last index of the ids of feature f.
-  std::int64_t begin_of(std::int64_t f) const { return offsets[static_cast<std::size_t>(f * samples)]; }
-  std::int64_t end_of(std::int64_t f) const { return offsets[static_cast<std::size_t>((f + 1) * samples)]; }
+  std::int64_t begin_of(std::int64_t f) const { return offsets[f * samples]; }
+  std::int64_t end_of(std::int64_t f) const { return offsets[(f + 1) * samples]; }
 };
 
 /// Samples [first, first + count) of every feature of `batch`; 0 <= first, first + count <= samples.

@@ -182,7 +182,7 @@ RowRounding rounding_of(const TouchedTable& table, std::int64_t slot, std::int64
           .seed = table.initial().seed,
           .step = t,
           .table = table.number(),
-          .row = table.rows()[static_cast<std::size_t>(slot)]};
+          .row = table.rows()[slot]};
 }
 
 }  // namespace

@@ -49,21 +49,11 @@ enum class OptimizerKind {
 ///   decoupled  w -= lr wd w beside the step above, both from the w before the step; lamb adds wd w to r instead
 enum class WeightDecay { l2, decoupled };
 
-struct WeightDecayChoice {
-  std::string_view name;
-  std::string_view description;
-  WeightDecay value;
-};
-
 inline constexpr std::array weight_decays{
-    WeightDecayChoice{"l2", "g + wd w takes the place of g", WeightDecay::l2},
-    WeightDecayChoice{"decoupled", "w -= lr wd w beside the step", WeightDecay::decoupled},
+    Choice<WeightDecay>{"l2", "g + wd w takes the place of g", WeightDecay::l2},
+    Choice<WeightDecay>{"decoupled", "w -= lr wd w beside the step", WeightDecay::decoupled},
 };
-
-inline WeightDecay weight_decay_named(std::string_view name) {
-  return choice_named(weight_decays, "weight decay mode", name).value;
-}
-constexpr std::string_view name_of(WeightDecay mode) { return weight_decays[static_cast<std::size_t>(mode)].name; }
+constexpr auto choices_of(WeightDecay) { return Choices{"weight decay mode", weight_decays}; }
 
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::sgd;
@@ -85,10 +75,7 @@ struct Optimizer {
 
 /// State of a row of dim values: `vectors` times dim floats, one vector after the other (m before v, n before z), then
 /// `scalars` floats.
-struct OptimizerChoice {
-  std::string_view name;
-  std::string_view description;
-  OptimizerKind value;
+struct OptimizerChoice : Choice<OptimizerKind> {
   std::int64_t vectors;
   std::int64_t scalars;
 };
@@ -107,12 +94,9 @@ inline constexpr std::array optimizers{
     OptimizerChoice{"lamb", "adam's step scaled to the norm of the row", OptimizerKind::lamb, 2, 0},
     OptimizerChoice{"none", "rows stay as they are: inference", OptimizerKind::none, 0, 0},
 };
+constexpr auto choices_of(OptimizerKind) { return Choices{"optimizer", optimizers}; }
 
-inline OptimizerKind optimizer_named(std::string_view name) {
-  return choice_named(optimizers, "optimizer", name).value;
-}
-constexpr const OptimizerChoice& choice_of(OptimizerKind kind) { return optimizers[static_cast<std::size_t>(kind)]; }
-constexpr std::string_view name_of(OptimizerKind kind) { return choice_of(kind).name; }
+constexpr const OptimizerChoice& choice_of(OptimizerKind kind) { return optimizers[index_of(kind)]; }
 
 /// Floats of optimizer state beside one row (or one row's slice) of `dim` elements.
 constexpr std::int64_t state_per_row(OptimizerKind kind, std::int64_t dim) {

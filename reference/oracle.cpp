@@ -81,12 +81,12 @@ Oracle::Oracle(const std::vector<Table>& tables, std::vector<Feature> features, 
                          steps_exactly(table.optimizer));
   }
   for (const auto& feature : features_)
-    if (!adds_only(feature.pooling)) bit_exact_[static_cast<std::size_t>(feature.table)] = false;
+    if (!adds_only(feature.pooling)) bit_exact_[feature.table] = false;
 }
 
 Expected Oracle::lookup(const Batch& batch, std::int64_t feature, std::int64_t first, std::int64_t count) {
-  const auto& [name, number, pooling, hotness] = features_[static_cast<std::size_t>(feature)];
-  TouchedTable& table = tables_[static_cast<std::size_t>(number)];
+  const auto& [name, number, pooling, hotness] = features_[feature];
+  TouchedTable& table = tables_[number];
   const auto dim = static_cast<std::size_t>(table.table().dim);
   Expected expected;
   std::vector<std::int64_t> slots;
@@ -113,7 +113,7 @@ void Oracle::update(const Batch& batch, std::int64_t step) {
 }
 
 void Oracle::update_table(const Batch& batch, std::int64_t step, std::int64_t number) {
-  TouchedTable& table = tables_[static_cast<std::size_t>(number)];
+  TouchedTable& table = tables_[number];
   const bool summed_as_given =
       wire_.backward == ValueType::fp32 && std::ranges::none_of(features_, [&](const Feature& feature) {
         return feature.table == number && (feature.pooling == Pooling::mean || feature.pooling == Pooling::sqrtn);

@@ -41,8 +41,8 @@ class Oracle {
   /// and of stochastic rounding, whose seed is RowValues::seed, is step + 1.
   void update(const Batch& batch, std::int64_t step);
 
-  bool bit_exact(std::int64_t table) const { return bit_exact_[static_cast<std::size_t>(table)]; }
-  const TouchedTable& table(std::int64_t number) const { return tables_[static_cast<std::size_t>(number)]; }
+  bool bit_exact(std::int64_t table) const { return bit_exact_[table]; }
+  const TouchedTable& table(std::int64_t number) const { return tables_[number]; }
 
  private:
   void update_table(const Batch& batch, std::int64_t step, std::int64_t number);

@@ -15,7 +15,7 @@ inline double bag_divisor(Pooling pooling, std::int64_t count, std::span<const f
   if (pooling != Pooling::mean && pooling != Pooling::sqrtn) return 1.0;
   double sum = 0.0;
   for (std::int64_t i = 0; i < count; ++i) {
-    const double w = weights.empty() ? 1.0 : weights[static_cast<std::size_t>(i)];
+    const double w = weights.empty() ? 1.0 : weights[i];
     sum += pooling == Pooling::mean ? w : w * w;
   }
   return pooling == Pooling::mean ? sum : std::sqrt(sum);

@@ -18,21 +18,13 @@ namespace shardmark {
 /// segment_max, which HybridBackend and DeepRec share; HugeCTR says "average" for mean and "concat" for none.)
 enum class Pooling { none, sum, mean, sqrtn, max };
 
-struct PoolingChoice {
-  std::string_view name;
-  std::string_view description;
-  Pooling value;
-};
-
 inline constexpr std::array poolings{
-    PoolingChoice{"none", "no pooling: one vector per id", Pooling::none},
-    PoolingChoice{"sum", "sum of the rows", Pooling::sum},
-    PoolingChoice{"mean", "sum divided by the sum of the weights", Pooling::mean},
-    PoolingChoice{"sqrtn", "sum divided by the root of the sum of the squared weights", Pooling::sqrtn},
-    PoolingChoice{"max", "largest value of each column", Pooling::max},
+    Choice<Pooling>{"none", "no pooling: one vector per id", Pooling::none},
+    Choice<Pooling>{"sum", "sum of the rows", Pooling::sum},
+    Choice<Pooling>{"mean", "sum divided by the sum of the weights", Pooling::mean},
+    Choice<Pooling>{"sqrtn", "sum divided by the root of the sum of the squared weights", Pooling::sqrtn},
+    Choice<Pooling>{"max", "largest value of each column", Pooling::max},
 };
-
-inline Pooling pooling_named(std::string_view name) { return choice_named(poolings, "pooling", name).value; }
-constexpr std::string_view name_of(Pooling pooling) { return poolings[static_cast<std::size_t>(pooling)].name; }
+constexpr auto choices_of(Pooling) { return Choices{"pooling", poolings}; }
 
 }  // namespace shardmark

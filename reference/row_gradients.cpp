@@ -10,8 +10,8 @@
 namespace shardmark::reference {
 
 std::span<GradientSum> RowGradients::of(std::int64_t slot) {
-  if (slot >= std::ssize(number_of_)) number_of_.resize(static_cast<std::size_t>(slot + 1), -1);
-  auto& number = number_of_[static_cast<std::size_t>(slot)];
+  if (slot >= std::ssize(number_of_)) number_of_.resize(slot + 1, -1);
+  auto& number = number_of_[slot];
   if (number < 0) {
     number = std::ssize(slots_);
     slots_.push_back(slot);
@@ -95,11 +95,10 @@ RowGradients sum_gradients(TouchedTable& table, const std::vector<Feature>& feat
   std::vector<float> gradient(static_cast<std::size_t>(dim));
   std::vector<std::int64_t> slots;
   for (std::int64_t f = 0; f < std::ssize(features); ++f) {
-    const auto& feature = features[static_cast<std::size_t>(f)];
+    const auto& feature = features[f];
     if (feature.table != table.number()) continue;
     for_each_bag(batch, f, feature.pooling, 0, batch.samples, [&](const Bag& bag) {
-      for (std::int64_t c = 0; c < dim; ++c)
-        gradient[static_cast<std::size_t>(c)] = gradients(step, f, bag.sample, bag.position, c);
+      for (std::int64_t c = 0; c < dim; ++c) gradient[c] = gradients(step, f, bag.sample, bag.position, c);
       slots.clear();
       for (const std::int64_t id : bag.ids) slots.push_back(table.touch(id));
       for (const std::int64_t slot : slots) sums.of(slot);

@@ -22,9 +22,9 @@ inline std::vector<std::int64_t> segment_offsets(const NestedOffsets& levels, st
   if (level < 0 || level >= std::ssize(levels))
     throw InputError("segment level " + std::to_string(level) + " is not one of " + std::to_string(levels.size()) +
                      " levels of offsets");
-  auto offsets = levels[static_cast<std::size_t>(level)];
+  auto offsets = levels[level];
   for (auto inner = static_cast<std::size_t>(level) + 1; inner < levels.size(); ++inner)
-    for (auto& offset : offsets) offset = levels[inner][static_cast<std::size_t>(offset)];
+    for (auto& offset : offsets) offset = levels[inner][offset];
   return offsets;
 }
 
@@ -35,9 +35,8 @@ inline void segment_sum(std::span<const std::int64_t> offsets, std::span<const f
   for (std::int64_t s = 0; s + 1 < std::ssize(offsets); ++s) {
     for (std::int64_t c = 0; c < dim; ++c) {
       double sum = 0.0;
-      for (auto i = offsets[static_cast<std::size_t>(s)]; i < offsets[static_cast<std::size_t>(s + 1)]; ++i)
-        sum += values[static_cast<std::size_t>(i * dim + c)];
-      output[static_cast<std::size_t>(s * dim + c)] = static_cast<float>(sum);
+      for (auto i = offsets[s]; i < offsets[s + 1]; ++i) sum += values[i * dim + c];
+      output[s * dim + c] = static_cast<float>(sum);
     }
   }
 }
@@ -46,9 +45,8 @@ inline void segment_sum(std::span<const std::int64_t> offsets, std::span<const f
 inline void segment_sum_backward(std::span<const std::int64_t> offsets, std::span<const float> gradient,
                                  std::int64_t dim, std::span<float> value_gradients) {
   for (std::int64_t s = 0; s + 1 < std::ssize(offsets); ++s)
-    for (auto i = offsets[static_cast<std::size_t>(s)]; i < offsets[static_cast<std::size_t>(s + 1)]; ++i)
-      for (std::int64_t c = 0; c < dim; ++c)
-        value_gradients[static_cast<std::size_t>(i * dim + c)] = gradient[static_cast<std::size_t>(s * dim + c)];
+    for (auto i = offsets[s]; i < offsets[s + 1]; ++i)
+      for (std::int64_t c = 0; c < dim; ++c) value_gradients[i * dim + c] = gradient[s * dim + c];
 }
 
 }  // namespace shardmark::reference

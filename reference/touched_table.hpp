@@ -14,7 +14,7 @@ namespace shardmark::reference {
 /// Entries [slot * width, (slot + 1) * width) of `all`.
 template <class Vector>
 auto row_of(Vector& all, std::int64_t slot, std::int64_t width) {
-  return std::span(all).subspan(static_cast<std::size_t>(slot * width), static_cast<std::size_t>(width));
+  return std::span(all).subspan(slot * width, width);
 }
 
 /// A table of which only the rows that were touched exist in memory, so that a case of any size can be checked.

@@ -16,21 +16,13 @@ namespace shardmark {
 ///   int8  unsigned byte q beside a scale and an offset per row: scale q + offset; can be looked up, not trained
 enum class ValueType { fp32, fp16, bf16, int8 };
 
-struct ValueTypeChoice {
-  std::string_view name;
-  std::string_view description;
-  ValueType value;
-};
-
 inline constexpr std::array value_types{
-    ValueTypeChoice{"fp32", "IEEE single precision", ValueType::fp32},
-    ValueTypeChoice{"fp16", "IEEE half precision", ValueType::fp16},
-    ValueTypeChoice{"bf16", "the upper half of fp32", ValueType::bf16},
-    ValueTypeChoice{"int8", "bytes with a scale and an offset per row; for lookup only", ValueType::int8},
+    Choice<ValueType>{"fp32", "IEEE single precision", ValueType::fp32},
+    Choice<ValueType>{"fp16", "IEEE half precision", ValueType::fp16},
+    Choice<ValueType>{"bf16", "the upper half of fp32", ValueType::bf16},
+    Choice<ValueType>{"int8", "bytes with a scale and an offset per row; for lookup only", ValueType::int8},
 };
-
-inline ValueType value_type_named(std::string_view name) { return choice_named(value_types, "value type", name).value; }
-constexpr std::string_view name_of(ValueType type) { return value_types[static_cast<std::size_t>(type)].name; }
+constexpr auto choices_of(ValueType) { return Choices{"value type", value_types}; }
 
 /// Bytes of one row of `dim` values. int8: two floats, scale then offset, and `dim` bytes, padded to a multiple of 4.
 constexpr std::int64_t row_bytes(ValueType type, std::int64_t dim) {

@@ -7,12 +7,14 @@
 #include <array>
 #include <vector>
 
+#include "reference/named.hpp"
+
 namespace shardmark {
 namespace {
 
 constexpr std::array<std::string_view, 5> change_names{"better", "worse", "same", "unclear", "missing"};
 
-std::string_view name_of(Change change) { return change_names[static_cast<std::size_t>(change)]; }
+std::string_view name_of(Change change) { return change_names[index_of(change)]; }
 
 std::string time_text(double ms) {
   if (ms < 1e-3) return fmt::format("{:.4g} ns", ms * 1e6);
@@ -47,14 +49,14 @@ std::string row(const CaseComparison& each) {
 /// What calls for action first.
 int urgency(const CaseComparison& each) {
   constexpr std::array places{3, 0, 4, 1, 2};  // of better, worse, same, unclear, missing
-  return places[static_cast<std::size_t>(each.change)];
+  return places[index_of(each.change)];
 }
 
 }  // namespace
 
 std::array<std::int64_t, 5> count_changes(std::span<const CaseComparison> cases) {
   std::array<std::int64_t, 5> counts{};
-  for (const CaseComparison& each : cases) ++counts[static_cast<std::size_t>(each.change)];
+  for (const CaseComparison& each : cases) ++counts[index_of(each.change)];
   return counts;
 }
 
@@ -66,7 +68,7 @@ std::string comparison_table(std::span<const CaseComparison> cases, const std::s
   text += "|:--|--:|--:|:--|--:|--:|:--|\n";
   for (const CaseComparison* each : order) text += row(*each);
   const auto counts = count_changes(cases);
-  const auto of = [&](Change change) { return counts[static_cast<std::size_t>(change)]; };
+  const auto of = [&](Change change) { return counts[index_of(change)]; };
   const bool settled = of(Change::unclear) + of(Change::missing) == 0;
   text += fmt::format("\nRESULT: {} (", of(Change::worse) > 0 ? "WORSE" : settled ? "NOT WORSE" : "UNCLEAR");
   for (const Change change : {Change::worse, Change::better, Change::same, Change::unclear, Change::missing})

@@ -42,8 +42,7 @@ Shift paired_shift(std::span<const double> differences) {
   if (n == 0) throw std::invalid_argument("no differences");
   std::vector<double> means;
   for (std::int64_t i = 0; i < n; ++i)
-    for (std::int64_t j = i; j < n; ++j)
-      means.push_back((differences[static_cast<std::size_t>(i)] + differences[static_cast<std::size_t>(j)]) / 2.0);
+    for (std::int64_t j = i; j < n; ++j) means.push_back((differences[i] + differences[j]) / 2.0);
   const auto count = static_cast<double>(n);
   const std::int64_t cut = n <= most_signed_ranks ? cut_of(signed_rank_distribution(n))
                                                   : normal_cut(count * (count + 1.0) / 4.0,
@@ -84,13 +83,13 @@ std::vector<double> rank_sum_distribution(std::int64_t m, std::int64_t n) {
                                        {1.0});  // row[b]: of a and b values, from a = 0
   for (std::int64_t a = 1; a <= m; ++a) {
     for (std::int64_t b = 1; b <= n; ++b) {
-      const auto& fewer_first = row[static_cast<std::size_t>(b)];       // a - 1 and b
-      const auto& fewer_second = row[static_cast<std::size_t>(b - 1)];  // a and b - 1
+      const auto& fewer_first = row[b];       // a - 1 and b
+      const auto& fewer_second = row[b - 1];  // a and b - 1
       const double first = static_cast<double>(a) / static_cast<double>(a + b);
       std::vector<double> p(static_cast<std::size_t>(a * b + 1), 0.0);
       for (std::size_t u = 0; u < fewer_first.size(); ++u) p[u + static_cast<std::size_t>(b)] += first * fewer_first[u];
       for (std::size_t u = 0; u < fewer_second.size(); ++u) p[u] += (1.0 - first) * fewer_second[u];
-      row[static_cast<std::size_t>(b)] = std::move(p);
+      row[b] = std::move(p);
     }
   }
   return row.back();

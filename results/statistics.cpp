@@ -13,9 +13,7 @@ namespace {
 
 using Sorted = std::vector<double>;
 
-double at_rank(const Sorted& x, std::int64_t rank) {
-  return x[static_cast<std::size_t>(std::clamp<std::int64_t>(rank, 1, std::ssize(x)) - 1)];
-}
+double at_rank(const Sorted& x, std::int64_t rank) { return x[std::clamp<std::int64_t>(rank, 1, std::ssize(x)) - 1]; }
 
 /// x at position 1 + quarters (n - 1) / 4.
 double quartile(const Sorted& x, std::int64_t quarters) {

@@ -32,7 +32,7 @@ void Bruck::find_sizes(const Route& route, Setup& sizes) {
   sizes.resize(rounds_.size() + 1);
   sizes[0].resize(blocks_.size());
   for (std::size_t d = 0; d < blocks_.size(); ++d)
-    sizes[0][d] = route.send_counts()[static_cast<std::size_t>(rank_after(comm_, static_cast<int>(d)))];
+    sizes[0][d] = route.send_counts()[rank_after(comm_, static_cast<int>(d))];
   std::vector<Sizes> sent, received;
   for (std::size_t x = 0; x < rounds_.size(); ++x) {
     sent.clear();

@@ -13,7 +13,7 @@ namespace {
 
 std::vector<std::int64_t> of_peers(const std::vector<int>& peers, const std::vector<std::int64_t>& by_rank) {
   std::vector<std::int64_t> values;
-  for (const int peer : peers) values.push_back(by_rank[static_cast<std::size_t>(peer)]);
+  for (const int peer : peers) values.push_back(by_rank[peer]);
   return values;
 }
 
@@ -63,7 +63,7 @@ void MpiNeighbor::make_graph() {
   peers_.clear();
   for (int distance = 1; distance < comm_.size(); ++distance) {
     const int peer = rank_after(comm_, distance);
-    if (is_peer_[static_cast<std::size_t>(peer)]) peers_.push_back(peer);
+    if (is_peer_[peer]) peers_.push_back(peer);
   }
   if (graph_ != MPI_COMM_NULL) check_mpi(MPI_Comm_free(&graph_), "MPI_Comm_free");
   const int degree = static_cast<int>(peers_.size());

@@ -28,13 +28,12 @@ NodeAware::NodeAware(const Communicator& comm)
 
 void NodeAware::find_sizes(const Route& route, Sizes& sizes) {
   const auto nodes = static_cast<std::size_t>(comm_.nodes());
-  const auto count_of = [&](int rank) { return route.send_counts()[static_cast<std::size_t>(rank)]; };
+  const auto count_of = [&](int rank) { return route.send_counts()[rank]; };
   Sizes told(static_cast<std::size_t>(comm_.node_size()), std::vector<std::int64_t>(nodes));
   sizes = told;
   for (int number = 0; number < comm_.node_size(); ++number) {
     const auto n = static_cast<std::size_t>(number);
-    for (int node = 0; node < comm_.nodes(); ++node)
-      told[n][static_cast<std::size_t>(node)] = count_of(on(node, number));
+    for (int node = 0; node < comm_.nodes(); ++node) told[n][node] = count_of(on(node, number));
     if (number == number_) {
       sizes[n] = told[n];
       continue;
@@ -62,8 +61,8 @@ void NodeAware::within_node(const Blocks& blocks, const Sizes& sizes, std::int64
   for (int number = 0; number < comm_.node_size(); ++number) {
     if (number == number_) continue;
     const int peer = on(node_, number);
-    const auto& incoming = sizes[static_cast<std::size_t>(number)];
-    const auto elements = sum(incoming) - incoming[static_cast<std::size_t>(node_)];
+    const auto& incoming = sizes[number];
+    const auto elements = sum(incoming) - incoming[node_];
     messages_.receive(blocks.from(peer), peer);
     messages_.receive(from_node_.take(static_cast<std::size_t>(elements * element_bytes)), peer);
     messages_.send(blocks.to(peer), peer);
@@ -92,7 +91,7 @@ void NodeAware::between_nodes(const Blocks& blocks, const Sizes& sizes, std::int
       if (number == number_) continue;
       for (int node = 0; node < comm_.nodes(); ++node) {
         if (node == node_) continue;
-        const auto elements = sizes[static_cast<std::size_t>(number)][static_cast<std::size_t>(node)];
+        const auto elements = sizes[number][node];
         const auto block = from_node_.take(static_cast<std::size_t>(elements * element_bytes));
         if (node == target) to_nodes_.append(block);
       }

@@ -33,7 +33,7 @@ class NodeAware : public Exchange {
   void within_node(const Blocks& blocks, const Sizes& sizes, std::int64_t element_bytes);
   void between_nodes(const Blocks& blocks, const Sizes& sizes, std::int64_t element_bytes);
   /// The rank with this number on the node.
-  int on(int node, int number) const { return comm_.ranks_of(node)[static_cast<std::size_t>(number)]; }
+  int on(int node, int number) const { return comm_.ranks_of(node)[number]; }
 
   const Communicator& comm_;
   const int node_;

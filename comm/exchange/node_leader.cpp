@@ -11,7 +11,7 @@ namespace {
 
 std::int64_t sum(const std::vector<std::int64_t>& by_rank, const std::vector<int>& ranks) {
   std::int64_t sum = 0;
-  for (const int rank : ranks) sum += by_rank[static_cast<std::size_t>(rank)];
+  for (const int rank : ranks) sum += by_rank[rank];
   return sum;
 }
 
@@ -128,7 +128,7 @@ void NodeLeader::scatter(const Blocks& blocks, const Sizes& sizes, std::int64_t 
         if (!is_away(group)) continue;
         for (const int source : group)
           for (std::size_t m = 0; m < group_->size(); ++m) {
-            const auto elements = sizes.receive[m][static_cast<std::size_t>(source)];
+            const auto elements = sizes.receive[m][source];
             const auto block = from_leaders_.take(static_cast<std::size_t>(elements * element_bytes));
             if (m == member) scattered_.append(block);
           }

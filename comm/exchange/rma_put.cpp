@@ -25,7 +25,7 @@ RmaPut::~RmaPut() {
 }
 
 void RmaPut::ask_for_offsets(const Route& route, TargetOffsets& offsets) const {
-  offsets.resize(static_cast<std::size_t>(comm_.size()));
+  offsets.resize(comm_.size());
   check_mpi(MPI_Alltoall(route.receive_offsets().data(), 1, MPI_INT64_T, offsets.data(), 1, MPI_INT64_T, comm_.get()),
             "MPI_Alltoall");
 }
@@ -57,7 +57,7 @@ void RmaPut::run(const Route& route, const std::byte* send, std::byte* receive, 
   check_mpi(MPI_Win_fence(MPI_MODE_NOPRECEDE, window_), "MPI_Win_fence");  // the windows have been read
   for (int distance = 1; distance < comm_.size(); ++distance) {
     const int target = rank_after(comm_, distance);
-    put(blocks.to(target), target, offsets[static_cast<std::size_t>(target)] * element_bytes);
+    put(blocks.to(target), target, offsets[target] * element_bytes);
   }
   blocks.copy_own(comm_.rank());
   check_mpi(MPI_Win_fence(MPI_MODE_NOSUCCEED, window_), "MPI_Win_fence");

@@ -29,7 +29,7 @@ TransferBytes::TransferBytes(const Plan& plan, std::span<const Table> tables, st
 
 void TransferBytes::add_home(int home, std::span<const FeatureBags> bags) {
   for (std::size_t s = 0; s < splits_.size(); ++s)
-    for (const Shard& shard : plan_.tables[static_cast<std::size_t>(splits_[s].table)].shards)
+    for (const Shard& shard : plan_.tables[splits_[s].table].shards)
       if (shard.column_begin == splits_[s].column_begin && shard.column_end == splits_[s].column_end)
         add_shard(s, shard, home, bags);
 }

@@ -13,29 +13,21 @@ namespace shardmark {
 /// local and owner are HybridBackend's emb_unique and emb_shard_unique, node its hierarchical lookup.
 enum class Dedup { automatic, off, local, owner, local_owner, node };
 
-struct DedupChoice {
-  std::string_view name;
-  std::string_view description;
-  Dedup value;
-};
-
 inline constexpr std::array dedups{
-    DedupChoice{"auto",
-                "with transfer unique_rows local, or node where the busiest node then sends others at least a fifth "
-                "less in the first batch; off with the others",
-                Dedup::automatic},
-    DedupChoice{"off", "a row for every id", Dedup::off},
-    DedupChoice{"local", "each row once to every rank that asks for it", Dedup::local},
-    DedupChoice{"owner", "a row for every id, but read once by its owner for all of them", Dedup::owner},
-    DedupChoice{"local+owner", "each row once to every rank that asks for it, and read once for all ranks",
-                Dedup::local_owner},
-    DedupChoice{"node",
-                "each row once to every node: asked for, and handed on, by its rank with the owner's local rank",
-                Dedup::node},
+    Choice<Dedup>{"auto",
+                  "with transfer unique_rows local, or node where the busiest node then sends others at least a fifth "
+                  "less in the first batch; off with the others",
+                  Dedup::automatic},
+    Choice<Dedup>{"off", "a row for every id", Dedup::off},
+    Choice<Dedup>{"local", "each row once to every rank that asks for it", Dedup::local},
+    Choice<Dedup>{"owner", "a row for every id, but read once by its owner for all of them", Dedup::owner},
+    Choice<Dedup>{"local+owner", "each row once to every rank that asks for it, and read once for all ranks",
+                  Dedup::local_owner},
+    Choice<Dedup>{"node",
+                  "each row once to every node: asked for, and handed on, by its rank with the owner's local rank",
+                  Dedup::node},
 };
-
-inline Dedup dedup_named(std::string_view name) { return choice_named(dedups, "dedup", name).value; }
-inline std::string_view name_of(Dedup dedup) { return std::ranges::find(dedups, dedup, &DedupChoice::value)->name; }
+constexpr auto choices_of(Dedup) { return Choices{"dedup", dedups}; }
 
 /// Whether a rank asks for a row once, however many of its ids name it.
 constexpr bool asks_once(Dedup dedup) { return dedup != Dedup::off && dedup != Dedup::owner; }

@@ -34,7 +34,7 @@ ShardSet shard_set_of(const TablePlacement& placement, const Table& table, int r
                                     shard.rows.begin, shard.rows.end, shard.rows.stride, shard.rank));
     if (std::ranges::find(set, shard.rank) != set.end())
       cannot_say(table, fmt::format("two shards of one table on rank {}", shard.rank));
-    set[static_cast<std::size_t>(shard.rows.begin)] = shard.rank;
+    set[shard.rows.begin] = shard.rank;
   }
   return set;
 }
@@ -82,7 +82,7 @@ struct PlacedLookups {
 std::vector<PlacedLookups> placed_lookups(const std::vector<ShardSet>& sets, std::span<const Feature> lookups) {
   std::vector<PlacedLookups> placed;
   for (std::int64_t id = 0; id < std::ssize(lookups); ++id) {
-    const ShardSet& set = sets[static_cast<std::size_t>(lookups[static_cast<std::size_t>(id)].table)];
+    const ShardSet& set = sets[lookups[id].table];
     auto entry = std::ranges::find(placed, set, &PlacedLookups::set);
     if (entry == placed.end()) entry = placed.insert(entry, {set, {}});
     entry->lookups.push_back(id);
@@ -101,14 +101,13 @@ void add_group(HugectrGroups& groups, const char* strategy) {
 /// Puts the lookups into the first model-parallel group in which all ranks of the set are idle.
 void place_model_parallel(HugectrGroups& groups, const PlacedLookups& placed) {
   const auto idle_in = [&](std::size_t g) {
-    return std::ranges::all_of(placed.set,
-                               [&](int rank) { return groups[static_cast<std::size_t>(rank)][g].local.empty(); });
+    return std::ranges::all_of(placed.set, [&](int rank) { return groups[rank][g].local.empty(); });
   };
   std::size_t g = 0;
   while (g < groups.front().size() && !idle_in(g)) ++g;
   if (g == groups.front().size()) add_group(groups, "mp");
   for (std::size_t shard = 0; shard < placed.set.size(); ++shard) {
-    HugectrGroup& group = groups[static_cast<std::size_t>(placed.set[shard])][g];
+    HugectrGroup& group = groups[placed.set[shard]][g];
     group.local = placed.lookups;
     group.shard_count = std::ssize(placed.set);
     group.shard_id = static_cast<std::int64_t>(shard);
@@ -130,9 +129,8 @@ std::vector<LookupPlacement> placements_of_lookups(const HugectrGroups& groups, 
   for (std::size_t g = 0; g < groups.front().size(); ++g) {
     for (const auto& [list, holders] : holders_of_lists(groups, g)) {
       LookupPlacement placement{.data_parallel = groups.front()[g].data_parallel(), .ranks = holders};
-      std::ranges::stable_sort(placement.ranks, {},
-                               [&](int rank) { return groups[static_cast<std::size_t>(rank)][g].shard_id; });
-      for (const std::int64_t id : list) placements[static_cast<std::size_t>(id)] = placement;
+      std::ranges::stable_sort(placement.ranks, {}, [&](int rank) { return groups[rank][g].shard_id; });
+      for (const std::int64_t id : list) placements[id] = placement;
     }
   }
   return placements;
@@ -149,8 +147,7 @@ Plan plan_from_groups(const HugectrGroups& groups, std::string_view name, const 
     if (placed[id].data_parallel) continue;
     const auto count = std::ssize(placed[id].ranks);
     for (std::int64_t shard = 0; shard < std::min<std::int64_t>(count, table.rows); ++shard)
-      plan.tables[t].shards.push_back(
-          {{shard, table.rows, count}, 0, table.dim, placed[id].ranks[static_cast<std::size_t>(shard)]});
+      plan.tables[t].shards.push_back({{shard, table.rows, count}, 0, table.dim, placed[id].ranks[shard]});
   }
   return plan;
 }
@@ -159,7 +156,7 @@ std::string plan_to_hugectr(const Plan& plan, std::span<const Table> tables, std
                             const HugectrSpelling& spelling) {
   for (std::int64_t t = 0; t < std::ssize(tables); ++t)
     if (std::ranges::find(lookups, t, &Feature::table) == lookups.end())
-      cannot_say(tables[static_cast<std::size_t>(t)], "a table that no lookup reads");
+      cannot_say(tables[t], "a table that no lookup reads");
   HugectrGroups groups(static_cast<std::size_t>(plan.ranks));
   const auto placed = placed_lookups(shard_sets_of(plan, tables), lookups);
   for (const PlacedLookups& entry : placed)

@@ -44,12 +44,10 @@ class Rules {
 
   void report(HugectrProblem problem) { problems_.push_back(std::move(problem)); }
 
-  const std::string& table_name(std::int64_t table) const {
-    return context_.tables[static_cast<std::size_t>(table)].name;
-  }
+  const std::string& table_name(std::int64_t table) const { return context_.tables[table].name; }
 
   bool is_lookup(std::int64_t id) const { return id >= 0 && id < std::ssize(context_.lookups); }
-  const Feature& lookup(std::int64_t id) const { return context_.lookups[static_cast<std::size_t>(id)]; }
+  const Feature& lookup(std::int64_t id) const { return context_.lookups[id]; }
 
   template <class Visit>
   void for_each_group(Visit visit) const {
@@ -74,10 +72,9 @@ class Rules {
         broken(13, fmt::format("shard id {} of {}: ids start at 0, counts at 1", group.shard_id, group.shard_count));
       if (group.global.size() != groups_.size())
         broken(14, fmt::format("the global list has {} entries for {} ranks", group.global.size(), groups_.size()));
-      else if (group.global[static_cast<std::size_t>(rank)] != group.local)
-        broken(7,
-               fmt::format("the local list [{}] is not the global list's entry [{}] for this rank",
-                           fmt::join(group.local, ","), fmt::join(group.global[static_cast<std::size_t>(rank)], ",")));
+      else if (group.global[rank] != group.local)
+        broken(7, fmt::format("the local list [{}] is not the global list's entry [{}] for this rank",
+                              fmt::join(group.local, ","), fmt::join(group.global[rank], ",")));
       std::set<std::int64_t> seen;
       for (const std::int64_t id : group.local) {
         if (!seen.insert(id).second) broken(7, "the local list repeats this lookup", id);
@@ -105,7 +102,7 @@ class Rules {
     const auto tables = static_cast<std::int64_t>(context_.tables.size());
     std::set<std::int64_t> seen;
     for (std::int64_t t = 0; t < std::ssize(context_.id_spaces); ++t) {
-      const std::int64_t id = context_.id_spaces[static_cast<std::size_t>(t)];
+      const std::int64_t id = context_.id_spaces[t];
       if (id < 0 || id >= tables || !seen.insert(id).second)
         report({.rule = 12,
                 .table = t,
@@ -113,9 +110,9 @@ class Rules {
     }
     optimizers_of_hugectr();
     std::vector<bool> used(context_.tables.size());
-    for (const Feature& feature : context_.lookups) used[static_cast<std::size_t>(feature.table)] = true;
+    for (const Feature& feature : context_.lookups) used[feature.table] = true;
     for (std::int64_t t = 0; t < tables; ++t)
-      if (!used[static_cast<std::size_t>(t)])
+      if (!used[t])
         report({.rule = 16,
                 .table = t,
                 .text = fmt::format("'{}' has no lookup, so that no entry places it", table_name(t))});
@@ -130,12 +127,12 @@ class Rules {
   void optimizers_of_hugectr() {
     if (context_.lookups.empty()) return;
     const std::int64_t leader = context_.lookups.front().table;
-    const Optimizer& first = context_.tables[static_cast<std::size_t>(leader)].optimizer;
+    const Optimizer& first = context_.tables[leader].optimizer;
     bool v37 = false;
     for_each_group(
         [&](std::int64_t, std::int64_t, const HugectrGroup& group) { v37 |= group.strategy == "localized"; });
     for (std::int64_t t = 0; t < std::ssize(context_.tables); ++t)
-      if (context_.tables[static_cast<std::size_t>(t)].optimizer != first)
+      if (context_.tables[t].optimizer != first)
         report({.rule = 12,
                 .only_hugectr = true,
                 .table = t,
@@ -193,7 +190,7 @@ class Rules {
               .group = static_cast<std::int64_t>(g),
               .text = std::move(text)});
     };
-    const auto group_of = [&](int rank) -> const HugectrGroup& { return groups_[static_cast<std::size_t>(rank)][g]; };
+    const auto group_of = [&](int rank) -> const HugectrGroup& { return groups_[rank][g]; };
     const int first = holders.front();
     const std::int64_t count = group_of(first).shard_count;
     for (const int rank : holders)
@@ -235,10 +232,10 @@ class Rules {
     std::vector<std::set<std::int64_t>> found(context_.lookups.size());
     for_each_group([&](std::int64_t, std::int64_t g, const HugectrGroup& group) {
       for (const std::int64_t id : group.local)
-        if (is_lookup(id)) found[static_cast<std::size_t>(id)].insert(g);
+        if (is_lookup(id)) found[id].insert(g);
     });
     for (std::int64_t id = 0; id < std::ssize(found); ++id) {
-      const auto& in = found[static_cast<std::size_t>(id)];
+      const auto& in = found[id];
       if (in.empty()) report({.rule = 16, .lookup = id, .text = fmt::format("'{}' is in no group", lookup(id).name)});
       if (in.size() > 1)
         report({.rule = 16,
@@ -254,7 +251,7 @@ class Rules {
     std::unordered_map<std::int64_t, std::int64_t> first;  // lookup of a table
     for (std::int64_t id = 0; id < std::ssize(placed); ++id) {
       const auto [other, is_new] = first.emplace(lookup(id).table, id);
-      if (!is_new && placed[static_cast<std::size_t>(id)] != placed[static_cast<std::size_t>(other->second)])
+      if (!is_new && placed[id] != placed[other->second])
         report({.rule = 17,
                 .lookup = id,
                 .text =

@@ -51,7 +51,7 @@ std::vector<RankLoad> loads_of(const Plan& plan, std::span<const Table> tables) 
       RankLoad part = load_of(shard, tables[t]);
       if (std::ranges::find(holders, shard.rank) != holders.end()) part.tables = 0;
       holders.push_back(shard.rank);
-      loads[static_cast<std::size_t>(shard.rank)] += part;
+      loads[shard.rank] += part;
     }
   }
   return loads;

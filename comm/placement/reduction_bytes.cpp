@@ -9,7 +9,7 @@ namespace {
 
 void add_direct(std::span<const std::int64_t> bytes, ByteMatrix& sent) {
   for (int from = 0; from < sent.ranks(); ++from)
-    for (int to = 0; to < sent.ranks(); ++to) sent.add(from, to, bytes[static_cast<std::size_t>(to)]);
+    for (int to = 0; to < sent.ranks(); ++to) sent.add(from, to, bytes[to]);
 }
 
 void add_halving(std::span<const std::int64_t> bytes, ByteMatrix& sent) {
@@ -20,7 +20,7 @@ void add_halving(std::span<const std::int64_t> bytes, ByteMatrix& sent) {
   for (int from = 0; from < ranks; ++from)
     for (int to = 0; to < ranks; ++to)
       for (int needed = 0; needed < ranks; ++needed) {
-        const std::int64_t part = bytes[static_cast<std::size_t>(needed)];
+        const std::int64_t part = bytes[needed];
         const int difference = number(from) ^ number(to);
         if (folds(from)) sent.add(from, to, to == from + 1 ? part : 0);
         if (folds(to)) sent.add(from, to, to == from - 1 && needed == to ? part : 0);

@@ -12,27 +12,15 @@ namespace shardmark {
 /// How the ranks sum the gradients of data_parallel tables, of which each has a copy.
 enum class ReplicatedGradients { dense, rows, automatic };
 
-struct ReplicatedGradientsChoice {
-  std::string_view name;
-  std::string_view description;
-  ReplicatedGradients value;
-};
-
 inline constexpr std::array replicated_gradients{
-    ReplicatedGradientsChoice{"dense", "all-reduce of the gradients of all rows", ReplicatedGradients::dense},
-    ReplicatedGradientsChoice{"rows",
-                              "all-gather of the rows that ids name and of their gradients, added at every rank",
-                              ReplicatedGradients::rows},
-    ReplicatedGradientsChoice{"auto", "for each table what sends fewer bytes in the first batch",
-                              ReplicatedGradients::automatic},
+    Choice<ReplicatedGradients>{"dense", "all-reduce of the gradients of all rows", ReplicatedGradients::dense},
+    Choice<ReplicatedGradients>{"rows",
+                                "all-gather of the rows that ids name and of their gradients, added at every rank",
+                                ReplicatedGradients::rows},
+    Choice<ReplicatedGradients>{"auto", "for each table what sends fewer bytes in the first batch",
+                                ReplicatedGradients::automatic},
 };
-
-inline ReplicatedGradients replicated_gradients_named(std::string_view name) {
-  return choice_named(replicated_gradients, "way of replicated gradients", name).value;
-}
-constexpr std::string_view name_of(ReplicatedGradients how) {
-  return replicated_gradients[static_cast<std::size_t>(how)].name;
-}
+constexpr auto choices_of(ReplicatedGradients) { return Choices{"way of replicated gradients", replicated_gradients}; }
 
 /// Whether a table of N rows of d values, of which the rank with most names U in a step, sends fewer bytes by rows, or
 /// as few. With P ranks the rank that sends most sends

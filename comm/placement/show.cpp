@@ -110,8 +110,7 @@ std::vector<double> ids_per_sample(const Plan& plan, std::span<const Table> tabl
     if (plan.tables[t].data_parallel)
       for (double& rank : ids) rank += hotness / plan.ranks;
     for (const Shard& shard : plan.tables[t].shards)
-      ids[static_cast<std::size_t>(shard.rank)] +=
-          hotness * static_cast<double>(shard.rows.count()) / static_cast<double>(tables[t].rows);
+      ids[shard.rank] += hotness * static_cast<double>(shard.rows.count()) / static_cast<double>(tables[t].rows);
   }
   return ids;
 }

@@ -56,10 +56,10 @@ class Prediction {
   }
 
  private:
-  const Feature& feature(std::int64_t f) const { return features_[static_cast<std::size_t>(f)]; }
-  const Table& table(std::int64_t t) const { return tables_[static_cast<std::size_t>(t)]; }
-  const Batch& home(int rank) const { return homes_[static_cast<std::size_t>(rank)]; }
-  const TablePlacement& placement_of(std::int64_t t) const { return plan_.tables[static_cast<std::size_t>(t)]; }
+  const Feature& feature(std::int64_t f) const { return features_[f]; }
+  const Table& table(std::int64_t t) const { return tables_[t]; }
+  const Batch& home(int rank) const { return homes_[rank]; }
+  const TablePlacement& placement_of(std::int64_t t) const { return plan_.tables[t]; }
 
   std::span<const std::int64_t> ids(std::int64_t f, int rank) const {
     const Batch& batch = home(rank);
@@ -95,7 +95,7 @@ class Prediction {
   std::int64_t touched_bags(std::int64_t f, int i, const Shard& shard) const {
     const auto held = [&](std::int64_t id) { return shard.rows.contains(id); };
     if (feature(f).pooling == Pooling::none) return std::ranges::count_if(ids(f, i), held);
-    const auto* const bag = &home(i).offsets[static_cast<std::size_t>(f * home(i).samples)];
+    const auto* const bag = &home(i).offsets[f * home(i).samples];
     std::int64_t touched = 0;
     for (std::int64_t s = 0; s < home(i).samples; ++s) {
       const auto begin = home(i).indices.begin();
@@ -145,7 +145,7 @@ class Prediction {
   std::vector<int> ranks_of_node(int rank) const {
     std::vector<int> ranks;
     for (std::size_t r = 0; r < rules_.node_of.size(); ++r)
-      if (rules_.node_of[r] == rules_.node_of[static_cast<std::size_t>(rank)]) ranks.push_back(static_cast<int>(r));
+      if (rules_.node_of[r] == rules_.node_of[rank]) ranks.push_back(static_cast<int>(r));
     return ranks;
   }
   std::vector<int> ranks_of_local_rank(int rank) const {
@@ -167,8 +167,7 @@ class Prediction {
       for (const Shard& shard : placement_of(feature(f).table).shards)
         if (row_split(feature(f).table, shard)) columns.emplace(shard.column_begin, shard.column_end);
       for (const auto& [begin, end] : columns)
-        for (int i = 0; i < plan_.ranks; ++i)
-          bytes[static_cast<std::size_t>(i)] += bags(f, i) * (end - begin) * value_bytes;
+        for (int i = 0; i < plan_.ranks; ++i) bytes[i] += bags(f, i) * (end - begin) * value_bytes;
     }
     const ByteMatrix sums = reduction_bytes(rules_.reduction, bytes);
     traffic_.output_dist += sums;
@@ -219,7 +218,7 @@ class Prediction {
     std::int64_t dense_values = 0;
     for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
       if (!placement_of(t).data_parallel) continue;
-      if (!rules_.gathered.empty() && rules_.gathered[static_cast<std::size_t>(t)])
+      if (!rules_.gathered.empty() && rules_.gathered[t])
         add_gathered_gradients(t);
       else
         dense_values += table(t).rows * (table(t).dim + 1);

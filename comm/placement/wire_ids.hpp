@@ -16,19 +16,11 @@ namespace shardmark {
 enum class WireIds { automatic, int64 };
 enum class IdType { int32, int64 };
 
-struct WireIdsChoice {
-  std::string_view name;
-  std::string_view description;
-  WireIds value;
-};
-
 inline constexpr std::array wire_ids{
-    WireIdsChoice{"auto", "int32 when no shard holds more than 2^31 rows, else int64", WireIds::automatic},
-    WireIdsChoice{"int64", "always int64", WireIds::int64},
+    Choice<WireIds>{"auto", "int32 when no shard holds more than 2^31 rows, else int64", WireIds::automatic},
+    Choice<WireIds>{"int64", "always int64", WireIds::int64},
 };
-
-inline WireIds wire_ids_named(std::string_view name) { return choice_named(wire_ids, "type of ids", name).value; }
-constexpr std::string_view name_of(WireIds ids) { return wire_ids[static_cast<std::size_t>(ids)].name; }
+constexpr auto choices_of(WireIds) { return Choices{"type of ids", wire_ids}; }
 
 constexpr std::string_view name_of(IdType type) { return type == IdType::int32 ? "int32" : "int64"; }
 constexpr std::int64_t bytes_of(IdType type) { return type == IdType::int32 ? 4 : 8; }

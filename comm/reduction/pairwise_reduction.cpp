@@ -22,8 +22,7 @@ void PairwiseReduction::add(std::span<const float> partials, std::span<float> su
   }
   std::span<const float> to_add = own;
   for (int distance = 1; distance < comm_.size(); ++distance) {
-    const std::span<float> room =
-        distance == 1 ? sums : std::span(arrived_[static_cast<std::size_t>(distance % 2)].get(), sums.size());
+    const std::span<float> room = distance == 1 ? sums : std::span(arrived_[distance % 2].get(), sums.size());
     receive(room, rank_before(comm_, distance));
     send(part(partials, rank_after(comm_, distance)), rank_after(comm_, distance));
     if (distance > 1) {

@@ -58,16 +58,16 @@ void Reduction::send(std::span<const float> values, int peer) {
 }
 
 void Reduction::count_shares() {
-  for (int peer = 0; peer < comm_.size(); ++peer) count(peer, counts_[static_cast<std::size_t>(peer)]);
+  for (int peer = 0; peer < comm_.size(); ++peer) count(peer, counts_[peer]);
 }
 
 void Reduction::count_own() {
-  for (int peer = 0; peer < comm_.size(); ++peer) count(peer, counts_[static_cast<std::size_t>(comm_.rank())]);
+  for (int peer = 0; peer < comm_.size(); ++peer) count(peer, counts_[comm_.rank()]);
 }
 
 void Reduction::count(int peer, std::int64_t values) {
   if (peer == comm_.rank()) return;
-  sent_[static_cast<std::size_t>(peer)] += values * static_cast<std::int64_t>(sizeof(float));
+  sent_[peer] += values * static_cast<std::int64_t>(sizeof(float));
 }
 
 }  // namespace shardmark

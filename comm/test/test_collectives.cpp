@@ -61,8 +61,7 @@ TEST_P(Collectives, GatherStringsEverywhere) {
       all_gather(comm_, std::string(static_cast<std::size_t>(rank_) * 3, static_cast<char>('a' + rank_)));
   ASSERT_EQ(texts.size(), static_cast<std::size_t>(size_));
   for (int rank = 0; rank < size_; ++rank) {
-    EXPECT_EQ(texts[static_cast<std::size_t>(rank)],
-              std::string(static_cast<std::size_t>(rank) * 3, static_cast<char>('a' + rank)));
+    EXPECT_EQ(texts[rank], std::string(static_cast<std::size_t>(rank) * 3, static_cast<char>('a' + rank)));
   }
 }
 

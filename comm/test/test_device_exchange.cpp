@@ -93,7 +93,7 @@ class NcclReductions : public testing::TestWithParam<bool> {
     return all;
   }
   std::int64_t total() const { return exclusive_scan(counts_).back(); }
-  std::int64_t own() const { return counts_[static_cast<std::size_t>(comm_.rank())]; }
+  std::int64_t own() const { return counts_[comm_.rank()]; }
 
   const Communicator comm_{MPI_COMM_WORLD};
   std::vector<std::int64_t> counts_ = std::vector<std::int64_t>(static_cast<std::size_t>(comm_.size()));

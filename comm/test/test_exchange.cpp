@@ -178,7 +178,7 @@ TEST_P(Exchanges, KeepRoutesApartAndStageEveryElementOnce) {
     const auto copy = [](const Bytes& from, Bytes& to, std::vector<int>& times, std::int64_t first,
                          std::int64_t count) {
       std::copy_n(from.begin() + first * element_bytes, count * element_bytes, to.begin() + first * element_bytes);
-      for (std::int64_t i = first; i < first + count; ++i) ++times[static_cast<std::size_t>(i)];
+      for (std::int64_t i = first; i < first + count; ++i) ++times[i];
     };
     exchange_->run_staged(routes[r], send.data(), receive.data(), element_bytes,
                           {[&](auto first, auto count) { copy(source, send, packed, first, count); },

@@ -104,7 +104,7 @@ TEST(SteadyReductions, NeitherAllocateNorAgree) {
   std::vector<std::int64_t> counts;
   for (int rank = 0; rank < comm.size(); ++rank) counts.push_back(rank * 100);
   std::vector<float> all(static_cast<std::size_t>(exclusive_scan(counts).back()));
-  std::vector<float> own(static_cast<std::size_t>(counts[static_cast<std::size_t>(comm.rank())]));
+  std::vector<float> own(static_cast<std::size_t>(counts[comm.rank()]));
   for (const std::string_view name : {"pairwise", "recursive_halving"}) {
     SCOPED_TRACE(name);
     const auto reduction = choice_named(reductions, "reduction", name).make(comm);

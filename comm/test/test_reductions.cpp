@@ -129,10 +129,10 @@ TEST_P(Reductions, SendWhatIsPredicted) {
     reduction_->lay_out(counts);
     reduction_->reduce_scatter(all, own);
     for (int peer = 0; peer < comm_.size(); ++peer)
-      EXPECT_EQ(reduction_->sent()[static_cast<std::size_t>(peer)], sent(comm_.rank(), peer)) << "sums to " << peer;
+      EXPECT_EQ(reduction_->sent()[peer], sent(comm_.rank(), peer)) << "sums to " << peer;
     reduction_->all_gather(own, all);
     for (int peer = 0; peer < comm_.size(); ++peer)
-      EXPECT_EQ(reduction_->sent()[static_cast<std::size_t>(peer)], sent(peer, comm_.rank())) << "back to " << peer;
+      EXPECT_EQ(reduction_->sent()[peer], sent(peer, comm_.rank())) << "back to " << peer;
   }
 }
 

@@ -65,7 +65,7 @@ std::string error_of(Run&& run) {
 /// A line whose fields are all empty except those given: label, (field, text)...
 inline std::string criteo_line(std::string_view label, const std::vector<std::pair<int, std::string>>& fields = {}) {
   std::vector<std::string> texts(criteo_fields);
-  for (const auto& [field, text] : fields) texts[static_cast<std::size_t>(field)] = text;
+  for (const auto& [field, text] : fields) texts[field] = text;
   std::string line(label);
   for (const std::string& text : texts) line.append("\t").append(text);
   return line.append("\n");

@@ -180,8 +180,7 @@ TEST_F(CriteoTsv, RandomRowsSurviveAnyBufferAndBlock) {
         if (present) missing &= ~(std::uint64_t{1} << f);
         if (present) fields.emplace_back(f, f < criteo_dense ? std::to_string(integer) : hex);
         if (f < criteo_dense) expected.dense.push_back(present ? static_cast<float>(integer) : 0.0F);
-        if (f >= criteo_dense)
-          expected.categories[static_cast<std::size_t>(f - criteo_dense)].push_back(present ? value : 0);
+        if (f >= criteo_dense) expected.categories[f - criteo_dense].push_back(present ? value : 0);
       }
       expected.missing.push_back(missing);
       text += criteo_line(expected.labels.back() != 0 ? "1" : "0", fields);

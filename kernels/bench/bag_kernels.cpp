@@ -36,15 +36,15 @@ void gradients_of(benchmark::State& state, Suite& suite, const Case& shape, Pool
   std::vector<PooledGradient> blocks(static_cast<std::size_t>(problem.tables()));
   std::int64_t id_gradient = 0;
   for (std::int64_t t = 0; t < problem.tables(); ++t) {
-    auto& block = blocks[static_cast<std::size_t>(t)];
+    auto& block = blocks[t];
     block.first_bag = t * problem.batch;
     block.bags = problem.batch;
-    block.rows = rows.words + problem.first_key[static_cast<std::size_t>(t)] * rows.row_words;
+    block.rows = rows.words + problem.first_key[t] * rows.row_words;
     block.dim = block.output_stride = block.gradient_stride = dim;
     block.output = block.gradient = t * dim * problem.batch;
     block.pooling = pooling;
     block.id_gradient = id_gradient;
-    id_gradient += problem.batch * shape.tables[static_cast<std::size_t>(t)].hotness * dim;
+    id_gradient += problem.batch * shape.tables[t].hotness * dim;
   }
   const auto device_blocks = array_of(suite.exec(), blocks, "shardmark::bench_blocks");
   const bool maxima = pooling == Pooling::max;

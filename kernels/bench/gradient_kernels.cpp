@@ -101,7 +101,7 @@ void reduce_to_dense_of(benchmark::State& state, Suite& suite, const Case& shape
   SortedBatches sorted(suite);
   std::vector<DenseShard> shards;
   for (std::int64_t t = 0; t < problem.tables(); ++t) {
-    const std::int64_t key = problem.first_key[static_cast<std::size_t>(t)];
+    const std::int64_t key = problem.first_key[t];
     shards.push_back({.first_key = key, .dim = shape.dim, .output = key * shape.dim});
   }
   const auto list = shard_list(suite.exec(), shards);

@@ -12,7 +12,7 @@ Gradients gradients_of(const Suite& suite) {
   for (std::int64_t t = 0; t < problem.tables(); ++t)
     blocks.push_back({.first_bag = t * problem.batch,
                       .bags = problem.batch,
-                      .first_key = problem.first_key[static_cast<std::size_t>(t)],
+                      .first_key = problem.first_key[t],
                       .gradient = t * problem.batch * dim,
                       .gradient_stride = dim});
   const auto values = allocate<Exec, float>("shardmark::bench_gradients", problem.elements());

@@ -14,7 +14,7 @@ constexpr std::int64_t owners = 4;
 RowPartition dealt_out(const Problem& problem) {
   RowPartition partition;
   for (std::int64_t t = 0; t < problem.tables(); ++t) {
-    const std::int64_t rows = problem.table_rows[static_cast<std::size_t>(t)];
+    const std::int64_t rows = problem.table_rows[t];
     std::vector<OwnedRows> shards;
     for (std::int64_t owner = 0; owner < std::min(owners, rows); ++owner)
       shards.push_back({owner, rows, owners, owner * problem.tables() + t});

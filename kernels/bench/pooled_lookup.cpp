@@ -26,7 +26,7 @@ void pooled_lookup_of(benchmark::State& state, Suite& suite, const Lookup& of, A
   for (std::int64_t t = 0; t < problem.tables(); ++t)
     blocks.push_back({.first_bag = t * problem.batch,
                       .bags = problem.batch,
-                      .rows = rows.words + problem.first_key[static_cast<std::size_t>(t)] * rows.row_words,
+                      .rows = rows.words + problem.first_key[t] * rows.row_words,
                       .value_type = of.type,
                       .dim = dim,
                       .output = t * dim * (by_feature ? problem.batch : 1),

@@ -28,7 +28,7 @@ IdBatch draw_batch(const Problem& problem, std::size_t number) {
   std::vector<bool> seen(static_cast<std::size_t>(problem.rows()));
   std::vector<std::int64_t> distinct;
   for (const std::int64_t key : keys)
-    if (auto known = seen[static_cast<std::size_t>(key)]; !known) {
+    if (auto known = seen[key]; !known) {
       known = true;
       distinct.push_back(key);
     }

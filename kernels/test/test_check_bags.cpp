@@ -124,8 +124,8 @@ TYPED_TEST(CheckBagsTest, CountsSamplesFromTheFirstOfTheRank) {
 }
 
 TEST(BoundsCheckNames, AreKnown) {
-  EXPECT_EQ(bounds_check_named("warn"), BoundsCheck::warn);
-  EXPECT_THROW(bounds_check_named("maybe"), InputError);
+  EXPECT_EQ(named<BoundsCheck>("warn"), BoundsCheck::warn);
+  EXPECT_THROW(named<BoundsCheck>("maybe"), InputError);
 }
 
 }  // namespace

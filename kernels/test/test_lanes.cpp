@@ -85,8 +85,7 @@ TEST(Lanes, BeyondTheCountAreNeitherReadNorWritten) {
   for (std::int64_t count = 1; count <= lane_count; ++count) {
     SCOPED_TRACE(count);
     const auto expect = [&](const Lanes& lanes, float behind, const auto& value) {
-      for (std::int64_t i = 0; i < lane_count; ++i)
-        expect_same(values_of(lanes)[static_cast<std::size_t>(i)], i < count ? value(i) : behind);
+      for (std::int64_t i = 0; i < lane_count; ++i) expect_same(values_of(lanes)[i], i < count ? value(i) : behind);
     };
     const auto expect_loaded = [&](const auto& of) {
       std::vector<decltype(of(0))> from;  // its end is watched by preset asan

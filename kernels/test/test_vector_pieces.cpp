@@ -85,10 +85,9 @@ TEST(VectorPieces, AreWhatASerialLoopMakesOfThem) {
     for (const VectorPiece& piece : pieces)
       for (std::int64_t b = 0; b < piece.bags; ++b)
         for (std::int64_t c = 0; c < piece.dim; ++c) {
-          float& sum = home[static_cast<std::size_t>(piece.home + b * piece.home_stride + c)] = 0.0F;
+          float& sum = home[piece.home + b * piece.home_stride + c] = 0.0F;
           const auto at = [&](std::int64_t k) {
-            return static_cast<std::size_t>(partials[static_cast<std::size_t>(piece.first_partial + k)].packed +
-                                            b * piece.dim + c);
+            return static_cast<std::size_t>(partials[piece.first_partial + k].packed + b * piece.dim + c);
           };
           for (std::int64_t k = 0; k < piece.partials; ++k) sum += packed[at(k)];
           for (std::int64_t k = 0; k < piece.partials; ++k) copies[at(k)] = sum;

@@ -86,7 +86,7 @@ class FloatStep {
   using Weights = std::span<const float>;
 
   std::size_t dim() const { return static_cast<std::size_t>(table_.dim); }
-  Pooling pooling_of(std::int64_t feature) const { return features_[static_cast<std::size_t>(feature)].pooling; }
+  Pooling pooling_of(std::int64_t feature) const { return features_[feature].pooling; }
 
   template <class Visit>
   void for_each_bag(const Batch& batch, std::int64_t feature, Visit&& visit) {

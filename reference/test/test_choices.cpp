@@ -21,30 +21,30 @@ TEST(Choices, PoolingsStandAtTheirValueAndAreFoundByName) {
   ASSERT_EQ(poolings.size(), 5U);
   for (std::size_t i = 0; i < poolings.size(); ++i) {
     EXPECT_EQ(static_cast<std::size_t>(poolings[i].value), i) << poolings[i].name;
-    EXPECT_EQ(pooling_named(poolings[i].name), poolings[i].value);
+    EXPECT_EQ(named<Pooling>(poolings[i].name), poolings[i].value);
     EXPECT_EQ(name_of(poolings[i].value), poolings[i].name);
     EXPECT_FALSE(poolings[i].description.empty());
   }
-  EXPECT_EQ(pooling_named("sqrtn"), Pooling::sqrtn);
+  EXPECT_EQ(named<Pooling>("sqrtn"), Pooling::sqrtn);
 }
 
 TEST(Choices, OptimizersStandAtTheirValueAndAreFoundByName) {
   ASSERT_EQ(optimizers.size(), 11U);
   for (std::size_t i = 0; i < optimizers.size(); ++i) {
     EXPECT_EQ(static_cast<std::size_t>(optimizers[i].value), i) << optimizers[i].name;
-    EXPECT_EQ(optimizer_named(optimizers[i].name), optimizers[i].value);
+    EXPECT_EQ(named<OptimizerKind>(optimizers[i].name), optimizers[i].value);
     EXPECT_EQ(name_of(optimizers[i].value), optimizers[i].name);
   }
-  EXPECT_EQ(optimizer_named("rowwise_adagrad"), OptimizerKind::rowwise_adagrad);
+  EXPECT_EQ(named<OptimizerKind>("rowwise_adagrad"), OptimizerKind::rowwise_adagrad);
 }
 
 TEST(Choices, UnknownNameNamesTheValidOnes) {
-  EXPECT_EQ(message_of([] { pooling_named("average"); }),
+  EXPECT_EQ(message_of([] { named<Pooling>("average"); }),
             "unknown pooling 'average'; valid: none, sum, mean, sqrtn, max");
-  EXPECT_EQ(message_of([] { optimizer_named(""); }),
+  EXPECT_EQ(message_of([] { named<OptimizerKind>(""); }),
             "unknown optimizer ''; valid: sgd, momentum, nesterov, adagrad, rowwise_adagrad, rmsprop, adam, "
             "rowwise_adam, ftrl, lamb, none");
-  EXPECT_EQ(message_of([] { pooling_named("Sum"); }), "unknown pooling 'Sum'; valid: none, sum, mean, sqrtn, max");
+  EXPECT_EQ(message_of([] { named<Pooling>("Sum"); }), "unknown pooling 'Sum'; valid: none, sum, mean, sqrtn, max");
 }
 
 TEST(Choices, StateBesideARow) {

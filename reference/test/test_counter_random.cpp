@@ -84,7 +84,7 @@ TEST(CounterRandom, SymmetricIntegerReachesBothEndsEvenly) {
 TEST(CounterRandom, ASweepBackwardsGivesTheSameCells) {
   std::vector<std::uint64_t> forward, backward(100);
   for (std::int64_t i = 0; i < 100; ++i) forward.push_back(random_bits(5, i / 10, i % 10));
-  for (std::int64_t i = 99; i >= 0; --i) backward[static_cast<std::size_t>(i)] = random_bits(5, i / 10, i % 10);
+  for (std::int64_t i = 99; i >= 0; --i) backward[i] = random_bits(5, i / 10, i % 10);
   EXPECT_EQ(forward, backward);
 }
 

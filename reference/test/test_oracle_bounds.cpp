@@ -122,7 +122,7 @@ Verdict compare_rows(const Oracle& oracle, FloatStep& other) {
   Verdict verdict;
   const TouchedTable& table = oracle.table(0);
   for (std::int64_t slot = 0; slot < std::ssize(table.rows()); ++slot) {
-    const auto& row = other.row(table.rows()[static_cast<std::size_t>(slot)]);
+    const auto& row = other.row(table.rows()[slot]);
     verdict.compare(row.values, table.values(slot), table.value_bounds(slot));
     verdict.compare(row.state, table.state(slot), table.state_bounds(slot));
   }
@@ -191,7 +191,7 @@ Batch without_one_id(Batch batch) {
 }
 
 Batch with_another_id(Batch batch, std::int64_t rows) {
-  auto& id = batch.indices[static_cast<std::size_t>(batch.offsets[longest_bag(batch)])];
+  auto& id = batch.indices[batch.offsets[longest_bag(batch)]];
   id = (id + 1) % rows;
   return batch;
 }

@@ -157,7 +157,7 @@ struct RandomBag {
   }
 
   auto row_of() const {
-    return [this](std::int64_t id) { return table[static_cast<std::size_t>(id)]; };
+    return [this](std::int64_t id) { return table[id]; };
   }
   double loss(Pooling pooling) const {
     Floats output(dim);
@@ -196,7 +196,7 @@ TEST(PoolBagBackward, IsTheDerivativeOfTheLookup) {
     for_each_random_bag(weighted, [](RandomBag& run, Pooling pooling) {
       std::vector<std::vector<double>> derivative(RandomBag::rows, std::vector<double>(RandomBag::dim));
       for (const auto& [at, g] : backward(pooling, run.row_of(), run.bag, run.weights, run.gradient))
-        derivative[static_cast<std::size_t>(run.bag[at.first])][at.second] += g;
+        derivative[run.bag[at.first]][at.second] += g;
       for (std::size_t r = 0; r < RandomBag::rows; ++r)
         for (std::size_t c = 0; c < RandomBag::dim; ++c)
           EXPECT_NEAR(derivative[r][c],

@@ -128,10 +128,10 @@ TEST(ValueTypes, BytesOfARow) {
 TEST(ValueTypes, StandAtTheirValueAndAreFoundByName) {
   for (std::size_t i = 0; i < value_types.size(); ++i) {
     EXPECT_EQ(static_cast<std::size_t>(value_types[i].value), i);
-    EXPECT_EQ(value_type_named(value_types[i].name), value_types[i].value);
+    EXPECT_EQ(named<ValueType>(value_types[i].name), value_types[i].value);
     EXPECT_EQ(name_of(value_types[i].value), value_types[i].name);
   }
-  EXPECT_THROW(value_type_named("fp8"), InputError);
+  EXPECT_THROW(named<ValueType>("fp8"), InputError);
 }
 
 }  // namespace

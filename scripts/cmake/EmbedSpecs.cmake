@@ -12,7 +12,7 @@ function(shardmark_embed_specs header)
   list(LENGTH ARGN count)
   file(CONFIGURE OUTPUT ${header} CONTENT [[
 // SPDX-License-Identifier: Apache-2.0
-// Generated from workloads/specs/*.json.
+// Generated from workloads/cases/specs/*.json.
 #pragma once
 
 #include <array>

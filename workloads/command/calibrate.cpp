@@ -13,10 +13,10 @@
 #include "datasets/partial_file.hpp"
 #include "kernels/ceilings.hpp"
 #include "kernels/huge_pages.hpp"
-#include "workloads/command.hpp"
+#include "workloads/batches/execution.hpp"
+#include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
-#include "workloads/execution.hpp"
-#include "workloads/memory.hpp"
+#include "workloads/measure/memory.hpp"
 
 namespace shardmark {
 namespace {

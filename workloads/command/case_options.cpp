@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "datasets/id_mapping.hpp"
-#include "workloads/watchdog.hpp"
+#include "workloads/step/watchdog.hpp"
 
 namespace shardmark {
 std::int64_t count(const std::string& option, const std::string& text, std::int64_t least) {
@@ -86,12 +86,12 @@ RunOptions options_of(const CaseArguments& a) {
   RunOptions options;
   options.workload = load_workload(a.workload);
   if (!a.optimizer.empty())
-    for (Table& table : options.workload.tables) table.optimizer.kind = optimizer_named(a.optimizer);
+    for (Table& table : options.workload.tables) table.optimizer.kind = named<OptimizerKind>(a.optimizer);
   if (!a.pooling.empty())
-    for (Feature& feature : options.workload.features) feature.pooling = pooling_named(a.pooling);
+    for (Feature& feature : options.workload.features) feature.pooling = named<Pooling>(a.pooling);
   if (!a.value_type.empty())
-    for (Table& table : options.workload.tables) table.value_type = value_type_named(a.value_type);
-  options.bounds_check = kernels::bounds_check_named(a.bounds_check);
+    for (Table& table : options.workload.tables) table.value_type = named<ValueType>(a.value_type);
+  options.bounds_check = named<kernels::BoundsCheck>(a.bounds_check);
   if (a.batch > 0) options.workload.global_batch = a.batch;
   if (const std::int64_t divisor = parse_scale(a.scale); divisor > 1) scale_rows(options.workload, divisor);
   if (a.steps != "auto") options.steps = count("--steps", a.steps, 1);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "workloads/options.hpp"
+#include "workloads/cases/options.hpp"
 
 namespace shardmark {
 

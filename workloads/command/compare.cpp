@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 
-#include "workloads/command.hpp"
 #include "workloads/command/case_options.hpp"
+#include "workloads/command/command.hpp"
 
 namespace shardmark {
 

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "comm/collectives.hpp"
-#include "workloads/execution.hpp"
+#include "workloads/batches/execution.hpp"
 
 namespace shardmark {
 namespace {
@@ -38,10 +38,7 @@ Json observed_ranks(const Communicator& world, const Affinity& affinity) {
   const auto threads = all_gather(world, static_cast<std::int64_t>(Execution().concurrency()));
   Json ranks = Json::array();
   for (int r = 0; r < world.size(); ++r)
-    ranks.push_back({{"rank", r},
-                     {"host", world.host_of(r)},
-                     {"cpus", units[static_cast<std::size_t>(r)]},
-                     {"threads", threads[static_cast<std::size_t>(r)]}});
+    ranks.push_back({{"rank", r}, {"host", world.host_of(r)}, {"cpus", units[r]}, {"threads", threads[r]}});
   return ranks;
 }
 

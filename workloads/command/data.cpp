@@ -16,8 +16,8 @@
 #include "datasets/data_statistics.hpp"
 #include "datasets/sample_source.hpp"
 #include "reference/error.hpp"
-#include "workloads/command.hpp"
-#include "workloads/spec.hpp"
+#include "workloads/cases/spec.hpp"
+#include "workloads/command/command.hpp"
 
 namespace shardmark {
 namespace {
@@ -36,9 +36,7 @@ struct Options {
   std::string scale = "1";
   std::string malformed = "stop";
 
-  CriteoReaderOptions reader() const {
-    return {.malformed = choice_named(malformed_choices, "action on malformed lines", malformed).value};
-  }
+  CriteoReaderOptions reader() const { return {.malformed = named<Malformed>(malformed)}; }
 };
 
 /// Says on stderr, every two seconds, how far it is.
@@ -84,15 +82,14 @@ std::vector<std::int64_t> table_rows(const Options& options) {
   Workload workload = load_workload(options.workload);
   scale_rows(workload, parse_scale(options.scale));
   std::vector<std::int64_t> rows;
-  for (const Feature& feature : workload.features)
-    rows.push_back(workload.tables[static_cast<std::size_t>(feature.table)].rows);
+  for (const Feature& feature : workload.features) rows.push_back(workload.tables[feature.table].rows);
   return rows;
 }
 
 IdMapping make_mapping(const Options& options) {
   if (!options.dictionary.empty()) return SampleFileReader(options.dictionary).mapping();
   const std::vector<std::int64_t> rows = table_rows(options);
-  if (choice_named(id_rules, "id rule", options.ids).value == IdRule::modulo) return IdMapping::modulo(rows);
+  if (named<IdRule>(options.ids) == IdRule::modulo) return IdMapping::modulo(rows);
   IdMapping mapping = count_frequencies(options.in, options.reader(), rows, options.min_count, progress_of("counting"));
   warn(mapping.dropped_summary());
   return mapping;
@@ -109,8 +106,7 @@ void convert(const Options& options) {
   warn(report.malformed_summary);
   if (!report.labelled) warn(options.in + ": lines of 39 fields, so there are no labels; all are 0");
   fmt::print("{}: {} samples from {} bytes of text, {} malformed lines left out, ids by {}\n", options.out,
-             report.samples, report.text_bytes, report.malformed,
-             id_rules[static_cast<std::size_t>(mapping.rule())].name);
+             report.samples, report.text_bytes, report.malformed, name_of(mapping.rule()));
 }
 
 std::string count_text(std::int64_t count) { return count < 0 ? "-" : fmt::format("{}", count); }

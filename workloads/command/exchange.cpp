@@ -10,16 +10,16 @@
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/session.hpp"
 #include "results/json_lines.hpp"
-#include "workloads/command.hpp"
+#include "workloads/cases/options.hpp"
+#include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
 #include "workloads/command/status_line.hpp"
-#include "workloads/memory.hpp"
-#include "workloads/options.hpp"
+#include "workloads/measure/memory.hpp"
+#include "workloads/step/watchdog.hpp"
 #include "workloads/sweep/report.hpp"
 #include "workloads/sweep/sizes.hpp"
 #include "workloads/sweep/skew.hpp"
 #include "workloads/sweep/traffic_file.hpp"
-#include "workloads/watchdog.hpp"
 
 namespace shardmark {
 namespace {
@@ -69,16 +69,16 @@ TrafficCase matrix_case(const std::string& file, int ranks) {
 std::vector<TrafficCase> traffic_cases(const ExchangeArguments& arguments, const std::vector<std::int64_t>& sizes,
                                        int ranks, std::uint64_t seed) {
   if (!arguments.matrix.empty()) return {matrix_case(arguments.matrix, ranks)};
-  std::vector<const SkewChoice*> chosen;
+  std::vector<const Choice<MakeTraffic>*> chosen;
   for (const std::string& name : arguments.skews) {
     if (name != "all") chosen.push_back(&choice_named(skews, "skew", name));
     if (name == "all")
-      for (const SkewChoice& skew : skews) chosen.push_back(&skew);
+      for (const Choice<MakeTraffic>& skew : skews) chosen.push_back(&skew);
   }
   std::vector<TrafficCase> cases;
-  for (const SkewChoice* skew : chosen)
+  for (const Choice<MakeTraffic>* skew : chosen)
     for (const std::int64_t bytes : sizes)
-      cases.push_back({std::string(skew->name), bytes, skew->make(ranks, bytes, seed)});
+      cases.push_back({std::string(skew->name), bytes, skew->value(ranks, bytes, seed)});
   return cases;
 }
 

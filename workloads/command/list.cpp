@@ -9,9 +9,9 @@
 #include "comm/placement/planner.hpp"
 #include "comm/placement/replicated_gradients.hpp"
 #include "datasets/id_mapping.hpp"
-#include "workloads/command.hpp"
-#include "workloads/id_generator.hpp"
-#include "workloads/options.hpp"
+#include "workloads/batches/id_generator.hpp"
+#include "workloads/cases/options.hpp"
+#include "workloads/command/command.hpp"
 #include "workloads/sweep/skew.hpp"
 #include "workloads/transfer/transfer.hpp"
 

@@ -12,8 +12,8 @@
 #include "comm/placement/planner.hpp"
 #include "comm/placement/show.hpp"
 #include "reference/error.hpp"
-#include "workloads/command.hpp"
-#include "workloads/spec.hpp"
+#include "workloads/cases/spec.hpp"
+#include "workloads/command/command.hpp"
 
 namespace shardmark {
 namespace {

@@ -8,7 +8,7 @@
 #include "results/json_lines.hpp"
 #include "results/table.hpp"
 #include "results/verdict.hpp"
-#include "workloads/command.hpp"
+#include "workloads/command/command.hpp"
 #include "workloads/command/results_diff.hpp"
 
 namespace shardmark {

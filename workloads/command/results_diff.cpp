@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reference/error.hpp"
+#include "reference/named.hpp"
 #include "results/comparability.hpp"
 #include "results/comparison.hpp"
 #include "results/comparison_table.hpp"
@@ -88,7 +89,7 @@ void diff(DiffArguments arguments) {
   require_comparable(disagreements(old_launches, new_launches, aa_launches), arguments.allowed);
   const auto cases = compare(old_launches, new_launches, aa_launches, options);
   const auto counts = count_changes(cases);
-  const auto of = [&](Change change) { return counts[static_cast<std::size_t>(change)]; };
+  const auto of = [&](Change change) { return counts[index_of(change)]; };
   if (of(Change::missing) == std::ssize(cases)) {
     fmt::print(stderr, "shardmark: OLD and NEW have no case in common\n");
     throw Failure{3};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "workloads/command.hpp"
+#include "workloads/command/command.hpp"
 
 namespace shardmark {
 

@@ -11,16 +11,16 @@
 #include "results/json_lines.hpp"
 #include "results/table.hpp"
 #include "results/verdict.hpp"
-#include "workloads/command.hpp"
+#include "workloads/cases/support.hpp"
 #include "workloads/command/case_options.hpp"
+#include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
 #include "workloads/command/status_line.hpp"
-#include "workloads/export.hpp"
-#include "workloads/measure.hpp"
-#include "workloads/memory.hpp"
-#include "workloads/support.hpp"
+#include "workloads/measure/export.hpp"
+#include "workloads/measure/measure.hpp"
+#include "workloads/measure/memory.hpp"
+#include "workloads/step/watchdog.hpp"
 #include "workloads/sweep/step_traffic.hpp"
-#include "workloads/watchdog.hpp"
 
 namespace shardmark {
 namespace {
@@ -58,7 +58,7 @@ std::vector<Movement> each_with(const std::vector<Movement>& movements, Value Mo
 std::vector<WireTypes> wires_of(const CaseArguments& arguments) {
   const auto types_of = [](const std::vector<std::string>& names) {
     std::vector<ValueType> types;
-    for (const std::string& name : names_of(value_types, "wire type", names)) types.push_back(value_type_named(name));
+    for (const std::string& name : names_of(value_types, "wire type", names)) types.push_back(named<ValueType>(name));
     return types;
   };
   std::vector<WireTypes> wires;
@@ -74,7 +74,7 @@ std::vector<TableGroups> groups_of(const CaseArguments& arguments) {
   for (const std::string& text : arguments.groups)
     for (const std::string& balance : names_of(group_balances, "group balance", arguments.group_balances))
       all.push_back({.groups = text == "table" ? TableGroups::table : count("--groups", text, 1),
-                     .balance = choice_named(group_balances, "group balance", balance).value});
+                     .balance = named<GroupBalance>(balance)});
   return all;
 }
 
@@ -85,16 +85,16 @@ std::vector<Movement> movements_of(const CaseArguments& arguments, const std::ve
   all = each_with(all, &Movement::wire, wires_of(arguments));
   std::vector<WireIds> ids;
   for (const std::string& name : names_of(wire_ids, "type of ids", arguments.wire_ids))
-    ids.push_back(wire_ids_named(name));
+    ids.push_back(named<WireIds>(name));
   all = each_with(all, &Movement::wire_ids, ids);
   std::vector<Dedup> dedup;
-  for (const std::string& name : names_of(dedups, "dedup", arguments.dedups)) dedup.push_back(dedup_named(name));
+  for (const std::string& name : names_of(dedups, "dedup", arguments.dedups)) dedup.push_back(named<Dedup>(name));
   all = each_with(all, &Movement::dedup, dedup);
   all = each_with(all, &Movement::groups, groups_of(arguments));
   std::vector<ReplicatedGradients> replicated;
   for (const std::string& name :
        names_of(replicated_gradients, "way of replicated gradients", arguments.replicated_gradients))
-    replicated.push_back(replicated_gradients_named(name));
+    replicated.push_back(named<ReplicatedGradients>(name));
   all = each_with(all, &Movement::replicated_gradients, replicated);
   return all;
 }

@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-#include "workloads/watchdog.hpp"
+#include "workloads/step/watchdog.hpp"
 
 namespace shardmark {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "comm/communicator.hpp"
-#include "workloads/measure.hpp"
+#include "workloads/measure/measure.hpp"
 
 namespace shardmark {
 

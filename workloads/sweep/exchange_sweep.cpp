@@ -10,9 +10,9 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "reference/counter_random.hpp"
-#include "workloads/commit_fault.hpp"
+#include "workloads/step/commit_fault.hpp"
+#include "workloads/step/watchdog.hpp"
 #include "workloads/sweep/sizes.hpp"
-#include "workloads/watchdog.hpp"
 
 namespace shardmark {
 namespace {
@@ -47,8 +47,7 @@ void for_each_word(Bytes message, std::uint64_t seed, int from, int to, const Us
 
 std::span<std::byte> part_of(std::vector<std::byte>& buffer, const std::vector<std::int64_t>& offsets, int peer) {
   const auto p = static_cast<std::size_t>(peer);
-  return std::span(buffer).subspan(static_cast<std::size_t>(offsets[p]),
-                                   static_cast<std::size_t>(offsets[p + 1] - offsets[p]));
+  return std::span(buffer).subspan(offsets[p], static_cast<std::size_t>(offsets[p + 1] - offsets[p]));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "comm/exchange/named_exchange.hpp"
 #include "results/statistics.hpp"
-#include "workloads/fault.hpp"
+#include "workloads/cases/fault.hpp"
 #include "workloads/sweep/ping_pong.hpp"
 
 namespace shardmark {

@@ -5,7 +5,7 @@
 
 #include "comm/collectives.hpp"
 #include "comm/messages.hpp"
-#include "workloads/watchdog.hpp"
+#include "workloads/step/watchdog.hpp"
 
 namespace shardmark {
 namespace {

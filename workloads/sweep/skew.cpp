@@ -17,7 +17,7 @@ void split(ByteMatrix& matrix, int from, std::int64_t bytes, const std::vector<d
   double sum = 0.0;
   std::int64_t before = 0;
   for (int to = 0; to < matrix.ranks(); ++to) {
-    sum += weights[static_cast<std::size_t>(to)];
+    sum += weights[to];
     const bool last = to + 1 == matrix.ranks();
     const auto after = last ? bytes : static_cast<std::int64_t>(static_cast<double>(bytes) * (sum / all));
     matrix.set(from, to, after - before);
@@ -44,7 +44,7 @@ ByteMatrix zipf_traffic(int ranks, std::int64_t bytes, std::uint64_t seed) {
   std::ranges::sort(order, {}, [&](int rank) { return random_bits(seed, rank); });
   std::vector<double> weights(order.size());
   for (std::size_t place = 0; place < order.size(); ++place)
-    weights[static_cast<std::size_t>(order[place])] = 1.0 / static_cast<double>(place + 1);
+    weights[order[place]] = 1.0 / static_cast<double>(place + 1);
   return by_destination(ranks, bytes, weights);
 }
 

@@ -6,16 +6,13 @@
 #include <string_view>
 
 #include "comm/placement/byte_matrix.hpp"
+#include "reference/named.hpp"
 
 namespace shardmark {
 
 /// A shape of traffic. make(): every rank sends `bytes` in all, itself included, split as the shape says; the seed
 /// draws which ranks are popular. The same on every rank.
-struct SkewChoice {
-  std::string_view name;
-  std::string_view description;
-  ByteMatrix (*make)(int ranks, std::int64_t bytes, std::uint64_t seed);
-};
+using MakeTraffic = ByteMatrix (*)(int ranks, std::int64_t bytes, std::uint64_t seed);
 
 ByteMatrix uniform_traffic(int ranks, std::int64_t bytes, std::uint64_t seed);
 ByteMatrix zipf_traffic(int ranks, std::int64_t bytes, std::uint64_t seed);
@@ -23,11 +20,12 @@ ByteMatrix hot_traffic(int ranks, std::int64_t bytes, std::uint64_t seed);
 ByteMatrix banded_traffic(int ranks, std::int64_t bytes, std::uint64_t seed);
 
 inline constexpr std::array skews{
-    SkewChoice{"uniform", "1/P to each rank", uniform_traffic},
-    SkewChoice{"zipf", "in proportion to 1, 1/2, 1/3, ... to the ranks in a random order, the same for all senders",
-               zipf_traffic},
-    SkewChoice{"hot", "three quarters to one random rank, the rest evenly to the others", hot_traffic},
-    SkewChoice{"banded", "half to the rank before, half to the rank after, nothing to others", banded_traffic},
+    Choice<MakeTraffic>{"uniform", "1/P to each rank", uniform_traffic},
+    Choice<MakeTraffic>{"zipf",
+                        "in proportion to 1, 1/2, 1/3, ... to the ranks in a random order, the same for all senders",
+                        zipf_traffic},
+    Choice<MakeTraffic>{"hot", "three quarters to one random rank, the rest evenly to the others", hot_traffic},
+    Choice<MakeTraffic>{"banded", "half to the rank before, half to the rank after, nothing to others", banded_traffic},
 };
 
 }  // namespace shardmark

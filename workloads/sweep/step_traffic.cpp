@@ -6,8 +6,8 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "datasets/partial_file.hpp"
+#include "workloads/step/training_step.hpp"
 #include "workloads/sweep/traffic_file.hpp"
-#include "workloads/training_step.hpp"
 
 namespace shardmark {
 namespace {
@@ -16,7 +16,7 @@ ByteMatrix gathered(const Communicator& comm, std::span<const std::int64_t> sent
   const auto rows = all_gather(comm, sent);
   ByteMatrix matrix(comm.size());
   for (int from = 0; from < comm.size(); ++from)
-    for (int to = 0; to < comm.size(); ++to) matrix.set(from, to, rows.of(from)[static_cast<std::size_t>(to)]);
+    for (int to = 0; to < comm.size(); ++to) matrix.set(from, to, rows.of(from)[to]);
   return matrix;
 }
 
@@ -47,7 +47,7 @@ void write_step_traffic(const Communicator& comm, const RunOptions& options, con
     const ByteMatrix matrix = gathered(comm, embedding.sent().to_ranks(phase));
     all += matrix;
     agree(comm, [&] {
-      if (comm.rank() == 0) write_file(file + '.' + std::string(phase_names[static_cast<std::size_t>(phase)]), matrix);
+      if (comm.rank() == 0) write_file(file + '.' + std::string(phase_names[index_of(phase)]), matrix);
     });
   }
   agree(comm, [&] {

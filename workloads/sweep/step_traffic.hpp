@@ -4,8 +4,8 @@
 #include <string>
 
 #include "comm/placement/plan.hpp"
-#include "workloads/batch_source.hpp"
-#include "workloads/sharded_embedding.hpp"
+#include "workloads/batches/batch_source.hpp"
+#include "workloads/step/sharded_embedding.hpp"
 
 namespace shardmark {
 

@@ -56,11 +56,11 @@ ByteMatrix read_traffic(std::istream& stream, const std::string& name) {
   const int ranks = static_cast<int>(lines.size());
   ByteMatrix matrix(ranks);
   for (int from = 0; from < ranks; ++from) {
-    const Line& line = lines[static_cast<std::size_t>(from)];
+    const Line& line = lines[from];
     if (line.bytes.size() != lines.size())
       throw InputError(fmt::format("{}: {} numbers in a matrix of {} lines; it must be square", line.where,
                                    line.bytes.size(), lines.size()));
-    for (int to = 0; to < ranks; ++to) matrix.set(from, to, line.bytes[static_cast<std::size_t>(to)]);
+    for (int to = 0; to < ranks; ++to) matrix.set(from, to, line.bytes[to]);
   }
   return matrix;
 }

@@ -3,7 +3,7 @@
 
 #include "comm/exchange/exchange.hpp"
 #include "comm/placement/wire_ids.hpp"
-#include "workloads/execution.hpp"
+#include "workloads/batches/execution.hpp"
 
 namespace shardmark {
 

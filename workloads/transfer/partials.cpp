@@ -11,14 +11,12 @@ class Partials : public Transfer {
  public:
   explicit Partials(const TransferContext& context) : rows_(context.exchange, context.wire) {}
 
-  Addresses lay_out(const ShardLayout& layout, const std::vector<RowTransfer>& modes, const BagCounts& bags,
-                    const VectorCounts& counts) override {
-    const auto pooled = [&](const Slot& slot) {
-      return modes[static_cast<std::size_t>(slot.strip)] != RowTransfer::unique_rows;
-    };
-    Addresses addresses = empty_addresses(layout);
-    rows_.lay_out(layout.ranks, add_vector_blocks(layout, bags, counts, pooled, addresses));
-    return addresses;
+  VectorPlaces lay_out(const ShardLayout& layout, const std::vector<RowTransfer>& modes, const BagCounts& bags,
+                       const VectorCounts& counts) override {
+    const auto pooled = [&](const Slot& slot) { return modes[slot.strip] != RowTransfer::unique_rows; };
+    VectorPlaces places = no_places(layout);
+    rows_.lay_out(layout.ranks, add_vector_blocks(layout, bags, counts, pooled, places));
+    return places;
   }
 
   void pack(Direction direction, const DeviceArray<float>& from) override { rows_.pack(direction, from); }

@@ -24,23 +24,21 @@ class ReduceScatter : public Transfer {
         reduction_(choice_named(reductions, "reduction", context.reduction).make(context.comm)),
         whole_(context.exchange, context.wire) {}
 
-  Addresses lay_out(const ShardLayout& layout, const std::vector<RowTransfer>& modes, const BagCounts& bags,
-                    const VectorCounts& counts) override {
+  VectorPlaces lay_out(const ShardLayout& layout, const std::vector<RowTransfer>& modes, const BagCounts& bags,
+                       const VectorCounts& counts) override {
     require_fp32(layout);
-    Addresses addresses = empty_addresses(layout);
-    const auto whole = [&](const Slot& slot) {
-      return modes[static_cast<std::size_t>(slot.strip)] != RowTransfer::reduce_scatter;
-    };
-    whole_.lay_out(layout.ranks, add_vector_blocks(layout, bags, counts, whole, addresses));
-    counts_.assign(static_cast<std::size_t>(layout.ranks), 0);
-    for (int home = 0; home < layout.ranks; ++home) add_reduced(layout, bags, home, addresses);
+    VectorPlaces places = no_places(layout);
+    const auto whole = [&](const Slot& slot) { return modes[slot.strip] != RowTransfer::reduce_scatter; };
+    whole_.lay_out(layout.ranks, add_vector_blocks(layout, bags, counts, whole, places));
+    counts_.assign(layout.ranks, 0);
+    for (int home = 0; home < layout.ranks; ++home) add_reduced(layout, bags, home, places);
     reduction_->lay_out(counts_);
     for (const Strip& strip : layout.strips) {
       if (!strip.row_split()) continue;
-      addresses.packed[static_cast<std::size_t>(strip.slots.front())] = addresses.packed_size;
-      addresses.packed_size += bags(layout.rank, strip.feature) * strip.dim();
+      places.packed[strip.slots.front()] = places.packed_size;
+      places.packed_size += bags(layout.rank, strip.feature) * strip.dim();
     }
-    return addresses;
+    return places;
   }
 
   void pack(Direction direction, const DeviceArray<float>& from) override { whole_.pack(direction, from); }
@@ -60,7 +58,7 @@ class ReduceScatter : public Transfer {
 
  private:
   static std::span<float> behind(const DeviceArray<float>& array, std::int64_t elements) {
-    return std::span(array.data(), array.extent(0)).subspan(static_cast<std::size_t>(elements));
+    return std::span(array.data(), array.extent(0)).subspan(elements);
   }
 
   /// MPI and our reductions add floats, and no narrower type that we send.
@@ -74,13 +72,13 @@ class ReduceScatter : public Transfer {
   }
 
   /// Appends the vectors of all row-split strips for one home rank to the owner's buffer.
-  void add_reduced(const ShardLayout& layout, const BagCounts& bags, int home, Addresses& addresses) {
+  void add_reduced(const ShardLayout& layout, const BagCounts& bags, int home, VectorPlaces& places) {
     const auto own = layout.own_slots();
     for (std::int64_t s = 0; s < std::ssize(layout.strips); ++s) {
-      const Strip& strip = layout.strips[static_cast<std::size_t>(s)];
+      const Strip& strip = layout.strips[s];
       if (!strip.row_split()) continue;
-      const std::int64_t begin = addresses.owner_size;
-      addresses.owner_size += bags(home, strip.feature) * strip.dim();
+      const std::int64_t begin = places.owner_size;
+      places.owner_size += bags(home, strip.feature) * strip.dim();
       bool held = false;
       for (std::size_t k = 0; k < own.size(); ++k) {
         if (own[k].strip != s) continue;
@@ -89,11 +87,11 @@ class ReduceScatter : public Transfer {
               fmt::format("transfer {}: rank {} holds two row shards of the same columns of feature {}; use "
                           "dense_partials or another plan",
                           name_, layout.rank, strip.feature));
-        addresses.owner[static_cast<std::size_t>(home) * own.size() + k] = begin;
+        places.owner[static_cast<std::size_t>(home) * own.size() + k] = begin;
         held = true;
       }
-      if (!held) addresses.zeros.emplace_back(begin, addresses.owner_size);
-      counts_[static_cast<std::size_t>(home)] += addresses.owner_size - begin;
+      if (!held) places.zeros.emplace_back(begin, places.owner_size);
+      counts_[home] += places.owner_size - begin;
     }
   }
 

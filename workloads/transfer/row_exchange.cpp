@@ -18,8 +18,7 @@ constexpr std::int64_t most_units(ValueType type, std::int64_t rows, std::int64_
 
 std::vector<std::int64_t> units_by_peer(ValueType type, int ranks, const std::vector<RowBlock>& blocks) {
   std::vector<std::int64_t> units(static_cast<std::size_t>(ranks));
-  for (const RowBlock& block : blocks)
-    units[static_cast<std::size_t>(block.peer)] += block.rows * row_bytes(type, block.dim) / unit_bytes(type);
+  for (const RowBlock& block : blocks) units[block.peer] += block.rows * row_bytes(type, block.dim) / unit_bytes(type);
   return units;
 }
 

@@ -9,8 +9,8 @@
 #include "comm/exchange/exchange.hpp"
 #include "comm/lane.hpp"
 #include "comm/placement/traffic.hpp"
-#include "workloads/sent_bytes.hpp"
-#include "workloads/transfer/addresses.hpp"
+#include "workloads/transfer/sent_bytes.hpp"
+#include "workloads/transfer/vector_places.hpp"
 #include "workloads/transfer/wire.hpp"
 
 namespace shardmark {
@@ -22,8 +22,8 @@ class Transfer {
   virtual ~Transfer() = default;
 
   /// Called when the counts change. modes: by strip. Throws InputError when the plan cannot be carried this way.
-  virtual Addresses lay_out(const ShardLayout& layout, const std::vector<RowTransfer>& modes, const BagCounts& bags,
-                            const VectorCounts& counts) = 0;
+  virtual VectorPlaces lay_out(const ShardLayout& layout, const std::vector<RowTransfer>& modes, const BagCounts& bags,
+                               const VectorCounts& counts) = 0;
 
   /// The parts of a way, called in this order: `from` and `to` are the owner's and the home's buffer, on the way back
   /// the home's and the owner's. pack and unpack run kernels and talk to nobody; move is collective and runs none.

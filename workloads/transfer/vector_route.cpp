@@ -5,15 +5,15 @@
 
 namespace shardmark {
 
-Addresses empty_addresses(const ShardLayout& layout) {
-  Addresses addresses;
-  addresses.owner.assign(static_cast<std::size_t>(layout.ranks) * layout.own_slots().size(), -1);
-  addresses.packed.assign(layout.slots.size(), -1);
-  return addresses;
+VectorPlaces no_places(const ShardLayout& layout) {
+  VectorPlaces places;
+  places.owner.assign(static_cast<std::size_t>(layout.ranks) * layout.own_slots().size(), -1);
+  places.packed.assign(layout.slots.size(), -1);
+  return places;
 }
 
 RowBlocks add_vector_blocks(const ShardLayout& layout, const BagCounts& bags, const VectorCounts& counts,
-                            const std::function<bool(const Slot&)>& chosen, Addresses& addresses) {
+                            const std::function<bool(const Slot&)>& chosen, VectorPlaces& places) {
   const auto ranks = static_cast<std::size_t>(layout.ranks);
   RowBlocks blocks;
   struct Total {
@@ -26,22 +26,22 @@ RowBlocks add_vector_blocks(const ShardLayout& layout, const BagCounts& bags, co
     const std::int64_t dim = layout.dim_of(slot);
     for (std::size_t r = 0; r < ranks; ++r) {
       const std::int64_t rows = bags(static_cast<int>(r), slot.feature);
-      for (Total* total : {&received_by[r], &sent_by[static_cast<std::size_t>(slot.rank)]}) {
+      for (Total* total : {&received_by[r], &sent_by[slot.rank]}) {
         total->rows += rows;
         total->elements += rows * dim;
       }
     }
     blocks.home.push_back({slot.rank, counts.home[s], dim});
-    addresses.packed[s] = addresses.packed_size;
-    addresses.packed_size += counts.home[s] * dim;
+    places.packed[s] = places.packed_size;
+    places.packed_size += counts.home[s] * dim;
   }
   std::size_t block = 0;
   for (int home = 0; home < layout.ranks; ++home) {
     for (const Slot& slot : layout.own_slots()) {
       if (chosen(slot)) {
         blocks.owner.push_back({home, counts.owner[block], layout.dim_of(slot)});
-        addresses.owner[block] = addresses.owner_size;
-        addresses.owner_size += counts.owner[block] * layout.dim_of(slot);
+        places.owner[block] = places.owner_size;
+        places.owner_size += counts.owner[block] * layout.dim_of(slot);
       }
       ++block;
     }

@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "workloads/transfer/addresses.hpp"
 #include "workloads/transfer/row_exchange.hpp"
+#include "workloads/transfer/vector_places.hpp"
 
 namespace shardmark {
 
@@ -12,9 +12,9 @@ namespace shardmark {
 /// lie: appended to the owner's buffer by (home rank, slot), to the home's buffer by slot. Every rank computes it from
 /// the counts, without a handshake; `bags` bound them.
 RowBlocks add_vector_blocks(const ShardLayout& layout, const BagCounts& bags, const VectorCounts& counts,
-                            const std::function<bool(const Slot&)>& chosen, Addresses& addresses);
+                            const std::function<bool(const Slot&)>& chosen, VectorPlaces& places);
 
-/// Addresses with nothing in them yet: no vector has an address.
-Addresses empty_addresses(const ShardLayout& layout);
+/// VectorPlaces with nothing in them yet: no vector has an address.
+VectorPlaces no_places(const ShardLayout& layout);
 
 }  // namespace shardmark

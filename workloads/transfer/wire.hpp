@@ -5,8 +5,8 @@
 
 #include "comm/placement/wire_ids.hpp"
 #include "kernels/vector_errors.hpp"
-#include "workloads/execution.hpp"
-#include "workloads/movement.hpp"
+#include "workloads/batches/execution.hpp"
+#include "workloads/cases/movement.hpp"
 
 namespace shardmark {
 

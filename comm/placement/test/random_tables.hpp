@@ -19,7 +19,7 @@ struct RandomTables {
     const auto draw = [&](int low, int high) { return std::uniform_int_distribution(low, high)(random); };
     const int count = draw(1, 8);
     for (int t = 0; t < count; ++t) {
-      const auto kind = optimizers[static_cast<std::size_t>(draw(0, 2))].value;
+      const auto kind = optimizers[draw(0, 2)].value;
       tables.push_back({fmt::format("T{}", t), draw(1, 40), draw(1, 12), {.kind = kind}});
       for (int f = draw(1, 2); f > 0; --f)
         features.push_back({fmt::format("F{}", features.size()), t, Pooling::sum, draw(1, 5)});

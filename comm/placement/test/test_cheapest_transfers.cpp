@@ -37,13 +37,10 @@ struct RandomCase {
   std::vector<RowTransfer> cheapest(WireIds ids) const {
     TransferBytes bytes(plan, tables, features, {}, id_type(ids, plan, tables), false);
     for (int r = 0; r < plan.ranks; ++r) {
-      const Batch& home = homes[static_cast<std::size_t>(r)];
+      const Batch& home = homes[r];
       std::vector<FeatureBags> bags;
       for (std::int64_t f = 0; f < home.features; ++f)
-        bags.push_back(
-            {std::span(home.offsets)
-                 .subspan(static_cast<std::size_t>(f * home.samples), static_cast<std::size_t>(home.samples + 1)),
-             home.indices});
+        bags.push_back({std::span(home.offsets).subspan(f * home.samples, home.samples + 1), home.indices});
       bytes.add_home(r, bags);
     }
     return bytes.cheapest();

@@ -27,7 +27,7 @@ bool sound_by_counting(const Plan& plan, const std::vector<Table>& tables) {
         return false;
       for (std::int64_t row = 0; row < rows; ++row)
         for (std::int64_t column = shard.column_begin; column < shard.column_end; ++column)
-          owners[static_cast<std::size_t>(row * dim + column)] += shard.rows.contains(row) ? 1 : 0;
+          owners[row * dim + column] += shard.rows.contains(row) ? 1 : 0;
     }
     if (std::ranges::any_of(owners, [](int n) { return n != 1; })) return false;
   }
@@ -141,10 +141,10 @@ TEST(Check, common_row_of_huge_tables_does_not_overflow) {
 /// Drops, doubles, shifts, resizes or moves one shard.
 void damage(Plan& plan, std::mt19937& random) {
   const auto draw = [&](int low, int high) { return std::uniform_int_distribution(low, high)(random); };
-  TablePlacement& placement = plan.tables[static_cast<std::size_t>(draw(0, static_cast<int>(plan.tables.size()) - 1))];
+  TablePlacement& placement = plan.tables[draw(0, static_cast<int>(plan.tables.size()) - 1)];
   if (placement.shards.empty()) return;
   const int chosen = draw(0, static_cast<int>(placement.shards.size()) - 1);
-  Shard& shard = placement.shards[static_cast<std::size_t>(chosen)];
+  Shard& shard = placement.shards[chosen];
   switch (draw(0, 7)) {
     case 0:
       placement.shards.erase(placement.shards.begin() + chosen);
@@ -204,7 +204,7 @@ TEST(Check, agrees_with_counting_on_random_row_sets) {
     Plan plan{"random", 4, {{false, {whole(tables[0], 0)}}}};
     auto& shards = plan.tables[0].shards;
     for (int split = 0; split < 5; ++split) {
-      auto& shard = shards[static_cast<std::size_t>(draw(0, std::ssize(shards) - 1))];
+      auto& shard = shards[draw(0, std::ssize(shards) - 1)];
       Shard rest = shard;
       rest.rank = static_cast<int>(draw(0, 3));
       const RowSet rows = shard.rows;

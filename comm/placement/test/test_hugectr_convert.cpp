@@ -18,13 +18,13 @@ namespace {
 Plan random_modulo_plan(const std::vector<Table>& tables, int ranks, std::mt19937& random) {
   Plan plan{"random", ranks, {}};
   std::vector<int> order(static_cast<std::size_t>(ranks));
-  for (int rank = 0; rank < ranks; ++rank) order[static_cast<std::size_t>(rank)] = rank;
+  for (int rank = 0; rank < ranks; ++rank) order[rank] = rank;
   for (const Table& table : tables) {
     const int count = std::uniform_int_distribution(0, ranks)(random);
     TablePlacement placement{.data_parallel = count == 0, .shards = {}};
     std::ranges::shuffle(order, random);
     for (std::int64_t shard = 0; shard < std::min<std::int64_t>(count, table.rows); ++shard)
-      placement.shards.push_back({{shard, table.rows, count}, 0, table.dim, order[static_cast<std::size_t>(shard)]});
+      placement.shards.push_back({{shard, table.rows, count}, 0, table.dim, order[shard]});
     plan.tables.push_back(std::move(placement));
   }
   return plan;

@@ -36,11 +36,11 @@ struct Example {
       tables.push_back({fmt::format("T{}", position),
                         table["rows"],
                         table["dim"],
-                        {.kind = optimizer_named(table.value("optimizer", "sgd"))}});
+                        {.kind = named<OptimizerKind>(table.value("optimizer", "sgd"))}});
     }
     for (const Json& lookup : context["lookups"])
       lookups.push_back({fmt::format("L{}", lookups.size()), lookup["table"],
-                         pooling_named(lookup["pooling"].get<std::string>()), 1});
+                         named<Pooling>(lookup["pooling"].get<std::string>()), 1});
   }
 
   std::string name() const { return entry["name"]; }

@@ -69,7 +69,7 @@ TEST(Planners, column_wise_gives_every_rank_equally_many_columns) {
     const int ranks = round % 9 + 1;
     std::vector<std::int64_t> columns(static_cast<std::size_t>(ranks));
     for (const auto& placement : placed("column_wise", workload.tables, ranks))
-      for (const Shard& shard : placement.shards) columns[static_cast<std::size_t>(shard.rank)] += shard.columns();
+      for (const Shard& shard : placement.shards) columns[shard.rank] += shard.columns();
     EXPECT_LE(*std::ranges::max_element(columns) - *std::ranges::min_element(columns), 1);
   }
 }

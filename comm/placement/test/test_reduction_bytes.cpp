@@ -14,7 +14,7 @@ Rows rows_of(ReductionSteps steps, const std::vector<std::int64_t>& bytes) {
   const ByteMatrix sent = reduction_bytes(steps, bytes);
   Rows rows(bytes.size());
   for (int from = 0; from < sent.ranks(); ++from)
-    for (int to = 0; to < sent.ranks(); ++to) rows[static_cast<std::size_t>(from)].push_back(sent(from, to));
+    for (int to = 0; to < sent.ranks(); ++to) rows[from].push_back(sent(from, to));
   return rows;
 }
 

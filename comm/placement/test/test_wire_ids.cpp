@@ -34,8 +34,8 @@ TEST(WireIds, OfReplicatedTablesCountToo) {
 
 TEST(WireIds, AreInt64WhenAsked) {
   EXPECT_EQ(type_of(4, {{{0, 4, 1}, 0, 4, 0}}, WireIds::int64), IdType::int64);
-  EXPECT_EQ(wire_ids_named("auto"), WireIds::automatic);
-  EXPECT_THROW(wire_ids_named("int16"), InputError);
+  EXPECT_EQ(named<WireIds>("auto"), WireIds::automatic);
+  EXPECT_THROW(named<WireIds>("int16"), InputError);
 }
 
 }  // namespace

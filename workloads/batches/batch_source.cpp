@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/batches/batch_source.hpp"
+
+#include <fmt/format.h>
+
+#include "workloads/batches/checked_batches.hpp"
+#include "workloads/batches/id_generator.hpp"
+
+namespace shardmark {
+namespace {
+
+std::vector<std::int64_t> rows_of_features(const Workload& workload) {
+  std::vector<std::int64_t> rows;
+  for (const Feature& feature : workload.features) rows.push_back(workload.tables[feature.table].rows);
+  return rows;
+}
+
+class GeneratedBatches : public BatchSource {
+ public:
+  explicit GeneratedBatches(const RunOptions& options) : workload_(options.workload), seed_(options.seed) {
+    choice_named(id_distributions, "id distribution", workload_.ids.distribution);
+  }
+
+  Batch read(std::int64_t step, std::int64_t first, std::int64_t count) override {
+    return generate_batch(workload_, seed_, step, first, count);
+  }
+
+  nlohmann::ordered_json description() const override {
+    const IdSpec& ids = workload_.ids;
+    return {{"distribution", ids.distribution},
+            {"alpha", ids.alpha},
+            {"shuffled", ids.shuffled},
+            {"ragged", ids.ragged},
+            {"weighted", ids.weighted}};
+  }
+
+ private:
+  const Workload& workload_;
+  std::uint64_t seed_;
+};
+
+class StoredBatches : public BatchSource {
+ public:
+  StoredBatches(const RunOptions& options, const Notice& notice) : options_(options) {
+    SourceOptions source;
+    source.rows = rows_of_features(options.workload);
+    source.rule = named<IdRule>(options.data.id_rule);
+    source.min_count = options.data.min_count;
+    source.reader.malformed = named<Malformed>(options.data.malformed);
+    source.limit = options.workload.global_batch * std::max(options.batches, options.checked_steps);
+    samples_ = open_samples(options.data.file, source, notice);
+  }
+
+  Batch read(std::int64_t step, std::int64_t first, std::int64_t count) override {
+    samples_->read(step * options_.workload.global_batch + first, count, buffer_);
+    return buffer_.batch;
+  }
+
+  nlohmann::ordered_json description() const override {
+    nlohmann::ordered_json json{{"file", options_.data.file}, {"samples", samples_->samples()}};
+    if (!is_hdf5(options_.data.file)) json["id_rule"] = options_.data.id_rule;
+    return json;
+  }
+
+ private:
+  const RunOptions& options_;
+  std::unique_ptr<SampleSource> samples_;
+  Samples buffer_;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const Notice& notice) {
+  std::unique_ptr<BatchSource> source;
+  if (options.data.file.empty())
+    source = std::make_unique<GeneratedBatches>(options);
+  else
+    source = std::make_unique<StoredBatches>(options, notice);
+  return checked(std::move(source), options.bounds_check, rows_of_features(options.workload), notice);
+}
+
+}  // namespace shardmark

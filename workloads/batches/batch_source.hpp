@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "datasets/sample_source.hpp"
+#include "workloads/cases/options.hpp"
+
+namespace shardmark {
+
+/// Where global batches come from: the same ids on every number of ranks.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+
+  /// Samples [first, first + count) of global batch number `step`.
+  virtual Batch read(std::int64_t step, std::int64_t first, std::int64_t count) = 0;
+
+  /// For the record: the generator and its parameters, or the file and its id rule.
+  virtual nlohmann::ordered_json description() const = 0;
+};
+
+/// The generator of the workload, or the data file of the options, checked as the options say. `notice` is told what
+/// the user should know of the data. Throws InputError naming the file when it cannot be used for the workload's
+/// tables.
+std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const Notice& notice);
+
+}  // namespace shardmark

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/batches/checked_batches.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <utility>
+
+#include "workloads/batches/execution.hpp"
+
+namespace shardmark {
+namespace {
+
+/// check_bags on a batch of the host, whose ids it mends.
+kernels::BagWarnings check(Batch& batch, kernels::BoundsCheck mode, const std::vector<std::int64_t>& rows,
+                           std::int64_t first_sample) {
+  const Execution exec;
+  std::vector<std::int64_t> first_bag;
+  for (std::int64_t f = 0; f <= batch.features; ++f) first_bag.push_back(f * batch.samples);
+  const auto indices = kernels::array_of(exec, batch.indices, "shardmark::checked_indices");
+  const kernels::Bags<Execution, std::int64_t> bags{
+      kernels::array_of(exec, first_bag, "shardmark::checked_first_bag"),
+      kernels::array_of(exec, batch.offsets, "shardmark::checked_offsets"), indices,
+      kernels::array_of(exec, batch.weights, "shardmark::checked_weights")};
+  const auto warnings = kernels::check_bags<Execution, std::int64_t>(
+      exec, mode, bags, indices, kernels::array_of(exec, rows, "shardmark::checked_rows"), first_sample);
+  if (warnings.ids > 0) {
+    const Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(batch.indices.data(),
+                                                                                       batch.indices.size());
+    Kokkos::deep_copy(exec, host, indices);
+    exec.fence("shardmark: the mended ids are used");
+  }
+  return warnings;
+}
+
+class CheckedBatches : public BatchSource {
+ public:
+  CheckedBatches(std::unique_ptr<BatchSource> source, kernels::BoundsCheck mode, std::vector<std::int64_t> rows,
+                 Notice notice)
+      : source_(std::move(source)), mode_(mode), rows_(std::move(rows)), notice_(std::move(notice)) {}
+
+  Batch read(std::int64_t step, std::int64_t first, std::int64_t count) override {
+    Batch batch = source_->read(step, first, count);
+    check_shape(batch);
+    const auto warnings = check(batch, mode_, rows_, first);
+    if (warnings.ids + warnings.weights > 0 && told_.insert(step).second)
+      notice_(fmt::format("batch {}: {} ids replaced by row 0 and {} weights that are not finite; the first: {}", step,
+                          warnings.ids, warnings.weights, warnings.first));
+    return batch;
+  }
+
+  nlohmann::ordered_json description() const override { return source_->description(); }
+
+ private:
+  void check_shape(const Batch& batch) const {
+    const auto bags = static_cast<std::size_t>(batch.bags());
+    if (batch.features != std::ssize(rows_) || batch.offsets.size() != bags + 1 ||
+        (!batch.weights.empty() && batch.weights.size() != batch.indices.size()))
+      throw InputError(fmt::format("batch: {} offsets, {} ids and {} weights do not fit {} features of {} samples",
+                                   batch.offsets.size(), batch.indices.size(), batch.weights.size(), rows_.size(),
+                                   batch.samples));
+  }
+
+  std::unique_ptr<BatchSource> source_;
+  kernels::BoundsCheck mode_;
+  std::vector<std::int64_t> rows_;
+  Notice notice_;
+  std::set<std::int64_t> told_;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchSource> checked(std::unique_ptr<BatchSource> source, kernels::BoundsCheck mode,
+                                     std::vector<std::int64_t> rows, const Notice& notice) {
+  if (mode == kernels::BoundsCheck::off) return source;
+  return std::make_unique<CheckedBatches>(std::move(source), mode, std::move(rows), notice);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/batches/id_generator.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "reference/counter_random.hpp"
+
+namespace shardmark {
+
+/// Inverse of the continuous power law on [1, rows + 1): y = (r ((N + 1)^g - 1) + 1)^(1/g) with g = 1 - alpha, and
+/// y = (N + 1)^r for alpha = 1; the id is floor(y) - 1.
+std::int64_t draw_power_law(double r, std::int64_t rows, double alpha) {
+  const double n = static_cast<double>(rows) + 1.0;
+  const double g = 1.0 - alpha;
+  const double y = g == 0.0 ? std::pow(n, r) : std::pow(r * (std::pow(n, g) - 1.0) + 1.0, 1.0 / g);
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(y) - 1, 0, rows - 1);
+}
+
+std::int64_t draw_uniform(double r, std::int64_t rows, double) {
+  return std::min(static_cast<std::int64_t>(r * static_cast<double>(rows)), rows - 1);
+}
+
+std::int64_t permute(std::uint64_t seed, std::int64_t rows, std::int64_t id) {
+  const auto half_bits = (std::bit_width(static_cast<std::uint64_t>(rows - 1)) + 1) / 2;
+  const std::uint64_t mask = (std::uint64_t{1} << half_bits) - 1;
+  auto x = static_cast<std::uint64_t>(id);
+  do {
+    std::uint64_t left = x >> half_bits, right = x & mask;
+    for (int round = 0; round < 4; ++round) {
+      const std::uint64_t next = left ^ (random_bits(seed, round, right) & mask);
+      left = right;
+      right = next;
+    }
+    x = left << half_bits | right;
+  } while (x >= static_cast<std::uint64_t>(rows));
+  return static_cast<std::int64_t>(x);
+}
+
+namespace {
+
+enum class Draw : int { length, id, weight };
+
+std::uint64_t bits(std::uint64_t seed, std::int64_t step, std::int64_t feature, std::int64_t sample, Draw what,
+                   std::int64_t position) {
+  return random_bits(seed ^ 0x6964735f67656e73ULL, step, feature, sample, static_cast<int>(what), position);
+}
+
+}  // namespace
+
+Batch generate_batch(const Workload& workload, std::uint64_t seed, std::int64_t step, std::int64_t first,
+                     std::int64_t count) {
+  const DrawId draw = choice_named(id_distributions, "id distribution", workload.ids.distribution).value;
+  Batch batch{
+      .samples = count, .features = std::ssize(workload.features), .offsets = {0}, .indices = {}, .weights = {}};
+  batch.offsets.reserve(batch.bags() + 1);
+  for (std::int64_t f = 0; f < batch.features; ++f) {
+    const Feature& feature = workload.features[f];
+    const std::int64_t rows = workload.tables[feature.table].rows;
+    for (std::int64_t sample = first; sample < first + count; ++sample) {
+      const std::int64_t length =
+          workload.ids.ragged
+              ? draw_uniform(unit_interval(bits(seed, step, f, sample, Draw::length, 0)), 2 * feature.hotness + 1, 0.0)
+              : feature.hotness;
+      for (std::int64_t i = 0; i < length; ++i) {
+        const std::int64_t id = draw(unit_interval(bits(seed, step, f, sample, Draw::id, i)), rows, workload.ids.alpha);
+        batch.indices.push_back(workload.ids.shuffled ? permute(random_bits(seed, feature.table), rows, id) : id);
+        if (workload.ids.weighted)
+          batch.weights.push_back(0.25F * static_cast<float>(1 + (bits(seed, step, f, sample, Draw::weight, i) >> 61)));
+      }
+      batch.offsets.push_back(batch.nnz());
+    }
+  }
+  return batch;
+}
+
+}  // namespace shardmark

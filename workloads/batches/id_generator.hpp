@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+#include "reference/batch.hpp"
+#include "workloads/cases/spec.hpp"
+
+namespace shardmark {
+
+/// Maps r in [0, 1) to an id in [0, rows).
+using DrawId = std::int64_t (*)(double r, std::int64_t rows, double alpha);
+
+std::int64_t draw_power_law(double r, std::int64_t rows, double alpha);
+std::int64_t draw_uniform(double r, std::int64_t rows, double alpha);
+
+inline constexpr std::array id_distributions{
+    Choice<DrawId>{"power_law", "P(i) ~ (i + 1)^-alpha, the generator of distributed-embeddings", draw_power_law},
+    Choice<DrawId>{"uniform", "every row equally likely", draw_uniform},
+};
+
+/// A seeded bijection of [0, rows), without a table: a Feistel network on the next even number of bits, walked until it
+/// falls inside (Black and Rogaway, CT-RSA 2002).
+std::int64_t permute(std::uint64_t seed, std::int64_t rows, std::int64_t id);
+
+/// Samples [first, first + count) of global batch number `step`, keyed (seed, step, feature, sample): the same ids for
+/// any number of ranks. A bag holds `hotness` ids, or 0 to 2 x hotness of them when the lengths are ragged; ids may
+/// repeat within a bag. Weights are multiples of 1/4 in (0, 2].
+Batch generate_batch(const Workload& workload, std::uint64_t seed, std::int64_t step, std::int64_t first,
+                     std::int64_t count);
+
+}  // namespace shardmark

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "workloads/batches/execution.hpp"
+
+namespace shardmark {
+
+/// A list that is made on the host and used by kernels; making it again allocates nothing while it does not grow.
+template <class T>
+struct Listed {
+  std::vector<T> host;
+
+  /// What `host` holds now; valid until the next call.
+  ConstDeviceArray<T> array() { return scratch_.holding(Execution(), host); }
+
+ private:
+  DeviceScratch<T> scratch_{"shardmark::listed"};
+};
+
+}  // namespace shardmark

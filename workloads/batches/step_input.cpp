@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/batches/step_input.hpp"
+
+#include "comm/collectives.hpp"
+
+namespace shardmark {
+
+SampleRange samples_of(std::int64_t global_batch, int ranks, int rank) {
+  const std::int64_t share = global_batch / ranks;
+  const std::int64_t longer = global_batch % ranks;
+  return {rank * share + std::min<std::int64_t>(rank, longer), share + (rank < longer ? 1 : 0)};
+}
+
+namespace {
+
+/// Appends the gradients of one feature, [bags, dim].
+void append_gradients(const Batch& own, std::int64_t feature, Pooling pooling, std::int64_t dim, std::int64_t first,
+                      std::int64_t step, const GradientValues& values, std::vector<float>& gradients) {
+  for (std::int64_t s = 0; s < own.samples; ++s) {
+    const auto bag = static_cast<std::size_t>(feature * own.samples + s);
+    const std::int64_t vectors = pooling == Pooling::none ? own.offsets[bag + 1] - own.offsets[bag] : 1;
+    for (std::int64_t position = 0; position < vectors; ++position)
+      for (std::int64_t c = 0; c < dim; ++c) gradients.push_back(values(step, feature, first + s, position, c));
+  }
+}
+
+}  // namespace
+
+StepInput make_step_input(const Communicator& comm, const Workload& workload, const Batch& own, std::int64_t first,
+                          std::int64_t step, const GradientValues& values) {
+  StepInput input;
+  input.first_bag = input.first_element = {0};
+  std::vector<std::int64_t> offsets{0};
+  std::vector<float> gradients;
+  for (std::int64_t f = 0; f < own.features; ++f) {
+    const Feature& feature = workload.features[f];
+    const std::int64_t dim = workload.tables[feature.table].dim;
+    if (feature.pooling == Pooling::none) {
+      for (std::int64_t i = own.begin_of(f); i < own.end_of(f); ++i) offsets.push_back(i + 1);
+    } else {
+      const auto begin = own.offsets.begin() + f * own.samples + 1;
+      offsets.insert(offsets.end(), begin, begin + own.samples);
+    }
+    input.ids.push_back(own.end_of(f) - own.begin_of(f));
+    input.first_bag.push_back(std::ssize(offsets) - 1);
+    append_gradients(own, f, feature.pooling, dim, first, step, values, gradients);
+    input.first_element.push_back(std::ssize(gradients));
+  }
+  const Execution exec;
+  input.bags = {kernels::array_of(exec, input.first_bag, "shardmark::first_bag"),
+                kernels::array_of(exec, offsets, "shardmark::offsets"),
+                kernels::array_of(exec, own.indices, "shardmark::indices"),
+                kernels::array_of(exec, own.weights, "shardmark::weights")};
+  input.gradients = kernels::array_of(exec, gradients, "shardmark::gradients");
+  input.global_samples = all_reduce(comm, own.samples, Reduce::sum);
+  input.global_ids = all_reduce(comm, own.nnz(), Reduce::sum);
+  input.weighted = all_reduce(comm, own.weights.empty() ? 0 : 1, Reduce::max) > 0;
+  return input;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "comm/communicator.hpp"
+#include "kernels/bucketize.hpp"
+#include "reference/batch.hpp"
+#include "reference/row_values.hpp"
+#include "workloads/batches/execution.hpp"
+#include "workloads/cases/spec.hpp"
+
+namespace shardmark {
+
+/// The samples of one rank in a global batch: an even split, the first ranks one sample longer.
+struct SampleRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+SampleRange samples_of(std::int64_t global_batch, int ranks, int rank);
+
+/// One global batch as a rank sees it, ready for a step: its own samples' ids, and the gradients that the dense model
+/// would return for them. A feature without pooling has a bag per id, each of one id.
+struct StepInput {
+  std::vector<std::int64_t> first_bag;      ///< [features + 1]: where the bags of each feature begin
+  std::vector<std::int64_t> first_element;  ///< [features + 1]: where the vectors [bags, dim] of each feature begin
+  std::vector<std::int64_t> ids;            ///< [features]: how many
+  kernels::Bags<Execution, std::int64_t> bags;
+  DeviceArray<float> gradients;     ///< [first_element.back()], of the pooled outputs
+  std::int64_t global_samples = 0;  ///< of all ranks together
+  std::int64_t global_ids = 0;      ///< of all ranks together
+  bool weighted = false;            ///< any rank's ids have weights; those of a rank without ids cannot tell
+
+  std::int64_t bags_of(std::size_t feature) const { return first_bag[feature + 1] - first_bag[feature]; }
+  std::int64_t elements() const { return first_element.back(); }
+};
+
+/// Collective (global_ids). `own` holds this rank's samples, the first of which has number `first` in the global batch;
+/// `step` keys the gradients.
+StepInput make_step_input(const Communicator& comm, const Workload& workload, const Batch& own, std::int64_t first,
+                          std::int64_t step, const GradientValues& gradients);
+
+}  // namespace shardmark

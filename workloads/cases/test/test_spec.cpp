@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "workloads/cases/spec.hpp"
+
+namespace shardmark {
+namespace {
+
+std::int64_t sum_of_rows(const Workload& workload) {
+  return std::accumulate(workload.tables.begin(), workload.tables.end(), std::int64_t{0},
+                         [](std::int64_t sum, const Table& table) { return sum + table.rows; });
+}
+
+std::string message_of(const nlohmann::ordered_json& json) {
+  try {
+    workload_from_json(json, "x.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Spec, BuiltInTablesAreThePublishedOnes) {
+  const Workload kaggle = load_workload("criteo-kaggle");
+  EXPECT_EQ(33762577, sum_of_rows(kaggle));
+  EXPECT_EQ(26u, kaggle.features.size());
+  EXPECT_EQ(16, kaggle.tables.front().dim);
+  EXPECT_EQ(OptimizerKind::rowwise_adagrad, kaggle.tables.front().optimizer.kind);
+  const Workload hugectr = load_workload("hugectr-dlrm");
+  EXPECT_EQ(1221286, sum_of_rows(hugectr));
+  EXPECT_EQ(65536, hugectr.global_batch);
+  EXPECT_DOUBLE_EQ(1.845, hugectr.published->ratio);
+}
+
+TEST(Spec, EveryBuiltInSurvivesTheRoundTrip) {
+  for (const std::string& name : builtin_workloads()) {
+    const auto json = to_json(load_workload(name));
+    EXPECT_EQ(json, to_json(workload_from_json(json, name))) << name;
+  }
+}
+
+TEST(Spec, ScaleDividesRowsOnlyAndRoundsUp) {
+  Workload workload = load_workload("criteo-kaggle");
+  scale_rows(workload, 64);
+  EXPECT_EQ(23, workload.tables[0].rows);  // 1460 / 64 = 22.8
+  EXPECT_EQ(1, workload.tables[8].rows);   // 3 / 64
+  EXPECT_EQ(16, workload.tables[0].dim);
+  EXPECT_EQ(64, workload.scale);
+  EXPECT_EQ(64, parse_scale("1/64"));
+  EXPECT_EQ(1, parse_scale("1"));
+  for (const char* text : {"", "0", "1/0", "-2", "1/2x", "half"}) EXPECT_THROW(parse_scale(text), InputError) << text;
+}
+
+TEST(Spec, ErrorsNameTheFileAndTheKey) {
+  auto json = to_json(load_workload("criteo-kaggle"));
+  auto broken = json;
+  broken.erase("global_batch");
+  EXPECT_EQ("x.json: key \"global_batch\" is missing", message_of(broken));
+  broken = json;
+  broken["tables"][3]["rows"] = 0;
+  EXPECT_EQ("x.json: tables[3]: \"rows\" must be at least 1, got 0", message_of(broken));
+  broken = json;
+  broken["tables"][3]["dim"] = "wide";
+  EXPECT_EQ("x.json: tables[3]: key \"dim\" has the wrong type: \"wide\"", message_of(broken));
+  broken = json;
+  broken["features"][2]["table"] = "C99";
+  EXPECT_EQ("x.json: features[2]: no table is called \"C99\"", message_of(broken));
+  broken = json;
+  broken["tables"][1]["name"] = "C1";
+  EXPECT_EQ("x.json: two tables are called \"C1\"", message_of(broken));
+  broken = json;
+  broken["batch"] = 3;
+  EXPECT_EQ("x.json: unknown key \"batch\"", message_of(broken));
+  EXPECT_THROW(load_workload("no-such"), InputError);
+  EXPECT_THROW(load_workload("no-such.json"), InputError);
+}
+
+}  // namespace
+}  // namespace shardmark

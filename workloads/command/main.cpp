@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <thread>
+
+#include "reference/error.hpp"
+#include "reference/named.hpp"
+#include "results/build_info.hpp"
+#include "workloads/command/command.hpp"
+
+namespace shardmark {
+namespace {
+
+constexpr std::array commands{
+    Command{"run", "check and measure one case", define_run},
+    Command{"compare", "check and measure plans, transfers and exchanges side by side", define_compare},
+    Command{"exchange", "measure the exchanges alone: sizes, skews, a traffic matrix", define_exchange},
+    Command{"calibrate", "measure how fast this machine moves memory and rows of tables", define_calibrate},
+    Command{"plan", "create, show, check and convert plans; needs no MPI", define_plan},
+    Command{"data", "generate, convert and inspect training data; needs no MPI", define_data},
+    Command{"list", "what can be named: workloads, planners, transfers, exchanges, optimizers, ...", define_list},
+    Command{"results", "print results files again; compare launches", define_results},
+};
+
+struct Named {
+  std::string name;
+  const CLI::App* app;
+};
+
+/// Under a launcher only the process of rank 0 speaks of what all of them see before MPI starts.
+bool speaks() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+    if (const char* rank = std::getenv(name)) return std::string_view(rank) == "0";
+  return true;
+}
+
+/// Names the choices when a command or subcommand is not one of them; the parser would only say that one is missing.
+void check_commands(const CLI::App* app, int argc, char** argv) {
+  for (int i = 1; i < argc && app->get_require_subcommand_min() > 0; ++i) {
+    const std::string_view argument(argv[i]);
+    if (argument.starts_with("-")) return;
+    std::vector<Named> choices;
+    for (const CLI::App* choice : app->get_subcommands({})) choices.push_back({choice->get_name(), choice});
+    app = choice_named(choices, "command", argument).app;
+  }
+}
+
+/// Exit codes: 0 ok; 1 wrong values or a regression; 2 usage or bad input; 3 not comparable; 4 what is none of the
+/// user's business: MPI, memory, a bug.
+int run(int argc, char** argv) {
+  CLI::App app("Benchmark and reference suite for distributed embedding learning", "shardmark");
+  const BuildInfo build = build_info();
+  app.set_version_flag("--version", fmt::format("shardmark {} {}", build.version, build.git_hash.substr(0, 12)));
+  app.require_subcommand(1);
+  for (const auto& command : commands)
+    command.define(*app.add_subcommand(std::string(command.name), std::string(command.description)));
+  check_commands(&app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help_or_version) {
+    return speaks() ? app.exit(help_or_version) : 0;
+  } catch (const CLI::ParseError& error) {
+    throw InputError(fmt::format("{}; see --help", error.what()));
+  }
+  return 0;
+}
+
+}  // namespace
+
+int fail(const std::exception& error, int exit_code) {
+  if (speaks())
+    fmt::print(stderr, "shardmark: {}\n", error.what());
+  else  // a launcher that sees this process end ends the others, rank 0 before it could speak
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+  return exit_code;
+}
+
+}  // namespace shardmark
+
+int main(int argc, char** argv) {
+  try {
+    return shardmark::run(argc, argv);
+  } catch (const shardmark::Failure& failure) {
+    return failure.exit_code;
+  } catch (const shardmark::InputError& error) {
+    return shardmark::fail(error, 2);
+  } catch (const std::exception& error) {
+    return shardmark::fail(error, 4);
+  }
+}

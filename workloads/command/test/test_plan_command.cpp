@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "comm/placement/plan_file.hpp"
+#include "comm/placement/planner.hpp"
+#include "reference/error.hpp"
+#include "workloads/cases/spec.hpp"
+#include "workloads/command/command.hpp"
+
+namespace shardmark {
+namespace {
+
+struct Outcome {
+  std::string out;
+  std::string err;
+  std::string error;  ///< of the InputError or the parser
+};
+
+/// Runs `shardmark plan <arguments>`.
+Outcome plan_command(std::vector<std::string> arguments) {
+  CLI::App app;
+  define_plan(app);
+  std::ranges::reverse(arguments);
+  Outcome outcome;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  try {
+    app.parse(arguments);
+  } catch (const std::exception& error) {
+    outcome.error = error.what();
+  }
+  outcome.out = testing::internal::GetCapturedStdout();
+  outcome.err = testing::internal::GetCapturedStderr();
+  return outcome;
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+class PlanCommand : public testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+ private:
+  std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / "shardmark_plan_command";
+};
+
+TEST_F(PlanCommand, create_prints_or_writes_the_plan) {
+  const auto workload = load_workload("hugectr-dlrm");
+  const Plan plan = make_plan("column_wise", workload.tables, workload.features, {.ranks = 5});
+  const Outcome printed = plan_command({"create", "hugectr-dlrm", "--planner", "column_wise", "--ranks", "5"});
+  EXPECT_EQ(printed.error, "");
+  EXPECT_EQ(printed.out, plan_to_json(plan, workload.tables));
+  const Outcome written =
+      plan_command({"create", "hugectr-dlrm", "--planner", "column_wise", "--ranks", "5", "--out", path("p.json")});
+  EXPECT_EQ(written.error, "");
+  EXPECT_EQ(written.out, "");
+  EXPECT_EQ(read_plan(path("p.json"), workload.tables, workload.features), plan);
+}
+
+TEST_F(PlanCommand, scale_and_replicate_rows_change_the_plan) {
+  auto workload = load_workload("hugectr-dlrm");
+  scale_rows(workload, 64);
+  const Plan plan =
+      make_plan("data_parallel+table_wise", workload.tables, workload.features, {.ranks = 2, .replicate_rows = 100});
+  EXPECT_EQ(plan_command({"create", "hugectr-dlrm", "--planner", "data_parallel+table_wise", "--ranks", "2", "--scale",
+                          "1/64", "--replicate-rows", "100"})
+                .out,
+            plan_to_json(plan, workload.tables));
+}
+
+TEST_F(PlanCommand, converted_plans_check_and_show) {
+  for (const PlanFormat& format : plan_formats) {
+    SCOPED_TRACE(format.name);
+    const std::string name(format.name);
+    EXPECT_EQ(plan_command({"create", "hugectr-dlrm", "--planner", "row_wise", "--ranks", "9", "--out", path("a.json")})
+                  .error,
+              "");
+    EXPECT_EQ(plan_command({"convert", "hugectr-dlrm", path("a.json"), "--to", name, "--out", path("b.json")}).error,
+              "");
+    EXPECT_EQ(plan_command({"convert", "hugectr-dlrm", path("b.json"), "--out", path("c.json")}).error, "");
+    const auto workload = load_workload("hugectr-dlrm");
+    EXPECT_EQ(read_plan(path("a.json"), workload.tables, workload.features).tables,
+              read_plan(path("c.json"), workload.tables, workload.features).tables);
+    const Outcome checked = plan_command(
+        {"check", "hugectr-dlrm", path("b.json"), "--ranks", "9", "--strict", "hugectr", "--memory", "1G"});
+    EXPECT_EQ(checked.error, "");
+    EXPECT_EQ(checked.out, path("b.json") + ": sound for hugectr-dlrm\n");
+    EXPECT_TRUE(contains(plan_command({"show", "hugectr-dlrm", path("b.json")}).out, "fullest rank 0"));
+  }
+}
+
+TEST_F(PlanCommand, check_lists_the_rules_that_are_broken) {
+  const auto checked = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"check", "hugectr-dlrm", path("p.json")});
+    return plan_command(options);
+  };
+  plan_command({"create", "hugectr-dlrm", "--planner", "data_parallel+table_wise", "--ranks", "17", "--to",
+                "hugectr-notebook", "--out", path("p.json")});
+  EXPECT_EQ(checked({}).error, "");
+  const Outcome strict = checked({"--strict", "hugectr"});
+  EXPECT_EQ(strict.error, path("p.json") + ": 1 problem for hugectr-dlrm");
+  EXPECT_TRUE(contains(strict.err, path("p.json") + ": rule 10 (HugeCTR only): rank 15, group 0:")) << strict.err;
+  const Outcome missed = checked({"--ranks", "8", "--memory", "1M", "--global-batch", "65536"});
+  EXPECT_TRUE(contains(missed.err, ": rule 14: ")) << missed.err;
+  EXPECT_TRUE(contains(missed.err, ": rule 19: ")) << missed.err;
+  EXPECT_TRUE(contains(missed.error, "2 problems")) << missed.error;
+  EXPECT_TRUE(contains(checked({"--memory", "1M"}).err, ": rule 18: rank 0: "));
+}
+
+TEST_F(PlanCommand, bad_input_is_refused) {
+  EXPECT_TRUE(contains(plan_command({"create", "none", "--planner", "row_wise", "--ranks", "2"}).error, "none"));
+  EXPECT_TRUE(contains(plan_command({"create", "hugectr-dlrm", "--planner", "rows", "--ranks", "2"}).error,
+                       "unknown planner 'rows'; valid: data_parallel, "));
+  EXPECT_FALSE(plan_command({"create", "hugectr-dlrm", "--planner", "row_wise", "--ranks", "0"}).error.empty());
+  EXPECT_FALSE(plan_command({"create", "hugectr-dlrm", "--planner", "row_wise"}).error.empty());
+  EXPECT_EQ(plan_command({"show", "hugectr-dlrm", "row_wise"}).error, "planner 'row_wise' needs --ranks");
+  EXPECT_TRUE(contains(plan_command({"show", "hugectr-dlrm", path("no.json")}).error, "cannot read"));
+  EXPECT_TRUE(contains(plan_command({"check", "hugectr-dlrm", path("no.json")}).err, "cannot read"));
+  EXPECT_TRUE(contains(
+      plan_command({"create", "hugectr-dlrm", "--planner", "row_wise_block", "--ranks", "2", "--to", "hugectr-v3.8"})
+          .error,
+      "table 'C1': a HugeCTR plan file cannot express rows 0 to 101966"));
+  EXPECT_TRUE(
+      contains(plan_command({"create", "hugectr-dlrm", "--planner", "row_wise", "--ranks", "2", "--to", "x"}).error,
+               "unknown plan format 'x'; valid: shardmark, hugectr-v3.7, hugectr-notebook, hugectr-v3.8"));
+}
+
+/// The two plan files of the notebook for 8 GPUs are those that our planners make.
+TEST(HugectrPlans, shipped_files_are_what_the_planners_make) {
+  const auto workload = load_workload("hugectr-dlrm");
+  const auto shipped = [&](const std::string& name) {
+    const auto folder = std::filesystem::path(SHARDMARK_TEST_DATA).parent_path().parent_path() / "specs" / "plans";
+    return read_plan((folder / name).string(), workload.tables, workload.features);
+  };
+  const auto made = [&](std::string_view planner) {
+    return make_plan(planner, workload.tables, workload.features,
+                     {.ranks = 8, .replicate_rows = workload.replicate_rows});
+  };
+  EXPECT_EQ(shipped("hugectr-dlrm-localized-8.json").tables, made("data_parallel+table_wise").tables);
+  EXPECT_EQ(shipped("hugectr-dlrm-distributed-8.json").tables, made("row_wise").tables);
+  EXPECT_NE(shipped("hugectr-dlrm-distributed-8.json").tables, made("table_wise").tables);
+}
+
+}  // namespace
+}  // namespace shardmark

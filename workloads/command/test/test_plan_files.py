@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""plan create, show, check and convert, and what `run` says of plan files; examples of HugeCTR's format are golden."""
+import copy
+import json
+
+from program import REPOSITORY, ProgramTest, main
+
+GOLDEN = json.loads((REPOSITORY / "comm/placement/test/data/plan_examples.json").read_text())
+FORMATS = ("hugectr-v3.7", "hugectr-notebook", "hugectr-v3.8")
+
+
+def golden(name):
+    return next(entry for entry in GOLDEN["valid"] + GOLDEN["invalid"] if entry["name"] == name)
+
+
+def spec_of(example):
+    """The tables T0, T1, ... and lookups L0, L1, ... of an example as a workload."""
+    context = example["context"]
+    tables = [{"name": f"T{t}", "rows": table["rows"], "dim": table["dim"],
+               "optimizer": {"name": table.get("optimizer", "sgd")}} for t, table in enumerate(context["tables"])]
+    features = [{"name": f"L{l}", "table": f"T{lookup['table']}", "pooling": lookup["pooling"]}
+                for l, lookup in enumerate(context["lookups"])]
+    return {"name": example["name"], "global_batch": 64, "optimizer": {"name": "sgd"}, "tables": tables,
+            "features": features}
+
+
+class HugectrFiles(ProgramTest):
+    def files(self, example):
+        return self.new_file(spec_of(example)), self.new_file(example["plan"])
+
+    def check(self, example, *more):
+        context = example["context"]
+        arguments = ["plan", "check", *self.files(example), "--ranks", context["ranks"], *more]
+        if "bytes_per_rank" in context:
+            arguments += ["--memory", context["bytes_per_rank"]]
+        if "global_batch" in context:
+            arguments += ["--global-batch", context["global_batch"]]
+        return self.serial(*arguments)
+
+    def test_every_valid_example_is_sound(self):
+        for example in GOLDEN["valid"]:
+            with self.subTest(example["name"]):
+                self.assertIn("sound", self.succeeds(self.check(example)).out)
+
+    def test_strict_accepts_what_hugectr_accepts(self):
+        for example in GOLDEN["valid"]:
+            with self.subTest(example["name"]):
+                accepted = self.check(example, "--strict", "hugectr").code == 0
+                self.assertEqual(accepted, example["hugectr"] == "accepts")
+
+    def test_every_invalid_example_is_refused_by_its_rule(self):
+        for example in GOLDEN["invalid"]:
+            if any("id_space" in table for table in example["context"]["tables"]):
+                continue  # our specs number the tables themselves
+            with self.subTest(example["name"]):
+                outcome = self.check(example, "--strict", "hugectr")
+                self.refuses(outcome)
+                self.assertIn(f": rule {example['rule']}", outcome.err)
+
+    def test_first_example_of_the_notebook_breaks_only_rule_11_of_hugectr(self):
+        example = golden("dp_with_shared_table")
+        self.succeeds(self.check(example))
+        outcome = self.check(example, "--strict", "hugectr")
+        self.refuses(outcome, "1 problem")
+        self.assertRegex(outcome.err, r"rule 11 \(HugeCTR only\): group 0, lookup 3: .*'T1'")
+
+    def test_first_example_of_the_notebook_runs(self):
+        spec, plan = self.files(golden("dp_with_shared_table"))
+        outcome, _ = self.case(2, spec, scale=1, plan=plan)
+        self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+
+    def test_second_example_is_shown_as_it_is_meant(self):
+        out = self.succeeds(self.serial("plan", "show", *self.files(golden("table_wise_plus_dp_notebook")))).out
+        self.assertRegex(out, r"\nT0 +1000 +16 +0\.064 +table_wise +1 +0\n")
+        self.assertRegex(out, r"\nT1 +500 +16 +0\.032 +table_wise +1 +1\n")
+        self.assertRegex(out, r"\nT3 +20 +16 +0\.001 +data_parallel +2 +all\n")
+
+    def test_second_example_converts_to_our_format(self):
+        out = self.succeeds(self.serial("plan", "convert", *self.files(golden("table_wise_plus_dp_notebook")))).out
+        shard = lambda rows, rank: [{"rows": [0, rows, 1], "columns": [0, 16], "rank": rank}]
+        self.assertEqual(json.loads(out)["tables"], [
+            {"name": "T0", "shards": shard(1000, 0)}, {"name": "T1", "shards": shard(500, 1)},
+            {"name": "T2", "shards": shard(800, 0)}, {"name": "T3", "data_parallel": True}])
+
+    def test_every_format_reads_back_as_the_same_plan(self):
+        spec, plan = self.files(golden("table_wise_plus_dp_notebook"))
+        ours = json.loads(self.serial("plan", "convert", spec, plan).out)
+        for name in FORMATS:
+            with self.subTest(name):
+                written = self.new_path(".json")
+                self.succeeds(self.serial("plan", "convert", spec, plan, "--to", name, "--out", written))
+                again = json.loads(self.succeeds(self.serial("plan", "convert", spec, written)).out)
+                self.assertEqual(again["tables"], ours["tables"])
+
+    def test_the_spelling_of_the_notebook_is_kept(self):
+        example = golden("table_wise_plus_dp_notebook")
+        out = self.succeeds(self.serial("plan", "convert", *self.files(example), "--to", "hugectr-notebook")).out
+        self.assertEqual(json.loads(out), example["plan"])
+
+    def test_the_plans_of_the_notebook_for_8_ranks_are_sound_for_hugectr(self):
+        for name in ("localized", "distributed"):
+            file = REPOSITORY / f"workloads/cases/specs/plans/hugectr-dlrm-{name}-8.json"
+            self.succeeds(self.serial("plan", "check", "hugectr-dlrm", file, "--ranks", 8, "--strict", "hugectr"))
+
+    def test_columns_cannot_be_said_in_hugectr_files(self):
+        self.refuses_serial(["plan", "create", "criteo-kaggle", "--planner", "column_wise", "--ranks", 3, "--to",
+                             "hugectr-v3.8"], "'C1'", "column")
+
+
+class OurFiles(ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.plan = json.loads(cls.serial("plan", "create", "criteo-kaggle", "--scale", "1/4096", "--planner",
+                                         "row_wise", "--ranks", 3).out)
+
+    def changed(self, change):
+        plan = copy.deepcopy(self.plan)
+        change(plan["tables"])
+        return self.new_file(plan)
+
+    def refuses_plan(self, file, *texts):
+        self.refuses_case(str(file), *texts, plan=file)
+        outcome = self.serial("plan", "check", "criteo-kaggle", file, "--scale", "1/4096")
+        self.refuses(outcome)
+        for text in texts:
+            self.assertIn(text, outcome.err)
+
+    def test_every_planner_makes_a_plan_that_check_and_run_accept(self):
+        planners = [line.split()[0] for line in self.serial("list", "planners").out.splitlines()[1:]]
+        files = []
+        for planner in planners:
+            with self.subTest(planner):
+                file = self.new_path(".json")
+                scale = ("--scale", "1/4096")
+                self.succeeds(self.serial("plan", "create", "criteo-kaggle", *scale, "--planner", planner, "--ranks", 3,
+                                          "--out", file))
+                self.succeeds(self.serial("plan", "check", "criteo-kaggle", *scale, file, "--ranks", 3))
+                self.assertIn(planner, self.succeeds(self.serial("plan", "show", "criteo-kaggle", *scale, file)).out)
+                files.append(file)
+        for outcome, _ in self.cases({"ranks": 3, "plan": file} for file in files):
+            self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+
+    def test_a_plan_for_another_number_of_ranks_is_refused(self):
+        file = self.new_file(self.plan)
+        self.refuses_case(str(file), "3 ranks", "1", ranks=[1], plan=file)
+        self.refuses_case(str(file), "3 ranks", "4", ranks=[4], plan=file)
+        outcome = self.serial("plan", "check", "criteo-kaggle", file, "--scale", "1/4096", "--ranks", 4)
+        self.refuses(outcome)
+
+    def test_a_plan_that_misses_a_shard_names_table_and_row(self):
+        self.refuses_plan(self.changed(lambda tables: tables[2]["shards"].pop()), "'C3'", "row 2 ")
+
+    def test_a_plan_that_doubles_a_shard_names_table_and_row(self):
+        self.refuses_plan(self.changed(lambda tables: tables[2]["shards"].append(tables[2]["shards"][1])), "'C3'",
+                          "row 1 ", "again")
+
+    def test_a_plan_that_misses_a_table_names_it(self):
+        self.refuses_plan(self.changed(lambda tables: tables.pop()), "'C26'")
+
+    def test_a_shard_on_a_rank_that_is_not_there_is_named(self):
+        self.refuses_plan(self.changed(lambda tables: tables[2]["shards"][1].update(rank=7)), "'C3'", "rank 7")
+
+    def test_a_plan_for_other_tables_is_refused(self):
+        file = self.new_file(self.plan)
+        self.refuses_case(str(file), "'C3'", ranks=[3], scale="1/2048", plan=file)
+
+    def test_a_plan_that_is_no_json_is_named(self):
+        for text in ('{"format": ', "", "hello"):
+            self.refuses_plan(self.new_file(text), "not valid JSON")
+
+    def test_a_plan_that_cannot_be_read_is_named(self):
+        folder = self.new_path(".json")
+        folder.mkdir()
+        self.refuses_case(str(folder), plan=folder)
+        self.refuses_case("missing.json", plan="missing.json")
+        self.refuses(self.serial("plan", "check", "criteo-kaggle", "missing.json"), "missing.json")
+
+    def test_what_plan_commands_do_not_know_is_refused_with_the_valid_names(self):
+        self.refuses_serial(["plan", "create", "criteo-kaggle", "--planner", "nosuch", "--ranks", 2], "row_wise_block")
+        self.refuses_serial(["plan", "create", "nosuch", "--planner", "row_wise", "--ranks", 2], "hugectr-dlrm")
+        self.refuses_serial(["plan", "convert", "criteo-kaggle", self.new_file(self.plan), "--scale", "1/4096", "--to",
+                             "nosuch"], "hugectr-notebook")
+        self.refuses_serial(["plan", "show", "criteo-kaggle", "nosuch", "--ranks", 2], "row_wise_block")
+
+
+if __name__ == "__main__":
+    main()

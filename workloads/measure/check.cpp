@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/measure/check.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "comm/collectives.hpp"
+#include "workloads/step/training_step.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Differs by more than the bound, or is not a number.
+bool differs(float actual, float expected, float bound) {
+  return !(std::abs(static_cast<double>(actual) - expected) <= static_cast<double>(bound));
+}
+
+std::int64_t count_differing(std::span<const float> actual, std::span<const float> expected,
+                             std::span<const float> bounds) {
+  std::int64_t wrong = 0;
+  for (std::size_t i = 0; i < actual.size(); ++i) wrong += differs(actual[i], expected[i], bounds[i]) ? 1 : 0;
+  return wrong;
+}
+
+std::int64_t wrong_outputs(const Expectation& expectation, std::int64_t step, const ShardedTables& tables,
+                           const GroupedEmbedding& embedding, const StepInput& input) {
+  std::int64_t wrong = 0;
+  for (std::int64_t f = 0; f < std::ssize(tables.features()); ++f) {
+    const auto output = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), embedding.output(input, f));
+    const auto& expected = expectation.output(step, f);
+    if (output.extent(0) != expected.values.size()) return std::ssize(expected.values);
+    wrong += count_differing({output.data(), output.extent(0)}, expected.values, expected.bounds);
+  }
+  return wrong;
+}
+
+/// Rows of one shard that the reference touched, the columns held here, against their expected values and state.
+std::int64_t wrong_rows(const reference::TouchedTable& expected, const RowValues& initial, const ShardedTables& tables,
+                        std::int64_t number) {
+  reference::TouchedTable fresh(expected.table(), expected.number(), initial);
+  const LocalShard& shard = tables.layout().shards[number];
+  std::vector<std::int64_t> slots, local_rows;
+  for (std::int64_t slot = 0; slot < std::ssize(expected.rows()); ++slot) {
+    const std::int64_t row = expected.rows()[slot];
+    if (!shard.rows.contains(row)) continue;
+    slots.push_back(slot);
+    local_rows.push_back(shard.rows.local(row));
+  }
+  const auto values = tables.read_rows(number, local_rows);
+  const auto state = tables.read_state(number, local_rows);
+  const auto dim = static_cast<std::size_t>(shard.dim());
+  const auto state_size = static_cast<std::size_t>(tables.state_size(shard));
+  const auto first = static_cast<std::size_t>(shard.column_begin);
+  const auto& optimizer = choice_of(expected.table().optimizer.kind);
+  const auto full_dim = static_cast<std::size_t>(expected.table().dim);
+
+  std::int64_t wrong = 0, changed = 0;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const auto row_values = std::span(values).subspan(i * dim, dim);
+    wrong += count_differing(row_values, expected.values(slots[i]).subspan(first, dim),
+                             expected.value_bounds(slots[i]).subspan(first, dim));
+    const auto compare_state = [&](std::size_t at, std::size_t expected_at, std::size_t count) {
+      wrong += count_differing(std::span(state).subspan(i * state_size + at, count),
+                               expected.state(slots[i]).subspan(expected_at, count),
+                               expected.state_bounds(slots[i]).subspan(expected_at, count));
+    };
+    const auto vectors = static_cast<std::size_t>(optimizer.vectors);
+    for (std::size_t v = 0; v < vectors; ++v) compare_state(v * dim, v * full_dim + first, dim);
+    compare_state(vectors * dim, vectors * full_dim, state_size - vectors * dim);  // beside every column range
+    const std::int64_t row = expected.rows()[slots[i]];
+    changed += !std::ranges::equal(row_values, fresh.values(fresh.touch(row)).subspan(first, dim));
+  }
+  return wrong + tables.changed_rows(number, initial) - changed;
+}
+
+}  // namespace
+
+Expectation::Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire)
+    : oracle_(options.workload.tables, options.workload.features, options.row_values(), options.gradients(), wire) {
+  const std::int64_t global_batch = options.workload.global_batch;
+  const SampleRange own = samples_of(global_batch, comm.size(), comm.rank());
+  for (std::int64_t step = 0; step < options.checked_steps; ++step) {
+    const Batch batch = batches.read(step, 0, global_batch);
+    auto& outputs = outputs_.emplace_back();
+    for (std::int64_t f = 0; f < batch.features; ++f) outputs.push_back(oracle_.lookup(batch, f, own.first, own.count));
+    oracle_.update(batch, step);
+  }
+}
+
+std::int64_t count_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
+                         ShardedTables& tables, GroupedEmbedding& embedding, const std::vector<StepInput>& inputs) {
+  tables.fill(initial);
+  std::int64_t wrong = 0;
+  for (std::int64_t step = 0; step < expectation.steps(); ++step) {
+    const StepInput& input = inputs[step];
+    training_step(embedding, input);
+    wrong += wrong_outputs(expectation, step, tables, embedding, input);
+  }
+  for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s)
+    wrong += wrong_rows(expectation.table(tables.layout().shards[s].table), initial, tables, s);
+  return all_reduce(comm, wrong, Reduce::sum);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "reference/oracle.hpp"
+#include "workloads/batches/batch_source.hpp"
+#include "workloads/step/grouped_embedding.hpp"
+#include "workloads/tables/sharded_tables.hpp"
+
+namespace shardmark {
+
+/// What the first steps must give, whatever the plan and however the data move: from the reference, run once.
+class Expectation {
+ public:
+  /// Runs `options.checked_steps` whole steps serially, and keeps the outputs of this rank's samples. The bounds are
+  /// those of cases whose rows travel in these types.
+  Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire = {});
+
+  std::int64_t steps() const { return std::ssize(outputs_); }
+  const reference::Expected& output(std::int64_t step, std::int64_t feature) const { return outputs_[step][feature]; }
+  /// After the last step.
+  const reference::TouchedTable& table(std::int64_t number) const { return oracle_.table(number); }
+
+ private:
+  reference::Oracle oracle_;
+  std::vector<std::vector<reference::Expected>> outputs_;
+};
+
+/// Fills the tables, runs the expected steps on `inputs` and counts the values that differ by more than their bound:
+/// outputs of every step, then rows and optimizer state, and rows that changed although no id asked for them.
+/// Collective; the count is that of all ranks.
+std::int64_t count_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
+                         ShardedTables& tables, GroupedEmbedding& embedding, const std::vector<StepInput>& inputs);
+
+}  // namespace shardmark

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/measure/export.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "datasets/hdf5.hpp"
+#include "datasets/partial_file.hpp"
+#include "workloads/step/training_step.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Values and state of some rows of a table, put together from all shards.
+struct TableRows {
+  std::vector<float> values, state;
+};
+
+class StepExport {
+ public:
+  StepExport(const Communicator& comm, const RunOptions& options, const Plan& plan, const Batch& batch,
+             const std::string& path)
+      : comm_(comm),
+        options_(options),
+        workload_(options.workload),
+        batch_(batch),
+        tables_(plan, workload_.tables, workload_.features, comm.rank()),
+        partial_(path) {
+    tables_.fill(options.row_values());
+    for (std::int64_t t = 0; t < std::ssize(workload_.tables); ++t) touched_.push_back(touched_rows(t));
+    on_root([&] {
+      file_.emplace(hdf5::File::create(partial_.path()));
+      for (const char* group : {"/features", "/outputs", "/gradients", "/tables"}) file_->create_group(group);
+    });
+  }
+
+  ShardedTables& tables() { return tables_; }
+
+  void write_case(const std::string& description) {
+    on_root([&] {
+      file_->write_attribute("/", "format_version", std::int64_t{1});
+      file_->write_attribute("/", "workload", workload_.name);
+      file_->write_attribute("/", "case", description);
+      file_->write_attribute("/", "seed", static_cast<std::int64_t>(options_.seed));
+      file_->write_attribute("/", "ranks", std::int64_t{comm_.size()});
+    });
+  }
+
+  void write_tables_before() {
+    for (std::size_t t = 0; t < workload_.tables.size(); ++t) {
+      const Table& table = workload_.tables[t];
+      const std::string group = "/tables/" + table.name;
+      on_root([&] {
+        file_->create_group(group);
+        file_->write_attribute(group, "rows", table.rows);
+        file_->write_attribute(group, "dim", table.dim);
+        file_->write_attribute(group, "optimizer", to_json(table.optimizer).dump());
+        file_->write_attribute(group, "value_type", std::string(name_of(table.value_type)));
+        file_->write_attribute(group, "stochastic_rounding", std::int64_t{table.stochastic_rounding});
+        file_->write_array<std::int64_t>(group + "/rows", touched_[t], {std::ssize(touched_[t])});
+      });
+      write_rows(static_cast<std::int64_t>(t), "before");
+    }
+  }
+
+  void write_tables_after() {
+    for (std::int64_t t = 0; t < std::ssize(workload_.tables); ++t) write_rows(t, "after");
+  }
+
+  void write_feature(std::int64_t f, const DeviceArray<float>& output, const DeviceArray<float>& gradient) {
+    const Feature& feature = workload_.features[f];
+    const Table& table = workload_.tables[feature.table];
+    const std::string group = "/features/" + feature.name;
+    const auto begin = static_cast<std::size_t>(batch_.begin_of(f));
+    const auto count = static_cast<std::size_t>(batch_.end_of(f)) - begin;
+    on_root([&] {
+      std::vector<std::int64_t> offsets(batch_.offsets.begin() + f * batch_.samples,
+                                        batch_.offsets.begin() + (f + 1) * batch_.samples + 1);
+      for (std::int64_t& offset : offsets) offset -= static_cast<std::int64_t>(begin);
+      file_->create_group(group);
+      file_->write_attribute(group, "table", table.name);
+      file_->write_attribute(group, "pooling", std::string(name_of(feature.pooling)));
+      file_->write_array<std::int64_t>(group + "/offsets", offsets, {std::ssize(offsets)});
+      file_->write_array(group + "/indices", std::span(batch_.indices).subspan(begin, count), {std::int64_t(count)});
+      if (!batch_.weights.empty())
+        file_->write_array(group + "/weights", std::span(batch_.weights).subspan(begin, count), {std::int64_t(count)});
+    });
+    write_vectors("/outputs/" + feature.name, output, table.dim);
+    write_vectors("/gradients/" + feature.name, gradient, table.dim);
+  }
+
+  void close() {
+    on_root([&] {
+      file_->close();
+      partial_.commit();
+    });
+  }
+
+ private:
+  /// What fails on rank 0 fails on all.
+  template <class Work>
+  void on_root(Work&& work) {
+    agree(comm_, [&] {
+      if (comm_.rank() == 0) work();
+    });
+  }
+
+  std::vector<std::int64_t> touched_rows(std::int64_t table) const {
+    std::vector<std::int64_t> rows;
+    for (std::int64_t f = 0; f < batch_.features; ++f)
+      if (workload_.features[f].table == table)
+        rows.insert(rows.end(), batch_.indices.begin() + batch_.begin_of(f), batch_.indices.begin() + batch_.end_of(f));
+    std::ranges::sort(rows);
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+    return rows;
+  }
+
+  /// Every rank fills in what it holds and leaves the rest 0: the sum over ranks is the whole. Of replicated tables,
+  /// and of state that every column shard keeps, one holder counts.
+  TableRows gather_rows(std::int64_t number) const {
+    const auto t = static_cast<std::size_t>(number);
+    const Table& table = workload_.tables[t];
+    const auto dim = static_cast<std::size_t>(table.dim);
+    const auto state_size = static_cast<std::size_t>(state_per_row(table.optimizer.kind, table.dim));
+    TableRows whole{std::vector<float>(touched_[t].size() * dim), std::vector<float>(touched_[t].size() * state_size)};
+    const auto& shards = tables_.layout().shards;
+    for (std::int64_t s = 0; s < std::ssize(shards); ++s) {
+      const LocalShard& shard = shards[s];
+      if (shard.table != number || (shard.replicated && comm_.rank() != 0)) continue;
+      std::vector<std::size_t> at;
+      std::vector<std::int64_t> local_rows;
+      for (std::size_t i = 0; i < touched_[t].size(); ++i) {
+        if (!shard.rows.contains(touched_[t][i])) continue;
+        at.push_back(i);
+        local_rows.push_back(shard.rows.local(touched_[t][i]));
+      }
+      const auto width = static_cast<std::size_t>(shard.dim());
+      const auto first = static_cast<std::size_t>(shard.column_begin);
+      place(tables_.read_rows(s, local_rows), {0, first, width}, at, touched_[t].size(), whole.values);
+      const auto state = tables_.read_state(s, local_rows);
+      const auto vectors = static_cast<std::size_t>(choice_of(table.optimizer.kind).vectors);
+      for (std::size_t v = 0; v < vectors; ++v)
+        place(state, {v * width, v * dim + first, width}, at, touched_[t].size(), whole.state);
+      if (first == 0)
+        place(state, {vectors * width, vectors * dim, state_size - vectors * dim}, at, touched_[t].size(), whole.state);
+    }
+    all_reduce(comm_, std::span(whole.values), Reduce::sum);
+    all_reduce(comm_, std::span(whole.state), Reduce::sum);
+    return whole;
+  }
+
+  /// Columns [from, from + width) of a part are columns [to, to + width) of the whole.
+  struct Columns {
+    std::size_t from, to, width;
+  };
+
+  /// Puts row i of a part [at.size(), any width] into row at[i] of `whole` [touched rows, any width].
+  static void place(const std::vector<float>& part, Columns columns, const std::vector<std::size_t>& at,
+                    std::size_t touched, std::vector<float>& whole) {
+    if (at.empty()) return;
+    const std::size_t part_width = part.size() / at.size(), whole_width = whole.size() / touched;
+    for (std::size_t i = 0; i < at.size(); ++i)
+      std::copy_n(part.begin() + static_cast<std::ptrdiff_t>(i * part_width + columns.from), columns.width,
+                  whole.begin() + static_cast<std::ptrdiff_t>(at[i] * whole_width + columns.to));
+  }
+
+  void write_rows(std::int64_t number, const std::string& when) {
+    const TableRows rows = gather_rows(number);
+    const auto t = static_cast<std::size_t>(number);
+    const Table& table = workload_.tables[t];
+    const std::int64_t touched = std::ssize(touched_[t]);
+    const std::string group = "/tables/" + table.name;
+    on_root([&] {
+      file_->write_array<float>(group + "/" + when, rows.values, {touched, table.dim});
+      if (const std::int64_t width = state_per_row(table.optimizer.kind, table.dim); width > 0)
+        file_->write_array<float>(group + "/state_" + when, rows.state, {touched, width});
+    });
+  }
+
+  /// Vectors of all ranks' samples, in their order.
+  void write_vectors(const std::string& object, const DeviceArray<float>& own, std::int64_t dim) {
+    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), own);
+    const auto all = gather(comm_, std::span<const float>(host.data(), host.extent(0)), 0);
+    on_root([&] { file_->write_array<float>(object, all.values, {std::ssize(all.values) / dim, dim}); });
+  }
+
+  const Communicator& comm_;
+  const RunOptions& options_;
+  const Workload& workload_;
+  const Batch& batch_;
+  ShardedTables tables_;
+  PartialFile partial_;
+  std::optional<hdf5::File> file_;
+  std::vector<std::vector<std::int64_t>> touched_;
+};
+
+}  // namespace
+
+void export_step(const Communicator& comm, const RunOptions& options, const Plan& plan, const Movement& movement,
+                 BatchSource& batches, const std::string& file) {
+  const Workload& workload = options.workload;
+  const Batch batch = agree(comm, [&] { return batches.read(0, 0, workload.global_batch); });
+  const SampleRange own = samples_of(workload.global_batch, comm.size(), comm.rank());
+  const StepInput input =
+      make_step_input(comm, workload, slice_samples(batch, own.first, own.count), own.first, 0, options.gradients());
+  StepExport out(comm, options, plan, batch, file);
+  GroupedEmbedding embedding(comm, out.tables(), plan, movement, options.fault);
+  out.write_case(nlohmann::ordered_json{{"plan", plan.name},
+                                        {"transfer", movement.transfer},
+                                        {"exchange", movement.exchange},
+                                        {"wire_forward", name_of(movement.wire.forward)},
+                                        {"wire_backward", name_of(movement.wire.backward)},
+                                        {"wire_ids", name_of(embedding.wire().ids())},
+                                        {"global_batch", workload.global_batch},
+                                        {"scale", workload.scale},
+                                        {"exact", options.exact}}
+                     .dump());
+  out.write_tables_before();
+  training_step(embedding, input);
+  for (std::int64_t f = 0; f < batch.features; ++f) {
+    const std::pair gradient(input.first_element[f], input.first_element[f + 1]);
+    out.write_feature(f, embedding.output(input, f), Kokkos::subview(input.gradients, gradient));
+  }
+  out.write_tables_after();
+  out.close();
+}
+
+}  // namespace shardmark

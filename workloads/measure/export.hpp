@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "comm/placement/plan.hpp"
+#include "workloads/batches/batch_source.hpp"
+#include "workloads/step/grouped_embedding.hpp"
+
+namespace shardmark {
+
+/// Runs step 0 on fresh tables and writes it to an HDF5 file in global numbering, so that anyone can recompute it:
+///   attributes of /            format_version, workload, case (JSON), seed, ranks
+///   /features/<name>           offsets int64 [batch + 1], indices int64 [nnz], weights float32 [nnz] where there are
+///   any;
+///                              attributes table, pooling
+///   /outputs/<feature>         float32 [batch, dim] pooled output; [nnz, dim] without pooling
+///   /gradients/<feature>       the gradient of it that the update used
+///   /tables/<name>             rows int64 [touched] ascending; before, after float32 [touched, dim]; state_before,
+///                              state_after float32 [touched, state per row] where the optimizer has state;
+///                              attributes rows, dim, optimizer (JSON)
+/// Collective; rank 0 writes FILE.partial, then renames it. Throws InputError when the file cannot be written.
+void export_step(const Communicator& comm, const RunOptions& options, const Plan& plan, const Movement& movement,
+                 BatchSource& batches, const std::string& file);
+
+}  // namespace shardmark

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/measure/memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "workloads/batches/step_input.hpp"
+
+namespace shardmark {
+
+namespace {
+
+double cells(std::int64_t rows, std::int64_t columns) {
+  return static_cast<double>(rows) * static_cast<double>(columns);
+}
+
+/// Rows and state; of replicated tables also a dense gradient, with a count per row.
+double table_bytes(const Plan& plan, const std::vector<Table>& tables, int rank) {
+  const auto held = [&](const Table& table, std::int64_t rows, std::int64_t columns) {
+    return cells(rows, row_bytes(table.value_type, columns)) +
+           4.0 * cells(rows, state_per_row(table.optimizer.kind, columns));
+  };
+  double bytes = 0.0;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    if (plan.tables[t].data_parallel)
+      bytes += held(tables[t], tables[t].rows, tables[t].dim) + 4.0 * cells(tables[t].rows, tables[t].dim + 1);
+    for (const Shard& shard : plan.tables[t].shards)
+      if (shard.rank == rank) bytes += held(tables[t], shard.rows.count(), shard.columns());
+  }
+  return bytes;
+}
+
+/// Per sample, over all features that read a table.
+struct Lookups {
+  double ids = 0.0, vectors = 0.0;
+};
+
+Lookups lookups_of(const Workload& workload, std::size_t table) {
+  Lookups lookups;
+  for (const Feature& feature : workload.features) {
+    if (feature.table != static_cast<std::int64_t>(table)) continue;
+    const auto hotness = static_cast<double>(feature.hotness);
+    lookups.ids += hotness;
+    lookups.vectors += feature.pooling == Pooling::none ? hotness : 1.0;
+  }
+  return lookups;
+}
+
+/// Buffers for the rows of one shard that travel one by one: at the rank that asks for them, with so many ids of the
+/// shard, and at the one that holds them.
+double asker_bytes(const Movement& movement, const Shard& shard, double ids) {
+  const double asked = asks_once(movement.dedup) ? std::min(ids, static_cast<double>(shard.rows.count())) : ids;
+  const double vector = 4.0 * static_cast<double>(shard.columns());
+  double bytes = 72 * ids;             // keys, their sort, indices, weights, offsets
+  bytes += asked * (16 + 3 * vector);  // rows as they come and by group; gradients
+  if (movement.wire != WireTypes{}) bytes += asked * 2 * vector;
+  if (movement.dedup == Dedup::node || movement.dedup == Dedup::automatic)  // for its node
+    bytes += asked * (80 + 4 * vector);
+  return bytes;
+}
+
+double holder_bytes(const Movement& movement, const Shard& shard, double ids, int ranks) {
+  const auto rows = static_cast<double>(shard.rows.count()), vector = 4.0 * static_cast<double>(shard.columns());
+  const double held = asks_once(movement.dedup) ? std::min(ids, ranks * rows) : ids;
+  double bytes = held * (80 + 2 * vector);  // ids, keys and their sort; rows and gradients
+  if (movement.wire != WireTypes{}) bytes += held * 2 * vector;
+  if (reads_once(movement.dedup)) bytes += held * 64 + std::min(held, rows) * (16 + vector);
+  return bytes;
+}
+
+/// Of a gradient for each id where features pool by max.
+double max_vector(const Workload& workload) {
+  std::int64_t dim = 0;
+  for (const Feature& feature : workload.features)
+    if (feature.pooling == Pooling::max) dim = std::max(dim, workload.tables[feature.table].dim);
+  return 4.0 * static_cast<double>(dim);
+}
+
+/// Buffers of a step. Ids are taken to be spread evenly over the rows of their table.
+double step_bytes(const Plan& plan, const Workload& workload, const Movement& movement, int rank) {
+  if (movement.transfer == "auto") {
+    Movement rows = movement, pooled = movement;
+    rows.transfer = "unique_rows";
+    pooled.transfer = "dense_partials";
+    return std::max(step_bytes(plan, workload, rows, rank), step_bytes(plan, workload, pooled, rank));
+  }
+  const auto samples = static_cast<double>(samples_of(workload.global_batch, plan.ranks, rank).count);
+  const auto global_batch = static_cast<double>(workload.global_batch);
+  const double of_max = max_vector(workload);
+  double bytes = 0.0;
+  for (std::size_t t = 0; t < workload.tables.size(); ++t) {
+    const Table& table = workload.tables[t];
+    const Lookups lookups = lookups_of(workload, t);
+    bytes += samples * (4 * 3 * lookups.vectors * static_cast<double>(table.dim));  // outputs and their gradients
+    bytes += samples * lookups.ids * (92 + of_max);                                 // ids, keys and their sort
+    for (const Shard& shard : plan.tables[t].shards) {
+      const bool split = shard.rows.count() < table.rows;
+      const bool by_rows = split && movement.transfer == "unique_rows";
+      const double share = static_cast<double>(shard.rows.count()) / static_cast<double>(table.rows);
+      const double vectors = 4 * 2 * lookups.vectors * static_cast<double>(shard.columns());  // and gradients
+      const double ids = global_batch * share * lookups.ids;
+      if (by_rows) bytes += asker_bytes(movement, shard, samples * share * lookups.ids);
+      if (split && !by_rows) bytes += samples * vectors;  // parts, before they are added up
+      if (shard.rank != rank) continue;
+      if (by_rows) bytes += holder_bytes(movement, shard, ids, plan.ranks);
+      if (!by_rows) bytes += global_batch * vectors + ids * (80 + of_max);
+    }
+  }
+  constexpr double room_to_grow = 1.125;  // kernels::Scratch
+  return room_to_grow * bytes;
+}
+
+}  // namespace
+
+double memory_needed(const Plan& plan, const RunOptions& options, std::span<const Movement> movements, int rank) {
+  const Workload& workload = options.workload;
+  double bytes = 0.0;
+  for (const Movement& movement : movements) bytes = std::max(bytes, step_bytes(plan, workload, movement, rank));
+  bytes += table_bytes(plan, workload.tables, rank);
+  const auto samples = static_cast<double>(samples_of(workload.global_batch, plan.ranks, rank).count);
+  double elements = 0.0, ids = 0.0;
+  for (std::size_t t = 0; t < workload.tables.size(); ++t) {
+    const Lookups lookups = lookups_of(workload, t);
+    elements += samples * lookups.vectors * static_cast<double>(workload.tables[t].dim);
+    ids += samples * lookups.ids;
+  }
+  const auto batches = static_cast<double>(std::max(options.batches, options.checked_steps));
+  bytes += batches * (4 * elements + 16 * ids);                          // inputs
+  bytes += static_cast<double>(options.checked_steps) * 8.0 * elements;  // expected outputs and bounds
+  return bytes;
+}
+
+namespace {
+
+std::int64_t read_number(const std::string& file, std::int64_t otherwise) {
+  std::int64_t value = otherwise;
+  std::ifstream(file) >> value;
+  return value > 0 ? value : otherwise;
+}
+
+}  // namespace
+
+std::int64_t memory_available() {
+  std::int64_t available = std::numeric_limits<std::int64_t>::max();
+  std::ifstream meminfo("/proc/meminfo");
+  for (std::string key; meminfo >> key;) {
+    std::int64_t kibibytes = 0;
+    if (key == "MemAvailable:" && meminfo >> kibibytes) available = 1024 * kibibytes;
+  }
+  const std::int64_t limit = read_number("/sys/fs/cgroup/memory.max", std::numeric_limits<std::int64_t>::max());
+  const std::int64_t used = read_number("/sys/fs/cgroup/memory.current", 0);
+  return std::min(available, limit - std::min(used, limit));
+}
+
+void require_memory(const Communicator& comm, const Plan& plan, const RunOptions& options,
+                    std::span<const Movement> movements) {
+  const double needed = memory_needed(plan, options, movements, comm.rank());
+  const auto all = all_gather(comm, needed);
+  double node = 0.0;
+  for (int r = 0; r < comm.size(); ++r)
+    if (comm.node_of(r) == comm.node_of(comm.rank())) node += all[r];
+  agree(comm, [&] {
+    const auto available = static_cast<double>(memory_available());
+    constexpr double gigabyte = 1e9;
+    if (node > available)
+      throw InputError(
+          fmt::format("plan {} needs {:.1f} GB of memory on this rank and {:.1f} GB on its node, which has {:.1f} GB "
+                      "left; use more "
+                      "nodes, another plan, or --scale and --batch to make the case smaller",
+                      plan.name, needed / gigabyte, node / gigabyte, available / gigabyte));
+  });
+}
+
+}  // namespace shardmark

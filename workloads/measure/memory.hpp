@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "comm/communicator.hpp"
+#include "comm/placement/plan.hpp"
+#include "workloads/cases/movement.hpp"
+#include "workloads/cases/options.hpp"
+
+namespace shardmark {
+
+/// Bytes that one rank needs for a plan: its rows and state, dense gradients of replicated tables, the buffers of a
+/// step for the movement that needs most (buffers that other cases keep are not counted) and the batches it rotates
+/// through. An estimate from sizes alone, made before anything is allocated.
+double memory_needed(const Plan& plan, const RunOptions& options, std::span<const Movement> movements, int rank);
+
+/// Bytes that processes may still take on this node: what the kernel calls available, or what the control group leaves.
+std::int64_t memory_available();
+
+/// Throws InputError naming the rank, what it needs and what its node has, unless every node can hold its ranks.
+/// Collective.
+void require_memory(const Communicator& comm, const Plan& plan, const RunOptions& options,
+                    std::span<const Movement> movements);
+
+}  // namespace shardmark

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "comm/communicator.hpp"
+#include "comm/placement/planner.hpp"
+#include "workloads/measure/check.hpp"
+
+namespace shardmark {
+
+/// A small workload with everything that is awkward: tables with fewer rows than ranks, a dim that fits no vector, two
+/// features on one table, an empty feature, repeated ids and empty bags.
+inline RunOptions small_case(Pooling pooling, OptimizerKind optimizer, bool exact, ValueType type = ValueType::fp32) {
+  RunOptions options;
+  options.exact = exact;
+  options.seed = 7;
+  options.checked_steps = 3;
+  options.batches = 3;
+  Workload& workload = options.workload;
+  workload.name = "small";
+  workload.global_batch = 37;
+  workload.replicate_rows = 10;
+  workload.ids.ragged = true;
+  workload.ids.weighted = true;
+  const std::array<std::pair<std::int64_t, std::int64_t>, 5> shapes{{{3, 4}, {50, 16}, {1000, 8}, {1, 5}, {200, 12}}};
+  for (const auto& [rows, dim] : shapes)
+    workload.tables.push_back({.name = "t" + std::to_string(workload.tables.size()),
+                               .rows = rows,
+                               .dim = dim,
+                               .optimizer = {.kind = optimizer, .learning_rate = 0.125F, .initial_accumulator = 0.5F},
+                               .value_type = type});
+  const std::array<std::pair<std::int64_t, std::int64_t>, 7> lookups{
+      {{0, 1}, {1, 4}, {2, 2}, {1, 1}, {3, 3}, {4, 5}, {2, 0}}};
+  for (const auto& [table, hotness] : lookups)
+    workload.features.push_back({.name = "f" + std::to_string(workload.features.size()),
+                                 .table = table,
+                                 .pooling = pooling,
+                                 .hotness = hotness});
+  return options;
+}
+
+/// 37 samples of 40 unweighted ids into one table of 12 rows of 4: nine samples name them all.
+inline RunOptions one_small_table() {
+  RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  options.workload.tables = {{.name = "t", .rows = 12, .dim = 4}};
+  options.workload.features = {{.name = "f", .table = 0, .pooling = Pooling::sum, .hotness = 40}};
+  options.workload.ids = {};
+  return options;
+}
+
+inline std::vector<StepInput> inputs_of(const Communicator& comm, const RunOptions& options, BatchSource& batches) {
+  const SampleRange own = samples_of(options.workload.global_batch, comm.size(), comm.rank());
+  std::vector<StepInput> inputs;
+  for (std::int64_t step = 0; step < options.checked_steps; ++step)
+    inputs.push_back(make_step_input(comm, options.workload, batches.read(step, own.first, own.count), own.first, step,
+                                     options.gradients()));
+  return inputs;
+}
+
+inline std::int64_t wrong_values(const Communicator& comm, const RunOptions& options, const Plan& plan,
+                                 const Movement& movement) {
+  const auto batches = make_batch_source(options, [](const std::string&) {});
+  const Expectation expectation(comm, options, *batches, movement.wire);
+  ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
+  GroupedEmbedding embedding(comm, tables, plan, movement, options.fault);
+  return count_wrong(comm, expectation, options.row_values(), tables, embedding, inputs_of(comm, options, *batches));
+}
+
+inline bool makes_wrong_values(Fault fault) {
+  return fault != Fault::none && fault != Fault::stop && fault != Fault::die;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step sends against what comm/placement says of the same ids.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "comm/collectives.hpp"
+#include "comm/placement/cheapest_transfers.hpp"
+#include "comm/placement/check.hpp"
+#include "comm/placement/traffic.hpp"
+#include "comm/reduction/reductions.hpp"
+#include "workloads/measure/test/plans.hpp"
+#include "workloads/measure/test/small_case.hpp"
+#include "workloads/step/training_step.hpp"
+
+namespace shardmark {
+namespace {
+
+/// The ids of every rank's own samples.
+std::vector<Batch> homes_of(const RunOptions& options, BatchSource& batches, std::int64_t step, int ranks) {
+  std::vector<Batch> homes;
+  for (int r = 0; r < ranks; ++r) {
+    const SampleRange samples = samples_of(options.workload.global_batch, ranks, r);
+    homes.push_back(batches.read(step, samples.first, samples.count));
+  }
+  return homes;
+}
+
+/// By row split, from the ids of all ranks in one place.
+std::vector<RowTransfer> cheapest_transfers(const Plan& plan, const Workload& workload, const std::vector<Batch>& homes,
+                                            const Movement& movement) {
+  const bool weighted = std::ranges::any_of(homes, [](const Batch& home) { return !home.weights.empty(); });
+  TransferBytes bytes(plan, workload.tables, workload.features, movement.wire,
+                      id_type(movement.wire_ids, plan, workload.tables), weighted);
+  for (std::size_t r = 0; r < homes.size(); ++r) {
+    std::vector<std::vector<std::int64_t>> offsets(workload.features.size());
+    std::vector<FeatureBags> bags;
+    for (std::int64_t f = 0; f < homes[r].features; ++f) {
+      auto& of_feature = offsets[f];
+      const auto begin = homes[r].offsets.begin() + f * homes[r].samples;
+      of_feature.assign(begin, begin + homes[r].samples + 1);
+      if (workload.features[f].pooling == Pooling::none) {
+        of_feature.resize(homes[r].end_of(f) - homes[r].begin_of(f) + 1);
+        std::iota(of_feature.begin(), of_feature.end(), homes[r].begin_of(f));
+      }
+      bags.push_back({of_feature, homes[r].indices});
+    }
+    bytes.add_home(static_cast<int>(r), bags);
+  }
+  return bytes.cheapest();
+}
+
+TrafficRules rules_of(const Communicator& comm, const Movement& movement, const Plan& plan, const Workload& workload,
+                      const std::vector<Batch>& first_homes) {
+  const TransferChoice& transfer = choice_named(transfers, "transfer", movement.transfer);
+  TrafficRules rules{
+      .transfer = transfer.mode, .wire = movement.wire, .wire_ids = movement.wire_ids, .dedup = movement.dedup};
+  if (!transfer.reduction.empty()) rules.reduction = choice_named(reductions, "reduction", transfer.reduction).steps;
+  for (int r = 0; r < comm.size(); ++r) rules.node_of.push_back(comm.node_of(r));
+  if (rules.transfer == RowTransfer::automatic)
+    rules.of_split = cheapest_transfers(plan, workload, first_homes, movement);
+  if (movement.replicated_gradients == ReplicatedGradients::rows) rules.gathered.assign(workload.tables.size(), true);
+  if (movement.replicated_gradients == ReplicatedGradients::automatic)
+    rules.gathered = cheaper_by_rows(plan, workload.tables, workload.features, first_homes);
+  return rules;
+}
+
+void check_traffic(const Communicator& comm, const RunOptions& options, const Plan& plan, const Movement& movement) {
+  SCOPED_TRACE(plan.name + " " + movement.name());
+  const Workload& workload = options.workload;
+  const auto batches = make_batch_source(options, [](const std::string&) {});
+  ShardedTables tables(plan, workload.tables, workload.features, comm.rank());
+  tables.fill(options.row_values());
+  GroupedEmbedding embedding(comm, tables, plan, movement);
+  const auto inputs = inputs_of(comm, options, *batches);
+  const TrafficRules rules = rules_of(comm, movement, plan, workload, homes_of(options, *batches, 0, comm.size()));
+  for (std::int64_t step = 0; step < std::ssize(inputs); ++step) {
+    const PhaseCosts costs = training_step(embedding, inputs[step]);
+    const Traffic traffic = predict_traffic(plan, workload.tables, workload.features,
+                                            homes_of(options, *batches, step, comm.size()), rules);
+    const auto expect_bytes = [&](Phase phase, const ByteMatrix& bytes) {
+      const auto where = std::string(phase_names[index_of(phase)]) + ", step " + std::to_string(step) + ", rank " +
+                         std::to_string(comm.rank());
+      EXPECT_EQ(bytes.sent_by(comm.rank()), costs.bytes[index_of(phase)]) << where;
+      for (int peer = 0; peer < comm.size(); ++peer)
+        EXPECT_EQ(bytes(comm.rank(), peer), embedding.sent().to_ranks(phase)[peer]) << where << " to " << peer;
+    };
+    expect_bytes(Phase::input_dist, traffic.input_dist);
+    expect_bytes(Phase::output_dist, traffic.output_dist);
+    expect_bytes(Phase::grad_dist, traffic.grad_dist);
+    expect_bytes(Phase::update, traffic.update);
+  }
+}
+
+void check_every_movement(const Communicator& comm, const RunOptions& options, const Plan& plan) {
+  for (const auto& transfer : transfers) check_traffic(comm, options, plan, {.transfer = std::string(transfer.name)});
+  for (const auto& how : replicated_gradients) check_traffic(comm, options, plan, {.replicated_gradients = how.value});
+  for (const auto& dedup : dedups)
+    if (dedup.value != Dedup::node || NodeRows::unusable(comm).empty())
+      check_traffic(comm, options, plan, {.transfer = "unique_rows", .dedup = dedup.value});
+}
+
+TEST(Traffic, IsWhatIsSentOnEveryPlan) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const Pooling pooling : {Pooling::sum, Pooling::none})
+    for (const auto kind : {OptimizerKind::rowwise_adagrad, OptimizerKind::lamb}) {
+      SCOPED_TRACE(std::string(name_of(pooling)) + " " + std::string(name_of(kind)));
+      RunOptions options = small_case(pooling, kind, false);
+      options.workload.tables[1].optimizer.kind = OptimizerKind::sgd;
+      options.workload.ids.weighted = kind == OptimizerKind::lamb;
+      for (const auto& planner : planners)
+        check_every_movement(comm, options, plan_of(planner.name, options, comm.size()));
+    }
+}
+
+TEST(Traffic, IsWhatIsSentInEveryWireType) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, false);
+  for (const auto& forward : value_types)
+    for (const auto& backward : value_types)
+      for (const std::string_view planner : {"row_wise", "column_wise"})
+        for (const std::string transfer : {"dense_partials", "sparse_partials"})
+          check_traffic(comm, options, plan_of(planner, options, comm.size()),
+                        {.transfer = transfer, .wire = {forward.value, backward.value}});
+}
+
+TEST(Traffic, IsWhatIsSentInEveryIdType) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const bool weighted : {false, true}) {
+    RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, false);
+    options.workload.ids.weighted = weighted;
+    for (const auto& planner : planners)
+      for (const auto& transfer : transfers)
+        for (const auto& ids : wire_ids)
+          check_traffic(comm, options, plan_of(planner.name, options, comm.size()),
+                        {.transfer = std::string(transfer.name), .wire_ids = ids.value});
+  }
+}
+
+/// Bytes that the busiest rank sends in the first step, but for the update.
+std::int64_t busiest(const RunOptions& options, const Plan& plan, std::string_view transfer) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const auto batches = make_batch_source(options, [](const std::string&) {});
+  ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
+  tables.fill(options.row_values());
+  GroupedEmbedding embedding(comm, tables, plan, {.transfer = std::string(transfer)});
+  const PhaseCosts costs = training_step(embedding, inputs_of(comm, options, *batches).front());
+  return all_reduce(comm, costs.sent() - costs.bytes[index_of(Phase::update)], Reduce::max);
+}
+
+TEST(Traffic, OfAutoIsThatOfTheCheapestTransfer) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const auto& [rows, hotness] : {std::pair(20, 1), std::pair(20, 8), std::pair(5000, 1), std::pair(5000, 8)}) {
+    SCOPED_TRACE(std::to_string(rows) + " rows, hotness " + std::to_string(hotness));
+    RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, false);
+    options.workload.tables = {{.name = "t", .rows = rows, .dim = 12}};
+    options.workload.features = {{.name = "f", .table = 0, .pooling = Pooling::sum, .hotness = hotness},
+                                 {.name = "g", .table = 0, .pooling = Pooling::mean, .hotness = 1}};
+    const Plan plan = plan_of("row_wise", options, comm.size());
+    const std::int64_t bytes = busiest(options, plan, "auto");
+    for (const auto& transfer : transfers) {
+      if (transfer.name == "reduce_scatter_halving") continue;  // a rank with more samples sends a little less with it
+      EXPECT_LE(bytes, busiest(options, plan, transfer.name)) << transfer.name;
+    }
+  }
+}
+
+TEST(Traffic, IsWhatIsSentOnRandomGridsOfShards) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    const RunOptions options = small_case(Pooling::mean, OptimizerKind::rowwise_adam, false);
+    const Plan plan = random_plan(options.workload.tables, comm.size(), random);
+    require_sound(plan, options.workload.tables, "random plan");
+    check_every_movement(comm, options, plan);
+  }
+}
+
+/// Four ranks as two nodes of two, in blocks and dealt out.
+TEST(Traffic, BetweenNodesIsWhatIsSentWithEveryDedupAndWireType) {
+  if (Communicator(MPI_COMM_WORLD).size() != 4) GTEST_SKIP() << "needs 4 ranks";
+  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, false);
+  for (const std::vector<int>& leaders : {std::vector{0, 0, 2, 2}, std::vector{0, 1, 0, 1}}) {
+    const Communicator comm(MPI_COMM_WORLD, std::numeric_limits<int>::max(), leaders);
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      SCOPED_TRACE("seed " + std::to_string(seed));
+      std::mt19937_64 random(seed);
+      const Plan plan = seed == 0 ? plan_of("row_wise", options, 4) : random_plan(options.workload.tables, 4, random);
+      for (const Dedup dedup : {Dedup::off, Dedup::local, Dedup::owner, Dedup::local_owner, Dedup::node})
+        for (const WireTypes wire : {WireTypes{}, WireTypes{ValueType::fp16, ValueType::int8}})
+          check_traffic(comm, options, plan, {.transfer = "unique_rows", .wire = wire, .dedup = dedup});
+    }
+  }
+}
+
+TEST(Traffic, DedupAutoTakesNodeWhereAFifthLessLeavesTheBusiestNode) {
+  if (Communicator(MPI_COMM_WORLD).size() != 4) GTEST_SKIP() << "needs 4 ranks";
+  const Communicator comm(MPI_COMM_WORLD, std::numeric_limits<int>::max(), {0, 0, 2, 2});
+  int times_node = 0;
+  for (const std::int64_t rows : {20, 200, 400, 600, 800, 1000, 100000}) {
+    SCOPED_TRACE(std::to_string(rows) + " rows");
+    RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, false);
+    options.workload.global_batch = 100;
+    options.workload.tables = {{.name = "t", .rows = rows, .dim = 12}};
+    options.workload.features = {{.name = "f", .table = 0, .pooling = Pooling::sum, .hotness = 8}};
+    const Plan plan = plan_of("row_wise", options, comm.size());
+    const auto batches = make_batch_source(options, [](const std::string&) {});
+    ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
+    tables.fill(options.row_values());
+    const Movement movement{.transfer = "unique_rows"};
+    GroupedEmbedding embedding(comm, tables, plan, movement);
+    training_step(embedding, inputs_of(comm, options, *batches).front());
+
+    const auto homes = homes_of(options, *batches, 0, comm.size());
+    TrafficRules rules = rules_of(comm, movement, plan, options.workload, homes);
+    const auto busiest_node = [&](Dedup dedup) {
+      rules.dedup = dedup;
+      const Traffic traffic = predict_traffic(plan, options.workload.tables, options.workload.features, homes, rules);
+      std::vector<std::int64_t> sent(2);
+      for (int from = 0; from < 4; ++from)
+        for (const int to : comm.ranks_of(1 - comm.node_of(from)))
+          for (const ByteMatrix* bytes : {&traffic.input_dist, &traffic.output_dist, &traffic.grad_dist})
+            sent[comm.node_of(from)] += (*bytes)(from, to);
+      return std::ranges::max(sent);
+    };
+    const bool node = 5 * busiest_node(Dedup::node) <= 4 * busiest_node(Dedup::local);
+    EXPECT_EQ(embedding.picked_dedup(), node ? "node" : "local");
+    times_node += node;
+    rules.dedup = node ? Dedup::node : Dedup::local;
+    const Traffic traffic = predict_traffic(plan, options.workload.tables, options.workload.features, homes, rules);
+    for (int peer = 0; peer < 4; ++peer)
+      EXPECT_EQ(traffic.input_dist(comm.rank(), peer), embedding.sent().to_ranks(Phase::input_dist)[peer])
+          << "what the decision took is not counted";
+  }
+  EXPECT_GT(times_node, 0);
+  EXPECT_LT(times_node, 7);
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+#include "comm/collectives.hpp"
+#include "comm/exchange/named_exchange.hpp"
+#include "comm/placement/check.hpp"
+#include "workloads/cases/support.hpp"
+#include "workloads/measure/test/plans.hpp"
+#include "workloads/measure/test/small_case.hpp"
+#include "workloads/step/training_step.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Every transfer with every exchange that can be used, and every way of replicated gradients.
+std::vector<Movement> all_movements(const Communicator& comm) {
+  std::vector<Movement> movements;
+  for (const auto& transfer : transfers)
+    for (const auto& exchange : all_exchanges())
+      if (exchange.unusable(comm).empty())
+        movements.push_back({.transfer = std::string(transfer.name), .exchange = exchange.name()});
+  for (const auto& how : replicated_gradients) movements.push_back({.replicated_gradients = how.value});
+  return movements;
+}
+
+/// Every plan with every transfer against the reference, for one pooling and optimizer: row_wise over every exchange,
+/// the others over exchanges in turn.
+void check_all_movements(const RunOptions& options) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const std::vector<Movement> movements = all_movements(comm);
+  const std::size_t exchanges = movements.size() / transfers.size();
+  std::size_t turn = 0;
+  for (const auto& planner : planners)
+    for (std::size_t m = 0; m < movements.size(); ++m) {
+      if (m % exchanges == 0) ++turn;
+      if (planner.name != "row_wise" && m % exchanges != turn % exchanges) continue;
+      EXPECT_EQ(0, wrong_values(comm, options, plan_of(planner.name, options, comm.size()), movements[m]))
+          << planner.name << " " << movements[m].name();
+    }
+}
+
+TEST(TrainingStep, ExactSgdIsBitEqualForEveryPlanTransferAndExchange) {
+  check_all_movements(small_case(Pooling::sum, OptimizerKind::sgd, true));
+  check_all_movements(small_case(Pooling::none, OptimizerKind::sgd, true));
+}
+
+/// Plans, transfers and exchanges take turns, so that the combinations below meet all of them.
+class Movements {
+ public:
+  Movements(const Communicator& comm, const RunOptions& options) : comm_(comm) {
+    for (const auto& planner : planners)
+      for (const Movement& movement : all_movements(comm))
+        all_.push_back({plan_of(planner.name, options, comm.size()), movement});
+  }
+
+  /// Checks the options with the next movement that can carry them.
+  void check_next(const RunOptions& options) {
+    for (std::size_t tries = 0; tries < all_.size(); ++tries) {
+      const auto& [plan, movement] = all_[next_++ % all_.size()];
+      try {
+        require_supported(plan, options.workload.tables, options.workload.features, movement);
+      } catch (const InputError&) {
+        continue;
+      }
+      EXPECT_EQ(0, wrong_values(comm_, options, plan, movement)) << plan.name << " " << movement.name();
+      return;
+    }
+    ADD_FAILURE() << "no movement carries this";
+  }
+
+ private:
+  const Communicator& comm_;
+  std::vector<std::pair<Plan, Movement>> all_;
+  std::size_t next_ = 0;
+};
+
+TEST(TrainingStep, EveryPoolingOptimizerAndValueTypeStaysInsideItsBound) {
+  const Communicator comm(MPI_COMM_WORLD);
+  Movements movements(comm, small_case(Pooling::sum, OptimizerKind::sgd, false));
+  for (const auto& pooling : poolings)
+    for (const auto& optimizer : optimizers)
+      for (const auto& type : value_types) {
+        if (type.value == ValueType::int8 && optimizer.value != OptimizerKind::none) continue;
+        SCOPED_TRACE(fmt::format("{} {} {}", pooling.name, optimizer.name, type.name));
+        movements.check_next(small_case(pooling.value, optimizer.value, true, type.value));
+        movements.check_next(small_case(pooling.value, optimizer.value, false, type.value));
+      }
+}
+
+/// Every movement elsewhere sends int32.
+TEST(TrainingStep, WideIdsGiveTheSameValues) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const Pooling pooling : {Pooling::sum, Pooling::none}) {
+    const RunOptions options = small_case(pooling, OptimizerKind::sgd, true);
+    for (const auto& planner : planners)
+      for (const auto& transfer : transfers)
+        for (const char* exchange : {"mpi_alltoallv", "persistent"})
+          EXPECT_EQ(0, wrong_values(
+                           comm, options, plan_of(planner.name, options, comm.size()),
+                           {.transfer = std::string(transfer.name), .exchange = exchange, .wire_ids = WireIds::int64}))
+              << name_of(pooling) << " " << planner.name << " " << transfer.name << " " << exchange;
+  }
+}
+
+/// Every pair of wire types with every transfer that can carry it.
+std::vector<Movement> narrow_movements() {
+  std::vector<Movement> movements;
+  for (const auto& forward : value_types)
+    for (const auto& backward : value_types)
+      for (const auto& transfer : transfers)
+        if (transfer.mode != RowTransfer::reduce_scatter && WireTypes{forward.value, backward.value} != WireTypes{})
+          movements.push_back({.transfer = std::string(transfer.name), .wire = {forward.value, backward.value}});
+  return movements;
+}
+
+TEST(TrainingStep, NarrowWiresStayInsideTheirBound) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const auto movements = narrow_movements();
+  std::size_t next = 0;
+  const std::array<std::string_view, 4> plans{"row_wise", "table_wise", "column_wise", "data_parallel+table_wise"};
+  for (const auto& pooling : poolings)
+    for (const auto& optimizer : optimizers) {
+      const RunOptions options = small_case(pooling.value, optimizer.value, next % 3 == 0);
+      const Plan plan = plan_of(plans[next % plans.size()], options, comm.size());
+      const Movement& movement = movements[next++ % movements.size()];
+      try {
+        require_supported(plan, options.workload.tables, options.workload.features, movement);
+      } catch (const InputError&) {
+        continue;
+      }
+      EXPECT_EQ(0, wrong_values(comm, options, plan, movement))
+          << pooling.name << " " << optimizer.name << " " << plan.name << " " << movement.name();
+    }
+}
+
+TEST(TrainingStep, ReduceScatterTakesNarrowWiresWhereNoRowsAreSplit) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  for (const std::string transfer : {"reduce_scatter", "reduce_scatter_pairwise", "reduce_scatter_halving"}) {
+    const Movement movement{.transfer = transfer, .wire = {ValueType::bf16, ValueType::fp16}};
+    EXPECT_EQ(0, wrong_values(comm, options, plan_of("table_wise", options, comm.size()), movement));
+    const auto of_row_wise = [&] {
+      return wrong_values(comm, options, plan_of("row_wise", options, comm.size()), movement);
+    };
+    if (comm.size() > 1)
+      EXPECT_THROW(of_row_wise(), InputError);
+    else
+      EXPECT_EQ(0, of_row_wise());
+  }
+}
+
+TEST(TrainingStep, WeightDecayAndStochasticRoundingInEveryMovement) {
+  const Communicator comm(MPI_COMM_WORLD);
+  Movements movements(comm, small_case(Pooling::sum, OptimizerKind::sgd, false));
+  for (const auto& optimizer : optimizers)
+    for (const auto& mode : weight_decays)
+      for (const ValueType type : {ValueType::fp32, ValueType::fp16, ValueType::bf16}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", optimizer.name, mode.name, name_of(type)));
+        RunOptions options = small_case(Pooling::sum, optimizer.value, false, type);
+        for (Table& table : options.workload.tables) {
+          table.stochastic_rounding = true;
+          table.optimizer.weight_decay = 0.25F;
+          table.optimizer.weight_decay_mode = mode.value;
+        }
+        movements.check_next(options);
+      }
+}
+
+TEST(TrainingStep, ReplicatedGradientsByRowsForEveryPoolingAndOptimizer) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const auto& pooling : poolings)
+    for (const auto& optimizer : optimizers) {
+      SCOPED_TRACE(fmt::format("{} {}", pooling.name, optimizer.name));
+      RunOptions options = small_case(pooling.value, optimizer.value, false);
+      options.workload.tables[1].dim = 200;  // more than a row's gradient in one piece
+      options.workload.tables[2].value_type = ValueType::bf16;
+      EXPECT_EQ(0, wrong_values(comm, options, plan_of("data_parallel", options, comm.size()),
+                                {.replicated_gradients = ReplicatedGradients::rows}));
+    }
+}
+
+TEST(TrainingStep, LookupBytesCountEachDistinctRowOnce) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const RunOptions options = one_small_table();
+  const std::int64_t ids = 37 * 40, ids_and_rows = ids * 8 + 12 * 4 * 4, ends_and_outputs = (37 + 1) * 8 + 37 * 4 * 4;
+  const auto batches = make_batch_source(options, [](const std::string&) {});
+  const auto input = inputs_of(comm, options, *batches).front();
+  for (const std::int64_t groups : {std::int64_t{1}, TableGroups::table}) {
+    const Plan plan = plan_of("table_wise", options, comm.size());
+    ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
+    tables.fill(options.row_values());
+    GroupedEmbedding embedding(comm, tables, plan, {.groups = {groups}});
+    training_step(embedding, input);
+    EXPECT_EQ(all_reduce(comm, embedding.lookup_bytes(), Reduce::max), ids_and_rows + ends_and_outputs);
+  }
+  const Plan replicated = plan_of("data_parallel", options, comm.size());
+  ShardedTables tables(replicated, options.workload.tables, options.workload.features, comm.rank());
+  tables.fill(options.row_values());
+  GroupedEmbedding embedding(comm, tables, replicated, {});
+  training_step(embedding, input);
+  const std::int64_t samples = samples_of(37, comm.size(), comm.rank()).count;
+  EXPECT_EQ(embedding.lookup_bytes(), samples * 40 * 8 + 12 * 4 * 4 + (samples + 1) * 8 + samples * 4 * 4);
+}
+
+TEST(TrainingStep, RowsThatInt32CannotNumberAreNotGathered) {
+  const Communicator comm(MPI_COMM_WORLD);
+  Lane lane(Lane::Kind::plain);
+  SentBytes sent(comm.rank(), comm.size());
+  RowGather gather(comm, lane, sent);
+  const std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  EXPECT_NO_THROW(gather.place({4}, {0, most}));
+  EXPECT_THROW(gather.place({4}, {0, most + 1}), InputError);
+}
+
+TEST(TrainingStep, ColumnShardsKeepTheRowWideOptimizersWhole) {
+  for (const auto kind : {OptimizerKind::rowwise_adagrad, OptimizerKind::rowwise_adam, OptimizerKind::lamb}) {
+    SCOPED_TRACE(name_of(kind));
+    const Communicator comm(MPI_COMM_WORLD);
+    RunOptions options = small_case(Pooling::sum, kind, false);
+    options.workload.tables[1].optimizer.kind = OptimizerKind::lamb;
+    EXPECT_EQ(0, wrong_values(comm, options, plan_of("column_wise", options, comm.size()), {}));
+  }
+}
+
+TEST(TrainingStep, WhatNoStepCanDoIsRefusedByName) {
+  const RunOptions options = small_case(Pooling::max, OptimizerKind::adam, false, ValueType::int8);
+  const auto message_of = [&](const Workload& workload, const Movement& movement = {}) -> std::string {
+    try {
+      require_supported(plan_of("row_wise", options, 2), workload.tables, workload.features, movement);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "supported";
+  };
+  EXPECT_EQ(message_of(options.workload).find("table t0: int8 rows"), 0u);
+  EXPECT_NE(message_of(small_case(Pooling::max, OptimizerKind::adam, false).workload).find("feature f0 pools by max"),
+            std::string::npos);
+  EXPECT_EQ(message_of(small_case(Pooling::max, OptimizerKind::adam, false).workload, {.transfer = "unique_rows"}),
+            "supported");
+  EXPECT_EQ(message_of(small_case(Pooling::sum, OptimizerKind::adam, false).workload), "supported");
+}
+
+TEST(TrainingStep, MixedPoolingsAndOptimizersWithUnweightedIds) {
+  RunOptions options = small_case(Pooling::mean, OptimizerKind::rowwise_adagrad, false);
+  options.workload.ids.weighted = false;
+  options.workload.features[1].pooling = Pooling::none;
+  options.workload.features[3].pooling = Pooling::sqrtn;
+  options.workload.tables[2].optimizer.kind = OptimizerKind::sgd;
+  options.workload.tables[4].optimizer.kind = OptimizerKind::adam;
+  options.workload.tables[1].value_type = ValueType::bf16;
+  options.workload.tables[3].value_type = ValueType::fp16;
+  check_all_movements(options);
+}
+
+TEST(TrainingStep, MoreRanksThanSamples) {
+  RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  options.workload.global_batch = 1;
+  check_all_movements(options);
+}
+
+TEST(TrainingStep, RandomGridsOfShards) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    RunOptions options = small_case(Pooling::mean, OptimizerKind::rowwise_adagrad, false);
+    const Plan plan = random_plan(options.workload.tables, comm.size(), random);
+    require_sound(plan, options.workload.tables, "random plan");
+    for (const auto& transfer : transfers)
+      EXPECT_EQ(0, wrong_values(comm, options, plan, {.transfer = std::string(transfer.name), .exchange = "pairwise"}))
+          << transfer.name;
+  }
+}
+
+TEST(TrainingStep, EveryFaultIsFoundInEveryPlan) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const auto& fault : faults) {
+    if (!makes_wrong_values(fault.value)) continue;
+    for (const bool exact : {true, false}) {
+      RunOptions options = small_case(Pooling::sum, exact ? OptimizerKind::sgd : OptimizerKind::rowwise_adagrad, exact);
+      options.fault = fault.value;
+      for (const auto& planner : planners)
+        for (const auto& transfer : transfers)
+          EXPECT_GT(wrong_values(comm, options, plan_of(planner.name, options, comm.size()),
+                                 {.transfer = std::string(transfer.name)}),
+                    0)
+              << fault.name << " " << planner.name << " " << transfer.name;
+      for (const auto& how : replicated_gradients)
+        EXPECT_GT(wrong_values(comm, options, plan_of("data_parallel", options, comm.size()),
+                               {.replicated_gradients = how.value}),
+                  0)
+            << fault.name << " " << how.name;
+    }
+  }
+}
+
+TEST(TrainingStep, EveryFaultIsFoundOnNarrowWires) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const auto& fault : faults) {
+    if (!makes_wrong_values(fault.value)) continue;
+    RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+    options.fault = fault.value;
+    for (const Movement& movement : narrow_movements())
+      EXPECT_GT(wrong_values(comm, options, plan_of("row_wise", options, comm.size()), movement), 0)
+          << fault.name << " " << movement.name();
+  }
+}
+
+/// With exact values bit for bit, so those of one group.
+TEST(TrainingStep, GroupsChangeNoValue) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const std::vector<TableGroups> groups{{2, GroupBalance::count}, {TableGroups::table}, {3, GroupBalance::bytes}};
+  std::size_t next = 0;
+  for (const auto& [pooling, kind, exact] :
+       {std::tuple(Pooling::sum, OptimizerKind::sgd, true), std::tuple(Pooling::none, OptimizerKind::sgd, true),
+        std::tuple(Pooling::mean, OptimizerKind::lamb, false)})
+    for (const auto& planner : planners)
+      for (const auto& transfer : transfers) {
+        const RunOptions options = small_case(pooling, kind, exact);
+        const Plan plan = plan_of(planner.name, options, comm.size());
+        Movement movement{.transfer = std::string(transfer.name), .exchange = "pairwise"};
+        movement.groups = groups[next++ % groups.size()];
+        const auto sharded = std::ranges::count(plan.tables, false, &TablePlacement::data_parallel);
+        movement.groups.groups = std::min<std::int64_t>(movement.groups.groups, std::max<std::int64_t>(sharded, 1));
+        EXPECT_EQ(0, wrong_values(comm, options, plan, movement)) << planner.name << " " << movement.name();
+      }
+}
+
+TEST(TrainingStep, EveryFaultIsFoundInGroups) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const auto& fault : faults) {
+    if (!makes_wrong_values(fault.value)) continue;
+    RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+    options.fault = fault.value;
+    EXPECT_GT(wrong_values(comm, options, plan_of("row_wise", options, comm.size()), {.groups = {3}}), 0) << fault.name;
+  }
+}
+
+TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  Plan plan = plan_of("table_wise", options, comm.size());
+  plan.tables[1].shards = {{{0, 50, 2}, 0, 16, 0}, {{1, 50, 2}, 0, 16, 0}};
+  EXPECT_EQ(0, wrong_values(comm, options, plan, {.exchange = "pairwise"}));
+  ShardedTables tables(plan, options.workload.tables, options.workload.features, 0);
+  const auto exchange = exchange_named("pairwise").make(comm);
+  SentBytes sent(comm.rank(), comm.size());
+  Wire wire({}, IdType::int32);
+  Lane lane(Lane::Kind::plain);
+  const auto ones = [](std::size_t size) { return std::vector<std::int64_t>(size, 1); };
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  const BagCounts bags(std::ssize(options.workload.features), ones(ranks * options.workload.features.size()));
+  const VectorCounts vectors{
+      ones(tables.layout().slots.size()), ones(ranks * tables.layout().own_slots().size()), {}, {}};
+  std::vector<RowTransfer> modes;
+  for (const Strip& strip : tables.layout().strips)
+    modes.push_back(strip.row_split() ? RowTransfer::reduce_scatter : RowTransfer::dense_partials);
+  for (const auto& choice : transfers) {
+    if (choice.mode != RowTransfer::reduce_scatter) continue;
+    const auto transfer = choice.make({comm, lane, *exchange, wire, sent, choice.name, choice.reduction});
+    try {
+      transfer->lay_out(tables.layout(), modes, bags, vectors);
+      ADD_FAILURE() << choice.name;
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("transfer " + std::string(choice.name) + ":"), std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shardmark

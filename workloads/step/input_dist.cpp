@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/step/input_dist.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <type_traits>
+
+#include "comm/collectives.hpp"
+#include "workloads/step/bag_lengths.hpp"
+
+namespace shardmark {
+namespace {
+
+template <class T>
+std::span<T> span_of(const DeviceArray<T>& array, std::int64_t size) {
+  return {array.data(), static_cast<std::size_t>(size)};
+}
+
+/// Which slot gets an id. Replicated features have a slot of their own behind those that travel.
+kernels::RowPartition row_partition(const ShardLayout& layout, const std::vector<Feature>& features,
+                                    const std::vector<Table>& tables, const std::vector<RowTransfer>& modes) {
+  const auto rows_of = [&](std::int64_t feature) { return tables[features[feature].table].rows; };
+  kernels::RowPartition partition;
+  for (std::size_t number = 0; number < layout.strips.size(); ++number) {
+    if (modes[number] == RowTransfer::unique_rows) continue;
+    const Strip& strip = layout.strips[number];
+    std::vector<kernels::OwnedRows> owners;
+    for (const std::int64_t s : strip.slots) {
+      const RowSet& rows = layout.slots[s].rows;
+      owners.push_back({.begin = rows.begin, .end = rows.end, .stride = rows.stride, .slot = s});
+    }
+    partition.add_strip(strip.feature, rows_of(strip.feature), owners);
+  }
+  std::int64_t slot = std::ssize(layout.slots);
+  for (const std::int64_t feature : layout.replicated_features) {
+    const std::array<kernels::OwnedRows, 1> all{{{.begin = 0, .end = rows_of(feature), .stride = 1, .slot = slot++}}};
+    partition.add_strip(feature, rows_of(feature), all);
+  }
+  return partition;
+}
+
+}  // namespace
+
+InputDist::InputDist(const Communicator& comm, Lane& lane, Exchange& exchange, const ShardLayout& layout,
+                     const std::vector<Feature>& features, const std::vector<Table>& tables,
+                     const std::vector<RowTransfer>& modes, IdType id_type, Fault fault)
+    : comm_(comm),
+      lane_(lane),
+      exchange_(exchange),
+      layout_(layout),
+      features_(features),
+      modes_(modes),
+      fault_(fault),
+      owners_(kernels::row_owners(Execution(), row_partition(layout, features, tables, modes))),
+      slot_counts_("shardmark::slot_counts", layout.slots.size() + layout.replicated_features.size()),
+      source_ids_("shardmark::source_ids", static_cast<std::size_t>(layout.ranks) + 1),
+      sent_vectors_("shardmark::sent_vectors", slot_counts_.extent(0) + 1),
+      block_vectors_("shardmark::block_vectors",
+                     static_cast<std::size_t>(layout.ranks) * layout.own_slots().size() + 1),
+      id_wire_(id_type) {
+  std::vector<std::int64_t> strips(features.size());
+  for (const Strip& strip : layout.strips) most_strips_ = std::max(most_strips_, ++strips[strip.feature]);
+  some_touched_only_ = std::ranges::any_of(layout.slots, [&](const Slot& slot) { return only_touched(slot); });
+}
+
+BagCounts InputDist::count_bags(const StepInput& input) {
+  const auto features = std::ssize(features_);
+  std::vector<std::int64_t> counts;
+  if (std::ranges::any_of(features_, [](const Feature& f) { return f.pooling == Pooling::none; })) {
+    std::vector<std::int64_t> own;
+    for (std::size_t f = 0; f < features_.size(); ++f) own.push_back(input.bags_of(f));
+    lane_.run([&] { counts = all_gather(comm_, std::span<const std::int64_t>(own)).values; });
+  } else {
+    for (int r = 0; r < layout_.ranks; ++r)
+      counts.insert(counts.end(), features_.size(), samples_of(input.global_samples, layout_.ranks, r).count);
+  }
+  return {features, std::move(counts)};
+}
+
+void InputDist::lay_out(const BagCounts& bags) {
+  const auto ranks = static_cast<std::size_t>(layout_.ranks);
+  std::vector<std::int64_t> slot_begin, sent(ranks), received(ranks), sent_by(ranks), received_by(ranks);
+  std::vector<std::uint8_t> sent_touched_only, owned_touched_only;
+  counts_ = {};
+  sent_bags_ = 0;
+  const auto add_sent = [&](std::int64_t count) {
+    slot_begin.push_back(sent_bags_);
+    sent_bags_ += count;
+  };
+  const auto bags_of = [&](std::size_t rank, const Slot& slot) {
+    return mode(slot) == RowTransfer::unique_rows ? 0 : bags(static_cast<int>(rank), slot.feature);
+  };
+  const auto own_rank = static_cast<std::size_t>(layout_.rank);
+  for (const Slot& slot : layout_.slots) {
+    counts_.first_cell.push_back(only_touched(slot) ? sent_bags_ : -1);
+    counts_.home.push_back(bags_of(own_rank, slot));
+    add_sent(counts_.home.back());
+    sent_touched_only.resize(sent_bags_, only_touched(slot) ? 1 : 0);
+    sent[slot.rank] += counts_.home.back();
+    for (std::size_t r = 0; r < ranks; ++r) {
+      const std::int64_t count = bags_of(r, slot);
+      sent_by[r] += count;
+      received_by[slot.rank] += count;
+    }
+  }
+  std::vector<std::int64_t> block_begin{0}, source_bags{0};
+  for (std::size_t r = 0; r < ranks; ++r) {
+    for (const Slot& slot : layout_.own_slots()) {
+      counts_.owner.push_back(bags_of(r, slot));
+      block_begin.push_back(block_begin.back() + counts_.owner.back());
+      owned_touched_only.resize(block_begin.back(), only_touched(slot) ? 1 : 0);
+    }
+    source_bags.push_back(block_begin.back());
+    received[r] = source_bags[r + 1] - source_bags[r];
+  }
+  owned_bags_ = source_bags.back();
+  for (const std::int64_t feature : layout_.replicated_features) {
+    add_sent(bags(layout_.rank, feature));
+    owned_bags_ += bags(layout_.rank, feature);
+  }
+  first_replicated_bags_ =
+      layout_.replicated_features.empty() ? 0 : bags(layout_.rank, layout_.replicated_features.front());
+  const std::int64_t peak = std::max(std::ranges::max(sent_by), std::ranges::max(received_by));
+  length_route_ = Route(std::move(sent), std::move(received), peak);
+  sent_touched_only.resize(sent_bags_);
+  owned_touched_only.resize(owned_bags_);
+  const Execution exec;
+  slot_begin.push_back(sent_bags_);
+  slot_begin_ = kernels::array_of(exec, slot_begin, "shardmark::slot_begin");
+  source_bags_ = kernels::array_of(exec, source_bags, "shardmark::source_bags");
+  block_begin_ = kernels::array_of(exec, block_begin, "shardmark::block_begin");
+  sent_touched_only_ = kernels::array_of(exec, sent_touched_only, "shardmark::sent_touched_only");
+  owned_touched_only_ = kernels::array_of(exec, owned_touched_only, "shardmark::owned_touched_only");
+}
+
+void InputDist::bucketize(const StepInput& input) {
+  weighted_ = input.weighted;
+  bucketed_ids_ = 0;
+  for (std::size_t s = 0; s < layout_.strips.size(); ++s)
+    if (modes_[s] != RowTransfer::unique_rows) bucketed_ids_ += input.ids[layout_.strips[s].feature];
+  for (const std::int64_t f : layout_.replicated_features) bucketed_ids_ += input.ids[f];
+  const std::pair<std::size_t, std::size_t> slots(0, slot_counts_.extent(0));
+  id_wire_.write(bucketed_ids_, [&](const auto& ids) {
+    using Index = typename std::remove_cvref_t<decltype(ids)>::value_type;
+    const kernels::Buckets<Execution, std::int32_t, Index> buckets{Kokkos::subview(slot_begin_, slots),
+                                                                   lengths_sent_.first(sent_bags_), ids,
+                                                                   weights_sent_.first(weighted_ ? bucketed_ids_ : 0)};
+    kernels::bucketize(Execution(), owners_, input.bags, buckets, slot_counts_, workspace_);
+  });
+}
+
+namespace {
+
+/// Appends the last `count` elements of what was bucketized, those of replicated features, to what was received.
+template <class T>
+void append_own(const DeviceArray<T>& sent, const DeviceArray<T>& received, std::int64_t count) {
+  const auto tail = [count](const DeviceArray<T>& array) {
+    const auto end = static_cast<std::int64_t>(array.extent(0));
+    return Kokkos::subview(array, std::pair(end - count, end));
+  };
+  Kokkos::deep_copy(Execution(), tail(received), tail(sent));
+}
+
+}  // namespace
+
+void InputDist::receive_lengths() {
+  const auto sent = lengths_sent_.first(sent_bags_);
+  const auto lengths = lengths_.first(owned_bags_);
+  shardmark::run(exchange_, length_route_, std::span<const std::int32_t>(span_of(sent, length_route_.send_total())),
+                 span_of(lengths, length_route_.receive_total()));
+  append_own(sent, lengths, owned_bags_ - length_route_.receive_total());
+}
+
+/// host[i] = values[at[i]]
+void InputDist::read(const ConstDeviceArray<std::int64_t>& values, const ConstDeviceArray<std::int64_t>& at,
+                     const HostCounts& host) {
+  const Execution exec;
+  const auto taken = Kokkos::create_mirror_view(Execution::memory_space{}, host);
+  take(values, at, taken);
+  Kokkos::deep_copy(exec, host, taken);
+  exec.fence("shardmark: the host reads counts");
+}
+
+/// Vectors of each slot that come home to this rank.
+void InputDist::count_sent(OwnedIds& owned) {
+  const auto before = sent_before_.first(sent_bags_ + 1);
+  count_vectors(lengths_sent_.first(sent_bags_), sent_touched_only_, before);
+  read(before, slot_begin_, sent_vectors_);
+  for (std::size_t s = 0; s < counts_.home.size(); ++s) counts_.home[s] = sent_vectors_(s + 1) - sent_vectors_(s);
+  owned.vectors_before = before;
+}
+
+/// Vectors of each block of received bags.
+ConstDeviceArray<std::int64_t> InputDist::count_received() {
+  const auto before = owned_before_.first(owned_bags_ + 1);
+  count_vectors(lengths_.first(owned_bags_), owned_touched_only_, before);
+  read(before, block_begin_, block_vectors_);
+  for (std::size_t b = 0; b < counts_.owner.size(); ++b) counts_.owner[b] = block_vectors_(b + 1) - block_vectors_(b);
+  return before;
+}
+
+void InputDist::scan_lengths(OwnedIds& owned) {
+  ConstDeviceArray<std::int64_t> before, source_begin = source_bags_;
+  if (some_touched_only_) {
+    count_sent(owned);
+    before = count_received();
+    const auto source_vectors = source_vectors_.first(layout_.ranks + 1);
+    take(before, source_bags_, source_vectors);
+    source_begin = source_vectors;
+  }
+  const std::int64_t exchanged = std::accumulate(counts_.owner.begin(), counts_.owner.end(), std::int64_t{0});
+  const std::int64_t end = owned.rows + exchanged + owned_bags_ - length_route_.receive_total();
+  owned.offsets = offsets_.first(end + 1);
+  const auto behind_rows = part(owned.offsets, owned.rows, end + 1);
+  sum_lengths(lengths_.first(owned_bags_), before, behind_rows);
+  read(behind_rows, source_begin, source_ids_);
+  owned.exchanged_ids = owned.rows + source_ids_(static_cast<std::size_t>(layout_.ranks));
+  put_rows_before(owned.rows, owned.offsets);
+  if (fault_ == Fault::route) spoil(owned.offsets);
+}
+
+Route InputDist::id_route(const StepInput& input) const {
+  std::vector<std::int64_t> sent, received;
+  for (std::size_t r = 0; r < static_cast<std::size_t>(layout_.ranks); ++r) {
+    std::int64_t count = 0;
+    for (std::int64_t s = layout_.first_slot[r]; s < layout_.first_slot[r + 1]; ++s) count += slot_counts_(s);
+    sent.push_back(count);
+    received.push_back(source_ids_(r + 1) - source_ids_(r));
+  }
+  return Route(std::move(sent), std::move(received), length_route_.peak() > 0 ? peak_ids(input) : 0);
+}
+
+/// Of the ids behind those of `rows`; the rows themselves have weight 1.
+DeviceArray<float> InputDist::receive_weights(const Route& route, std::int64_t rows, std::int64_t own) {
+  const auto sent = weights_sent_.first(bucketed_ids_);
+  const std::int64_t end = rows + route.receive_total() + own;
+  const auto weights = weights_.first(end), behind_rows = part(weights, rows, end);
+  Kokkos::deep_copy(Execution(), part(weights, 0, rows), 1.0F);
+  shardmark::run(exchange_, route, std::span<const float>(span_of(sent, route.send_total())),
+                 span_of(behind_rows, route.receive_total()));
+  append_own(sent, behind_rows, own);
+  return weights;
+}
+
+/// Commits Fault::route in the first block of bags that can show it.
+void InputDist::spoil(const DeviceArray<std::int64_t>& offsets) {
+  std::vector<std::int64_t> blocks = counts_.held_rows;
+  blocks.insert(blocks.end(), counts_.owner.begin(), counts_.owner.end());
+  blocks.push_back(first_replicated_bags_);
+  std::int64_t begin = 0;
+  for (const std::int64_t bags : blocks) {
+    if (bags > 1) return move_one_id(offsets, begin, begin + bags);
+    begin += bags;
+  }
+}
+
+OwnedIds InputDist::run(const StepInput& input, HomeRows& rows) {
+  bucketize(input);
+  OwnedIds owned;
+  if (rows.any()) {
+    rows.request(input);
+    counts_.held_rows = rows.held().held_counts();
+    owned.rows = rows.held().held_rows();
+  }
+  receive_lengths();
+  scan_lengths(owned);
+  const Route route = id_route(input);
+  const std::int64_t own = bucketed_ids_ - route.send_total();
+  const std::int64_t end = owned.rows + route.receive_total() + own;
+  owned.ids = ids_.first(end);
+  id_wire_.exchange(exchange_, route, part(owned.ids, owned.rows, end));
+  if (rows.any()) rows.held().receive_ids(part(owned.ids, 0, owned.rows));
+  if (weighted_) owned.weights = receive_weights(route, owned.rows, own);
+  return owned;
+}
+
+}  // namespace shardmark

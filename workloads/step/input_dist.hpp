@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "comm/exchange/exchange.hpp"
+#include "comm/lane.hpp"
+#include "comm/placement/traffic.hpp"
+#include "kernels/bucketize.hpp"
+#include "workloads/batches/step_input.hpp"
+#include "workloads/cases/fault.hpp"
+#include "workloads/transfer/id_wire.hpp"
+#include "workloads/transfer/unique_rows/home_rows.hpp"
+#include "workloads/transfer/vector_places.hpp"
+
+namespace shardmark {
+
+/// The bags that this rank looks up: first, as bags of one id, the rows that others (and itself) ask it for, see
+/// RowHop; those of its slots, by (source rank, own slot, bag), of slots with RowTransfer::sparse_partials only the
+/// ones that hold an id; then its own samples' bags of replicated features. Ids are local rows of the shard.
+struct OwnedIds {
+  DeviceArray<std::int64_t> offsets;  ///< [bags + 1]
+  DeviceArray<std::int64_t> ids;
+  DeviceArray<float> weights;      ///< as ids, or empty when every weight is 1
+  std::int64_t rows = 0;           ///< that are asked for one by one
+  std::int64_t exchanged_ids = 0;  ///< with these
+  /// Of the lengths that this rank sent, by (slot, bag): vectors before each; empty when every bag has one.
+  ConstDeviceArray<std::int64_t> vectors_before;
+};
+
+/// The input_dist phase: ids go to the owners of their rows. Sizes are not agreed on beforehand: lengths travel first,
+/// and what they add up to is the size of what follows.
+class InputDist {
+  using HostCounts = Kokkos::View<std::int64_t*, Kokkos::HostSpace>;
+
+ public:
+  InputDist(const Communicator& comm, Lane& lane, Exchange& exchange, const ShardLayout& layout,
+            const std::vector<Feature>& features, const std::vector<Table>& tables,
+            const std::vector<RowTransfer>& modes, IdType id_type, Fault fault);
+
+  /// Bags per rank and feature. Collective only when a feature is not pooled, for then they depend on the ids.
+  BagCounts count_bags(const StepInput& input);
+
+  /// To be called when the counts have changed, before run().
+  void lay_out(const BagCounts& bags);
+
+  /// Collective. The result is valid until the next call.
+  OwnedIds run(const StepInput& input, HomeRows& rows);
+
+  /// Of the bags of the last run().
+  const VectorCounts& vector_counts() const { return counts_; }
+
+  /// No rank sends or receives more ids than this.
+  std::int64_t peak_ids(const StepInput& input) const { return input.global_ids * most_strips_; }
+
+ private:
+  void bucketize(const StepInput& input);
+  Route id_route(const StepInput& input) const;
+  RowTransfer mode(const Slot& slot) const { return modes_[slot.strip]; }
+  bool only_touched(const Slot& slot) const { return mode(slot) == RowTransfer::sparse_partials; }
+  void receive_lengths();
+  void read(const ConstDeviceArray<std::int64_t>& values, const ConstDeviceArray<std::int64_t>& at,
+            const HostCounts& host);
+  void count_sent(OwnedIds& owned);
+  ConstDeviceArray<std::int64_t> count_received();
+  void scan_lengths(OwnedIds& owned);
+  DeviceArray<float> receive_weights(const Route& route, std::int64_t rows, std::int64_t own);
+  void spoil(const DeviceArray<std::int64_t>& offsets);
+
+  const Communicator& comm_;
+  Lane& lane_;
+  Exchange& exchange_;
+  const ShardLayout& layout_;
+  const std::vector<Feature>& features_;
+  std::vector<RowTransfer> modes_;  ///< by strip
+  Fault fault_;
+  bool some_touched_only_ = false;
+  std::int64_t most_strips_ = 1;
+  kernels::RowOwners<Execution> owners_;
+
+  // Of the current bag counts.
+  Route length_route_;
+  std::int64_t sent_bags_ = 0, owned_bags_ = 0;
+  std::int64_t first_replicated_bags_ = 0;      ///< of the first replicated feature
+  ConstDeviceArray<std::int64_t> slot_begin_;   ///< [slots + replicated features + 1] in the lengths that are sent
+  ConstDeviceArray<std::int64_t> source_bags_;  ///< [ranks + 1] in those that are received
+  ConstDeviceArray<std::int64_t> block_begin_;  ///< [ranks x own slots + 1] there, by (source, own slot)
+  ConstDeviceArray<std::uint8_t> sent_touched_only_, owned_touched_only_;  ///< by bag: 1 when it must hold an id
+
+  // Of the current step.
+  bool weighted_ = false;
+  std::int64_t bucketed_ids_ = 0;
+  kernels::SlotCounts slot_counts_;
+  VectorCounts counts_;
+  HostCounts source_ids_;     ///< [ranks + 1] where the ids of each source begin
+  HostCounts sent_vectors_;   ///< as slot_begin_: vectors before
+  HostCounts block_vectors_;  ///< as block_begin_: vectors before
+  kernels::BucketizeWorkspace<Execution> workspace_;
+  DeviceScratch<std::int32_t> lengths_sent_{"shardmark::lengths_sent"}, lengths_{"shardmark::lengths"};
+  IdWire id_wire_;
+  DeviceScratch<std::int64_t> ids_{"shardmark::ids"};
+  DeviceScratch<float> weights_sent_{"shardmark::weights_sent"}, weights_{"shardmark::weights"};
+  DeviceScratch<std::int64_t> offsets_{"shardmark::owned_offsets"};
+  DeviceScratch<std::int64_t> sent_before_{"shardmark::sent_vectors_before"};
+  DeviceScratch<std::int64_t> owned_before_{"shardmark::owned_vectors_before"};
+  DeviceScratch<std::int64_t> source_vectors_{"shardmark::source_vectors"};
+};
+
+}  // namespace shardmark

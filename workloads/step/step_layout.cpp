@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/step/step_layout.hpp"
+
+#include <algorithm>
+
+namespace shardmark {
+
+StepLayout::StepLayout(const ShardedTables& tables, const ShardLayout& layout) : tables_(tables), layout_(layout) {
+  for (const LocalShard& shard : layout_.shards)
+    if (!shard.replicated) exchanged_keys_ += shard.rows.count();
+  for (const Feature& feature : tables.features())
+    if (feature.pooling == Pooling::max)
+      largest_max_dim = std::max(largest_max_dim, tables.tables()[feature.table].dim);
+}
+
+void StepLayout::set(const BagCounts& bags, const VectorCounts& counts, VectorPlaces places,
+                     const std::vector<std::int64_t>& held_shards) {
+  places_ = std::move(places);
+  place_homes(bags);
+  held_elements_ = 0;
+  held_blocks_ = counts.held_rows.size();
+  for (std::size_t b = 0; b < counts.held_rows.size(); ++b)
+    held_elements_ += counts.held_rows[b] * layout_.shards[held_shards[b % held_shards.size()]].dim();
+  list_blocks(bags, counts, held_shards);
+  list_pieces(bags, counts);
+}
+
+std::int64_t StepLayout::looked_up() const {
+  std::int64_t elements = 0;
+  for (const kernels::LookupBlock& block : lookups_.host) elements += block.bags * block.dim;
+  return elements;
+}
+
+/// A feature whose vectors come home whole is used where they arrive; others are put together behind.
+void StepLayout::place_homes(const BagCounts& bags) {
+  const auto& features = tables_.features();
+  home_elements_ = 0;
+  output_begin_.assign(features.size(), -1);
+  gradient_begin_.assign(1, 0);
+  for (const Strip& strip : layout_.strips) {
+    const Feature& feature = features[strip.feature];
+    const bool whole = strip.dim() == tables_.tables()[feature.table].dim;
+    const bool one = std::ranges::count_if(strip.slots, [&](std::int64_t s) { return places_.packed[s] >= 0; }) == 1;
+    if (whole && one) output_begin_[strip.feature] = packed_begin() + places_.packed[strip.slots.front()];
+  }
+  for (std::size_t f = 0; f < features.size(); ++f) {
+    const std::int64_t elements =
+        bags(layout_.rank, static_cast<std::int64_t>(f)) * tables_.tables()[features[f].table].dim;
+    gradient_begin_.push_back(gradient_begin_.back() + elements);
+    if (output_begin_[f] >= 0 || !layout_.served[f]) continue;
+    output_begin_[f] = packed_end() + home_elements_;
+    home_elements_ += elements;
+  }
+}
+
+void StepLayout::list_blocks(const BagCounts& bags, const VectorCounts& counts,
+                             const std::vector<std::int64_t>& held_shards) {
+  lookups_.host.clear();
+  gradients_.host.clear();
+  exchanged_maxima_.host.clear();
+  replicated_maxima_.host.clear();
+  std::int64_t before = 0;
+  for (std::size_t b = 0; b < counts.held_rows.size(); ++b) {
+    const std::int64_t shard = held_shards[b % held_shards.size()];
+    add_block(counts.held_rows[b], shard, rows_begin() + before, places_.owner_size + before, Pooling::sum);
+    before += counts.held_rows[b] * layout_.shards[shard].dim();
+  }
+  std::size_t block = 0;
+  for (int r = 0; r < layout_.ranks; ++r) {
+    for (const Slot& slot : layout_.own_slots()) {
+      const bool max = tables_.features()[slot.feature].pooling == Pooling::max;
+      const std::int64_t at = places_.owner[block];
+      add_block(counts.owner[block++], slot.local_shard, at, at, max && at >= 0 ? Pooling::max : Pooling::sum);
+    }
+  }
+  for (const std::int64_t f : layout_.replicated_features) {
+    const Feature& feature = tables_.features()[f];
+    const auto shard = std::ranges::find_if(
+        layout_.shards, [&](const LocalShard& s) { return s.replicated && s.table == feature.table; });
+    add_block(bags(layout_.rank, f), shard - layout_.shards.begin(), output_begin_[f], gradient_begin_[f],
+              feature.pooling == Pooling::none ? Pooling::sum : feature.pooling);
+  }
+  lookups = lookups_.array();
+  gradients = gradients_.array();
+  exchanged_maxima = exchanged_maxima_.array();
+  replicated_maxima = replicated_maxima_.array();
+}
+
+/// The next bags, all of one shard.
+void StepLayout::add_block(std::int64_t bags, std::int64_t shard_number, std::int64_t output, std::int64_t gradient,
+                           Pooling pooling) {
+  const LocalShard& shard = layout_.shards[shard_number];
+  const std::int64_t first_bag = lookups_.host.empty() ? 0 : lookups_.host.back().first_bag + lookups_.host.back().bags;
+  lookups_.host.push_back({.first_bag = first_bag,
+                           .bags = bags,
+                           .rows = tables_.rows(shard_number),
+                           .value_type = tables_.table_of(shard).value_type,
+                           .dim = shard.dim(),
+                           .output = output,
+                           .output_stride = shard.dim(),
+                           .pooling = pooling});
+  gradients_.host.push_back({.first_bag = first_bag,
+                             .bags = bags,
+                             .first_key = shard.first_key - (shard.replicated ? exchanged_keys_ : 0),
+                             .gradient = gradient,
+                             .gradient_stride = shard.dim()});
+  if (pooling != Pooling::max) return;
+  kernels::PooledGradient maxima{lookups_.host.back()};
+  maxima.gradient = gradient;
+  maxima.gradient_stride = shard.dim();
+  maxima.id_gradient = shard.replicated ? gradient_begin_.back() : owner_gradients();  // behind the gradients
+  maxima.id_gradient_stride = largest_max_dim;
+  (shard.replicated ? replicated_maxima_ : exchanged_maxima_).host.push_back(maxima);
+  kernels::GradientBlock& by_id = gradients_.host.back();
+  by_id.gradient = maxima.id_gradient;
+  by_id.gradient_stride = maxima.id_gradient_stride;
+  by_id.pooling = Pooling::max;
+}
+
+void StepLayout::ListedPieces::clear() {
+  pieces.host.clear();
+  partials.host.clear();
+  rows = 0;
+}
+
+void StepLayout::ListedPieces::add(kernels::VectorPiece piece, const Strip& strip, const VectorPlaces& places,
+                                   const VectorCounts& counts) {
+  piece.first_row = rows;
+  piece.first_partial = std::ssize(partials.host);
+  for (const std::int64_t slot : strip.slots) {
+    const auto s = static_cast<std::size_t>(slot);
+    if (places.packed[s] >= 0) partials.host.push_back({places.packed[s], counts.first_cell[s]});
+  }
+  piece.partials = std::ssize(partials.host) - piece.first_partial;
+  pieces.host.push_back(piece);
+  rows += piece.bags;
+}
+
+void StepLayout::list_pieces(const BagCounts& bags, const VectorCounts& counts) {
+  to_sum_.clear();
+  to_send_.clear();
+  for (const Strip& strip : layout_.strips) {
+    if (places_.packed[strip.slots.front()] < 0) continue;  // its rows travel one by one
+    const auto f = static_cast<std::size_t>(strip.feature);
+    const std::int64_t dim = tables_.tables()[tables_.features()[f].table].dim;
+    kernels::VectorPiece piece{.bags = bags(layout_.rank, strip.feature), .dim = strip.dim(), .home_stride = dim};
+    piece.home = gradient_begin_[f] + strip.column_begin;
+    to_send_.add(piece, strip, places_, counts);
+    if (output_begin_[f] < packed_end()) continue;
+    piece.home = output_begin_[f] + strip.column_begin;
+    to_sum_.add(piece, strip, places_, counts);
+  }
+  to_sum = to_sum_.arrays();
+  to_send = to_send_.arrays();
+}
+
+}  // namespace shardmark

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/expand_positions.hpp"
+#include "kernels/max_pooling.hpp"
+#include "kernels/vector_pieces.hpp"
+#include "workloads/batches/listed.hpp"
+#include "workloads/tables/sharded_tables.hpp"
+#include "workloads/transfer/vector_places.hpp"
+
+namespace shardmark {
+
+/// Where the vectors of a step lie, and what the kernels are told of it. One array of `size` elements holds what the
+/// lookup writes and what comes home: the owner's buffer, the home's packed partials, the outputs that are put together
+/// from several of them, and the rows that this rank is asked for one by one.
+class StepLayout {
+ public:
+  StepLayout(const ShardedTables& tables, const ShardLayout& layout);
+
+  /// To be called when the bags or vectors have changed in number. Allocates nothing for numbers that have been seen
+  /// before. held_shards: numbers of the local shards of VectorCounts::held_rows.
+  void set(const BagCounts& bags, const VectorCounts& counts, VectorPlaces places,
+           const std::vector<std::int64_t>& held_shards);
+
+  struct Pieces {
+    ConstDeviceArray<kernels::VectorPiece> pieces;
+    ConstDeviceArray<kernels::Partial> partials;
+    std::int64_t rows = 0;
+  };
+
+  const VectorPlaces& places() const { return places_; }
+  std::int64_t packed_begin() const { return places_.owner_size; }
+  std::int64_t packed_end() const { return packed_begin() + places_.packed_size; }
+  std::int64_t rows_begin() const { return packed_end() + home_elements_; }
+  std::int64_t held_elements() const { return held_elements_; }
+  std::int64_t size() const { return rows_begin() + held_elements_; }
+  /// Of the gradients that come to the owner: those of vectors, then those of rows.
+  std::int64_t owner_gradients() const { return places_.owner_size + held_elements_; }
+  /// By feature: among the vectors, and among the gradients of the outputs.
+  const std::vector<std::int64_t>& output_begin() const { return output_begin_; }
+  const std::vector<std::int64_t>& gradient_begin() const { return gradient_begin_; }
+
+  /// One per (source rank, held shard), one per (source rank, own slot), one per replicated feature: the order of
+  /// OwnedIds.
+  ConstDeviceArray<kernels::LookupBlock> lookups;
+  /// Of them, those behind the (source rank, held shard).
+  ConstDeviceArray<kernels::LookupBlock> lookups_of_bags() const {
+    return Kokkos::subview(lookups, std::pair(held_blocks_, lookups.extent(0)));
+  }
+  /// Elements that the lookup writes.
+  std::int64_t looked_up() const;
+  ConstDeviceArray<kernels::GradientBlock> gradients;
+  ConstDeviceArray<kernels::PooledGradient> exchanged_maxima, replicated_maxima;
+  std::int64_t largest_max_dim = 0;
+  Pieces to_sum;   ///< what is put together at home
+  Pieces to_send;  ///< what goes back to the owners
+
+ private:
+  void place_homes(const BagCounts& bags);
+  void list_blocks(const BagCounts& bags, const VectorCounts& counts, const std::vector<std::int64_t>& held_shards);
+  void add_block(std::int64_t bags, std::int64_t shard_number, std::int64_t output, std::int64_t gradient,
+                 Pooling pooling);
+  void list_pieces(const BagCounts& bags, const VectorCounts& counts);
+
+  const ShardedTables& tables_;
+  const ShardLayout& layout_;
+  std::int64_t exchanged_keys_ = 0;
+
+  VectorPlaces places_;
+  std::int64_t home_elements_ = 0, held_elements_ = 0;
+  std::size_t held_blocks_ = 0;
+  std::vector<std::int64_t> output_begin_, gradient_begin_;
+
+  struct ListedPieces {
+    Listed<kernels::VectorPiece> pieces;
+    Listed<kernels::Partial> partials;
+    std::int64_t rows = 0;
+
+    void clear();
+    void add(kernels::VectorPiece piece, const Strip& strip, const VectorPlaces& places, const VectorCounts& counts);
+    Pieces arrays() { return {pieces.array(), partials.array(), rows}; }
+  };
+  Listed<kernels::LookupBlock> lookups_;
+  Listed<kernels::GradientBlock> gradients_;
+  Listed<kernels::PooledGradient> exchanged_maxima_, replicated_maxima_;
+  ListedPieces to_sum_, to_send_;
+};
+
+}  // namespace shardmark

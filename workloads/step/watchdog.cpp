@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/step/watchdog.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace shardmark {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto time_for_others = std::chrono::seconds(2);
+
+struct Note {
+  std::mutex mutex;
+  std::string phase = "start";
+  Clock::time_point since = Clock::now();
+};
+
+Note& note() {
+  static Note the_note;
+  return the_note;
+}
+
+}  // namespace
+
+void enter(std::string_view phase) {
+  const std::lock_guard lock(note().mutex);
+  note().phase = phase;
+  note().since = Clock::now();
+}
+
+Watchdog::Watchdog(const Communicator& comm, double seconds)
+    : place_(fmt::format("rank {} ({})", comm.rank(), comm.host_of(comm.rank()))), seconds_(seconds) {
+  enter("start");
+  if (seconds > 0.0) thread_ = std::thread([this] { watch(); });
+}
+
+Watchdog::~Watchdog() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  stopped_.notify_one();
+  thread_.join();
+}
+
+void Watchdog::watch() {
+  const std::chrono::duration<double> interval(std::clamp(seconds_ / 20, 0.01, 1.0));
+  std::unique_lock lock(mutex_);
+  while (!stopped_.wait_for(lock, interval, [this] { return stop_; })) {
+    std::string line;
+    {
+      const std::lock_guard note_lock(note().mutex);
+      const std::chrono::duration<double> spent = Clock::now() - note().since;
+      if (spent.count() < seconds_) continue;
+      line = fmt::format("shardmark: {}: {} since {:.1f} s; stuck (--watchdog {:g})\n", place_, note().phase,
+                         spent.count(), seconds_);
+    }
+    [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
+    std::this_thread::sleep_for(time_for_others);
+    _exit(exit_stuck);
+  }
+}
+
+}  // namespace shardmark

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/tables/shard_layout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace shardmark {
+namespace {
+
+using Columns = std::pair<std::int64_t, std::int64_t>;
+
+/// The shards of one table by their columns, each list ordered by first row; every list must hold every row.
+std::map<Columns, std::vector<Shard>> shards_by_columns(const TablePlacement& placement, const Table& table) {
+  std::map<Columns, std::vector<Shard>> strips;
+  for (const Shard& shard : placement.shards) strips[{shard.column_begin, shard.column_end}].push_back(shard);
+  for (auto& [columns, shards] : strips) {
+    std::ranges::sort(shards, {}, [](const Shard& shard) { return std::pair(shard.rows.begin, shard.rank); });
+    std::int64_t rows = 0;
+    for (const Shard& shard : shards) rows += shard.rows.count();
+    if (rows != table.rows)
+      throw InputError(
+          fmt::format("plan: the shards of table {} with columns {} to {} hold {} of its {} rows; shards may only "
+                      "overlap in columns "
+                      "when they have the same columns, so split the others",
+                      table.name, columns.first, columns.second, rows, table.rows));
+  }
+  return strips;
+}
+
+auto order_of(const LocalShard& shard) { return std::tuple(shard.table, shard.column_begin, shard.rows.begin); }
+
+std::int64_t local_number(const std::vector<LocalShard>& shards, std::int64_t table, const Shard& shard) {
+  const LocalShard wanted{.table = table, .rows = shard.rows, .column_begin = shard.column_begin};
+  const auto found = std::ranges::find(shards, order_of(wanted), order_of);
+  return found - shards.begin();
+}
+
+}  // namespace
+
+ShardLayout::ShardLayout(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
+                         int this_rank)
+    : rank(this_rank), ranks(plan.ranks), served(features.size(), true) {
+  std::vector<LocalShard> replicated;
+  std::vector<std::map<Columns, std::vector<Shard>>> strips_of_table;
+  for (std::int64_t t = 0; t < std::ssize(tables); ++t) {
+    const auto& table = tables[t];
+    const auto& placement = plan.tables[t];
+    strips_of_table.push_back(shards_by_columns(placement, table));
+    if (placement.data_parallel)
+      replicated.push_back(
+          {.table = t, .rows = {0, table.rows, 1}, .column_begin = 0, .column_end = table.dim, .replicated = true});
+    for (const Shard& shard : placement.shards)
+      if (shard.rank == rank)
+        shards.push_back(
+            {.table = t, .rows = shard.rows, .column_begin = shard.column_begin, .column_end = shard.column_end});
+  }
+  std::ranges::sort(shards, {}, order_of);
+
+  for (std::int64_t f = 0; f < std::ssize(features); ++f) {
+    const std::int64_t t = features[f].table;
+    if (plan.tables[t].data_parallel) replicated_features.push_back(f);
+    for (const auto& [columns, holders] : strips_of_table[t]) {
+      for (const Shard& shard : holders)
+        slots.push_back({.strip = std::ssize(strips),
+                         .feature = f,
+                         .local_shard = shard.rank == rank ? local_number(shards, t, shard) : -1,
+                         .rank = shard.rank,
+                         .rows = shard.rows});
+      strips.push_back({.feature = f, .column_begin = columns.first, .column_end = columns.second, .slots = {}});
+    }
+  }
+  std::ranges::stable_sort(slots, {}, &Slot::rank);
+  for (int r = 0; r <= ranks; ++r)
+    first_slot.push_back(std::ranges::lower_bound(slots, r, {}, &Slot::rank) - slots.begin());
+  for (std::int64_t s = 0; s < std::ssize(slots); ++s) strips[slots[s].strip].slots.push_back(s);
+  for (Strip& strip : strips) std::ranges::sort(strip.slots, {}, [&](std::int64_t s) { return slots[s].rows.begin; });
+
+  shards.insert(shards.end(), replicated.begin(), replicated.end());
+  for (LocalShard& shard : shards) {
+    shard.first_key = keys;
+    keys += shard.rows.count();
+  }
+}
+
+ShardLayout ShardLayout::of_features(const std::vector<bool>& chosen, bool replicated) const {
+  ShardLayout part = *this;
+  part.served = chosen;
+  if (!replicated) {
+    std::erase_if(part.shards, [](const LocalShard& shard) { return shard.replicated; });
+    part.replicated_features.clear();
+  }
+  part.strips.clear();
+  part.slots.clear();
+  std::vector<std::int64_t> new_strip(strips.size(), -1), new_slot(slots.size(), -1);
+  for (std::size_t s = 0; s < strips.size(); ++s) {
+    if (!chosen[strips[s].feature]) continue;
+    new_strip[s] = std::ssize(part.strips);
+    part.strips.push_back(strips[s]);
+  }
+  for (std::size_t s = 0; s < slots.size(); ++s) {
+    if (!chosen[slots[s].feature]) continue;
+    new_slot[s] = std::ssize(part.slots);
+    part.slots.push_back(slots[s]);
+    part.slots.back().strip = new_strip[slots[s].strip];
+  }
+  for (Strip& strip : part.strips)
+    for (std::int64_t& slot : strip.slots) slot = new_slot[slot];
+  for (std::size_t r = 0; r < part.first_slot.size(); ++r)
+    part.first_slot[r] =
+        std::ranges::lower_bound(part.slots, static_cast<int>(r), {}, &Slot::rank) - part.slots.begin();
+  return part;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "comm/placement/plan.hpp"
+#include "reference/table.hpp"
+
+namespace shardmark {
+
+/// A piece of a table in this rank's memory: the rows of `rows` and the columns [column_begin, column_end).
+/// A data-parallel table is one such piece, whole, on every rank.
+struct LocalShard {
+  std::int64_t table = 0;
+  RowSet rows;
+  std::int64_t column_begin = 0, column_end = 0;
+  std::int64_t first_key = 0;  ///< key of its local row 0 among all rows of this rank
+  bool replicated = false;
+
+  std::int64_t dim() const { return column_end - column_begin; }
+};
+
+/// One full set of rows of a feature's table for one range of columns. A feature's ids go once to each of its strips.
+struct Strip {
+  std::int64_t feature = 0;
+  std::int64_t column_begin = 0, column_end = 0;
+  std::vector<std::int64_t> slots;  ///< its shards' slots, in the order of their first rows
+
+  std::int64_t dim() const { return column_end - column_begin; }
+  bool row_split() const { return slots.size() > 1; }
+};
+
+/// A (strip, shard) pair: the unit of what travels. Slots are ordered by (rank, feature, shard), so that what goes to
+/// one rank is contiguous.
+struct Slot {
+  std::int64_t strip = 0;
+  std::int64_t feature = 0;
+  std::int64_t local_shard = 0;  ///< number among the local shards of `rank`
+  int rank = 0;
+  RowSet rows;
+};
+
+/// A plan, seen from one rank: what it holds, and where the ids of each feature go.
+struct ShardLayout {
+  ShardLayout(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features, int rank);
+
+  /// The part that serves the chosen features; with or without the data-parallel tables, whose features are all chosen
+  /// or none. Shards keep their numbers.
+  ShardLayout of_features(const std::vector<bool>& chosen, bool replicated) const;
+
+  int rank;
+  int ranks;
+  std::vector<LocalShard> shards;                 ///< of this rank, replicated tables last
+  std::vector<std::int64_t> replicated_features;  ///< those that read a data-parallel table
+  std::vector<bool> served;                       ///< [features]
+  std::vector<Strip> strips;
+  std::vector<Slot> slots;
+  std::vector<std::int64_t> first_slot;  ///< [ranks + 1]: slots of rank r are first_slot[r] .. first_slot[r + 1]
+  std::int64_t keys = 0;                 ///< rows in this rank's memory
+
+  std::span<const Slot> own_slots() const {
+    const auto begin = static_cast<std::size_t>(first_slot[rank]);
+    const auto end = static_cast<std::size_t>(first_slot[rank + 1]);
+    return std::span(slots).subspan(begin, end - begin);
+  }
+  std::int64_t dim_of(const Slot& slot) const { return strips[slot.strip].dim(); }
+};
+
+}  // namespace shardmark

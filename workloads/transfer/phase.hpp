@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "comm/lane.hpp"
+#include "results/record.hpp"
+#include "workloads/step/watchdog.hpp"
+
+namespace shardmark {
+
+/// The phases of a step, in the order of `phase_names` (results/record.hpp).
+enum class Phase : std::size_t { input_dist, lookup, output_dist, dense, grad_dist, update };
+
+/// Seconds and bytes of one rank's step by phase. Bytes: sent to other ranks; 0 in lookup and dense.
+struct PhaseCosts {
+  std::array<double, phase_names.size()> seconds{};
+  std::array<std::int64_t, phase_names.size()> bytes{};
+  double communication_seconds = 0.0;  ///< in exchanges and other collective calls
+  double exposed_seconds = 0.0;        ///< those of them in which the rank computed nothing
+
+  std::int64_t sent() const {
+    std::int64_t total = 0;
+    for (const Phase phase : {Phase::input_dist, Phase::output_dist, Phase::grad_dist, Phase::update})
+      total += bytes[index_of(phase)];
+    return total;
+  }
+};
+
+/// Charges the time between two calls to the phase that ends, less what other tasks of the lane computed meanwhile, and
+/// enters the next.
+class PhaseClock {
+ public:
+  PhaseClock(PhaseCosts& costs, const Lane& lane, Phase first) : costs_(costs), lane_(lane), last_(lane.now()) {
+    enter(phase_names[index_of(first)]);
+  }
+
+  void end(Phase phase) {
+    const double now = lane_.now();
+    costs_.seconds[index_of(phase)] += now - last_;
+    last_ = now;
+    const auto next = static_cast<std::size_t>(phase) + 1;
+    enter(next < phase_names.size() ? phase_names[next] : "between steps");
+  }
+
+ private:
+  PhaseCosts& costs_;
+  const Lane& lane_;
+  double last_;
+};
+
+}  // namespace shardmark

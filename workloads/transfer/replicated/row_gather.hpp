@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "comm/communicator.hpp"
+#include "comm/lane.hpp"
+#include "kernels/row_gradients.hpp"
+#include "workloads/tables/shard_segments.hpp"
+#include "workloads/transfer/sent_bytes.hpp"
+
+namespace shardmark {
+
+/// Rows of one table of one rank among those of all.
+struct GatheredBlock {
+  std::int64_t first_row, first_element, dim;
+};
+
+/// The distinct rows of all ranks with their summed gradients, on every rank, in the order of the ranks (all-gather).
+class RowGather {
+ public:
+  RowGather(const Communicator& comm, Lane& lane, SentBytes& sent) : comm_(comm), lane_(lane), sent_(sent) {}
+
+  /// dims, first_keys: of the gathered tables, in ascending order of keys; then the number of all keys. Throws
+  /// InputError when it is 2^31 or more: keys travel as int32.
+  void place(std::vector<std::int64_t> dims, const std::vector<std::int64_t>& first_keys);
+
+  bool empty() const { return dims_.empty(); }
+  std::size_t tables() const { return dims_.size(); }
+
+  /// Learns from all ranks how many rows each gives. Collective; the following hold until the next call.
+  void count(const kernels::UniqueRows<Execution>& unique);
+
+  /// Number of the first distinct row of table k, and where the gradients [its distinct rows, dim] lie in packed().
+  std::int64_t first_unique(std::size_t k) const { return begins_[k]; }
+  std::int64_t packed_at(std::size_t k) const { return packed_at_[k]; }
+  DeviceArray<float> packed() { return packed_.first(empty() ? 0 : elements_[comm_.rank()]); }
+
+  struct Rows {
+    DeviceArray<std::int64_t> keys, gradient_offsets;
+    DeviceArray<float> gradients;
+  };
+  /// The rows and the gradients in packed() of all ranks. Collective.
+  Rows gather(const kernels::UniqueRows<Execution>& unique);
+
+ private:
+  void lay_out();
+  template <class T>
+  DeviceArray<T> share(const DeviceArray<T>& own, const std::vector<std::int64_t>& by_rank, DeviceScratch<T>& received);
+
+  const Communicator& comm_;
+  Lane& lane_;
+  SentBytes& sent_;
+  std::vector<std::int64_t> dims_;
+  ShardSegments segments_;
+
+  std::vector<std::int64_t> begins_;  ///< [tables + 1] distinct rows of this rank
+  std::vector<std::int64_t> packed_at_;
+  std::vector<std::int64_t> counts_;           ///< [ranks x tables] distinct rows
+  std::vector<std::int64_t> rows_, elements_;  ///< [ranks]
+  std::vector<GatheredBlock> blocks_;          ///< [ranks x tables]
+  DeviceScratch<GatheredBlock> device_blocks_{"shardmark::gathered_blocks"};
+  DeviceScratch<std::int32_t> keys_sent_{"shardmark::row_keys_sent"}, keys_received_{"shardmark::row_keys_received"};
+  DeviceScratch<std::int64_t> keys_{"shardmark::gathered_keys"}, offsets_{"shardmark::gathered_offsets"};
+  DeviceScratch<float> packed_{"shardmark::row_gradients_sent"}, gradients_{"shardmark::gathered_gradients"};
+};
+
+}  // namespace shardmark

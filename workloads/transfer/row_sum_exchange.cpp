@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/transfer/row_sum_exchange.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "kernels/optimizers.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Sums over whole rows that this placement of the table must complete.
+std::int64_t sums_needed(const Table& table, const TablePlacement& placement) {
+  const bool split = std::ranges::any_of(placement.shards, [&](const Shard& s) { return s.columns() != table.dim; });
+  return split ? kernels::row_sum_count(table.optimizer.kind) : 0;
+}
+
+auto order_of(const RowSet& rows) { return std::tuple(rows.begin, rows.end, rows.stride); }
+
+/// The shards of one table that hold the same rows, by column.
+std::vector<std::vector<Shard>> group_by_rows(const Table& table, const TablePlacement& placement) {
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::vector<Shard>> groups;
+  for (const Shard& shard : placement.shards) groups[order_of(shard.rows)].push_back(shard);
+  std::vector<std::vector<Shard>> result;
+  for (auto& [rows, shards] : groups) {
+    std::ranges::sort(shards, {}, &Shard::column_begin);
+    std::int64_t columns = 0;
+    for (const Shard& shard : shards) columns += shard.columns();
+    if (columns != table.dim)
+      throw InputError(
+          fmt::format("plan: table {} uses {}, which needs the same row split in every column range, but the rows "
+                      "from {} on are cut differently; use the same rows or an element-wise optimizer",
+                      table.name, name_of(table.optimizer.kind), shards.front().rows.begin));
+    result.push_back(std::move(shards));
+  }
+  return result;
+}
+
+struct Addend {
+  const double* terms;
+};
+
+/// total[i] = addends[0][i] + addends[1][i] + ..., added in this order; total may be one of them.
+void add_in_order(const Execution& exec, const std::vector<Addend>& addends, double* total, std::int64_t size) {
+  const auto terms = kernels::array_of(exec, addends, "shardmark::row_sum_addends");
+  const auto count = static_cast<std::int64_t>(addends.size());
+  Kokkos::parallel_for(
+      "shardmark::add_row_sums", kernels::static_range(exec, size), KOKKOS_LAMBDA(const std::int64_t i) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < count; ++k) sum += terms(k).terms[i];
+        total[i] = sum;
+      });
+}
+
+}  // namespace
+
+RowSumExchange::RowSumExchange(const Communicator& comm, Exchange& exchange, const Plan& plan,
+                               const std::vector<Table>& tables, const ShardLayout& layout)
+    : comm_(comm), exchange_(exchange), layout_(layout) {
+  for (std::int64_t t = 0; t < std::ssize(tables); ++t) {
+    const Table& table = tables[t];
+    const TablePlacement& placement = plan.tables[t];
+    const std::int64_t sums = sums_needed(table, placement);
+    if (sums == 0) continue;
+    width_ = std::max(width_, sums);
+    for (const auto& shards : group_by_rows(table, placement)) {
+      most_members_ = std::max(most_members_, shards.size());
+      Group group;
+      for (const Shard& shard : shards) {
+        const auto own = std::ranges::find_if(layout.shards, [&](const LocalShard& local) {
+          return shard.rank == layout.rank && local.table == t && local.rows == shard.rows &&
+                 local.column_begin == shard.column_begin;
+        });
+        group.push_back({shard.rank, own == layout.shards.end() ? -1 : own - layout.shards.begin()});
+      }
+      if (std::ranges::any_of(group, [](const Member& member) { return member.own >= 0; })) groups_.push_back(group);
+    }
+  }
+  std::vector<std::int64_t> first_keys;
+  for (const LocalShard& shard : layout.shards) first_keys.push_back(shard.first_key);
+  first_keys.push_back(layout.keys);
+  segments_ = ShardSegments(first_keys);
+}
+
+/// Both ends of a message list what it holds in the order (group, sender's column, receiver's column).
+RowSumExchange::Messages RowSumExchange::messages(const std::vector<std::int64_t>& begins, std::int64_t peak) const {
+  Messages messages;
+  const auto ranks = static_cast<std::size_t>(comm_.size());
+  std::vector<std::int64_t> sent(ranks), received(ranks);
+  const auto size_of = [&](std::int64_t shard) { return width_ * (begins[shard + 1] - begins[shard]); };
+  for (const Group& group : groups_) {
+    for (std::size_t from = 0; from < group.size(); ++from) {
+      for (std::size_t to = 0; to < group.size(); ++to) {
+        if (from == to) continue;
+        if (const std::int64_t own = group[from].own; own >= 0) {
+          auto& at = sent[group[to].rank];
+          messages.sent.push_back({own, group[to].rank, at});
+          at += size_of(own);
+        }
+        if (const std::int64_t own = group[to].own; own >= 0) {
+          auto& at = received[group[from].rank];
+          messages.received[{own, from}] = {own, group[from].rank, at};
+          at += size_of(own);
+        }
+      }
+    }
+  }
+  messages.route =
+      Route(std::move(sent), std::move(received), peak * width_ * static_cast<std::int64_t>(most_members_));
+  return messages;
+}
+
+void RowSumExchange::complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums,
+                              std::int64_t peak) {
+  const Execution exec;
+  const auto& begins = segments_(unique);
+  const auto sums_of = [&](std::int64_t shard) {
+    return std::pair(width_ * begins[shard], width_ * begins[shard + 1]);
+  };
+  const Messages messages = this->messages(begins, peak);
+  const Route& route = messages.route;
+  const auto send = send_.first(route.send_total());
+  const auto receive = receive_.first(route.receive_total());
+  for (const Message& message : messages.sent) {
+    const auto [begin, end] = sums_of(message.own);
+    const std::int64_t at = route.send_offsets()[message.peer] + message.at;
+    Kokkos::deep_copy(exec, Kokkos::subview(send, std::pair(at, at + end - begin)),
+                      Kokkos::subview(sums, std::pair(begin, end)));
+  }
+  exec.fence("shardmark: the row sums are sent");
+  run(exchange_, route, std::span<const double>(send.data(), send.extent(0)),
+      std::span<double>(receive.data(), receive.extent(0)));
+
+  for (const Group& group : groups_) {
+    for (std::size_t to = 0; to < group.size(); ++to) {
+      const std::int64_t own = group[to].own;
+      if (own < 0) continue;
+      const auto [begin, end] = sums_of(own);
+      std::vector<Addend> addends;
+      for (std::size_t from = 0; from < group.size(); ++from) {
+        if (from == to) {
+          addends.push_back({sums.data() + begin});
+          continue;
+        }
+        const Message& message = messages.received.at({own, from});
+        addends.push_back({receive.data() + route.receive_offsets()[message.peer] + message.at});
+      }
+      add_in_order(exec, addends, sums.data() + begin, end - begin);
+    }
+  }
+}
+
+}  // namespace shardmark

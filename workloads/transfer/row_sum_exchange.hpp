@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+
+#include "comm/exchange/exchange.hpp"
+#include "comm/placement/plan.hpp"
+#include "kernels/unique_rows.hpp"
+#include "workloads/batches/execution.hpp"
+#include "workloads/tables/shard_layout.hpp"
+#include "workloads/tables/shard_segments.hpp"
+
+namespace shardmark {
+
+/// Optimizers that take sums over whole rows (row-wise Adagrad and Adam: of g^2; LAMB: of w^2 and r^2) need them
+/// complete when a table is split by columns. The holders of the columns of the same rows received the same ids in the
+/// same order, so they have the same distinct rows: each sends its partial sums to the others and adds all of them in
+/// the order of the columns. So the state, and the result, are those of the unsharded table. (TorchRec keeps one state
+/// per column shard instead, which is another optimizer.)
+class RowSumExchange {
+ public:
+  /// Throws InputError when a table needs this and its column ranges are not split into the same rows.
+  RowSumExchange(const Communicator& comm, Exchange& exchange, const Plan& plan, const std::vector<Table>& tables,
+                 const ShardLayout& layout);
+
+  /// Sums per row: the most that any table of the plan needs, on any rank; 0 when none does.
+  std::int64_t width() const { return width_; }
+
+  /// Replaces the partial sums [distinct rows, width] of this rank by those over whole rows. Collective. `peak` bounds
+  /// the rows that any rank holds in a step.
+  void complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums, std::int64_t peak);
+
+ private:
+  /// One column range of some rows of a table, by column; `own` is the local shard if this rank holds it, else -1.
+  struct Member {
+    int rank;
+    std::int64_t own;
+  };
+  using Group = std::vector<Member>;
+
+  /// The sums of one local shard to or from the holder of other columns.
+  struct Message {
+    std::int64_t own;
+    int peer;
+    std::int64_t at;  ///< within what goes to or comes from the peer
+  };
+  struct Messages {
+    std::vector<Message> sent;
+    std::map<std::pair<std::int64_t, std::size_t>, Message> received;  ///< by local shard and number of the sender
+    Route route;
+  };
+
+  Messages messages(const std::vector<std::int64_t>& begins, std::int64_t peak) const;
+
+  const Communicator& comm_;
+  Exchange& exchange_;
+  const ShardLayout& layout_;
+  std::int64_t width_ = 0;
+  std::vector<Group> groups_;  ///< those in which this rank has a part
+  std::size_t most_members_ = 1;
+  ShardSegments segments_;
+  DeviceScratch<double> send_{"shardmark::row_sums_sent"}, receive_{"shardmark::row_sums_received"};
+};
+
+}  // namespace shardmark

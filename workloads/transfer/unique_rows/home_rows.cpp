@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/transfer/unique_rows/home_rows.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/pooled_lookup.hpp"
+
+namespace shardmark {
+namespace {
+
+std::vector<int> places_of(const Communicator& comm, Dedup dedup) {
+  if (dedup == Dedup::node) return NodeRows::places(comm);
+  std::vector<int> places(static_cast<std::size_t>(comm.size()));
+  std::iota(places.begin(), places.end(), 0);
+  return places;
+}
+
+/// Every rank is asked for its own row shards, by all or by those that ask for their node.
+RowHop stage_of_owners(const Communicator& comm, Exchange& exchange, Wire& wire, const RowShards& rows, Dedup dedup) {
+  if (dedup == Dedup::node) return NodeRows::owners(comm, exchange, wire, rows);
+  std::vector<RowHop::Range> asked;
+  for (int r = 0; r < comm.size(); ++r) asked.push_back(rows.of_rank(r));
+  return RowHop(exchange, wire, rows, asked, rows.of_rank(comm.rank()), std::vector<bool>(asked.size(), true));
+}
+
+// Kernels outside the class: nvcc takes no lambda of a kernel in a private function.
+
+/// Of the b-th bag by strip: where it begins, and keys and weights of its ids. b = all_bags: the end.
+struct ListPositions {
+  kernels::RowOwners<Execution> owners;
+  ConstDeviceArray<std::int64_t> first_key, first_of_strip, shift;
+  kernels::Bags<Execution, std::int64_t> bags;
+  std::int64_t all_bags, positions;
+  DeviceArray<std::int64_t> offsets;
+  DeviceArray<float> weights;  ///< empty: bags without weights
+  DeviceArray<std::int64_t> keys;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t b) const {
+    if (b == all_bags) {
+      offsets(b) = positions;
+      return;
+    }
+    const auto s = kernels::last_at_most(static_cast<std::int64_t>(first_of_strip.extent(0)), b, first_of_strip);
+    const auto& strip = owners.strips(s);
+    const std::int64_t bag = bags.first_bag(strip.feature) + b - first_of_strip(s);
+    const kernels::StripOwners strip_owners = owners.of(strip);
+    offsets(b) = bags.offsets(bag) + shift(s);
+    for (std::int64_t i = bags.offsets(bag); i < bags.offsets(bag + 1); ++i) {
+      const auto owned = strip_owners.find(bags.indices(i));
+      keys(i + shift(s)) = first_key(owned.slot) + owned.local_row;
+      if (weights.extent(0) > 0) weights(i + shift(s)) = bags.weights(i);
+    }
+  }
+};
+
+}  // namespace
+
+HomeRows::HomeRows(const Communicator& comm, Exchange& exchange, Wire& wire, const ShardedTables& tables,
+                   const ShardLayout& layout, const std::vector<RowTransfer>& modes, Dedup dedup)
+    : tables_(tables),
+      layout_(layout),
+      dedup_(dedup),
+      shards_(layout_, tables.tables(), tables.features(), modes, places_of(comm, dedup)),
+      owners_(stage_of_owners(comm, exchange, wire, shards_, dedup)) {
+  if (dedup == Dedup::node) node_ = std::make_unique<NodeRows>(comm, exchange, wire.ids(), shards_);
+  if (reads_once(dedup)) owner_ = std::make_unique<OwnerRows>(shards_, owners_, tables);
+  std::vector<std::int64_t> strips(tables.features().size());
+  for (const std::int64_t s : shards_.strips) {
+    const Strip& strip = layout_.strips[s];
+    const auto f = static_cast<std::size_t>(strip.feature);
+    most_strips_ = std::max(most_strips_, ++strips[f]);
+    if (tables.features()[f].pooling == Pooling::max) largest_max_dim_ = std::max(largest_max_dim_, strip.dim());
+  }
+}
+
+void HomeRows::request(const StepInput& input) {
+  list_positions(input);
+  const std::int64_t peak = input.global_ids * most_strips_;
+  const auto keys = keys_.first(positions_);
+  if (node_)
+    owners_.request(node_->request(keys, peak), peak);
+  else
+    owners_.request(keys, peak, !asks_once(dedup_));
+}
+
+/// Offsets, keys and weights of the ids of every strip, in the order of the bags.
+void HomeRows::list_positions(const StepInput& input) {
+  std::vector<std::int64_t> ids_before{0};
+  for (const std::int64_t ids : input.ids) ids_before.push_back(ids_before.back() + ids);
+  bags_ = positions_ = 0;
+  first_of_strip_.host.clear();
+  position_shift_.host.clear();
+  for (const std::int64_t s : shards_.strips) {
+    const auto f = static_cast<std::size_t>(layout_.strips[s].feature);
+    first_of_strip_.host.push_back(bags_);
+    position_shift_.host.push_back(positions_ - ids_before[f]);
+    bags_ += input.bags_of(f);
+    positions_ += input.ids[f];
+  }
+  const bool weighted = input.bags.weights.extent(0) > 0;
+  const auto first_of_strip = first_of_strip_.array(), shift = position_shift_.array();
+  const auto offsets = offsets_ = offsets_scratch_.first(bags_ + 1);
+  const auto weights = weights_ = weights_scratch_.first(weighted ? positions_ : 0);
+  const auto keys = keys_.first(positions_);
+  Kokkos::parallel_for("shardmark::list_positions", kernels::static_range(Execution(), bags_ + 1),
+                       ListPositions{.owners = shards_.owners,
+                                     .first_key = shards_.first_keys,
+                                     .first_of_strip = first_of_strip,
+                                     .shift = shift,
+                                     .bags = input.bags,
+                                     .all_bags = bags_,
+                                     .positions = positions_,
+                                     .offsets = offsets,
+                                     .weights = weights,
+                                     .keys = keys});
+}
+
+void HomeRows::lay_out(const StepInput& input, const std::vector<std::int64_t>& output_begin,
+                       const std::vector<std::int64_t>& gradient_begin) {
+  place_groups();
+  list_rows();
+  number_rows();
+  lookups_.host.clear();
+  gradients_.host.clear();
+  maxima_.host.clear();
+  for (std::size_t n = 0; n < shards_.strips.size(); ++n) {
+    const auto f = static_cast<std::size_t>(layout_.strips[shards_.strips[n]].feature);
+    add_strip(n, input.bags_of(f), output_begin[f], gradient_begin[f], gradient_begin.back());
+  }
+}
+
+void HomeRows::place_groups() {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(shards_.groups)), dims(rows.size());
+  group_row_.clear();
+  for (std::int64_t s = 0; s < std::ssize(shards_.shards); ++s) {
+    const auto group = static_cast<std::size_t>(shard(s).group);
+    group_row_.push_back(rows[group]);
+    rows[group] += asked().rows(s);
+    dims[group] = shard(s).dim;
+  }
+  group_begin_.assign(1, 0);
+  for (std::size_t g = 0; g < rows.size(); ++g) group_begin_.push_back(group_begin_.back() + rows[g] * dims[g]);
+  packed_ = packed_scratch_.first(asked().packed_elements());
+  rows_ = rows_scratch_.first(group_begin_.back());
+}
+
+/// From where the rows arrive to where they lie together.
+void HomeRows::list_rows() {
+  pieces_.host.clear();
+  partials_.host.clear();
+  row_shift_.host.clear();
+  std::int64_t first_row = 0;
+  for (std::int64_t s = 0; s < std::ssize(shards_.shards); ++s) {
+    const auto group = static_cast<std::size_t>(shard(s).group);
+    const std::int64_t in_group = group_row_[s], dim = shard(s).dim;
+    pieces_.host.push_back({.first_row = first_row,
+                            .bags = asked().rows(s),
+                            .dim = dim,
+                            .home = group_begin_[group] + in_group * dim,
+                            .home_stride = dim,
+                            .first_partial = s});
+    partials_.host.push_back({.packed = asked().packed_begin(s)});
+    row_shift_.host.push_back(in_group - asked().first_row(s));
+    first_row += asked().rows(s);
+  }
+}
+
+void HomeRows::number_rows() {
+  indices_ = indices_scratch_.first(positions_);
+  asked().number_positions(row_shift_.array(), indices_);
+}
+
+void HomeRows::add_strip(std::size_t number, std::int64_t bags, std::int64_t output, std::int64_t gradient,
+                         std::int64_t gradients_end) {
+  const Strip& strip = layout_.strips[shards_.strips[number]];
+  const Feature& feature = tables_.features()[strip.feature];
+  const std::int64_t dim = tables_.tables()[feature.table].dim;
+  const std::int64_t first_bag = first_of_strip_.host[number];
+  const bool max = feature.pooling == Pooling::max;
+  const std::int64_t begin = group_begin_[shards_.group_of_strip[number]];
+  lookups_.host.push_back({.first_bag = first_bag,
+                           .bags = bags,
+                           .rows = rows_.data() + begin,
+                           .value_type = ValueType::fp32,
+                           .dim = strip.dim(),
+                           .output = output + strip.column_begin,
+                           .output_stride = dim,
+                           .pooling = max ? Pooling::max : Pooling::sum});
+  gradients_.host.push_back({.first_bag = first_bag,
+                             .bags = bags,
+                             .gradient = max ? gradients_end : gradient + strip.column_begin,
+                             .gradient_stride = max ? largest_max_dim_ : dim,
+                             .pooling = max ? Pooling::max : Pooling::sum});
+  if (!max) return;
+  kernels::PooledGradient& maxima = maxima_.host.emplace_back(kernels::PooledGradient{lookups_.host.back()});
+  maxima.gradient = gradient + strip.column_begin;
+  maxima.gradient_stride = dim;
+  maxima.id_gradient = gradients_end;
+  maxima.id_gradient_stride = largest_max_dim_;
+}
+
+DeviceArray<float> HomeRows::receive(const DeviceArray<float>& held) {
+  if (node_) {
+    const auto rows = node_rows_.first(owners_.asked().packed_elements());
+    owners_.send_rows(held, rows);
+    node_->hand_on(owners_, rows, packed_);
+  } else {
+    owners_.send_rows(held, packed_);
+  }
+  return packed_;
+}
+
+void HomeRows::pool(const DeviceArray<float>& vectors) {
+  const Execution exec;
+  kernels::sum_partials<Execution>(exec, pieces_.array(), {partials_.array(), {}}, asked().count(), packed_, rows_);
+  kernels::pooled_lookup(exec, lookups_.array(), ConstDeviceArray<std::int64_t>(offsets_), indices_, weights_, vectors);
+}
+
+/// The gradients, and behind them those of the ids of bags pooled by max.
+ConstDeviceArray<float> HomeRows::with_max_gradients(const DeviceArray<float>& vectors,
+                                                     const ConstDeviceArray<float>& gradients) {
+  if (maxima_.host.empty()) return gradients;
+  const Execution exec;
+  const auto size = static_cast<std::int64_t>(gradients.extent(0));
+  const auto all = max_gradients_.first(size + positions_ * largest_max_dim_);
+  Kokkos::deep_copy(exec, part(all, 0, size), gradients);
+  kernels::max_gradients<Execution>(exec, maxima_.array(), offsets_, indices_, weights_, vectors, gradients, all);
+  return all;
+}
+
+void HomeRows::return_gradients(const DeviceArray<float>& vectors, const ConstDeviceArray<float>& gradients,
+                                const DeviceArray<float>& held) {
+  const Execution exec;
+  const auto offsets = gradient_offsets_.first(positions_);
+  kernels::expand_positions(exec, gradients_.array(), ConstDeviceArray<std::int64_t>(offsets_), indices_,
+                            keys_.first(positions_), offsets);
+  const auto packed = packed_gradients_.first(asked().packed_elements());
+  kernels::pack_row_gradients<Execution>(exec,
+                                         kernels::row_gradients<Execution>(exec, asked().unique(), offsets, weights_,
+                                                                           with_max_gradients(vectors, gradients)),
+                                         asked().packed(), workspace_, packed);
+  exec.fence("shardmark: gradients of rows are sent");
+  if (node_) {
+    const auto sums = node_gradients_.first(owners_.asked().packed_elements());
+    node_->collect(owners_, packed, sums);
+    owners_.return_gradients(sums, held);
+  } else {
+    owners_.return_gradients(packed, held);
+  }
+}
+
+}  // namespace shardmark

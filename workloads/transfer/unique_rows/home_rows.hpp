@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "comm/placement/dedup.hpp"
+#include "kernels/max_pooling.hpp"
+#include "kernels/vector_pieces.hpp"
+#include "workloads/batches/listed.hpp"
+#include "workloads/batches/step_input.hpp"
+#include "workloads/tables/sharded_tables.hpp"
+#include "workloads/transfer/unique_rows/node_rows.hpp"
+#include "workloads/transfer/unique_rows/owner_rows.hpp"
+
+namespace shardmark {
+
+/// What dedup does to the rows of a step.
+struct RowCounts {
+  std::int64_t ids = 0;    ///< of this rank's samples
+  std::int64_t asked = 0;  ///< rows that it asks for, of whatever rank
+  std::int64_t read = 0;   ///< rows that it reads from its tables for all who ask
+
+  RowCounts& operator+=(const RowCounts& other) {
+    ids += other.ids;
+    asked += other.asked;
+    read += other.read;
+    return *this;
+  }
+};
+
+/// The home of RowTransfer::unique_rows: a rank asks the owners for each distinct row of its samples once, whatever
+/// feature reads it, pools the rows that come, and returns the sum of each row's gradients. Lengths and weights of bags
+/// stay at home, so every pooling works, max of row-split tables included. The phases are collective.
+class HomeRows {
+ public:
+  HomeRows(const Communicator& comm, Exchange& exchange, Wire& wire, const ShardedTables& tables,
+           const ShardLayout& layout, const std::vector<RowTransfer>& modes, Dedup dedup);
+
+  /// Whether any rows of the plan travel this way.
+  bool any() const { return !shards_.empty(); }
+
+  /// Finds the distinct rows and tells the owners how many there are.
+  void request(const StepInput& input);
+  /// What other ranks, and itself, ask this rank for; what it asks their owners for.
+  RowHop& held() { return owners_; }
+  const RowHop& held() const { return owners_; }
+  /// What its samples ask for: of the owners, or of ranks of its node.
+  const DistinctRows& asked() const { return (node_ ? node_->homes() : owners_).asked(); }
+  RowCounts counts() const { return {positions_, asked().count(), owner_ ? owner_->count() : owners_.held_rows()}; }
+  std::int64_t shards() const { return std::ssize(shards_.shards); }
+  const RowShard& shard(std::int64_t number) const { return shards_.shards[number]; }
+
+  /// Lists what the kernels are told. By feature: where outputs lie among the vectors, and gradients; behind the
+  /// gradients, their end.
+  void lay_out(const StepInput& input, const std::vector<std::int64_t>& output_begin,
+               const std::vector<std::int64_t>& gradient_begin);
+
+  /// The owner's part when it reads a row once for all who ask (dedup owner): find() tells the ids that it is asked
+  /// for, bags of one, as AnsweredRows::list; read() then fills `held`. Without it a lookup of these bags does.
+  OwnerRows* owner() { return owner_.get(); }
+
+  /// Rows from the owners; `held`: the rows that this rank is asked for. Returns them.
+  DeviceArray<float> receive(const DeviceArray<float>& held);
+  /// The outputs, before they are divided, of all strips that travel this way.
+  void pool(const DeviceArray<float>& vectors);
+  /// Sums of the gradients of each row to the owners. vectors: of pool().
+  void return_gradients(const DeviceArray<float>& vectors, const ConstDeviceArray<float>& gradients,
+                        const DeviceArray<float>& held);
+
+ private:
+  void list_positions(const StepInput& input);
+  void place_groups();
+  void list_rows();
+  void number_rows();
+  void add_strip(std::size_t number, std::int64_t bags, std::int64_t output, std::int64_t gradient,
+                 std::int64_t gradients_end);
+  ConstDeviceArray<float> with_max_gradients(const DeviceArray<float>& vectors,
+                                             const ConstDeviceArray<float>& gradients);
+
+  const ShardedTables& tables_;
+  const ShardLayout& layout_;
+  Dedup dedup_;
+  RowShards shards_;
+  RowHop owners_;
+  std::unique_ptr<NodeRows> node_;    ///< with Dedup::node
+  std::unique_ptr<OwnerRows> owner_;  ///< when rows are read once
+  std::int64_t most_strips_ = 0;      ///< of a feature
+  std::int64_t largest_max_dim_ = 0;
+
+  // Of the current step: bags and positions by strip.
+  std::int64_t bags_ = 0, positions_ = 0;
+  Listed<std::int64_t> first_of_strip_, position_shift_;
+  DeviceScratch<std::int64_t> offsets_scratch_{"shardmark::home_offsets"}, keys_{"shardmark::home_keys"};
+  DeviceScratch<float> weights_scratch_{"shardmark::home_weights"};
+  DeviceArray<std::int64_t> offsets_;
+  DeviceArray<float> weights_;
+
+  // Rows of a group lie together, by shard.
+  std::vector<std::int64_t> group_begin_;  ///< [groups] element of the first row
+  std::vector<std::int64_t> group_row_;    ///< [row shards] number of the shard's first row in its group
+  DeviceScratch<float> packed_scratch_{"shardmark::rows_received"}, rows_scratch_{"shardmark::home_rows"};
+  DeviceArray<float> packed_, rows_;
+  Listed<kernels::VectorPiece> pieces_;
+  Listed<kernels::Partial> partials_;
+  Listed<std::int64_t> row_shift_;  ///< [row shards] from the number among all distinct rows to that in the group
+  DeviceScratch<std::int64_t> indices_scratch_{"shardmark::home_indices"};
+  DeviceArray<std::int64_t> indices_;  ///< [positions] row in its group
+
+  Listed<kernels::LookupBlock> lookups_;
+  Listed<kernels::GradientBlock> gradients_;
+  Listed<kernels::PooledGradient> maxima_;
+  DeviceScratch<std::int64_t> gradient_offsets_{"shardmark::home_gradient_offsets"};
+  DeviceScratch<float> max_gradients_{"shardmark::home_max_gradients"};
+  DeviceScratch<float> packed_gradients_{"shardmark::row_gradients_sent"};
+  DeviceScratch<float> node_rows_{"shardmark::node_rows"}, node_gradients_{"shardmark::node_row_gradients"};
+  kernels::RowGradientsWorkspace<Execution> workspace_;
+};
+
+}  // namespace shardmark

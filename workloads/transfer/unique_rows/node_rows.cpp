@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/transfer/unique_rows/node_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace shardmark {
+namespace {
+
+int local_rank(const Communicator& comm, int rank) {
+  int before = 0;
+  for (int r = 0; r < rank; ++r) before += comm.node_of(r) == comm.node_of(rank) ? 1 : 0;
+  return before;
+}
+
+/// The row shards of the ranks with a local rank: they are contiguous.
+RowHop::Range of_local_rank(const Communicator& comm, const RowShards& rows, int local) {
+  RowHop::Range range{0, 0};
+  bool first = true;
+  for (int r = 0; r < comm.size(); ++r) {
+    if (local_rank(comm, r) != local) continue;
+    const auto own = rows.of_rank(r);
+    if (own.first == own.second) continue;
+    if (first) range.first = own.first;
+    range.second = own.second;
+    first = false;
+  }
+  return range;
+}
+
+RowHop stage_of_homes(const Communicator& comm, Exchange& exchange, Wire& wire, const RowShards& rows) {
+  if (const std::string reason = NodeRows::unusable(comm); !reason.empty())
+    throw InputError("dedup node: " + reason + "; use dedup local");
+  std::vector<RowHop::Range> asked;
+  std::vector<bool> askers;
+  for (int r = 0; r < comm.size(); ++r) {
+    askers.push_back(comm.node_of(r) == comm.node_of(comm.rank()));
+    asked.push_back(askers.back() ? of_local_rank(comm, rows, local_rank(comm, r)) : RowHop::Range{0, 0});
+  }
+  return RowHop(exchange, wire, rows, asked, of_local_rank(comm, rows, comm.node_rank()), askers);
+}
+
+}  // namespace
+
+NodeRows::NodeRows(const Communicator& comm, Exchange& exchange, IdType ids, const RowShards& rows)
+    : fp32_(WireTypes{}, ids), homes_(stage_of_homes(comm, exchange, fp32_, rows)), asked_(rows, homes_) {}
+
+std::string NodeRows::unusable(const Communicator& comm) {
+  for (int r = 0; r < comm.size(); ++r)
+    if (comm.nodes() * comm.node_size() != comm.size() || local_rank(comm, r) >= comm.node_size())
+      return fmt::format("{} ranks on {} nodes are not equally many on each", comm.size(), comm.nodes());
+  if (comm.nodes() < 2 || comm.node_size() < 2)
+    return fmt::format("needs several nodes with several ranks each, not {} with {}", comm.nodes(), comm.node_size());
+  return {};
+}
+
+std::vector<int> NodeRows::places(const Communicator& comm) {
+  std::vector<std::pair<int, int>> order;
+  for (int r = 0; r < comm.size(); ++r) order.emplace_back(local_rank(comm, r), r);
+  std::ranges::sort(order);
+  std::vector<int> places(order.size());
+  for (std::size_t p = 0; p < order.size(); ++p) places[order[p].second] = static_cast<int>(p);
+  return places;
+}
+
+RowHop NodeRows::owners(const Communicator& comm, Exchange& exchange, Wire& wire, const RowShards& rows) {
+  std::vector<RowHop::Range> asked;
+  std::vector<bool> askers;
+  for (int r = 0; r < comm.size(); ++r) {
+    askers.push_back(local_rank(comm, r) == comm.node_rank());
+    asked.push_back(askers.back() ? rows.of_rank(r) : RowHop::Range{0, 0});
+  }
+  return RowHop(exchange, wire, rows, asked, rows.of_rank(comm.rank()), askers);
+}
+
+ConstDeviceArray<std::int64_t> NodeRows::request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t peak) {
+  homes_.request(keys, peak);
+  const auto ids = ids_.first(homes_.held_rows()), offsets = offsets_.first(homes_.held_rows() + 1);
+  homes_.receive_ids(ids);
+  count_up(offsets);
+  asked_.list(offsets, ids);
+  return asked_.keys();
+}
+
+void NodeRows::hand_on(const RowHop& owners, const DeviceArray<float>& from_owners, const DeviceArray<float>& packed) {
+  const auto handed_on = rows_handed_on_.first(homes_.held_elements());
+  asked_.repeat(owners.asked(), from_owners, handed_on);
+  Execution().fence("shardmark: rows are handed on");
+  homes_.send_rows(handed_on, packed);
+}
+
+void NodeRows::collect(const RowHop& owners, const DeviceArray<float>& packed, const DeviceArray<float>& to_owners) {
+  const Execution exec;
+  const auto gradients = gradients_.first(homes_.held_elements());
+  homes_.return_gradients(packed, gradients);
+  kernels::pack_row_gradients<Execution>(
+      exec,
+      kernels::row_gradients<Execution>(exec, owners.asked().unique(),
+                                        ConstDeviceArray<std::int64_t>(asked_.vector_begin()),
+                                        ConstDeviceArray<float>(), gradients),
+      owners.asked().packed(), workspace_, to_owners);
+  exec.fence("shardmark: gradients of the node are sent");
+}
+
+}  // namespace shardmark

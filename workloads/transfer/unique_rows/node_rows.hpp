@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "workloads/transfer/unique_rows/answered_rows.hpp"
+
+namespace shardmark {
+
+/// The middle of a hierarchical lookup (HybridBackend's dual modulo): the ranks of a node ask the one among them that
+/// has the owner's local rank; it asks the owner once for what several of them want, hands the rows on, and sums their
+/// gradients. So only equal local ranks talk across nodes, and a row crosses them once per node. Within the node rows
+/// travel as fp32, so that each is rounded to a narrow wire type once each way.
+class NodeRows {
+ public:
+  /// Throws InputError where `unusable`. The row shards must be ordered by `places`.
+  NodeRows(const Communicator& comm, Exchange& exchange, IdType ids, const RowShards& rows);
+  NodeRows(const NodeRows&) = delete;
+  NodeRows& operator=(const NodeRows&) = delete;
+
+  /// Why dedup node cannot be: there must be several nodes with equally many ranks, several each. Empty when it can.
+  static std::string unusable(const Communicator& comm);
+
+  /// [ranks]: the order of the row shards' ranks, by (local rank, rank), in which those that one rank of a node asks
+  /// for are contiguous.
+  static std::vector<int> places(const Communicator& comm);
+
+  /// Homes to this rank.
+  const RowHop& homes() const { return homes_; }
+  /// This rank to the owners.
+  static RowHop owners(const Communicator& comm, Exchange& exchange, Wire& wire, const RowShards& rows);
+
+  /// What the ranks of the node ask for, as keys. Collective.
+  ConstDeviceArray<std::int64_t> request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t peak);
+
+  /// Rows as they came from the owners to the homes of the node. Collective.
+  void hand_on(const RowHop& owners, const DeviceArray<float>& from_owners, const DeviceArray<float>& packed);
+  /// packed: the homes' sums; to_owners: those of the node. Collective.
+  void collect(const RowHop& owners, const DeviceArray<float>& packed, const DeviceArray<float>& to_owners);
+
+ private:
+  Wire fp32_;
+  RowHop homes_;
+  AnsweredRows asked_;
+
+  // Of the current step, by position: what a rank of the node asks for.
+  DeviceScratch<std::int64_t> offsets_{"shardmark::node_offsets"}, ids_{"shardmark::node_ids"};
+  DeviceScratch<float> rows_handed_on_{"shardmark::node_rows"}, gradients_{"shardmark::node_gradients"};
+  kernels::RowGradientsWorkspace<Execution> workspace_;
+};
+
+}  // namespace shardmark

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "workloads/tables/shard_layout.hpp"
+
+namespace shardmark {
+
+/// Bags of every feature on every rank: a rank's own samples, or its own ids for Pooling::none.
+class BagCounts {
+ public:
+  BagCounts() = default;
+  BagCounts(std::int64_t features, std::vector<std::int64_t> by_rank_and_feature)
+      : features_(features), counts_(std::move(by_rank_and_feature)) {}
+
+  std::int64_t operator()(int rank, std::int64_t feature) const { return counts_[rank * features_ + feature]; }
+  bool operator==(const BagCounts&) const = default;
+
+ private:
+  std::int64_t features_ = 0;
+  std::vector<std::int64_t> counts_;
+};
+
+/// How many vectors travel in a step.
+struct VectorCounts {
+  std::vector<std::int64_t> home;   ///< [slots] to this rank from each slot of the plan
+  std::vector<std::int64_t> owner;  ///< [ranks x own slots] from own slot k to rank r, at r * own slots + k
+  /// [slots] where the bags of the slot begin among the cells of OwnedIds::vectors_before, when only those that hold an
+  /// id have a vector; -1: every bag has one.
+  std::vector<std::int64_t> first_cell;
+  std::vector<std::int64_t> held_rows;  ///< of RowHop::held_counts: they travel apart from the vectors of slots
+
+  bool operator==(const VectorCounts&) const = default;
+};
+
+/// Where the vectors of a step lie, in elements.
+struct VectorPlaces {
+  /// In the owner's buffer: vectors from own slot k to rank r, at owner[r * own slots + k].
+  std::vector<std::int64_t> owner;
+  std::int64_t owner_size = 0;
+  /// Ranges of the owner's buffer that no lookup writes and that must be 0 when they travel.
+  std::vector<std::pair<std::int64_t, std::int64_t>> zeros;
+
+  /// In the home's buffer: vectors from each slot, at packed[slot]. Where they are added on the way, the slots of a
+  /// strip share one place: that of the first, and the others have -1.
+  std::vector<std::int64_t> packed;
+  std::int64_t packed_size = 0;
+};
+
+}  // namespace shardmark
