@@ -24,12 +24,13 @@ std::int64_t sums_per_row(OptimizerKind kind) {
 class Prediction {
  public:
   Prediction(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
-             std::span<const Batch> homes, const TrafficRules& rules)
+             std::span<const Batch> homes, const Movement& movement, const Decisions& decided)
       : plan_(plan),
         tables_(tables),
         features_(features),
         homes_(homes),
-        rules_(rules),
+        movement_(movement),
+        decided_(decided),
         weighted_(std::ranges::any_of(homes, [](const Batch& batch) { return !batch.weights.empty(); })),
         all_ranks_(static_cast<std::size_t>(plan.ranks)) {
     std::iota(all_ranks_.begin(), all_ranks_.end(), 0);
@@ -48,7 +49,7 @@ class Prediction {
   Traffic traffic() {
     for (std::int64_t f = 0; f < std::ssize(features_); ++f)
       for (const Shard& shard : placement_of(feature(f).table).shards) add_lookups(f, shard);
-    if (rules_.transfer == RowTransfer::reduce_scatter) add_reductions();
+    if (adds_on_the_way(movement_.transfer)) add_reductions();
     add_unique_rows();
     add_row_sums();
     add_replicated_gradients();
@@ -73,9 +74,9 @@ class Prediction {
 
   RowTransfer transfer_of(std::int64_t t, const Shard& shard) const {
     if (!row_split(t, shard)) return RowTransfer::dense_partials;
-    if (rules_.transfer != RowTransfer::automatic) return rules_.transfer;
+    if (movement_.transfer != RowTransfer::automatic) return movement_.transfer;
     const auto split = std::ranges::find(splits_, RowSplit{t, shard.column_begin, shard.column_end});
-    return rules_.of_split.at(static_cast<std::size_t>(split - splits_.begin()));
+    return decided_.of_split.at(static_cast<std::size_t>(split - splits_.begin()));
   }
 
   /// Ids to the owner, vectors home, gradients to the owner.
@@ -105,7 +106,7 @@ class Prediction {
   }
 
   void add_vectors(int i, int owner, std::int64_t vectors, std::int64_t columns) {
-    add_vectors(i, owner, vectors, columns, rules_.wire);
+    add_vectors(i, owner, vectors, columns, movement_.wire);
   }
   void add_vectors(int i, int owner, std::int64_t vectors, std::int64_t columns, WireTypes wire) {
     traffic_.output_dist.add(owner, i, vectors * row_bytes(wire.forward, columns));
@@ -124,12 +125,12 @@ class Prediction {
       if (std::ranges::none_of(features_, [t](const Feature& f) { return f.table == t; })) continue;
       for (const Shard& shard : placement_of(t).shards) {
         if (transfer_of(t, shard) != RowTransfer::unique_rows || shard.rows.count() == 0) continue;
-        if (rules_.dedup == Dedup::node) add_rows_by_node(t, shard);
-        for (int i = 0; i < plan_.ranks && rules_.dedup != Dedup::node; ++i)
+        if (movement_.dedup == Dedup::node) add_rows_by_node(t, shard);
+        for (int i = 0; i < plan_.ranks && movement_.dedup != Dedup::node; ++i)
           add_rows(
               i, shard.rank,
-              asks_once(rules_.dedup) ? distinct_rows(t, shard.rows, {i}) : std::ssize(named_rows(t, shard.rows, i)),
-              shard.columns(), rules_.wire);
+              asks_once(movement_.dedup) ? distinct_rows(t, shard.rows, {i}) : std::ssize(named_rows(t, shard.rows, i)),
+              shard.columns(), movement_.wire);
       }
     }
   }
@@ -139,13 +140,13 @@ class Prediction {
     for (const int middle : ranks_of_local_rank(shard.rank)) {
       const std::vector<int> homes = ranks_of_node(middle);
       for (const int i : homes) add_rows(i, middle, distinct_rows(t, shard.rows, {i}), shard.columns(), {});
-      add_rows(middle, shard.rank, distinct_rows(t, shard.rows, homes), shard.columns(), rules_.wire);
+      add_rows(middle, shard.rank, distinct_rows(t, shard.rows, homes), shard.columns(), movement_.wire);
     }
   }
   std::vector<int> ranks_of_node(int rank) const {
     std::vector<int> ranks;
-    for (std::size_t r = 0; r < rules_.node_of.size(); ++r)
-      if (rules_.node_of[r] == rules_.node_of[rank]) ranks.push_back(static_cast<int>(r));
+    for (std::size_t r = 0; r < decided_.node_of.size(); ++r)
+      if (decided_.node_of[r] == decided_.node_of[rank]) ranks.push_back(static_cast<int>(r));
     return ranks;
   }
   std::vector<int> ranks_of_local_rank(int rank) const {
@@ -169,7 +170,7 @@ class Prediction {
       for (const auto& [begin, end] : columns)
         for (int i = 0; i < plan_.ranks; ++i) bytes[i] += bags(f, i) * (end - begin) * value_bytes;
     }
-    const ByteMatrix sums = reduction_bytes(rules_.reduction, bytes);
+    const ByteMatrix sums = reduction_bytes(steps_of(movement_.transfer), bytes);
     traffic_.output_dist += sums;
     for (int i = 0; i < plan_.ranks; ++i)
       for (int j = 0; j < plan_.ranks; ++j) traffic_.grad_dist.add(i, j, sums(j, i));
@@ -218,7 +219,7 @@ class Prediction {
     std::int64_t dense_values = 0;
     for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
       if (!placement_of(t).data_parallel) continue;
-      if (!rules_.gathered.empty() && rules_.gathered[t])
+      if (!decided_.gathered.empty() && decided_.gathered[t])
         add_gathered_gradients(t);
       else
         dense_values += table(t).rows * (table(t).dim + 1);
@@ -239,9 +240,10 @@ class Prediction {
   std::span<const Table> tables_;
   std::span<const Feature> features_;
   std::span<const Batch> homes_;
-  TrafficRules rules_;
+  Movement movement_;
+  Decisions decided_;
   bool weighted_;
-  std::int64_t id_bytes_ = bytes_of(id_type(rules_.wire_ids, plan_, tables_));
+  std::int64_t id_bytes_ = bytes_of(id_type(movement_.wire_ids, plan_, tables_));
   std::vector<int> all_ranks_;
   std::vector<RowSplit> splits_ = row_splits(plan_, tables_);
   Traffic traffic_{plan_.ranks};
@@ -250,13 +252,13 @@ class Prediction {
 }  // namespace
 
 Traffic predict_traffic(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
-                        std::span<const Batch> homes, const TrafficRules& rules) {
-  return Prediction(plan, tables, features, homes, rules).traffic();
+                        std::span<const Batch> homes, const Movement& movement, const Decisions& decided) {
+  return Prediction(plan, tables, features, homes, movement, decided).traffic();
 }
 
 std::vector<bool> cheaper_by_rows(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
                                   std::span<const Batch> homes) {
-  return Prediction(plan, tables, features, homes, {}).cheaper_by_rows();
+  return Prediction(plan, tables, features, homes, {}, {}).cheaper_by_rows();
 }
 
 }  // namespace shardmark

@@ -4,29 +4,17 @@
 #include <span>
 
 #include "comm/placement/byte_matrix.hpp"
-#include "comm/placement/dedup.hpp"
+#include "comm/placement/movement.hpp"
 #include "comm/placement/plan.hpp"
-#include "comm/placement/reduction_bytes.hpp"
-#include "comm/placement/wire_ids.hpp"
 #include "reference/batch.hpp"
-#include "reference/wire_rounding.hpp"
 
 namespace shardmark {
 
-/// What travels between the owners of a row-split table's rows and the homes of the samples.
-/// automatic: for each row split (cheapest_transfers.hpp) another one.
-enum class RowTransfer { dense_partials, sparse_partials, unique_rows, reduce_scatter, automatic };
-
-/// What a case sends, beside its plan.
-struct TrafficRules {
-  RowTransfer transfer = RowTransfer::dense_partials;
-  std::vector<RowTransfer> of_split = {};             ///< for automatic: by row split, in the order of row_splits()
-  ReductionSteps reduction = ReductionSteps::direct;  ///< of reduce_scatter
-  WireTypes wire = {};
-  WireIds wire_ids = WireIds::automatic;
-  Dedup dedup = Dedup::local;       ///< of unique_rows; automatic: local
-  std::vector<int> node_of = {};    ///< [ranks], for Dedup::node
-  std::vector<bool> gathered = {};  ///< tables whose replicated gradients go by rows; empty: none
+/// What a first batch decides where a movement says `automatic`, and where ranks are.
+struct Decisions {
+  std::vector<RowTransfer> of_split = {};  ///< by row split, in the order of row_splits()
+  std::vector<bool> gathered = {};         ///< tables whose replicated gradients go by rows; empty: none
+  std::vector<int> node_of = {};           ///< [ranks], for Dedup::node
 };
 
 /// Bytes of one step by the phases in which they travel.
@@ -55,9 +43,9 @@ struct Traffic {
 ///                by rows: 4 for the id and s w for the gradient of each distinct row, and 8 per table, to every rank
 /// The plan must be sound (check.hpp), and all its shards of a table with the same columns hold every row once.
 Traffic predict_traffic(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
-                        std::span<const Batch> homes, const TrafficRules& rules);
+                        std::span<const Batch> homes, const Movement& movement, const Decisions& decided = {});
 
-/// The replicated tables whose gradients take fewer bytes by rows (fewer_bytes_by_rows), for TrafficRules.
+/// The replicated tables whose gradients take fewer bytes by rows (fewer_bytes_by_rows), for Decisions.
 std::vector<bool> cheaper_by_rows(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
                                   std::span<const Batch> homes);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "comm/placement/movement.hpp"
 #include "comm/placement/plan.hpp"
 #include "reference/table.hpp"
-#include "workloads/cases/movement.hpp"
 
 namespace shardmark {
 

@@ -5,6 +5,7 @@
 
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/dedup.hpp"
+#include "comm/placement/movement.hpp"
 #include "comm/placement/plan_file.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/replicated_gradients.hpp"
@@ -13,7 +14,6 @@
 #include "workloads/cases/options.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/sweep/skew.hpp"
-#include "workloads/transfer/transfer.hpp"
 
 namespace shardmark {
 namespace {

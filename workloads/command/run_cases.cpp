@@ -42,17 +42,25 @@ std::vector<std::string> names_of(const Choices& choices, std::string_view what,
   return names;
 }
 
-/// Each of the movements with each of the values in `field`.
-template <class Value>
-std::vector<Movement> each_with(const std::vector<Movement>& movements, Value Movement::*field,
-                                const std::vector<Value>& values) {
-  std::vector<Movement> all;
-  for (Movement movement : movements)
+/// Each of the cases with each of the values where `field` of it says.
+template <class Value, class Field>
+std::vector<Case> each_with(const std::vector<Case>& cases, const std::vector<Value>& values, const Field& field) {
+  std::vector<Case> all;
+  for (Case each : cases)
     for (const Value& value : values) {
-      movement.*field = value;
-      all.push_back(movement);
+      field(each) = value;
+      all.push_back(each);
     }
   return all;
+}
+
+/// The values of an enum that names say, "all" standing for each.
+template <class Enum>
+std::vector<Enum> values_of(const std::vector<std::string>& names) {
+  const auto choices = choices_of(Enum{});
+  std::vector<Enum> values;
+  for (const std::string& name : names_of(choices.table, choices.what, names)) values.push_back(named<Enum>(name));
+  return values;
 }
 
 std::vector<WireTypes> wires_of(const CaseArguments& arguments) {
@@ -78,24 +86,24 @@ std::vector<TableGroups> groups_of(const CaseArguments& arguments) {
   return all;
 }
 
-std::vector<Movement> movements_of(const CaseArguments& arguments, const std::vector<std::string>& exchanges) {
-  std::vector<Movement> all(1);
-  all = each_with(all, &Movement::transfer, names_of(transfers, "transfer", arguments.transfers));
-  all = each_with(all, &Movement::exchange, exchanges);
-  all = each_with(all, &Movement::wire, wires_of(arguments));
-  std::vector<WireIds> ids;
-  for (const std::string& name : names_of(wire_ids, "type of ids", arguments.wire_ids))
-    ids.push_back(named<WireIds>(name));
-  all = each_with(all, &Movement::wire_ids, ids);
-  std::vector<Dedup> dedup;
-  for (const std::string& name : names_of(dedups, "dedup", arguments.dedups)) dedup.push_back(named<Dedup>(name));
-  all = each_with(all, &Movement::dedup, dedup);
-  all = each_with(all, &Movement::groups, groups_of(arguments));
-  std::vector<ReplicatedGradients> replicated;
-  for (const std::string& name :
-       names_of(replicated_gradients, "way of replicated gradients", arguments.replicated_gradients))
-    replicated.push_back(named<ReplicatedGradients>(name));
-  all = each_with(all, &Movement::replicated_gradients, replicated);
+std::vector<Case> cases_of(const CaseArguments& arguments, const std::vector<NamedExchange>& exchanges) {
+  std::vector<Case> all(1);
+  const auto each = [&](const auto& values, const auto& field) { all = each_with(all, values, field); };
+  each(
+      values_of<RowTransfer>(arguments.transfers), [](Case & c) -> auto& { return c.movement.transfer; });
+  each(
+      exchanges, [](Case & c) -> auto& { return c.exchange; });
+  each(
+      wires_of(arguments), [](Case & c) -> auto& { return c.movement.wire; });
+  each(
+      values_of<WireIds>(arguments.wire_ids), [](Case & c) -> auto& { return c.movement.wire_ids; });
+  each(
+      values_of<Dedup>(arguments.dedups), [](Case & c) -> auto& { return c.movement.dedup; });
+  each(
+      groups_of(arguments), [](Case & c) -> auto& { return c.groups; });
+  each(
+      values_of<ReplicatedGradients>(arguments.replicated_gradients),
+      [](Case & c) -> auto& { return c.movement.replicated_gradients; });
   return all;
 }
 
@@ -111,17 +119,17 @@ bool splits_rows(const Plan& plan) {
 struct Setup {
   RunOptions options;
   std::vector<Plan> plans;
-  std::vector<Case> cases;
+  std::vector<PlannedCase> cases;
 
   std::vector<Movement> movements_of(std::size_t plan) const {
     std::vector<Movement> movements;
-    for (const Case& each : cases)
-      if (each.plan == plan) movements.push_back(each.movement);
+    for (const PlannedCase& each : cases)
+      if (each.plan == plan) movements.push_back(each.how.movement);
     return movements;
   }
 };
 
-Setup set_up(const CaseArguments& arguments, const std::vector<std::string>& exchanges, int ranks) {
+Setup set_up(const CaseArguments& arguments, const std::vector<NamedExchange>& exchanges, int ranks) {
   Setup setup{.options = options_of(arguments), .plans = {}, .cases = {}};
   const Workload& workload = setup.options.workload;
   const auto& plans = arguments.plans.empty() ? workload.plans : arguments.plans;
@@ -130,13 +138,13 @@ Setup set_up(const CaseArguments& arguments, const std::vector<std::string>& exc
     setup.plans.push_back(named_plan(plan, workload.tables, workload.features,
                                      {.ranks = ranks, .replicate_rows = workload.replicate_rows}));
   for (std::size_t plan = 0; plan < setup.plans.size(); ++plan) {
-    const auto movements = movements_of(arguments, exchanges);
+    const auto cases = cases_of(arguments, exchanges);
     const bool transfers_differ = splits_rows(setup.plans[plan]);
-    for (const Movement& movement : movements) {
-      if (!transfers_differ && movement.transfer != movements.front().transfer) continue;
-      require_supported(setup.plans[plan], workload.tables, workload.features, movement);
-      group_of_tables(movement.groups, setup.plans[plan], workload.tables, workload.features);
-      setup.cases.push_back({plan, movement});
+    for (const Case& how : cases) {
+      if (!transfers_differ && how.movement.transfer != cases.front().movement.transfer) continue;
+      require_supported(setup.plans[plan], workload.tables, workload.features, how.movement);
+      group_of_tables(how.groups, setup.plans[plan], workload.tables, workload.features);
+      setup.cases.push_back({plan, how});
     }
   }
   return setup;
@@ -165,10 +173,7 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   const Watchdog watchdog(world, arguments.watchdog);
   const Status status = status_line(world);
 
-  std::vector<std::string> exchanges;
-  agree(world, [&] {
-    for (const auto& exchange : usable_exchanges(world, arguments.exchanges)) exchanges.push_back(exchange.name());
-  });
+  const auto exchanges = agree(world, [&] { return usable_exchanges(world, arguments.exchanges); });
   if (!arguments.calibration.empty())
     agree(world, [&] { set_calibration(world, read_calibration(arguments.calibration)); });
   const Setup setup = agree(world, [&] { return set_up(arguments, exchanges, world.size()); });
@@ -181,10 +186,9 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   for (std::size_t p = 0; p < setup.plans.size(); ++p)
     require_memory(world, setup.plans[p], options, setup.movements_of(p));
   if (!arguments.export_file.empty())
-    export_step(world, options, setup.plans.front(), setup.cases.front().movement, *batches, arguments.export_file);
+    export_step(world, options, setup.plans.front(), setup.cases.front().how, *batches, arguments.export_file);
   if (!arguments.traffic_file.empty())
-    write_step_traffic(world, options, setup.plans.front(), setup.cases.front().movement, *batches,
-                       arguments.traffic_file);
+    write_step_traffic(world, options, setup.plans.front(), setup.cases.front().how, *batches, arguments.traffic_file);
   Json environment = environment_record(run_context(world, affinity, options.seed));
   if (options.workload.published) environment["published"] = to_json(*options.workload.published);
   std::optional<JsonLinesWriter> writer;

@@ -198,7 +198,7 @@ class StepExport {
 
 }  // namespace
 
-void export_step(const Communicator& comm, const RunOptions& options, const Plan& plan, const Movement& movement,
+void export_step(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
                  BatchSource& batches, const std::string& file) {
   const Workload& workload = options.workload;
   const Batch batch = agree(comm, [&] { return batches.read(0, 0, workload.global_batch); });
@@ -206,12 +206,12 @@ void export_step(const Communicator& comm, const RunOptions& options, const Plan
   const StepInput input =
       make_step_input(comm, workload, slice_samples(batch, own.first, own.count), own.first, 0, options.gradients());
   StepExport out(comm, options, plan, batch, file);
-  GroupedEmbedding embedding(comm, out.tables(), plan, movement, options.fault);
+  GroupedEmbedding embedding(comm, out.tables(), plan, how, options.fault);
   out.write_case(nlohmann::ordered_json{{"plan", plan.name},
-                                        {"transfer", movement.transfer},
-                                        {"exchange", movement.exchange},
-                                        {"wire_forward", name_of(movement.wire.forward)},
-                                        {"wire_backward", name_of(movement.wire.backward)},
+                                        {"transfer", name_of(how.movement.transfer)},
+                                        {"exchange", how.exchange.name()},
+                                        {"wire_forward", name_of(how.movement.wire.forward)},
+                                        {"wire_backward", name_of(how.movement.wire.backward)},
                                         {"wire_ids", name_of(embedding.wire().ids())},
                                         {"global_batch", workload.global_batch},
                                         {"scale", workload.scale},

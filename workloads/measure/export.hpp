@@ -20,7 +20,7 @@ namespace shardmark {
 ///                              state_after float32 [touched, state per row] where the optimizer has state;
 ///                              attributes rows, dim, optimizer (JSON)
 /// Collective; rank 0 writes FILE.partial, then renames it. Throws InputError when the file cannot be written.
-void export_step(const Communicator& comm, const RunOptions& options, const Plan& plan, const Movement& movement,
+void export_step(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
                  BatchSource& batches, const std::string& file);
 
 }  // namespace shardmark

@@ -53,7 +53,7 @@ double ratio(std::int64_t over, std::int64_t under) {
 class Measurement {
  public:
   Measurement(const Communicator& comm, const RunOptions& options, const std::vector<Plan>& plans,
-              const std::vector<Case>& cases, BatchSource& batches, const Status& status)
+              const std::vector<PlannedCase>& cases, BatchSource& batches, const Status& status)
       : comm_(comm),
         options_(options),
         plans_(plans),
@@ -73,14 +73,14 @@ class Measurement {
   void check_all() {
     if (options_.checked_steps == 0) return;
     std::vector<WireTypes> wires;
-    for (const Case& each : cases_)
-      if (std::ranges::find(wires, each.movement.wire) == wires.end()) wires.push_back(each.movement.wire);
+    for (const PlannedCase& each : cases_)
+      if (std::ranges::find(wires, each.how.movement.wire) == wires.end()) wires.push_back(each.how.movement.wire);
     for (const WireTypes wire : wires) {
       status_("computing the reference");
       const Expectation expectation = agree(comm_, [&] { return Expectation(comm_, options_, batches_, wire); });
       for (std::size_t plan = 0; plan < plans_.size(); ++plan)
         for (const std::size_t c : cases_of(plan))
-          if (cases_[c].movement.wire == wire) check(c, expectation);
+          if (cases_[c].how.movement.wire == wire) check(c, expectation);
     }
   }
 
@@ -140,7 +140,7 @@ class Measurement {
   }
 
   std::string case_name(std::size_t c) const {
-    return fmt::format("{} {}", plans_[cases_[c].plan].name, cases_[c].movement.name());
+    return fmt::format("{} {}", plans_[cases_[c].plan].name, cases_[c].how.name());
   }
 
   /// Makes the tables of a plan the ones in memory; true when they are new, without values.
@@ -157,8 +157,8 @@ class Measurement {
   GroupedEmbedding& embedding_of(std::size_t c) {
     auto& embedding = embeddings_[c];
     if (!embedding)
-      embedding = std::make_unique<GroupedEmbedding>(comm_, *tables_, plans_[cases_[c].plan], cases_[c].movement,
-                                                     options_.fault);
+      embedding =
+          std::make_unique<GroupedEmbedding>(comm_, *tables_, plans_[cases_[c].plan], cases_[c].how, options_.fault);
     return *embedding;
   }
 
@@ -243,15 +243,15 @@ class Measurement {
     record.workload = options_.workload.name;
     record.scale = options_.workload.scale;
     record.plan = plans_[cases_[c].plan].name;
-    record.transfer = cases_[c].movement.transfer;
-    record.exchange = cases_[c].movement.exchange;
-    const Movement& movement = cases_[c].movement;
+    record.transfer = name_of(cases_[c].how.movement.transfer);
+    record.exchange = cases_[c].how.exchange.name();
+    const Movement& movement = cases_[c].how.movement;
     record.wire = {name_of(movement.wire.forward), name_of(movement.wire.backward),
                    name_of(id_type(movement.wire_ids, plans_[cases_[c].plan], options_.workload.tables))};
     record.wire_error = wire_errors_[c];
-    record.groups = count_groups(group_of_tables(cases_[c].movement.groups, plans_[cases_[c].plan],
-                                                 options_.workload.tables, options_.workload.features));
-    record.group_balance = name_of(cases_[c].movement.groups.balance);
+    record.groups = count_groups(group_of_tables(cases_[c].how.groups, plans_[cases_[c].plan], options_.workload.tables,
+                                                 options_.workload.features));
+    record.group_balance = name_of(cases_[c].how.groups.balance);
     record.optimizer = name_of(options_.workload.tables.front().optimizer.kind);
     record.ranks = comm_.size();
     record.threads = Execution().concurrency();
@@ -269,13 +269,13 @@ class Measurement {
     record.sent_bytes_max = samples.sent_bytes;
     record.details["huge_page_share"] = std::round(1e3 * samples.huge_page_share) / 1e3;
     if (samples.rows.read > 0) {
-      record.details["dedup"] = shardmark::name_of(cases_[c].movement.dedup);
+      record.details["dedup"] = shardmark::name_of(cases_[c].how.movement.dedup);
       if (!picked_dedups_[c].empty()) record.details["dedup_picked"] = picked_dedups_[c];
       record.details["ids_per_row"] = ratio(samples.rows.ids, samples.rows.asked);
       record.details["rows_per_read"] = ratio(samples.rows.asked, samples.rows.read);
     }
     if (std::ranges::any_of(plans_[cases_[c].plan].tables, &TablePlacement::data_parallel))
-      record.details["replicated_gradients"] = shardmark::name_of(cases_[c].movement.replicated_gradients);
+      record.details["replicated_gradients"] = shardmark::name_of(cases_[c].how.movement.replicated_gradients);
     record.checked_steps = options_.checked_steps;
     record.wrong = wrong_[c];
     if (!picked_[c].empty()) record.details["picked"] = picked_[c];
@@ -289,7 +289,7 @@ class Measurement {
   const Communicator& comm_;
   const RunOptions& options_;
   const std::vector<Plan>& plans_;
-  const std::vector<Case>& cases_;
+  const std::vector<PlannedCase>& cases_;
   BatchSource& batches_;
   const Status& status_;
   std::vector<StepInput> inputs_;
@@ -305,7 +305,7 @@ class Measurement {
 }  // namespace
 
 std::vector<CaseRecord> measure(const Communicator& comm, const RunOptions& options, const std::vector<Plan>& plans,
-                                const std::vector<Case>& cases, BatchSource& batches, const Status& status) {
+                                const std::vector<PlannedCase>& cases, BatchSource& batches, const Status& status) {
   Measurement measurement(comm, options, plans, cases, batches, status);
   measurement.check_all();
   measurement.time_all();

@@ -7,15 +7,15 @@
 
 #include "comm/placement/plan.hpp"
 #include "results/record.hpp"
-#include "workloads/cases/movement.hpp"
+#include "workloads/cases/case.hpp"
 #include "workloads/measure/check.hpp"
 
 namespace shardmark {
 
 /// One row of the table: a plan (number in the list of plans) and how its data move.
-struct Case {
+struct PlannedCase {
   std::size_t plan = 0;
-  Movement movement;
+  Case how;
 };
 
 /// Told what goes on, for people who wait.
@@ -27,6 +27,6 @@ using Status = std::function<void(const std::string&)>;
 /// known to 2.5 % or the budget is spent; with options.steps after so many steps. The orders are keyed by the seed.
 /// Collective; returns the records, the same on every rank.
 std::vector<CaseRecord> measure(const Communicator& comm, const RunOptions& options, const std::vector<Plan>& plans,
-                                const std::vector<Case>& cases, BatchSource& batches, const Status& status);
+                                const std::vector<PlannedCase>& cases, BatchSource& batches, const Status& status);
 
 }  // namespace shardmark

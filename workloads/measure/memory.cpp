@@ -83,10 +83,10 @@ double max_vector(const Workload& workload) {
 
 /// Buffers of a step. Ids are taken to be spread evenly over the rows of their table.
 double step_bytes(const Plan& plan, const Workload& workload, const Movement& movement, int rank) {
-  if (movement.transfer == "auto") {
+  if (movement.transfer == RowTransfer::automatic) {
     Movement rows = movement, pooled = movement;
-    rows.transfer = "unique_rows";
-    pooled.transfer = "dense_partials";
+    rows.transfer = RowTransfer::unique_rows;
+    pooled.transfer = RowTransfer::dense_partials;
     return std::max(step_bytes(plan, workload, rows, rank), step_bytes(plan, workload, pooled, rank));
   }
   const auto samples = static_cast<double>(samples_of(workload.global_batch, plan.ranks, rank).count);
@@ -100,7 +100,7 @@ double step_bytes(const Plan& plan, const Workload& workload, const Movement& mo
     bytes += samples * lookups.ids * (92 + of_max);                                 // ids, keys and their sort
     for (const Shard& shard : plan.tables[t].shards) {
       const bool split = shard.rows.count() < table.rows;
-      const bool by_rows = split && movement.transfer == "unique_rows";
+      const bool by_rows = split && movement.transfer == RowTransfer::unique_rows;
       const double share = static_cast<double>(shard.rows.count()) / static_cast<double>(table.rows);
       const double vectors = 4 * 2 * lookups.vectors * static_cast<double>(shard.columns());  // and gradients
       const double ids = global_batch * share * lookups.ids;

@@ -5,8 +5,8 @@
 #include <span>
 
 #include "comm/communicator.hpp"
+#include "comm/placement/movement.hpp"
 #include "comm/placement/plan.hpp"
-#include "workloads/cases/movement.hpp"
 #include "workloads/cases/options.hpp"
 
 namespace shardmark {

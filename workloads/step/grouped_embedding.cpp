@@ -30,16 +30,16 @@ std::string names_of(const Groups& groups, const NameOf& name_of) {
 
 }  // namespace
 
-GroupedEmbedding::GroupedEmbedding(const Communicator& comm, ShardedTables& tables, const Plan& plan,
-                                   const Movement& movement, Fault fault)
+GroupedEmbedding::GroupedEmbedding(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Case& how,
+                                   Fault fault)
     : comm_(comm),
       tables_(tables),
-      movement_(movement),
-      wire_(movement.wire, id_type(movement.wire_ids, plan, tables.tables())),
-      group_of_table_(group_of_tables(movement.groups, plan, tables.tables(), tables.features())),
+      how_(how),
+      wire_(how.movement.wire, id_type(how.movement.wire_ids, plan, tables.tables())),
+      group_of_table_(group_of_tables(how.groups, plan, tables.tables(), tables.features())),
       lane_(lane_of(comm, count_groups(group_of_table_))) {
   const std::int64_t groups = count_groups(group_of_table_);
-  const CaseContext context{comm_, lane_, wire_, tables_, plan, movement_, fault};
+  const CaseContext context{comm_, lane_, wire_, tables_, plan, how_, fault};
   for (std::int64_t g = 0; g < groups; ++g) {
     std::vector<bool> chosen;
     for (const Feature& feature : tables.features()) chosen.push_back(group_of_table_[feature.table] == g);

@@ -11,7 +11,7 @@ class GroupedEmbedding {
  public:
   /// `comm`, `tables` and `plan` must outlive the object. Collective. Throws InputError when the movement cannot carry
   /// the plan.
-  GroupedEmbedding(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Movement& movement,
+  GroupedEmbedding(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Case& how,
                    Fault fault = Fault::none);
 
   /// body(group, clock) for every group, interleaved (lane.hpp), from phase `first` on. Collective.
@@ -48,7 +48,7 @@ class GroupedEmbedding {
  private:
   const Communicator& comm_;
   ShardedTables& tables_;
-  Movement movement_;
+  Case how_;
   Wire wire_;
   std::vector<std::int64_t> group_of_table_;
   std::vector<std::unique_ptr<ShardedEmbedding>> groups_;

@@ -28,7 +28,7 @@ std::vector<RowTransfer> cheapest_modes(const CaseContext& context, const ShardL
   for (std::size_t f = 0; f < features.size(); ++f)
     bags.push_back({{input.bags.offsets.data() + input.first_bag[f], static_cast<std::size_t>(input.bags_of(f)) + 1},
                     {input.bags.indices.data(), input.bags.indices.extent(0)}});
-  TransferBytes bytes(context.plan, tables, features, context.movement.wire, context.wire.ids(), input.weighted);
+  TransferBytes bytes(context.plan, tables, features, context.how.movement.wire, context.wire.ids(), input.weighted);
   bytes.add_home(context.comm.rank(), bags);
   context.lane.run([&] { all_reduce(context.comm, bytes.bytes(), Reduce::sum); });
   const auto splits = row_splits(context.plan, tables);
@@ -42,21 +42,9 @@ std::vector<RowTransfer> cheapest_modes(const CaseContext& context, const ShardL
   return modes;
 }
 
-/// Where NCCL exchanges what is not added, it adds too.
-std::unique_ptr<Transfer> make_transfer(const CaseContext& context, Exchange& exchange, SentBytes& sent) {
-  const TransferChoice& choice = choice_named(transfers, "transfer", context.movement.transfer);
-  const bool nccl = context.movement.exchange == "nccl" && choice.reduction == "library";
-  return choice.make(
-      {context.comm, context.lane, exchange, context.wire, sent, choice.name, nccl ? "nccl" : choice.reduction});
-}
-
-RowTransfer transfer_of(const Movement& movement) {
-  return choice_named(transfers, "transfer", movement.transfer).mode;
-}
-
 /// Whether the first batch decides between dedup local and node.
 bool chooses_dedup(const CaseContext& context, const std::vector<RowTransfer>& modes) {
-  return context.movement.dedup == Dedup::automatic && std::ranges::count(modes, RowTransfer::unique_rows) > 0 &&
+  return context.how.movement.dedup == Dedup::automatic && std::ranges::count(modes, RowTransfer::unique_rows) > 0 &&
          NodeRows::unusable(context.comm).empty();
 }
 
@@ -73,20 +61,21 @@ ShardedEmbedding::ShardedEmbedding(const CaseContext& context, ShardLayout layou
       fault_(context.fault),
       sent_(comm_.rank(), comm_.size()),
       exchange_(std::make_unique<CountedExchange>(
-          std::make_unique<LaneExchange>(exchange_named(context.movement.exchange).make(comm_), lane_), sent_)),
-      transfer_(make_transfer(context, *exchange_, sent_)),
+          std::make_unique<LaneExchange>(context.how.exchange.make(comm_), lane_), sent_)),
+      transfer_(make_transfer({comm_, lane_, *exchange_, context.wire, sent_, context.how.movement.transfer,
+                               context.how.exchange.name() == "nccl"})),
       row_sum_exchange_(comm_, *exchange_, context.plan, tables_.tables(), layout_),
-      replicated_(comm_, lane_, tables_, layout_, context.movement.replicated_gradients, sent_),
+      replicated_(comm_, lane_, tables_, layout_, context.how.movement.replicated_gradients, sent_),
       blocks_(tables_, layout_) {
   exchanged_shards_ = shards_where(false, exchanged_keys_);
   for (std::size_t f = 0; f < layout_.served.size(); ++f) {
     const Pooling pooling = tables_.features()[f].pooling;
     divides_ |= layout_.served[f] && (pooling == Pooling::mean || pooling == Pooling::sqrtn);
   }
-  const RowTransfer transfer = transfer_of(context.movement);
+  const RowTransfer transfer = context.how.movement.transfer;
   if (transfer == RowTransfer::automatic) return;
   const std::vector<RowTransfer> modes = modes_of(layout_, transfer);
-  if (!chooses_dedup(context_, modes)) set_modes(modes, without_choice(context.movement.dedup));
+  if (!chooses_dedup(context_, modes)) set_modes(modes, without_choice(context.how.movement.dedup));
 }
 
 /// The shards of replicated tables or the others, their rows numbered from 0; `keys`: how many rows.
@@ -105,10 +94,10 @@ kernels::ShardList<Execution, kernels::UpdateShard> ShardedEmbedding::shards_whe
 
 /// What the first batch decides. Collective.
 void ShardedEmbedding::decide(const StepInput& input) {
-  const RowTransfer transfer = transfer_of(context_.movement);
+  const RowTransfer transfer = context_.how.movement.transfer;
   const std::vector<RowTransfer> modes =
       transfer == RowTransfer::automatic ? cheapest_modes(context_, layout_, input) : modes_of(layout_, transfer);
-  if (!chooses_dedup(context_, modes)) return set_modes(modes, without_choice(context_.movement.dedup));
+  if (!chooses_dedup(context_, modes)) return set_modes(modes, without_choice(context_.how.movement.dedup));
   set_modes(modes, Dedup::node);
   rows_->request(input);
   if (cheaper_between_nodes(comm_, lane_, *rows_, context_.wire) == Dedup::local) set_modes(modes, Dedup::local);
@@ -255,7 +244,7 @@ void ShardedEmbedding::grad_dist(const StepInput& input, ConstDeviceArray<float>
 }
 
 std::string ShardedEmbedding::picked_dedup() const {
-  if (context_.movement.dedup != Dedup::automatic || !rows_ || !rows_->any()) return {};
+  if (context_.how.movement.dedup != Dedup::automatic || !rows_ || !rows_->any()) return {};
   return std::string(name_of(dedup_));
 }
 

@@ -6,7 +6,7 @@
 
 #include "kernels/bag_divisor.hpp"
 #include "kernels/pooled_lookup.hpp"
-#include "workloads/cases/movement.hpp"
+#include "workloads/cases/case.hpp"
 #include "workloads/step/input_dist.hpp"
 #include "workloads/step/step_layout.hpp"
 #include "workloads/tables/sharded_tables.hpp"
@@ -24,7 +24,7 @@ struct CaseContext {
   Wire& wire;
   ShardedTables& tables;
   const Plan& plan;
-  const Movement& movement;
+  const Case& how;
   Fault fault = Fault::none;
 };
 

@@ -31,7 +31,7 @@ void write_file(const std::string& file, const ByteMatrix& matrix) {
 
 }  // namespace
 
-void write_step_traffic(const Communicator& comm, const RunOptions& options, const Plan& plan, const Movement& movement,
+void write_step_traffic(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
                         BatchSource& batches, const std::string& file) {
   const Workload& workload = options.workload;
   const SampleRange own = samples_of(workload.global_batch, comm.size(), comm.rank());
@@ -39,7 +39,7 @@ void write_step_traffic(const Communicator& comm, const RunOptions& options, con
   const StepInput input = make_step_input(comm, workload, batch, own.first, 0, options.gradients());
   auto tables = agree(comm, [&] { return ShardedTables(plan, workload.tables, workload.features, comm.rank()); });
   tables.fill(options.row_values());
-  GroupedEmbedding embedding(comm, tables, plan, movement);
+  GroupedEmbedding embedding(comm, tables, plan, how);
   training_step(embedding, input);
 
   ByteMatrix all(comm.size());

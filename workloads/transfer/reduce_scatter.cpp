@@ -10,6 +10,12 @@
 namespace shardmark {
 namespace {
 
+/// Where NCCL exchanges what is not added, it adds too.
+std::string_view reduction_of(const TransferContext& context) {
+  const bool library = context.transfer == RowTransfer::reduce_scatter;
+  return library && context.nccl ? "nccl" : choice_of(context.transfer).reduction;
+}
+
 /// Partial sums of row-split strips are added on their way home (TorchRec's row_wise, distributed-embeddings' row
 /// slices); all other vectors go by the exchange. In both buffers the exchanged part comes first, then the reduced
 /// part: at the owner for each home rank, at home once, the vectors of every row-split strip in order. A rank that
@@ -20,15 +26,15 @@ class ReduceScatter : public Transfer {
       : lane_(context.lane),
         wire_(context.wire),
         sent_(context.sent),
-        name_(context.name),
-        reduction_(choice_named(reductions, "reduction", context.reduction).make(context.comm)),
+        name_(name_of(context.transfer)),
+        reduction_(choice_named(reductions, "reduction", reduction_of(context)).make(context.comm)),
         whole_(context.exchange, context.wire) {}
 
   VectorPlaces lay_out(const ShardLayout& layout, const std::vector<RowTransfer>& modes, const BagCounts& bags,
                        const VectorCounts& counts) override {
     require_fp32(layout);
     VectorPlaces places = no_places(layout);
-    const auto whole = [&](const Slot& slot) { return modes[slot.strip] != RowTransfer::reduce_scatter; };
+    const auto whole = [&](const Slot& slot) { return !adds_on_the_way(modes[slot.strip]); };
     whole_.lay_out(layout.ranks, add_vector_blocks(layout, bags, counts, whole, places));
     counts_.assign(layout.ranks, 0);
     for (int home = 0; home < layout.ranks; ++home) add_reduced(layout, bags, home, places);

@@ -8,7 +8,7 @@
 #include "comm/communicator.hpp"
 #include "comm/exchange/exchange.hpp"
 #include "comm/lane.hpp"
-#include "comm/placement/traffic.hpp"
+#include "comm/placement/movement.hpp"
 #include "workloads/transfer/sent_bytes.hpp"
 #include "workloads/transfer/vector_places.hpp"
 #include "workloads/transfer/wire.hpp"
@@ -38,39 +38,17 @@ struct TransferContext {
   Lane& lane;
   Exchange& exchange;
   Wire& wire;
-  SentBytes& sent;             ///< for what does not go by the exchange
-  std::string_view name;       ///< of the transfer
-  std::string_view reduction;  ///< of the table `reductions`: how it adds partial sums, where it does
-};
-
-struct TransferChoice {
-  std::string_view name;
-  std::string_view description;
-  RowTransfer mode;
-  std::unique_ptr<Transfer> (*make)(const TransferContext&);
-  std::string_view reduction = {};  ///< of mode reduce_scatter: the entry of the table `reductions`
+  SentBytes& sent;  ///< for what does not go by the exchange
+  RowTransfer transfer;
+  bool nccl;  ///< partial sums are added by NCCL where the transfer leaves it to a library
 };
 
 std::unique_ptr<Transfer> make_partials(const TransferContext& context);
 std::unique_ptr<Transfer> make_reduce_scatter(const TransferContext& context);
 
-/// They differ for row-split tables only; vectors of whole rows or columns always go by the exchange.
-inline constexpr std::array transfers{
-    TransferChoice{"dense_partials", "one partial sum per bag and shard by the exchange, added at home",
-                   RowTransfer::dense_partials, make_partials},
-    TransferChoice{"sparse_partials", "the same, only of bags that hold an id of the shard",
-                   RowTransfer::sparse_partials, make_partials},
-    TransferChoice{"unique_rows", "each row once to every rank that asks for it, pooled at home",
-                   RowTransfer::unique_rows, make_partials},
-    TransferChoice{"reduce_scatter", "partial sums added on the way (MPI_Reduce_scatter; gradients by MPI_Allgatherv)",
-                   RowTransfer::reduce_scatter, make_reduce_scatter, "library"},
-    TransferChoice{"reduce_scatter_pairwise", "the same by own rounds, in round k to rank+k and from rank-k, both ways",
-                   RowTransfer::reduce_scatter, make_reduce_scatter, "pairwise"},
-    TransferChoice{"reduce_scatter_halving", "the same by log P own rounds: halves of the sums, gradients doubled",
-                   RowTransfer::reduce_scatter, make_reduce_scatter, "recursive_halving"},
-    TransferChoice{"auto",
-                   "of the first three, for each row split the one whose busiest rank sends least in the first batch",
-                   RowTransfer::automatic, make_partials},
-};
+/// The entry of `transfers` (comm/placement/movement.hpp) that the context names.
+inline std::unique_ptr<Transfer> make_transfer(const TransferContext& context) {
+  return adds_on_the_way(context.transfer) ? make_reduce_scatter(context) : make_partials(context);
+}
 
 }  // namespace shardmark

@@ -3,10 +3,9 @@
 
 #include <cstddef>
 
-#include "comm/placement/wire_ids.hpp"
+#include "comm/placement/movement.hpp"
 #include "kernels/vector_errors.hpp"
 #include "workloads/batches/execution.hpp"
-#include "workloads/cases/movement.hpp"
 
 namespace shardmark {
 

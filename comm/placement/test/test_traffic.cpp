@@ -24,7 +24,7 @@ struct TwoRanks {
   std::vector<Batch> homes{{.samples = 2, .features = 1, .offsets = {0, 3, 3}, .indices = {0, 1, 1}, .weights = {}},
                            {.samples = 1, .features = 1, .offsets = {0, 1}, .indices = {3}, .weights = {}}};
 
-  Traffic operator()(std::vector<Shard> shards, const TrafficRules& rules = {}) const {
+  Traffic operator()(std::vector<Shard> shards, const Movement& rules = {}) const {
     const Plan plan{.name = "p", .ranks = 2, .tables = {{.data_parallel = shards.empty(), .shards = shards}}};
     return predict_traffic(plan, tables, features, homes, rules);
   }

@@ -57,11 +57,11 @@ inline std::vector<StepInput> inputs_of(const Communicator& comm, const RunOptio
 }
 
 inline std::int64_t wrong_values(const Communicator& comm, const RunOptions& options, const Plan& plan,
-                                 const Movement& movement) {
+                                 const Case& how) {
   const auto batches = make_batch_source(options, [](const std::string&) {});
-  const Expectation expectation(comm, options, *batches, movement.wire);
+  const Expectation expectation(comm, options, *batches, how.movement.wire);
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
-  GroupedEmbedding embedding(comm, tables, plan, movement, options.fault);
+  GroupedEmbedding embedding(comm, tables, plan, how, options.fault);
   return count_wrong(comm, expectation, options.row_values(), tables, embedding, inputs_of(comm, options, *batches));
 }
 

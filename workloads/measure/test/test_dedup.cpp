@@ -21,12 +21,12 @@ TEST(Dedup, IsRefusedWhereNoRowsTravel) {
   const auto supported = [&](const Movement& movement) {
     require_supported(plan_of("row_wise", options, 2), options.workload.tables, options.workload.features, movement);
   };
-  EXPECT_THROW(supported({.transfer = "sparse_partials", .dedup = Dedup::local}), InputError);
-  EXPECT_THROW(supported({.transfer = "reduce_scatter", .dedup = Dedup::owner}), InputError);
-  EXPECT_NO_THROW(supported({.transfer = "sparse_partials", .dedup = Dedup::off}));
+  EXPECT_THROW(supported({.transfer = RowTransfer::sparse_partials, .dedup = Dedup::local}), InputError);
+  EXPECT_THROW(supported({.transfer = RowTransfer::reduce_scatter, .dedup = Dedup::owner}), InputError);
+  EXPECT_NO_THROW(supported({.transfer = RowTransfer::sparse_partials, .dedup = Dedup::off}));
   const Communicator one_node(MPI_COMM_WORLD);
   EXPECT_THROW(wrong_values(one_node, options, plan_of("row_wise", options, one_node.size()),
-                            {.transfer = "unique_rows", .dedup = Dedup::node}),
+                            {.movement = {.transfer = RowTransfer::unique_rows, .dedup = Dedup::node}}),
                InputError);
 }
 
@@ -41,7 +41,8 @@ TEST(Dedup, UniqueRowsPoolSplitRowsInEveryWay) {
         const Plan plan = seed == 1 ? plan_of("row_wise", options, comm.size())
                                     : random_plan(options.workload.tables, comm.size(), random);
         for (const Dedup dedup : on_one_node)
-          EXPECT_EQ(0, wrong_values(comm, options, plan, {.transfer = "unique_rows", .dedup = dedup}))
+          EXPECT_EQ(0, wrong_values(comm, options, plan,
+                                    {.movement = {.transfer = RowTransfer::unique_rows, .dedup = dedup}}))
               << pooling.name << " " << seed << " " << name_of(dedup);
       }
     }
@@ -55,9 +56,9 @@ TEST(Dedup, ByNodeGivesTheSameRows) {
     for (const auto& pooling : poolings) {
       const RunOptions exact = small_case(pooling.value, OptimizerKind::sgd, true);
       const RunOptions options = small_case(pooling.value, OptimizerKind::rowwise_adagrad, false);
-      const Movement movement{.transfer = "unique_rows", .dedup = Dedup::node};
-      for (Movement one = movement; const auto& ids : wire_ids) {
-        one.wire_ids = ids.value;
+      const Case movement{.movement = {.transfer = RowTransfer::unique_rows, .dedup = Dedup::node}};
+      for (Case one = movement; const auto& ids : wire_ids) {
+        one.movement.wire_ids = ids.value;
         EXPECT_EQ(0, wrong_values(comm, exact, plan_of("row_wise", exact, 4), one)) << pooling.name << " " << ids.name;
       }
       for (std::uint64_t seed = 1; seed <= 4; ++seed) {
@@ -71,7 +72,7 @@ TEST(Dedup, ByNodeGivesTheSameRows) {
 
 /// The outputs of a step.
 std::vector<float> outputs_of_one_step(const Communicator& comm, const RunOptions& options, const Plan& plan,
-                                       const Movement& movement) {
+                                       const Case& movement) {
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const auto input = inputs_of(comm, options, *batches).front();
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
@@ -93,7 +94,8 @@ TEST(Dedup, ChangesNoBitOfTheOutputs) {
       const RunOptions options = small_case(pooling.value, OptimizerKind::none, false, type.value);
       const Plan plan = plan_of("row_wise", options, comm.size());
       const auto values_with = [&](Dedup dedup) {
-        return outputs_of_one_step(comm, options, plan, {.transfer = "unique_rows", .dedup = dedup});
+        return outputs_of_one_step(comm, options, plan,
+                                   {.movement = {.transfer = RowTransfer::unique_rows, .dedup = dedup}});
       };
       const auto expected = values_with(Dedup::off);
       for (const Dedup dedup : on_one_node)
@@ -110,7 +112,8 @@ TEST(Dedup, OwnersReadEachRowOnceForAllWhoAsk) {
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
   tables.fill(options.row_values());
   const auto counts_with = [&](Dedup dedup) {
-    GroupedEmbedding embedding(comm, tables, plan, {.transfer = "unique_rows", .dedup = dedup});
+    GroupedEmbedding embedding(comm, tables, plan,
+                               {.movement = {.transfer = RowTransfer::unique_rows, .dedup = dedup}});
     training_step(embedding, input);
     const RowCounts counts = embedding.row_counts();
     return std::array{all_reduce(comm, counts.ids, Reduce::sum), all_reduce(comm, counts.asked, Reduce::sum),
@@ -134,8 +137,9 @@ TEST(Dedup, NarrowWiresBetweenNodesStayInsideTheirBound) {
         const bool exact = next++ % 2 == 0;
         const RunOptions options =
             small_case(pooling.value, exact ? OptimizerKind::sgd : OptimizerKind::rowwise_adagrad, exact);
-        const Movement movement{
-            .transfer = "unique_rows", .wire = {forward.value, backward.value}, .dedup = Dedup::node};
+        const Case movement{.movement = {.transfer = RowTransfer::unique_rows,
+                                         .wire = {forward.value, backward.value},
+                                         .dedup = Dedup::node}};
         EXPECT_EQ(0, wrong_values(comm, options, plan_of("row_wise", options, 4), movement))
             << pooling.name << " " << movement.name();
       }
@@ -149,11 +153,16 @@ TEST(Dedup, EveryFaultIsFoundWithEveryDedup) {
     options.fault = fault.value;
     const Plan plan = plan_of("row_wise", options, one_node.size());
     for (const Dedup dedup : on_one_node)
-      EXPECT_GT(wrong_values(one_node, options, plan, {.transfer = "unique_rows", .dedup = dedup}), 0)
+      EXPECT_GT(
+          wrong_values(one_node, options, plan, {.movement = {.transfer = RowTransfer::unique_rows, .dedup = dedup}}),
+          0)
           << fault.name << " " << name_of(dedup);
     if (one_node.size() != 4) continue;
     const Communicator nodes(MPI_COMM_WORLD, std::numeric_limits<int>::max(), {0, 0, 2, 2});
-    EXPECT_GT(wrong_values(nodes, options, plan, {.transfer = "unique_rows", .dedup = Dedup::node}), 0) << fault.name;
+    EXPECT_GT(
+        wrong_values(nodes, options, plan, {.movement = {.transfer = RowTransfer::unique_rows, .dedup = Dedup::node}}),
+        0)
+        << fault.name;
   }
 }
 

@@ -41,8 +41,7 @@ RunOptions large_case(Pooling pooling) {
   return options;
 }
 
-double bytes_of_a_step(const Communicator& comm, const RunOptions& options, const Plan& plan,
-                       const Movement& movement) {
+double bytes_of_a_step(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& movement) {
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const std::int64_t before = allocated;
   const auto inputs = inputs_of(comm, options, *batches);
@@ -53,11 +52,11 @@ double bytes_of_a_step(const Communicator& comm, const RunOptions& options, cons
   return static_cast<double>(allocated - before);
 }
 
-void check_estimate(const Communicator& comm, const RunOptions& options, const Movement& movement) {
+void check_estimate(const Communicator& comm, const RunOptions& options, const Case& movement) {
   for (const std::string_view planner : {"row_wise", "table_wise"}) {
     const Plan plan = plan_of(planner, options, comm.size());
     const double actual = bytes_of_a_step(comm, options, plan, movement);
-    const double needed = memory_needed(plan, options, std::array{movement}, comm.rank());
+    const double needed = memory_needed(plan, options, std::array{movement.movement}, comm.rank());
     EXPECT_LE(actual, needed) << planner << " " << movement.name();
     EXPECT_LE(all_reduce(comm, needed, Reduce::max), 3 * all_reduce(comm, actual, Reduce::max))
         << planner << " " << movement.name();
@@ -71,15 +70,16 @@ TEST(Memory, NeededIsEnoughAndNotFarFromWhatIsAllocated) {
     const RunOptions options = large_case(pooling);
     SCOPED_TRACE(name_of(pooling));
     for (const auto& transfer : transfers)
-      if (pooling != Pooling::max || transfer.name == "unique_rows")
-        check_estimate(comm, options, {.transfer = std::string(transfer.name)});
+      if (pooling != Pooling::max || transfer.value == RowTransfer::unique_rows)
+        check_estimate(comm, options, {.movement = {.transfer = transfer.value}});
     for (const auto& dedup : dedups)
       for (const WireTypes wire : {WireTypes{}, WireTypes{ValueType::fp16, ValueType::fp16}})
         if (dedup.value != Dedup::node)
-          check_estimate(comm, options, {.transfer = "unique_rows", .wire = wire, .dedup = dedup.value});
+          check_estimate(comm, options,
+                         {.movement = {.transfer = RowTransfer::unique_rows, .wire = wire, .dedup = dedup.value}});
     if (comm.size() != 4) continue;
     const Communicator nodes(MPI_COMM_WORLD, std::numeric_limits<int>::max(), {0, 0, 2, 2});
-    check_estimate(nodes, options, {.transfer = "unique_rows", .dedup = Dedup::node});
+    check_estimate(nodes, options, {.movement = {.transfer = RowTransfer::unique_rows, .dedup = Dedup::node}});
   }
 }
 

@@ -10,7 +10,6 @@
 #include "comm/placement/cheapest_transfers.hpp"
 #include "comm/placement/check.hpp"
 #include "comm/placement/traffic.hpp"
-#include "comm/reduction/reductions.hpp"
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
 #include "workloads/step/training_step.hpp"
@@ -52,14 +51,11 @@ std::vector<RowTransfer> cheapest_transfers(const Plan& plan, const Workload& wo
   return bytes.cheapest();
 }
 
-TrafficRules rules_of(const Communicator& comm, const Movement& movement, const Plan& plan, const Workload& workload,
-                      const std::vector<Batch>& first_homes) {
-  const TransferChoice& transfer = choice_named(transfers, "transfer", movement.transfer);
-  TrafficRules rules{
-      .transfer = transfer.mode, .wire = movement.wire, .wire_ids = movement.wire_ids, .dedup = movement.dedup};
-  if (!transfer.reduction.empty()) rules.reduction = choice_named(reductions, "reduction", transfer.reduction).steps;
+Decisions decisions_of(const Communicator& comm, const Movement& movement, const Plan& plan, const Workload& workload,
+                       const std::vector<Batch>& first_homes) {
+  Decisions rules;
   for (int r = 0; r < comm.size(); ++r) rules.node_of.push_back(comm.node_of(r));
-  if (rules.transfer == RowTransfer::automatic)
+  if (movement.transfer == RowTransfer::automatic)
     rules.of_split = cheapest_transfers(plan, workload, first_homes, movement);
   if (movement.replicated_gradients == ReplicatedGradients::rows) rules.gathered.assign(workload.tables.size(), true);
   if (movement.replicated_gradients == ReplicatedGradients::automatic)
@@ -67,19 +63,20 @@ TrafficRules rules_of(const Communicator& comm, const Movement& movement, const 
   return rules;
 }
 
-void check_traffic(const Communicator& comm, const RunOptions& options, const Plan& plan, const Movement& movement) {
-  SCOPED_TRACE(plan.name + " " + movement.name());
+void check_traffic(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how) {
+  SCOPED_TRACE(plan.name + " " + how.name());
   const Workload& workload = options.workload;
   const auto batches = make_batch_source(options, [](const std::string&) {});
   ShardedTables tables(plan, workload.tables, workload.features, comm.rank());
   tables.fill(options.row_values());
-  GroupedEmbedding embedding(comm, tables, plan, movement);
+  GroupedEmbedding embedding(comm, tables, plan, how);
   const auto inputs = inputs_of(comm, options, *batches);
-  const TrafficRules rules = rules_of(comm, movement, plan, workload, homes_of(options, *batches, 0, comm.size()));
+  const Decisions decided =
+      decisions_of(comm, how.movement, plan, workload, homes_of(options, *batches, 0, comm.size()));
   for (std::int64_t step = 0; step < std::ssize(inputs); ++step) {
     const PhaseCosts costs = training_step(embedding, inputs[step]);
     const Traffic traffic = predict_traffic(plan, workload.tables, workload.features,
-                                            homes_of(options, *batches, step, comm.size()), rules);
+                                            homes_of(options, *batches, step, comm.size()), how.movement, decided);
     const auto expect_bytes = [&](Phase phase, const ByteMatrix& bytes) {
       const auto where = std::string(phase_names[index_of(phase)]) + ", step " + std::to_string(step) + ", rank " +
                          std::to_string(comm.rank());
@@ -95,11 +92,12 @@ void check_traffic(const Communicator& comm, const RunOptions& options, const Pl
 }
 
 void check_every_movement(const Communicator& comm, const RunOptions& options, const Plan& plan) {
-  for (const auto& transfer : transfers) check_traffic(comm, options, plan, {.transfer = std::string(transfer.name)});
-  for (const auto& how : replicated_gradients) check_traffic(comm, options, plan, {.replicated_gradients = how.value});
+  for (const auto& transfer : transfers) check_traffic(comm, options, plan, {.movement = {.transfer = transfer.value}});
+  for (const auto& how : replicated_gradients)
+    check_traffic(comm, options, plan, {.movement = {.replicated_gradients = how.value}});
   for (const auto& dedup : dedups)
     if (dedup.value != Dedup::node || NodeRows::unusable(comm).empty())
-      check_traffic(comm, options, plan, {.transfer = "unique_rows", .dedup = dedup.value});
+      check_traffic(comm, options, plan, {.movement = {.transfer = RowTransfer::unique_rows, .dedup = dedup.value}});
 }
 
 TEST(Traffic, IsWhatIsSentOnEveryPlan) {
@@ -121,9 +119,9 @@ TEST(Traffic, IsWhatIsSentInEveryWireType) {
   for (const auto& forward : value_types)
     for (const auto& backward : value_types)
       for (const std::string_view planner : {"row_wise", "column_wise"})
-        for (const std::string transfer : {"dense_partials", "sparse_partials"})
+        for (const RowTransfer transfer : {RowTransfer::dense_partials, RowTransfer::sparse_partials})
           check_traffic(comm, options, plan_of(planner, options, comm.size()),
-                        {.transfer = transfer, .wire = {forward.value, backward.value}});
+                        {.movement = {.transfer = transfer, .wire = {forward.value, backward.value}}});
 }
 
 TEST(Traffic, IsWhatIsSentInEveryIdType) {
@@ -135,17 +133,17 @@ TEST(Traffic, IsWhatIsSentInEveryIdType) {
       for (const auto& transfer : transfers)
         for (const auto& ids : wire_ids)
           check_traffic(comm, options, plan_of(planner.name, options, comm.size()),
-                        {.transfer = std::string(transfer.name), .wire_ids = ids.value});
+                        {.movement = {.transfer = transfer.value, .wire_ids = ids.value}});
   }
 }
 
 /// Bytes that the busiest rank sends in the first step, but for the update.
-std::int64_t busiest(const RunOptions& options, const Plan& plan, std::string_view transfer) {
+std::int64_t busiest(const RunOptions& options, const Plan& plan, RowTransfer transfer) {
   const Communicator comm(MPI_COMM_WORLD);
   const auto batches = make_batch_source(options, [](const std::string&) {});
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
   tables.fill(options.row_values());
-  GroupedEmbedding embedding(comm, tables, plan, {.transfer = std::string(transfer)});
+  GroupedEmbedding embedding(comm, tables, plan, {.movement = {.transfer = transfer}});
   const PhaseCosts costs = training_step(embedding, inputs_of(comm, options, *batches).front());
   return all_reduce(comm, costs.sent() - costs.bytes[index_of(Phase::update)], Reduce::max);
 }
@@ -159,10 +157,11 @@ TEST(Traffic, OfAutoIsThatOfTheCheapestTransfer) {
     options.workload.features = {{.name = "f", .table = 0, .pooling = Pooling::sum, .hotness = hotness},
                                  {.name = "g", .table = 0, .pooling = Pooling::mean, .hotness = 1}};
     const Plan plan = plan_of("row_wise", options, comm.size());
-    const std::int64_t bytes = busiest(options, plan, "auto");
+    const std::int64_t bytes = busiest(options, plan, RowTransfer::automatic);
     for (const auto& transfer : transfers) {
-      if (transfer.name == "reduce_scatter_halving") continue;  // a rank with more samples sends a little less with it
-      EXPECT_LE(bytes, busiest(options, plan, transfer.name)) << transfer.name;
+      if (transfer.value == RowTransfer::reduce_scatter_halving)
+        continue;  // a rank with more samples sends a little less with it
+      EXPECT_LE(bytes, busiest(options, plan, transfer.value)) << transfer.name;
     }
   }
 }
@@ -191,7 +190,8 @@ TEST(Traffic, BetweenNodesIsWhatIsSentWithEveryDedupAndWireType) {
       const Plan plan = seed == 0 ? plan_of("row_wise", options, 4) : random_plan(options.workload.tables, 4, random);
       for (const Dedup dedup : {Dedup::off, Dedup::local, Dedup::owner, Dedup::local_owner, Dedup::node})
         for (const WireTypes wire : {WireTypes{}, WireTypes{ValueType::fp16, ValueType::int8}})
-          check_traffic(comm, options, plan, {.transfer = "unique_rows", .wire = wire, .dedup = dedup});
+          check_traffic(comm, options, plan,
+                        {.movement = {.transfer = RowTransfer::unique_rows, .wire = wire, .dedup = dedup}});
     }
   }
 }
@@ -210,15 +210,16 @@ TEST(Traffic, DedupAutoTakesNodeWhereAFifthLessLeavesTheBusiestNode) {
     const auto batches = make_batch_source(options, [](const std::string&) {});
     ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
     tables.fill(options.row_values());
-    const Movement movement{.transfer = "unique_rows"};
-    GroupedEmbedding embedding(comm, tables, plan, movement);
+    Movement movement{.transfer = RowTransfer::unique_rows};
+    GroupedEmbedding embedding(comm, tables, plan, {.movement = movement});
     training_step(embedding, inputs_of(comm, options, *batches).front());
 
     const auto homes = homes_of(options, *batches, 0, comm.size());
-    TrafficRules rules = rules_of(comm, movement, plan, options.workload, homes);
+    const Decisions decided = decisions_of(comm, movement, plan, options.workload, homes);
     const auto busiest_node = [&](Dedup dedup) {
-      rules.dedup = dedup;
-      const Traffic traffic = predict_traffic(plan, options.workload.tables, options.workload.features, homes, rules);
+      movement.dedup = dedup;
+      const Traffic traffic =
+          predict_traffic(plan, options.workload.tables, options.workload.features, homes, movement, decided);
       std::vector<std::int64_t> sent(2);
       for (int from = 0; from < 4; ++from)
         for (const int to : comm.ranks_of(1 - comm.node_of(from)))
@@ -229,8 +230,9 @@ TEST(Traffic, DedupAutoTakesNodeWhereAFifthLessLeavesTheBusiestNode) {
     const bool node = 5 * busiest_node(Dedup::node) <= 4 * busiest_node(Dedup::local);
     EXPECT_EQ(embedding.picked_dedup(), node ? "node" : "local");
     times_node += node;
-    rules.dedup = node ? Dedup::node : Dedup::local;
-    const Traffic traffic = predict_traffic(plan, options.workload.tables, options.workload.features, homes, rules);
+    movement.dedup = node ? Dedup::node : Dedup::local;
+    const Traffic traffic =
+        predict_traffic(plan, options.workload.tables, options.workload.features, homes, movement, decided);
     for (int peer = 0; peer < 4; ++peer)
       EXPECT_EQ(traffic.input_dist(comm.rank(), peer), embedding.sent().to_ranks(Phase::input_dist)[peer])
           << "what the decision took is not counted";

@@ -18,13 +18,13 @@ namespace shardmark {
 namespace {
 
 /// Every transfer with every exchange that can be used, and every way of replicated gradients.
-std::vector<Movement> all_movements(const Communicator& comm) {
-  std::vector<Movement> movements;
+std::vector<Case> all_movements(const Communicator& comm) {
+  std::vector<Case> movements;
   for (const auto& transfer : transfers)
     for (const auto& exchange : all_exchanges())
       if (exchange.unusable(comm).empty())
-        movements.push_back({.transfer = std::string(transfer.name), .exchange = exchange.name()});
-  for (const auto& how : replicated_gradients) movements.push_back({.replicated_gradients = how.value});
+        movements.push_back({.movement = {.transfer = transfer.value}, .exchange = exchange});
+  for (const auto& how : replicated_gradients) movements.push_back({.movement = {.replicated_gradients = how.value}});
   return movements;
 }
 
@@ -32,7 +32,7 @@ std::vector<Movement> all_movements(const Communicator& comm) {
 /// the others over exchanges in turn.
 void check_all_movements(const RunOptions& options) {
   const Communicator comm(MPI_COMM_WORLD);
-  const std::vector<Movement> movements = all_movements(comm);
+  const std::vector<Case> movements = all_movements(comm);
   const std::size_t exchanges = movements.size() / transfers.size();
   std::size_t turn = 0;
   for (const auto& planner : planners)
@@ -54,7 +54,7 @@ class Movements {
  public:
   Movements(const Communicator& comm, const RunOptions& options) : comm_(comm) {
     for (const auto& planner : planners)
-      for (const Movement& movement : all_movements(comm))
+      for (const Case& movement : all_movements(comm))
         all_.push_back({plan_of(planner.name, options, comm.size()), movement});
   }
 
@@ -63,7 +63,7 @@ class Movements {
     for (std::size_t tries = 0; tries < all_.size(); ++tries) {
       const auto& [plan, movement] = all_[next_++ % all_.size()];
       try {
-        require_supported(plan, options.workload.tables, options.workload.features, movement);
+        require_supported(plan, options.workload.tables, options.workload.features, movement.movement);
       } catch (const InputError&) {
         continue;
       }
@@ -75,7 +75,7 @@ class Movements {
 
  private:
   const Communicator& comm_;
-  std::vector<std::pair<Plan, Movement>> all_;
+  std::vector<std::pair<Plan, Case>> all_;
   std::size_t next_ = 0;
 };
 
@@ -100,21 +100,21 @@ TEST(TrainingStep, WideIdsGiveTheSameValues) {
     for (const auto& planner : planners)
       for (const auto& transfer : transfers)
         for (const char* exchange : {"mpi_alltoallv", "persistent"})
-          EXPECT_EQ(0, wrong_values(
-                           comm, options, plan_of(planner.name, options, comm.size()),
-                           {.transfer = std::string(transfer.name), .exchange = exchange, .wire_ids = WireIds::int64}))
+          EXPECT_EQ(0, wrong_values(comm, options, plan_of(planner.name, options, comm.size()),
+                                    {.movement = {.transfer = transfer.value, .wire_ids = WireIds::int64},
+                                     .exchange = exchange_named(exchange)}))
               << name_of(pooling) << " " << planner.name << " " << transfer.name << " " << exchange;
   }
 }
 
 /// Every pair of wire types with every transfer that can carry it.
-std::vector<Movement> narrow_movements() {
-  std::vector<Movement> movements;
+std::vector<Case> narrow_movements() {
+  std::vector<Case> movements;
   for (const auto& forward : value_types)
     for (const auto& backward : value_types)
       for (const auto& transfer : transfers)
-        if (transfer.mode != RowTransfer::reduce_scatter && WireTypes{forward.value, backward.value} != WireTypes{})
-          movements.push_back({.transfer = std::string(transfer.name), .wire = {forward.value, backward.value}});
+        if (!adds_on_the_way(transfer.value) && WireTypes{forward.value, backward.value} != WireTypes{})
+          movements.push_back({.movement = {.transfer = transfer.value, .wire = {forward.value, backward.value}}});
   return movements;
 }
 
@@ -127,9 +127,9 @@ TEST(TrainingStep, NarrowWiresStayInsideTheirBound) {
     for (const auto& optimizer : optimizers) {
       const RunOptions options = small_case(pooling.value, optimizer.value, next % 3 == 0);
       const Plan plan = plan_of(plans[next % plans.size()], options, comm.size());
-      const Movement& movement = movements[next++ % movements.size()];
+      const Case& movement = movements[next++ % movements.size()];
       try {
-        require_supported(plan, options.workload.tables, options.workload.features, movement);
+        require_supported(plan, options.workload.tables, options.workload.features, movement.movement);
       } catch (const InputError&) {
         continue;
       }
@@ -141,8 +141,9 @@ TEST(TrainingStep, NarrowWiresStayInsideTheirBound) {
 TEST(TrainingStep, ReduceScatterTakesNarrowWiresWhereNoRowsAreSplit) {
   const Communicator comm(MPI_COMM_WORLD);
   const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
-  for (const std::string transfer : {"reduce_scatter", "reduce_scatter_pairwise", "reduce_scatter_halving"}) {
-    const Movement movement{.transfer = transfer, .wire = {ValueType::bf16, ValueType::fp16}};
+  for (const RowTransfer transfer :
+       {RowTransfer::reduce_scatter, RowTransfer::reduce_scatter_pairwise, RowTransfer::reduce_scatter_halving}) {
+    const Case movement{.movement = {.transfer = transfer, .wire = {ValueType::bf16, ValueType::fp16}}};
     EXPECT_EQ(0, wrong_values(comm, options, plan_of("table_wise", options, comm.size()), movement));
     const auto of_row_wise = [&] {
       return wrong_values(comm, options, plan_of("row_wise", options, comm.size()), movement);
@@ -180,7 +181,7 @@ TEST(TrainingStep, ReplicatedGradientsByRowsForEveryPoolingAndOptimizer) {
       options.workload.tables[1].dim = 200;  // more than a row's gradient in one piece
       options.workload.tables[2].value_type = ValueType::bf16;
       EXPECT_EQ(0, wrong_values(comm, options, plan_of("data_parallel", options, comm.size()),
-                                {.replicated_gradients = ReplicatedGradients::rows}));
+                                {.movement = {.replicated_gradients = ReplicatedGradients::rows}}));
     }
 }
 
@@ -240,8 +241,9 @@ TEST(TrainingStep, WhatNoStepCanDoIsRefusedByName) {
   EXPECT_EQ(message_of(options.workload).find("table t0: int8 rows"), 0u);
   EXPECT_NE(message_of(small_case(Pooling::max, OptimizerKind::adam, false).workload).find("feature f0 pools by max"),
             std::string::npos);
-  EXPECT_EQ(message_of(small_case(Pooling::max, OptimizerKind::adam, false).workload, {.transfer = "unique_rows"}),
-            "supported");
+  EXPECT_EQ(
+      message_of(small_case(Pooling::max, OptimizerKind::adam, false).workload, {.transfer = RowTransfer::unique_rows}),
+      "supported");
   EXPECT_EQ(message_of(small_case(Pooling::sum, OptimizerKind::adam, false).workload), "supported");
 }
 
@@ -272,7 +274,8 @@ TEST(TrainingStep, RandomGridsOfShards) {
     const Plan plan = random_plan(options.workload.tables, comm.size(), random);
     require_sound(plan, options.workload.tables, "random plan");
     for (const auto& transfer : transfers)
-      EXPECT_EQ(0, wrong_values(comm, options, plan, {.transfer = std::string(transfer.name), .exchange = "pairwise"}))
+      EXPECT_EQ(0, wrong_values(comm, options, plan,
+                                {.movement = {.transfer = transfer.value}, .exchange = exchange_named("pairwise")}))
           << transfer.name;
   }
 }
@@ -287,12 +290,12 @@ TEST(TrainingStep, EveryFaultIsFoundInEveryPlan) {
       for (const auto& planner : planners)
         for (const auto& transfer : transfers)
           EXPECT_GT(wrong_values(comm, options, plan_of(planner.name, options, comm.size()),
-                                 {.transfer = std::string(transfer.name)}),
+                                 {.movement = {.transfer = transfer.value}}),
                     0)
               << fault.name << " " << planner.name << " " << transfer.name;
       for (const auto& how : replicated_gradients)
         EXPECT_GT(wrong_values(comm, options, plan_of("data_parallel", options, comm.size()),
-                               {.replicated_gradients = how.value}),
+                               {.movement = {.replicated_gradients = how.value}}),
                   0)
             << fault.name << " " << how.name;
     }
@@ -305,7 +308,7 @@ TEST(TrainingStep, EveryFaultIsFoundOnNarrowWires) {
     if (!makes_wrong_values(fault.value)) continue;
     RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
     options.fault = fault.value;
-    for (const Movement& movement : narrow_movements())
+    for (const Case& movement : narrow_movements())
       EXPECT_GT(wrong_values(comm, options, plan_of("row_wise", options, comm.size()), movement), 0)
           << fault.name << " " << movement.name();
   }
@@ -323,7 +326,7 @@ TEST(TrainingStep, GroupsChangeNoValue) {
       for (const auto& transfer : transfers) {
         const RunOptions options = small_case(pooling, kind, exact);
         const Plan plan = plan_of(planner.name, options, comm.size());
-        Movement movement{.transfer = std::string(transfer.name), .exchange = "pairwise"};
+        Case movement{.movement = {.transfer = transfer.value}, .exchange = exchange_named("pairwise")};
         movement.groups = groups[next++ % groups.size()];
         const auto sharded = std::ranges::count(plan.tables, false, &TablePlacement::data_parallel);
         movement.groups.groups = std::min<std::int64_t>(movement.groups.groups, std::max<std::int64_t>(sharded, 1));
@@ -346,7 +349,7 @@ TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
   const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
   Plan plan = plan_of("table_wise", options, comm.size());
   plan.tables[1].shards = {{{0, 50, 2}, 0, 16, 0}, {{1, 50, 2}, 0, 16, 0}};
-  EXPECT_EQ(0, wrong_values(comm, options, plan, {.exchange = "pairwise"}));
+  EXPECT_EQ(0, wrong_values(comm, options, plan, {.exchange = exchange_named("pairwise")}));
   ShardedTables tables(plan, options.workload.tables, options.workload.features, 0);
   const auto exchange = exchange_named("pairwise").make(comm);
   SentBytes sent(comm.rank(), comm.size());
@@ -357,12 +360,12 @@ TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
   const BagCounts bags(std::ssize(options.workload.features), ones(ranks * options.workload.features.size()));
   const VectorCounts vectors{
       ones(tables.layout().slots.size()), ones(ranks * tables.layout().own_slots().size()), {}, {}};
-  std::vector<RowTransfer> modes;
-  for (const Strip& strip : tables.layout().strips)
-    modes.push_back(strip.row_split() ? RowTransfer::reduce_scatter : RowTransfer::dense_partials);
   for (const auto& choice : transfers) {
-    if (choice.mode != RowTransfer::reduce_scatter) continue;
-    const auto transfer = choice.make({comm, lane, *exchange, wire, sent, choice.name, choice.reduction});
+    if (!adds_on_the_way(choice.value)) continue;
+    std::vector<RowTransfer> modes;
+    for (const Strip& strip : tables.layout().strips)
+      modes.push_back(strip.row_split() ? choice.value : RowTransfer::dense_partials);
+    const auto transfer = make_transfer({comm, lane, *exchange, wire, sent, choice.value, false});
     try {
       transfer->lay_out(tables.layout(), modes, bags, vectors);
       ADD_FAILURE() << choice.name;

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "comm/exchange/named_exchange.hpp"
+#include "comm/placement/movement.hpp"
+#include "workloads/cases/table_groups.hpp"
+
+namespace shardmark {
+
+/// How the data of a plan move: what compare tries several of.
+struct Case {
+  Movement movement = {};
+  NamedExchange exchange = exchange_named("mpi_alltoallv");
+  TableGroups groups = {};
+
+  /// "dense_partials mpi_alltoallv"; what is not the default follows: "fp16/bf16 groups 4 count".
+  std::string name() const;
+};
+
+}  // namespace shardmark
