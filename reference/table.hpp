@@ -10,6 +10,14 @@
 
 namespace shardmark {
 
+/// How the rows of a table are kept, and so what a lookup and an update of it do.
+enum class Storage { dense };
+
+inline constexpr std::array storages{
+    Choice<Storage>{"dense", "every row in memory, one behind the other", Storage::dense},
+};
+constexpr auto choices_of(Storage) { return Choices{"storage", storages}; }
+
 /// An embedding table: `rows` vectors of `dim` values.
 struct Table {
   std::string name;
@@ -17,6 +25,7 @@ struct Table {
   std::int64_t dim = 0;
   Optimizer optimizer{};
   ValueType value_type = ValueType::fp32;
+  Storage storage = Storage::dense;
   bool stochastic_rounding = false;  ///< of updated values of fp16 and bf16; else to nearest
 };
 

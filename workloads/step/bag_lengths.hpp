@@ -48,16 +48,4 @@ inline void put_rows_before(std::int64_t rows, const DeviceArray<std::int64_t>& 
       KOKKOS_LAMBDA(const std::int64_t b) { offsets(b) = b < rows ? b : rows + offsets(b); });
 }
 
-/// The defect of Fault::route: the last id of the first of the bags [begin, end) that can moves into the bag after it.
-inline void move_one_id(const DeviceArray<std::int64_t>& offsets, std::int64_t begin, std::int64_t end) {
-  Kokkos::parallel_for(
-      "shardmark::fault_route", kernels::static_range(Execution(), 1), KOKKOS_LAMBDA(const std::int64_t) {
-        for (std::int64_t b = begin; b + 1 < end; ++b) {
-          if (offsets(b + 1) == offsets(b)) continue;
-          --offsets(b + 1);
-          return;
-        }
-      });
-}
-
 }  // namespace shardmark

@@ -17,9 +17,9 @@ std::span<T> span_of(const DeviceArray<T>& array, std::int64_t size) {
 }
 
 /// Which slot gets an id. Replicated features have a slot of their own behind those that travel.
-kernels::RowPartition row_partition(const ShardLayout& layout, const std::vector<Feature>& features,
-                                    const std::vector<Table>& tables, const std::vector<RowTransfer>& modes) {
-  const auto rows_of = [&](std::int64_t feature) { return tables[features[feature].table].rows; };
+kernels::RowPartition row_partition(const ShardLayout& layout, const ShardedTables& tables,
+                                    const std::vector<RowTransfer>& modes) {
+  const auto rows_of = [&](std::int64_t feature) { return tables.table_of(tables.features()[feature]).rows; };
   kernels::RowPartition partition;
   for (std::size_t number = 0; number < layout.strips.size(); ++number) {
     if (modes[number] == RowTransfer::unique_rows) continue;
@@ -42,23 +42,21 @@ kernels::RowPartition row_partition(const ShardLayout& layout, const std::vector
 }  // namespace
 
 InputDist::InputDist(const Communicator& comm, Lane& lane, Exchange& exchange, const ShardLayout& layout,
-                     const std::vector<Feature>& features, const std::vector<Table>& tables,
-                     const std::vector<RowTransfer>& modes, IdType id_type, Fault fault)
+                     const ShardedTables& tables, const std::vector<RowTransfer>& modes, IdType id_type)
     : comm_(comm),
       lane_(lane),
       exchange_(exchange),
       layout_(layout),
-      features_(features),
+      features_(tables.features()),
       modes_(modes),
-      fault_(fault),
-      owners_(kernels::row_owners(Execution(), row_partition(layout, features, tables, modes))),
+      owners_(kernels::row_owners(Execution(), row_partition(layout, tables, modes))),
       slot_counts_("shardmark::slot_counts", layout.slots.size() + layout.replicated_features.size()),
       source_ids_("shardmark::source_ids", static_cast<std::size_t>(layout.ranks) + 1),
       sent_vectors_("shardmark::sent_vectors", slot_counts_.extent(0) + 1),
       block_vectors_("shardmark::block_vectors",
                      static_cast<std::size_t>(layout.ranks) * layout.own_slots().size() + 1),
       id_wire_(id_type) {
-  std::vector<std::int64_t> strips(features.size());
+  std::vector<std::int64_t> strips(features_.size());
   for (const Strip& strip : layout.strips) most_strips_ = std::max(most_strips_, ++strips[strip.feature]);
   some_touched_only_ = std::ranges::any_of(layout.slots, [&](const Slot& slot) { return only_touched(slot); });
 }
@@ -216,7 +214,6 @@ void InputDist::scan_lengths(OwnedIds& owned) {
   read(behind_rows, source_begin, source_ids_);
   owned.exchanged_ids = owned.rows + source_ids_(static_cast<std::size_t>(layout_.ranks));
   put_rows_before(owned.rows, owned.offsets);
-  if (fault_ == Fault::route) spoil(owned.offsets);
 }
 
 Route InputDist::id_route(const StepInput& input) const {
@@ -242,16 +239,11 @@ DeviceArray<float> InputDist::receive_weights(const Route& route, std::int64_t r
   return weights;
 }
 
-/// Commits Fault::route in the first block of bags that can show it.
-void InputDist::spoil(const DeviceArray<std::int64_t>& offsets) {
+std::vector<std::int64_t> InputDist::owned_blocks() const {
   std::vector<std::int64_t> blocks = counts_.held_rows;
   blocks.insert(blocks.end(), counts_.owner.begin(), counts_.owner.end());
   blocks.push_back(first_replicated_bags_);
-  std::int64_t begin = 0;
-  for (const std::int64_t bags : blocks) {
-    if (bags > 1) return move_one_id(offsets, begin, begin + bags);
-    begin += bags;
-  }
+  return blocks;
 }
 
 OwnedIds InputDist::run(const StepInput& input, HomeRows& rows) {

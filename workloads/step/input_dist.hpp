@@ -6,7 +6,6 @@
 #include "comm/placement/traffic.hpp"
 #include "kernels/bucketize.hpp"
 #include "workloads/batches/step_input.hpp"
-#include "workloads/cases/fault.hpp"
 #include "workloads/transfer/id_wire.hpp"
 #include "workloads/transfer/unique_rows/home_rows.hpp"
 #include "workloads/transfer/vector_places.hpp"
@@ -16,10 +15,7 @@ namespace shardmark {
 /// The bags that this rank looks up: first, as bags of one id, the rows that others (and itself) ask it for, see
 /// RowHop; those of its slots, by (source rank, own slot, bag), of slots with RowTransfer::sparse_partials only the
 /// ones that hold an id; then its own samples' bags of replicated features. Ids are local rows of the shard.
-struct OwnedIds {
-  DeviceArray<std::int64_t> offsets;  ///< [bags + 1]
-  DeviceArray<std::int64_t> ids;
-  DeviceArray<float> weights;      ///< as ids, or empty when every weight is 1
+struct OwnedIds : BagIds {
   std::int64_t rows = 0;           ///< that are asked for one by one
   std::int64_t exchanged_ids = 0;  ///< with these
   /// Of the lengths that this rank sent, by (slot, bag): vectors before each; empty when every bag has one.
@@ -32,9 +28,9 @@ class InputDist {
   using HostCounts = Kokkos::View<std::int64_t*, Kokkos::HostSpace>;
 
  public:
+  /// modes: by strip of the layout. All outlive the object.
   InputDist(const Communicator& comm, Lane& lane, Exchange& exchange, const ShardLayout& layout,
-            const std::vector<Feature>& features, const std::vector<Table>& tables,
-            const std::vector<RowTransfer>& modes, IdType id_type, Fault fault);
+            const ShardedTables& tables, const std::vector<RowTransfer>& modes, IdType id_type);
 
   /// Bags per rank and feature. Collective only when a feature is not pooled, for then they depend on the ids.
   BagCounts count_bags(const StepInput& input);
@@ -47,6 +43,9 @@ class InputDist {
 
   /// Of the bags of the last run().
   const VectorCounts& vector_counts() const { return counts_; }
+
+  /// Bags of the last run(), block after block of one source and shard, in the order of OwnedIds.
+  std::vector<std::int64_t> owned_blocks() const;
 
   /// No rank sends or receives more ids than this.
   std::int64_t peak_ids(const StepInput& input) const { return input.global_ids * most_strips_; }
@@ -63,15 +62,13 @@ class InputDist {
   ConstDeviceArray<std::int64_t> count_received();
   void scan_lengths(OwnedIds& owned);
   DeviceArray<float> receive_weights(const Route& route, std::int64_t rows, std::int64_t own);
-  void spoil(const DeviceArray<std::int64_t>& offsets);
 
   const Communicator& comm_;
   Lane& lane_;
   Exchange& exchange_;
   const ShardLayout& layout_;
   const std::vector<Feature>& features_;
-  std::vector<RowTransfer> modes_;  ///< by strip
-  Fault fault_;
+  const std::vector<RowTransfer>& modes_;  ///< by strip
   bool some_touched_only_ = false;
   std::int64_t most_strips_ = 1;
   kernels::RowOwners<Execution> owners_;

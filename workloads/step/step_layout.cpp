@@ -5,30 +5,27 @@
 
 namespace shardmark {
 
-StepLayout::StepLayout(const ShardedTables& tables, const ShardLayout& layout) : tables_(tables), layout_(layout) {
-  for (const LocalShard& shard : layout_.shards)
-    if (!shard.replicated) exchanged_keys_ += shard.rows.count();
+StepLayout::StepLayout(const ShardedTables& tables, const ShardLayout& layout, std::int64_t exchanged_keys,
+                       const HomeRows& rows)
+    : exchanged(tables),
+      replicated(tables),
+      tables_(tables),
+      layout_(layout),
+      exchanged_keys_(exchanged_keys),
+      held_shards_(rows.held_shards()),
+      reads_held_(!rows.reads_once()) {
   for (const Feature& feature : tables.features())
-    if (feature.pooling == Pooling::max)
-      largest_max_dim = std::max(largest_max_dim, tables.tables()[feature.table].dim);
+    if (feature.pooling == Pooling::max) largest_max_dim = std::max(largest_max_dim, tables.table_of(feature).dim);
 }
 
-void StepLayout::set(const BagCounts& bags, const VectorCounts& counts, VectorPlaces places,
-                     const std::vector<std::int64_t>& held_shards) {
+void StepLayout::set(const BagCounts& bags, const VectorCounts& counts, VectorPlaces places) {
   places_ = std::move(places);
   place_homes(bags);
   held_elements_ = 0;
-  held_blocks_ = counts.held_rows.size();
   for (std::size_t b = 0; b < counts.held_rows.size(); ++b)
-    held_elements_ += counts.held_rows[b] * layout_.shards[held_shards[b % held_shards.size()]].dim();
-  list_blocks(bags, counts, held_shards);
+    held_elements_ += counts.held_rows[b] * layout_.shards[held_shards_[b % held_shards_.size()]].dim();
+  list_blocks(bags, counts);
   list_pieces(bags, counts);
-}
-
-std::int64_t StepLayout::looked_up() const {
-  std::int64_t elements = 0;
-  for (const kernels::LookupBlock& block : lookups_.host) elements += block.bags * block.dim;
-  return elements;
 }
 
 /// A feature whose vectors come home whole is used where they arrive; others are put together behind.
@@ -53,18 +50,19 @@ void StepLayout::place_homes(const BagCounts& bags) {
   }
 }
 
-void StepLayout::list_blocks(const BagCounts& bags, const VectorCounts& counts,
-                             const std::vector<std::int64_t>& held_shards) {
-  lookups_.host.clear();
+void StepLayout::list_blocks(const BagCounts& bags, const VectorCounts& counts) {
+  exchanged_blocks_.clear();
+  replicated_blocks_.clear();
   gradients_.host.clear();
-  exchanged_maxima_.host.clear();
-  replicated_maxima_.host.clear();
+  exchanged_maxima = replicated_maxima = false;
+  next_bag_ = looked_up_ = 0;
   std::int64_t before = 0;
   for (std::size_t b = 0; b < counts.held_rows.size(); ++b) {
-    const std::int64_t shard = held_shards[b % held_shards.size()];
+    const std::int64_t shard = held_shards_[b % held_shards_.size()];
     add_block(counts.held_rows[b], shard, rows_begin() + before, places_.owner_size + before, Pooling::sum);
     before += counts.held_rows[b] * layout_.shards[shard].dim();
   }
+  if (!reads_held_) exchanged_blocks_.clear();
   std::size_t block = 0;
   for (int r = 0; r < layout_.ranks; ++r) {
     for (const Slot& slot : layout_.own_slots()) {
@@ -80,41 +78,36 @@ void StepLayout::list_blocks(const BagCounts& bags, const VectorCounts& counts,
     add_block(bags(layout_.rank, f), shard - layout_.shards.begin(), output_begin_[f], gradient_begin_[f],
               feature.pooling == Pooling::none ? Pooling::sum : feature.pooling);
   }
-  lookups = lookups_.array();
+  exchanged.set(exchanged_blocks_);
+  replicated.set(replicated_blocks_);
   gradients = gradients_.array();
-  exchanged_maxima = exchanged_maxima_.array();
-  replicated_maxima = replicated_maxima_.array();
 }
 
-/// The next bags, all of one shard.
+/// The next bags, all of one shard. Where they pool by max, a gradient for each of their ids lies behind the gradients.
 void StepLayout::add_block(std::int64_t bags, std::int64_t shard_number, std::int64_t output, std::int64_t gradient,
                            Pooling pooling) {
   const LocalShard& shard = layout_.shards[shard_number];
-  const std::int64_t first_bag = lookups_.host.empty() ? 0 : lookups_.host.back().first_bag + lookups_.host.back().bags;
-  lookups_.host.push_back({.first_bag = first_bag,
-                           .bags = bags,
-                           .rows = tables_.rows(shard_number),
-                           .value_type = tables_.table_of(shard).value_type,
-                           .dim = shard.dim(),
-                           .output = output,
-                           .output_stride = shard.dim(),
-                           .pooling = pooling});
-  gradients_.host.push_back({.first_bag = first_bag,
+  const bool max = pooling == Pooling::max;
+  const std::int64_t id_gradient = shard.replicated ? gradient_begin_.back() : owner_gradients();
+  (shard.replicated ? replicated_blocks_ : exchanged_blocks_)
+      .push_back({.first_bag = next_bag_,
+                  .bags = bags,
+                  .shard = shard_number,
+                  .output = output,
+                  .stride = shard.dim(),
+                  .pooling = pooling,
+                  .gradient = gradient,
+                  .id_gradient = id_gradient,
+                  .id_gradient_stride = largest_max_dim});
+  gradients_.host.push_back({.first_bag = next_bag_,
                              .bags = bags,
                              .first_key = shard.first_key - (shard.replicated ? exchanged_keys_ : 0),
-                             .gradient = gradient,
-                             .gradient_stride = shard.dim()});
-  if (pooling != Pooling::max) return;
-  kernels::PooledGradient maxima{lookups_.host.back()};
-  maxima.gradient = gradient;
-  maxima.gradient_stride = shard.dim();
-  maxima.id_gradient = shard.replicated ? gradient_begin_.back() : owner_gradients();  // behind the gradients
-  maxima.id_gradient_stride = largest_max_dim;
-  (shard.replicated ? replicated_maxima_ : exchanged_maxima_).host.push_back(maxima);
-  kernels::GradientBlock& by_id = gradients_.host.back();
-  by_id.gradient = maxima.id_gradient;
-  by_id.gradient_stride = maxima.id_gradient_stride;
-  by_id.pooling = Pooling::max;
+                             .gradient = max ? id_gradient : gradient,
+                             .gradient_stride = max ? largest_max_dim : shard.dim(),
+                             .pooling = max ? Pooling::max : Pooling::sum});
+  if (max) (shard.replicated ? replicated_maxima : exchanged_maxima) = true;
+  next_bag_ += bags;
+  looked_up_ += bags * shard.dim();
 }
 
 void StepLayout::ListedPieces::clear() {

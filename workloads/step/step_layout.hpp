@@ -2,10 +2,9 @@
 #pragma once
 
 #include "kernels/expand_positions.hpp"
-#include "kernels/max_pooling.hpp"
 #include "kernels/vector_pieces.hpp"
 #include "workloads/batches/listed.hpp"
-#include "workloads/tables/sharded_tables.hpp"
+#include "workloads/transfer/unique_rows/home_rows.hpp"
 #include "workloads/transfer/vector_places.hpp"
 
 namespace shardmark {
@@ -15,12 +14,12 @@ namespace shardmark {
 /// from several of them, and the rows that this rank is asked for one by one.
 class StepLayout {
  public:
-  StepLayout(const ShardedTables& tables, const ShardLayout& layout);
+  /// exchanged_keys: rows of the shards that hold parts of tables; rows: those that travel one by one.
+  StepLayout(const ShardedTables& tables, const ShardLayout& layout, std::int64_t exchanged_keys, const HomeRows& rows);
 
   /// To be called when the bags or vectors have changed in number. Allocates nothing for numbers that have been seen
-  /// before. held_shards: numbers of the local shards of VectorCounts::held_rows.
-  void set(const BagCounts& bags, const VectorCounts& counts, VectorPlaces places,
-           const std::vector<std::int64_t>& held_shards);
+  /// before.
+  void set(const BagCounts& bags, const VectorCounts& counts, VectorPlaces places);
 
   struct Pieces {
     ConstDeviceArray<kernels::VectorPiece> pieces;
@@ -40,35 +39,34 @@ class StepLayout {
   const std::vector<std::int64_t>& output_begin() const { return output_begin_; }
   const std::vector<std::int64_t>& gradient_begin() const { return gradient_begin_; }
 
-  /// One per (source rank, held shard), one per (source rank, own slot), one per replicated feature: the order of
-  /// OwnedIds.
-  ConstDeviceArray<kernels::LookupBlock> lookups;
-  /// Of them, those behind the (source rank, held shard).
-  ConstDeviceArray<kernels::LookupBlock> lookups_of_bags() const {
-    return Kokkos::subview(lookups, std::pair(held_blocks_, lookups.extent(0)));
-  }
-  /// Elements that the lookup writes.
-  std::int64_t looked_up() const;
+  /// Bags of shards that hold parts of tables, one block per (source rank, held shard), unless their owner reads each
+  /// row once for all (OwnerRows), and one per (source rank, own slot); bags of replicated tables, one per feature.
+  TableLookups exchanged, replicated;
+  /// Elements that they write.
+  std::int64_t looked_up() const { return looked_up_; }
+  /// Of all bags, in the order of OwnedIds.
   ConstDeviceArray<kernels::GradientBlock> gradients;
-  ConstDeviceArray<kernels::PooledGradient> exchanged_maxima, replicated_maxima;
+  bool exchanged_maxima = false, replicated_maxima = false;  ///< whether any of them pool by max
   std::int64_t largest_max_dim = 0;
   Pieces to_sum;   ///< what is put together at home
   Pieces to_send;  ///< what goes back to the owners
 
  private:
   void place_homes(const BagCounts& bags);
-  void list_blocks(const BagCounts& bags, const VectorCounts& counts, const std::vector<std::int64_t>& held_shards);
+  void list_blocks(const BagCounts& bags, const VectorCounts& counts);
   void add_block(std::int64_t bags, std::int64_t shard_number, std::int64_t output, std::int64_t gradient,
                  Pooling pooling);
   void list_pieces(const BagCounts& bags, const VectorCounts& counts);
 
   const ShardedTables& tables_;
   const ShardLayout& layout_;
-  std::int64_t exchanged_keys_ = 0;
+  std::int64_t exchanged_keys_;
+  std::vector<std::int64_t> held_shards_;  ///< local shards whose rows others ask for
+  bool reads_held_;                        ///< by the lookup of the bags
 
   VectorPlaces places_;
   std::int64_t home_elements_ = 0, held_elements_ = 0;
-  std::size_t held_blocks_ = 0;
+  std::int64_t next_bag_ = 0, looked_up_ = 0;
   std::vector<std::int64_t> output_begin_, gradient_begin_;
 
   struct ListedPieces {
@@ -80,9 +78,8 @@ class StepLayout {
     void add(kernels::VectorPiece piece, const Strip& strip, const VectorPlaces& places, const VectorCounts& counts);
     Pieces arrays() { return {pieces.array(), partials.array(), rows}; }
   };
-  Listed<kernels::LookupBlock> lookups_;
+  std::vector<BagBlock> exchanged_blocks_, replicated_blocks_;
   Listed<kernels::GradientBlock> gradients_;
-  Listed<kernels::PooledGradient> exchanged_maxima_, replicated_maxima_;
   ListedPieces to_sum_, to_send_;
 };
 

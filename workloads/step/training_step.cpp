@@ -1,32 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/step/training_step.hpp"
 
+#include "workloads/step/faults.hpp"
+#include "workloads/step/phases.hpp"
+
 namespace shardmark {
 
-PhaseCosts training_step(GroupedEmbedding& embedding, const StepInput& input) {
+PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& dense) {
   PhaseCosts costs;
-  const Lane& lane = embedding.lane();
+  const Lane& lane = flight.embedding().lane();
+  const Fault fault = flight.embedding().fault();
   costs.communication_seconds = -lane.busy_seconds();
   costs.exposed_seconds = -lane.exposed_seconds();
 
-  embedding.each(costs, Phase::input_dist, [&](ShardedEmbedding& group, PhaseClock& clock) {
-    group.input_dist(input, clock);   // ids to the owners of their rows
-    group.lookup(input, clock);       // pooled lookup on the local shards
-    group.output_dist(input, clock);  // pooled vectors home to their samples
+  flight.each(costs, Phase::input_dist, [&](GroupFlight& group, PhaseClock& clock) {
+    const auto end = [&](Phase phase) {
+      clock.end(phase);
+      commit_fault(fault, phase, group);
+    };
+    input_dist(group, input);  // ids to the owners of their rows
+    end(Phase::input_dist);
+    lookup(group);  // pooled lookup on the local shards
+    end(Phase::lookup);
+    output_dist(group, input);  // pooled vectors home to their samples
+    end(Phase::output_dist);
   });
-  PhaseClock dense(costs, lane, Phase::dense);
-  const auto gradients = input.gradients;  // dense: none, the input brings the gradients of its outputs
-  dense.end(Phase::dense);
-  const kernels::UpdateStep now = embedding.tables().next_step();
-  embedding.each(costs, Phase::grad_dist, [&](ShardedEmbedding& group, PhaseClock& clock) {
-    group.grad_dist(input, gradients, clock);  // the inverse way
-    group.update(input, now, clock);           // distinct rows, summed gradients, optimizer
+  PhaseClock dense_clock(costs, lane, Phase::dense);
+  const auto gradients = dense.run(input, flight);  // outputs to their gradients
+  dense_clock.end(Phase::dense);
+  const kernels::UpdateStep now = flight.embedding().tables().next_step();
+  flight.each(costs, Phase::grad_dist, [&](GroupFlight& group, PhaseClock& clock) {
+    grad_dist(group, input, gradients);  // the inverse way
+    clock.end(Phase::grad_dist);
+    commit_fault(fault, Phase::grad_dist, group);
+    sum_gradients(group, input, now);  // distinct rows, and the gradient of each
+    forget_last_row(fault, group);
+    apply_optimizer(group, now);
+    clock.end(Phase::update);
   });
 
   costs.communication_seconds += lane.busy_seconds();
   costs.exposed_seconds += lane.exposed_seconds();
-  costs.bytes = embedding.sent().totals();
+  costs.bytes = flight.sent().totals();
   return costs;
+}
+
+PhaseCosts training_step(Flight& flight, const StepInput& input) {
+  SyntheticGradient none;
+  return training_step(flight, input, none);
 }
 
 }  // namespace shardmark

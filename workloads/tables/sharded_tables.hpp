@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
+#include <span>
 
-#include "kernels/fused_update.hpp"
-#include "reference/row_values.hpp"
-#include "workloads/batches/execution.hpp"
-#include "workloads/tables/shard_layout.hpp"
+#include "workloads/tables/storages.hpp"
 
 namespace shardmark {
 
-/// The rows and optimizer state that a plan puts on this rank, in memory; in huge pages where the system has them.
+/// The rows and optimizer state that a plan puts on this rank: a store for each storage that its tables have.
 class ShardedTables {
  public:
-  ShardedTables(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features, int rank);
+  ShardedTables(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features, int rank,
+                std::span<const StorageMaker> storages = storage_makers);
+  ShardedTables(ShardedTables&&) = delete;  // the stores know where layout and tables lie
 
   /// Rows and state to their initial values; the next step is number 1.
   void fill(const RowValues& initial);
@@ -27,37 +26,60 @@ class ShardedTables {
   const ShardLayout& layout() const { return layout_; }
   const std::vector<Table>& tables() const { return tables_; }
   const std::vector<Feature>& features() const { return features_; }
+  const Table& table_of(const Feature& feature) const { return tables_[feature.table]; }
 
-  /// [rows of the shard], each row_bytes(value type of its table, dim of the shard).
-  void* rows(std::int64_t shard) const { return values_.data() + value_begin_[shard]; }
-  float* state(std::int64_t shard) const { return state_.data() + state_begin_[shard]; }
-  /// Floats of state per local row.
-  std::int64_t state_size(const LocalShard& shard) const;
+  /// The store that keeps a shard, and all of them.
+  Store& store_of(std::int64_t shard) const { return *stores_[store_numbers_[shard]]; }
+  const std::vector<std::unique_ptr<Store>>& stores() const { return stores_; }
+  std::size_t store_number(std::int64_t shard) const { return store_numbers_[shard]; }
 
-  /// A shard as fused_update takes it.
-  kernels::UpdateShard update_shard(std::int64_t shard, std::int64_t first_key) const;
-
-  const Table& table_of(const LocalShard& shard) const { return tables_[shard.table]; }
-
-  /// Values [local_rows, dim] as floats, and state [local_rows, state_size] of some rows of a shard, on the host.
-  std::vector<float> read_rows(std::int64_t shard, const std::vector<std::int64_t>& local_rows) const;
-  std::vector<float> read_state(std::int64_t shard, const std::vector<std::int64_t>& local_rows) const;
-
-  /// Share of the bytes of the rows that lie in huge pages, 0 to 1.
+  /// Share of the bytes of the rows that lie in huge pages, 0 to 1; of the store with the least.
   double huge_page_share() const;
-
-  /// Local rows whose values are no longer, bit for bit, the initial ones.
-  std::int64_t changed_rows(std::int64_t shard, const RowValues& initial) const;
 
  private:
   std::vector<Table> tables_;
   std::vector<Feature> features_;
   ShardLayout layout_;
   kernels::UpdateStep step_;
-  std::vector<std::int64_t> value_begin_;  ///< by shard, bytes
-  std::vector<std::int64_t> state_begin_;  ///< by shard, floats
-  DeviceArray<std::byte> values_;
-  DeviceArray<float> state_;
+  std::vector<std::unique_ptr<Store>> stores_;
+  std::vector<std::size_t> store_numbers_;  ///< by shard
+};
+
+/// Store::Lookups of bags of any shards.
+class TableLookups {
+ public:
+  explicit TableLookups(const ShardedTables& tables);
+
+  void set(const std::vector<BagBlock>& blocks);
+  void run(const BagIds& bags, const DeviceArray<float>& output);
+  void max_gradients(const BagIds& bags, const ConstDeviceArray<float>& pooled,
+                     const ConstDeviceArray<float>& gradients, const DeviceArray<float>& id_gradients);
+
+ private:
+  struct Part {
+    std::unique_ptr<Store::Lookups> lookups;
+    std::vector<BagBlock> blocks;
+  };
+  const ShardedTables& tables_;
+  std::vector<Part> parts_;  ///< by store
+};
+
+/// Store::Updates of rows of any shards.
+class TableUpdates {
+ public:
+  TableUpdates(const ShardedTables& tables, const std::vector<KeyedShard>& shards);
+
+  void row_sums(const SortedGradients& gradients, const kernels::UpdateStep& now, const DeviceArray<double>& sums,
+                std::int64_t width);
+  void run(const SortedGradients& gradients, const kernels::UpdateStep& now,
+           const kernels::WholeRowSums<Execution>& whole_rows = {});
+  void run(const DenseGradients& gradients, const kernels::UpdateStep& now);
+
+  /// Bytes of the distinct rows, each read once.
+  std::int64_t row_bytes(const kernels::UniqueRows<Execution>& unique) const;
+
+ private:
+  std::vector<std::unique_ptr<Store::Updates>> parts_;
 };
 
 }  // namespace shardmark

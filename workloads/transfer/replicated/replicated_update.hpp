@@ -1,67 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "comm/placement/replicated_gradients.hpp"
-#include "kernels/fused_update.hpp"
-#include "kernels/reduce_to_dense.hpp"
-#include "workloads/cases/fault.hpp"
+#include <optional>
+
 #include "workloads/tables/sharded_tables.hpp"
 #include "workloads/transfer/replicated/row_gather.hpp"
 
 namespace shardmark {
 
 /// The update of replicated tables: every rank adds up the gradients of all ranks in the same order, so that the copies
-/// stay the same. Of each table either the gradients of all rows are reduced (dense) or the touched rows gathered; by
-/// `automatic` that is decided in the first step, by its bytes.
+/// stay the same. Of each table either the gradients of all rows are reduced (dense), or the rows that any rank's ids
+/// name are gathered with their gradients.
 class ReplicatedUpdate {
  public:
+  /// gathered: by table; empty: none.
   ReplicatedUpdate(const Communicator& comm, Lane& lane, const ShardedTables& tables, const ShardLayout& layout,
-                   ReplicatedGradients how, SentBytes& sent);
+                   const std::vector<bool>& gathered, SentBytes& sent);
 
-  bool empty() const { return shards_.empty(); }
+  bool empty() const { return replicas_.empty(); }
 
   /// What the ids of this rank's samples look up, by position: key of the row among all replicated rows, table by
   /// table, and what kernels::RowGradients takes.
-  struct Lookups {
+  struct Positions {
     ConstDeviceArray<std::int64_t> keys, gradient_offsets;
     ConstDeviceArray<float> weights, gradients;
   };
 
-  /// Collective. `fault`: exchange or update to commit it.
-  void run(const Lookups& lookups, const kernels::UpdateStep& now, Fault fault);
+  /// Sums the gradients of each row over all ranks. Collective.
+  void reduce(const Positions& positions);
+  /// Updates the rows by these sums.
+  void apply(const kernels::UpdateStep& now);
+
+  /// The numbers of distinct rows [1] of the sums, reduced and gathered; empty arrays where there are none.
+  std::array<DeviceArray<std::int64_t>, 2> totals() const;
 
  private:
   struct Replica {
-    std::int64_t rows = 0;
-    std::int64_t first_key = 0;  ///< as they come
-    bool by_rows = false;
-    kernels::UpdateShard update;  ///< with the key here: dense tables first
+    std::int64_t shard = 0;
+    std::int64_t rows = 0, dim = 0;
+    std::int64_t given_key = 0;  ///< of its first row, as positions have it
+    bool gathered = false;
+    std::int64_t first_key = 0;  ///< the same here: reduced tables come before gathered ones
   };
 
-  void decide(const ConstDeviceArray<std::int64_t>& keys);
-  void place();
-  void update_dense(const kernels::UpdateStep& now, Fault fault);
-  void update_by_rows(const kernels::UniqueRows<Execution>& own, const kernels::UpdateStep& now, Fault fault);
+  void number_rows();
   void place_packed();
+  void reduce_dense();
 
   const Communicator& comm_;
   Lane& lane_;
   SentBytes& sent_;
-  bool undecided_;
-  std::vector<Replica> shards_;  ///< in the order of tables
+  std::vector<Replica> replicas_;  ///< in the order of tables
   bool renumbers_ = false;
-  ConstDeviceArray<std::int64_t> first_keys_, renumbered_first_keys_;  ///< by table
+  ConstDeviceArray<std::int64_t> given_keys_, first_keys_;  ///< by table
   std::int64_t keys_ = 0, dense_keys_ = 0, dense_elements_ = 0;
-  kernels::ShardList<Execution, kernels::UpdateShard> update_list_;
-  std::vector<kernels::DenseShard> stores_;
-  DeviceScratch<kernels::DenseShard> device_stores_{"shardmark::gradient_stores"};
-  kernels::ShardList<Execution, kernels::DenseShard> store_list_;
-  DeviceArray<float> dense_;  ///< dense_elements_, then the touched count of each row of a dense table
+  std::optional<TableUpdates> updates_;
+  std::vector<kernels::DenseShard> sums_;  ///< where the sums of each table go
+  DeviceScratch<kernels::DenseShard> device_sums_{"shardmark::gradient_sums"};
+  kernels::ShardList<Execution, kernels::DenseShard> sum_list_;
+  DeviceArray<float> dense_;  ///< dense_elements_, then the touched count of each row of a reduced table
   RowGather gather_;
   DeviceScratch<std::int64_t> renumbered_keys_{"shardmark::renumbered_keys"};
   kernels::UniqueRowsWorkspace<Execution> unique_workspace_;
   kernels::RowGradientsWorkspace<Execution> gradients_workspace_;
   kernels::TouchedRowsWorkspace<Execution> touched_workspace_;
+
+  // Of the current step.
+  std::optional<DenseGradients> reduced_;
+  std::optional<SortedGradients> gathered_;
 };
 
 }  // namespace shardmark

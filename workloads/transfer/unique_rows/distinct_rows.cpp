@@ -8,17 +8,6 @@ using Unique = kernels::UniqueRows<Execution>;
 
 // Kernels outside the class: nvcc takes no lambda of a kernel in a private function.
 
-/// first_row[s]: the first distinct row with a key of shard s or later, s = 0 .. shards.
-void list_first_rows(const Unique& unique, const ConstDeviceArray<std::int64_t>& first_key,
-                     const DeviceArray<std::int64_t>& first_row) {
-  const auto shards = static_cast<std::int64_t>(first_key.extent(0));
-  Kokkos::parallel_for(
-      "shardmark::first_rows", kernels::static_range(Execution(), shards + 1), KOKKOS_LAMBDA(const std::int64_t s) {
-        const auto key_of = [&](std::int64_t u) { return unique.key(u); };
-        first_row(s) = s == shards ? unique.count() : kernels::first_at_least(unique.count(), first_key(s), key_of);
-      });
-}
-
 template <class Index>
 void list_row_ids(const Unique& unique, const ConstDeviceArray<std::int64_t>& first_key,
                   const DeviceArray<Index>& ids) {
@@ -59,19 +48,12 @@ void DistinctRows::find(const ConstDeviceArray<std::int64_t>& keys, bool repeate
     count_up(unique_.segments);
     Kokkos::deep_copy(exec, unique_.total, unique_.positions());
   }
-  const auto shards = shards_.shards.size();
-  const auto first_row = first_row_scratch_.first(std::ssize(shards_.shards) + 1);
-  list_first_rows(unique_, shards_.first_keys, first_row);
-  first_row_.resize(shards + 1);
-  Kokkos::deep_copy(
-      exec, Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(first_row_.data(), shards + 1),
-      first_row);
-  exec.fence("shardmark: the host reads how many rows are distinct");
+  first_row_ = &segments_(unique_);
   packed_begin_.assign(1, 0);
   packed_rows_.host.clear();
   for (std::int64_t s = 0; s < std::ssize(shards_.shards); ++s) {
     const RowShard& shard = shards_.shards[s];
-    packed_rows_.host.push_back({shard.first_key, shard.dim, first_row_[s], packed_begin(s)});
+    packed_rows_.host.push_back({shard.first_key, shard.dim, first_row(s), packed_begin(s)});
     packed_begin_.push_back(packed_begin(s) + rows(s) * shard.dim);
   }
   packed_ = packed_rows_.array();

@@ -4,6 +4,7 @@
 #include "kernels/pack_row_gradients.hpp"
 #include "kernels/unique_rows.hpp"
 #include "workloads/batches/listed.hpp"
+#include "workloads/tables/shard_segments.hpp"
 #include "workloads/transfer/unique_rows/row_shards.hpp"
 
 namespace shardmark {
@@ -12,16 +13,16 @@ namespace shardmark {
 /// together, shard after shard.
 class DistinctRows {
  public:
-  explicit DistinctRows(const RowShards& rows) : shards_(rows) {}
+  explicit DistinctRows(const RowShards& rows) : shards_(rows), segments_(rows.key_bounds) {}
 
-  /// keys [positions], see RowShard::first_key. With `repeated` every position is a row of its own. Waits for the
-  /// device. Results are valid until the next call.
+  /// keys [positions], see RowShard::first_key. With `repeated` a row that several positions name counts as often as
+  /// they name it. Waits for the device. Results are valid until the next call.
   void find(const ConstDeviceArray<std::int64_t>& keys, bool repeated = false);
 
   const kernels::UniqueRows<Execution>& unique() const { return unique_; }
-  std::int64_t count() const { return first_row_.back(); }
+  std::int64_t count() const { return first_row_->back(); }
   /// Row u of unique() is row u - first_row(shard) of its shard; shard in [0, row shards].
-  std::int64_t first_row(std::int64_t shard) const { return first_row_[shard]; }
+  std::int64_t first_row(std::int64_t shard) const { return (*first_row_)[shard]; }
   std::int64_t rows(std::int64_t shard) const { return first_row(shard + 1) - first_row(shard); }
   /// Element where the packed rows of a shard begin, and how many there are of all.
   std::int64_t packed_begin(std::int64_t shard) const { return packed_begin_[shard]; }
@@ -41,8 +42,9 @@ class DistinctRows {
   kernels::UniqueRowsWorkspace<Execution> workspace_;
   DeviceScratch<std::int64_t> each_{"shardmark::each_position"};
   kernels::UniqueRows<Execution> unique_;
-  DeviceScratch<std::int64_t> first_row_scratch_{"shardmark::first_row"};
-  std::vector<std::int64_t> first_row_{0}, packed_begin_{0};  ///< [row shards + 1]
+  ShardSegments segments_;
+  const std::vector<std::int64_t>* first_row_ = nullptr;  ///< [row shards + 1], of find()
+  std::vector<std::int64_t> packed_begin_{0};             ///< [row shards + 1]
   Listed<kernels::PackedRows> packed_rows_;
   ConstDeviceArray<kernels::PackedRows> packed_;
 };

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernels/pooled_lookup.hpp"
+#include "workloads/transfer/max_gradients.hpp"
 
 namespace shardmark {
 namespace {
@@ -72,6 +73,12 @@ HomeRows::HomeRows(const Communicator& comm, Exchange& exchange, Wire& wire, con
     most_strips_ = std::max(most_strips_, ++strips[f]);
     if (tables.features()[f].pooling == Pooling::max) largest_max_dim_ = std::max(largest_max_dim_, strip.dim());
   }
+}
+
+std::vector<std::int64_t> HomeRows::held_shards() const {
+  std::vector<std::int64_t> held;
+  for (auto [s, end] = owners_.held(); s < end; ++s) held.push_back(shards_.shards[s].local_shard);
+  return held;
 }
 
 void HomeRows::request(const StepInput& input) {
@@ -217,28 +224,20 @@ void HomeRows::pool(const DeviceArray<float>& vectors) {
   kernels::pooled_lookup(exec, lookups_.array(), ConstDeviceArray<std::int64_t>(offsets_), indices_, weights_, vectors);
 }
 
-/// The gradients, and behind them those of the ids of bags pooled by max.
-ConstDeviceArray<float> HomeRows::with_max_gradients(const DeviceArray<float>& vectors,
-                                                     const ConstDeviceArray<float>& gradients) {
-  if (maxima_.host.empty()) return gradients;
-  const Execution exec;
-  const auto size = static_cast<std::int64_t>(gradients.extent(0));
-  const auto all = max_gradients_.first(size + positions_ * largest_max_dim_);
-  Kokkos::deep_copy(exec, part(all, 0, size), gradients);
-  kernels::max_gradients<Execution>(exec, maxima_.array(), offsets_, indices_, weights_, vectors, gradients, all);
-  return all;
-}
-
 void HomeRows::return_gradients(const DeviceArray<float>& vectors, const ConstDeviceArray<float>& gradients,
                                 const DeviceArray<float>& held) {
   const Execution exec;
   const auto offsets = gradient_offsets_.first(positions_);
   kernels::expand_positions(exec, gradients_.array(), ConstDeviceArray<std::int64_t>(offsets_), indices_,
                             keys_.first(positions_), offsets);
+  const std::int64_t of_ids = maxima_.host.empty() ? 0 : positions_ * largest_max_dim_;
+  const auto of_vectors = with_max_gradients(gradients, of_ids, max_gradients_, [&](const auto& all) {
+    kernels::max_gradients<Execution>(exec, maxima_.array(), offsets_, indices_, weights_, vectors, gradients, all);
+  });
   const auto packed = packed_gradients_.first(asked().packed_elements());
   kernels::pack_row_gradients<Execution>(exec,
                                          kernels::row_gradients<Execution>(exec, asked().unique(), offsets, weights_,
-                                                                           with_max_gradients(vectors, gradients)),
+                                                                           of_vectors),
                                          asked().packed(), workspace_, packed);
   exec.fence("shardmark: gradients of rows are sent");
   if (node_) {

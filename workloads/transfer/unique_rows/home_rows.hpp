@@ -44,6 +44,9 @@ class HomeRows {
   const RowHop& held() const { return owners_; }
   /// What its samples ask for: of the owners, or of ranks of its node.
   const DistinctRows& asked() const { return (node_ ? node_->homes() : owners_).asked(); }
+  /// Local shards whose rows others may ask for; whether each row is read once for all who ask.
+  std::vector<std::int64_t> held_shards() const;
+  bool reads_once() const { return owner_ != nullptr; }
   RowCounts counts() const { return {positions_, asked().count(), owner_ ? owner_->count() : owners_.held_rows()}; }
   std::int64_t shards() const { return std::ssize(shards_.shards); }
   const RowShard& shard(std::int64_t number) const { return shards_.shards[number]; }
@@ -72,8 +75,6 @@ class HomeRows {
   void number_rows();
   void add_strip(std::size_t number, std::int64_t bags, std::int64_t output, std::int64_t gradient,
                  std::int64_t gradients_end);
-  ConstDeviceArray<float> with_max_gradients(const DeviceArray<float>& vectors,
-                                             const ConstDeviceArray<float>& gradients);
 
   const ShardedTables& tables_;
   const ShardLayout& layout_;

@@ -13,7 +13,7 @@ class OwnerRows {
  public:
   /// All outlive the object.
   OwnerRows(const RowShards& rows, const RowHop& owners, const ShardedTables& tables)
-      : rows_(rows), owners_(owners), tables_(tables), asked_(rows, owners), distinct_(rows) {}
+      : rows_(rows), owners_(owners), asked_(rows, owners), distinct_(rows), lookups_(tables) {}
 
   /// As AnsweredRows::list.
   void find(const ConstDeviceArray<std::int64_t>& offsets, const ConstDeviceArray<std::int64_t>& ids);
@@ -25,12 +25,12 @@ class OwnerRows {
  private:
   const RowShards& rows_;
   const RowHop& owners_;
-  const ShardedTables& tables_;
   AnsweredRows asked_;
   DistinctRows distinct_;
   DeviceScratch<std::int64_t> ids_{"shardmark::distinct_ids"}, offsets_{"shardmark::distinct_offsets"};
   DeviceScratch<float> packed_{"shardmark::distinct_rows"};
-  Listed<kernels::LookupBlock> lookups_;
+  std::vector<BagBlock> blocks_;
+  TableLookups lookups_;
 };
 
 }  // namespace shardmark

@@ -30,7 +30,6 @@ RowShards::RowShards(const ShardLayout& layout, const std::vector<Table>& tables
   }
   groups = std::ssize(group_numbers);
   std::map<Key, std::int64_t> numbers;
-  std::vector<std::int64_t> keys_of_first_rows;
   for (const auto& [key, slot] : slots) {
     numbers.emplace(key, std::ssize(shards));
     shards.push_back({.rank = slot->rank,
@@ -38,11 +37,12 @@ RowShards::RowShards(const ShardLayout& layout, const std::vector<Table>& tables
                       .group = group_numbers.at(Group(std::get<1>(key), std::get<2>(key))),
                       .dim = layout.dim_of(*slot),
                       .first_key = keys});
-    keys_of_first_rows.push_back(keys);
+    key_bounds.push_back(keys);
     keys += slot->rows.count();
     largest_dim = std::max(largest_dim, shards.back().dim);
   }
-  first_keys = kernels::array_of(Execution(), keys_of_first_rows, "shardmark::row_shard_keys");
+  first_keys = kernels::array_of(Execution(), key_bounds, "shardmark::row_shard_keys");
+  key_bounds.push_back(keys);
   kernels::RowPartition partition;
   for (const std::int64_t s : strips) {
     const Strip& strip = layout.strips[s];

@@ -28,6 +28,7 @@ struct RowShards {
   std::pair<std::int64_t, std::int64_t> of_rank(int rank) const;
 
   std::vector<RowShard> shards;
+  std::vector<std::int64_t> key_bounds;       ///< first_key of the shards, then `keys`
   ConstDeviceArray<std::int64_t> first_keys;  ///< of the shards
   std::vector<std::int64_t> strips;           ///< numbers in the layout
   std::vector<std::int64_t> group_of_strip;   ///< by place in `strips`

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/step/embedding.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "comm/affinity.hpp"
+#include "comm/placement/cheapest_transfers.hpp"
+#include "workloads/transfer/sent_bytes.hpp"
+
+namespace shardmark {
+namespace {
+
+/// A plain lane for one group. The thread of several sleeps where the compute threads take all cores.
+Lane lane_of(const Communicator& comm, std::int64_t groups) {
+  if (groups == 1) return Lane(Lane::Kind::plain);
+  const bool core_of_its_own = threads_for_rank(comm, observed_affinity()) > Execution().concurrency();
+  return Lane(Lane::Kind::threaded, core_of_its_own ? Waiting::poll : Waiting::sleep);
+}
+
+/// How the vectors of each strip travel: transfers differ for row-split ones only.
+std::vector<RowTransfer> modes_of(const ShardLayout& layout, RowTransfer transfer, const Decisions& decided,
+                                  const std::vector<RowSplit>& splits, const std::vector<Feature>& features) {
+  std::vector<RowTransfer> modes;
+  for (const Strip& strip : layout.strips) {
+    if (!strip.row_split()) {
+      modes.push_back(RowTransfer::dense_partials);
+    } else if (transfer != RowTransfer::automatic) {
+      modes.push_back(transfer);
+    } else {
+      const RowSplit split{features[strip.feature].table, strip.column_begin, strip.column_end};
+      modes.push_back(decided.of_split[std::ranges::find(splits, split) - splits.begin()]);
+    }
+  }
+  return modes;
+}
+
+bool divides(const Feature& feature) { return feature.pooling == Pooling::mean || feature.pooling == Pooling::sqrtn; }
+
+/// What follows from the layout and the modes.
+void complete(Group& group) {
+  group.counts_follow_ids = std::ranges::any_of(group.modes, [](RowTransfer mode) {
+    return mode == RowTransfer::sparse_partials || mode == RowTransfer::unique_rows;
+  });
+  const auto& features = group.tables.features();
+  for (std::size_t f = 0; f < features.size(); ++f) group.divides |= group.layout.served[f] && divides(features[f]);
+  for (std::int64_t s = 0; s < std::ssize(group.layout.shards); ++s) {
+    if (group.layout.shards[s].replicated) continue;
+    group.exchanged_shards.push_back({s, group.exchanged_keys});
+    group.exchanged_keys += group.layout.shards[s].rows.count();
+  }
+}
+
+}  // namespace
+
+Embedding::Embedding(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Case& how,
+                     const Decisions& decided, Fault fault)
+    : comm_(comm),
+      tables_(tables),
+      how_(how),
+      decided_(decided),
+      fault_(fault),
+      wire_(how.movement.wire, id_type(how.movement.wire_ids, plan, tables.tables())),
+      group_of_table_(group_of_tables(how.groups, plan, tables.tables(), tables.features())),
+      lane_(lane_of(comm, count_groups(group_of_table_))) {
+  const std::int64_t count = count_groups(group_of_table_);
+  const auto splits = row_splits(plan, tables.tables());
+  for (std::int64_t g = 0; g < count; ++g) {
+    std::vector<bool> chosen;
+    for (const Feature& feature : tables.features()) chosen.push_back(group_of_table_[feature.table] == g);
+    ShardLayout layout = tables.layout().of_features(chosen, g + 1 == count);
+    auto modes = modes_of(layout, how_.movement.transfer, decided_, splits, tables.features());
+    groups_.push_back(std::make_unique<Group>(
+        Group{.comm = comm_,
+              .lane = lane_,
+              .wire = wire_,
+              .tables = tables_,
+              .plan = plan,
+              .how = how_,
+              .layout = std::move(layout),
+              .modes = std::move(modes),
+              .dedup = decided_.dedup,
+              .gathered = decided_.gathered,
+              .exchange = std::make_unique<LaneExchange>(how_.exchange.make(comm_), lane_)}));
+    complete(*groups_.back());
+  }
+}
+
+std::string Embedding::picked() const {
+  std::set<std::string> names;
+  for (const auto& group : groups_) names.insert(group->exchange->picked());
+  names.erase("");
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string Embedding::picked_dedup() const {
+  const bool rows_travel = std::ranges::any_of(groups_, [](const auto& group) {
+    return std::ranges::count(group->modes, RowTransfer::unique_rows) > 0;
+  });
+  if (how_.movement.dedup != Dedup::automatic || !rows_travel) return {};
+  return std::string(name_of(decided_.dedup));
+}
+
+}  // namespace shardmark

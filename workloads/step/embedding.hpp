@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "comm/placement/traffic.hpp"
+#include "workloads/cases/case.hpp"
+#include "workloads/cases/fault.hpp"
+#include "workloads/tables/sharded_tables.hpp"
+#include "workloads/transfer/wire.hpp"
+
+namespace shardmark {
+
+/// The tables of a case that travel together, one group of them or all, and what no batch changes about them.
+struct Group {
+  const Communicator& comm;
+  Lane& lane;
+  Wire& wire;
+  ShardedTables& tables;
+  const Plan& plan;
+  const Case& how;
+  ShardLayout layout;               ///< of the group's features
+  std::vector<RowTransfer> modes;   ///< what travels of each strip
+  Dedup dedup;                      ///< of strips whose rows travel one by one
+  const std::vector<bool>& gathered;  ///< replicated tables whose touched rows are gathered, by table
+  std::unique_ptr<Exchange> exchange;  ///< on the lane
+  std::vector<KeyedShard> exchanged_shards;  ///< those that hold parts of tables, their rows numbered from 0
+  std::int64_t exchanged_keys = 0;           ///< how many rows that is
+  bool counts_follow_ids = false;  ///< how many vectors travel depends on the ids, not on the number of bags alone
+  bool divides = false;            ///< some feature pools by mean or sqrtn
+};
+
+/// The embeddings of a case on this rank: which groups of tables there are, how they travel, and on which lane. Nothing
+/// here changes while the case runs; what one batch makes belongs to a Flight. Values are the same for any groups.
+class Embedding {
+ public:
+  /// `comm`, `tables` and `plan` must outlive the object. decided: what the movement leaves open (decide.hpp).
+  /// Collective. Throws InputError when the movement cannot carry the plan.
+  Embedding(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Case& how,
+            const Decisions& decided, Fault fault = Fault::none);
+
+  std::int64_t groups() const { return std::ssize(groups_); }
+  const Group& group(std::int64_t number) const { return *groups_[number]; }
+  /// The group whose features read a table.
+  std::int64_t group_of_table(std::int64_t table) const { return group_of_table_[table]; }
+
+  const Communicator& comm() const { return comm_; }
+  Lane& lane() { return lane_; }
+  ShardedTables& tables() { return tables_; }
+  Fault fault() const { return fault_; }
+
+  /// The types in which rows travel, and their errors.
+  Wire& wire() { return wire_; }
+
+  /// What an exchange that chooses among others chose, of the groups that differ: Exchange::picked().
+  std::string picked() const;
+  /// What dedup auto chose for rows that travel one by one; empty for other dedups or without such rows.
+  std::string picked_dedup() const;
+
+ private:
+  const Communicator& comm_;
+  ShardedTables& tables_;
+  Case how_;
+  Decisions decided_;
+  Fault fault_;
+  Wire wire_;
+  std::vector<std::int64_t> group_of_table_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  Lane lane_;  ///< ends before what it uses
+};
+
+}  // namespace shardmark

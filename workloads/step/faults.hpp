@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "workloads/step/group_flight.hpp"
+#include "workloads/step/phase.hpp"
+
+namespace shardmark {
+
+/// Commits the fault of a case, if it is one of those that happen when `ended` has ended.
+void commit_fault(Fault fault, Phase ended, GroupFlight& flight);
+
+/// Fault::update, when the gradients of the rows are summed and no row is updated yet.
+void forget_last_row(Fault fault, GroupFlight& flight);
+
+}  // namespace shardmark

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/step/flight.hpp"
+
+#include "kernels/pooled_lookup.hpp"
+
+namespace shardmark {
+namespace {
+
+std::int64_t lookup_bytes_of(GroupFlight& flight) {
+  const Execution exec;
+  const auto ids = static_cast<std::int64_t>(flight.owned.ids.extent(0));
+  const auto keys = flight.keys.first(ids);
+  std::int64_t replicated_keys = 0;
+  std::vector<KeyedShard> replicated;
+  for (std::int64_t s = 0; s < std::ssize(flight.group.layout.shards); ++s) {
+    if (!flight.group.layout.shards[s].replicated) continue;
+    replicated.push_back({s, replicated_keys});
+    replicated_keys += flight.group.layout.shards[s].rows.count();
+  }
+  const auto row_bytes = [&](const auto& some, std::int64_t bound, const TableUpdates& rows) {
+    return rows.row_bytes(kernels::unique_rows<Execution>(exec, some, bound, flight.unique_workspace));
+  };
+  const std::int64_t exchanged = flight.owned.exchanged_ids;
+  const kernels::LookupCounts counts{
+      .bags = static_cast<std::int64_t>(flight.owned.offsets.extent(0)) - 1,
+      .ids = ids,
+      .unique_bytes =
+          row_bytes(part(keys, 0, exchanged), flight.group.exchanged_keys, flight.updates) +
+          row_bytes(part(keys, exchanged, ids), replicated_keys, TableUpdates(flight.group.tables, replicated)),
+      .output_elements = flight.layout.looked_up()};
+  return kernels::pooled_lookup_work(counts, flight.owned.weights.extent(0) > 0, sizeof(std::int64_t)).bytes();
+}
+
+}  // namespace
+
+Flight::Flight(Embedding& embedding) : embedding_(embedding) {
+  for (std::int64_t g = 0; g < embedding.groups(); ++g)
+    groups_.push_back(std::make_unique<GroupFlight>(embedding.group(g)));
+}
+
+DeviceArray<float> Flight::output(const StepInput& input, std::int64_t feature) const {
+  const std::int64_t table = embedding_.tables().features()[feature].table;
+  return groups_[embedding_.group_of_table(table)]->output(input, feature);
+}
+
+RowCounts Flight::row_counts() const {
+  RowCounts sum;
+  for (const auto& group : groups_)
+    if (group->rows.any()) sum += group->rows.counts();
+  return sum;
+}
+
+std::int64_t Flight::lookup_bytes() {
+  std::int64_t sum = 0;
+  for (const auto& group : groups_) sum += lookup_bytes_of(*group);
+  return sum;
+}
+
+SentBytes Flight::sent() const {
+  SentBytes sent(embedding_.comm().rank(), embedding_.comm().size());
+  for (const auto& group : groups_) sent += group->sent;
+  return sent;
+}
+
+}  // namespace shardmark

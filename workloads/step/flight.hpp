@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "workloads/step/group_flight.hpp"
+#include "workloads/step/phase.hpp"
+
+namespace shardmark {
+
+/// One step in flight of all groups of an embedding: what a batch makes, from its ids to the updated rows. An embedding
+/// may have several.
+class Flight {
+ public:
+  /// Collective. The embedding outlives the flight.
+  explicit Flight(Embedding& embedding);
+
+  Embedding& embedding() { return embedding_; }
+
+  /// body(group's part, clock) for every group, from phase `first` on; groups take turns while others communicate
+  /// (comm's Lane). Collective.
+  template <class Body>
+  void each(PhaseCosts& costs, Phase first, const Body& body) {
+    embedding_.lane().interleave(std::ssize(groups_), [&](std::int64_t group) {
+      PhaseClock clock(costs, embedding_.lane(), first);
+      body(*groups_[group], clock);
+    });
+  }
+
+  /// Pooled outputs [bags, dim] of a feature for this rank's samples, from output_dist to the next input_dist.
+  DeviceArray<float> output(const StepInput& input, std::int64_t feature) const;
+
+  /// Where rows travel one by one, what dedup did to them.
+  RowCounts row_counts() const;
+
+  /// Bytes of memory that the lookup of the current step must read and write, every row that is used once; to be asked
+  /// after the update. Sorts the ids, so not for timed steps.
+  std::int64_t lookup_bytes();
+
+  /// What this rank has sent in the current step, complete after it.
+  SentBytes sent() const;
+
+ private:
+  Embedding& embedding_;
+  std::vector<std::unique_ptr<GroupFlight>> groups_;
+};
+
+}  // namespace shardmark

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/step/group_flight.hpp"
+
+namespace shardmark {
+
+GroupFlight::GroupFlight(const Group& of)
+    : group(of),
+      sent(of.comm.rank(), of.comm.size()),
+      exchange(*of.exchange, sent),
+      pooled(make_transfer({of.comm, of.lane, exchange, of.wire, sent, of.how.movement.transfer,
+                            of.how.exchange.name() == "nccl"})),
+      rows(of.comm, exchange, of.wire, of.tables, of.layout, of.modes, of.dedup),
+      replicated(of.comm, of.lane, of.tables, of.layout, of.gathered, sent),
+      ids(of.comm, of.lane, exchange, of.layout, of.tables, of.modes, of.wire.ids()),
+      layout(of.tables, of.layout, of.exchanged_keys, rows),
+      updates(of.tables, of.exchanged_shards),
+      row_sums(of.comm, exchange, of.plan, of.tables.tables(), of.layout) {}
+
+void GroupFlight::lay_out(const BagCounts& new_bags) {
+  bags = new_bags;
+  counts = ids.vector_counts();
+  layout.set(bags, counts, pooled->lay_out(group.layout, group.modes, bags, counts));
+  vectors = vectors_scratch.first(layout.size());
+  packed_gradients = packed_gradients_scratch.first(layout.places().packed_size);
+  owner_gradients = owner_gradients_scratch.first(layout.owner_gradients());
+}
+
+DeviceArray<float> GroupFlight::output(const StepInput& input, std::int64_t feature) const {
+  const std::int64_t begin = layout.output_begin()[feature];
+  return part(vectors, begin, begin + input.first_element[feature + 1] - input.first_element[feature]);
+}
+
+}  // namespace shardmark

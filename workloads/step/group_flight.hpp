@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "workloads/step/embedding.hpp"
+#include "workloads/step/input_dist.hpp"
+#include "workloads/step/step_layout.hpp"
+#include "workloads/transfer/replicated/replicated_update.hpp"
+#include "workloads/transfer/row_sum_exchange.hpp"
+#include "workloads/transfer/transfer.hpp"
+
+namespace shardmark {
+
+/// What one step in flight makes of a batch, for one group: ids that came, places of vectors, buffers, bytes sent. The
+/// phases (phases.hpp) fill it in one after the other; a step of the same sizes later allocates nothing.
+struct GroupFlight {
+  explicit GroupFlight(const Group& group);
+  GroupFlight(const GroupFlight&) = delete;
+  GroupFlight& operator=(const GroupFlight&) = delete;
+
+  /// To be called when bags or vectors have changed in number.
+  void lay_out(const BagCounts& bags);
+
+  /// Pooled outputs [bags, dim] of a feature for this rank's samples, from output_dist to the next input_dist.
+  DeviceArray<float> output(const StepInput& input, std::int64_t feature) const;
+
+  const Group& group;
+  SentBytes sent;
+  CountedExchange exchange;
+
+  // The ways of travel.
+  std::unique_ptr<Transfer> pooled;
+  HomeRows rows;
+  ReplicatedUpdate replicated;
+
+  // Of the current counts of bags and vectors.
+  InputDist ids;
+  BagCounts bags;
+  VectorCounts counts;
+  StepLayout layout;
+  DeviceArray<float> vectors;           ///< StepLayout says what lies where
+  DeviceArray<float> packed_gradients;  ///< at home, of vectors that go back to their owners
+  DeviceArray<float> owner_gradients;   ///< those that came: of vectors, then of rows that travel one by one
+
+  // Of the current step.
+  OwnedIds owned;
+  ConstDeviceArray<float> gradients;  ///< of the outputs, divided where features pool by mean or sqrtn
+  std::optional<SortedGradients> row_gradients;  ///< of the distinct rows of the shards that hold parts of tables
+  kernels::WholeRowSums<Execution> whole_rows;
+
+  // How rows are updated, and memory that is used again.
+  TableUpdates updates;
+  RowSumExchange row_sums;
+  DeviceScratch<float> vectors_scratch{"shardmark::vectors"};
+  DeviceScratch<float> packed_gradients_scratch{"shardmark::packed_gradients"};
+  DeviceScratch<float> owner_gradients_scratch{"shardmark::owner_gradients"};
+  DeviceScratch<float> divided_gradients{"shardmark::divided_gradients"};
+  DeviceScratch<float> max_gradients{"shardmark::max_gradients"};
+  DeviceScratch<float> replicated_max_gradients{"shardmark::replicated_max_gradients"};
+  DeviceScratch<std::int64_t> keys{"shardmark::keys"}, gradient_offsets{"shardmark::gradient_offsets"};
+  DeviceScratch<double> sums{"shardmark::row_sums"};
+  kernels::UniqueRowsWorkspace<Execution> unique_workspace;
+};
+
+}  // namespace shardmark

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/step/phases.hpp"
+
+#include <algorithm>
+
+#include "kernels/bag_divisor.hpp"
+#include "workloads/step/phase.hpp"
+#include "workloads/transfer/max_gradients.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Divides the vectors of features that pool by mean or sqrtn by their bags' divisors. begins: where those of each
+/// feature begin.
+void divide(const GroupFlight& flight, const StepInput& input, const std::vector<std::int64_t>& begins,
+            bool replicated_too, const DeviceArray<float>& vectors) {
+  const ShardLayout& layout = flight.group.layout;
+  const auto& features = flight.group.tables.features();
+  std::vector<kernels::BagVectors> blocks;
+  for (std::int64_t f = 0; f < std::ssize(features); ++f) {
+    const Pooling pooling = features[f].pooling;
+    if (!layout.served[f] || (pooling != Pooling::mean && pooling != Pooling::sqrtn)) continue;
+    if (!replicated_too && std::ranges::count(layout.replicated_features, f) > 0) continue;
+    const std::int64_t dim = flight.group.tables.table_of(features[f]).dim;
+    blocks.push_back({.first_bag = input.first_bag[f],
+                      .bags = input.bags_of(f),
+                      .dim = dim,
+                      .begin = begins[f],
+                      .stride = dim,
+                      .pooling = pooling});
+  }
+  const Execution exec;
+  kernels::divide_by_bag(exec, kernels::array_of(exec, blocks, "shardmark::divided"), input.bags.offsets,
+                         input.bags.weights, vectors);
+}
+
+/// Elements [begin, end) of the weights, which are empty when all are 1.
+DeviceArray<float> weights_of(const OwnedIds& owned, std::int64_t begin, std::int64_t end) {
+  return owned.weights.extent(0) > 0 ? part(owned.weights, begin, end) : owned.weights;
+}
+
+}  // namespace
+
+void input_dist(GroupFlight& flight, const StepInput& input) {
+  flight.sent.begin(Phase::input_dist);
+  const BagCounts bags = flight.ids.count_bags(input);
+  const bool bags_changed = bags != flight.bags;
+  if (bags_changed) flight.ids.lay_out(bags);
+  flight.owned = flight.ids.run(input, flight.rows);
+  // Decided alike on all ranks, though one may find its own counts unchanged: exchanges set routes up together.
+  if (bags_changed || flight.group.counts_follow_ids || flight.ids.vector_counts() != flight.counts)
+    flight.lay_out(bags);
+  if (!flight.rows.any()) return;
+  flight.rows.lay_out(input, flight.layout.output_begin(), flight.layout.gradient_begin());
+  if (OwnerRows* owner = flight.rows.owner())
+    owner->find(part(flight.owned.offsets, 0, flight.owned.rows + 1), part(flight.owned.ids, 0, flight.owned.rows));
+}
+
+void lookup(GroupFlight& flight) {
+  const Execution exec;
+  StepLayout& layout = flight.layout;
+  for (const auto& [begin, end] : layout.places().zeros)
+    Kokkos::deep_copy(exec, part(flight.vectors, begin, end), 0.0F);
+  if (OwnerRows* owner = flight.rows.owner())
+    owner->read(part(flight.vectors, layout.rows_begin(), layout.size()));
+  layout.exchanged.run(flight.owned, flight.vectors);
+  layout.replicated.run(flight.owned, flight.vectors);
+  exec.fence("shardmark: pooled vectors are sent");
+}
+
+void output_dist(GroupFlight& flight, const StepInput& input) {
+  const Execution exec;
+  flight.sent.begin(Phase::output_dist);
+  const StepLayout& layout = flight.layout;
+  const DeviceArray<float>& vectors = flight.vectors;
+  const auto owner = part(vectors, 0, layout.packed_begin());
+  const auto home = part(vectors, layout.packed_begin(), layout.packed_end());
+  flight.pooled->pack(Direction::forward, owner);
+  flight.pooled->move(Direction::forward, owner, home);
+  flight.pooled->unpack(Direction::forward, home);
+  kernels::sum_partials<Execution>(exec, layout.to_sum.pieces, {layout.to_sum.partials, flight.owned.vectors_before},
+                                   layout.to_sum.rows, home, vectors);
+  if (flight.rows.any()) {
+    flight.rows.receive(part(vectors, layout.rows_begin(), layout.size()));
+    flight.rows.pool(vectors);
+  }
+  if (flight.group.divides) divide(flight, input, layout.output_begin(), false, vectors);
+  exec.fence("shardmark: the outputs are complete");
+}
+
+void grad_dist(GroupFlight& flight, const StepInput& input, const ConstDeviceArray<float>& gradients) {
+  const Execution exec;
+  flight.sent.begin(Phase::grad_dist);
+  const StepLayout& layout = flight.layout;
+  flight.gradients = gradients;
+  if (flight.group.divides) {
+    const auto divided = flight.divided_gradients.first(input.elements());
+    Kokkos::deep_copy(exec, divided, gradients);
+    divide(flight, input, layout.gradient_begin(), true, divided);
+    flight.gradients = divided;
+  }
+  kernels::copy_to_partials<Execution>(exec, layout.to_send.pieces,
+                                       {layout.to_send.partials, flight.owned.vectors_before}, layout.to_send.rows,
+                                       flight.gradients, flight.packed_gradients);
+  exec.fence("shardmark: gradients are sent");
+  const auto of_vectors = part(flight.owner_gradients, 0, layout.places().owner_size);
+  flight.pooled->pack(Direction::backward, flight.packed_gradients);
+  flight.pooled->move(Direction::backward, flight.packed_gradients, of_vectors);
+  flight.pooled->unpack(Direction::backward, of_vectors);
+  if (flight.rows.any())
+    flight.rows.return_gradients(flight.vectors, flight.gradients,
+                                 part(flight.owner_gradients, layout.places().owner_size, layout.owner_gradients()));
+}
+
+namespace {
+
+/// The gradients, with those of the ids of bags that `lookups` pooled by max behind them.
+ConstDeviceArray<float> of_ids_too(GroupFlight& flight, const ConstDeviceArray<float>& gradients, bool any,
+                                   TableLookups& lookups, DeviceScratch<float>& scratch) {
+  const auto ids = static_cast<std::int64_t>(flight.owned.ids.extent(0));
+  return with_max_gradients(gradients, any ? ids * flight.layout.largest_max_dim : 0, scratch,
+                            [&](const DeviceArray<float>& all) {
+                              lookups.max_gradients(flight.owned, flight.vectors, gradients, all);
+                            });
+}
+
+/// Of the shards that hold parts of tables.
+void sum_exchanged(GroupFlight& flight, const StepInput& input, const kernels::UpdateStep& now,
+                   const DeviceArray<std::int64_t>& keys, const DeviceArray<std::int64_t>& offsets) {
+  const Execution exec;
+  const std::int64_t ids = flight.owned.exchanged_ids;
+  const auto gradients =
+      of_ids_too(flight, flight.owner_gradients, flight.layout.exchanged_maxima,
+                                    flight.layout.exchanged, flight.max_gradients);
+  flight.row_gradients = kernels::sorted_row_gradients<Execution>(
+      exec, part(keys, 0, ids), flight.group.exchanged_keys, part(offsets, 0, ids), weights_of(flight.owned, 0, ids),
+      gradients, flight.unique_workspace);
+  const std::int64_t width = flight.row_sums.width();
+  if (width == 0) return;
+  const auto sums = flight.sums.first(ids * width);
+  flight.updates.row_sums(*flight.row_gradients, now, sums, width);
+  flight.row_sums.complete(flight.row_gradients->unique, sums, flight.ids.peak_ids(input));
+  flight.whole_rows = {sums, width};
+}
+
+}  // namespace
+
+void sum_gradients(GroupFlight& flight, const StepInput& input, const kernels::UpdateStep& now) {
+  flight.sent.begin(Phase::update);
+  const OwnedIds& owned = flight.owned;
+  const auto ids = static_cast<std::int64_t>(owned.ids.extent(0));
+  const auto keys = flight.keys.first(ids), offsets = flight.gradient_offsets.first(ids);
+  kernels::expand_positions(Execution(), flight.layout.gradients, ConstDeviceArray<std::int64_t>(owned.offsets),
+                            owned.ids, keys, offsets);
+  sum_exchanged(flight, input, now, keys, offsets);
+  if (flight.replicated.empty()) return;
+  const std::int64_t begin = owned.exchanged_ids;
+  flight.replicated.reduce(
+      {part(keys, begin, ids), part(offsets, begin, ids), weights_of(owned, begin, ids),
+       of_ids_too(flight, flight.gradients, flight.layout.replicated_maxima, flight.layout.replicated,
+                  flight.replicated_max_gradients)});
+}
+
+void apply_optimizer(GroupFlight& flight, const kernels::UpdateStep& now) {
+  flight.updates.run(*flight.row_gradients, now, flight.whole_rows);
+  flight.replicated.apply(now);
+  Execution().fence("shardmark: the step is complete");
+}
+
+}  // namespace shardmark

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "kernels/fused_update.hpp"
+#include "kernels/reduce_to_dense.hpp"
+#include "reference/row_values.hpp"
+#include "workloads/batches/execution.hpp"
+
+namespace shardmark {
+
+/// Consecutive bags that read one shard, and where their vectors lie, `stride` elements from one to the next.
+struct BagBlock {
+  std::int64_t first_bag = 0, bags = 0;
+  std::int64_t shard = 0;   ///< number among the shards of this rank
+  std::int64_t output = 0;  ///< element of the first bag's vector
+  std::int64_t stride = 0;
+  Pooling pooling = Pooling::sum;
+  /// With Pooling::max: element of the gradient of the first bag's vector, of the gradient vector of position 0, and
+  /// the elements from one position's to the next (kernels::PooledGradient).
+  std::int64_t gradient = 0, id_gradient = 0, id_gradient_stride = 0;
+};
+
+/// The ids of all bags: bag b looks up the local rows ids[offsets[b] .. offsets[b + 1]) of its shard.
+struct BagIds {
+  DeviceArray<std::int64_t> offsets;  ///< [bags + 1]
+  DeviceArray<std::int64_t> ids;
+  DeviceArray<float> weights;  ///< as ids, or empty when every weight is 1
+};
+
+/// A shard whose local row i has key first_key + i.
+struct KeyedShard {
+  std::int64_t shard = 0;
+  std::int64_t first_key = 0;
+};
+
+/// Gradients of the distinct rows among positions that were sorted by key, or among all rows of replicated tables.
+using SortedGradients =
+    kernels::RowGradients<Execution, kernels::UniqueRows<Execution>, ConstDeviceArray<std::int64_t>>;
+using DenseGradients =
+    kernels::RowGradients<Execution, kernels::TouchedRows<Execution>, kernels::DenseOffset<Execution>>;
+
+/// The shards of this rank whose tables have one storage: their rows and optimizer state, and what a step does with
+/// them. Shards go by their numbers in ShardLayout. A store decides once per run of rows of a shard, never per row.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  /// Rows and state to their initial values.
+  virtual void fill(const RowValues& initial) = 0;
+
+  /// The bags that a step in flight looks up here. set() is called when they change in number; it allocates nothing for
+  /// numbers that have been seen before.
+  class Lookups {
+   public:
+    virtual ~Lookups() = default;
+    /// blocks: of shards of this store, ascending by first_bag.
+    virtual void set(const std::vector<BagBlock>& blocks) = 0;
+    /// Writes the pooled vector of every bag of the blocks into `output`.
+    virtual void run(const BagIds& bags, const DeviceArray<float>& output) = 0;
+    /// kernels::max_gradients of the blocks that pool by max. pooled: what run() wrote.
+    virtual void max_gradients(const BagIds& bags, const ConstDeviceArray<float>& pooled,
+                               const ConstDeviceArray<float>& gradients, const DeviceArray<float>& id_gradients) = 0;
+  };
+  virtual std::unique_ptr<Lookups> lookups() = 0;
+
+  /// The rows of some shards under keys, as an update finds them. Keys of shards of other stores are left alone.
+  class Updates {
+   public:
+    virtual ~Updates() = default;
+    /// kernels::row_sums: sums over the columns held here, [distinct rows, width].
+    virtual void row_sums(const SortedGradients& gradients, const kernels::UpdateStep& now,
+                          const DeviceArray<double>& sums, std::int64_t width) = 0;
+    /// The optimizer of every distinct row's table. whole_rows: the completed sums, where row_sums() was called.
+    virtual void run(const SortedGradients& gradients, const kernels::UpdateStep& now,
+                     const kernels::WholeRowSums<Execution>& whole_rows) = 0;
+    virtual void run(const DenseGradients& gradients, const kernels::UpdateStep& now) = 0;
+    /// How many of the distinct rows are of this store, and what they hold: for the work of a step.
+    virtual kernels::RowElements count(const kernels::UniqueRows<Execution>& unique) const = 0;
+  };
+  /// shards: ascending by first_key.
+  virtual std::unique_ptr<Updates> updates(const std::vector<KeyedShard>& shards) = 0;
+
+  /// Values [local_rows, dim] as floats, and state [local_rows, state per row] of some rows of a shard, on the host.
+  virtual std::vector<float> read_rows(std::int64_t shard, const std::vector<std::int64_t>& local_rows) const = 0;
+  virtual std::vector<float> read_state(std::int64_t shard, const std::vector<std::int64_t>& local_rows) const = 0;
+
+  /// Local rows whose values are no longer, bit for bit, the initial ones.
+  virtual std::int64_t changed_rows(std::int64_t shard, const RowValues& initial) const = 0;
+
+  /// Share of the bytes of the rows that lie in huge pages, 0 to 1.
+  virtual double huge_page_share() const = 0;
+};
+
+}  // namespace shardmark
