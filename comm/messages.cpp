@@ -43,6 +43,7 @@ void MessageList::complete() {
 }
 
 void Messages::send(std::span<const std::byte> bytes, int peer) {
+  sent_[peer] += std::ssize(bytes);
   for (std::size_t i = add(writable(bytes), bytes.size(), peer, false); i < pieces_.size(); ++i)
     check_mpi(MPI_Isend(pieces_[i].bytes, pieces_[i].count, MPI_BYTE, peer, tag, comm_->get(), &requests_[i]),
               "MPI_Isend", peer, pieces_[i].count);

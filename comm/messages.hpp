@@ -40,7 +40,7 @@ class MessageList {
 /// Nonblocking messages. Reuse an object to keep its storage.
 class Messages : public MessageList {
  public:
-  using MessageList::MessageList;
+  explicit Messages(const Communicator& comm) : MessageList(comm), sent_(comm.size()) {}
 
   /// The buffers must stay until wait().
   void send(std::span<const std::byte> bytes, int peer);
@@ -51,6 +51,13 @@ class Messages : public MessageList {
 
   /// Gives MPI a chance to move what was started.
   void progress() const;
+
+  /// Bytes sent to each rank since count_anew().
+  const std::vector<std::int64_t>& sent() const { return sent_; }
+  void count_anew() { sent_.assign(sent_.size(), 0); }
+
+ private:
+  std::vector<std::int64_t> sent_;
 };
 
 /// Messages that are set up once and carried again and again, between the same buffers.

@@ -22,6 +22,9 @@ class Auto : public Exchange {
   void run_staged(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes,
                   const Stages& stages) override;
   std::string picked() const override;
+  std::span<const std::int64_t> sent() const override {
+    return last_ == nullptr ? std::span<const std::int64_t>() : last_->sent();
+  }
 
  private:
   struct Seen {
@@ -38,6 +41,7 @@ class Auto : public Exchange {
   std::vector<bool> for_any_route_, for_known_routes_;  ///< of calibration_.exchanges
   PerRoute<Seen> seen_;
   std::vector<std::unique_ptr<Exchange>> made_;  ///< those picked so far
+  Exchange* last_ = nullptr;                     ///< of them, the one that ran last
   std::size_t library_ = 0;                      ///< the number of mpi_alltoallv
 };
 

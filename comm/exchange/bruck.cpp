@@ -54,6 +54,7 @@ void Bruck::find_sizes(const Route& route, Setup& sizes) {
 void Bruck::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
   const Blocks blocks(comm_, route, send, receive, element_bytes);
   const Setup& sizes = setups_.of(route, [&](Setup& fresh) { find_sizes(route, fresh); });
+  messages_.count_anew();
   const auto bytes = [&](std::int64_t elements) { return static_cast<std::size_t>(elements * element_bytes); };
   for (std::size_t d = 0; d < blocks_.size(); ++d) blocks_[d] = blocks.to(rank_after(comm_, static_cast<int>(d)));
   for (std::size_t x = 0; x < rounds_.size(); ++x) {

@@ -42,6 +42,10 @@ class Exchange {
 
   /// The names of the exchanges that carried data so far, where this one chooses among others; else empty.
   virtual std::string picked() const { return {}; }
+
+  /// Bytes that the last run gave to MPI for each rank, where blocks reach their rank by way of others; without the
+  /// sizes that a route's first run tells. Empty: what the route says went straight to its rank.
+  virtual std::span<const std::int64_t> sent() const { return {}; }
 };
 
 /// The same with sizes checked; a route's element is `width` consecutive values (a row of dim floats: dim).

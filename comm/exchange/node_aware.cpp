@@ -47,6 +47,7 @@ void NodeAware::find_sizes(const Route& route, Sizes& sizes) {
 void NodeAware::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
   const Blocks blocks(comm_, route, send, receive, element_bytes);
   const Sizes& sizes = sizes_.of(route, [&](Sizes& fresh) { find_sizes(route, fresh); });
+  messages_.count_anew();
   to_rails_.restart(static_cast<std::size_t>(route.send_total() * element_bytes));
   from_nodes_.restart(static_cast<std::size_t>(route.receive_total() * element_bytes));
   within_node(blocks, sizes, element_bytes);

@@ -53,6 +53,7 @@ void NodeLeader::find_sizes(const Route& route, Sizes& sizes) {
 void NodeLeader::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
   const Blocks blocks(comm_, route, send, receive, element_bytes);
   const Sizes& sizes = sizes_.of(route, [&](Sizes& fresh) { find_sizes(route, fresh); });
+  messages_.count_anew();
   own_.restart(static_cast<std::size_t>(std::max(route.send_total(), route.receive_total()) * element_bytes));
   gather(blocks, sizes, element_bytes);
   if (leads()) exchange(sizes, element_bytes);

@@ -74,7 +74,7 @@ std::string GroupedEmbedding::picked_dedup() const {
 }
 
 SentBytes GroupedEmbedding::sent() const {
-  SentBytes sent(comm_.rank(), comm_.size());
+  SentBytes sent(comm_.rank(), comm_.size(), phase_names.size());
   for (const auto& group : groups_) sent += group->sent();
   return sent;
 }

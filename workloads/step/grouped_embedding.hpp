@@ -14,7 +14,7 @@ class GroupedEmbedding {
   GroupedEmbedding(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Movement& movement,
                    Fault fault = Fault::none);
 
-  /// body(group, clock) for every group, interleaved (lane.hpp), from phase `first` on. Collective.
+  /// body(group, clock) for every group, interleaved (exchange/lane.hpp), from phase `first` on. Collective.
   template <class Body>
   void each(PhaseCosts& costs, Phase first, Body&& body) {
     lane_.interleave(groups(), [&](std::int64_t group) {

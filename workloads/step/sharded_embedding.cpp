@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "comm/collectives.hpp"
+#include "comm/exchange/lane_exchange.hpp"
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/cheapest_transfers.hpp"
 #include "workloads/step/commit_fault.hpp"
@@ -71,7 +72,7 @@ ShardedEmbedding::ShardedEmbedding(const CaseContext& context, ShardLayout layou
       tables_(context.tables),
       layout_(std::move(layout)),
       fault_(context.fault),
-      sent_(comm_.rank(), comm_.size()),
+      sent_(comm_.rank(), comm_.size(), phase_names.size()),
       exchange_(std::make_unique<CountedExchange>(
           std::make_unique<LaneExchange>(exchange_named(context.movement.exchange).make(comm_), lane_), sent_)),
       transfer_(make_transfer(context, *exchange_, sent_)),
@@ -126,7 +127,7 @@ void ShardedEmbedding::set_modes(std::vector<RowTransfer> modes, Dedup dedup) {
 
 void ShardedEmbedding::input_dist(const StepInput& input, PhaseClock& clock) {
   if (!ids_) decide(input);
-  sent_.begin(Phase::input_dist);  // what the decision took is not counted
+  sent_.begin(index_of(Phase::input_dist));  // what the decision took is not counted
   const BagCounts bags = ids_->count_bags(input);
   if (bags != bags_) ids_->lay_out(bags);
   owned_ = ids_->run(input, *rows_);
@@ -211,7 +212,7 @@ void ShardedEmbedding::divide(const StepInput& input, const std::vector<std::int
 
 void ShardedEmbedding::output_dist(const StepInput& input, PhaseClock& clock) {
   const Execution exec;
-  sent_.begin(Phase::output_dist);
+  sent_.begin(index_of(Phase::output_dist));
   const std::int64_t packed = blocks_.places().owner_size;
   const auto owner = part(vectors_, 0, packed), home = part(vectors_, packed, blocks_.packed_end());
   transfer_->pack(Direction::forward, owner);
@@ -233,7 +234,7 @@ void ShardedEmbedding::output_dist(const StepInput& input, PhaseClock& clock) {
 
 void ShardedEmbedding::grad_dist(const StepInput& input, ConstDeviceArray<float> gradients, PhaseClock& clock) {
   const Execution exec;
-  sent_.begin(Phase::grad_dist);
+  sent_.begin(index_of(Phase::grad_dist));
   gradients_ = gradients;
   if (divides_) {
     const auto divided = divided_gradients_.first(input.elements());

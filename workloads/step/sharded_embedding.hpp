@@ -4,15 +4,16 @@
 #include <memory>
 #include <optional>
 
+#include "comm/exchange/sent_bytes.hpp"
 #include "kernels/bag_divisor.hpp"
 #include "kernels/pooled_lookup.hpp"
 #include "workloads/cases/movement.hpp"
 #include "workloads/step/input_dist.hpp"
 #include "workloads/step/step_layout.hpp"
 #include "workloads/tables/sharded_tables.hpp"
+#include "workloads/transfer/phase.hpp"
 #include "workloads/transfer/replicated/replicated_update.hpp"
 #include "workloads/transfer/row_sum_exchange.hpp"
-#include "workloads/transfer/sent_bytes.hpp"
 #include "workloads/transfer/transfer.hpp"
 
 namespace shardmark {

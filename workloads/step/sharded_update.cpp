@@ -7,7 +7,7 @@
 namespace shardmark {
 void ShardedEmbedding::update(const StepInput& input, const kernels::UpdateStep& now, PhaseClock& clock) {
   const Execution exec;
-  sent_.begin(Phase::update);
+  sent_.begin(index_of(Phase::update));
   const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
   kernels::expand_positions(exec, blocks_.gradients, ConstDeviceArray<std::int64_t>(owned_.offsets), owned_.ids,
                             keys_.first(ids), gradient_offsets_.first(ids));

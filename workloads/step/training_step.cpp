@@ -25,7 +25,7 @@ PhaseCosts training_step(GroupedEmbedding& embedding, const StepInput& input) {
 
   costs.communication_seconds += lane.busy_seconds();
   costs.exposed_seconds += lane.exposed_seconds();
-  costs.bytes = embedding.sent().totals();
+  costs.count(embedding.sent());
   return costs;
 }
 

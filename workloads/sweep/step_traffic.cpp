@@ -44,7 +44,7 @@ void write_step_traffic(const Communicator& comm, const RunOptions& options, con
 
   ByteMatrix all(comm.size());
   for (const Phase phase : {Phase::input_dist, Phase::output_dist, Phase::grad_dist, Phase::update}) {
-    const ByteMatrix matrix = gathered(comm, embedding.sent().to_ranks(phase));
+    const ByteMatrix matrix = gathered(comm, embedding.sent().to_ranks(index_of(phase)).payload);
     all += matrix;
     agree(comm, [&] {
       if (comm.rank() == 0) write_file(file + '.' + std::string(phase_names[index_of(phase)]), matrix);

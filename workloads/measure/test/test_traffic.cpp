@@ -83,9 +83,10 @@ void check_traffic(const Communicator& comm, const RunOptions& options, const Pl
     const auto expect_bytes = [&](Phase phase, const ByteMatrix& bytes) {
       const auto where = std::string(phase_names[index_of(phase)]) + ", step " + std::to_string(step) + ", rank " +
                          std::to_string(comm.rank());
-      EXPECT_EQ(bytes.sent_by(comm.rank()), costs.bytes[index_of(phase)]) << where;
+      EXPECT_EQ(bytes.sent_by(comm.rank()), costs.payload[index_of(phase)]) << where;
       for (int peer = 0; peer < comm.size(); ++peer)
-        EXPECT_EQ(bytes(comm.rank(), peer), embedding.sent().to_ranks(phase)[peer]) << where << " to " << peer;
+        EXPECT_EQ(bytes(comm.rank(), peer), embedding.sent().to_ranks(index_of(phase)).payload[peer])
+            << where << " to " << peer;
     };
     expect_bytes(Phase::input_dist, traffic.input_dist);
     expect_bytes(Phase::output_dist, traffic.output_dist);
@@ -232,7 +233,8 @@ TEST(Traffic, DedupAutoTakesNodeWhereAFifthLessLeavesTheBusiestNode) {
     rules.dedup = node ? Dedup::node : Dedup::local;
     const Traffic traffic = predict_traffic(plan, options.workload.tables, options.workload.features, homes, rules);
     for (int peer = 0; peer < 4; ++peer)
-      EXPECT_EQ(traffic.input_dist(comm.rank(), peer), embedding.sent().to_ranks(Phase::input_dist)[peer])
+      EXPECT_EQ(traffic.input_dist(comm.rank(), peer),
+                embedding.sent().to_ranks(index_of(Phase::input_dist)).payload[peer])
           << "what the decision took is not counted";
   }
   EXPECT_GT(times_node, 0);

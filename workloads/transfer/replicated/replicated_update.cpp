@@ -136,8 +136,7 @@ void ReplicatedUpdate::update_dense(const kernels::UpdateStep& now, Fault fault)
   lane_.run(
       [&] { all_reduce(comm_, std::span<float>(dense_.data(), static_cast<std::size_t>(elements)), Reduce::sum); });
   // A ring sends 2 (P - 1) / P of the buffer to the next rank.
-  sent_.add(static_cast<std::size_t>((comm_.rank() + 1) % comm_.size()),
-            2 * (comm_.size() - 1) * elements * 4 / comm_.size());
+  sent_.add((comm_.rank() + 1) % comm_.size(), 2 * (comm_.size() - 1) * elements * 4 / comm_.size());
   if (fault == Fault::exchange) change_one(dense_, 0, -1.0F, 1.0F);
   const auto rows = kernels::touched_rows<Execution>(exec, part(dense_, dense_elements_, dense_elements_ + dense_keys_),
                                                      touched_workspace_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/lane.hpp"
+#include "comm/exchange/lane.hpp"
 
 #include <chrono>
 #include <stdexcept>
