@@ -20,14 +20,15 @@ class MessageList {
 
  protected:
   struct Piece {
-    std::byte* bytes;
     int count;
     int peer;
     bool received;
   };
 
-  /// Appends the pieces of a message, and null requests for them; returns the first.
-  std::size_t add(std::byte* bytes, std::size_t size, int peer, bool received);
+  /// Makes `call` (MPI_Isend, MPI_Recv_init, ...), which is named `name`, for each piece of a message, and keeps the
+  /// requests.
+  template <class Call>
+  void add(std::span<const std::byte> bytes, int peer, bool received, Call call, const char* name);
   /// Completes all requests. Throws MpiError, naming the peer, when a message fails or is shorter than its buffer.
   void complete();
 

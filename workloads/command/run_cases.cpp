@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "comm/agree.hpp"
-#include "comm/exchange/calibration.hpp"
+#include "comm/exchange/exchange_calibration.hpp"
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/named_plan.hpp"
 #include "comm/session.hpp"

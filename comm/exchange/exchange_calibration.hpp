@@ -13,7 +13,7 @@ namespace shardmark {
 
 /// How the exchanges of one group of ranks compare with MPI_Alltoallv, by size and shape of the traffic: what `auto`
 /// picks from.
-struct Calibration {
+struct ExchangeCalibration {
   struct Cell {
     std::int64_t bytes = 0;  ///< from rank to rank, in the mean
     bool skewed = false;     ///< one rank receives a multiple of what the others do
@@ -36,22 +36,22 @@ struct Calibration {
 /// Whether the busiest rank's traffic is this far above the mean.
 inline bool is_skewed(double busiest, double mean) { return busiest > 1.5 * mean; }
 
-std::string to_json_text(const Calibration& calibration);
+std::string to_json_text(const ExchangeCalibration& calibration);
 /// Throws InputError for what is no calibration or names unknown exchanges.
-Calibration calibration_from_json(std::string_view text);
+ExchangeCalibration calibration_from_json(std::string_view text);
 
 /// The same in files. InputError names the file.
-void write_calibration(const std::string& file, const Calibration& calibration);
-Calibration read_calibration(const std::string& file);
+void write_calibration(const std::string& file, const ExchangeCalibration& calibration);
+ExchangeCalibration read_calibration(const std::string& file);
 
 /// Measures what `auto` may pick, for at most about `seconds`; messages say on rank 0's stderr what goes on.
 /// Collective; the same result on every rank.
-Calibration calibrate(const Communicator& comm, double seconds);
+ExchangeCalibration calibrate(const Communicator& comm, double seconds);
 
 /// The calibration that belongs to this communicator: the one that was set, or one of half a second made now. It lives
 /// as long as the communicator's MPI handle. Collective.
-const Calibration& calibration_of(const Communicator& comm);
+const ExchangeCalibration& calibration_of(const Communicator& comm);
 /// InputError when it was made with another number of ranks or nodes.
-void set_calibration(const Communicator& comm, Calibration calibration);
+void set_calibration(const Communicator& comm, ExchangeCalibration calibration);
 
 }  // namespace shardmark
