@@ -45,8 +45,8 @@ void MessageList::complete() {
 }
 
 void Messages::send(std::span<const std::byte> bytes, int peer) {
-  sent_[peer] += std::ssize(bytes);
   add(bytes, peer, false, MPI_Isend, "MPI_Isend");
+  sent_[peer] += std::ssize(bytes);  // after it: there may be no such rank
 }
 
 void Messages::receive(std::span<std::byte> bytes, int peer) { add(bytes, peer, true, MPI_Irecv, "MPI_Irecv"); }

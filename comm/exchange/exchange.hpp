@@ -54,8 +54,7 @@ requires std::is_trivially_copyable_v<T>
 void run(Exchange& exchange, const Route& route, std::span<const T> send, std::span<T> receive,
          std::int64_t width = 1) {
   if (route.peak() == 0) return;  // on every rank: nobody sends anything
-  if (static_cast<std::int64_t>(send.size()) < route.send_total() * width ||
-      static_cast<std::int64_t>(receive.size()) < route.receive_total() * width)
+  if (std::ssize(send) < route.send_total() * width || std::ssize(receive) < route.receive_total() * width)
     throw std::invalid_argument("exchange: a buffer is smaller than the route");
   exchange.run(route, std::as_bytes(send).data(), std::as_writable_bytes(receive).data(),
                width * static_cast<std::int64_t>(sizeof(T)));

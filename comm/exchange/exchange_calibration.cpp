@@ -34,7 +34,7 @@ constexpr double hopeless = 2.0;           // times MPI_Alltoallv's time: not me
 /// Elements of one byte: to each rank `bytes` in the mean; skewed: to rank 0 as much as to all others together.
 std::vector<std::int64_t> counts_of(const Communicator& comm, std::int64_t bytes, bool skewed) {
   const std::int64_t ranks = comm.size();
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(ranks), bytes);
+  std::vector<std::int64_t> counts(ranks, bytes);
   if (!skewed || ranks == 1) return counts;
   counts.assign(counts.size(), bytes * ranks / 2 / (ranks - 1));
   counts.front() = bytes * ranks / 2;
@@ -54,8 +54,8 @@ class CellTiming {
       : comm_(comm),
         candidates_(candidates),
         route_(exchange_counts(comm, counts_of(comm, bytes, skewed))),
-        send_(static_cast<std::size_t>(route_.send_total())),
-        receive_(static_cast<std::size_t>(route_.receive_total())),
+        send_(route_.send_total()),
+        receive_(route_.receive_total()),
         order_(candidates.size()) {
     for (std::size_t c = 0; c < order_.size(); ++c) order_[c] = c;
     for (Candidate& candidate : candidates_) {

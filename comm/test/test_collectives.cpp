@@ -51,17 +51,16 @@ TEST_P(Collectives, ReduceSpansInPlace) {
 }
 
 TEST_P(Collectives, GatherOneValueOfEachRankEverywhere) {
-  std::vector<std::int64_t> expected(static_cast<std::size_t>(size_));
+  std::vector<std::int64_t> expected(size_);
   std::iota(expected.begin(), expected.end(), std::int64_t{1} << 33);
   EXPECT_EQ(all_gather(comm_, (std::int64_t{1} << 33) + rank_), expected);
 }
 
 TEST_P(Collectives, GatherStringsEverywhere) {
-  const auto texts =
-      all_gather(comm_, std::string(static_cast<std::size_t>(rank_) * 3, static_cast<char>('a' + rank_)));
-  ASSERT_EQ(texts.size(), static_cast<std::size_t>(size_));
+  const auto texts = all_gather(comm_, std::string(rank_ * 3, static_cast<char>('a' + rank_)));
+  ASSERT_EQ(texts.size(), size_);
   for (int rank = 0; rank < size_; ++rank) {
-    EXPECT_EQ(texts[rank], std::string(static_cast<std::size_t>(rank) * 3, static_cast<char>('a' + rank)));
+    EXPECT_EQ(texts[rank], std::string(rank * 3, static_cast<char>('a' + rank)));
   }
 }
 
@@ -78,13 +77,13 @@ TEST_P(Collectives, BroadcastFromEachRoot) {
 
 /// Rank r gives 5 r values (so rank 0 none), 1000 r + 0, 1, ...
 std::vector<double> values_of(int rank) {
-  std::vector<double> values(static_cast<std::size_t>(5 * rank));
+  std::vector<double> values(5 * rank);
   std::iota(values.begin(), values.end(), 1000.0 * rank);
   return values;
 }
 
 void expect_all(const Gathered<double>& gathered, int size) {
-  ASSERT_EQ(gathered.offsets.size(), static_cast<std::size_t>(size) + 1);
+  ASSERT_EQ(gathered.offsets.size(), size + 1);
   for (int rank = 0; rank < size; ++rank) {
     const auto part = gathered.of(rank);
     EXPECT_EQ(std::vector<double>(part.begin(), part.end()), values_of(rank)) << "rank " << rank;

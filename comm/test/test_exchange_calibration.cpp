@@ -81,12 +81,11 @@ TEST(Auto, PicksBySizeAndShapeAndKnowsARouteFromItsSecondRun) {
   const Communicator comm(MPI_COMM_WORLD);
   if (comm.size() < 3) GTEST_SKIP() << "a skewed route needs three ranks";
   set_calibration(comm, some_calibration(comm));
-  const auto ranks = static_cast<std::size_t>(comm.size());
+  const std::size_t ranks = comm.size();
   const auto picked_for = [&](std::vector<std::int64_t> counts, int runs) {
     Auto exchange(comm);
     const Route route = exchange_counts(comm, std::move(counts));
-    std::vector<std::byte> send(static_cast<std::size_t>(route.send_total())),
-        receive(static_cast<std::size_t>(route.receive_total()));
+    std::vector<std::byte> send(route.send_total()), receive(route.receive_total());
     for (int i = 0; i < runs; ++i) exchange.run(route, send.data(), receive.data(), 1);
     return exchange.picked();
   };

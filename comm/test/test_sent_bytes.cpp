@@ -50,7 +50,7 @@ Matrix random_matrix(int ranks, unsigned seed) {
   std::mt19937_64 random(seed);
   Matrix matrix(ranks, std::vector<std::int64_t>(ranks));
   for (auto& row : matrix)
-    for (auto& count : row) count = random() % 3 == 0 ? 0 : static_cast<std::int64_t>(random() % 50);
+    for (auto& count : row) count = random() % 3 == 0 ? 0 : random() % 50;
   return matrix;
 }
 
