@@ -12,8 +12,8 @@
 
 namespace shardmark {
 
-/// Messages of any size between pairs of ranks, in pieces of at most the communicator's count limit; an empty one is
-/// not sent. Both ends must know the size.
+/// Messages of any size between pairs of ranks. One that is larger than the communicator's count limit goes in pieces,
+/// an empty one is not sent; so both ends must know the size.
 class MessageList {
  public:
   explicit MessageList(const Communicator& comm) : comm_(&comm) {}
@@ -38,7 +38,8 @@ class MessageList {
   std::vector<MPI_Status> statuses_;
 };
 
-/// Nonblocking messages. Reuse an object to keep its storage.
+/// Messages that are each sent once and do not block: start several, then wait() for all. An object that is used again
+/// allocates nothing. It counts what it sends.
 class Messages : public MessageList {
  public:
   explicit Messages(const Communicator& comm) : MessageList(comm), sent_(comm.size()) {}

@@ -43,8 +43,9 @@ class Exchange {
   /// The names of the exchanges that carried data so far, where this one chooses among others; else empty.
   virtual std::string picked() const { return {}; }
 
-  /// Bytes that the last run gave to MPI for each rank, where blocks reach their rank by way of others; without the
-  /// sizes that a route's first run tells. Empty: what the route says went straight to its rank.
+  /// Bytes that the last run handed to MPI for each rank, by rank, if this exchange sends blocks by way of other ranks;
+  /// the sizes that ranks tell each other on a route's first run are not among them. Empty for all other exchanges:
+  /// they hand MPI what the route says.
   virtual std::span<const std::int64_t> sent() const { return {}; }
 };
 

@@ -210,7 +210,7 @@ ExchangeCalibration read_calibration(const std::string& file) {
   }
 }
 
-ExchangeCalibration calibrate(const Communicator& comm, double seconds) {
+ExchangeCalibration calibrate_exchanges(const Communicator& comm, double seconds) {
   ExchangeCalibration calibration{.ranks = comm.size(), .nodes = comm.nodes(), .exchanges = {}, .cells = {}};
   std::vector<Candidate> candidates;
   for (const NamedExchange& named : all_exchanges()) {
@@ -249,7 +249,7 @@ const ExchangeCalibration& calibration_of(const Communicator& comm) {
   int is_set = 0;
   check_mpi(MPI_Comm_get_attr(comm.get(), key(), &found, &is_set), "MPI_Comm_get_attr");
   if (!is_set) {
-    keep(comm, std::make_unique<ExchangeCalibration>(calibrate(comm, 0.5)));
+    keep(comm, std::make_unique<ExchangeCalibration>(calibrate_exchanges(comm, 0.5)));
     return calibration_of(comm);
   }
   return *static_cast<const ExchangeCalibration*>(found);

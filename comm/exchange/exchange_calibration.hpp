@@ -11,29 +11,31 @@
 
 namespace shardmark {
 
-/// How the exchanges of one group of ranks compare with MPI_Alltoallv, by size and shape of the traffic: what `auto`
-/// picks from.
+/// How long each exchange takes between one group of ranks, relative to MPI_Alltoallv, for traffic of several sizes and
+/// shapes. The exchange `auto` picks by it.
 struct ExchangeCalibration {
+  /// What was measured on one traffic.
   struct Cell {
-    std::int64_t bytes = 0;  ///< from rank to rank, in the mean
-    bool skewed = false;     ///< one rank receives a multiple of what the others do
-    /// By exchange: time over that of MPI_Alltoallv in the same repeat, both the maximum over ranks; as good or better
-    /// in three of four repeats.
+    std::int64_t bytes = 0;  ///< that a rank sends to a rank, in the mean over all pairs
+    bool skewed = false;     ///< true: rank 0 is sent as much as all others together; false: all are sent the same
+    /// By exchange: upper quartile over the repeats of (its time / that of MPI_Alltoallv in the same repeat), where a
+    /// time is that of the slowest rank. 0.9 thus says: in three of four repeats it took at most 90 % of the time.
     std::vector<double> ratios;
   };
 
-  int ranks = 1;
-  int nodes = 1;
-  std::vector<std::string> exchanges;
+  int ranks = 1;                       ///< between which it was measured
+  int nodes = 1;                       ///< that they were on
+  std::vector<std::string> exchanges;  ///< names, with their numbers: "bruck:2"
   std::vector<Cell> cells;
 
-  /// The exchange (its number in `exchanges`) among those with allowed[number] that beats MPI_Alltoallv by more than 5
-  /// % at the measured sizes below and above `bytes`, and does so most; none: MPI_Alltoallv. Nothing is foretold for
-  /// more than four times the largest measured size.
+  /// The exchange, as an index of `exchanges`, that took the least time at the measured sizes next below and above
+  /// `bytes`, by the worse of the two ratios. Only those with allowed[index] are considered, and only ratios below
+  /// 0.95, so that noise does not choose. std::nullopt means MPI_Alltoallv; it is also the answer above four times the
+  /// largest measured size, about which nothing is known.
   std::optional<std::size_t> best(double bytes, bool skewed, const std::vector<bool>& allowed) const;
 };
 
-/// Whether the busiest rank's traffic is this far above the mean.
+/// Whether traffic, of which the busiest rank has `busiest` and a rank in the mean `mean`, counts as skewed.
 inline bool is_skewed(double busiest, double mean) { return busiest > 1.5 * mean; }
 
 std::string to_json_text(const ExchangeCalibration& calibration);
@@ -44,12 +46,12 @@ ExchangeCalibration calibration_from_json(std::string_view text);
 void write_calibration(const std::string& file, const ExchangeCalibration& calibration);
 ExchangeCalibration read_calibration(const std::string& file);
 
-/// Measures what `auto` may pick, for at most about `seconds`; messages say on rank 0's stderr what goes on.
+/// Measures all exchanges that `auto` may pick, for about `seconds` or somewhat less, and says so on rank 0's stderr.
 /// Collective; the same result on every rank.
-ExchangeCalibration calibrate(const Communicator& comm, double seconds);
+ExchangeCalibration calibrate_exchanges(const Communicator& comm, double seconds);
 
-/// The calibration that belongs to this communicator: the one that was set, or one of half a second made now. It lives
-/// as long as the communicator's MPI handle. Collective.
+/// The calibration that belongs to this communicator: the one that was set for it, or else one that is measured now, in
+/// half a second, and kept. It lives as long as the communicator's MPI handle. Collective.
 const ExchangeCalibration& calibration_of(const Communicator& comm);
 /// InputError when it was made with another number of ranks or nodes.
 void set_calibration(const Communicator& comm, ExchangeCalibration calibration);

@@ -115,7 +115,7 @@ int run_on(const Communicator& world, const ExchangeArguments& arguments, const 
   });
 
   if (!arguments.calibrate.empty()) {
-    const ExchangeCalibration calibration = calibrate(world, calibration_seconds);
+    const ExchangeCalibration calibration = calibrate_exchanges(world, calibration_seconds);
     set_calibration(world, calibration);
     agree(world, [&] {
       if (world.rank() == 0) write_calibration(arguments.calibrate, calibration);

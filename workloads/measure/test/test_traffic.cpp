@@ -151,6 +151,29 @@ std::int64_t busiest(const RunOptions& options, const Plan& plan, std::string_vi
   return all_reduce(comm, costs.sent() - costs.bytes[index_of(Phase::update)], Reduce::max);
 }
 
+/// `bruck` of radix 2 sends a block for the rank at distance 3 twice, so that forwarding begins with four ranks.
+TEST(Traffic, CountsForwardedBlocksBesideThePayload) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, false);
+  const Plan plan = plan_of("row_wise", options, comm.size());
+  const auto total = [&](const auto& by_phase) {
+    return all_reduce(comm, std::reduce(by_phase.begin(), by_phase.end()), Reduce::sum);
+  };
+  std::vector<std::int64_t> payloads;
+  for (const std::string exchange : {"pairwise", "bruck:2"}) {
+    check_traffic(comm, options, plan, {.exchange = exchange});
+    const auto batches = make_batch_source(options, [](const std::string&) {});
+    ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
+    tables.fill(options.row_values());
+    GroupedEmbedding embedding(comm, tables, plan, {.exchange = exchange});
+    const PhaseCosts costs = training_step(embedding, inputs_of(comm, options, *batches).front());
+    payloads.push_back(total(costs.payload));
+    EXPECT_EQ(total(costs.bytes) > payloads.back(), exchange == "bruck:2" && comm.size() > 3);
+    EXPECT_GE(total(costs.bytes), payloads.back());
+  }
+  EXPECT_EQ(payloads.front(), payloads.back());
+}
+
 TEST(Traffic, OfAutoIsThatOfTheCheapestTransfer) {
   const Communicator comm(MPI_COMM_WORLD);
   for (const auto& [rows, hotness] : {std::pair(20, 1), std::pair(20, 8), std::pair(5000, 1), std::pair(5000, 8)}) {
