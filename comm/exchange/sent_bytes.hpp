@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <span>
-#include <string>
-#include <utility>
 #include <vector>
-
-#include "comm/exchange/exchange.hpp"
 
 namespace shardmark {
 
@@ -58,38 +53,6 @@ class SentBytes {
   int rank_;
   std::size_t open_ = 0;
   std::vector<Bytes> sections_;
-};
-
-/// An exchange whose bytes are counted in `sent`.
-class CountedExchange : public Exchange {
- public:
-  CountedExchange(std::unique_ptr<Exchange> exchange, SentBytes& sent) : exchange_(std::move(exchange)), sent_(sent) {}
-
-  void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override {
-    exchange_->run(route, send, receive, element_bytes);
-    count(route, element_bytes);
-  }
-
-  void run_staged(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes,
-                  const Stages& stages) override {
-    exchange_->run_staged(route, send, receive, element_bytes, stages);
-    count(route, element_bytes);
-  }
-
-  std::string picked() const override { return exchange_->picked(); }
-  std::span<const std::int64_t> sent() const override { return exchange_->sent(); }
-
- private:
-  void count(const Route& route, std::int64_t element_bytes) {
-    const std::span<const std::int64_t> sent = exchange_->sent();
-    for (int peer = 0; peer < route.size(); ++peer) {
-      const std::int64_t payload = route.send_counts()[peer] * element_bytes;
-      sent_.add(peer, payload, sent.empty() ? payload : sent[peer]);
-    }
-  }
-
-  std::unique_ptr<Exchange> exchange_;
-  SentBytes& sent_;
 };
 
 }  // namespace shardmark

@@ -9,7 +9,6 @@
 
 #include "comm/exchange/lane_exchange.hpp"
 #include "comm/exchange/named_exchange.hpp"
-#include "comm/exchange/sent_bytes.hpp"
 #include "comm/test/some_calibration.hpp"
 
 namespace {
@@ -124,7 +123,7 @@ void check_bytes(const Communicator& comm, const NamedExchange& named, const Nam
   const std::vector<std::byte> send(route.send_total() * element_bytes);
   SentBytes sent(comm.rank(), comm.size(), 2);
   Lane lane(Lane::Kind::plain);
-  CountedExchange exchange(std::make_unique<LaneExchange>(named.make(comm), lane), sent);
+  LaneExchange exchange(named.make(comm), lane, sent);
   // Sizes are told in a route's first run; buffers of its own are what makes `persistent` set up its messages again.
   std::vector<std::vector<std::byte>> received(3, std::vector<std::byte>(route.receive_total() * element_bytes));
   for (auto& receive : received) {

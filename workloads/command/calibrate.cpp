@@ -9,6 +9,7 @@
 #include "comm/collectives.hpp"
 #include "comm/session.hpp"
 #include "datasets/partial_file.hpp"
+#include "workloads/batches/execution.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
 #include "workloads/measure/machine_rates.hpp"

@@ -73,8 +73,7 @@ ShardedEmbedding::ShardedEmbedding(const CaseContext& context, ShardLayout layou
       layout_(std::move(layout)),
       fault_(context.fault),
       sent_(comm_.rank(), comm_.size(), phase_names.size()),
-      exchange_(std::make_unique<CountedExchange>(
-          std::make_unique<LaneExchange>(exchange_named(context.movement.exchange).make(comm_), lane_), sent_)),
+      exchange_(std::make_unique<LaneExchange>(exchange_named(context.movement.exchange).make(comm_), lane_, sent_)),
       transfer_(make_transfer(context, *exchange_, sent_)),
       row_sum_exchange_(comm_, *exchange_, context.plan, tables_.tables(), layout_),
       replicated_(comm_, lane_, tables_, layout_, context.movement.replicated_gradients, sent_),
