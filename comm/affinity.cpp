@@ -26,7 +26,7 @@ Topology load_topology() {
 }
 
 std::string list_of(hwloc_const_bitmap_t set) {
-  std::string text(static_cast<std::size_t>(hwloc_bitmap_list_snprintf(nullptr, 0, set)) + 1, '\0');
+  std::string text(hwloc_bitmap_list_snprintf(nullptr, 0, set) + 1, '\0');
   hwloc_bitmap_list_snprintf(text.data(), text.size(), set);
   text.pop_back();
   return text;
@@ -55,7 +55,7 @@ Affinity observed_affinity() {
 
 int share_of_cores(const std::vector<std::vector<int>>& cores_of_ranks, int rank) {
   double share = 0.0;
-  for (const int core : cores_of_ranks.at(static_cast<std::size_t>(rank))) {
+  for (const int core : cores_of_ranks.at(rank)) {
     const auto users = std::count_if(cores_of_ranks.begin(), cores_of_ranks.end(), [core](const auto& cores) {
       return std::find(cores.begin(), cores.end(), core) != cores.end();
     });

@@ -34,14 +34,13 @@ MPI_Op op_of(Reduce operation) {
 
 template <class T>
 std::span<T> next_piece(const Communicator& comm, std::span<T>& rest) {
-  const auto piece = rest.first(std::min(rest.size(), static_cast<std::size_t>(comm.count_limit())));
+  const auto piece = rest.first(std::min<std::size_t>(rest.size(), comm.count_limit()));
   rest = rest.subspan(piece.size());
   return piece;
 }
 
 std::span<std::byte> block_of(std::span<std::byte> all, std::span<const std::int64_t> offsets, int rank) {
-  const auto r = static_cast<std::size_t>(rank);
-  return all.subspan(offsets[r], offsets[r + 1] - offsets[r]);
+  return all.subspan(offsets[rank], offsets[rank + 1] - offsets[rank]);
 }
 
 }  // namespace
@@ -53,7 +52,7 @@ void all_reduce(const Communicator& comm, std::span<T> values, Reduce operation)
   while (!values.empty()) {
     const auto piece = next_piece(comm, values);
     const int count = static_cast<int>(piece.size());
-    const auto bytes = static_cast<std::int64_t>(piece.size_bytes());
+    const std::int64_t bytes = piece.size_bytes();
     if (waiting() == Waiting::poll) {
       check_mpi(MPI_Allreduce(MPI_IN_PLACE, piece.data(), count, type_of<T>(), op_of(operation), comm.get()),
                 "MPI_Allreduce", -1, bytes);
@@ -80,7 +79,7 @@ void broadcast(const Communicator& comm, std::span<std::byte> bytes, int root) {
 }
 
 void broadcast(const Communicator& comm, std::string& text, int root) {
-  auto length = static_cast<std::int64_t>(text.size());
+  std::int64_t length = text.size();
   broadcast(comm, std::as_writable_bytes(std::span(&length, 1)), root);
   text.resize(length);
   broadcast(comm, std::as_writable_bytes(std::span(text)), root);
@@ -89,18 +88,17 @@ void broadcast(const Communicator& comm, std::string& text, int root) {
 void all_gather_v(const Communicator& comm, const std::byte* send, std::span<const std::int64_t> counts,
                   std::byte* receive, std::int64_t element_bytes) {
   auto offsets = exclusive_scan(counts);
-  const auto self = static_cast<std::size_t>(comm.rank());
   if (offsets.back() <= comm.count_limit()) {
     const std::vector<int> int_counts(counts.begin(), counts.end());
     const std::vector<int> int_offsets(offsets.begin(), offsets.end());
     const Datatype element = Datatype::element(element_bytes);
-    check_mpi(MPI_Allgatherv(send, int_counts[self], element.get(), receive, int_counts.data(), int_offsets.data(),
-                             element.get(), comm.get()),
+    check_mpi(MPI_Allgatherv(send, int_counts[comm.rank()], element.get(), receive, int_counts.data(),
+                             int_offsets.data(), element.get(), comm.get()),
               "MPI_Allgatherv", -1, offsets.back() * element_bytes);
     return;
   }
   for (auto& offset : offsets) offset *= element_bytes;
-  const std::span all(receive, static_cast<std::size_t>(offsets.back()));
+  const std::span all(receive, offsets.back());
   const auto own = block_of(all, offsets, comm.rank());
   if (!own.empty()) std::memcpy(own.data(), send, own.size());
   for (int root = 0; root < comm.size(); ++root) broadcast(comm, block_of(all, offsets, root), root);

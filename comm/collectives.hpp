@@ -29,8 +29,7 @@ struct Gathered {
   std::vector<std::int64_t> offsets;
 
   std::span<const T> of(int rank) const {
-    const auto r = static_cast<std::size_t>(rank);
-    return std::span(values).subspan(offsets[r], static_cast<std::size_t>(offsets[r + 1] - offsets[r]));
+    return std::span(values).subspan(offsets[rank], offsets[rank + 1] - offsets[rank]);
   }
 };
 
@@ -65,7 +64,7 @@ void all_gather_v(const Communicator& comm, std::span<const T> send, std::span<c
 /// One value of each rank, by rank.
 template <class T>
 requires std::is_trivially_copyable_v<T> std::vector<T> all_gather(const Communicator& comm, T value) {
-  std::vector<T> values(static_cast<std::size_t>(comm.size()));
+  std::vector<T> values(comm.size());
   const std::vector<std::int64_t> ones(values.size(), 1);
   all_gather_v(comm, std::span<const T>(&value, 1), ones, std::span(values));
   return values;
@@ -77,7 +76,7 @@ std::vector<std::int64_t> exclusive_scan(std::span<const std::int64_t> counts);
 /// As many values of each rank as it likes.
 template <class T>
 requires std::is_trivially_copyable_v<T> Gathered<T> all_gather(const Communicator& comm, std::span<const T> values) {
-  const auto counts = all_gather(comm, static_cast<std::int64_t>(values.size()));
+  const auto counts = all_gather(comm, std::ssize(values));
   Gathered<T> gathered{{}, exclusive_scan(counts)};
   gathered.values.resize(gathered.offsets.back());
   all_gather_v(comm, values, counts, std::span(gathered.values));
@@ -94,7 +93,7 @@ void gather_v(const Communicator& comm, std::span<const std::byte> send, std::sp
 template <class T>
 requires std::is_trivially_copyable_v<T> Gathered<T> gather(const Communicator& comm, std::span<const T> values,
                                                             int root) {
-  const auto bytes = all_gather(comm, static_cast<std::int64_t>(values.size_bytes()));
+  const auto bytes = all_gather(comm, std::ssize(std::as_bytes(values)));
   Gathered<T> gathered;
   if (comm.rank() == root) {
     gathered.offsets = exclusive_scan(bytes);

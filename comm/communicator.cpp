@@ -15,7 +15,7 @@ std::string processor_name() {
   char name[MPI_MAX_PROCESSOR_NAME] = {};
   int length = 0;
   check_mpi(MPI_Get_processor_name(name, &length), "MPI_Get_processor_name");
-  return std::string(name, static_cast<std::size_t>(length));
+  return std::string(name, length);
 }
 
 int lowest_rank_of_node(MPI_Comm comm, int rank) {
@@ -33,7 +33,7 @@ std::vector<int> number_nodes(std::span<const int> leaders) {
   std::vector<int> node_of(leaders.size());
   int nodes = 0;
   for (std::size_t rank = 0; rank < leaders.size(); ++rank) {
-    const auto leader = static_cast<std::size_t>(leaders[rank]);
+    const std::size_t leader = leaders[rank];
     node_of[rank] = leader == rank ? nodes++ : node_of[leader];
   }
   return node_of;
@@ -51,7 +51,7 @@ Communicator::Communicator(MPI_Comm parent, std::int64_t count_limit, std::vecto
 
 void Communicator::set_nodes(std::span<const int> leaders) {
   node_of_ = number_nodes(leaders);
-  ranks_of_.resize(static_cast<std::size_t>(std::ranges::max(node_of_)) + 1);
+  ranks_of_.resize(std::ranges::max(node_of_) + 1);
   for (int rank = 0; rank < size_; ++rank) ranks_of_[node_of(rank)].push_back(rank);
   node_rank_ = static_cast<int>(std::ranges::find(ranks_of(node_of(rank_)), rank_) - ranks_of(node_of(rank_)).begin());
 }

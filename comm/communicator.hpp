@@ -32,14 +32,14 @@ class Communicator {
 
   /// Nodes: sets of ranks that share memory (MPI_COMM_TYPE_SHARED), numbered in the order of their lowest ranks.
   int nodes() const { return static_cast<int>(ranks_of_.size()); }
-  int node_of(int rank) const { return node_of_.at(static_cast<std::size_t>(rank)); }
+  int node_of(int rank) const { return node_of_.at(rank); }
   /// Number of this rank among the ranks of its node, and how many they are.
   int node_rank() const { return node_rank_; }
   int node_size() const { return static_cast<int>(ranks_of(node_of(rank_)).size()); }
   /// Ascending.
-  const std::vector<int>& ranks_of(int node) const { return ranks_of_.at(static_cast<std::size_t>(node)); }
+  const std::vector<int>& ranks_of(int node) const { return ranks_of_.at(node); }
   /// MPI's processor name of a rank.
-  const std::string& host_of(int rank) const { return hosts_.at(static_cast<std::size_t>(rank)); }
+  const std::string& host_of(int rank) const { return hosts_.at(rank); }
 
  private:
   void set_nodes(std::span<const int> leaders);

@@ -35,8 +35,7 @@ bool on_gpu(const void* pointer) {
 }
 
 void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  if (bytes > 0)
-    check_cuda(cudaMemcpy(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault), "cudaMemcpy", bytes);
+  if (bytes > 0) check_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy", bytes);
 }
 
 void check_cuda(int code, std::string_view call, std::int64_t bytes) {
@@ -47,7 +46,7 @@ std::byte* KeptMemory::at_least(std::int64_t bytes) {
   if (bytes <= bytes_) return data_;
   free();
   void* data = nullptr;
-  const auto size = static_cast<std::size_t>(bytes);
+  const std::size_t size = bytes;
   if (place_ == Place::gpu)
     check_cuda(cudaMalloc(&data, size), "cudaMalloc", bytes);
   else
@@ -84,7 +83,7 @@ std::string no_gpus(const Communicator&) { return std::string(no_cuda); }
 void select_gpu(int) {}
 bool on_gpu(const void*) { return false; }
 void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  if (bytes > 0) std::memcpy(to, from, bytes);
 }
 void check_cuda(int, std::string_view, std::int64_t) {}
 std::byte* KeptMemory::at_least(std::int64_t bytes) { throw MpiError("allocation on a GPU", no_cuda, -1, bytes); }

@@ -13,18 +13,20 @@ namespace {
 
 constexpr int tag = 0;  // pieces of one pair arrive in the order they were sent
 
-/// Of an argument that MPI does not write to.
-std::byte* writable(std::span<const std::byte> bytes) { return const_cast<std::byte*>(bytes.data()); }
-
 }  // namespace
 
-std::size_t MessageList::add(std::byte* bytes, std::size_t size, int peer, bool received) {
-  const std::size_t first = pieces_.size();
-  const auto limit = static_cast<std::size_t>(comm_->count_limit());
-  for (std::size_t begin = 0; begin < size; begin += limit)
-    pieces_.push_back({bytes + begin, static_cast<int>(std::min(limit, size - begin)), peer, received});
-  requests_.resize(pieces_.size(), MPI_REQUEST_NULL);
-  return first;
+template <class Call>
+void MessageList::add(std::span<const std::byte> bytes, int peer, bool received, Call call, const char* name) {
+  while (!bytes.empty()) {
+    const auto piece = bytes.first(std::min<std::size_t>(bytes.size(), comm_->count_limit()));
+    const int count = static_cast<int>(piece.size());
+    pieces_.push_back({count, peer, received});
+    requests_.push_back(MPI_REQUEST_NULL);
+    // Sends do not write; receive() was given memory that may be written.
+    check_mpi(call(const_cast<std::byte*>(piece.data()), count, MPI_BYTE, peer, tag, comm_->get(), &requests_.back()),
+              name, peer, count);
+    bytes = bytes.subspan(piece.size());
+  }
 }
 
 void MessageList::complete() {
@@ -43,16 +45,11 @@ void MessageList::complete() {
 }
 
 void Messages::send(std::span<const std::byte> bytes, int peer) {
-  for (std::size_t i = add(writable(bytes), bytes.size(), peer, false); i < pieces_.size(); ++i)
-    check_mpi(MPI_Isend(pieces_[i].bytes, pieces_[i].count, MPI_BYTE, peer, tag, comm_->get(), &requests_[i]),
-              "MPI_Isend", peer, pieces_[i].count);
+  add(bytes, peer, false, MPI_Isend, "MPI_Isend");
+  sent_[peer] += std::ssize(bytes);  // after it: there may be no such rank
 }
 
-void Messages::receive(std::span<std::byte> bytes, int peer) {
-  for (std::size_t i = add(bytes.data(), bytes.size(), peer, true); i < pieces_.size(); ++i)
-    check_mpi(MPI_Irecv(pieces_[i].bytes, pieces_[i].count, MPI_BYTE, peer, tag, comm_->get(), &requests_[i]),
-              "MPI_Irecv", peer, pieces_[i].count);
-}
+void Messages::receive(std::span<std::byte> bytes, int peer) { add(bytes, peer, true, MPI_Irecv, "MPI_Irecv"); }
 
 void Messages::wait() {
   complete();
@@ -68,15 +65,11 @@ void Messages::progress() const {
 PersistentMessages::~PersistentMessages() { clear(); }
 
 void PersistentMessages::send(std::span<const std::byte> bytes, int peer) {
-  for (std::size_t i = add(writable(bytes), bytes.size(), peer, false); i < pieces_.size(); ++i)
-    check_mpi(MPI_Send_init(pieces_[i].bytes, pieces_[i].count, MPI_BYTE, peer, tag, comm_->get(), &requests_[i]),
-              "MPI_Send_init", peer, pieces_[i].count);
+  add(bytes, peer, false, MPI_Send_init, "MPI_Send_init");
 }
 
 void PersistentMessages::receive(std::span<std::byte> bytes, int peer) {
-  for (std::size_t i = add(bytes.data(), bytes.size(), peer, true); i < pieces_.size(); ++i)
-    check_mpi(MPI_Recv_init(pieces_[i].bytes, pieces_[i].count, MPI_BYTE, peer, tag, comm_->get(), &requests_[i]),
-              "MPI_Recv_init", peer, pieces_[i].count);
+  add(bytes, peer, true, MPI_Recv_init, "MPI_Recv_init");
 }
 
 void PersistentMessages::start() {

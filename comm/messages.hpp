@@ -12,22 +12,23 @@
 
 namespace shardmark {
 
-/// Messages of any size between pairs of ranks, in pieces of at most the communicator's count limit; an empty one is
-/// not sent. Both ends must know the size.
+/// Messages of any size between pairs of ranks. One that is larger than the communicator's count limit goes in pieces,
+/// an empty one is not sent; so both ends must know the size.
 class MessageList {
  public:
   explicit MessageList(const Communicator& comm) : comm_(&comm) {}
 
  protected:
   struct Piece {
-    std::byte* bytes;
     int count;
     int peer;
     bool received;
   };
 
-  /// Appends the pieces of a message, and null requests for them; returns the first.
-  std::size_t add(std::byte* bytes, std::size_t size, int peer, bool received);
+  /// Makes `call` (MPI_Isend, MPI_Recv_init, ...), which is named `name`, for each piece of a message, and keeps the
+  /// requests.
+  template <class Call>
+  void add(std::span<const std::byte> bytes, int peer, bool received, Call call, const char* name);
   /// Completes all requests. Throws MpiError, naming the peer, when a message fails or is shorter than its buffer.
   void complete();
 
@@ -37,10 +38,11 @@ class MessageList {
   std::vector<MPI_Status> statuses_;
 };
 
-/// Nonblocking messages. Reuse an object to keep its storage.
+/// Messages that are each sent once and do not block: start several, then wait() for all. An object that is used again
+/// allocates nothing. It counts what it sends.
 class Messages : public MessageList {
  public:
-  using MessageList::MessageList;
+  explicit Messages(const Communicator& comm) : MessageList(comm), sent_(comm.size()) {}
 
   /// The buffers must stay until wait().
   void send(std::span<const std::byte> bytes, int peer);
@@ -51,6 +53,13 @@ class Messages : public MessageList {
 
   /// Gives MPI a chance to move what was started.
   void progress() const;
+
+  /// Bytes sent to each rank since count_anew().
+  const std::vector<std::int64_t>& sent() const { return sent_; }
+  void count_anew() { sent_.assign(sent_.size(), 0); }
+
+ private:
+  std::vector<std::int64_t> sent_;
 };
 
 /// Messages that are set up once and carried again and again, between the same buffers.

@@ -13,7 +13,7 @@ std::string reason_of(int code) {
   char text[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
   if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) return fmt::format("error code {}", code);
-  return std::string(text, static_cast<std::size_t>(length));
+  return std::string(text, length);
 }
 
 std::string line(std::string_view call, std::string_view reason, int peer, std::int64_t bytes) {

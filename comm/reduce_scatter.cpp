@@ -12,10 +12,10 @@ namespace {
 
 void reduce_to(const Communicator& comm, std::span<const float> part, std::span<float> sums, int root) {
   while (!part.empty()) {
-    const auto piece = part.first(std::min(part.size(), static_cast<std::size_t>(comm.count_limit())));
+    const auto piece = part.first(std::min<std::size_t>(part.size(), comm.count_limit()));
     float* target = comm.rank() == root ? sums.data() + (sums.size() - part.size()) : nullptr;
     check_mpi(MPI_Reduce(piece.data(), target, static_cast<int>(piece.size()), MPI_FLOAT, MPI_SUM, root, comm.get()),
-              "MPI_Reduce", root, static_cast<std::int64_t>(piece.size_bytes()));
+              "MPI_Reduce", root, piece.size_bytes());
     part = part.subspan(piece.size());
   }
 }
@@ -25,8 +25,8 @@ void reduce_to(const Communicator& comm, std::span<const float> part, std::span<
 void reduce_scatter(const Communicator& comm, std::span<const float> send, std::span<const std::int64_t> counts,
                     std::span<float> receive) {
   const auto offsets = exclusive_scan(counts);
-  const auto own = static_cast<std::size_t>(counts[comm.rank()]);
-  if (send.size() < static_cast<std::size_t>(offsets.back()) || receive.size() < own)
+  const std::int64_t own = counts[comm.rank()];
+  if (std::ssize(send) < offsets.back() || std::ssize(receive) < own)
     throw std::invalid_argument("reduce_scatter: a buffer is smaller than the counts");
   if (offsets.back() <= comm.count_limit()) {
     const std::vector<int> int_counts(counts.begin(), counts.end());
@@ -34,11 +34,8 @@ void reduce_scatter(const Communicator& comm, std::span<const float> send, std::
               "MPI_Reduce_scatter", -1, offsets.back() * static_cast<std::int64_t>(sizeof(float)));
     return;
   }
-  for (int rank = 0; rank < comm.size(); ++rank) {
-    const auto r = static_cast<std::size_t>(rank);
-    const auto part = send.subspan(offsets[r], counts[r]);
-    reduce_to(comm, part, receive.first(own), rank);
-  }
+  for (int rank = 0; rank < comm.size(); ++rank)
+    reduce_to(comm, send.subspan(offsets[rank], counts[rank]), receive.first(own), rank);
 }
 
 }  // namespace shardmark

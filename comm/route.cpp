@@ -70,11 +70,11 @@ Route Route::scaled(std::int64_t factor) const {
 }
 
 std::int64_t Route::bytes_sent_off_rank(std::int64_t element_bytes, int rank) const {
-  return (send_total() - send_counts_.at(static_cast<std::size_t>(rank))) * element_bytes;
+  return (send_total() - send_counts_.at(rank)) * element_bytes;
 }
 
 Route exchange_counts(const Communicator& comm, std::vector<std::int64_t> send_counts) {
-  if (send_counts.size() != static_cast<std::size_t>(comm.size()))
+  if (std::ssize(send_counts) != comm.size())
     throw std::invalid_argument(fmt::format("route: {} counts for {} ranks", send_counts.size(), comm.size()));
   std::vector<std::int64_t> receive_counts(send_counts.size());
   check_mpi(MPI_Alltoall(send_counts.data(), 1, MPI_INT64_T, receive_counts.data(), 1, MPI_INT64_T, comm.get()),

@@ -65,7 +65,7 @@ bool speaks_for_all(MPI_Comm comm) {
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
   if (lowest_note(comm, size) < size) return false;
-  std::vector<MPI_Request> notes(static_cast<std::size_t>(size), MPI_REQUEST_NULL);
+  std::vector<MPI_Request> notes(size, MPI_REQUEST_NULL);
   for (int peer = 0; peer < size; ++peer) {
     if (peer != rank) MPI_Isend(nullptr, 0, MPI_BYTE, peer, 0, comm, &notes[peer]);
   }

@@ -12,10 +12,10 @@ inline constexpr int exit_bad_input = 2;  ///< InputError
 inline constexpr int exit_failed = 4;     ///< anything else: MPI, memory, a bug
 
 /// Runs `program(world)` between MPI_Init_thread (serialized) and MPI_Finalize and returns its result. One thread at
-/// a time may use MPI (lane.hpp). An exception ends all ranks, with one line "shardmark: rank N (host): message" on
-/// stderr: one that all ranks agreed on (comm/agree.hpp) by returning the exit code on each; any other, in which the
-/// others might wait for this rank, by MPI_Abort with the exit code. What several ranks throw at about the same time is
-/// printed by the lowest of them.
+/// a time may use MPI (exchange/lane.hpp). An exception ends all ranks, with one line "shardmark: rank N (host):
+/// message" on stderr: one that all ranks agreed on (comm/agree.hpp) by returning the exit code on each; any other, in
+/// which the others might wait for this rank, by MPI_Abort with the exit code. What several ranks throw at about the
+/// same time is printed by the lowest of them.
 int with_mpi(const std::function<int(const Communicator& world)>& program);
 
 }  // namespace shardmark

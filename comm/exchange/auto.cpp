@@ -43,7 +43,8 @@ Exchange& Auto::pick(const Route& route, std::int64_t element_bytes) {
 
 Exchange& Auto::exchange_numbered(std::size_t number) {
   if (!made_[number]) made_[number] = exchange_named(calibration_.exchanges[number]).make(comm_);
-  return *made_[number];
+  last_ = made_[number].get();
+  return *last_;
 }
 
 std::string Auto::picked() const {

@@ -2,18 +2,19 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "comm/exchange/calibration.hpp"
 #include "comm/exchange/exchange.hpp"
+#include "comm/exchange/exchange_calibration.hpp"
 #include "comm/exchange/per_route.hpp"
 
 namespace shardmark {
 
 /// Carries each route by the exchange that was fastest, in this job, for traffic of its size and shape:
-/// calibration.hpp. A route's first run goes by an exchange that has nothing to set up, chosen from Route::peak()
-/// alone; in the second an all-reduce finds the route's total and so its shape. All ranks pick the same.
+/// exchange_calibration.hpp. A route's first run goes by an exchange that has nothing to set up, chosen from
+/// Route::peak() alone; in the second an all-reduce finds the route's total and so its shape. All ranks pick the same.
 class Auto : public Exchange {
  public:
   explicit Auto(const Communicator& comm);
@@ -22,6 +23,9 @@ class Auto : public Exchange {
   void run_staged(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes,
                   const Stages& stages) override;
   std::string picked() const override;
+  std::span<const std::int64_t> sent() const override {
+    return last_ == nullptr ? std::span<const std::int64_t>() : last_->sent();
+  }
 
  private:
   struct Seen {
@@ -34,10 +38,11 @@ class Auto : public Exchange {
   Exchange& exchange_numbered(std::size_t number);
 
   const Communicator& comm_;
-  const Calibration& calibration_;
+  const ExchangeCalibration& calibration_;
   std::vector<bool> for_any_route_, for_known_routes_;  ///< of calibration_.exchanges
   PerRoute<Seen> seen_;
   std::vector<std::unique_ptr<Exchange>> made_;  ///< those picked so far
+  Exchange* last_ = nullptr;                     ///< of them, the one that ran last
   std::size_t library_ = 0;                      ///< the number of mpi_alltoallv
 };
 

@@ -26,15 +26,12 @@ class Blocks {
   }
 
   std::span<const std::byte> to(int peer) const {
-    const auto p = static_cast<std::size_t>(peer);
-    return {send_ + route_.send_offsets()[p] * element_bytes_,
-            static_cast<std::size_t>(route_.send_counts()[p] * element_bytes_)};
+    return std::span(send_ + route_.send_offsets()[peer] * element_bytes_, route_.send_counts()[peer] * element_bytes_);
   }
 
   std::span<std::byte> from(int peer) const {
-    const auto p = static_cast<std::size_t>(peer);
-    return {receive_ + route_.receive_offsets()[p] * element_bytes_,
-            static_cast<std::size_t>(route_.receive_counts()[p] * element_bytes_)};
+    return std::span(receive_ + route_.receive_offsets()[peer] * element_bytes_,
+                     route_.receive_counts()[peer] * element_bytes_);
   }
 
   /// What `rank`, the rank that runs, sends to itself.

@@ -14,15 +14,14 @@ std::int64_t sum_of(const std::vector<std::size_t>& blocks, const std::vector<st
 
 }  // namespace
 
-Bruck::Bruck(const Communicator& comm, int radix)
-    : comm_(comm), messages_(comm), blocks_(static_cast<std::size_t>(comm.size())) {
+Bruck::Bruck(const Communicator& comm, int radix) : comm_(comm), messages_(comm), blocks_(comm.size()) {
   const std::int64_t ranks = comm.size();
   for (std::int64_t power = 1; power < ranks; power *= radix) {
     auto& steps = rounds_.emplace_back();
     for (std::int64_t digit = 1; digit < radix && digit * power < ranks; ++digit) {
       Step& step = steps.emplace_back(Step{static_cast<int>(digit * power), {}});
       for (std::int64_t distance = digit * power; distance < ranks; ++distance)
-        if (distance / power % radix == digit) step.blocks.push_back(static_cast<std::size_t>(distance));
+        if (distance / power % radix == digit) step.blocks.push_back(distance);
     }
   }
   received_.resize(rounds_.size());
@@ -54,7 +53,8 @@ void Bruck::find_sizes(const Route& route, Setup& sizes) {
 void Bruck::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
   const Blocks blocks(comm_, route, send, receive, element_bytes);
   const Setup& sizes = setups_.of(route, [&](Setup& fresh) { find_sizes(route, fresh); });
-  const auto bytes = [&](std::int64_t elements) { return static_cast<std::size_t>(elements * element_bytes); };
+  messages_.count_anew();
+  const auto bytes = [&](std::int64_t elements) { return elements * element_bytes; };
   for (std::size_t d = 0; d < blocks_.size(); ++d) blocks_[d] = blocks.to(rank_after(comm_, static_cast<int>(d)));
   for (std::size_t x = 0; x < rounds_.size(); ++x) {
     std::int64_t leaving = 0, arriving = 0;

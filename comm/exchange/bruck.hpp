@@ -21,6 +21,7 @@ class Bruck : public Exchange {
   Bruck(const Communicator& comm, int radix);
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
+  std::span<const std::int64_t> sent() const override { return messages_.sent(); }
 
  private:
   using Sizes = std::vector<std::int64_t>;  ///< elements, by distance

@@ -13,20 +13,16 @@ struct Part {
   std::int64_t begin;
   std::int64_t count;
 
-  Part(const std::vector<std::int64_t>& offsets, const std::vector<std::int64_t>& counts, int peer, std::size_t chunk,
-       std::size_t chunks) {
-    const auto p = static_cast<std::size_t>(peer);
-    const auto before = [&](std::size_t c) {
-      const auto n = static_cast<std::int64_t>(chunks), i = static_cast<std::int64_t>(c);
-      return counts[p] / n * i + counts[p] % n * i / n;
-    };
-    begin = offsets[p] + before(chunk);
+  Part(const std::vector<std::int64_t>& offsets, const std::vector<std::int64_t>& counts, int peer, std::int64_t chunk,
+       std::int64_t chunks) {
+    const auto before = [&](std::int64_t c) { return counts[peer] / chunks * c + counts[peer] % chunks * c / chunks; };
+    begin = offsets[peer] + before(chunk);
     count = before(chunk + 1) - before(chunk);
   }
 
   template <class Byte>
   std::span<Byte> of(Byte* buffer, std::int64_t element_bytes) const {
-    return {buffer + begin * element_bytes, static_cast<std::size_t>(count * element_bytes)};
+    return std::span(buffer + begin * element_bytes, count * element_bytes);
   }
 };
 

@@ -13,8 +13,7 @@ namespace shardmark {
 /// (chunks - 1) (P - 1) messages more.
 class Chunked : public Exchange {
  public:
-  Chunked(const Communicator& comm, int chunks)
-      : comm_(comm), messages_(static_cast<std::size_t>(chunks), Messages(comm)) {}
+  Chunked(const Communicator& comm, int chunks) : comm_(comm), messages_(chunks, Messages(comm)) {}
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
   void run_staged(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes,

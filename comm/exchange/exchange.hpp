@@ -42,6 +42,11 @@ class Exchange {
 
   /// The names of the exchanges that carried data so far, where this one chooses among others; else empty.
   virtual std::string picked() const { return {}; }
+
+  /// Bytes that the last run handed to MPI for each rank, by rank, if this exchange sends blocks by way of other ranks;
+  /// the sizes that ranks tell each other on a route's first run are not among them. Empty for all other exchanges:
+  /// they hand MPI what the route says.
+  virtual std::span<const std::int64_t> sent() const { return {}; }
 };
 
 /// The same with sizes checked; a route's element is `width` consecutive values (a row of dim floats: dim).
@@ -50,8 +55,7 @@ requires std::is_trivially_copyable_v<T>
 void run(Exchange& exchange, const Route& route, std::span<const T> send, std::span<T> receive,
          std::int64_t width = 1) {
   if (route.peak() == 0) return;  // on every rank: nobody sends anything
-  if (static_cast<std::int64_t>(send.size()) < route.send_total() * width ||
-      static_cast<std::int64_t>(receive.size()) < route.receive_total() * width)
+  if (std::ssize(send) < route.send_total() * width || std::ssize(receive) < route.receive_total() * width)
     throw std::invalid_argument("exchange: a buffer is smaller than the route");
   exchange.run(route, std::as_bytes(send).data(), std::as_writable_bytes(receive).data(),
                width * static_cast<std::int64_t>(sizeof(T)));

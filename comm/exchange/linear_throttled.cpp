@@ -8,12 +8,12 @@
 namespace shardmark {
 
 LinearThrottled::LinearThrottled(const Communicator& comm, int window)
-    : comm_(comm), window_(static_cast<std::size_t>(std::min(window, comm.size())), Messages(comm)) {}
+    : comm_(comm), window_(std::min(window, comm.size()), Messages(comm)) {}
 
 void LinearThrottled::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
   const Blocks blocks(comm_, route, send, receive, element_bytes);
   for (int distance = 1; distance < comm_.size(); ++distance) {
-    Messages& messages = window_[static_cast<std::size_t>(distance) % window_.size()];
+    Messages& messages = window_[distance % window_.size()];
     messages.wait();
     const int source = rank_before(comm_, distance);
     const int target = rank_after(comm_, distance);

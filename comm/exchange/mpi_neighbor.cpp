@@ -23,7 +23,7 @@ void assign(std::vector<int>& ints, const std::vector<std::int64_t>& values) {
 
 }  // namespace
 
-MpiNeighbor::MpiNeighbor(const Communicator& comm) : comm_(comm), is_peer_(static_cast<std::size_t>(comm.size()), 0) {}
+MpiNeighbor::MpiNeighbor(const Communicator& comm) : comm_(comm), is_peer_(comm.size(), 0) {}
 
 MpiNeighbor::~MpiNeighbor() {
   if (graph_ != MPI_COMM_NULL && std::uncaught_exceptions() == 0) MPI_Comm_free(&graph_);
@@ -51,9 +51,9 @@ void MpiNeighbor::run(const Route& route, const std::byte* send, std::byte* rece
 void MpiNeighbor::let_graph_hold(const Route& route) {
   int grows = graph_ == MPI_COMM_NULL ? 1 : 0;
   for (int peer = 0; peer < comm_.size(); ++peer) {
-    const auto p = static_cast<std::size_t>(peer);
-    if (peer == comm_.rank() || is_peer_[p] || route.send_counts()[p] + route.receive_counts()[p] == 0) continue;
-    is_peer_[p] = 1;
+    if (peer == comm_.rank() || is_peer_[peer] || route.send_counts()[peer] + route.receive_counts()[peer] == 0)
+      continue;
+    is_peer_[peer] = 1;
     grows = 1;
   }
   if (all_reduce(comm_, grows, Reduce::max) == 1) make_graph();

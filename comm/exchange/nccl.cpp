@@ -19,7 +19,7 @@
 namespace shardmark {
 namespace {
 
-std::size_t elements(std::int64_t count) { return static_cast<std::size_t>(count); }
+std::size_t elements(std::int64_t count) { return count; }
 
 std::int64_t total(std::span<const std::int64_t> counts) { return exclusive_scan(counts).back(); }
 

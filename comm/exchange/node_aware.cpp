@@ -27,19 +27,16 @@ NodeAware::NodeAware(const Communicator& comm)
     : comm_(comm), node_(comm.node_of(comm.rank())), number_(comm.node_rank()), messages_(comm) {}
 
 void NodeAware::find_sizes(const Route& route, Sizes& sizes) {
-  const auto nodes = static_cast<std::size_t>(comm_.nodes());
-  const auto count_of = [&](int rank) { return route.send_counts()[rank]; };
-  Sizes told(static_cast<std::size_t>(comm_.node_size()), std::vector<std::int64_t>(nodes));
+  Sizes told(comm_.node_size(), std::vector<std::int64_t>(comm_.nodes()));
   sizes = told;
   for (int number = 0; number < comm_.node_size(); ++number) {
-    const auto n = static_cast<std::size_t>(number);
-    for (int node = 0; node < comm_.nodes(); ++node) told[n][node] = count_of(on(node, number));
+    for (int node = 0; node < comm_.nodes(); ++node) told[number][node] = route.send_counts()[on(node, number)];
     if (number == number_) {
-      sizes[n] = told[n];
+      sizes[number] = told[number];
       continue;
     }
-    messages_.receive(std::as_writable_bytes(std::span(sizes[n])), on(node_, number));
-    messages_.send(std::as_bytes(std::span(told[n])), on(node_, number));
+    messages_.receive(std::as_writable_bytes(std::span(sizes[number])), on(node_, number));
+    messages_.send(std::as_bytes(std::span(told[number])), on(node_, number));
   }
   messages_.wait();
 }
@@ -47,15 +44,16 @@ void NodeAware::find_sizes(const Route& route, Sizes& sizes) {
 void NodeAware::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
   const Blocks blocks(comm_, route, send, receive, element_bytes);
   const Sizes& sizes = sizes_.of(route, [&](Sizes& fresh) { find_sizes(route, fresh); });
-  to_rails_.restart(static_cast<std::size_t>(route.send_total() * element_bytes));
-  from_nodes_.restart(static_cast<std::size_t>(route.receive_total() * element_bytes));
+  messages_.count_anew();
+  to_rails_.restart(route.send_total() * element_bytes);
+  from_nodes_.restart(route.receive_total() * element_bytes);
   within_node(blocks, sizes, element_bytes);
   between_nodes(blocks, sizes, element_bytes);
 }
 
 void NodeAware::within_node(const Blocks& blocks, const Sizes& sizes, std::int64_t element_bytes) {
   std::size_t passing = 0;
-  for (const auto& of_number : sizes) passing += static_cast<std::size_t>(sum(of_number) * element_bytes);
+  for (const auto& of_number : sizes) passing += sum(of_number) * element_bytes;
   from_node_.restart(passing);
   to_nodes_.restart(passing);
   for (int number = 0; number < comm_.node_size(); ++number) {
@@ -64,7 +62,7 @@ void NodeAware::within_node(const Blocks& blocks, const Sizes& sizes, std::int64
     const auto& incoming = sizes[number];
     const auto elements = sum(incoming) - incoming[node_];
     messages_.receive(blocks.from(peer), peer);
-    messages_.receive(from_node_.take(static_cast<std::size_t>(elements * element_bytes)), peer);
+    messages_.receive(from_node_.take(elements * element_bytes), peer);
     messages_.send(blocks.to(peer), peer);
     const std::size_t begin = to_rails_.used();
     for (int node = 0; node < comm_.nodes(); ++node)
@@ -92,7 +90,7 @@ void NodeAware::between_nodes(const Blocks& blocks, const Sizes& sizes, std::int
       for (int node = 0; node < comm_.nodes(); ++node) {
         if (node == node_) continue;
         const auto elements = sizes[number][node];
-        const auto block = from_node_.take(static_cast<std::size_t>(elements * element_bytes));
+        const auto block = from_node_.take(elements * element_bytes);
         if (node == target) to_nodes_.append(block);
       }
     }

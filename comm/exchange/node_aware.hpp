@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ class NodeAware : public Exchange {
   static std::string unusable(const Communicator& comm);
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
+  std::span<const std::int64_t> sent() const override { return messages_.sent(); }
 
  private:
   using Sizes =

@@ -33,7 +33,7 @@ NodeLeader::NodeLeader(const Communicator& comm, int leaders) : comm_(comm), mes
 }
 
 void NodeLeader::find_sizes(const Route& route, Sizes& sizes) {
-  const auto ranks = static_cast<std::size_t>(comm_.size());
+  const std::size_t ranks = comm_.size();
   if (!leads()) {
     messages_.send(std::as_bytes(std::span(route.send_counts())), group_->front());
     messages_.send(std::as_bytes(std::span(route.receive_counts())), group_->front());
@@ -53,7 +53,8 @@ void NodeLeader::find_sizes(const Route& route, Sizes& sizes) {
 void NodeLeader::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
   const Blocks blocks(comm_, route, send, receive, element_bytes);
   const Sizes& sizes = sizes_.of(route, [&](Sizes& fresh) { find_sizes(route, fresh); });
-  own_.restart(static_cast<std::size_t>(std::max(route.send_total(), route.receive_total()) * element_bytes));
+  messages_.count_anew();
+  own_.restart(std::max(route.send_total(), route.receive_total()) * element_bytes);
   gather(blocks, sizes, element_bytes);
   if (leads()) exchange(sizes, element_bytes);
   scatter(blocks, sizes, element_bytes);
@@ -73,7 +74,7 @@ void NodeLeader::gather(const Blocks& blocks, const Sizes& sizes, std::int64_t e
     const auto away = [&](const std::vector<std::int64_t>& counts) {
       std::int64_t elements = 0;
       for (const Group& group : groups_) elements += is_away(group) ? sum(counts, group) : 0;
-      return static_cast<std::size_t>(elements * element_bytes);
+      return elements * element_bytes;
     };
     std::size_t outgoing = 0, incoming = 0;
     for (const auto& counts : sizes.send) outgoing += away(counts);
@@ -95,7 +96,7 @@ void NodeLeader::gather(const Blocks& blocks, const Sizes& sizes, std::int64_t e
 /// Turns gathered_ into messages of [member][rank of the group away] and leaves theirs in from_leaders_:
 /// [group away][rank of that group][member].
 void NodeLeader::exchange(const Sizes& sizes, std::int64_t element_bytes) {
-  const auto bytes = [&](std::int64_t elements) { return static_cast<std::size_t>(elements * element_bytes); };
+  const auto bytes = [&](std::int64_t elements) { return elements * element_bytes; };
   for (const Group& source : groups_) {
     if (!is_away(source)) continue;
     std::int64_t elements = 0;
@@ -129,7 +130,7 @@ void NodeLeader::scatter(const Blocks& blocks, const Sizes& sizes, std::int64_t 
         for (const int source : group)
           for (std::size_t m = 0; m < group_->size(); ++m) {
             const auto elements = sizes.receive[m][source];
-            const auto block = from_leaders_.take(static_cast<std::size_t>(elements * element_bytes));
+            const auto block = from_leaders_.take(elements * element_bytes);
             if (m == member) scattered_.append(block);
           }
       }

@@ -40,7 +40,7 @@ void RmaPut::make_room(std::int64_t bytes) {
 
 void RmaPut::put(std::span<const std::byte> bytes, int target, std::int64_t offset) const {
   while (!bytes.empty()) {
-    const auto piece = bytes.first(std::min(bytes.size(), static_cast<std::size_t>(comm_.count_limit())));
+    const auto piece = bytes.first(std::min<std::size_t>(bytes.size(), comm_.count_limit()));
     const int count = static_cast<int>(piece.size());
     check_mpi(MPI_Put(piece.data(), count, MPI_BYTE, target, offset, count, MPI_BYTE, window_), "MPI_Put", target,
               count);

@@ -15,6 +15,7 @@ struct Decisions {
   std::vector<RowTransfer> of_split = {};  ///< by row split, in the order of row_splits()
   std::vector<bool> gathered = {};         ///< tables whose replicated gradients go by rows; empty: none
   std::vector<int> node_of = {};           ///< [ranks], for Dedup::node
+  Dedup dedup = Dedup::local;
 };
 
 /// Bytes of one step by the phases in which they travel.

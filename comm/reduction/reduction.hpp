@@ -39,15 +39,15 @@ class Reduction {
   /// `values` begins with the first of rank 0: those of the ranks [first, last).
   template <class T>
   std::span<T> part(std::span<T> values, int first, int last) const {
-    const auto begin = static_cast<std::size_t>(offsets_[first]);
-    return values.subspan(begin, static_cast<std::size_t>(offsets_[last]) - begin);
+    const std::size_t begin = offsets_[first];
+    return values.subspan(begin, offsets_[last] - begin);
   }
   template <class T>
   std::span<T> part(std::span<T> values, int rank) const {
     return part(values, rank, rank + 1);
   }
-  std::size_t own_size() const { return static_cast<std::size_t>(counts_[comm_.rank()]); }
-  std::size_t total() const { return static_cast<std::size_t>(offsets_.back()); }
+  std::size_t own_size() const { return counts_[comm_.rank()]; }
+  std::size_t total() const { return offsets_.back(); }
 
   /// Messages that are under way until wait().
   void send(std::span<const float> values, int peer);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "comm/exchange/calibration.hpp"
+#include "comm/exchange/exchange_calibration.hpp"
 
 namespace shardmark {
 
 /// By which `auto` picks different exchanges for different routes: even ones by size bruck, linear, chunked, skewed
 /// ones persistent.
-inline Calibration some_calibration(const Communicator& comm) {
+inline ExchangeCalibration some_calibration(const Communicator& comm) {
   return {.ranks = comm.size(),
           .nodes = comm.nodes(),
           .exchanges = {"mpi_alltoallv", "linear", "bruck:2", "persistent", "chunked:4"},

@@ -16,7 +16,7 @@ TEST(Affinity, IsWhatTheOperatingSystemAllows) {
   EXPECT_FALSE(affinity.cores.empty());
   cpu_set_t set;
   ASSERT_EQ(sched_getaffinity(0, sizeof(set), &set), 0);
-  EXPECT_LE(affinity.cores.size(), static_cast<std::size_t>(CPU_COUNT(&set)));
+  EXPECT_LE(affinity.cores.size(), CPU_COUNT(&set));
 }
 
 /// Binds every thread of this process, as a launcher's binding does.

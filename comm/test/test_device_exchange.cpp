@@ -23,7 +23,7 @@ class OnGpu {
   explicit OnGpu(const Bytes& bytes) : bytes_(std::ssize(bytes)) { copy_bytes(data(), bytes.data(), bytes_); }
   std::byte* data() { return memory_.at_least(bytes_); }
   Bytes read() {
-    Bytes bytes(static_cast<std::size_t>(bytes_));
+    Bytes bytes(bytes_);
     copy_bytes(bytes.data(), data(), bytes_);
     return bytes;
   }
@@ -46,8 +46,8 @@ class DeviceExchange : public testing::TestWithParam<const char*> {
   }
 
   const Communicator comm_{MPI_COMM_WORLD};
-  const std::size_t self_ = static_cast<std::size_t>(comm_.rank());
-  const std::size_t ranks_ = static_cast<std::size_t>(comm_.size());
+  const std::size_t self_ = comm_.rank();
+  const std::size_t ranks_ = comm_.size();
   std::unique_ptr<Exchange> exchange_;
 };
 
@@ -61,12 +61,12 @@ TEST_P(DeviceExchange, CarriesWhatPairwiseCarries) {
     SCOPED_TRACE("seed " + std::to_string(seed) + ", rank " + std::to_string(self_));
     std::mt19937_64 random(seed * 1000 + self_);
     std::vector<std::int64_t> counts(ranks_);
-    for (auto& count : counts) count = random() % 3 == 0 ? 0 : static_cast<std::int64_t>(random() % 41);
+    for (auto& count : counts) count = random() % 3 == 0 ? 0 : random() % 41;
     const Route route = exchange_counts(comm_, counts);
     for (const std::int64_t width : {1, 12, 256}) {
-      Bytes send(static_cast<std::size_t>(route.send_total() * width));
+      Bytes send(route.send_total() * width);
       for (auto& byte : send) byte = static_cast<std::byte>(random());
-      Bytes expected(static_cast<std::size_t>(route.receive_total() * width));
+      Bytes expected(route.receive_total() * width);
       pairwise->run(route, send.data(), expected.data(), width);
 
       OnGpu from(send), to{Bytes(expected.size())}, back{Bytes(send.size())};
@@ -82,13 +82,12 @@ class NcclReductions : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     if (const std::string reason = Nccl::unusable(comm_); !reason.empty()) GTEST_SKIP() << "nccl: " << reason;
-    for (std::size_t rank = 0; rank < counts_.size(); ++rank)
-      counts_[rank] = GetParam() ? 5 : static_cast<std::int64_t>(3 * rank);
+    for (std::size_t rank = 0; rank < counts_.size(); ++rank) counts_[rank] = GetParam() ? 5 : 3 * rank;
   }
 
   /// Small whole numbers: sums are exact in any order.
   std::vector<float> values(std::int64_t count) const {
-    std::vector<float> all(static_cast<std::size_t>(count));
+    std::vector<float> all(count);
     std::iota(all.begin(), all.end(), static_cast<float>(100 * comm_.rank()));
     return all;
   }
@@ -96,7 +95,7 @@ class NcclReductions : public testing::TestWithParam<bool> {
   std::int64_t own() const { return counts_[comm_.rank()]; }
 
   const Communicator comm_{MPI_COMM_WORLD};
-  std::vector<std::int64_t> counts_ = std::vector<std::int64_t>(static_cast<std::size_t>(comm_.size()));
+  std::vector<std::int64_t> counts_ = std::vector<std::int64_t>(comm_.size());
 };
 
 INSTANTIATE_TEST_SUITE_P(All, NcclReductions, testing::Bool(),
@@ -104,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(All, NcclReductions, testing::Bool(),
 
 TEST_P(NcclReductions, AddWhatMpiAdds) {
   const std::vector<float> send = values(total());
-  std::vector<float> expected(static_cast<std::size_t>(own())), received(expected.size());
+  std::vector<float> expected(own()), received(expected.size());
   reduce_scatter(comm_, send, counts_, expected);
   Nccl(comm_).reduce_scatter(send, counts_, received);
   EXPECT_EQ(received, expected);
@@ -112,7 +111,7 @@ TEST_P(NcclReductions, AddWhatMpiAdds) {
 
 TEST_P(NcclReductions, GatherWhatMpiGathers) {
   const std::vector<float> send = values(own());
-  std::vector<float> expected(static_cast<std::size_t>(total())), received(expected.size());
+  std::vector<float> expected(total()), received(expected.size());
   all_gather_v(comm_, std::span<const float>(send), counts_, std::span(expected));
   Nccl(comm_).all_gather_v(std::as_bytes(std::span(send)).data(), counts_,
                            std::as_writable_bytes(std::span(received)).data(), sizeof(float));

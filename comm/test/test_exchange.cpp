@@ -28,7 +28,7 @@ Matrix random_matrix(unsigned seed, std::size_t ranks) {
   for (std::size_t from = 0; from < ranks; ++from) {
     for (std::size_t to = 0; to < ranks; ++to) {
       auto& count = matrix[from][to];
-      count = random() % 3 == 0 ? 0 : static_cast<std::int64_t>(random() % 40);
+      count = random() % 3 == 0 ? 0 : random() % 40;
       if (seed % 5 == 1 && (from == special || to == special)) count = 0;
       if (seed % 5 == 2 && to == special) count += 200;
       if (seed % 5 == 3 && from == special) count += 200;
@@ -40,8 +40,7 @@ Matrix random_matrix(unsigned seed, std::size_t ranks) {
 
 /// Byte b of element k of the message from -> to: each differs from its neighbours in all four.
 std::byte tag(std::size_t from, std::size_t to, std::int64_t k, std::int64_t b) {
-  const auto mixed = (from * 1000003 + to * 10007 + static_cast<std::size_t>(k) * 101 + static_cast<std::size_t>(b)) *
-                     0x9E3779B97F4A7C15ULL;
+  const auto mixed = (from * 1000003 + to * 10007 + k * 101 + b) * 0x9E3779B97F4A7C15ULL;
   return static_cast<std::byte>(mixed >> 56);
 }
 
@@ -54,7 +53,7 @@ void append_message(Bytes& bytes, std::size_t from, std::size_t to, std::int64_t
 Bytes by_mpi(const Route& route, const Bytes& send, std::int64_t element_bytes) {
   const Route bytes = route.scaled(element_bytes);
   const auto ints = [](const auto& counts) { return std::vector<int>(counts.begin(), counts.end()); };
-  Bytes receive(static_cast<std::size_t>(bytes.receive_total()));
+  Bytes receive(bytes.receive_total());
   MPI_Alltoallv(send.data(), ints(bytes.send_counts()).data(), ints(bytes.send_offsets()).data(), MPI_BYTE,
                 receive.data(), ints(bytes.receive_counts()).data(), ints(bytes.receive_offsets()).data(), MPI_BYTE,
                 MPI_COMM_WORLD);
@@ -115,8 +114,8 @@ class Exchanges : public testing::TestWithParam<Case> {
   }
 
   const Communicator comm_{MPI_COMM_WORLD, GetParam().count_limit, leaders_of(GetParam().pretended)};
-  const std::size_t self_ = static_cast<std::size_t>(comm_.rank());
-  const std::size_t ranks_ = static_cast<std::size_t>(comm_.size());
+  const std::size_t self_ = comm_.rank();
+  const std::size_t ranks_ = comm_.size();
   std::unique_ptr<Exchange> exchange_;
 };
 
@@ -198,8 +197,8 @@ TEST_P(Exchanges, ReturnToANarrowRouteAfterAWideOne) {
   const Route wide = exchange_counts(comm_, std::vector<std::int64_t>(ranks_, 2));
   for (const bool is_narrow : {true, false, true}) {
     const Route& route = is_narrow ? narrow : wide;
-    const Bytes send(static_cast<std::size_t>(route.send_total()), static_cast<std::byte>(self_));
-    Bytes receive(static_cast<std::size_t>(route.receive_total()), std::byte{0xEE}), expected;
+    const Bytes send(route.send_total(), static_cast<std::byte>(self_));
+    Bytes receive(route.receive_total(), std::byte{0xEE}), expected;
     for (std::size_t from = 0; from < ranks_; ++from)
       expected.insert(expected.end(), is_narrow ? (from == before ? 3 : 0) : 2, static_cast<std::byte>(from));
     exchange_->run(route, send.data(), receive.data(), 1);

@@ -30,7 +30,7 @@ std::uint64_t word(std::int64_t i) { return static_cast<std::uint64_t>(i) * 0x9E
 
 std::int64_t count_wrong(const std::vector<std::uint64_t>& words) {
   std::int64_t wrong = 0;
-  for (std::size_t i = 0; i < words.size(); ++i) wrong += words[i] != word(static_cast<std::int64_t>(i)) ? 1 : 0;
+  for (std::size_t i = 0; i < words.size(); ++i) wrong += words[i] != word(i) ? 1 : 0;
   return wrong;
 }
 
@@ -71,13 +71,13 @@ TEST_P(LargeExchanges, CarryMoreThanTwoToThe31Bytes) {
   if (const auto reason = GetParam().exchange.unusable(comm); !reason.empty()) GTEST_SKIP() << reason;
 
   const int last = comm.size() - 1;
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()), 0);
+  std::vector<std::int64_t> counts(comm.size(), 0);
   if (comm.rank() == 0) counts.back() = bytes_carried / GetParam().element_bytes;
   const Route route = exchange_counts(comm, counts);
 
   if (comm.rank() == 0 && send_.empty()) {
     send_.resize(bytes_carried / 8);
-    for (std::size_t i = 0; i < send_.size(); ++i) send_[i] = word(static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < send_.size(); ++i) send_[i] = word(i);
   }
   if (comm.rank() == last) receive_.assign(bytes_carried / 8, 0);
   const auto exchange = GetParam().exchange.make(comm);

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/lane.hpp"
+#include "comm/exchange/lane.hpp"
 
 namespace shardmark {
 namespace {

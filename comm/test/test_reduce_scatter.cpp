@@ -12,8 +12,8 @@ namespace {
 class ReduceScatter : public testing::TestWithParam<std::int64_t> {
  protected:
   const Communicator comm_{MPI_COMM_WORLD, GetParam()};
-  const std::size_t self_ = static_cast<std::size_t>(comm_.rank());
-  const std::size_t ranks_ = static_cast<std::size_t>(comm_.size());
+  const std::size_t self_ = comm_.rank();
+  const std::size_t ranks_ = comm_.size();
 };
 
 INSTANTIATE_TEST_SUITE_P(Limits, ReduceScatter, testing::Values(std::numeric_limits<int>::max(), 50, 3),
@@ -27,7 +27,7 @@ float partial(std::size_t rank, std::size_t i) {
 std::vector<std::int64_t> random_counts(unsigned seed, std::size_t ranks) {
   std::mt19937_64 random(seed);
   std::vector<std::int64_t> counts(ranks);
-  for (auto& count : counts) count = random() % 3 == 0 ? 0 : static_cast<std::int64_t>(random() % 60);
+  for (auto& count : counts) count = random() % 3 == 0 ? 0 : random() % 60;
   if (seed % 4 == 0) counts[random() % ranks] += 2000;
   return counts;
 }
@@ -37,13 +37,13 @@ TEST_P(ReduceScatter, LeavesTheSumsAndAllGatherVBringsThemBack) {
     SCOPED_TRACE("seed " + std::to_string(seed) + ", rank " + std::to_string(self_));
     const auto counts = random_counts(seed, ranks_);
     const auto offsets = exclusive_scan(counts);
-    const auto total = static_cast<std::size_t>(offsets.back());
+    const std::size_t total = offsets.back();
     std::vector<float> send(total), sums(total);
     for (std::size_t i = 0; i < total; ++i) {
       send[i] = partial(self_, i);
       for (std::size_t rank = 0; rank < ranks_; ++rank) sums[i] += partial(rank, i);
     }
-    std::vector<float> own(static_cast<std::size_t>(counts[self_]), -1.0f);
+    std::vector<float> own(counts[self_], -1.0f);
     reduce_scatter(comm_, send, counts, own);
     EXPECT_EQ(own, std::vector<float>(sums.begin() + offsets[self_], sums.begin() + offsets[self_ + 1]));
 

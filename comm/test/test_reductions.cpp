@@ -34,8 +34,8 @@ class Reductions : public testing::TestWithParam<Case> {
   }
 
   const Communicator comm_{MPI_COMM_WORLD, GetParam().limit};
-  const std::size_t self_ = static_cast<std::size_t>(comm_.rank());
-  const std::size_t ranks_ = static_cast<std::size_t>(comm_.size());
+  const std::size_t self_ = comm_.rank();
+  const std::size_t ranks_ = comm_.size();
   std::unique_ptr<Reduction> reduction_;
 };
 
@@ -57,7 +57,7 @@ std::vector<Counts> many_counts(std::size_t ranks) {
   for (unsigned seed = 1; seed <= 8; ++seed) {
     std::mt19937_64 random(seed);
     all.emplace_back(ranks);
-    for (auto& count : all.back()) count = random() % 3 == 0 ? 0 : static_cast<std::int64_t>(random() % 70);
+    for (auto& count : all.back()) count = random() % 3 == 0 ? 0 : random() % 70;
   }
   return all;
 }
@@ -108,7 +108,7 @@ TEST_P(Reductions, AddInTheStatedOrderAndGatherWhatWasAdded) {
       const std::vector<float> before = partials;
       reduction_->lay_out(counts);
       for (int step = 0; step < 2; ++step) {
-        std::vector<float> own(static_cast<std::size_t>(counts[self_]), -1.0F), all(sums.size(), -1.0F);
+        std::vector<float> own(counts[self_], -1.0F), all(sums.size(), -1.0F);
         reduction_->reduce_scatter(partials, own);
         EXPECT_EQ(own, std::vector<float>(sums.begin() + offsets[self_], sums.begin() + offsets[self_ + 1]));
         reduction_->all_gather(own, all);
@@ -124,8 +124,8 @@ TEST_P(Reductions, SendWhatIsPredicted) {
     Counts bytes = counts;
     for (auto& count : bytes) count *= 4;
     const ByteMatrix sent = reduction_bytes(GetParam().choice->steps, bytes);
-    std::vector<float> all(static_cast<std::size_t>(exclusive_scan(counts).back()));
-    std::vector<float> own(static_cast<std::size_t>(counts[self_]));
+    std::vector<float> all(exclusive_scan(counts).back());
+    std::vector<float> own(counts[self_]);
     reduction_->lay_out(counts);
     reduction_->reduce_scatter(all, own);
     for (int peer = 0; peer < comm_.size(); ++peer)

@@ -68,15 +68,15 @@ TEST(Route, RefusesWhatCannotBe) {
 
 TEST(ExchangeCounts, FindsTheTransposeAndThePeak) {
   const Communicator comm(MPI_COMM_WORLD);
-  const auto ranks = static_cast<std::size_t>(comm.size());
+  const std::size_t ranks = comm.size();
   for (unsigned seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     std::vector<Counts> matrix(ranks, Counts(ranks));  // [from][to], the same on all ranks
     for (auto& row : matrix) {
-      for (auto& count : row) count = static_cast<std::int64_t>(random() % 3 * (random() % (1LL << 40)));
+      for (auto& count : row) count = random() % 3 * (random() % (1LL << 40));
     }
-    const auto self = static_cast<std::size_t>(comm.rank());
+    const std::size_t self = comm.rank();
     Counts column(ranks);
     std::int64_t peak = 0;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
@@ -94,7 +94,7 @@ TEST(ExchangeCounts, FindsTheTransposeAndThePeak) {
 
 TEST(ExchangeCounts, RefusesAWrongNumberOfRanks) {
   const Communicator comm(MPI_COMM_WORLD);
-  EXPECT_THROW(exchange_counts(comm, Counts(static_cast<std::size_t>(comm.size()) + 1)), std::invalid_argument);
+  EXPECT_THROW(exchange_counts(comm, Counts(comm.size() + 1)), std::invalid_argument);
 }
 
 }  // namespace

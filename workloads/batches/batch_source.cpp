@@ -21,8 +21,8 @@ class GeneratedBatches : public BatchSource {
     choice_named(id_distributions, "id distribution", workload_.ids.distribution);
   }
 
-  Batch read(std::int64_t step, std::int64_t first, std::int64_t count) override {
-    return generate_batch(workload_, seed_, step, first, count);
+  Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
+    return {.batch = generate_batch(workload_, seed_, step, first, count), .dense = {}, .labels = {}};
   }
 
   nlohmann::ordered_json description() const override {
@@ -51,9 +51,9 @@ class StoredBatches : public BatchSource {
     samples_ = open_samples(options.data.file, source, notice);
   }
 
-  Batch read(std::int64_t step, std::int64_t first, std::int64_t count) override {
+  Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
     samples_->read(step * options_.workload.global_batch + first, count, buffer_);
-    return buffer_.batch;
+    return buffer_;
   }
 
   nlohmann::ordered_json description() const override {

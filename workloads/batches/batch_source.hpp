@@ -15,7 +15,7 @@ class BatchSource {
   virtual ~BatchSource() = default;
 
   /// Samples [first, first + count) of global batch number `step`.
-  virtual Batch read(std::int64_t step, std::int64_t first, std::int64_t count) = 0;
+  virtual Samples read(std::int64_t step, std::int64_t first, std::int64_t count) = 0;
 
   /// For the record: the generator and its parameters, or the file and its id rule.
   virtual nlohmann::ordered_json description() const = 0;

@@ -39,14 +39,15 @@ class CheckedBatches : public BatchSource {
                  Notice notice)
       : source_(std::move(source)), mode_(mode), rows_(std::move(rows)), notice_(std::move(notice)) {}
 
-  Batch read(std::int64_t step, std::int64_t first, std::int64_t count) override {
-    Batch batch = source_->read(step, first, count);
+  Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
+    Samples samples = source_->read(step, first, count);
+    Batch& batch = samples.batch;
     check_shape(batch);
     const auto warnings = check(batch, mode_, rows_, first);
     if (warnings.ids + warnings.weights > 0 && told_.insert(step).second)
       notice_(fmt::format("batch {}: {} ids replaced by row 0 and {} weights that are not finite; the first: {}", step,
                           warnings.ids, warnings.weights, warnings.first));
-    return batch;
+    return samples;
   }
 
   nlohmann::ordered_json description() const override { return source_->description(); }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "comm/communicator.hpp"
+#include "datasets/samples.hpp"
 #include "kernels/bucketize.hpp"
-#include "reference/batch.hpp"
 #include "reference/row_values.hpp"
 #include "workloads/batches/execution.hpp"
 #include "workloads/cases/spec.hpp"
@@ -24,7 +24,9 @@ struct StepInput {
   std::vector<std::int64_t> first_element;  ///< [features + 1]: where the vectors [bags, dim] of each feature begin
   std::vector<std::int64_t> ids;            ///< [features]: how many
   kernels::Bags<Execution, std::int64_t> bags;
-  DeviceArray<float> gradients;     ///< [first_element.back()], of the pooled outputs
+  DeviceArray<float> gradients;     ///< [first_element.back()], of the pooled outputs, where no dense model makes them
+  std::vector<float> dense;         ///< [samples, dense features] as they are in the data; empty when ids are generated
+  std::vector<float> labels;        ///< [samples], 0 or 1; empty likewise
   std::int64_t global_samples = 0;  ///< of all ranks together
   std::int64_t global_ids = 0;      ///< of all ranks together
   bool weighted = false;            ///< any rank's ids have weights; those of a rank without ids cannot tell
@@ -33,9 +35,12 @@ struct StepInput {
   std::int64_t elements() const { return first_element.back(); }
 };
 
-/// Collective (global_ids). `own` holds this rank's samples, the first of which has number `first` in the global batch;
+/// Collective (global_ids). `samples`: this rank's, the first of which has number `first` in the global batch;
 /// `step` keys the gradients.
-StepInput make_step_input(const Communicator& comm, const Workload& workload, const Batch& own, std::int64_t first,
-                          std::int64_t step, const GradientValues& gradients);
+StepInput make_step_input(const Communicator& comm, const Workload& workload, const Samples& samples,
+                          std::int64_t first, std::int64_t step, const GradientValues& gradients);
+
+/// Some of the samples.
+Samples slice_samples(const Samples& samples, SampleRange range);
 
 }  // namespace shardmark

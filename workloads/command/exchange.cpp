@@ -6,7 +6,7 @@
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "comm/exchange/calibration.hpp"
+#include "comm/exchange/exchange_calibration.hpp"
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/session.hpp"
 #include "results/json_lines.hpp"
@@ -115,7 +115,7 @@ int run_on(const Communicator& world, const ExchangeArguments& arguments, const 
   });
 
   if (!arguments.calibrate.empty()) {
-    const Calibration calibration = calibrate(world, calibration_seconds);
+    const ExchangeCalibration calibration = calibrate_exchanges(world, calibration_seconds);
     set_calibration(world, calibration);
     agree(world, [&] {
       if (world.rank() == 0) write_calibration(arguments.calibrate, calibration);

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "comm/agree.hpp"
-#include "comm/exchange/calibration.hpp"
+#include "comm/exchange/exchange_calibration.hpp"
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/named_plan.hpp"
 #include "comm/session.hpp"
@@ -200,7 +200,7 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
     writer.emplace(file, environment);
   });
 
-  auto records = measure(world, options, setup.plans, setup.cases, *batches, status);
+  auto records = measure({world, options, setup.plans, setup.cases}, *batches, status);
   agree(world, [&] {
     if (!writer) return;
     for (CaseRecord& record : records) {

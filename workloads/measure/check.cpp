@@ -22,11 +22,11 @@ std::int64_t count_differing(std::span<const float> actual, std::span<const floa
   return wrong;
 }
 
-std::int64_t wrong_outputs(const Expectation& expectation, std::int64_t step, const ShardedTables& tables,
-                           const GroupedEmbedding& embedding, const StepInput& input) {
+std::int64_t wrong_outputs(const Expectation& expectation, std::int64_t step, const Flight& flight,
+                           const StepInput& input) {
   std::int64_t wrong = 0;
-  for (std::int64_t f = 0; f < std::ssize(tables.features()); ++f) {
-    const auto output = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), embedding.output(input, f));
+  for (std::int64_t f = 0; f + 1 < std::ssize(input.first_element); ++f) {
+    const auto output = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), flight.output(input, f));
     const auto& expected = expectation.output(step, f);
     if (output.extent(0) != expected.values.size()) return std::ssize(expected.values);
     wrong += count_differing({output.data(), output.extent(0)}, expected.values, expected.bounds);
@@ -46,10 +46,11 @@ std::int64_t wrong_rows(const reference::TouchedTable& expected, const RowValues
     slots.push_back(slot);
     local_rows.push_back(shard.rows.local(row));
   }
-  const auto values = tables.read_rows(number, local_rows);
-  const auto state = tables.read_state(number, local_rows);
+  const Store& store = tables.store_of(number);
+  const auto values = store.read_rows(number, local_rows);
+  const auto state = store.read_state(number, local_rows);
   const auto dim = static_cast<std::size_t>(shard.dim());
-  const auto state_size = static_cast<std::size_t>(tables.state_size(shard));
+  const auto state_size = static_cast<std::size_t>(state_per_row(expected.table().optimizer.kind, shard.dim()));
   const auto first = static_cast<std::size_t>(shard.column_begin);
   const auto& optimizer = choice_of(expected.table().optimizer.kind);
   const auto full_dim = static_cast<std::size_t>(expected.table().dim);
@@ -70,7 +71,7 @@ std::int64_t wrong_rows(const reference::TouchedTable& expected, const RowValues
     const std::int64_t row = expected.rows()[slots[i]];
     changed += !std::ranges::equal(row_values, fresh.values(fresh.touch(row)).subspan(first, dim));
   }
-  return wrong + tables.changed_rows(number, initial) - changed;
+  return wrong + store.changed_rows(number, initial) - changed;
 }
 
 }  // namespace
@@ -80,7 +81,7 @@ Expectation::Expectation(const Communicator& comm, const RunOptions& options, Ba
   const std::int64_t global_batch = options.workload.global_batch;
   const SampleRange own = samples_of(global_batch, comm.size(), comm.rank());
   for (std::int64_t step = 0; step < options.checked_steps; ++step) {
-    const Batch batch = batches.read(step, 0, global_batch);
+    const Batch batch = batches.read(step, 0, global_batch).batch;
     auto& outputs = outputs_.emplace_back();
     for (std::int64_t f = 0; f < batch.features; ++f) outputs.push_back(oracle_.lookup(batch, f, own.first, own.count));
     oracle_.update(batch, step);
@@ -88,13 +89,14 @@ Expectation::Expectation(const Communicator& comm, const RunOptions& options, Ba
 }
 
 std::int64_t count_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
-                         ShardedTables& tables, GroupedEmbedding& embedding, const std::vector<StepInput>& inputs) {
+                         Flight& flight, const std::vector<StepInput>& inputs) {
+  ShardedTables& tables = flight.embedding().tables();
   tables.fill(initial);
   std::int64_t wrong = 0;
   for (std::int64_t step = 0; step < expectation.steps(); ++step) {
     const StepInput& input = inputs[step];
-    training_step(embedding, input);
-    wrong += wrong_outputs(expectation, step, tables, embedding, input);
+    training_step(flight, input);
+    wrong += wrong_outputs(expectation, step, flight, input);
   }
   for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s)
     wrong += wrong_rows(expectation.table(tables.layout().shards[s].table), initial, tables, s);

@@ -6,8 +6,7 @@
 
 #include "reference/oracle.hpp"
 #include "workloads/batches/batch_source.hpp"
-#include "workloads/step/grouped_embedding.hpp"
-#include "workloads/tables/sharded_tables.hpp"
+#include "workloads/step/training_step.hpp"
 
 namespace shardmark {
 
@@ -28,10 +27,10 @@ class Expectation {
   std::vector<std::vector<reference::Expected>> outputs_;
 };
 
-/// Fills the tables, runs the expected steps on `inputs` and counts the values that differ by more than their bound:
-/// outputs of every step, then rows and optimizer state, and rows that changed although no id asked for them.
-/// Collective; the count is that of all ranks.
+/// Fills the tables of the flight, runs the expected steps on `inputs` and counts the values that differ by more than
+/// their bound: outputs of every step, then rows and optimizer state, and rows that changed although no id asked for
+/// them. Collective; the count is that of all ranks.
 std::int64_t count_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
-                         ShardedTables& tables, GroupedEmbedding& embedding, const std::vector<StepInput>& inputs);
+                         Flight& flight, const std::vector<StepInput>& inputs);
 
 }  // namespace shardmark

@@ -8,6 +8,7 @@
 #include "comm/collectives.hpp"
 #include "datasets/hdf5.hpp"
 #include "datasets/partial_file.hpp"
+#include "workloads/step/decide.hpp"
 #include "workloads/step/training_step.hpp"
 
 namespace shardmark {
@@ -138,8 +139,8 @@ class StepExport {
       }
       const auto width = static_cast<std::size_t>(shard.dim());
       const auto first = static_cast<std::size_t>(shard.column_begin);
-      place(tables_.read_rows(s, local_rows), {0, first, width}, at, touched_[t].size(), whole.values);
-      const auto state = tables_.read_state(s, local_rows);
+      place(tables_.store_of(s).read_rows(s, local_rows), {0, first, width}, at, touched_[t].size(), whole.values);
+      const auto state = tables_.store_of(s).read_state(s, local_rows);
       const auto vectors = static_cast<std::size_t>(choice_of(table.optimizer.kind).vectors);
       for (std::size_t v = 0; v < vectors; ++v)
         place(state, {v * width, v * dim + first, width}, at, touched_[t].size(), whole.state);
@@ -201,12 +202,15 @@ class StepExport {
 void export_step(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
                  BatchSource& batches, const std::string& file) {
   const Workload& workload = options.workload;
-  const Batch batch = agree(comm, [&] { return batches.read(0, 0, workload.global_batch); });
+  const Samples samples = agree(comm, [&] { return batches.read(0, 0, workload.global_batch); });
+  const Batch& batch = samples.batch;
   const SampleRange own = samples_of(workload.global_batch, comm.size(), comm.rank());
   const StepInput input =
-      make_step_input(comm, workload, slice_samples(batch, own.first, own.count), own.first, 0, options.gradients());
+      make_step_input(comm, workload, slice_samples(samples, own), own.first, 0, options.gradients());
   StepExport out(comm, options, plan, batch, file);
-  GroupedEmbedding embedding(comm, out.tables(), plan, how, options.fault);
+  Embedding embedding(comm, out.tables(), plan, how,
+                      decide(comm, plan, workload.tables, workload.features, how.movement, input), options.fault);
+  Flight flight(embedding);
   out.write_case(nlohmann::ordered_json{{"plan", plan.name},
                                         {"transfer", name_of(how.movement.transfer)},
                                         {"exchange", how.exchange.name()},
@@ -218,10 +222,10 @@ void export_step(const Communicator& comm, const RunOptions& options, const Plan
                                         {"exact", options.exact}}
                      .dump());
   out.write_tables_before();
-  training_step(embedding, input);
+  training_step(flight, input);
   for (std::int64_t f = 0; f < batch.features; ++f) {
     const std::pair gradient(input.first_element[f], input.first_element[f + 1]);
-    out.write_feature(f, embedding.output(input, f), Kokkos::subview(input.gradients, gradient));
+    out.write_feature(f, flight.output(input, f), Kokkos::subview(input.gradients, gradient));
   }
   out.write_tables_after();
   out.close();

@@ -9,7 +9,6 @@
 
 #include "comm/affinity.hpp"
 #include "comm/placement/cheapest_transfers.hpp"
-#include "workloads/transfer/sent_bytes.hpp"
 
 namespace shardmark {
 namespace {
@@ -73,18 +72,17 @@ Embedding::Embedding(const Communicator& comm, ShardedTables& tables, const Plan
     for (const Feature& feature : tables.features()) chosen.push_back(group_of_table_[feature.table] == g);
     ShardLayout layout = tables.layout().of_features(chosen, g + 1 == count);
     auto modes = modes_of(layout, how_.movement.transfer, decided_, splits, tables.features());
-    groups_.push_back(std::make_unique<Group>(
-        Group{.comm = comm_,
-              .lane = lane_,
-              .wire = wire_,
-              .tables = tables_,
-              .plan = plan,
-              .how = how_,
-              .layout = std::move(layout),
-              .modes = std::move(modes),
-              .dedup = decided_.dedup,
-              .gathered = decided_.gathered,
-              .exchange = std::make_unique<LaneExchange>(how_.exchange.make(comm_), lane_)}));
+    groups_.push_back(std::make_unique<Group>(Group{.comm = comm_,
+                                                    .lane = lane_,
+                                                    .wire = wire_,
+                                                    .tables = tables_,
+                                                    .plan = plan,
+                                                    .how = how_,
+                                                    .layout = std::move(layout),
+                                                    .modes = std::move(modes),
+                                                    .dedup = decided_.dedup,
+                                                    .gathered = decided_.gathered,
+                                                    .exchange = how_.exchange.make(comm_)}));
     complete(*groups_.back());
   }
 }
@@ -97,9 +95,8 @@ std::string Embedding::picked() const {
 }
 
 std::string Embedding::picked_dedup() const {
-  const bool rows_travel = std::ranges::any_of(groups_, [](const auto& group) {
-    return std::ranges::count(group->modes, RowTransfer::unique_rows) > 0;
-  });
+  const bool rows_travel = std::ranges::any_of(
+      groups_, [](const auto& group) { return std::ranges::count(group->modes, RowTransfer::unique_rows) > 0; });
   if (how_.movement.dedup != Dedup::automatic || !rows_travel) return {};
   return std::string(name_of(decided_.dedup));
 }

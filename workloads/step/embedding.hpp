@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "comm/exchange/lane.hpp"
 #include "comm/placement/traffic.hpp"
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/fault.hpp"
@@ -19,11 +20,11 @@ struct Group {
   ShardedTables& tables;
   const Plan& plan;
   const Case& how;
-  ShardLayout layout;               ///< of the group's features
-  std::vector<RowTransfer> modes;   ///< what travels of each strip
-  Dedup dedup;                      ///< of strips whose rows travel one by one
+  ShardLayout layout;                 ///< of the group's features
+  std::vector<RowTransfer> modes;     ///< what travels of each strip
+  Dedup dedup;                        ///< of strips whose rows travel one by one
   const std::vector<bool>& gathered;  ///< replicated tables whose touched rows are gathered, by table
-  std::unique_ptr<Exchange> exchange;  ///< on the lane
+  std::unique_ptr<Exchange> exchange;
   std::vector<KeyedShard> exchanged_shards;  ///< those that hold parts of tables, their rows numbered from 0
   std::int64_t exchanged_keys = 0;           ///< how many rows that is
   bool counts_follow_ids = false;  ///< how many vectors travel depends on the ids, not on the number of bags alone

@@ -57,7 +57,7 @@ std::int64_t Flight::lookup_bytes() {
 }
 
 SentBytes Flight::sent() const {
-  SentBytes sent(embedding_.comm().rank(), embedding_.comm().size());
+  SentBytes sent(embedding_.comm().rank(), embedding_.comm().size(), phase_names.size());
   for (const auto& group : groups_) sent += group->sent;
   return sent;
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/step/group_flight.hpp"
 
+#include "workloads/step/phase.hpp"
+
 namespace shardmark {
 
 GroupFlight::GroupFlight(const Group& of)
     : group(of),
-      sent(of.comm.rank(), of.comm.size()),
-      exchange(*of.exchange, sent),
-      pooled(make_transfer({of.comm, of.lane, exchange, of.wire, sent, of.how.movement.transfer,
-                            of.how.exchange.name() == "nccl"})),
+      sent(of.comm.rank(), of.comm.size(), phase_names.size()),
+      exchange(*of.exchange, of.lane, sent),
+      pooled(make_transfer(
+          {of.comm, of.lane, exchange, of.wire, sent, of.how.movement.transfer, of.how.exchange.name() == "nccl"})),
       rows(of.comm, exchange, of.wire, of.tables, of.layout, of.modes, of.dedup),
       replicated(of.comm, of.lane, of.tables, of.layout, of.gathered, sent),
       ids(of.comm, of.lane, exchange, of.layout, of.tables, of.modes, of.wire.ids()),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "comm/exchange/lane_exchange.hpp"
 #include "workloads/step/embedding.hpp"
 #include "workloads/step/input_dist.hpp"
 #include "workloads/step/step_layout.hpp"
@@ -25,7 +26,7 @@ struct GroupFlight {
 
   const Group& group;
   SentBytes sent;
-  CountedExchange exchange;
+  LaneExchange exchange;  ///< of the group, on its lane, counted
 
   // The ways of travel.
   std::unique_ptr<Transfer> pooled;
@@ -43,7 +44,7 @@ struct GroupFlight {
 
   // Of the current step.
   OwnedIds owned;
-  ConstDeviceArray<float> gradients;  ///< of the outputs, divided where features pool by mean or sqrtn
+  ConstDeviceArray<float> gradients;             ///< of the outputs, divided where features pool by mean or sqrtn
   std::optional<SortedGradients> row_gradients;  ///< of the distinct rows of the shards that hold parts of tables
   kernels::WholeRowSums<Execution> whole_rows;
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "comm/exchange/exchange.hpp"
-#include "comm/lane.hpp"
+#include "comm/exchange/lane.hpp"
 #include "comm/placement/traffic.hpp"
 #include "kernels/bucketize.hpp"
 #include "workloads/batches/step_input.hpp"

@@ -42,7 +42,7 @@ DeviceArray<float> weights_of(const OwnedIds& owned, std::int64_t begin, std::in
 }  // namespace
 
 void input_dist(GroupFlight& flight, const StepInput& input) {
-  flight.sent.begin(Phase::input_dist);
+  flight.sent.begin(index_of(Phase::input_dist));
   const BagCounts bags = flight.ids.count_bags(input);
   const bool bags_changed = bags != flight.bags;
   if (bags_changed) flight.ids.lay_out(bags);
@@ -61,8 +61,7 @@ void lookup(GroupFlight& flight) {
   StepLayout& layout = flight.layout;
   for (const auto& [begin, end] : layout.places().zeros)
     Kokkos::deep_copy(exec, part(flight.vectors, begin, end), 0.0F);
-  if (OwnerRows* owner = flight.rows.owner())
-    owner->read(part(flight.vectors, layout.rows_begin(), layout.size()));
+  if (OwnerRows* owner = flight.rows.owner()) owner->read(part(flight.vectors, layout.rows_begin(), layout.size()));
   layout.exchanged.run(flight.owned, flight.vectors);
   layout.replicated.run(flight.owned, flight.vectors);
   exec.fence("shardmark: pooled vectors are sent");
@@ -70,7 +69,7 @@ void lookup(GroupFlight& flight) {
 
 void output_dist(GroupFlight& flight, const StepInput& input) {
   const Execution exec;
-  flight.sent.begin(Phase::output_dist);
+  flight.sent.begin(index_of(Phase::output_dist));
   const StepLayout& layout = flight.layout;
   const DeviceArray<float>& vectors = flight.vectors;
   const auto owner = part(vectors, 0, layout.packed_begin());
@@ -90,7 +89,7 @@ void output_dist(GroupFlight& flight, const StepInput& input) {
 
 void grad_dist(GroupFlight& flight, const StepInput& input, const ConstDeviceArray<float>& gradients) {
   const Execution exec;
-  flight.sent.begin(Phase::grad_dist);
+  flight.sent.begin(index_of(Phase::grad_dist));
   const StepLayout& layout = flight.layout;
   flight.gradients = gradients;
   if (flight.group.divides) {
@@ -118,10 +117,9 @@ namespace {
 ConstDeviceArray<float> of_ids_too(GroupFlight& flight, const ConstDeviceArray<float>& gradients, bool any,
                                    TableLookups& lookups, DeviceScratch<float>& scratch) {
   const auto ids = static_cast<std::int64_t>(flight.owned.ids.extent(0));
-  return with_max_gradients(gradients, any ? ids * flight.layout.largest_max_dim : 0, scratch,
-                            [&](const DeviceArray<float>& all) {
-                              lookups.max_gradients(flight.owned, flight.vectors, gradients, all);
-                            });
+  return with_max_gradients(
+      gradients, any ? ids * flight.layout.largest_max_dim : 0, scratch,
+      [&](const DeviceArray<float>& all) { lookups.max_gradients(flight.owned, flight.vectors, gradients, all); });
 }
 
 /// Of the shards that hold parts of tables.
@@ -129,8 +127,7 @@ void sum_exchanged(GroupFlight& flight, const StepInput& input, const kernels::U
                    const DeviceArray<std::int64_t>& keys, const DeviceArray<std::int64_t>& offsets) {
   const Execution exec;
   const std::int64_t ids = flight.owned.exchanged_ids;
-  const auto gradients =
-      of_ids_too(flight, flight.owner_gradients, flight.layout.exchanged_maxima,
+  const auto gradients = of_ids_too(flight, flight.owner_gradients, flight.layout.exchanged_maxima,
                                     flight.layout.exchanged, flight.max_gradients);
   flight.row_gradients = kernels::sorted_row_gradients<Execution>(
       exec, part(keys, 0, ids), flight.group.exchanged_keys, part(offsets, 0, ids), weights_of(flight.owned, 0, ids),
@@ -146,7 +143,7 @@ void sum_exchanged(GroupFlight& flight, const StepInput& input, const kernels::U
 }  // namespace
 
 void sum_gradients(GroupFlight& flight, const StepInput& input, const kernels::UpdateStep& now) {
-  flight.sent.begin(Phase::update);
+  flight.sent.begin(index_of(Phase::update));
   const OwnedIds& owned = flight.owned;
   const auto ids = static_cast<std::int64_t>(owned.ids.extent(0));
   const auto keys = flight.keys.first(ids), offsets = flight.gradient_offsets.first(ids);
@@ -155,10 +152,9 @@ void sum_gradients(GroupFlight& flight, const StepInput& input, const kernels::U
   sum_exchanged(flight, input, now, keys, offsets);
   if (flight.replicated.empty()) return;
   const std::int64_t begin = owned.exchanged_ids;
-  flight.replicated.reduce(
-      {part(keys, begin, ids), part(offsets, begin, ids), weights_of(owned, begin, ids),
-       of_ids_too(flight, flight.gradients, flight.layout.replicated_maxima, flight.layout.replicated,
-                  flight.replicated_max_gradients)});
+  flight.replicated.reduce({part(keys, begin, ids), part(offsets, begin, ids), weights_of(owned, begin, ids),
+                            of_ids_too(flight, flight.gradients, flight.layout.replicated_maxima,
+                                       flight.layout.replicated, flight.replicated_max_gradients)});
 }
 
 void apply_optimizer(GroupFlight& flight, const kernels::UpdateStep& now) {

@@ -41,7 +41,7 @@ PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& den
 
   costs.communication_seconds += lane.busy_seconds();
   costs.exposed_seconds += lane.exposed_seconds();
-  costs.bytes = flight.sent().totals();
+  costs.count(flight.sent());
   return costs;
 }
 

@@ -2,10 +2,12 @@
 #include "workloads/sweep/step_traffic.hpp"
 
 #include <fstream>
+#include <optional>
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "datasets/partial_file.hpp"
+#include "workloads/step/decide.hpp"
 #include "workloads/step/training_step.hpp"
 #include "workloads/sweep/traffic_file.hpp"
 
@@ -35,16 +37,19 @@ void write_step_traffic(const Communicator& comm, const RunOptions& options, con
                         BatchSource& batches, const std::string& file) {
   const Workload& workload = options.workload;
   const SampleRange own = samples_of(workload.global_batch, comm.size(), comm.rank());
-  const Batch batch = agree(comm, [&] { return batches.read(0, own.first, own.count); });
-  const StepInput input = make_step_input(comm, workload, batch, own.first, 0, options.gradients());
-  auto tables = agree(comm, [&] { return ShardedTables(plan, workload.tables, workload.features, comm.rank()); });
-  tables.fill(options.row_values());
-  GroupedEmbedding embedding(comm, tables, plan, how);
-  training_step(embedding, input);
+  const Samples samples = agree(comm, [&] { return batches.read(0, own.first, own.count); });
+  const StepInput input = make_step_input(comm, workload, samples, own.first, 0, options.gradients());
+  std::optional<ShardedTables> tables;
+  agree(comm, [&] { tables.emplace(plan, workload.tables, workload.features, comm.rank()); });
+  tables->fill(options.row_values());
+  Embedding embedding(comm, *tables, plan, how,
+                      decide(comm, plan, workload.tables, workload.features, how.movement, input));
+  Flight flight(embedding);
+  training_step(flight, input);
 
   ByteMatrix all(comm.size());
   for (const Phase phase : {Phase::input_dist, Phase::output_dist, Phase::grad_dist, Phase::update}) {
-    const ByteMatrix matrix = gathered(comm, embedding.sent().to_ranks(phase));
+    const ByteMatrix matrix = gathered(comm, flight.sent().to_ranks(index_of(phase)).payload);
     all += matrix;
     agree(comm, [&] {
       if (comm.rank() == 0) write_file(file + '.' + std::string(phase_names[index_of(phase)]), matrix);

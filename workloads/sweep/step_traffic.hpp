@@ -5,7 +5,7 @@
 
 #include "comm/placement/plan.hpp"
 #include "workloads/batches/batch_source.hpp"
-#include "workloads/step/sharded_embedding.hpp"
+#include "workloads/cases/case.hpp"
 
 namespace shardmark {
 

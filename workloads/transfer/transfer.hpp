@@ -7,9 +7,9 @@
 
 #include "comm/communicator.hpp"
 #include "comm/exchange/exchange.hpp"
-#include "comm/lane.hpp"
+#include "comm/exchange/lane.hpp"
+#include "comm/exchange/sent_bytes.hpp"
 #include "comm/placement/movement.hpp"
-#include "workloads/transfer/sent_bytes.hpp"
 #include "workloads/transfer/vector_places.hpp"
 #include "workloads/transfer/wire.hpp"
 

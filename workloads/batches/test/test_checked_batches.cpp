@@ -13,7 +13,7 @@ using kernels::BoundsCheck;
 class OneBatch : public BatchSource {
  public:
   explicit OneBatch(Batch batch) : batch_(std::move(batch)) {}
-  Batch read(std::int64_t, std::int64_t, std::int64_t) override { return batch_; }
+  Samples read(std::int64_t, std::int64_t, std::int64_t) override { return {batch_, {}, {}}; }
   nlohmann::ordered_json description() const override { return "one batch"; }
 
  private:
@@ -31,8 +31,8 @@ Outcome outcome_of(const Batch& batch, BoundsCheck mode) {
   const auto source = checked(std::make_unique<OneBatch>(batch), mode, {5, 9},
                               [&](const std::string& text) { outcome.notices.push_back(text); });
   try {
-    outcome.batch = source->read(3, 0, 2);
-    outcome.batch = source->read(3, 0, 2);
+    outcome.batch = source->read(3, 0, 2).batch;
+    outcome.batch = source->read(3, 0, 2).batch;
   } catch (const InputError& error) {
     outcome.error = error.what();
   }

@@ -4,6 +4,8 @@
 #include "comm/communicator.hpp"
 #include "comm/placement/planner.hpp"
 #include "workloads/measure/check.hpp"
+#include "workloads/measure/prepare.hpp"
+#include "workloads/step/decide.hpp"
 
 namespace shardmark {
 
@@ -56,13 +58,21 @@ inline std::vector<StepInput> inputs_of(const Communicator& comm, const RunOptio
   return inputs;
 }
 
+/// A case whose first batch is `first`.
+inline std::unique_ptr<ReadyCase> ready_case(const Communicator& comm, ShardedTables& tables, const Plan& plan,
+                                             const Case& how, const StepInput& first, Fault fault = Fault::none) {
+  return std::make_unique<ReadyCase>(
+      comm, tables, plan, how, decide(comm, plan, tables.tables(), tables.features(), how.movement, first), fault);
+}
+
 inline std::int64_t wrong_values(const Communicator& comm, const RunOptions& options, const Plan& plan,
                                  const Case& how) {
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const Expectation expectation(comm, options, *batches, how.movement.wire);
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
-  GroupedEmbedding embedding(comm, tables, plan, how, options.fault);
-  return count_wrong(comm, expectation, options.row_values(), tables, embedding, inputs_of(comm, options, *batches));
+  const auto inputs = inputs_of(comm, options, *batches);
+  const auto ready = ready_case(comm, tables, plan, how, inputs.front(), options.fault);
+  return count_wrong(comm, expectation, options.row_values(), ready->flight, inputs);
 }
 
 inline bool makes_wrong_values(Fault fault) {

@@ -77,11 +77,11 @@ std::vector<float> outputs_of_one_step(const Communicator& comm, const RunOption
   const auto input = inputs_of(comm, options, *batches).front();
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
   tables.fill(options.row_values());
-  GroupedEmbedding embedding(comm, tables, plan, movement);
-  training_step(embedding, input);
+  const auto ready = ready_case(comm, tables, plan, movement, input);
+  training_step(ready->flight, input);
   std::vector<float> values;
   for (std::int64_t f = 0; f < std::ssize(options.workload.features); ++f) {
-    const auto output = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), embedding.output(input, f));
+    const auto output = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), ready->flight.output(input, f));
     values.insert(values.end(), output.data(), output.data() + output.extent(0));
   }
   return values;
@@ -112,10 +112,10 @@ TEST(Dedup, OwnersReadEachRowOnceForAllWhoAsk) {
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
   tables.fill(options.row_values());
   const auto counts_with = [&](Dedup dedup) {
-    GroupedEmbedding embedding(comm, tables, plan,
-                               {.movement = {.transfer = RowTransfer::unique_rows, .dedup = dedup}});
-    training_step(embedding, input);
-    const RowCounts counts = embedding.row_counts();
+    const auto ready =
+        ready_case(comm, tables, plan, {.movement = {.transfer = RowTransfer::unique_rows, .dedup = dedup}}, input);
+    training_step(ready->flight, input);
+    const RowCounts counts = ready->flight.row_counts();
     return std::array{all_reduce(comm, counts.ids, Reduce::sum), all_reduce(comm, counts.asked, Reduce::sum),
                       all_reduce(comm, counts.read, Reduce::sum)};
   };

@@ -47,8 +47,8 @@ double bytes_of_a_step(const Communicator& comm, const RunOptions& options, cons
   const auto inputs = inputs_of(comm, options, *batches);
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
   tables.fill(options.row_values());
-  GroupedEmbedding embedding(comm, tables, plan, movement);
-  training_step(embedding, inputs.front());
+  const auto ready = ready_case(comm, tables, plan, movement, inputs.front());
+  training_step(ready->flight, inputs.front());
   return static_cast<double>(allocated - before);
 }
 

@@ -22,7 +22,7 @@ std::vector<Batch> homes_of(const RunOptions& options, BatchSource& batches, std
   std::vector<Batch> homes;
   for (int r = 0; r < ranks; ++r) {
     const SampleRange samples = samples_of(options.workload.global_batch, ranks, r);
-    homes.push_back(batches.read(step, samples.first, samples.count));
+    homes.push_back(batches.read(step, samples.first, samples.count).batch);
   }
   return homes;
 }
@@ -69,20 +69,21 @@ void check_traffic(const Communicator& comm, const RunOptions& options, const Pl
   const auto batches = make_batch_source(options, [](const std::string&) {});
   ShardedTables tables(plan, workload.tables, workload.features, comm.rank());
   tables.fill(options.row_values());
-  GroupedEmbedding embedding(comm, tables, plan, how);
   const auto inputs = inputs_of(comm, options, *batches);
+  const auto ready = ready_case(comm, tables, plan, how, inputs.front());
   const Decisions decided =
       decisions_of(comm, how.movement, plan, workload, homes_of(options, *batches, 0, comm.size()));
   for (std::int64_t step = 0; step < std::ssize(inputs); ++step) {
-    const PhaseCosts costs = training_step(embedding, inputs[step]);
+    const PhaseCosts costs = training_step(ready->flight, inputs[step]);
     const Traffic traffic = predict_traffic(plan, workload.tables, workload.features,
                                             homes_of(options, *batches, step, comm.size()), how.movement, decided);
     const auto expect_bytes = [&](Phase phase, const ByteMatrix& bytes) {
       const auto where = std::string(phase_names[index_of(phase)]) + ", step " + std::to_string(step) + ", rank " +
                          std::to_string(comm.rank());
-      EXPECT_EQ(bytes.sent_by(comm.rank()), costs.bytes[index_of(phase)]) << where;
+      EXPECT_EQ(bytes.sent_by(comm.rank()), costs.payload[index_of(phase)]) << where;
       for (int peer = 0; peer < comm.size(); ++peer)
-        EXPECT_EQ(bytes(comm.rank(), peer), embedding.sent().to_ranks(phase)[peer]) << where << " to " << peer;
+        EXPECT_EQ(bytes(comm.rank(), peer), ready->flight.sent().to_ranks(index_of(phase)).payload[peer])
+            << where << " to " << peer;
     };
     expect_bytes(Phase::input_dist, traffic.input_dist);
     expect_bytes(Phase::output_dist, traffic.output_dist);
@@ -143,9 +144,35 @@ std::int64_t busiest(const RunOptions& options, const Plan& plan, RowTransfer tr
   const auto batches = make_batch_source(options, [](const std::string&) {});
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
   tables.fill(options.row_values());
-  GroupedEmbedding embedding(comm, tables, plan, {.movement = {.transfer = transfer}});
-  const PhaseCosts costs = training_step(embedding, inputs_of(comm, options, *batches).front());
+  const auto inputs = inputs_of(comm, options, *batches);
+  const auto ready = ready_case(comm, tables, plan, {.movement = {.transfer = transfer}}, inputs.front());
+  const PhaseCosts costs = training_step(ready->flight, inputs.front());
   return all_reduce(comm, costs.sent() - costs.bytes[index_of(Phase::update)], Reduce::max);
+}
+
+/// `bruck` of radix 2 sends a block for the rank at distance 3 twice, so that forwarding begins with four ranks.
+TEST(Traffic, CountsForwardedBlocksBesideThePayload) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, false);
+  const Plan plan = plan_of("row_wise", options, comm.size());
+  const auto total = [&](const auto& by_phase) {
+    return all_reduce(comm, std::reduce(by_phase.begin(), by_phase.end()), Reduce::sum);
+  };
+  std::vector<std::int64_t> payloads;
+  for (const std::string name : {"pairwise", "bruck:2"}) {
+    const NamedExchange exchange = exchange_named(name);
+    check_traffic(comm, options, plan, {.exchange = exchange});
+    const auto batches = make_batch_source(options, [](const std::string&) {});
+    ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
+    tables.fill(options.row_values());
+    const auto inputs = inputs_of(comm, options, *batches);
+    const auto ready = ready_case(comm, tables, plan, {.exchange = exchange}, inputs.front());
+    const PhaseCosts costs = training_step(ready->flight, inputs.front());
+    payloads.push_back(total(costs.payload));
+    EXPECT_EQ(total(costs.bytes) > payloads.back(), name == "bruck:2" && comm.size() > 3);
+    EXPECT_GE(total(costs.bytes), payloads.back());
+  }
+  EXPECT_EQ(payloads.front(), payloads.back());
 }
 
 TEST(Traffic, OfAutoIsThatOfTheCheapestTransfer) {
@@ -211,8 +238,9 @@ TEST(Traffic, DedupAutoTakesNodeWhereAFifthLessLeavesTheBusiestNode) {
     ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
     tables.fill(options.row_values());
     Movement movement{.transfer = RowTransfer::unique_rows};
-    GroupedEmbedding embedding(comm, tables, plan, {.movement = movement});
-    training_step(embedding, inputs_of(comm, options, *batches).front());
+    const auto inputs = inputs_of(comm, options, *batches);
+    const auto ready = ready_case(comm, tables, plan, {.movement = movement}, inputs.front());
+    training_step(ready->flight, inputs.front());
 
     const auto homes = homes_of(options, *batches, 0, comm.size());
     const Decisions decided = decisions_of(comm, movement, plan, options.workload, homes);
@@ -228,13 +256,14 @@ TEST(Traffic, DedupAutoTakesNodeWhereAFifthLessLeavesTheBusiestNode) {
       return std::ranges::max(sent);
     };
     const bool node = 5 * busiest_node(Dedup::node) <= 4 * busiest_node(Dedup::local);
-    EXPECT_EQ(embedding.picked_dedup(), node ? "node" : "local");
+    EXPECT_EQ(ready->embedding.picked_dedup(), node ? "node" : "local");
     times_node += node;
     movement.dedup = node ? Dedup::node : Dedup::local;
     const Traffic traffic =
         predict_traffic(plan, options.workload.tables, options.workload.features, homes, movement, decided);
     for (int peer = 0; peer < 4; ++peer)
-      EXPECT_EQ(traffic.input_dist(comm.rank(), peer), embedding.sent().to_ranks(Phase::input_dist)[peer])
+      EXPECT_EQ(traffic.input_dist(comm.rank(), peer),
+                ready->flight.sent().to_ranks(index_of(Phase::input_dist)).payload[peer])
           << "what the decision took is not counted";
   }
   EXPECT_GT(times_node, 0);

@@ -195,17 +195,17 @@ TEST(TrainingStep, LookupBytesCountEachDistinctRowOnce) {
     const Plan plan = plan_of("table_wise", options, comm.size());
     ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
     tables.fill(options.row_values());
-    GroupedEmbedding embedding(comm, tables, plan, {.groups = {groups}});
-    training_step(embedding, input);
-    EXPECT_EQ(all_reduce(comm, embedding.lookup_bytes(), Reduce::max), ids_and_rows + ends_and_outputs);
+    const auto ready = ready_case(comm, tables, plan, {.groups = {groups}}, input);
+    training_step(ready->flight, input);
+    EXPECT_EQ(all_reduce(comm, ready->flight.lookup_bytes(), Reduce::max), ids_and_rows + ends_and_outputs);
   }
   const Plan replicated = plan_of("data_parallel", options, comm.size());
   ShardedTables tables(replicated, options.workload.tables, options.workload.features, comm.rank());
   tables.fill(options.row_values());
-  GroupedEmbedding embedding(comm, tables, replicated, {});
-  training_step(embedding, input);
+  const auto ready = ready_case(comm, tables, replicated, {}, input);
+  training_step(ready->flight, input);
   const std::int64_t samples = samples_of(37, comm.size(), comm.rank()).count;
-  EXPECT_EQ(embedding.lookup_bytes(), samples * 40 * 8 + 12 * 4 * 4 + (samples + 1) * 8 + samples * 4 * 4);
+  EXPECT_EQ(ready->flight.lookup_bytes(), samples * 40 * 8 + 12 * 4 * 4 + (samples + 1) * 8 + samples * 4 * 4);
 }
 
 TEST(TrainingStep, RowsThatInt32CannotNumberAreNotGathered) {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "comm/communicator.hpp"
-#include "comm/lane.hpp"
+#include "comm/exchange/lane.hpp"
+#include "comm/exchange/sent_bytes.hpp"
 #include "kernels/row_gradients.hpp"
 #include "workloads/tables/shard_segments.hpp"
-#include "workloads/transfer/sent_bytes.hpp"
 
 namespace shardmark {
 

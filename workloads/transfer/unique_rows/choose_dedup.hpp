@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "comm/lane.hpp"
+#include "comm/exchange/lane.hpp"
 #include "workloads/transfer/unique_rows/home_rows.hpp"
 
 namespace shardmark {

@@ -17,18 +17,21 @@
 
 namespace shardmark {
 
-/// Where the MPI calls of a step happen. Plain, they happen in run(). With a thread of its own, a lane lets several
-/// tasks take turns on the caller's thread: while the lane's thread makes the call of one, the next computes.
-/// Only the lane's thread uses MPI then (MPI_THREAD_SERIALIZED), and it computes nothing but sums on their way.
+/// Makes the MPI calls of a program, so that communication can overlap with computation.
+///
+/// A plain lane makes a call where run() is called. A threaded lane has a thread for the calls, and interleave() gives
+/// it something to overlap with: several tasks take turns on the caller's thread, and while the lane's thread makes the
+/// call of one task, the next one computes. Only the lane's thread uses MPI meanwhile (MPI_THREAD_SERIALIZED); all it
+/// computes are the sums that reductions make of what arrives.
 ///
 /// Tasks take turns in a fixed order: each runs until it calls run(), and goes on when its call is done and all others
-/// have had their turn. So every rank makes the same calls in the same order, whatever takes how long. A task has a
-/// stack of its own (POSIX contexts); nothing in it need know that it is interrupted.
+/// have had their turn. So every rank makes the same calls in the same order, however long anything takes. A task has a
+/// stack of its own (POSIX contexts), and its code need not know that it is interrupted.
 class Lane {
  public:
   enum class Kind { plain, threaded };
 
-  /// waiting: of the lane's thread, if it has one.
+  /// `waiting`: how the lane's thread, if it has one, waits for MPI.
   explicit Lane(Kind kind, Waiting waiting = Waiting::poll);
   ~Lane();
   Lane(const Lane&) = delete;
@@ -53,7 +56,7 @@ class Lane {
   /// Seconds as the running task sees them: without those in which it gave way to others.
   double now() const;
 
-  /// Seconds in calls, and those of them in which the caller had nothing else to do; since the lane was made.
+  /// Seconds since the lane was made that went into calls, and those of them in which no task had anything to compute.
   double busy_seconds() const;
   double exposed_seconds() const { return exposed_; }
 

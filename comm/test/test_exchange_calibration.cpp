@@ -12,9 +12,9 @@ namespace {
 
 const std::vector<bool> all(5, true);
 
-TEST(Calibration, PicksWhatWinsBelowAndAbove) {
+TEST(ExchangeCalibration, PicksWhatWinsBelowAndAbove) {
   const Communicator comm(MPI_COMM_WORLD);
-  const Calibration some = some_calibration(comm);
+  const ExchangeCalibration some = some_calibration(comm);
   EXPECT_EQ(some.best(64, false, all), 2);
   EXPECT_EQ(some.best(32, false, all), 2);
   EXPECT_EQ(some.best(1, false, all), 2) << "the smallest measured size stands for those below";
@@ -27,41 +27,41 @@ TEST(Calibration, PicksWhatWinsBelowAndAbove) {
   EXPECT_EQ(*between, 1);
 }
 
-TEST(Calibration, StaysWithTheLibraryForLessThanFivePercent) {
-  const Calibration close{
+TEST(ExchangeCalibration, StaysWithTheLibraryForLessThanFivePercent) {
+  const ExchangeCalibration close{
       .ranks = 2, .nodes = 1, .exchanges = {"mpi_alltoallv", "linear"}, .cells = {{64, false, {1.0, 0.951}}}};
   EXPECT_EQ(close.best(64, false, {true, true}), std::nullopt);
-  const Calibration better{
+  const ExchangeCalibration better{
       .ranks = 2, .nodes = 1, .exchanges = {"mpi_alltoallv", "linear"}, .cells = {{64, false, {1.0, 0.949}}}};
   EXPECT_EQ(better.best(64, false, {true, true}), 1);
   EXPECT_EQ(better.best(64, false, {true, false}), std::nullopt) << "not allowed";
   EXPECT_EQ(better.best(64, true, {true, true}), std::nullopt) << "this shape was not measured";
 }
 
-TEST(Calibration, SurvivesItsFile) {
+TEST(ExchangeCalibration, SurvivesItsFile) {
   const Communicator comm(MPI_COMM_WORLD);
-  const Calibration some = some_calibration(comm);
-  const Calibration again = calibration_from_json(to_json_text(some));
+  const ExchangeCalibration some = some_calibration(comm);
+  const ExchangeCalibration again = calibration_from_json(to_json_text(some));
   EXPECT_EQ(to_json_text(again), to_json_text(some));
   EXPECT_EQ(again.ranks, comm.size());
   EXPECT_EQ(again.best(64, false, all), 2);
 }
 
-TEST(Calibration, RefusesWhatIsNone) {
+TEST(ExchangeCalibration, RefusesWhatIsNone) {
   for (const char* text : {"", "[]", "{}", R"({"ranks": 2, "nodes": 1})",
                            R"({"ranks": 1, "nodes": 1, "cells": [{"bytes_per_pair": 8, "skewed": false}]})",
                            R"({"ranks": 1, "nodes": 1, "cells": [{"bytes_per_pair": 8, "skewed": false,
                                "vs_mpi_alltoallv": {"nosuch": 1.0}}]})"})
     EXPECT_THROW(calibration_from_json(text), InputError) << text;
   const Communicator comm(MPI_COMM_WORLD);
-  Calibration other = some_calibration(comm);
+  ExchangeCalibration other = some_calibration(comm);
   ++other.ranks;
   EXPECT_THROW(set_calibration(comm, other), InputError);
 }
 
-TEST(Calibration, IsMadeOncePerCommunicatorAndTheSameOnAllRanks) {
+TEST(ExchangeCalibration, IsMadeOncePerCommunicatorAndTheSameOnAllRanks) {
   const Communicator comm(MPI_COMM_WORLD);
-  const Calibration& first = calibration_of(comm);
+  const ExchangeCalibration& first = calibration_of(comm);
   EXPECT_EQ(&calibration_of(comm), &first);
   const std::string own = to_json_text(first);
   std::string of_rank_0 = own;
@@ -81,12 +81,11 @@ TEST(Auto, PicksBySizeAndShapeAndKnowsARouteFromItsSecondRun) {
   const Communicator comm(MPI_COMM_WORLD);
   if (comm.size() < 3) GTEST_SKIP() << "a skewed route needs three ranks";
   set_calibration(comm, some_calibration(comm));
-  const auto ranks = static_cast<std::size_t>(comm.size());
+  const std::size_t ranks = comm.size();
   const auto picked_for = [&](std::vector<std::int64_t> counts, int runs) {
     Auto exchange(comm);
     const Route route = exchange_counts(comm, std::move(counts));
-    std::vector<std::byte> send(static_cast<std::size_t>(route.send_total())),
-        receive(static_cast<std::size_t>(route.receive_total()));
+    std::vector<std::byte> send(route.send_total()), receive(route.receive_total());
     for (int i = 0; i < runs; ++i) exchange.run(route, send.data(), receive.data(), 1);
     return exchange.picked();
   };

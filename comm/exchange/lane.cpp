@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/lane.hpp"
+#include "comm/exchange/lane.hpp"
 
 #include <chrono>
 #include <stdexcept>
@@ -137,7 +137,7 @@ void Lane::interleave_tasks(std::int64_t count, void (*body)(void*, std::int64_t
   }
   body_ = body;
   what_ = what;
-  while (static_cast<std::int64_t>(tasks_.size()) < count) tasks_.push_back(std::make_unique<Task>());
+  while (std::ssize(tasks_) < count) tasks_.push_back(std::make_unique<Task>());
   for (std::int64_t t = 0; t < count; ++t) {
     tasks_[t]->number = t;
     start(*tasks_[t]);

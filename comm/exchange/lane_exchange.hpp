@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "comm/exchange/exchange.hpp"
+#include "comm/exchange/lane.hpp"
+#include "comm/exchange/sent_bytes.hpp"
+
+namespace shardmark {
+
+/// An exchange whose MPI calls are made on a lane, so that other tasks of the lane may compute meanwhile, and whose
+/// bytes are added to `sent`. All outlive the object; several may carry by the same exchange.
+class LaneExchange : public Exchange {
+ public:
+  LaneExchange(Exchange& exchange, Lane& lane, SentBytes& sent) : exchange_(exchange), lane_(lane), sent_(sent) {}
+
+  void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override {
+    lane_.run([&] {
+      exchange_.run(route, send, receive, element_bytes);
+      const std::span<const std::int64_t> forwarding = exchange_.sent();
+      for (int peer = 0; peer < route.size(); ++peer) {
+        const std::int64_t payload = route.send_counts()[peer] * element_bytes;
+        sent_.add(peer, payload, forwarding.empty() ? payload : forwarding[peer]);
+      }
+    });
+  }
+
+  std::string picked() const override { return exchange_.picked(); }
+  std::span<const std::int64_t> sent() const override { return exchange_.sent(); }
+
+ private:
+  Exchange& exchange_;
+  Lane& lane_;
+  SentBytes& sent_;
+};
+
+}  // namespace shardmark

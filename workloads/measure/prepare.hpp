@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "workloads/batches/batch_source.hpp"
+#include "workloads/step/training_step.hpp"
+
+namespace shardmark {
+
+/// One row of the table: a plan (number in the list of plans) and how its data move.
+struct PlannedCase {
+  std::size_t plan = 0;
+  Case how;
+};
+
+/// What is measured, by whom. All of it outlives the measurement.
+struct Job {
+  const Communicator& comm;
+  const RunOptions& options;
+  const std::vector<Plan>& plans;
+  const std::vector<PlannedCase>& cases;
+
+  std::vector<std::size_t> cases_of(std::size_t plan) const;
+  /// "row_wise unique_rows pairwise"
+  std::string name_of(std::size_t number) const;
+};
+
+/// Told what goes on, for people who wait.
+using Status = std::function<void(const std::string&)>;
+
+/// A case that can take steps.
+struct ReadyCase {
+  ReadyCase(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Case& how,
+            const Decisions& decided, Fault fault)
+      : embedding(comm, tables, plan, how, decided, fault), flight(embedding) {}
+
+  Embedding embedding;
+  Flight flight;
+};
+
+/// The batches of a job, and the cases of the one plan whose tables are in memory at a time.
+class Prepared {
+ public:
+  /// Collective, as all of it.
+  Prepared(const Job& job, BatchSource& batches, const Status& status);
+
+  const std::vector<StepInput>& inputs() const { return inputs_; }
+
+  /// Makes the tables of a plan the ones in memory; true when they are new, without values.
+  bool hold(std::size_t plan);
+  ShardedTables& tables() { return *tables_; }
+
+  /// Of the plan that is held.
+  ReadyCase& ready(std::size_t number);
+
+ private:
+  const Job& job_;
+  std::vector<StepInput> inputs_;
+  std::vector<std::optional<Decisions>> decided_;  ///< by case, once for all
+  std::size_t held_ = 0;
+  std::optional<ShardedTables> tables_;
+  std::map<std::size_t, ReadyCase> ready_;
+};
+
+}  // namespace shardmark

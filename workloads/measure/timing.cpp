@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/measure/timing.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "comm/collectives.hpp"
+#include "workloads/measure/schedule.hpp"
+
+namespace shardmark {
+namespace {
+
+constexpr std::size_t phases = phase_names.size();
+
+/// After a step, and not for each: it sorts ids and reads how the system maps the tables.
+void look_at_memory(const Communicator& comm, ReadyCase& ready, Timings& timings) {
+  timings.phase_bytes[index_of(Phase::lookup)] = all_reduce(comm, ready.flight.lookup_bytes(), Reduce::max);
+  timings.huge_page_share = all_reduce(comm, ready.embedding.tables().huge_page_share(), Reduce::min);
+}
+
+void time_step(const Communicator& comm, ReadyCase& ready, const StepInput& input, Timings& timings) {
+  barrier(comm);
+  const double begin = MPI_Wtime();
+  const PhaseCosts costs = training_step(ready.flight, input);
+  timings.add(comm, costs, MPI_Wtime() - begin);
+  const RowCounts rows = ready.flight.row_counts();
+  timings.rows = {all_reduce(comm, rows.ids, Reduce::sum), all_reduce(comm, rows.asked, Reduce::sum),
+                  all_reduce(comm, rows.read, Reduce::sum)};
+}
+
+}  // namespace
+
+void Timings::add(const Communicator& comm, const PhaseCosts& costs, double seconds) {
+  std::array<double, phases + 1> largest{}, sum{};
+  std::ranges::copy(costs.seconds, largest.begin());
+  largest[phases] = seconds;
+  sum = largest;
+  all_reduce(comm, std::span<double>(largest), Reduce::max);
+  all_reduce(comm, std::span<double>(sum), Reduce::sum);
+  std::array<std::int64_t, phases + 2> bytes{};
+  std::ranges::copy(costs.bytes, bytes.begin());
+  bytes[phases] = costs.sent();
+  bytes[phases + 1] = std::reduce(costs.payload.begin(), costs.payload.end());
+  all_reduce(comm, std::span<std::int64_t>(bytes), Reduce::max);
+  std::array calls{costs.communication_seconds, costs.exposed_seconds};
+  all_reduce(comm, std::span<double>(calls), Reduce::max);
+
+  communication_ms.push_back(1e3 * calls[0]);
+  exposed_ms.push_back(1e3 * calls[1]);
+  step_ms.push_back(1e3 * largest[phases]);
+  for (std::size_t p = 0; p < phases; ++p) {
+    phase_max_ms[p].push_back(1e3 * largest[p]);
+    phase_mean_ms[p].push_back(1e3 * sum[p] / comm.size());
+    phase_bytes[p] = std::max(phase_bytes[p], bytes[p]);
+  }
+  sent_bytes = std::max(sent_bytes, bytes[phases]);
+  payload_bytes = std::max(payload_bytes, bytes[phases + 1]);
+  const double mean = sum[index_of(Phase::lookup)] / comm.size();
+  imbalance.push_back(mean > 0.0 ? largest[index_of(Phase::lookup)] / mean : 1.0);
+}
+
+void visit(const Job& job, Prepared& prepared, std::size_t number, std::int64_t& steps, Timings& timings) {
+  ReadyCase& ready = prepared.ready(number);
+  const auto& inputs = prepared.inputs();
+  training_step(ready.flight, inputs.front());
+  if (timings.step_ms.empty()) look_at_memory(job.comm, ready, timings);
+  const double begin = MPI_Wtime();
+  training_step(ready.flight, inputs.back());
+  const double warm = all_reduce(job.comm, MPI_Wtime() - begin, Reduce::max);
+  if (steps == 0) steps = steps_per_visit(job.options, warm);
+  std::int64_t left = steps;
+  if (job.options.steps) left = std::min(left, *job.options.steps - std::ssize(timings.step_ms));
+  for (std::int64_t i = 0; i < left; ++i)
+    time_step(job.comm, ready, inputs[timings.step_ms.size() % inputs.size()], timings);
+  timings.picked = ready.embedding.picked();
+  timings.picked_dedup = ready.embedding.picked_dedup();
+}
+
+}  // namespace shardmark

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "workloads/measure/prepare.hpp"
+
+namespace shardmark {
+
+/// What the timed steps of one case gave. Per step: the time and phases of the slowest rank, their means over ranks,
+/// and the bytes of the busiest: those that it sends, and of the lookup those that it reads and writes in the first
+/// batch.
+struct Timings {
+  std::vector<double> step_ms;
+  std::array<std::vector<double>, phase_names.size()> phase_max_ms, phase_mean_ms;
+  std::array<std::int64_t, phase_names.size()> phase_bytes{};
+  std::vector<double> imbalance;  ///< maximum over mean of the ranks' lookup times; elsewhere ranks wait for each other
+  std::vector<double> communication_ms, exposed_ms;  ///< of the rank that waits longest
+  std::int64_t sent_bytes = 0, payload_bytes = 0;    ///< with and without what is forwarded for others
+  double huge_page_share = 0.0;                      ///< of the rows, on the rank with the least
+  RowCounts rows;                                    ///< of the last step, over all ranks, where rows travel one by one
+  std::string picked, picked_dedup;                  ///< what exchange auto and dedup auto chose
+
+  void add(const Communicator& comm, const PhaseCosts& costs, double seconds);
+};
+
+/// Times a case until its next turn: two untimed steps, then as many timed ones as a visit lasts. steps: of a visit; 0:
+/// found by the second untimed step. Collective.
+void visit(const Job& job, Prepared& prepared, std::size_t number, std::int64_t& steps, Timings& timings);
+
+}  // namespace shardmark
