@@ -37,13 +37,6 @@ void spoil_route(GroupFlight& flight) {
   }
 }
 
-/// The last rank sleeps for ever or dies.
-void interrupt(const Communicator& comm, Fault fault) {
-  if (comm.rank() + 1 < comm.size()) return;
-  if (fault == Fault::die) std::raise(SIGKILL);
-  while (fault == Fault::stop) std::this_thread::sleep_for(std::chrono::hours(1));
-}
-
 /// Of what the lookup wrote: a vector that travels, a row that travels alone, or an output of a replicated table.
 void spoil_lookup(GroupFlight& flight) {
   const StepLayout& layout = flight.layout;
@@ -68,6 +61,12 @@ void spoil_exchange(Phase ended, GroupFlight& flight) {
 }
 
 }  // namespace
+
+void interrupt(const Communicator& comm, Fault fault) {
+  if (comm.rank() + 1 < comm.size()) return;
+  if (fault == Fault::die) std::raise(SIGKILL);
+  while (fault == Fault::stop) std::this_thread::sleep_for(std::chrono::hours(1));
+}
 
 void commit_fault(Fault fault, Phase ended, GroupFlight& flight) {
   if (fault == Fault::none) return;

@@ -6,6 +6,9 @@
 
 namespace shardmark {
 
+/// Fault::stop and Fault::die: the last rank sleeps for ever, or kills itself.
+void interrupt(const Communicator& comm, Fault fault);
+
 /// Commits the fault of a case, if it is one of those that happen when `ended` has ended.
 void commit_fault(Fault fault, Phase ended, GroupFlight& flight);
 

@@ -10,7 +10,7 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "reference/counter_random.hpp"
-#include "workloads/step/commit_fault.hpp"
+#include "workloads/step/faults.hpp"
 #include "workloads/step/watchdog.hpp"
 #include "workloads/sweep/sizes.hpp"
 

@@ -11,7 +11,7 @@ namespace shardmark {
 class ShardedTables {
  public:
   ShardedTables(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features, int rank,
-                std::span<const StorageMaker> storages = storage_makers);
+                std::span<const StorageMaker> makers = storage_makers);
   ShardedTables(ShardedTables&&) = delete;  // the stores know where layout and tables lie
 
   /// Rows and state to their initial values; the next step is number 1.

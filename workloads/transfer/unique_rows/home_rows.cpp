@@ -65,7 +65,7 @@ HomeRows::HomeRows(const Communicator& comm, Exchange& exchange, Wire& wire, con
       shards_(layout_, tables.tables(), tables.features(), modes, places_of(comm, dedup)),
       owners_(stage_of_owners(comm, exchange, wire, shards_, dedup)) {
   if (dedup == Dedup::node) node_ = std::make_unique<NodeRows>(comm, exchange, wire.ids(), shards_);
-  if (reads_once(dedup)) owner_ = std::make_unique<OwnerRows>(shards_, owners_, tables);
+  if (shardmark::reads_once(dedup)) owner_ = std::make_unique<OwnerRows>(shards_, owners_, tables);
   std::vector<std::int64_t> strips(tables.features().size());
   for (const std::int64_t s : shards_.strips) {
     const Strip& strip = layout_.strips[s];
