@@ -4,53 +4,11 @@
 #include <algorithm>
 #include <numeric>
 
-#include "comm/collectives.hpp"
 #include "comm/exchange/named_exchange.hpp"
-#include "comm/placement/cheapest_transfers.hpp"
 #include "workloads/step/commit_fault.hpp"
-#include "workloads/transfer/unique_rows/choose_dedup.hpp"
+#include "workloads/step/decide.hpp"
 
 namespace shardmark {
-namespace {
-
-/// How the vectors of each strip travel: transfers differ for row-split ones only.
-std::vector<RowTransfer> modes_of(const ShardLayout& layout, RowTransfer transfer) {
-  std::vector<RowTransfer> modes;
-  for (const Strip& strip : layout.strips) modes.push_back(strip.row_split() ? transfer : RowTransfer::dense_partials);
-  return modes;
-}
-
-/// By strip of the layout, what the first batch makes cheapest. Collective.
-std::vector<RowTransfer> cheapest_modes(const CaseContext& context, const ShardLayout& layout, const StepInput& input) {
-  const auto& tables = context.tables.tables();
-  const auto& features = context.tables.features();
-  std::vector<FeatureBags> bags;
-  for (std::size_t f = 0; f < features.size(); ++f)
-    bags.push_back({{input.bags.offsets.data() + input.first_bag[f], static_cast<std::size_t>(input.bags_of(f)) + 1},
-                    {input.bags.indices.data(), input.bags.indices.extent(0)}});
-  TransferBytes bytes(context.plan, tables, features, context.how.movement.wire, context.wire.ids(), input.weighted);
-  bytes.add_home(context.comm.rank(), bags);
-  context.lane.run([&] { all_reduce(context.comm, bytes.bytes(), Reduce::sum); });
-  const auto splits = row_splits(context.plan, tables);
-  const auto chosen = bytes.cheapest();
-  std::vector<RowTransfer> modes;
-  for (const Strip& strip : layout.strips) {
-    const std::int64_t table = features[strip.feature].table;
-    const auto split = std::ranges::find(splits, RowSplit{table, strip.column_begin, strip.column_end});
-    modes.push_back(strip.row_split() ? chosen[split - splits.begin()] : RowTransfer::dense_partials);
-  }
-  return modes;
-}
-
-/// Whether the first batch decides between dedup local and node.
-bool chooses_dedup(const CaseContext& context, const std::vector<RowTransfer>& modes) {
-  return context.how.movement.dedup == Dedup::automatic && std::ranges::count(modes, RowTransfer::unique_rows) > 0 &&
-         NodeRows::unusable(context.comm).empty();
-}
-
-Dedup without_choice(Dedup dedup) { return dedup == Dedup::automatic ? Dedup::local : dedup; }
-
-}  // namespace
 
 ShardedEmbedding::ShardedEmbedding(const CaseContext& context, ShardLayout layout)
     : context_(context),
@@ -65,17 +23,17 @@ ShardedEmbedding::ShardedEmbedding(const CaseContext& context, ShardLayout layou
       transfer_(make_transfer({comm_, lane_, *exchange_, context.wire, sent_, context.how.movement.transfer,
                                context.how.exchange.name() == "nccl"})),
       row_sum_exchange_(comm_, *exchange_, context.plan, tables_.tables(), layout_),
-      replicated_(comm_, lane_, tables_, layout_, context.how.movement.replicated_gradients, sent_),
+      replicated_(comm_, lane_, tables_, layout_, sent_),
       blocks_(tables_, layout_) {
   exchanged_shards_ = shards_where(false, exchanged_keys_);
   for (std::size_t f = 0; f < layout_.served.size(); ++f) {
     const Pooling pooling = tables_.features()[f].pooling;
     divides_ |= layout_.served[f] && (pooling == Pooling::mean || pooling == Pooling::sqrtn);
   }
-  const RowTransfer transfer = context.how.movement.transfer;
-  if (transfer == RowTransfer::automatic) return;
-  const std::vector<RowTransfer> modes = modes_of(layout_, transfer);
-  if (!chooses_dedup(context_, modes)) set_modes(modes, without_choice(context.how.movement.dedup));
+  const Movement& movement = context.how.movement;
+  if (movement.transfer != RowTransfer::automatic && movement.dedup != Dedup::automatic &&
+      movement.replicated_gradients != ReplicatedGradients::automatic)
+    follow(DecisionBytes({context_.plan, tables_.tables(), tables_.features(), movement}).decide());
 }
 
 /// The shards of replicated tables or the others, their rows numbered from 0; `keys`: how many rows.
@@ -92,29 +50,28 @@ kernels::ShardList<Execution, kernels::UpdateShard> ShardedEmbedding::shards_whe
   return kernels::shard_list(Execution(), chosen);
 }
 
-/// What the first batch decides. Collective.
-void ShardedEmbedding::decide(const StepInput& input) {
-  const RowTransfer transfer = context_.how.movement.transfer;
-  const std::vector<RowTransfer> modes =
-      transfer == RowTransfer::automatic ? cheapest_modes(context_, layout_, input) : modes_of(layout_, transfer);
-  if (!chooses_dedup(context_, modes)) return set_modes(modes, without_choice(context_.how.movement.dedup));
-  set_modes(modes, Dedup::node);
-  rows_->request(input);
-  if (cheaper_between_nodes(comm_, lane_, *rows_, context_.wire) == Dedup::local) set_modes(modes, Dedup::local);
-}
-
-void ShardedEmbedding::set_modes(std::vector<RowTransfer> modes, Dedup dedup) {
-  modes_ = std::move(modes);
-  dedup_ = dedup;
+void ShardedEmbedding::follow(const Decisions& decided) {
+  modes_.clear();
+  for (const Strip& strip : layout_.strips)
+    modes_.push_back(
+        decided.transfer_of({tables_.features()[strip.feature].table, strip.column_begin, strip.column_end}));
+  dedup_ = decided.dedup;
   ids_.emplace(comm_, lane_, *exchange_, layout_, tables_.features(), tables_.tables(), modes_, context_.wire.ids(),
                fault_);
   rows_.emplace(comm_, *exchange_, context_.wire, tables_, layout_, modes_, dedup_);
   held_shards_.clear();
   for (auto [s, end] = rows_->held().held(); s < end; ++s) held_shards_.push_back(rows_->shard(s).local_shard);
+  replicated_.place(decided.by_rows);
 }
 
 void ShardedEmbedding::input_dist(const StepInput& input, PhaseClock& clock) {
-  if (!ids_) decide(input);
+  if (!ids_) {
+    Decisions decided;
+    lane_.run([&] {
+      decided = decide(comm_, context_.plan, tables_.tables(), tables_.features(), context_.how.movement, input);
+    });
+    follow(decided);
+  }
   sent_.begin(Phase::input_dist);  // what the decision took is not counted
   const BagCounts bags = ids_->count_bags(input);
   if (bags != bags_) ids_->lay_out(bags);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "comm/placement/decisions.hpp"
 #include "kernels/bag_divisor.hpp"
 #include "kernels/pooled_lookup.hpp"
 #include "workloads/cases/case.hpp"
@@ -64,8 +65,7 @@ class ShardedEmbedding {
  private:
   void divide(const StepInput& input, const std::vector<std::int64_t>& vectors_begin, bool replicated_too,
               const DeviceArray<float>& vectors) const;
-  void set_modes(std::vector<RowTransfer> modes, Dedup dedup);
-  void decide(const StepInput& input);
+  void follow(const Decisions& decided);
   void update_exchanged(const StepInput& input, const kernels::UpdateStep& now);
   void update_replicated(const kernels::UpdateStep& now);
   kernels::ShardList<Execution, kernels::UpdateShard> shards_where(bool replicated, std::int64_t& keys) const;

@@ -24,27 +24,19 @@ void renumber(const ConstDeviceArray<std::int64_t>& keys, const ConstDeviceArray
 }  // namespace
 
 ReplicatedUpdate::ReplicatedUpdate(const Communicator& comm, Lane& lane, const ShardedTables& tables,
-                                   const ShardLayout& layout, ReplicatedGradients how, SentBytes& sent)
-    : comm_(comm),
-      lane_(lane),
-      sent_(sent),
-      undecided_(how == ReplicatedGradients::automatic),
-      gather_(comm, lane, sent) {
+                                   const ShardLayout& layout, SentBytes& sent)
+    : comm_(comm), lane_(lane), sent_(sent), gather_(comm, lane, sent) {
   const auto& shards = layout.shards;
   for (std::int64_t s = 0; s < std::ssize(shards); ++s) {
     const LocalShard& shard = shards[s];
     if (!shard.replicated) continue;
-    shards_.push_back({.rows = shard.rows.count(),
-                       .first_key = keys_,
-                       .by_rows = how == ReplicatedGradients::rows,
-                       .update = tables.update_shard(s, 0)});
+    shards_.push_back(
+        {.table = shard.table, .rows = shard.rows.count(), .first_key = keys_, .update = tables.update_shard(s, 0)});
     keys_ += shard.rows.count();
   }
-  place();
 }
 
-/// Numbers the rows and says where their gradients go.
-void ReplicatedUpdate::place() {
+void ReplicatedUpdate::place(const std::vector<bool>& gathered) {
   dense_keys_ = dense_elements_ = 0;
   stores_.clear();
   std::vector<kernels::UpdateShard> updates;
@@ -52,7 +44,7 @@ void ReplicatedUpdate::place() {
   std::int64_t key = 0;
   for (const bool by_rows : {false, true}) {
     for (Replica& replica : shards_) {
-      if (replica.by_rows != by_rows) continue;
+      if (gathered[replica.table] != by_rows) continue;
       kernels::UpdateShard& update = replica.update;
       update.first_key = key;
       updates.push_back(update);
@@ -84,23 +76,8 @@ void ReplicatedUpdate::place() {
   gather_.place(gathered_dims, gathered_keys);
 }
 
-void ReplicatedUpdate::decide(const ConstDeviceArray<std::int64_t>& keys) {
-  const auto unique = kernels::unique_rows<Execution>({}, keys, keys_, unique_workspace_);
-  std::vector<std::int64_t> first_keys;
-  for (const Replica& replica : shards_) first_keys.push_back(replica.first_key);
-  first_keys.push_back(keys_);
-  const auto begins = ShardSegments(first_keys)(unique);
-  std::vector<std::int64_t> named;
-  for (std::size_t k = 0; k < shards_.size(); ++k) named.push_back(begins[k + 1] - begins[k]);
-  lane_.run([&] { all_reduce(comm_, std::span(named), Reduce::max); });
-  for (std::size_t k = 0; k < shards_.size(); ++k)
-    shards_[k].by_rows = fewer_bytes_by_rows(shards_[k].rows, shards_[k].update.dim, comm_.size(), named[k]);
-  place();
-}
-
 void ReplicatedUpdate::run(const Lookups& lookups, const kernels::UpdateStep& now, Fault fault) {
   const Execution exec;
-  if (!empty() && std::exchange(undecided_, false)) decide(lookups.keys);
   ConstDeviceArray<std::int64_t> keys = lookups.keys;
   if (renumbers_) {
     const auto renumbered = renumbered_keys_.first(static_cast<std::int64_t>(keys.extent(0)));
@@ -135,9 +112,7 @@ void ReplicatedUpdate::update_dense(const kernels::UpdateStep& now, Fault fault)
   const auto elements = static_cast<std::int64_t>(dense_.extent(0));
   lane_.run(
       [&] { all_reduce(comm_, std::span<float>(dense_.data(), static_cast<std::size_t>(elements)), Reduce::sum); });
-  // A ring sends 2 (P - 1) / P of the buffer to the next rank.
-  sent_.add(static_cast<std::size_t>((comm_.rank() + 1) % comm_.size()),
-            2 * (comm_.size() - 1) * elements * 4 / comm_.size());
+  sent_.add(static_cast<std::size_t>((comm_.rank() + 1) % comm_.size()), ring_bytes(elements, comm_.size()));
   if (fault == Fault::exchange) change_one(dense_, 0, -1.0F, 1.0F);
   const auto rows = kernels::touched_rows<Execution>(exec, part(dense_, dense_elements_, dense_elements_ + dense_keys_),
                                                      touched_workspace_);

@@ -16,7 +16,11 @@ namespace shardmark {
 class ReplicatedUpdate {
  public:
   ReplicatedUpdate(const Communicator& comm, Lane& lane, const ShardedTables& tables, const ShardLayout& layout,
-                   ReplicatedGradients how, SentBytes& sent);
+                   SentBytes& sent);
+
+  /// gathered [tables]: those whose touched rows are gathered. Numbers the rows and says where their gradients go; to
+  /// be called before run().
+  void place(const std::vector<bool>& gathered);
 
   bool empty() const { return shards_.empty(); }
 
@@ -32,14 +36,12 @@ class ReplicatedUpdate {
 
  private:
   struct Replica {
+    std::int64_t table = 0;
     std::int64_t rows = 0;
-    std::int64_t first_key = 0;  ///< as they come
-    bool by_rows = false;
+    std::int64_t first_key = 0;   ///< as they come
     kernels::UpdateShard update;  ///< with the key here: dense tables first
   };
 
-  void decide(const ConstDeviceArray<std::int64_t>& keys);
-  void place();
   void update_dense(const kernels::UpdateStep& now, Fault fault);
   void update_by_rows(const kernels::UniqueRows<Execution>& own, const kernels::UpdateStep& now, Fault fault);
   void place_packed();
@@ -47,7 +49,6 @@ class ReplicatedUpdate {
   const Communicator& comm_;
   Lane& lane_;
   SentBytes& sent_;
-  bool undecided_;
   std::vector<Replica> shards_;  ///< in the order of tables
   bool renumbers_ = false;
   ConstDeviceArray<std::int64_t> first_keys_, renumbered_first_keys_;  ///< by table
