@@ -50,12 +50,15 @@ double sum_over(const RowSet& rows, const Value& value) {
   return sum;
 }
 
-/// The probability that a bag names none of the rows that are named with probability p by an id.
-double missed_by_bag(const Feature& feature, double p, bool ragged) {
-  if (!ragged) return std::exp(static_cast<double>(feature.hotness) * std::log1p(-p));
-  const double lengths = static_cast<double>(2 * feature.hotness + 1);
-  // The mean of (1 - p)^length over lengths 0 to 2 x hotness, a geometric series.
-  return p > 0.0 ? -std::expm1(lengths * std::log1p(-p)) / (lengths * p) : 1.0;
+/// The logarithm of the probability that a bag names none of the rows that an id names with probability p.
+double log_missed(const Feature& feature, double p, bool ragged) {
+  const auto hotness = static_cast<double>(feature.hotness);
+  if (!ragged) return hotness * std::log1p(-p);
+  // The mean of (1 - p)^length over lengths 0 to 2 x hotness is a geometric series; its first terms for small p, where
+  // the quotient loses digits.
+  const double lengths = 2 * hotness + 1;
+  if (lengths * p < 1e-7) return -hotness * p;
+  return std::log(-std::expm1(lengths * std::log1p(-p)) / (lengths * p));
 }
 
 class TableCounts {
@@ -74,7 +77,7 @@ class TableCounts {
     ShardCounts counts;
     for (const Feature& feature : features_) {
       const double ids = samples_ * static_cast<double>(feature.hotness);
-      const double touched = 1.0 - missed_by_bag(feature, std::min(held, 1.0), ids_.ragged);
+      const double touched = -std::expm1(log_missed(feature, std::min(held, 1.0), ids_.ragged));
       counts.bags += feature.pooling == Pooling::none ? ids : samples_;
       counts.ids += ids * held;
       counts.touched_bags += feature.pooling == Pooling::none ? ids * held : samples_ * touched;
@@ -86,10 +89,9 @@ class TableCounts {
  private:
   double distinct(const RowSet& rows, double share) const {
     const auto named = [this](double row) {
-      double log_missed = 0.0;
-      for (const Feature& feature : features_)
-        log_missed += std::log(missed_by_bag(feature, probability_(row), ids_.ragged));
-      return -std::expm1(samples_ * log_missed);
+      double by_sample = 0.0;
+      for (const Feature& feature : features_) by_sample += log_missed(feature, probability_(row), ids_.ragged);
+      return -std::expm1(samples_ * by_sample);
     };
     if (ids_.alpha == 0.0) return static_cast<double>(rows.count()) * named(0.0);
     if (ids_.scattered) return share * sum_over({0, table_.rows, 1}, named);

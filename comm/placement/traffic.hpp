@@ -14,13 +14,12 @@ struct Traffic {
   bool operator==(const Traffic&) const = default;
 };
 
-/// The bytes from rank to rank of one step, from counts of what its samples look up: add_home() for every rank and,
-/// with Dedup::node, add_node() for every node; add_all() where optimizers sum over rows that column shards share.
-/// Beside what transfer_bytes.hpp says of vectors, the update phase sends
-///   sums over whole rows of column-split tables (row-wise Adagrad and Adam: 1, LAMB: 2; the most that any table
-///   needs):
-///     8 bytes each per distinct row of a shard, to the holder of every other column range;
-///   gradients of replicated tables (replicated_gradients.hpp): dense, round a ring, or by rows, to every rank.
+/// The bytes from rank to rank of one step, from counts of what its samples look up, exact or expected: add_home() for
+/// every rank; with Dedup::node also add_node() for every node; add_all() once where optimizers sum over whole rows of
+/// column-split tables. transfer_bytes.hpp says what vectors and gradients take. In the update phase travel
+///   8 bytes for each sum over a whole row (row-wise Adagrad and Adam take 1, LAMB 2; all travel as wide as the widest
+///   of the plan), for each distinct row of a shard, to the holder of every other column range; gradients of replicated
+///   tables, dense or by rows (replicated_gradients.hpp).
 class TrafficModel {
  public:
   TrafficModel(const MovedPlan& moved, const Decisions& decided);

@@ -42,25 +42,33 @@ struct Packing {
   Nodes nodes = {};               ///< for Dedup::node
 };
 
-/// The bytes that one rank's lookups in the shards of some columns cause. With n bags of the home, e =
-/// packing.id_bytes, w columns and s_w bytes for w values in the wire type (reference/value_type.hpp):
+/// What a transfer sends for one rank's lookups in the shards of some columns: a pure function of the counts, one for
+/// each entry of `transfers` (movement.hpp). Round trips of a rank with itself are listed too; nothing is sent for
+/// them. Below, n is how many bags the rank has, w how many columns there are, and s_w the bytes of w values in the
+/// wire type.
 using TransferBytes = std::vector<RoundTrip> (*)(const HomeLookups&, const Packing&);
 
-/// To every shard 4 n bytes for the lengths of the bags and e for each id that it holds; from it n s_w, and back.
+/// Asks every shard for 4 n bytes, the lengths of the bags, and id_bytes for each id that it holds. n vectors of s_w
+/// bytes come back from every shard, and as many gradients go there.
 std::vector<RoundTrip> dense_partial_bytes(const HomeLookups& lookups, const Packing& packing);
-/// The same asked; vectors and gradients of the touched bags alone.
+
+/// Asks the same; vectors and gradients are those of the touched bags alone.
 std::vector<RoundTrip> sparse_partial_bytes(const HomeLookups& lookups, const Packing& packing);
-/// To every shard 8 bytes for the number of rows and row_id_bytes for each distinct one (with dedup off and owner: for
-/// each id); from it s_w a row, and back. With dedup node the rank of the home's node that is the shard's counterpart
-/// is asked instead, in fp32; node_row_bytes adds what that one asks of the shard.
+
+/// Asks every shard for 8 bytes, the number of rows, and row_id_bytes for each distinct row (with dedup off and owner:
+/// for each id). A vector of s_w bytes comes back for each, and a gradient goes there. With dedup node it asks, in
+/// fp32, the counterpart of the shard's rank on its own node instead; node_row_bytes says what that one asks of the
+/// shard.
 std::vector<RoundTrip> unique_row_bytes(const HomeLookups& lookups, const Packing& packing);
-/// The same asked as of dense partials; 4 w n bytes of fp32 sums on every hop of every rank's sums to the home, and
-/// of the home's gradients back.
+
+/// Asks the same as dense_partial_bytes. Every rank then hands on n partial sums of 4 w bytes on their way to the home
+/// (next_hop), and n gradients of as many bytes take that way back.
 std::vector<RoundTrip> direct_sum_bytes(const HomeLookups& lookups, const Packing& packing);
 std::vector<RoundTrip> halving_sum_bytes(const HomeLookups& lookups, const Packing& packing);
 
-/// Of unique rows with dedup node: what the counterparts of the shards on one node ask of them, once for each row that
-/// any rank of the node names. lookups.home: any rank of the node; its counts are those of all samples of the node.
+/// Of unique rows with dedup node: what the counterparts of the shards' ranks on one node ask of the shards, once for
+/// each row that any rank of the node names. lookups.home is any rank of that node, the counts are those of the samples
+/// of all its ranks together.
 std::vector<RoundTrip> node_row_bytes(const HomeLookups& lookups, const Packing& packing);
 
 }  // namespace shardmark
