@@ -11,7 +11,6 @@
 #include "comm/placement/planners/data_parallel.hpp"
 #include "comm/placement/planners/data_parallel_table_wise.hpp"
 #include "comm/placement/planners/row_wise.hpp"
-#include "comm/placement/planners/row_wise_block.hpp"
 #include "comm/placement/planners/table_wise.hpp"
 
 namespace shardmark {

@@ -2,38 +2,25 @@
 #include "comm/placement/reduction_bytes.hpp"
 
 #include <bit>
-#include <cstddef>
 
 namespace shardmark {
-namespace {
 
-void add_direct(std::span<const std::int64_t> bytes, ByteMatrix& sent) {
-  for (int from = 0; from < sent.ranks(); ++from)
-    for (int to = 0; to < sent.ranks(); ++to) sent.add(from, to, bytes[to]);
+int next_hop(ReductionSteps steps, int ranks, int from, int needed) {
+  if (steps == ReductionSteps::direct) return needed;
+  const int paired = ranks - static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
+  const auto number = [&](int rank) { return rank < 2 * paired ? rank / 2 : rank - paired; };
+  if (from < 2 * paired && from % 2 == 0) return from + 1;
+  const auto differing = static_cast<unsigned>(number(from) ^ number(needed));
+  if (differing == 0) return needed;
+  const int to = number(from) ^ static_cast<int>(std::bit_floor(differing));
+  return to < paired ? 2 * to + 1 : to + paired;
 }
-
-void add_halving(std::span<const std::int64_t> bytes, ByteMatrix& sent) {
-  const int ranks = sent.ranks();
-  const int folded = ranks - static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
-  const auto number = [&](int rank) { return rank < 2 * folded ? rank / 2 : rank - folded; };
-  const auto folds = [&](int rank) { return rank < 2 * folded && rank % 2 == 0; };
-  for (int from = 0; from < ranks; ++from)
-    for (int to = 0; to < ranks; ++to)
-      for (int needed = 0; needed < ranks; ++needed) {
-        const std::int64_t part = bytes[needed];
-        const int difference = number(from) ^ number(to);
-        if (folds(from)) sent.add(from, to, to == from + 1 ? part : 0);
-        if (folds(to)) sent.add(from, to, to == from - 1 && needed == to ? part : 0);
-        if (folds(from) || folds(to) || !std::has_single_bit(static_cast<unsigned>(difference))) continue;
-        sent.add(from, to, number(needed) / difference == number(to) / difference ? part : 0);
-      }
-}
-
-}  // namespace
 
 ByteMatrix reduction_bytes(ReductionSteps steps, std::span<const std::int64_t> bytes) {
   ByteMatrix sent(static_cast<int>(bytes.size()));
-  steps == ReductionSteps::halving ? add_halving(bytes, sent) : add_direct(bytes, sent);
+  for (int from = 0; from < sent.ranks(); ++from)
+    for (int needed = 0; needed < sent.ranks(); ++needed)
+      sent.add(from, next_hop(steps, sent.ranks(), from, needed), bytes[needed]);
   return sent;
 }
 

@@ -11,13 +11,17 @@ namespace shardmark {
 /// send at least); halving, by comm/reduction/halving_reduction.hpp.
 enum class ReductionSteps { direct, halving };
 
+/// The rank to which `from` hands its partial sums for rank `needed`, with those that it was given; `from` itself when
+/// they have arrived. Every rank hands them on once.
+///   direct   `needed`
+///   halving  of P ranks Q = 2^floor(log2 P) take part, numbered q = 0 .. Q - 1: the first 2 (P - Q) ranks in pairs
+///            of which the second stands for both, q = r / 2, the others q = r - (P - Q). The first of a pair hands to
+///            the second, and gets its own sums from it last. Others hand to q xor d, where d is the highest bit in
+///            which q differs from the number of `needed`.
+int next_hop(ReductionSteps steps, int ranks, int from, int needed);
+
 /// What ranks send when all have `bytes[r]` bytes of partial sums for each rank r, which go there. The gather of
 /// as many bytes from every rank takes the same the other way: the transposed matrix.
-///   direct   i -> j  bytes[j]
-///   halving  of P ranks Q = 2^floor(log2 P) take part: rank r as q = r - (P - Q), the first 2 (P - Q) as q = r / 2.
-///            The even ones among these first send all bytes to the next rank and last get their own from it, which
-///            stands for both. q -> q xor d, d = 1, 2, 4, ... < Q: bytes of the ranks whose q differs from the
-///            receiver's by bits below d alone.
 ByteMatrix reduction_bytes(ReductionSteps steps, std::span<const std::int64_t> bytes);
 
 }  // namespace shardmark

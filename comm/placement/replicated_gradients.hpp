@@ -22,14 +22,14 @@ inline constexpr std::array replicated_gradients{
 };
 constexpr auto choices_of(ReplicatedGradients) { return Choices{"way of replicated gradients", replicated_gradients}; }
 
-/// Whether a table of N rows of d values, of which the rank with most names U in a step, sends fewer bytes by rows, or
-/// as few. With P ranks the rank that sends most sends
-///   rows   (P - 1) (U (4 d + 4) + 8)       a row's gradient and id, and how many there are, to every other rank
-///   dense  2 (P - 1) / P N (4 d + 4)       a ring; with a row goes the number of ranks that named it
-/// so that they cross at N* = P U / 2, but for the 8 bytes.
-constexpr bool fewer_bytes_by_rows(std::int64_t rows, std::int64_t dim, int ranks, std::int64_t most_named) {
-  const std::int64_t row_bytes = 4 * dim + 4;
-  return ranks * (most_named * row_bytes + 8) <= 2 * rows * row_bytes;
+/// What each rank sends to the next in a ring that sums so many fp32 values over all ranks: 2 (P - 1) / P of them,
+/// rounded down. A table of N rows of d values takes N (d + 1) values: with a row goes how many ranks named it.
+constexpr std::int64_t ring_bytes(std::int64_t values, int ranks) { return 2 * (ranks - 1) * values * 4 / ranks; }
+
+/// What a rank sends to each other rank for the `named` rows that its samples name: of each its id and gradient, and
+/// how many there are.
+constexpr double row_gradient_bytes(double named, std::int64_t dim) {
+  return 8 + named * static_cast<double>(4 * dim + 4);
 }
 
 }  // namespace shardmark

@@ -1,264 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/placement/traffic.hpp"
 
-#include <algorithm>
-#include <iterator>
-#include <numeric>
-#include <set>
-
-#include "comm/placement/cheapest_transfers.hpp"
-#include "comm/placement/replicated_gradients.hpp"
+#include <cmath>
 
 namespace shardmark {
 namespace {
 
-constexpr std::int64_t length_bytes = 4, count_bytes = 8, weight_bytes = 4, value_bytes = 4, sum_bytes = 8,
-                       row_id_bytes = 4;
-
-/// Sums over whole rows that the optimizer takes.
-std::int64_t sums_per_row(OptimizerKind kind) {
-  if (kind == OptimizerKind::lamb) return 2;
-  return kind == OptimizerKind::rowwise_adagrad || kind == OptimizerKind::rowwise_adam ? 1 : 0;
+/// Sums over whole rows that the optimizer takes, where shards hold some columns only.
+std::int64_t sums_per_row(const TablePlacement& placement, const Table& table) {
+  const bool split = std::ranges::any_of(placement.shards, [&](const Shard& s) { return s.columns() < table.dim; });
+  if (!split) return 0;
+  if (table.optimizer.kind == OptimizerKind::lamb) return 2;
+  return table.optimizer.kind == OptimizerKind::rowwise_adagrad || table.optimizer.kind == OptimizerKind::rowwise_adam
+             ? 1
+             : 0;
 }
-
-class Prediction {
- public:
-  Prediction(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
-             std::span<const Batch> homes, const Movement& movement, const Decisions& decided)
-      : plan_(plan),
-        tables_(tables),
-        features_(features),
-        homes_(homes),
-        movement_(movement),
-        decided_(decided),
-        weighted_(std::ranges::any_of(homes, [](const Batch& batch) { return !batch.weights.empty(); })),
-        all_ranks_(static_cast<std::size_t>(plan.ranks)) {
-    std::iota(all_ranks_.begin(), all_ranks_.end(), 0);
-  }
-
-  std::vector<bool> cheaper_by_rows() const {
-    std::vector<bool> cheaper;
-    for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
-      std::int64_t most = 0;
-      for (int i = 0; i < plan_.ranks; ++i) most = std::max(most, distinct_rows(t, whole(table(t), 0).rows, {i}));
-      cheaper.push_back(fewer_bytes_by_rows(table(t).rows, table(t).dim, plan_.ranks, most));
-    }
-    return cheaper;
-  }
-
-  Traffic traffic() {
-    for (std::int64_t f = 0; f < std::ssize(features_); ++f)
-      for (const Shard& shard : placement_of(feature(f).table).shards) add_lookups(f, shard);
-    if (adds_on_the_way(movement_.transfer)) add_reductions();
-    add_unique_rows();
-    add_row_sums();
-    add_replicated_gradients();
-    return traffic_;
-  }
-
- private:
-  const Feature& feature(std::int64_t f) const { return features_[f]; }
-  const Table& table(std::int64_t t) const { return tables_[t]; }
-  const Batch& home(int rank) const { return homes_[rank]; }
-  const TablePlacement& placement_of(std::int64_t t) const { return plan_.tables[t]; }
-
-  std::span<const std::int64_t> ids(std::int64_t f, int rank) const {
-    const Batch& batch = home(rank);
-    const auto begin = static_cast<std::size_t>(batch.begin_of(f));
-    return std::span(batch.indices).subspan(begin, static_cast<std::size_t>(batch.end_of(f)) - begin);
-  }
-  std::int64_t bags(std::int64_t f, int rank) const {
-    return feature(f).pooling == Pooling::none ? std::ssize(ids(f, rank)) : home(rank).samples;
-  }
-  bool row_split(std::int64_t t, const Shard& shard) const { return shard.rows.count() < table(t).rows; }
-
-  RowTransfer transfer_of(std::int64_t t, const Shard& shard) const {
-    if (!row_split(t, shard)) return RowTransfer::dense_partials;
-    if (movement_.transfer != RowTransfer::automatic) return movement_.transfer;
-    const auto split = std::ranges::find(splits_, RowSplit{t, shard.column_begin, shard.column_end});
-    return decided_.of_split.at(static_cast<std::size_t>(split - splits_.begin()));
-  }
-
-  /// Ids to the owner, vectors home, gradients to the owner.
-  void add_lookups(std::int64_t f, const Shard& shard) {
-    const RowTransfer how = transfer_of(feature(f).table, shard);
-    if (how == RowTransfer::unique_rows) return;
-    for (int i = 0; i < plan_.ranks; ++i) {
-      const auto held = std::ranges::count_if(ids(f, i), [&](std::int64_t id) { return shard.rows.contains(id); });
-      traffic_.input_dist.add(i, shard.rank,
-                              bags(f, i) * length_bytes + held * (id_bytes_ + (weighted_ ? weight_bytes : 0)));
-      if (how == RowTransfer::dense_partials) add_vectors(i, shard.rank, bags(f, i), shard.columns());
-      if (how == RowTransfer::sparse_partials) add_vectors(i, shard.rank, touched_bags(f, i, shard), shard.columns());
-    }
-  }
-
-  /// Bags that hold an id of the shard.
-  std::int64_t touched_bags(std::int64_t f, int i, const Shard& shard) const {
-    const auto held = [&](std::int64_t id) { return shard.rows.contains(id); };
-    if (feature(f).pooling == Pooling::none) return std::ranges::count_if(ids(f, i), held);
-    const auto* const bag = &home(i).offsets[f * home(i).samples];
-    std::int64_t touched = 0;
-    for (std::int64_t s = 0; s < home(i).samples; ++s) {
-      const auto begin = home(i).indices.begin();
-      touched += std::any_of(begin + bag[s], begin + bag[s + 1], held);
-    }
-    return touched;
-  }
-
-  void add_vectors(int i, int owner, std::int64_t vectors, std::int64_t columns) {
-    add_vectors(i, owner, vectors, columns, movement_.wire);
-  }
-  void add_vectors(int i, int owner, std::int64_t vectors, std::int64_t columns, WireTypes wire) {
-    traffic_.output_dist.add(owner, i, vectors * row_bytes(wire.forward, columns));
-    traffic_.grad_dist.add(i, owner, vectors * row_bytes(wire.backward, columns));
-  }
-
-  /// One rank asks another for rows of a shard, and for how many.
-  void add_rows(int i, int holder, std::int64_t rows, std::int64_t columns, WireTypes wire) {
-    traffic_.input_dist.add(i, holder, count_bytes + rows * id_bytes_);
-    add_vectors(i, holder, rows, columns, wire);
-  }
-
-  /// The rows that the samples of a rank name, of every feature that reads the table.
-  void add_unique_rows() {
-    for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
-      if (std::ranges::none_of(features_, [t](const Feature& f) { return f.table == t; })) continue;
-      for (const Shard& shard : placement_of(t).shards) {
-        if (transfer_of(t, shard) != RowTransfer::unique_rows || shard.rows.count() == 0) continue;
-        if (movement_.dedup == Dedup::node) add_rows_by_node(t, shard);
-        for (int i = 0; i < plan_.ranks && movement_.dedup != Dedup::node; ++i)
-          add_rows(
-              i, shard.rank,
-              asks_once(movement_.dedup) ? distinct_rows(t, shard.rows, {i}) : std::ssize(named_rows(t, shard.rows, i)),
-              shard.columns(), movement_.wire);
-      }
-    }
-  }
-
-  /// Through the rank of each node that has the owner's local rank.
-  void add_rows_by_node(std::int64_t t, const Shard& shard) {
-    for (const int middle : ranks_of_local_rank(shard.rank)) {
-      const std::vector<int> homes = ranks_of_node(middle);
-      for (const int i : homes) add_rows(i, middle, distinct_rows(t, shard.rows, {i}), shard.columns(), {});
-      add_rows(middle, shard.rank, distinct_rows(t, shard.rows, homes), shard.columns(), movement_.wire);
-    }
-  }
-  std::vector<int> ranks_of_node(int rank) const {
-    std::vector<int> ranks;
-    for (std::size_t r = 0; r < decided_.node_of.size(); ++r)
-      if (decided_.node_of[r] == decided_.node_of[rank]) ranks.push_back(static_cast<int>(r));
-    return ranks;
-  }
-  std::vector<int> ranks_of_local_rank(int rank) const {
-    const auto local_rank = [&](int r) {
-      const std::vector<int> node = ranks_of_node(r);
-      return std::ranges::find(node, r) - node.begin();
-    };
-    std::vector<int> ranks;
-    for (int r = 0; r < plan_.ranks; ++r)
-      if (local_rank(r) == local_rank(rank)) ranks.push_back(r);
-    return ranks;
-  }
-
-  /// One partial sum of every row-split column from every rank.
-  void add_reductions() {
-    std::vector<std::int64_t> bytes(homes_.size());
-    for (std::int64_t f = 0; f < std::ssize(features_); ++f) {
-      std::set<std::pair<std::int64_t, std::int64_t>> columns;
-      for (const Shard& shard : placement_of(feature(f).table).shards)
-        if (row_split(feature(f).table, shard)) columns.emplace(shard.column_begin, shard.column_end);
-      for (const auto& [begin, end] : columns)
-        for (int i = 0; i < plan_.ranks; ++i) bytes[i] += bags(f, i) * (end - begin) * value_bytes;
-    }
-    const ByteMatrix sums = reduction_bytes(steps_of(movement_.transfer), bytes);
-    traffic_.output_dist += sums;
-    for (int i = 0; i < plan_.ranks; ++i)
-      for (int j = 0; j < plan_.ranks; ++j) traffic_.grad_dist.add(i, j, sums(j, i));
-  }
-
-  /// Rows that the ids of a rank's samples name, one by one.
-  std::vector<std::int64_t> named_rows(std::int64_t t, const RowSet& rows, int i) const {
-    std::vector<std::int64_t> named;
-    for (std::int64_t f = 0; f < std::ssize(features_); ++f) {
-      if (feature(f).table != t) continue;
-      std::ranges::copy_if(ids(f, i), std::back_inserter(named), [&](std::int64_t id) { return rows.contains(id); });
-    }
-    return named;
-  }
-  /// Different rows that the samples of some ranks name.
-  std::int64_t distinct_rows(std::int64_t t, const RowSet& rows, const std::vector<int>& ranks) const {
-    std::set<std::int64_t> distinct;
-    for (const int i : ranks) {
-      const auto named = named_rows(t, rows, i);
-      distinct.insert(named.begin(), named.end());
-    }
-    return std::ssize(distinct);
-  }
-
-  std::int64_t sums_needed(std::int64_t t) const {
-    const bool split =
-        std::ranges::any_of(placement_of(t).shards, [&](const Shard& s) { return s.columns() < table(t).dim; });
-    return split ? sums_per_row(table(t).optimizer.kind) : 0;
-  }
-
-  void add_row_sums() {
-    std::int64_t width = 0;
-    for (std::int64_t t = 0; t < std::ssize(tables_); ++t) width = std::max(width, sums_needed(t));
-    for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
-      if (sums_needed(t) == 0) continue;
-      for (const Shard& from : placement_of(t).shards) {
-        const std::int64_t bytes = width * sum_bytes * distinct_rows(t, from.rows, all_ranks_);
-        for (const Shard& to : placement_of(t).shards)
-          if (to.rows == from.rows && to.column_begin != from.column_begin)
-            traffic_.update.add(from.rank, to.rank, bytes);
-      }
-    }
-  }
-
-  void add_replicated_gradients() {
-    std::int64_t dense_values = 0;
-    for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
-      if (!placement_of(t).data_parallel) continue;
-      if (!decided_.gathered.empty() && decided_.gathered[t])
-        add_gathered_gradients(t);
-      else
-        dense_values += table(t).rows * (table(t).dim + 1);
-    }
-    for (int i = 0; i < plan_.ranks; ++i)
-      traffic_.update.add(i, (i + 1) % plan_.ranks, 2 * (plan_.ranks - 1) * dense_values * value_bytes / plan_.ranks);
-  }
-
-  void add_gathered_gradients(std::int64_t t) {
-    for (int i = 0; i < plan_.ranks; ++i) {
-      const std::int64_t rows = distinct_rows(t, whole(table(t), 0).rows, {i});
-      for (int j = 0; j < plan_.ranks; ++j)
-        traffic_.update.add(i, j, 8 + rows * (row_id_bytes + table(t).dim * value_bytes));
-    }
-  }
-
-  const Plan& plan_;
-  std::span<const Table> tables_;
-  std::span<const Feature> features_;
-  std::span<const Batch> homes_;
-  Movement movement_;
-  Decisions decided_;
-  bool weighted_;
-  std::int64_t id_bytes_ = bytes_of(id_type(movement_.wire_ids, plan_, tables_));
-  std::vector<int> all_ranks_;
-  std::vector<RowSplit> splits_ = row_splits(plan_, tables_);
-  Traffic traffic_{plan_.ranks};
-};
 
 }  // namespace
 
-Traffic predict_traffic(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
-                        std::span<const Batch> homes, const Movement& movement, const Decisions& decided) {
-  return Prediction(plan, tables, features, homes, movement, decided).traffic();
+TrafficModel::TrafficModel(const MovedPlan& moved, const Decisions& decided)
+    : moved_(moved),
+      decided_(decided),
+      packing_(moved.packing(decided.dedup)),
+      shards_(column_shards(moved)),
+      traffic_(moved.plan.ranks) {
+  const int ranks = moved_.plan.ranks;
+  std::int64_t dense_values = 0;
+  for (std::size_t t = 0; t < moved_.tables.size(); ++t)
+    if (moved_.plan.tables[t].data_parallel && !decided_.by_rows[t])
+      dense_values += moved_.tables[t].rows * (moved_.tables[t].dim + 1);
+  for (int rank = 0; rank < ranks; ++rank)
+    traffic_.update.add(rank, (rank + 1) % ranks, ring_bytes(dense_values, ranks));
 }
 
-std::vector<bool> cheaper_by_rows(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
-                                  std::span<const Batch> homes) {
-  return Prediction(plan, tables, features, homes, {}, {}).cheaper_by_rows();
+void TrafficModel::add(const std::vector<RoundTrip>& trips) {
+  for (const RoundTrip& trip : trips) {
+    traffic_.input_dist.add(trip.home, trip.owner, std::llround(trip.asked));
+    traffic_.output_dist.add(trip.owner, trip.home, std::llround(trip.vectors));
+    traffic_.grad_dist.add(trip.home, trip.owner, std::llround(trip.gradients));
+  }
+}
+
+void TrafficModel::add_home(int rank, const LookupCounts& counts) {
+  for (const ColumnShards& shards : shards_)
+    add(choice_of(decided_.transfer_of(shards.columns)).bytes(lookups_in(moved_, shards, rank, counts), packing_));
+  for (std::size_t t = 0; t < moved_.tables.size(); ++t)
+    for (int peer = 0; peer < moved_.plan.ranks; ++peer)
+      if (moved_.plan.tables[t].data_parallel && decided_.by_rows[t])
+        traffic_.update.add(rank, peer,
+                            std::llround(row_gradient_bytes(counts[t][0].distinct_rows, moved_.tables[t].dim)));
+}
+
+void TrafficModel::add_node(int node, const LookupCounts& counts) {
+  for (const ColumnShards& shards : shards_)
+    if (decided_.dedup == Dedup::node && decided_.transfer_of(shards.columns) == RowTransfer::unique_rows)
+      add(node_row_bytes(lookups_in(moved_, shards, moved_.nodes.ranks_of(node).front(), counts), packing_));
+}
+
+void TrafficModel::add_all(const LookupCounts& counts) {
+  constexpr std::int64_t sum_bytes = 8;
+  std::int64_t width = 0;
+  for (std::size_t t = 0; t < moved_.tables.size(); ++t)
+    width = std::max(width, sums_per_row(moved_.plan.tables[t], moved_.tables[t]));
+  for (std::size_t t = 0; t < moved_.tables.size(); ++t) {
+    if (sums_per_row(moved_.plan.tables[t], moved_.tables[t]) == 0) continue;
+    const auto& shards = moved_.plan.tables[t].shards;
+    for (std::size_t from = 0; from < shards.size(); ++from)
+      for (const Shard& to : shards)
+        if (to.rows == shards[from].rows && to.column_begin != shards[from].column_begin)
+          traffic_.update.add(shards[from].rank, to.rank,
+                              std::llround(static_cast<double>(width * sum_bytes) * counts[t][from].distinct_rows));
+  }
 }
 
 }  // namespace shardmark

@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <span>
-
 #include "comm/placement/byte_matrix.hpp"
-#include "comm/placement/movement.hpp"
-#include "comm/placement/plan.hpp"
-#include "reference/batch.hpp"
+#include "comm/placement/decisions.hpp"
 
 namespace shardmark {
 
-/// What a first batch decides where a movement says `automatic`, and where ranks are.
-struct Decisions {
-  std::vector<RowTransfer> of_split = {};  ///< by row split, in the order of row_splits()
-  std::vector<bool> gathered = {};         ///< tables whose replicated gradients go by rows; empty: none
-  std::vector<int> node_of = {};           ///< [ranks], for Dedup::node
-  Dedup dedup = Dedup::local;
-};
-
-/// Bytes of one step by the phases in which they travel.
+/// Bytes of one step by the phases in which they travel. What stays on a rank is not counted.
 struct Traffic {
   ByteMatrix input_dist, output_dist, grad_dist, update;
 
@@ -26,28 +14,31 @@ struct Traffic {
   bool operator==(const Traffic&) const = default;
 };
 
-/// The bytes of one step from the ids alone. homes[r]: the ids of rank r's own samples, every feature; they are
-/// weighted when any of them is. With i the home of a sample, j the owner of the rows, n_f(i) the bags of feature f at
-/// i (its ids for Pooling::none), w the columns of a shard, and e = 4 or 8 the bytes of an id (id_type), per feature
-/// and shard on j:
-///   input_dist   i -> j  4 n_f(i) for the lengths, and e (e + 4 with a weight) per id that the shard holds
-///   output_dist  j -> i  n_f(i) rows of w columns in the wire type (row_bytes);  grad_dist  i -> j  the same
-/// Row-split columns by sparse_partials: in the last two only the bags that hold an id of the shard; by reduce_scatter:
-/// every rank is an owner, of one partial sum, in fp32 by reduction_bytes(); by unique_rows, per table and shard with d
-/// distinct rows that i names (with dedup off and owner: d ids, repeated ones too):
-///   input_dist   i -> j  8 for their number and e d;  output_dist  j -> i  s w d;  grad_dist  i -> j  the same
-/// and with dedup node the same from i to the rank m of its node with j's local rank, in fp32, and from m to j once,
-/// for the distinct rows that all ranks of the node name. Beside these:
-///   update       sums over whole rows of column-split tables (row-wise Adagrad and Adam: 1, LAMB: 2; the most that any
-///                table needs): 8 bytes each per distinct row of a shard, to the holder of every other column range;
-///                dense gradients of replicated tables and a count per row: a ring, 2 (P - 1) / P of them;
-///                by rows: 4 for the id and s w for the gradient of each distinct row, and 8 per table, to every rank
-/// The plan must be sound (check.hpp), and all its shards of a table with the same columns hold every row once.
-Traffic predict_traffic(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
-                        std::span<const Batch> homes, const Movement& movement, const Decisions& decided = {});
+/// The bytes from rank to rank of one step, from counts of what its samples look up, exact or expected: add_home() for
+/// every rank; with Dedup::node also add_node() for every node; add_all() once where optimizers sum over whole rows of
+/// column-split tables. transfer_bytes.hpp says what vectors and gradients take. In the update phase travel
+///   8 bytes for each sum over a whole row (row-wise Adagrad and Adam take 1, LAMB 2; all travel as wide as the widest
+///   of the plan), for each distinct row of a shard, to the holder of every other column range; gradients of replicated
+///   tables, dense or by rows (replicated_gradients.hpp).
+class TrafficModel {
+ public:
+  TrafficModel(const MovedPlan& moved, const Decisions& decided);
 
-/// The replicated tables whose gradients take fewer bytes by rows (fewer_bytes_by_rows), for Decisions.
-std::vector<bool> cheaper_by_rows(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
-                                  std::span<const Batch> homes);
+  /// counts: of the samples of that rank, of all ranks of that node, of all ranks.
+  void add_home(int rank, const LookupCounts& counts);
+  void add_node(int node, const LookupCounts& counts);
+  void add_all(const LookupCounts& counts);
+
+  const Traffic& traffic() const { return traffic_; }
+
+ private:
+  void add(const std::vector<RoundTrip>& trips);
+
+  MovedPlan moved_;
+  Decisions decided_;
+  Packing packing_;
+  std::vector<ColumnShards> shards_;
+  Traffic traffic_;
+};
 
 }  // namespace shardmark

@@ -9,6 +9,7 @@
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/placement/expected_counts.hpp"
 #include "workloads/batches/step_input.hpp"
 
 namespace shardmark {
@@ -35,28 +36,24 @@ double table_bytes(const Plan& plan, const std::vector<Table>& tables, int rank)
   return bytes;
 }
 
-/// Per sample, over all features that read a table.
-struct Lookups {
-  double ids = 0.0, vectors = 0.0;
-};
-
-Lookups lookups_of(const Workload& workload, std::size_t table) {
-  Lookups lookups;
-  for (const Feature& feature : workload.features) {
-    if (feature.table != static_cast<std::int64_t>(table)) continue;
-    const auto hotness = static_cast<double>(feature.hotness);
-    lookups.ids += hotness;
-    lookups.vectors += feature.pooling == Pooling::none ? hotness : 1.0;
-  }
-  return lookups;
+IdStatistics statistics_of(const IdSpec& ids) {
+  return {.alpha = ids.distribution == "power_law" ? ids.alpha : 0.0, .scattered = ids.shuffled, .ragged = ids.ragged};
 }
 
-/// Buffers for the rows of one shard that travel one by one: at the rank that asks for them, with so many ids of the
-/// shard, and at the one that holds them.
-double asker_bytes(const Movement& movement, const Shard& shard, double ids) {
-  const double asked = asks_once(movement.dedup) ? std::min(ids, static_cast<double>(shard.rows.count())) : ids;
+/// Ids of some samples that look up rows of the table.
+double ids_of(const Workload& workload, std::int64_t table, double samples) {
+  double ids = 0.0;
+  for (const Feature& feature : workload.features)
+    if (feature.table == table) ids += samples * static_cast<double>(feature.hotness);
+  return ids;
+}
+
+/// Buffers for the rows of one shard that travel one by one: at the rank that asks for them, and at the one that holds
+/// them. `own`: what the samples of a rank look up in the shard; all: those of all ranks.
+double asker_bytes(const Movement& movement, const Shard& shard, const ShardCounts& own) {
+  const double asked = asks_once(movement.dedup) ? own.distinct_rows : own.ids;
   const double vector = 4.0 * static_cast<double>(shard.columns());
-  double bytes = 72 * ids;             // keys, their sort, indices, weights, offsets
+  double bytes = 72 * own.ids;         // keys, their sort, indices, weights, offsets
   bytes += asked * (16 + 3 * vector);  // rows as they come and by group; gradients
   if (movement.wire != WireTypes{}) bytes += asked * 2 * vector;
   if (movement.dedup == Dedup::node || movement.dedup == Dedup::automatic)  // for its node
@@ -64,12 +61,13 @@ double asker_bytes(const Movement& movement, const Shard& shard, double ids) {
   return bytes;
 }
 
-double holder_bytes(const Movement& movement, const Shard& shard, double ids, int ranks) {
-  const auto rows = static_cast<double>(shard.rows.count()), vector = 4.0 * static_cast<double>(shard.columns());
-  const double held = asks_once(movement.dedup) ? std::min(ids, ranks * rows) : ids;
+double holder_bytes(const Movement& movement, const Shard& shard, const ShardCounts& own, const ShardCounts& all,
+                    int ranks) {
+  const double vector = 4.0 * static_cast<double>(shard.columns());
+  const double held = asks_once(movement.dedup) ? ranks * own.distinct_rows : all.ids;
   double bytes = held * (80 + 2 * vector);  // ids, keys and their sort; rows and gradients
   if (movement.wire != WireTypes{}) bytes += held * 2 * vector;
-  if (reads_once(movement.dedup)) bytes += held * 64 + std::min(held, rows) * (16 + vector);
+  if (reads_once(movement.dedup)) bytes += held * 64 + all.distinct_rows * (16 + vector);
   return bytes;
 }
 
@@ -81,34 +79,38 @@ double max_vector(const Workload& workload) {
   return 4.0 * static_cast<double>(dim);
 }
 
-/// Buffers of a step. Ids are taken to be spread evenly over the rows of their table.
-double step_bytes(const Plan& plan, const Workload& workload, const Movement& movement, int rank) {
+/// What the samples of this rank, and those of all ranks, are expected to look up in each shard.
+struct StepCounts {
+  double samples = 0.0;
+  LookupCounts own, all;
+};
+
+/// Buffers of a step.
+double step_bytes(const Plan& plan, const Workload& workload, const Movement& movement, int rank,
+                  const StepCounts& counts) {
   if (movement.transfer == RowTransfer::automatic) {
     Movement rows = movement, pooled = movement;
     rows.transfer = RowTransfer::unique_rows;
     pooled.transfer = RowTransfer::dense_partials;
-    return std::max(step_bytes(plan, workload, rows, rank), step_bytes(plan, workload, pooled, rank));
+    return std::max(step_bytes(plan, workload, rows, rank, counts), step_bytes(plan, workload, pooled, rank, counts));
   }
-  const auto samples = static_cast<double>(samples_of(workload.global_batch, plan.ranks, rank).count);
-  const auto global_batch = static_cast<double>(workload.global_batch);
   const double of_max = max_vector(workload);
   double bytes = 0.0;
-  for (std::size_t t = 0; t < workload.tables.size(); ++t) {
+  for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t) {
     const Table& table = workload.tables[t];
-    const Lookups lookups = lookups_of(workload, t);
-    bytes += samples * (4 * 3 * lookups.vectors * static_cast<double>(table.dim));  // outputs and their gradients
-    bytes += samples * lookups.ids * (92 + of_max);                                 // ids, keys and their sort
-    for (const Shard& shard : plan.tables[t].shards) {
+    bytes += 3 * 4 * counts.own[t].front().bags * static_cast<double>(table.dim);  // outputs and their gradients
+    bytes += ids_of(workload, t, counts.samples) * (92 + of_max);                  // ids, keys and their sort
+    for (std::int64_t s = 0; s < std::ssize(plan.tables[t].shards); ++s) {
+      const Shard& shard = plan.tables[t].shards[s];
+      const ShardCounts &own = counts.own[t][s], &all = counts.all[t][s];
       const bool split = shard.rows.count() < table.rows;
       const bool by_rows = split && movement.transfer == RowTransfer::unique_rows;
-      const double share = static_cast<double>(shard.rows.count()) / static_cast<double>(table.rows);
-      const double vectors = 4 * 2 * lookups.vectors * static_cast<double>(shard.columns());  // and gradients
-      const double ids = global_batch * share * lookups.ids;
-      if (by_rows) bytes += asker_bytes(movement, shard, samples * share * lookups.ids);
-      if (split && !by_rows) bytes += samples * vectors;  // parts, before they are added up
+      const double vector = 2 * 4 * static_cast<double>(shard.columns());  // and its gradient
+      if (by_rows) bytes += asker_bytes(movement, shard, own);
+      if (split && !by_rows) bytes += own.bags * vector;  // parts, before they are added up
       if (shard.rank != rank) continue;
-      if (by_rows) bytes += holder_bytes(movement, shard, ids, plan.ranks);
-      if (!by_rows) bytes += global_batch * vectors + ids * (80 + of_max);
+      if (by_rows) bytes += holder_bytes(movement, shard, own, all, plan.ranks);
+      if (!by_rows) bytes += all.bags * vector + all.ids * (80 + of_max);
     }
   }
   constexpr double room_to_grow = 1.125;  // kernels::Scratch
@@ -119,15 +121,19 @@ double step_bytes(const Plan& plan, const Workload& workload, const Movement& mo
 
 double memory_needed(const Plan& plan, const RunOptions& options, std::span<const Movement> movements, int rank) {
   const Workload& workload = options.workload;
+  const auto counts_of = [&](std::int64_t samples) {
+    return expected_counts(plan, workload.tables, workload.features, samples, statistics_of(workload.ids));
+  };
+  const std::int64_t samples = samples_of(workload.global_batch, plan.ranks, rank).count;
+  const StepCounts counts{static_cast<double>(samples), counts_of(samples), counts_of(workload.global_batch)};
   double bytes = 0.0;
-  for (const Movement& movement : movements) bytes = std::max(bytes, step_bytes(plan, workload, movement, rank));
+  for (const Movement& movement : movements)
+    bytes = std::max(bytes, step_bytes(plan, workload, movement, rank, counts));
   bytes += table_bytes(plan, workload.tables, rank);
-  const auto samples = static_cast<double>(samples_of(workload.global_batch, plan.ranks, rank).count);
   double elements = 0.0, ids = 0.0;
-  for (std::size_t t = 0; t < workload.tables.size(); ++t) {
-    const Lookups lookups = lookups_of(workload, t);
-    elements += samples * lookups.vectors * static_cast<double>(workload.tables[t].dim);
-    ids += samples * lookups.ids;
+  for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t) {
+    elements += counts.own[t].front().bags * static_cast<double>(workload.tables[t].dim);
+    ids += ids_of(workload, t, counts.samples);
   }
   const auto batches = static_cast<double>(std::max(options.batches, options.checked_steps));
   bytes += batches * (4 * elements + 16 * ids);                          // inputs

@@ -13,7 +13,7 @@ namespace shardmark {
 
 /// Bytes that one rank needs for a plan: its rows and state, dense gradients of replicated tables, the buffers of a
 /// step for the movement that needs most (buffers that other cases keep are not counted) and the batches it rotates
-/// through. An estimate from sizes alone, made before anything is allocated.
+/// through. An estimate from sizes and the law of the ids (expected_counts.hpp), made before anything is allocated.
 double memory_needed(const Plan& plan, const RunOptions& options, std::span<const Movement> movements, int rank);
 
 /// Bytes that processes may still take on this node: what the kernel calls available, or what the control group leaves.

@@ -2,15 +2,14 @@
 #pragma once
 
 #include "comm/communicator.hpp"
-#include "comm/placement/traffic.hpp"
+#include "comm/placement/decisions.hpp"
 #include "workloads/batches/step_input.hpp"
 
 namespace shardmark {
 
-/// What the movement leaves open, decided by the bytes of a first batch, the same on all ranks. Collective.
-inline Decisions decide(const Communicator&, const Plan&, const std::vector<Table>&, const std::vector<Feature>&,
-                        const Movement& movement, const StepInput&) {
-  return {.dedup = movement.dedup == Dedup::automatic ? Dedup::local : movement.dedup};
-}
+/// What the movement leaves open (`automatic`) decided by the ids of the first batch, of which this rank has its own
+/// samples: before a case is made. Collective; the same on all ranks.
+Decisions decide(const Communicator& comm, const Plan& plan, const std::vector<Table>& tables,
+                 const std::vector<Feature>& features, const Movement& movement, const StepInput& first);
 
 }  // namespace shardmark

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "comm/affinity.hpp"
-#include "comm/placement/cheapest_transfers.hpp"
 
 namespace shardmark {
 namespace {
@@ -18,23 +17,6 @@ Lane lane_of(const Communicator& comm, std::int64_t groups) {
   if (groups == 1) return Lane(Lane::Kind::plain);
   const bool core_of_its_own = threads_for_rank(comm, observed_affinity()) > Execution().concurrency();
   return Lane(Lane::Kind::threaded, core_of_its_own ? Waiting::poll : Waiting::sleep);
-}
-
-/// How the vectors of each strip travel: transfers differ for row-split ones only.
-std::vector<RowTransfer> modes_of(const ShardLayout& layout, RowTransfer transfer, const Decisions& decided,
-                                  const std::vector<RowSplit>& splits, const std::vector<Feature>& features) {
-  std::vector<RowTransfer> modes;
-  for (const Strip& strip : layout.strips) {
-    if (!strip.row_split()) {
-      modes.push_back(RowTransfer::dense_partials);
-    } else if (transfer != RowTransfer::automatic) {
-      modes.push_back(transfer);
-    } else {
-      const RowSplit split{features[strip.feature].table, strip.column_begin, strip.column_end};
-      modes.push_back(decided.of_split[std::ranges::find(splits, split) - splits.begin()]);
-    }
-  }
-  return modes;
 }
 
 bool divides(const Feature& feature) { return feature.pooling == Pooling::mean || feature.pooling == Pooling::sqrtn; }
@@ -66,12 +48,14 @@ Embedding::Embedding(const Communicator& comm, ShardedTables& tables, const Plan
       group_of_table_(group_of_tables(how.groups, plan, tables.tables(), tables.features())),
       lane_(lane_of(comm, count_groups(group_of_table_))) {
   const std::int64_t count = count_groups(group_of_table_);
-  const auto splits = row_splits(plan, tables.tables());
   for (std::int64_t g = 0; g < count; ++g) {
     std::vector<bool> chosen;
     for (const Feature& feature : tables.features()) chosen.push_back(group_of_table_[feature.table] == g);
     ShardLayout layout = tables.layout().of_features(chosen, g + 1 == count);
-    auto modes = modes_of(layout, how_.movement.transfer, decided_, splits, tables.features());
+    std::vector<RowTransfer> modes;
+    for (const Strip& strip : layout.strips)
+      modes.push_back(decided_.transfer_of(
+          {tables.features()[strip.feature].table, strip.column_begin, strip.column_end}));
     groups_.push_back(std::make_unique<Group>(Group{.comm = comm_,
                                                     .lane = lane_,
                                                     .wire = wire_,
@@ -81,7 +65,7 @@ Embedding::Embedding(const Communicator& comm, ShardedTables& tables, const Plan
                                                     .layout = std::move(layout),
                                                     .modes = std::move(modes),
                                                     .dedup = decided_.dedup,
-                                                    .gathered = decided_.gathered,
+                                                    .gathered = decided_.by_rows,
                                                     .exchange = how_.exchange.make(comm_)}));
     complete(*groups_.back());
   }

@@ -3,7 +3,7 @@
 
 #include "comm/exchange/exchange.hpp"
 #include "comm/exchange/lane.hpp"
-#include "comm/placement/traffic.hpp"
+#include "comm/placement/movement.hpp"
 #include "kernels/bucketize.hpp"
 #include "workloads/batches/step_input.hpp"
 #include "workloads/transfer/id_wire.hpp"

@@ -10,19 +10,38 @@
 
 namespace shardmark {
 
+/// Every table in min(ranks, rows) shards, whose rows rows_of(table, rank) says.
+template <class RowsOf>
+std::vector<TablePlacement> split_rows(std::span<const Table> tables, int ranks, const RowsOf& rows_of) {
+  std::vector<TablePlacement> placements;
+  for (const Table& table : tables) {
+    TablePlacement placement;
+    for (int rank = 0; rank < std::min<std::int64_t>(ranks, table.rows); ++rank)
+      placement.shards.push_back({rows_of(table, rank), 0, table.dim, rank});
+    placements.push_back(std::move(placement));
+  }
+  return placements;
+}
+
 /// Row r of every table on rank r mod ranks; rank k holds rows / ranks + (k < rows mod ranks) of them. (HugeCTR:
 /// distributed.) Neighbouring, equally popular ids go to different ranks.
 inline std::vector<TablePlacement> place_row_wise(std::span<const Table> tables, std::span<const Feature>,
                                                   const PlanRequest& request) {
-  std::vector<TablePlacement> placements;
-  for (const Table& table : tables) {
-    const std::int64_t holders = std::min<std::int64_t>(request.ranks, table.rows);
-    TablePlacement placement;
-    for (int rank = 0; rank < holders; ++rank)
-      placement.shards.push_back({{rank, table.rows, request.ranks}, 0, table.dim, rank});
-    placements.push_back(std::move(placement));
-  }
-  return placements;
+  return split_rows(tables, request.ranks, [&](const Table& table, int rank) {
+    return RowSet{rank, table.rows, request.ranks};
+  });
+}
+
+/// Rank k holds the next rows / ranks + (k < rows mod ranks) rows of every table (TorchRec and NVIDIA
+/// distributed-embeddings split so). Unshuffled power-law ids put the popular rows on rank 0.
+inline std::vector<TablePlacement> place_row_wise_block(std::span<const Table> tables, std::span<const Feature>,
+                                                        const PlanRequest& request) {
+  return split_rows(tables, request.ranks, [&](const Table& table, int rank) {
+    const auto begin_of = [&](int r) {
+      return r * (table.rows / request.ranks) + std::min<std::int64_t>(r, table.rows % request.ranks);
+    };
+    return RowSet{begin_of(rank), begin_of(rank + 1), 1};
+  });
 }
 
 }  // namespace shardmark

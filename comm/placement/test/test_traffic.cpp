@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "comm/placement/traffic.hpp"
+#include "comm/placement/test/random_step.hpp"
 
 namespace shardmark {
 namespace {
@@ -17,7 +17,8 @@ ByteMatrix matrix(std::initializer_list<std::initializer_list<std::int64_t>> row
   return result;
 }
 
-/// Two ranks: rank 0 has samples with ids {0, 1, 1} and {}, rank 1 one sample with {3}.
+/// Two ranks: rank 0 has samples with ids {0, 1, 1} and {}, rank 1 one sample with {3}. What the set-based count says,
+/// which must be what the model says.
 struct TwoRanks {
   std::vector<Table> tables{{.name = "t", .rows = 4, .dim = 6}};
   std::vector<Feature> features{{.name = "f", .table = 0, .pooling = Pooling::sum, .hotness = 1}};
@@ -26,7 +27,18 @@ struct TwoRanks {
 
   Traffic operator()(std::vector<Shard> shards, const Movement& rules = {}) const {
     const Plan plan{.name = "p", .ranks = 2, .tables = {{.data_parallel = shards.empty(), .shards = shards}}};
-    return predict_traffic(plan, tables, features, homes, rules);
+    const Traffic traffic = predict_traffic(plan, tables, features, homes, rules);
+    EXPECT_EQ(traffic, of_model(plan, rules));
+    return traffic;
+  }
+
+  Traffic of_model(const Plan& plan, const Movement& rules) const {
+    const bool weighted = !homes[0].weights.empty();
+    const MovedPlan moved{plan, tables, features, rules, weighted};
+    TrafficModel model(moved, DecisionBytes(moved).decide());
+    for (int r = 0; r < 2; ++r) model.add_home(r, counts_of(plan, tables, features, homes[r]));
+    model.add_all(counts_together(plan, tables, features, homes, {0, 1}));
+    return model.traffic();
   }
 };
 
@@ -85,6 +97,25 @@ TEST(Traffic, OfReplicatedTables) {
   const Traffic traffic = TwoRanks()({});
   EXPECT_EQ(traffic.input_dist, ByteMatrix(2));
   EXPECT_EQ(traffic.update, matrix({{0, 4 * 7 * 4}, {4 * 7 * 4, 0}}));
+}
+
+/// Every pair of ranks in every phase, for any plan, ids and movement.
+TEST(Traffic, OfTheModelIsThatOfTheSets) {
+  std::array<int, transfers.size()> of_transfer{};
+  std::array<int, dedups.size()> of_dedup{};
+  for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const RandomStep step(seed);
+    const Decisions decided = step.decisions();
+    const Traffic sets =
+        predict_traffic(step.plan, step.tables, step.features, step.homes, step.movement, decided, step.node_of);
+    ASSERT_EQ(step.traffic(decided), sets) << name_of(step.movement.transfer) << " " << name_of(step.movement.dedup);
+    ++of_transfer[index_of(step.movement.transfer)];
+    ++of_dedup[index_of(decided.dedup)];
+  }
+  EXPECT_GT(std::ranges::min(of_transfer), 50);
+  of_dedup[index_of(Dedup::automatic)] = 1;
+  EXPECT_GT(std::ranges::min(of_dedup), 0);
 }
 
 }  // namespace

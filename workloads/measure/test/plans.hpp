@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <random>
-
 #include "comm/placement/planner.hpp"
+#include "comm/placement/test/random_plan.hpp"
 #include "workloads/cases/options.hpp"
 
 namespace shardmark {
@@ -12,34 +10,6 @@ namespace shardmark {
 inline Plan plan_of(std::string_view planner, const RunOptions& options, int ranks) {
   return make_plan(planner, options.workload.tables, options.workload.features,
                    {.ranks = ranks, .replicate_rows = options.workload.replicate_rows});
-}
-
-/// Cuts every table into a random grid of row sets and columns on random ranks, or replicates it.
-inline Plan random_plan(const std::vector<Table>& tables, int ranks, std::mt19937_64& random) {
-  const auto draw = [&](std::int64_t most) {
-    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most + 1));
-  };
-  Plan plan{.name = "random", .ranks = ranks, .tables = {}};
-  for (const Table& table : tables) {
-    TablePlacement& placement = plan.tables.emplace_back();
-    placement.data_parallel = draw(4) == 0;
-    if (placement.data_parallel) continue;
-    const std::int64_t column = draw(table.dim - 1);
-    const std::int64_t parts = std::min<std::int64_t>(table.rows, 1 + draw(ranks - 1));
-    const bool modulo = draw(1) == 1;
-    std::vector<int> holders(static_cast<std::size_t>(ranks));
-    for (const auto& [begin, end] : {std::pair<std::int64_t, std::int64_t>(0, column), std::pair(column, table.dim)}) {
-      if (begin == end) continue;
-      for (int r = 0; r < ranks; ++r) holders[r] = r;
-      std::ranges::shuffle(holders, random);
-      for (std::int64_t k = 0; k < parts; ++k) {
-        const RowSet rows =
-            modulo ? RowSet{k, table.rows, parts} : RowSet{k * table.rows / parts, (k + 1) * table.rows / parts, 1};
-        placement.shards.push_back({rows, begin, end, holders[k]});
-      }
-    }
-  }
-  return plan;
 }
 
 }  // namespace shardmark

@@ -3,13 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <numeric>
-#include <set>
 
 #include "comm/collectives.hpp"
-#include "comm/placement/cheapest_transfers.hpp"
 #include "comm/placement/check.hpp"
-#include "comm/placement/traffic.hpp"
+#include "comm/placement/test/traffic_oracle.hpp"
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
 #include "workloads/step/training_step.hpp"
@@ -27,40 +24,17 @@ std::vector<Batch> homes_of(const RunOptions& options, BatchSource& batches, std
   return homes;
 }
 
-/// By row split, from the ids of all ranks in one place.
-std::vector<RowTransfer> cheapest_transfers(const Plan& plan, const Workload& workload, const std::vector<Batch>& homes,
-                                            const Movement& movement) {
-  const bool weighted = std::ranges::any_of(homes, [](const Batch& home) { return !home.weights.empty(); });
-  TransferBytes bytes(plan, workload.tables, workload.features, movement.wire,
-                      id_type(movement.wire_ids, plan, workload.tables), weighted);
-  for (std::size_t r = 0; r < homes.size(); ++r) {
-    std::vector<std::vector<std::int64_t>> offsets(workload.features.size());
-    std::vector<FeatureBags> bags;
-    for (std::int64_t f = 0; f < homes[r].features; ++f) {
-      auto& of_feature = offsets[f];
-      const auto begin = homes[r].offsets.begin() + f * homes[r].samples;
-      of_feature.assign(begin, begin + homes[r].samples + 1);
-      if (workload.features[f].pooling == Pooling::none) {
-        of_feature.resize(homes[r].end_of(f) - homes[r].begin_of(f) + 1);
-        std::iota(of_feature.begin(), of_feature.end(), homes[r].begin_of(f));
-      }
-      bags.push_back({of_feature, homes[r].indices});
-    }
-    bytes.add_home(static_cast<int>(r), bags);
-  }
-  return bytes.cheapest();
+std::vector<int> nodes_of(const Communicator& comm) {
+  std::vector<int> node_of;
+  for (int r = 0; r < comm.size(); ++r) node_of.push_back(comm.node_of(r));
+  return node_of;
 }
 
+/// From the ids of all ranks in one place.
 Decisions decisions_of(const Communicator& comm, const Movement& movement, const Plan& plan, const Workload& workload,
                        const std::vector<Batch>& first_homes) {
-  Decisions rules;
-  for (int r = 0; r < comm.size(); ++r) rules.node_of.push_back(comm.node_of(r));
-  if (movement.transfer == RowTransfer::automatic)
-    rules.of_split = cheapest_transfers(plan, workload, first_homes, movement);
-  if (movement.replicated_gradients == ReplicatedGradients::rows) rules.gathered.assign(workload.tables.size(), true);
-  if (movement.replicated_gradients == ReplicatedGradients::automatic)
-    rules.gathered = cheaper_by_rows(plan, workload.tables, workload.features, first_homes);
-  return rules;
+  return predict_decisions(plan, workload.tables, workload.features, first_homes, movement,
+                           NodeRows::unusable(comm).empty() ? nodes_of(comm) : std::vector<int>());
 }
 
 void check_traffic(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how) {
@@ -75,8 +49,9 @@ void check_traffic(const Communicator& comm, const RunOptions& options, const Pl
       decisions_of(comm, how.movement, plan, workload, homes_of(options, *batches, 0, comm.size()));
   for (std::int64_t step = 0; step < std::ssize(inputs); ++step) {
     const PhaseCosts costs = training_step(ready->flight, inputs[step]);
-    const Traffic traffic = predict_traffic(plan, workload.tables, workload.features,
-                                            homes_of(options, *batches, step, comm.size()), how.movement, decided);
+    const Traffic traffic =
+        predict_traffic(plan, workload.tables, workload.features, homes_of(options, *batches, step, comm.size()),
+                        how.movement, decided, nodes_of(comm));
     const auto expect_bytes = [&](Phase phase, const ByteMatrix& bytes) {
       const auto where = std::string(phase_names[index_of(phase)]) + ", step " + std::to_string(step) + ", rank " +
                          std::to_string(comm.rank());
@@ -246,8 +221,8 @@ TEST(Traffic, DedupAutoTakesNodeWhereAFifthLessLeavesTheBusiestNode) {
     const Decisions decided = decisions_of(comm, movement, plan, options.workload, homes);
     const auto busiest_node = [&](Dedup dedup) {
       movement.dedup = dedup;
-      const Traffic traffic =
-          predict_traffic(plan, options.workload.tables, options.workload.features, homes, movement, decided);
+      const Traffic traffic = predict_traffic(plan, options.workload.tables, options.workload.features, homes, movement,
+                                              decided, nodes_of(comm));
       std::vector<std::int64_t> sent(2);
       for (int from = 0; from < 4; ++from)
         for (const int to : comm.ranks_of(1 - comm.node_of(from)))
@@ -259,8 +234,8 @@ TEST(Traffic, DedupAutoTakesNodeWhereAFifthLessLeavesTheBusiestNode) {
     EXPECT_EQ(ready->embedding.picked_dedup(), node ? "node" : "local");
     times_node += node;
     movement.dedup = node ? Dedup::node : Dedup::local;
-    const Traffic traffic =
-        predict_traffic(plan, options.workload.tables, options.workload.features, homes, movement, decided);
+    const Traffic traffic = predict_traffic(plan, options.workload.tables, options.workload.features, homes, movement,
+                                            decided, nodes_of(comm));
     for (int peer = 0; peer < 4; ++peer)
       EXPECT_EQ(traffic.input_dist(comm.rank(), peer),
                 ready->flight.sent().to_ranks(index_of(Phase::input_dist)).payload[peer])

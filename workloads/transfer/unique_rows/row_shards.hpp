@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "comm/placement/traffic.hpp"
+#include "comm/placement/movement.hpp"
 #include "kernels/row_partition.hpp"
 #include "workloads/batches/execution.hpp"
 #include "workloads/tables/shard_layout.hpp"

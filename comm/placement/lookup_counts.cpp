@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/placement/lookup_counts.hpp"
+
+#include <algorithm>
+
+namespace shardmark {
+namespace {
+
+/// Adds the bags of one feature that reads the shard's table.
+void add_bags(const Shard& shard, const FeatureBags& bags, ShardCounts& counts) {
+  counts.bags += static_cast<double>(bags.offsets.size() - 1);
+  for (std::size_t b = 0; b + 1 < bags.offsets.size(); ++b) {
+    std::int64_t held = 0;
+    for (std::int64_t i = bags.offsets[b]; i < bags.offsets[b + 1]; ++i) held += shard.rows.contains(bags.indices[i]);
+    counts.ids += static_cast<double>(held);
+    counts.touched_bags += held > 0;
+  }
+}
+
+}  // namespace
+
+std::vector<Shard> counted_shards(const TablePlacement& placement, const Table& table) {
+  return placement.data_parallel ? std::vector{whole(table, 0)} : placement.shards;
+}
+
+std::vector<std::vector<std::int64_t>> named_rows(std::span<const Table> tables, std::span<const Feature> features,
+                                                  std::span<const FeatureBags> bags) {
+  std::vector<std::vector<std::int64_t>> rows(tables.size());
+  for (std::size_t f = 0; f < features.size(); ++f) {
+    const std::int64_t begin = bags[f].offsets.front(), end = bags[f].offsets.back();
+    const auto ids = bags[f].indices.subspan(begin, end - begin);
+    auto& of_table = rows[features[f].table];
+    of_table.insert(of_table.end(), ids.begin(), ids.end());
+  }
+  for (auto& of_table : rows) {
+    std::ranges::sort(of_table);
+    const auto repeated = std::ranges::unique(of_table);
+    of_table.erase(repeated.begin(), repeated.end());
+  }
+  return rows;
+}
+
+LookupCounts counts_of_rows(const Plan& plan, std::span<const Table> tables,
+                            std::span<const std::vector<std::int64_t>> rows) {
+  LookupCounts counts(tables.size());
+  for (std::size_t t = 0; t < tables.size(); ++t)
+    for (const Shard& shard : counted_shards(plan.tables[t], tables[t])) {
+      const auto held = std::ranges::count_if(rows[t], [&](std::int64_t row) { return shard.rows.contains(row); });
+      counts[t].push_back({.distinct_rows = static_cast<double>(held)});
+    }
+  return counts;
+}
+
+LookupCounts exact_counts(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
+                          std::span<const FeatureBags> bags) {
+  LookupCounts counts = counts_of_rows(plan, tables, named_rows(tables, features, bags));
+  for (std::size_t f = 0; f < features.size(); ++f) {
+    const std::int64_t t = features[f].table;
+    const auto shards = counted_shards(plan.tables[t], tables[t]);
+    for (std::size_t s = 0; s < shards.size(); ++s) add_bags(shards[s], bags[f], counts[t][s]);
+  }
+  return counts;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <set>
+#include <tuple>
+
+#include "comm/placement/test/traffic_oracle.hpp"
+
+namespace shardmark {
+namespace {
+
+/// What is sent of some columns alone, or of a replicated table.
+Plan part_of(const Plan& plan, const std::vector<TableColumns>& wanted) {
+  Plan part{.name = plan.name, .ranks = plan.ranks, .tables = std::vector<TablePlacement>(plan.tables.size())};
+  for (const TableColumns& columns : wanted)
+    for (const Shard& shard : plan.tables[columns.table].shards)
+      if (shard.column_begin == columns.begin && shard.column_end == columns.end)
+        part.tables[columns.table].shards.push_back(shard);
+  return part;
+}
+
+std::int64_t busiest(const Traffic& traffic) {
+  std::int64_t most = 0;
+  for (int r = 0; r < traffic.update.ranks(); ++r)
+    most = std::max(most, traffic.input_dist.sent_by(r) + traffic.output_dist.sent_by(r) +
+                              traffic.grad_dist.sent_by(r) + traffic.update.sent_by(r));
+  return most;
+}
+
+std::int64_t busiest_node(const Traffic& traffic, const std::vector<int>& node_of) {
+  std::vector<std::int64_t> sent(node_of.size());
+  for (int from = 0; from < traffic.update.ranks(); ++from)
+    for (int to = 0; to < traffic.update.ranks(); ++to)
+      if (node_of[from] != node_of[to])
+        sent[node_of[from]] +=
+            traffic.input_dist(from, to) + traffic.output_dist(from, to) + traffic.grad_dist(from, to);
+  return std::ranges::max(sent);
+}
+
+}  // namespace
+
+Decisions predict_decisions(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
+                            std::span<const Batch> homes, const Movement& movement, const std::vector<int>& node_of) {
+  Decisions decided{.splits = {}, .dedup = movement.dedup, .by_rows = {}};
+  Movement one = movement;
+  one.wire_ids = id_type(movement.wire_ids, plan, tables) == IdType::int64 ? WireIds::int64 : WireIds::automatic;
+  std::set<TableColumns> splits;
+  for (const Feature& feature : features)
+    for (const Shard& shard : plan.tables[feature.table].shards)
+      if (shard.rows.count() < tables[feature.table].rows)
+        splits.insert({feature.table, shard.column_begin, shard.column_end});
+  if (movement.dedup == Dedup::automatic) one.dedup = decided.dedup = Dedup::local;
+  std::vector<TableColumns> one_by_one;
+  for (const TableColumns& columns : splits) {
+    RowTransfer best = movement.transfer;
+    if (best == RowTransfer::automatic) {
+      std::int64_t least = -1;
+      for (const RowTransfer candidate :
+           {RowTransfer::dense_partials, RowTransfer::sparse_partials, RowTransfer::unique_rows}) {
+        one.transfer = candidate;
+        const std::int64_t most = busiest(predict_traffic(part_of(plan, {columns}), tables, features, homes, one));
+        if (least < 0 || most < least) std::tie(least, best) = std::pair(most, candidate);
+      }
+    }
+    for (const Feature& feature : features)
+      if (movement.transfer == RowTransfer::automatic && feature.table == columns.table &&
+          feature.pooling == Pooling::max)
+        best = RowTransfer::unique_rows;
+    decided.splits.push_back({columns, best});
+    if (best == RowTransfer::unique_rows) one_by_one.push_back(columns);
+  }
+  if (movement.dedup == Dedup::automatic && !node_of.empty()) {
+    const auto between_nodes = [&](Dedup dedup) {
+      one.transfer = RowTransfer::unique_rows;
+      one.dedup = dedup;
+      return busiest_node(predict_traffic(part_of(plan, one_by_one), tables, features, homes, one, {}, node_of),
+                          node_of);
+    };
+    const std::int64_t local = between_nodes(Dedup::local);
+    if (local > 0 && 5 * between_nodes(Dedup::node) <= 4 * local) decided.dedup = Dedup::node;
+  }
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    Plan part = part_of(plan, {});
+    part.tables[t].data_parallel = plan.tables[t].data_parallel;
+    const auto most = [&](ReplicatedGradients how) {
+      one.replicated_gradients = how;
+      return busiest(predict_traffic(part, tables, features, homes, one));
+    };
+    const bool open = movement.replicated_gradients == ReplicatedGradients::automatic && plan.tables[t].data_parallel;
+    decided.by_rows.push_back(open ? most(ReplicatedGradients::rows) <= most(ReplicatedGradients::dense)
+                                   : movement.replicated_gradients == ReplicatedGradients::rows);
+  }
+  return decided;
+}
+
+}  // namespace shardmark

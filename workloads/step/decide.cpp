@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/step/decide.hpp"
+
+#include "comm/collectives.hpp"
+#include "comm/mpi_error.hpp"
+
+namespace shardmark {
+namespace {
+
+/// The offsets and ids of a step's input in memory that the host reads.
+struct HostBags {
+  explicit HostBags(const StepInput& input)
+      : offsets(Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), input.bags.offsets)),
+        indices(Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), input.bags.indices)) {
+    const std::span all_offsets(offsets.data(), offsets.extent(0));
+    for (std::size_t f = 0; f + 1 < input.first_bag.size(); ++f)
+      of_feature.push_back({all_offsets.subspan(input.first_bag[f], input.bags_of(f) + 1),
+                            std::span(indices.data(), indices.extent(0))});
+  }
+
+  Kokkos::View<const std::int64_t*, Kokkos::HostSpace> offsets, indices;
+  std::vector<FeatureBags> of_feature;
+};
+
+/// The ranks of this rank's node.
+Communicator ranks_of_node(const Communicator& comm) {
+  MPI_Comm node = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split(comm.get(), comm.node_of(comm.rank()), comm.rank(), &node), "MPI_Comm_split");
+  Communicator ranks(node);
+  MPI_Comm_free(&node);
+  return ranks;
+}
+
+/// The different rows of each table that the samples of all ranks of the node name.
+std::vector<std::vector<std::int64_t>> named_by_node(const Communicator& comm,
+                                                     std::vector<std::vector<std::int64_t>> rows) {
+  const Communicator node = ranks_of_node(comm);
+  for (auto& of_table : rows) {
+    of_table = all_gather(node, std::span<const std::int64_t>(of_table)).values;
+    std::ranges::sort(of_table);
+    const auto repeated = std::ranges::unique(of_table);
+    of_table.erase(repeated.begin(), repeated.end());
+  }
+  return rows;
+}
+
+}  // namespace
+
+Decisions decide(const Communicator& comm, const Plan& plan, const std::vector<Table>& tables,
+                 const std::vector<Feature>& features, const Movement& movement, const StepInput& first) {
+  std::vector<int> node_of;
+  for (int rank = 0; rank < comm.size(); ++rank) node_of.push_back(comm.node_of(rank));
+  DecisionBytes bytes({plan, tables, features, movement, first.weighted, Nodes(node_of)});
+  if (!bytes.needs_homes()) return bytes.decide();
+  const HostBags bags(first);
+  bytes.add_home(comm.rank(), exact_counts(plan, tables, features, bags.of_feature));
+  if (bytes.needs_nodes()) {
+    const auto named = named_by_node(comm, named_rows(tables, features, bags.of_feature));
+    if (comm.node_rank() == 0) bytes.add_node(comm.node_of(comm.rank()), counts_of_rows(plan, tables, named));
+  }
+  all_reduce(comm, bytes.sums(), Reduce::sum);
+  return bytes.decide();
+}
+
+}  // namespace shardmark
