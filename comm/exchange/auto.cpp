@@ -15,8 +15,7 @@ Auto::Auto(const Communicator& comm)
     for_any_route_.push_back(named.choice->in_auto == InAuto::any_route);
     for_known_routes_.push_back(named.choice->in_auto != InAuto::never && named.unusable(comm).empty());
   }
-  library_ = static_cast<std::size_t>(std::ranges::find(calibration_.exchanges, "mpi_alltoallv") -
-                                      calibration_.exchanges.begin());
+  library_ = std::ranges::find(calibration_.exchanges, "mpi_alltoallv") - calibration_.exchanges.begin();
 }
 
 void Auto::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {

@@ -19,8 +19,6 @@
 namespace shardmark {
 namespace {
 
-std::size_t elements(std::int64_t count) { return count; }
-
 std::int64_t total(std::span<const std::int64_t> counts) { return exclusive_scan(counts).back(); }
 
 bool all_equal(std::span<const std::int64_t> counts) {
@@ -60,8 +58,7 @@ struct Nccl::State {
   }
 
   void copy(std::byte* to, const std::byte* from, std::int64_t bytes) const {
-    if (bytes > 0)
-      check_cuda(cudaMemcpyAsync(to, from, elements(bytes), cudaMemcpyDefault, stream), "cudaMemcpyAsync", bytes);
+    if (bytes > 0) check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync", bytes);
   }
 
   /// calls(from, to) on memory of the GPU, as one group and one step of the stream; waits for it.
@@ -124,20 +121,19 @@ void Nccl::run(const Route& route, const std::byte* send, std::byte* receive, st
 void Nccl::reduce_scatter(std::span<const float> send, std::span<const std::int64_t> counts, std::span<float> receive) {
   State& s = *state_;
   const auto offsets = exclusive_scan(counts);
-  const std::int64_t own = counts[elements(s.comm.rank())];
+  const std::int64_t own = counts[s.comm.rank()];
   if (std::ssize(send) < offsets.back() || std::ssize(receive) < own)
     throw std::invalid_argument("nccl: a buffer is smaller than the counts");
   constexpr auto width = static_cast<std::int64_t>(sizeof(float));
   s.group("ncclReduceScatter", std::as_bytes(send).data(), offsets.back() * width,
           std::as_writable_bytes(receive).data(), own * width, [&](const std::byte* from, std::byte* to) {
             if (all_equal(counts))
-              return s.check(ncclReduceScatter(from, to, elements(own), ncclFloat, ncclSum, s.nccl, s.stream),
+              return s.check(ncclReduceScatter(from, to, own, ncclFloat, ncclSum, s.nccl, s.stream),
                              "ncclReduceScatter", -1, offsets.back() * width);
             for (int root = 0; root < s.comm.size(); ++root) {
-              const std::int64_t count = counts[elements(root)];
+              const std::int64_t count = counts[root];
               if (count > 0)
-                s.check(ncclReduce(from + offsets[elements(root)] * width, to, elements(count), ncclFloat, ncclSum,
-                                   root, s.nccl, s.stream),
+                s.check(ncclReduce(from + offsets[root] * width, to, count, ncclFloat, ncclSum, root, s.nccl, s.stream),
                         "ncclReduce", root, count * width);
             }
           });
@@ -147,16 +143,15 @@ void Nccl::all_gather_v(const std::byte* send, std::span<const std::int64_t> cou
                         std::int64_t element_bytes) {
   State& s = *state_;
   const auto offsets = exclusive_scan(counts);
-  const std::int64_t own = counts[elements(s.comm.rank())] * element_bytes;
+  const std::int64_t own = counts[s.comm.rank()] * element_bytes;
   s.group(
       "ncclAllGather", send, own, receive, offsets.back() * element_bytes, [&](const std::byte* from, std::byte* to) {
         if (all_equal(counts))
-          return s.check(ncclAllGather(from, to, elements(own), ncclUint8, s.nccl, s.stream), "ncclAllGather", -1, own);
+          return s.check(ncclAllGather(from, to, own, ncclUint8, s.nccl, s.stream), "ncclAllGather", -1, own);
         for (int root = 0; root < s.comm.size(); ++root) {
-          const std::int64_t bytes = counts[elements(root)] * element_bytes;
+          const std::int64_t bytes = counts[root] * element_bytes;
           if (bytes > 0)
-            s.check(ncclBroadcast(from, to + offsets[elements(root)] * element_bytes, elements(bytes), ncclUint8, root,
-                                  s.nccl, s.stream),
+            s.check(ncclBroadcast(from, to + offsets[root] * element_bytes, bytes, ncclUint8, root, s.nccl, s.stream),
                     "ncclBroadcast", root, bytes);
         }
       });

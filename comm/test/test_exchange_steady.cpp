@@ -75,14 +75,13 @@ TEST_P(SteadyExchanges, NeitherAllocateNorAgree) {
   if (const auto reason = GetParam().unusable(comm); !reason.empty()) GTEST_SKIP() << reason;
   set_calibration(comm, some_calibration(comm));
   const auto exchange = GetParam().make(comm);
-  const auto ranks = static_cast<std::size_t>(comm.size());
   std::vector<std::int64_t> counts;  // to the next rank most, to the one before nothing
-  for (std::size_t peer = 0; peer < ranks; ++peer)
-    counts.push_back(static_cast<std::int64_t>((peer + ranks - static_cast<std::size_t>(comm.rank())) % ranks * 100));
+  for (int peer = 0; peer < comm.size(); ++peer)
+    counts.push_back((peer + comm.size() - comm.rank()) % comm.size() * 100);
   const Route there = exchange_counts(comm, counts), back = there.inverse();
   constexpr std::int64_t element_bytes = 16;
-  std::vector<std::byte> sent(static_cast<std::size_t>(there.send_total() * element_bytes)), returned(sent.size());
-  std::vector<std::byte> received(static_cast<std::size_t>(there.receive_total() * element_bytes));
+  std::vector<std::byte> sent(there.send_total() * element_bytes), returned(sent.size());
+  std::vector<std::byte> received(there.receive_total() * element_bytes);
   const auto run_both = [&] {
     exchange->run(there, sent.data(), received.data(), element_bytes);
     exchange->run(back, received.data(), returned.data(), element_bytes);
@@ -103,8 +102,8 @@ TEST(SteadyReductions, NeitherAllocateNorAgree) {
   const Communicator comm(MPI_COMM_WORLD, 50);
   std::vector<std::int64_t> counts;
   for (int rank = 0; rank < comm.size(); ++rank) counts.push_back(rank * 100);
-  std::vector<float> all(static_cast<std::size_t>(exclusive_scan(counts).back()));
-  std::vector<float> own(static_cast<std::size_t>(counts[comm.rank()]));
+  std::vector<float> all(exclusive_scan(counts).back());
+  std::vector<float> own(counts[comm.rank()]);
   for (const std::string_view name : {"pairwise", "recursive_halving"}) {
     SCOPED_TRACE(name);
     const auto reduction = choice_named(reductions, "reduction", name).make(comm);

@@ -40,7 +40,7 @@ class Ceilings {
     double best = std::numeric_limits<double>::infinity();
     for (int round = 0; round < sizes_.rounds; ++round) {
       barrier(comm_);
-      best = std::min(best, kernels::seconds(exec_, [&] { body(static_cast<std::size_t>(round)); }));
+      best = std::min(best, kernels::seconds(exec_, body));
     }
     return best;
   }
@@ -49,20 +49,20 @@ class Ceilings {
     const DeviceArray<float> a("shardmark::a", sizes_.array_bytes / 4), b("shardmark::b", a.size()),
         c("shardmark::c", a.size());
     const auto elements = static_cast<double>(a.size());
-    const double triad = best_seconds([&](std::size_t) { kernels::triad<Execution>(exec_, a, b, c, 3.0F); });
-    const double copy = best_seconds([&](std::size_t) { Kokkos::deep_copy(exec_, a, b); });
+    const double triad = best_seconds([&] { kernels::triad<Execution>(exec_, a, b, c, 3.0F); });
+    const double copy = best_seconds([&] { Kokkos::deep_copy(exec_, a, b); });
     return {{"triad", 0, kernels::triad_bytes_per_element * elements / triad, {}},
             {"copy", 0, 8 * elements / copy, {}}};
   }
 
   /// A few lists, so that no cache remembers one: distinct rows of the table in random order.
   Keys random_keys(std::int64_t dim) const {
-    const auto rows = static_cast<std::int64_t>(table_.size()) / dim;
-    std::mt19937_64 random(static_cast<std::uint64_t>(comm_.rank()));
+    const std::int64_t rows = std::ssize(table_) / dim;
+    std::mt19937_64 random(comm_.rank());
     std::uniform_int_distribution<std::int64_t> draw(0, rows - 1);
     Keys lists;
     for (int list = 0; list < 8; ++list) {
-      std::vector<std::int64_t> keys(static_cast<std::size_t>(sizes_.rows));
+      std::vector<std::int64_t> keys(sizes_.rows);
       for (auto& key : keys) key = draw(random);
       std::sort(keys.begin(), keys.end());
       keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
@@ -90,8 +90,8 @@ class Ceilings {
   }
 
   Rate gather(std::int64_t dim) const {
-    const DeviceArray<std::uint32_t> sink(
-        "shardmark::sink", static_cast<std::size_t>((sizes_.rows / kernels::smallest_grain + 1) * kernels::sum_words));
+    const DeviceArray<std::uint32_t> sink("shardmark::sink",
+                                          (sizes_.rows / kernels::smallest_grain + 1) * kernels::sum_words);
     return best_rate("gather", dim, 4 * dim, [&](const auto& keys, const kernels::RowSetting& setting) {
       kernels::gather_rows<Execution>(exec_, {table_.data(), dim}, keys, setting, sink);
     });
@@ -113,7 +113,7 @@ class Ceilings {
 
 MachineRates machine_rates(const Communicator& comm, const RateSizes& sizes) {
   Ceilings ceilings(comm, sizes);
-  return agree(comm, [&] { return MachineRates{ceilings.huge_page_share(), ceilings.rates()}; });
+  return agree(comm, [&] { return MachineRates{ceilings.rates(), ceilings.huge_page_share()}; });
 }
 
 }  // namespace shardmark

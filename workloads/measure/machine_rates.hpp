@@ -27,8 +27,8 @@ struct Rate {
 };
 
 struct MachineRates {
-  double huge_page_share = 0;  ///< of the table's memory, 0 to 1
   std::vector<Rate> rates;
+  double huge_page_share = 0;  ///< of the table's memory, 0 to 1
 };
 
 /// The ceilings that kernels on tables are compared with: streams (triad, copy), reads of random rows (gather) and
