@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -10,12 +11,21 @@
 
 namespace shardmark {
 
+/// What stands for the rows of a table in memory.
+enum class Storage { dense };
+
+inline constexpr std::array storages{
+    Choice<Storage>{"dense", "every row as its values, one after the other", Storage::dense},
+};
+constexpr auto choices_of(Storage) { return Choices{"storage", storages}; }
+
 /// An embedding table: `rows` vectors of `dim` values.
 struct Table {
   std::string name;
   std::int64_t rows = 0;
   std::int64_t dim = 0;
   Optimizer optimizer{};
+  Storage storage = Storage::dense;
   ValueType value_type = ValueType::fp32;
   bool stochastic_rounding = false;  ///< of updated values of fp16 and bf16; else to nearest
 };

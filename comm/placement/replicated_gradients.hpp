@@ -20,7 +20,7 @@ inline constexpr std::array replicated_gradients{
     Choice<ReplicatedGradients>{"auto", "for each table what sends fewer bytes in the first batch",
                                 ReplicatedGradients::automatic},
 };
-constexpr auto choices_of(ReplicatedGradients) { return Choices{"way of replicated gradients", replicated_gradients}; }
+constexpr auto choices_of(ReplicatedGradients) { return Choices{"replicated gradients", replicated_gradients}; }
 
 /// Whether a table of N rows of d values, of which the rank with most names U in a step, sends fewer bytes by rows, or
 /// as few. With P ranks the rank that sends most sends

@@ -13,6 +13,7 @@
 #include "comm/collectives.hpp"
 #include "reference/counter_random.hpp"
 #include "results/statistics.hpp"
+#include "workloads/cases/option_table.hpp"
 #include "workloads/step/training_step.hpp"
 
 namespace shardmark {
@@ -241,23 +242,16 @@ class Measurement {
     const Samples& samples = samples_[c];
     CaseRecord record;
     record.workload = options_.workload.name;
-    record.scale = options_.workload.scale;
-    record.plan = plans_[cases_[c].plan].name;
-    record.transfer = name_of(cases_[c].how.movement.transfer);
-    record.exchange = cases_[c].how.exchange.name();
-    const Movement& movement = cases_[c].how.movement;
-    record.wire = {name_of(movement.wire.forward), name_of(movement.wire.backward),
-                   name_of(id_type(movement.wire_ids, plans_[cases_[c].plan], options_.workload.tables))};
+    const Plan& plan = plans_[cases_[c].plan];
+    record.plan = plan.name;
+    record.options = case_options(options_, cases_[c].how, plan);
+    record.changed = changed_options(options_, cases_[c].how);
+    record.details = schedule_options(options_);
     record.wire_error = wire_errors_[c];
-    record.groups = count_groups(group_of_tables(cases_[c].how.groups, plans_[cases_[c].plan], options_.workload.tables,
-                                                 options_.workload.features));
-    record.group_balance = name_of(cases_[c].how.groups.balance);
-    record.optimizer = name_of(options_.workload.tables.front().optimizer.kind);
     record.ranks = comm_.size();
     record.threads = Execution().concurrency();
-    record.global_batch = options_.workload.global_batch;
     record.step_ms = step_time(samples.step_ms);
-    record.samples_per_s = samples_per_second(record.global_batch, record.step_ms.median);
+    record.samples_per_s = samples_per_second(options_.workload.global_batch, record.step_ms.median);
     for (std::size_t p = 0; p < phases; ++p)
       record.phases.push_back({.name = std::string(phase_names[p]),
                                .median_ms = summarize(samples.phase_max_ms[p]).median,
@@ -269,21 +263,14 @@ class Measurement {
     record.sent_bytes_max = samples.sent_bytes;
     record.details["huge_page_share"] = std::round(1e3 * samples.huge_page_share) / 1e3;
     if (samples.rows.read > 0) {
-      record.details["dedup"] = shardmark::name_of(cases_[c].how.movement.dedup);
       if (!picked_dedups_[c].empty()) record.details["dedup_picked"] = picked_dedups_[c];
       record.details["ids_per_row"] = ratio(samples.rows.ids, samples.rows.asked);
       record.details["rows_per_read"] = ratio(samples.rows.asked, samples.rows.read);
     }
-    if (std::ranges::any_of(plans_[cases_[c].plan].tables, &TablePlacement::data_parallel))
-      record.details["replicated_gradients"] = shardmark::name_of(cases_[c].how.movement.replicated_gradients);
     record.checked_steps = options_.checked_steps;
     record.wrong = wrong_[c];
     if (!picked_[c].empty()) record.details["picked"] = picked_[c];
     return record;
-  }
-  template <class Choice>
-  static std::string name_of(Choice choice) {
-    return std::string(shardmark::name_of(choice));
   }
 
   const Communicator& comm_;
