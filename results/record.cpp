@@ -53,7 +53,7 @@ const std::vector<OptionField> option_fields{
     {"ids", "shuffled", "ids.shuffled", OptionField::optional},
     {"ids", "ragged", "ids.ragged", OptionField::optional},
     {"ids", "weighted", "ids.weighted", OptionField::optional},
-    {"", "data", "data", OptionField::optional},
+    {"data", "file", "data", OptionField::optional},
 };
 
 bool is_field(std::string_view name) {

@@ -23,15 +23,6 @@ class GeneratedBatches : public BatchSource {
     return generate_batch(workload_, seed_, step, first, count);
   }
 
-  nlohmann::ordered_json description() const override {
-    const IdSpec& ids = workload_.ids;
-    return {{"distribution", name_of(ids.distribution)},
-            {"alpha", ids.alpha},
-            {"shuffled", ids.shuffled},
-            {"ragged", ids.ragged},
-            {"weighted", ids.weighted}};
-  }
-
  private:
   const Workload& workload_;
   std::uint64_t seed_;
@@ -52,12 +43,6 @@ class StoredBatches : public BatchSource {
   Batch read(std::int64_t step, std::int64_t first, std::int64_t count) override {
     samples_->read(step * options_.workload.global_batch + first, count, buffer_);
     return buffer_.batch;
-  }
-
-  nlohmann::ordered_json description() const override {
-    nlohmann::ordered_json json{{"file", options_.data.file}, {"samples", samples_->samples()}};
-    if (!is_hdf5(options_.data.file)) json["id_rule"] = name_of(options_.data.id_rule);
-    return json;
   }
 
  private:

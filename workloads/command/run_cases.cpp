@@ -125,17 +125,16 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
     writer.emplace(file, environment);
   });
 
-  auto records = measure(world, options, setup.plans, setup.cases, *batches, status);
+  const auto records = measure(world, options, setup.plans, setup.cases, *batches, status);
   agree(world, [&] {
     if (!writer) return;
-    for (CaseRecord& record : records) {
+    for (const CaseRecord& record : records) {
       if (record.details.contains("picked"))
         fmt::print(stderr, "shardmark: {} on {} picked {}\n", record.option("exchange"), record.plan,
                    record.details.at("picked").get<std::string>());
       if (record.details.contains("dedup_picked"))
         fmt::print(stderr, "shardmark: dedup auto on {} picked {}\n", record.plan,
                    record.details.at("dedup_picked").get<std::string>());
-      if (!options.data.file.empty()) record.options["data"] = batches->description();
       writer->append(record);
     }
     writer->close();
