@@ -51,7 +51,8 @@ std::string hosts_of(const Json& environment) {
 std::string name_of(const CaseRecord& record) {
   std::string name = fmt::format("{}/{}/{}/{}/{}", record.workload, record.plan, record.option("transfer"),
                                  record.option("exchange"), record.option("optimizer"));
-  for (const std::string& option : record.changed)
+  const std::set<std::string> changed(record.changed.begin(), record.changed.end());
+  for (const std::string& option : changed)
     if (std::ranges::find(always_named, option) == always_named.end())
       name += fmt::format("/{}:{}", option, record.option(option));
   return name + fmt::format("/ranks:{}/threads:{}/batch:{}", record.ranks, record.threads, record.option("batch"));

@@ -46,7 +46,7 @@ const std::vector<OptionField> option_fields{
     {"", "replicated_gradients", "replicated_gradients", OptionField::optional, "dense"},
     {"", "exact", "exact", OptionField::optional, false},
     {"", "pooling", "pooling", OptionField::optional},
-    {"", "value_type", "dtype", OptionField::optional},
+    {"", "value_type", "dtype", OptionField::optional, "fp32"},
     {"", "batches", "batches", OptionField::optional, 4},
     {"ids", "distribution", "ids.distribution", OptionField::optional},
     {"ids", "alpha", "ids.alpha", OptionField::optional},

@@ -121,8 +121,8 @@ TEST_F(LaunchFile, options_with_other_values_make_other_cases) {
   }
   const Launch launch = read_launch(records(cases));
   ASSERT_EQ(launch.cases.size(), 3U);
-  EXPECT_NE(launch.cases[1].name.find("/scale:64/dtype:fp16/ranks"), std::string::npos) << launch.cases[1].name;
-  EXPECT_NE(launch.cases[2].name.find("/scale:64/dtype:bf16/ranks"), std::string::npos) << launch.cases[2].name;
+  EXPECT_NE(launch.cases[1].name.find("/dtype:fp16/scale:64/ranks"), std::string::npos) << launch.cases[1].name;
+  EXPECT_NE(launch.cases[2].name.find("/dtype:bf16/scale:64/ranks"), std::string::npos) << launch.cases[2].name;
   EXPECT_EQ(launch.cases[0].options.front(), std::pair(std::string("scale"), std::string("64")));
 }
 

@@ -59,7 +59,7 @@ TEST(Record, OfAnOlderProgramIsReadIntoTheSameForm) {
   const CaseRecord record = case_record_from_json(json, "a:2");
   EXPECT_EQ(record.option("dtype"), "bf16");
   EXPECT_EQ(record.option("pooling"), "-");
-  EXPECT_EQ(record.changed, (std::vector<std::string>{"scale", "wire_backward", "groups", "dedup"}));
+  EXPECT_EQ(record.changed, (std::vector<std::string>{"scale", "wire_backward", "groups", "dedup", "dtype"}));
 }
 
 TEST(Record, AnOptionThatNothingHereKnowsIsKeptAndCanBeAList) {

@@ -84,9 +84,9 @@ std::string Option::flag() const {
 }
 
 std::string Option::list_name() const {
-  std::string name = fmt::format("{}{}", what, what.ends_with('s') ? "" : "s");
-  std::ranges::replace(name, ' ', '-');
-  return name;
+  std::string plural = fmt::format("{}{}", what, what.ends_with('s') ? "" : "s");
+  std::ranges::replace(plural, ' ', '-');
+  return plural;
 }
 
 std::string Option::usual() const {
