@@ -20,7 +20,7 @@ inline constexpr std::array malformed_choices{
     Choice<Malformed>{"stop", "stop at the first malformed line, naming file and line", Malformed::stop},
     Choice<Malformed>{"skip", "leave malformed lines out, count them and report the first ones", Malformed::skip},
 };
-constexpr auto choices_of(Malformed) { return Choices{"action on malformed lines", malformed_choices}; }
+constexpr auto choices_of(Malformed) { return Choices{"malformed lines", malformed_choices}; }
 
 /// Some lines of a Criteo file in columns. An empty field has the value 0 and its bit in `missing`.
 struct CriteoBlock {

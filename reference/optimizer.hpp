@@ -53,7 +53,7 @@ inline constexpr std::array weight_decays{
     Choice<WeightDecay>{"l2", "g + wd w takes the place of g", WeightDecay::l2},
     Choice<WeightDecay>{"decoupled", "w -= lr wd w beside the step", WeightDecay::decoupled},
 };
-constexpr auto choices_of(WeightDecay) { return Choices{"weight decay mode", weight_decays}; }
+constexpr auto choices_of(WeightDecay) { return Choices{"weight decay", weight_decays}; }
 
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::sgd;

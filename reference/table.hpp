@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -10,11 +11,11 @@
 
 namespace shardmark {
 
-/// How the rows of a table are kept, and so what a lookup and an update of it do.
+/// What stands for the rows of a table in memory.
 enum class Storage { dense };
 
 inline constexpr std::array storages{
-    Choice<Storage>{"dense", "every row in memory, one behind the other", Storage::dense},
+    Choice<Storage>{"dense", "every row as its values, one after the other", Storage::dense},
 };
 constexpr auto choices_of(Storage) { return Choices{"storage", storages}; }
 
@@ -24,8 +25,8 @@ struct Table {
   std::int64_t rows = 0;
   std::int64_t dim = 0;
   Optimizer optimizer{};
-  ValueType value_type = ValueType::fp32;
   Storage storage = Storage::dense;
+  ValueType value_type = ValueType::fp32;
   bool stochastic_rounding = false;  ///< of updated values of fp16 and bf16; else to nearest
 };
 

@@ -8,7 +8,8 @@ namespace shardmark {
 
 /// The characters of a string, the JSON text of anything else.
 inline std::string text_of(const nlohmann::ordered_json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_string() ? value.get<std::string>()
+                           : value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace shardmark

@@ -38,8 +38,8 @@ constexpr std::array context_fields{
     ContextField{"governor", "/machine/governor"},
     ContextField{"seed", "/seed"},
 };
-/// Details of a record that belong to the name of its case.
-constexpr std::array naming_details{"ids", "data", "dedup", "replicated_gradients"};
+/// Options that stand in every name, whether changed or not.
+constexpr std::array<std::string_view, 4> always_named{"transfer", "exchange", "optimizer", "batch"};
 
 std::string hosts_of(const Json& environment) {
   std::set<std::string> hosts;
@@ -49,17 +49,22 @@ std::string hosts_of(const Json& environment) {
 }
 
 std::string name_of(const CaseRecord& record) {
-  std::string name =
-      fmt::format("{}/{}/{}/{}/{}", record.workload, record.plan, record.transfer, record.exchange, record.optimizer);
-  if (record.scale != 1) name += fmt::format("/scale:{}", record.scale);
-  if (record.wire.forward != "fp32" || record.wire.backward != "fp32")
-    name += fmt::format("/wire:{},{}", record.wire.forward, record.wire.backward);
-  if (record.wire.ids == "int64") name += "/wire_ids:int64";
-  if (record.groups != 1) name += fmt::format("/groups:{},{}", record.groups, record.group_balance);
-  name += fmt::format("/ranks:{}/threads:{}/batch:{}", record.ranks, record.threads, record.global_batch);
-  for (const char* detail : naming_details)
-    if (record.details.contains(detail)) name += fmt::format("/{}:{}", detail, text_of(record.details.at(detail)));
-  return name;
+  std::string name = fmt::format("{}/{}/{}/{}/{}", record.workload, record.plan, record.option("transfer"),
+                                 record.option("exchange"), record.option("optimizer"));
+  const std::set<std::string> changed(record.changed.begin(), record.changed.end());
+  for (const std::string& option : changed)
+    if (std::ranges::find(always_named, option) == always_named.end())
+      name += fmt::format("/{}:{}", option, record.option(option));
+  return name + fmt::format("/ranks:{}/threads:{}/batch:{}", record.ranks, record.threads, record.option("batch"));
+}
+
+/// Those of the record with that name.
+std::vector<std::pair<std::string, std::string>> options_of(const Results& results, const std::string& name) {
+  std::vector<std::pair<std::string, std::string>> options;
+  for (const auto& [option, value] :
+       std::ranges::find(results.cases, name, [](const CaseRecord& r) { return name_of(r); })->options.items())
+    options.emplace_back(option, text_of(value));
+  return options;
 }
 
 bool is_launch_file(const fs::path& file) { return file.extension() == ".json" || file.extension() == ".jsonl"; }
@@ -155,6 +160,7 @@ Launch launch_of(const Results& results, const std::string& file) {
       samples.add(name_of(record), record.step_ms.samples);
   }
   launch.cases = samples.medians();
+  for (LaunchedCase& each : launch.cases) each.options = options_of(results, each.name);
   if (launch.cases.empty()) throw InputError(file + " holds no case; measure again");
   return launch;
 }
@@ -174,7 +180,7 @@ void CaseSamples::fail(const std::string& name, const std::string& error) { entr
 std::vector<LaunchedCase> CaseSamples::medians() const {
   std::vector<LaunchedCase> cases;
   for (const Entry& each : entries_)
-    cases.push_back({each.name, each.error.empty() ? summarize(each.samples).median : 0.0, each.error});
+    cases.push_back({each.name, each.error.empty() ? summarize(each.samples).median : 0.0, each.error, {}});
   return cases;
 }
 

@@ -16,6 +16,8 @@ struct LaunchedCase {
   std::string name;
   double median_ms = 0.0;  ///< over the samples or repetitions within the launch; above 0 unless there is an error
   std::string error;       ///< why the launch has no time of this case; empty when it has
+  /// Name and value in effect of its options; those of equal names must agree for times to be comparable.
+  std::vector<std::pair<std::string, std::string>> options = {};
 };
 
 /// One process, one file: the unit of replication. What varies between launches (pages, address layout, clock, the
@@ -40,8 +42,8 @@ Launch read_launch(const std::filesystem::path& file, const std::string& counter
 std::vector<Launch> read_launches(std::span<const std::filesystem::path> files_or_folders,
                                   const std::string& counter = "");
 
-/// A results file as a launch. Its cases are named by workload, plan, transfer, exchange, optimizer and what else tells
-/// them apart; a case with wrong values is an error.
+/// A results file as a launch. Its cases are named by workload, plan, transfer, exchange, optimizer and every option
+/// that is not as by default; a case with wrong values is an error.
 Launch launch_of(const Results& results, const std::string& file);
 
 /// Collects the samples of each case, in milliseconds, and closes them into medians.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "reference/error.hpp"
+#include "results/json_text.hpp"
 #include "results/statistics.hpp"
 
 namespace shardmark {
@@ -16,13 +17,50 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 24> field_names{
-    "record",    "workload",   "scale",          "plan",          "transfer",         "exchange",
-    "wire",      "wire_error", "groups",         "group_balance", "communication_ms", "exposed_ms",
-    "optimizer", "ranks",      "threads",        "global_batch",  "step_ms",          "samples_per_s",
-    "phases",    "imbalance",  "sent_bytes_max", "predicted_ms",  "checked_steps",    "wrong"};
+/// Fields of the schema that are not options.
+constexpr std::array<std::string_view, 18> field_names{
+    "record",     "workload",  "plan",           "options",      "changed",       "ranks",
+    "threads",    "step_ms",   "samples_per_s",  "phases",       "wire_error",    "communication_ms",
+    "exposed_ms", "imbalance", "sent_bytes_max", "predicted_ms", "checked_steps", "wrong"};
 
-bool is_field(std::string_view name) { return std::ranges::find(field_names, name) != field_names.end(); }
+/// A field that repeats an option, for readers that look there. Older records have nothing else.
+struct OptionField {
+  std::string object;  ///< the field that this one is in; empty: none
+  std::string name;
+  std::string option;
+  enum Kind { text, count, optional } kind = text;  ///< count: at least 1; optional: may be absent, of any type
+  Json usual = {};                                  ///< what older programs took by default; null: it depended
+};
+const std::vector<OptionField> option_fields{
+    {"", "scale", "scale", OptionField::count, 1},
+    {"", "transfer", "transfer"},
+    {"", "exchange", "exchange"},
+    {"wire", "forward", "wire_forward", OptionField::text, "fp32"},
+    {"wire", "backward", "wire_backward", OptionField::text, "fp32"},
+    {"wire", "ids", "wire_ids", OptionField::optional, "int32"},
+    {"", "groups", "groups", OptionField::count, 1},
+    {"", "group_balance", "group_balance", OptionField::optional, "count"},
+    {"", "optimizer", "optimizer"},
+    {"", "global_batch", "batch", OptionField::count},
+    {"", "dedup", "dedup", OptionField::optional, "auto"},
+    {"", "replicated_gradients", "replicated_gradients", OptionField::optional, "dense"},
+    {"", "exact", "exact", OptionField::optional, false},
+    {"", "pooling", "pooling", OptionField::optional},
+    {"", "value_type", "dtype", OptionField::optional, "fp32"},
+    {"", "batches", "batches", OptionField::optional, 4},
+    {"ids", "distribution", "ids.distribution", OptionField::optional},
+    {"ids", "alpha", "ids.alpha", OptionField::optional},
+    {"ids", "shuffled", "ids.shuffled", OptionField::optional},
+    {"ids", "ragged", "ids.ragged", OptionField::optional},
+    {"ids", "weighted", "ids.weighted", OptionField::optional},
+    {"data", "file", "data", OptionField::optional},
+};
+
+bool is_field(std::string_view name) {
+  return std::ranges::find(field_names, name) != field_names.end() ||
+         std::ranges::any_of(option_fields,
+                             [&](const OptionField& f) { return (f.object.empty() ? f.name : f.object) == name; });
+}
 
 /// A JSON object that is being read: its members by name and type, and where it stands.
 class Fields {
@@ -53,6 +91,13 @@ class Fields {
   }
 
   double number(const std::string& name) const { return number(at(name), path_ + name); }
+
+  std::vector<std::string> texts(const std::string& name) const {
+    const Json& values = at(name);
+    if (!values.is_array() || !std::ranges::all_of(values, [](const Json& each) { return each.is_string(); }))
+      fail(path_ + name, "an array of texts");
+    return values.get<std::vector<std::string>>();
+  }
 
   std::int64_t count(const std::string& name, std::int64_t least) const {
     const Json& value = at(name);
@@ -115,6 +160,29 @@ std::vector<PhaseTime> phases_from(const Fields& record, const Json& json) {
   return phases;
 }
 
+/// What the field says of its option; null where it is absent, or says that tables differ.
+Json read_option(const Fields& fields, const Json& json, const OptionField& field) {
+  if (field.kind == OptionField::optional) {
+    const Json place = field.object.empty() ? json : json.value(field.object, Json());
+    const Json value = place.is_object() ? place.value(field.name, Json()) : Json();
+    return value == "mixed" ? Json() : value;
+  }
+  const Fields place = field.object.empty() ? fields : fields.object(field.object);
+  return field.kind == OptionField::count ? Json(place.count(field.name, 1)) : Json(place.text(field.name));
+}
+
+void read_options(const Fields& fields, const Json& json, CaseRecord& record) {
+  for (const OptionField& field : option_fields) {
+    const Json value = read_option(fields, json, field);
+    if (!value.is_null()) record.options[field.option] = value;
+    if (!value.is_null() && !field.usual.is_null() && value != field.usual) record.changed.push_back(field.option);
+  }
+  if (!json.contains("options")) return;
+  if (!json.at("options").is_object()) fields.fail("options", "an object");
+  record.options = json.at("options");
+  record.changed = fields.texts("changed");
+}
+
 }  // namespace
 
 StepTime step_time(std::vector<double> samples_ms) {
@@ -126,25 +194,37 @@ double samples_per_second(std::int64_t global_batch, double median_ms) {
   return static_cast<double>(global_batch) / (median_ms * 1e-3);
 }
 
+std::string CaseRecord::option(std::string_view name) const {
+  const auto found = options.find(name);
+  return found == options.end() ? "-" : text_of(*found);
+}
+
+std::int64_t CaseRecord::global_batch() const {
+  const auto found = options.find("batch");
+  return found != options.end() && found->is_number_integer() ? found->get<std::int64_t>() : 1;
+}
+
+bool CaseRecord::differs(const CaseRecord& other, std::string_view name) const {
+  const auto ours = options.find(name), theirs = other.options.find(name);
+  return ours != options.end() && theirs != other.options.end() && *ours != *theirs;
+}
+
 Json to_json(const CaseRecord& record) {
   Json phases = Json::object();
   for (const PhaseTime& phase : record.phases) {
     phases[phase.name] = {
         {"median_ms", phase.median_ms}, {"mean_over_ranks_ms", phase.mean_over_ranks_ms}, {"bytes", phase.bytes}};
   }
-  Json json = {
-      {"record", "case"},
-      {"workload", record.workload},
-      {"scale", record.scale},
-      {"plan", record.plan},
-      {"transfer", record.transfer},
-      {"exchange", record.exchange},
-      {"wire", {{"forward", record.wire.forward}, {"backward", record.wire.backward}}},
-      {"groups", record.groups},
-      {"optimizer", record.optimizer},
+  Json json = {{"record", "case"}, {"workload", record.workload}, {"plan", record.plan}};
+  for (const OptionField& field : option_fields)
+    if (const auto value = record.options.find(field.option); value != record.options.end())
+      (field.object.empty() ? json : json[field.object])[field.name] =
+          field.kind == OptionField::text ? Json(text_of(*value)) : *value;
+  json.update({
+      {"options", record.options},
+      {"changed", record.changed},
       {"ranks", record.ranks},
       {"threads", record.threads},
-      {"global_batch", record.global_batch},
       {"step_ms",
        {{"median", record.step_ms.median},
         {"low", record.step_ms.low},
@@ -158,9 +238,7 @@ Json to_json(const CaseRecord& record) {
       {"predicted_ms", record.predicted_ms ? Json(*record.predicted_ms) : Json(nullptr)},
       {"checked_steps", record.checked_steps},
       {"wrong", record.wrong},
-  };
-  if (!record.wire.ids.empty()) json["wire"]["ids"] = record.wire.ids;
-  if (record.groups > 1) json["group_balance"] = record.group_balance;
+  });
   if (record.communication_ms) json["communication_ms"] = *record.communication_ms;
   if (record.exposed_ms) json["exposed_ms"] = *record.exposed_ms;
   if (record.wire_error)
@@ -175,24 +253,14 @@ Json to_json(const CaseRecord& record) {
 
 CaseRecord case_record_from_json(const Json& json, const std::string& origin) {
   const Fields fields(json, origin);
-  const Fields wire = fields.object("wire");
   CaseRecord record;
   record.workload = fields.text("workload");
-  record.scale = fields.count("scale", 1);
   record.plan = fields.text("plan");
-  record.transfer = fields.text("transfer");
-  record.exchange = fields.text("exchange");
-  record.wire = {wire.text("forward"), wire.text("backward")};
-  if (json.at("wire").contains("ids")) record.wire.ids = wire.text("ids");
   record.wire_error = wire_error_from(fields, json);
-  record.groups = fields.count("groups", 1);
-  if (json.contains("group_balance")) record.group_balance = fields.text("group_balance");
   if (json.contains("communication_ms")) record.communication_ms = fields.number("communication_ms");
   if (json.contains("exposed_ms")) record.exposed_ms = fields.number("exposed_ms");
-  record.optimizer = fields.text("optimizer");
   record.ranks = fields.count("ranks", 1);
   record.threads = fields.count("threads", 1);
-  record.global_batch = fields.count("global_batch", 1);
   record.step_ms = step_time_from(fields.object("step_ms"));
   record.samples_per_s = fields.number("samples_per_s");
   record.phases = phases_from(fields, json);
@@ -204,6 +272,7 @@ CaseRecord case_record_from_json(const Json& json, const std::string& origin) {
   record.wrong = fields.count("wrong", 0);
   for (const auto& [name, value] : json.items())
     if (!is_field(name)) record.details[name] = value;
+  read_options(fields, json, record);
   return record;
 }
 

@@ -40,15 +40,6 @@ StepTime step_time(std::vector<double> samples_ms);
 /// The rate that is reported: global_batch / median step.
 double samples_per_second(std::int64_t global_batch, double median_ms);
 
-/// Types on the wire. ids: empty in the files of programs that knew int64 alone.
-struct WireNames {
-  std::string forward = "fp32";
-  std::string backward = "fp32";
-  std::string ids = {};
-
-  bool operator==(const WireNames&) const = default;
-};
-
 /// What a narrow wire did to the vectors x that travelled: max over vectors of max |error| / max |x|, and
 /// sqrt(sum error^2 / sum x^2). 0 for fp32.
 struct VectorError {
@@ -66,18 +57,14 @@ struct WireError {
 /// One measured case: the design's record. README.md states each field with its unit.
 struct CaseRecord {
   std::string workload;
-  std::int64_t scale = 1;  ///< the row counts of the tables have been divided by this
   std::string plan;
-  std::string transfer;
-  std::string exchange;
-  WireNames wire;
-  std::optional<WireError> wire_error;  ///< of the checked steps
-  std::int64_t groups = 1;
-  std::string group_balance = "count";
-  std::string optimizer;
+  /// {name: value in effect} of every option that the program had: transfer, exchange, dtype, ... Nothing here depends
+  /// on which those are, but for the fields of the schema that repeat some of them.
+  nlohmann::ordered_json options = nlohmann::ordered_json::object();
+  std::vector<std::string> changed;  ///< names of those whose value is not the workload's or the program's own
   std::int64_t ranks = 1;
-  std::int64_t threads = 1;  ///< per rank
-  std::int64_t global_batch = 1;
+  std::int64_t threads = 1;             ///< per rank
+  std::optional<WireError> wire_error;  ///< of the checked steps
   StepTime step_ms;
   double samples_per_s = 0.0;
   std::vector<PhaseTime> phases;           ///< in the order of phase_names
@@ -88,8 +75,15 @@ struct CaseRecord {
   std::optional<double> predicted_ms;
   std::int64_t checked_steps = 0;  ///< 0: unchecked
   std::int64_t wrong = 0;          ///< values that differ from the reference
-  /// Any further fields, merged into the top level: seed, batches, ids, data, bound, ... May not repeat a name above.
+  /// Any further fields, merged into the top level: seed, picked, bound, ... May not repeat a name above.
   nlohmann::ordered_json details = nlohmann::ordered_json::object();
+
+  /// The value of an option as people read it; "-" where the record lacks it.
+  std::string option(std::string_view name) const;
+  /// Samples per step over all ranks; 1 where the record does not say.
+  std::int64_t global_batch() const;
+  /// Whether both have the option, with other values.
+  bool differs(const CaseRecord& other, std::string_view name) const;
 
   bool operator==(const CaseRecord&) const = default;
 };
@@ -97,8 +91,10 @@ struct CaseRecord {
 /// One line of a results file. Throws std::invalid_argument when `details` repeats the name of a field.
 nlohmann::ordered_json to_json(const CaseRecord& record);
 
-/// Fields that are not in CaseRecord go to `details`. `origin` is "file:line". Throws InputError naming origin and
-/// field when one is absent, of another type, not finite or out of range, or when n is not the number of samples.
+/// Fields that are not in CaseRecord go to `details`. Records of older programs, without `options`, get those that
+/// their other fields tell, and as `changed` those that are not as they then were by default. `origin` is "file:line".
+/// Throws InputError naming origin and field when one is absent, of another type, not finite or out of range, or when n
+/// is not the number of samples.
 CaseRecord case_record_from_json(const nlohmann::ordered_json& json, const std::string& origin);
 
 }  // namespace shardmark

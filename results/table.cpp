@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "results/json_text.hpp"
 #include "results/statistics.hpp"
 #include "results/verdict.hpp"
 
@@ -24,15 +25,10 @@ std::string figure(double x) {
   return fmt::format("{:.{}f}", x, decimals);
 }
 
-std::string text_of(const Json& json) {
-  if (json.is_null()) return "unknown";
-  return json.is_string() ? json.get<std::string>() : json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 /// The value at a path such as "/build/version", or "unknown".
 std::string text_at(const Json& json, const std::string& path) {
   const Json::json_pointer pointer(path);
-  return json.contains(pointer) ? text_of(json.at(pointer)) : "unknown";
+  return json.contains(pointer) && !json.at(pointer).is_null() ? text_of(json.at(pointer)) : "unknown";
 }
 
 struct Column {
@@ -55,14 +51,24 @@ Column column(std::string header, const Records& records, Cell&& cell, bool left
   return column;
 }
 
-std::string wire_text(const CaseRecord& r) {
-  const std::string vectors =
-      r.wire.forward == r.wire.backward ? r.wire.forward : r.wire.forward + '/' + r.wire.backward;
-  return vectors + (r.wire.ids == "int64" ? " int64 ids" : "");
-}
+/// Options that stand above the table although they are as by default.
+constexpr std::array<std::string_view, 4> always_told{"scale", "batch", "optimizer", "dtype"};
 
-std::string groups_text(const CaseRecord& r) {
-  return r.groups == 1 ? "1" : fmt::format("{} {}", r.groups, r.group_balance);
+/// The options of which people want to know: those always told, those that are not as by default in some record, and
+/// those in which records differ; in the order in which programs write them.
+std::vector<std::string> told_options(const Records& records) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name) {
+    const auto tells = [&](const CaseRecord* r) {
+      return std::ranges::find(r->changed, name) != r->changed.end() || r->differs(*records.front(), name);
+    };
+    const bool known = name == "transfer" || name == "exchange" || std::ranges::find(names, name) != names.end();
+    const bool always = std::ranges::find(always_told, name) != always_told.end();
+    if (!known && (always || std::ranges::any_of(records, tells))) names.push_back(name);
+  };
+  for (const CaseRecord* record : records)
+    for (const auto& item : record->options.items()) add(item.key());
+  return names;
 }
 
 /// The fields that are the same for most runs, and so belong above the table unless they differ.
@@ -70,17 +76,13 @@ std::vector<Column> circumstances(const Records& records) {
   std::vector<Column> columns{
       column(
           "workload", records, [](const CaseRecord& r) { return r.workload; }, true),
-      column("scale", records, [](const CaseRecord& r) { return r.scale == 1 ? "1" : fmt::format("1/{}", r.scale); }),
-      column("batch", records, [](const CaseRecord& r) { return std::to_string(r.global_batch); }),
       column("ranks", records, [](const CaseRecord& r) { return std::to_string(r.ranks); }),
       column("threads", records, [](const CaseRecord& r) { return std::to_string(r.threads); }),
-      column(
-          "optimizer", records, [](const CaseRecord& r) { return r.optimizer; }, true),
-      column("wire", records, wire_text, true),
-      column("groups", records, groups_text, true),
   };
-  for (const std::string name : {"ids", "batches", "data", "dedup", "dedup_picked", "ids_per_row", "rows_per_read",
-                                 "replicated_gradients", "bound", "picked"}) {
+  for (const std::string& name : told_options(records))
+    columns.push_back(column(
+        name, records, [&](const CaseRecord& r) { return r.option(name); }, true));
+  for (const std::string name : {"dedup_picked", "ids_per_row", "rows_per_read", "bound", "picked"}) {
     const auto cell = [&](const CaseRecord& r) { return r.details.contains(name) ? text_of(r.details.at(name)) : "-"; };
     Column details = column(name, records, cell, true);
     if (!std::ranges::all_of(details.cells, [](const std::string& text) { return text == "-"; }))
@@ -112,7 +114,8 @@ Column phase_column(const std::string& name, const Records& records) {
 }
 
 bool has_groups(const Records& records) {
-  return std::ranges::any_of(records, [](const CaseRecord* r) { return r->groups > 1; });
+  return std::ranges::any_of(
+      records, [](const CaseRecord* r) { return r->option("groups") != "1" && r->option("groups") != "-"; });
 }
 
 Column call_column(std::string header, const Records& records, std::optional<double> CaseRecord::*ms) {
@@ -251,9 +254,9 @@ std::string table(const Records& records, const CaseRecord* best) {
       column(
           "plan", records, [](const CaseRecord& r) { return r.plan; }, true),
       column(
-          "transfer", records, [](const CaseRecord& r) { return r.transfer; }, true),
+          "transfer", records, [](const CaseRecord& r) { return r.option("transfer"); }, true),
       column(
-          "exchange", records, [](const CaseRecord& r) { return r.exchange; }, true),
+          "exchange", records, [](const CaseRecord& r) { return r.option("exchange"); }, true),
   };
   for (Column& field : circumstances(records)) {
     if (field.agrees())

@@ -38,7 +38,7 @@ Verdict verdict_of(std::span<const CaseRecord> records) {
   if (const auto wrong = std::ranges::count_if(records, is_wrong); wrong > 0) {
     const CaseRecord& first = *std::ranges::find_if(records, is_wrong);
     reason = fmt::format("wrong values in {} of {} cases, first {} {} {}: {} wrong", wrong, records.size(), first.plan,
-                         first.transfer, first.exchange, first.wrong);
+                         first.option("transfer"), first.option("exchange"), first.wrong);
   }
   if (const auto unchecked = std::ranges::count_if(records, is_unchecked); unchecked > 0)
     reason += fmt::format("{}{} of {} cases unchecked", reason.empty() ? "" : "; ", unchecked, records.size());

@@ -20,7 +20,7 @@ inline constexpr std::array replicated_gradients{
     Choice<ReplicatedGradients>{"auto", "for each table what sends fewer bytes in the first batch",
                                 ReplicatedGradients::automatic},
 };
-constexpr auto choices_of(ReplicatedGradients) { return Choices{"way of replicated gradients", replicated_gradients}; }
+constexpr auto choices_of(ReplicatedGradients) { return Choices{"replicated gradients", replicated_gradients}; }
 
 /// What each rank sends to the next in a ring that sums so many fp32 values over all ranks: 2 (P - 1) / P of them,
 /// rounded down. A table of N rows of d values takes N (d + 1) values: with a row goes how many ranks named it.

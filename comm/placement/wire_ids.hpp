@@ -20,7 +20,7 @@ inline constexpr std::array wire_ids{
     Choice<WireIds>{"auto", "int32 when no shard holds more than 2^31 rows, else int64", WireIds::automatic},
     Choice<WireIds>{"int64", "always int64", WireIds::int64},
 };
-constexpr auto choices_of(WireIds) { return Choices{"type of ids", wire_ids}; }
+constexpr auto choices_of(WireIds) { return Choices{"wire ids", wire_ids}; }
 
 constexpr std::string_view name_of(IdType type) { return type == IdType::int32 ? "int32" : "int64"; }
 constexpr std::int64_t bytes_of(IdType type) { return type == IdType::int32 ? 4 : 8; }

@@ -18,22 +18,27 @@ namespace shardmark {
 inline CaseRecord sample_case(const std::string& plan, double median_ms) {
   CaseRecord record;
   record.workload = "criteo-kaggle";
-  record.scale = 64;
   record.plan = plan;
-  record.transfer = "dense_partials";
-  record.exchange = "mpi_alltoallv";
-  record.optimizer = "rowwise_adagrad";
+  record.options = {{"scale", 64},
+                    {"transfer", "dense_partials"},
+                    {"exchange", "mpi_alltoallv"},
+                    {"wire_forward", "fp32"},
+                    {"wire_backward", "fp32"},
+                    {"groups", 1},
+                    {"optimizer", "rowwise_adagrad"},
+                    {"batch", 16384},
+                    {"ids.alpha", 1.05}};
+  record.changed = {"scale"};
   record.ranks = 2;
   record.threads = 1;
-  record.global_batch = 16384;
   record.step_ms =
       step_time({median_ms + 0.25, median_ms - 0.25, median_ms, median_ms + 0.125, median_ms - 0.125, median_ms});
-  record.samples_per_s = samples_per_second(record.global_batch, record.step_ms.median);
+  record.samples_per_s = samples_per_second(16384, record.step_ms.median);
   record.phases = {{"input_dist", 1.5, 1.25, 1 << 20}, {"lookup", 2.0, 1.75, 3 << 20}, {"update", 4.5, 4.0, 6 << 20}};
   record.imbalance = 1.0625;
   record.sent_bytes_max = 6815744;
   record.checked_steps = 3;
-  record.details = {{"seed", 7}, {"ids", "power_law 1.05"}};
+  record.details = {{"seed", 7}};
   return record;
 }
 

@@ -140,6 +140,19 @@ TEST(Comparability, KeysThatOneFileLacksAreNotCompared) {
   EXPECT_TRUE(disagreements(launches_of({1.0}), new_launches, {}).empty());
 }
 
+TEST(Comparability, OptionsOfCasesOfOneNameAreCompared) {
+  auto old_launches = launches_of({1.0});
+  auto new_launches = launches_of({1.0, 1.0}, "new");
+  old_launches[0].cases[0].options = {{"dim", "16"}, {"hotness", "1"}};
+  for (Launch& launch : new_launches) launch.cases[0].options = {{"dim", "64"}, {"dtype", "fp16"}, {"hotness", "1"}};
+  const auto found = disagreements(old_launches, new_launches, new_launches);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].key, "dim");
+  EXPECT_EQ(found[0].text, "dim of a differs: '16' in old/1, '64' in new/1");
+  for (Launch& launch : new_launches) launch.cases[0].name = "b";
+  EXPECT_TRUE(disagreements(old_launches, new_launches, {}).empty());
+}
+
 TEST(Comparability, LaunchesOfASideAreOfOneCommit) {
   auto launches = launches_of({1.0, 1.0});
   for (Launch& launch : launches) launch.revision = "abc";

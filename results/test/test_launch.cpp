@@ -88,20 +88,22 @@ TEST_F(LaunchFile, the_context_of_google_benchmark_without_what_always_differs) 
 
 TEST_F(LaunchFile, a_results_file_is_a_launch) {
   CaseRecord scaled = sample_case("row_wise", 3.0);
-  scaled.scale = 1;
-  scaled.wire.forward = "bf16";
+  scaled.options["scale"] = 1;
+  scaled.options["wire_forward"] = "bf16";
+  scaled.changed = {"wire_forward"};
   CaseRecord wrong = sample_case("column_wise", 4.0);
   wrong.wrong = 7;
-  wrong.wire.ids = "int64";
+  wrong.options["wire_ids"] = "int64";
+  wrong.changed = {"scale", "wire_ids"};
   const Launch launch = read_launch(records({sample_case("table_wise", 2.0), scaled, wrong}));
   ASSERT_EQ(launch.cases.size(), 3U);
   EXPECT_EQ(launch.cases[0].name,
             "criteo-kaggle/table_wise/dense_partials/mpi_alltoallv/rowwise_adagrad/scale:64/ranks:2/threads:1/"
-            "batch:16384/ids:power_law 1.05");
+            "batch:16384");
   EXPECT_DOUBLE_EQ(launch.cases[0].median_ms, 2.0);
   EXPECT_EQ(launch.cases[1].name,
-            "criteo-kaggle/row_wise/dense_partials/mpi_alltoallv/rowwise_adagrad/wire:bf16,fp32/ranks:2/threads:1/"
-            "batch:16384/ids:power_law 1.05");
+            "criteo-kaggle/row_wise/dense_partials/mpi_alltoallv/rowwise_adagrad/wire_forward:bf16/ranks:2/threads:1/"
+            "batch:16384");
   EXPECT_NE(launch.cases[2].name.find("/scale:64/wire_ids:int64/ranks:2"), std::string::npos);
   EXPECT_EQ(launch.cases[2].error, "7 wrong values");
   EXPECT_EQ(launch.revision, "0123456789abcdef0123456789abcdef01234567+");
@@ -109,6 +111,19 @@ TEST_F(LaunchFile, a_results_file_is_a_launch) {
       {"host", "node1"},         {"cpu", "Some CPU"},       {"cores", "2"}, {"compiler", "GNU 12.2.0"},
       {"build_type", "Release"}, {"flags", "-O3 -DNDEBUG"}, {"seed", "7"}};
   EXPECT_EQ(launch.context, expected);
+}
+
+TEST_F(LaunchFile, options_with_other_values_make_other_cases) {
+  std::vector<CaseRecord> cases(3, sample_case("table_wise", 2.0));
+  for (const auto& [number, dtype] : {std::pair{1, "fp16"}, {2, "bf16"}}) {
+    cases[number].options["dtype"] = dtype;
+    cases[number].changed.push_back("dtype");
+  }
+  const Launch launch = read_launch(records(cases));
+  ASSERT_EQ(launch.cases.size(), 3U);
+  EXPECT_NE(launch.cases[1].name.find("/dtype:fp16/scale:64/ranks"), std::string::npos) << launch.cases[1].name;
+  EXPECT_NE(launch.cases[2].name.find("/dtype:bf16/scale:64/ranks"), std::string::npos) << launch.cases[2].name;
+  EXPECT_EQ(launch.cases[0].options.front(), std::pair(std::string("scale"), std::string("64")));
 }
 
 TEST_F(LaunchFile, broken_files_are_named_with_the_line) {

@@ -18,26 +18,68 @@ using Json = nlohmann::ordered_json;
 
 CaseRecord small_case() {
   CaseRecord record = sample_case("row_wise", 2.0);
-  record.global_batch = 1000;
   record.step_ms = step_time({2.0, 3.0, 2.5});
   record.samples_per_s = samples_per_second(1000, 2.5);
   record.phases = {{"lookup", 1.5, 1.25, 4096}};
-  record.wire.backward = "bf16";
+  record.options["wire_backward"] = "bf16";
+  record.options["batch"] = 1000;
+  record.changed = {"scale", "wire_backward"};
   return record;
 }
 
 constexpr const char* small_case_line =
-    R"({"record":"case","workload":"criteo-kaggle","scale":64,"plan":"row_wise","transfer":"dense_partials",)"
+    R"({"record":"case","workload":"criteo-kaggle","plan":"row_wise","scale":64,"transfer":"dense_partials",)"
     R"("exchange":"mpi_alltoallv","wire":{"forward":"fp32","backward":"bf16"},"groups":1,)"
-    R"("optimizer":"rowwise_adagrad","ranks":2,"threads":1,"global_batch":1000,)"
+    R"("optimizer":"rowwise_adagrad","global_batch":1000,"ids":{"alpha":1.05},)"
+    R"("options":{"scale":64,"transfer":"dense_partials","exchange":"mpi_alltoallv","wire_forward":"fp32",)"
+    R"("wire_backward":"bf16","groups":1,"optimizer":"rowwise_adagrad","batch":1000,"ids.alpha":1.05},)"
+    R"("changed":["scale","wire_backward"],"ranks":2,"threads":1,)"
     R"("step_ms":{"median":2.5,"low":2.0,"high":3.0,"n":3,"samples":[2.0,3.0,2.5]},"samples_per_s":400000.0,)"
     R"("phases":{"lookup":{"median_ms":1.5,"mean_over_ranks_ms":1.25,"bytes":4096}},"imbalance":1.0625,)"
-    R"("sent_bytes_max":6815744,"predicted_ms":null,"checked_steps":3,"wrong":0,"seed":7,"ids":"power_law 1.05"})";
+    R"("sent_bytes_max":6815744,"predicted_ms":null,"checked_steps":3,"wrong":0,"seed":7})";
 
 TEST(Record, IsWrittenInTheFieldsOfItsSchema) { EXPECT_EQ(to_json(small_case()).dump(), small_case_line); }
 
 TEST(Record, IsReadFromTheFieldsOfItsSchema) {
   EXPECT_EQ(case_record_from_json(Json::parse(small_case_line), "a:2"), small_case());
+}
+
+/// A line of a program that had no table of options.
+Json older_line() {
+  Json json = Json::parse(small_case_line);
+  json.erase("options");
+  json.erase("changed");
+  return json;
+}
+
+TEST(Record, OfAnOlderProgramIsReadIntoTheSameForm) {
+  Json json = older_line();
+  EXPECT_EQ(case_record_from_json(json, "a:2"), small_case());
+  json.update({{"value_type", "bf16"}, {"pooling", "mixed"}, {"dedup", "local"}, {"groups", 4}});
+  const CaseRecord record = case_record_from_json(json, "a:2");
+  EXPECT_EQ(record.option("dtype"), "bf16");
+  EXPECT_EQ(record.option("pooling"), "-");
+  EXPECT_EQ(record.changed, (std::vector<std::string>{"scale", "wire_backward", "groups", "dedup", "dtype"}));
+}
+
+TEST(Record, AnOptionThatNothingHereKnowsIsKeptAndCanBeAList) {
+  CaseRecord record = small_case();
+  record.options["dim"] = {16, 32};
+  record.options["nosuch"] = true;
+  const CaseRecord again = case_record_from_json(to_json(record), "a:2");
+  EXPECT_EQ(again, record);
+  EXPECT_EQ(again.option("dim"), "[16,32]");
+  EXPECT_EQ(again.option("nosuch"), "true");
+}
+
+TEST(Record, OptionsAreAnObjectAndChangedOnesTexts) {
+  Json json = Json::parse(small_case_line);
+  json["changed"] = {1};
+  EXPECT_EQ(input_error([&] { case_record_from_json(json, "a:2"); }),
+            "a:2: changed is not an array of texts; measure again, or remove the line");
+  json["options"] = "none";
+  EXPECT_EQ(input_error([&] { case_record_from_json(json, "a:2"); }),
+            "a:2: options is not an object; measure again, or remove the line");
 }
 
 TEST(Record, PredictionMayBeAbsentOrNullOrANumber) {
@@ -66,7 +108,7 @@ TEST(Record, WireErrorsMayBeAbsent) {
 
 TEST(Record, TheTypeOfIdsMayBeAbsent) {
   CaseRecord record = small_case();
-  record.wire.ids = "int32";
+  record.options["wire_ids"] = "int32";
   const Json json = to_json(record);
   EXPECT_EQ(json.at("wire").dump(), R"({"forward":"fp32","backward":"bf16","ids":"int32"})");
   EXPECT_EQ(case_record_from_json(json, "a:2"), record);
@@ -89,7 +131,7 @@ TEST(Record, DetailsMayNotRepeatAField) {
 TEST(Record, EachFieldIsRequired) {
   const Json whole = Json::parse(small_case_line);
   for (const auto& [name, value] : whole.items()) {
-    if (name == "record" || name == "predicted_ms" || name == "seed" || name == "ids") continue;
+    if (name == "record" || name == "predicted_ms" || name == "seed" || name == "ids" || name == "options") continue;
     Json json = whole;
     json.erase(name);
     EXPECT_EQ(input_error([&] { case_record_from_json(json, "results.jsonl:4"); }),
@@ -161,11 +203,14 @@ std::string any_text(std::mt19937_64& random) {
 
 CaseRecord any_record(std::mt19937_64& random) {
   CaseRecord record;
-  for (std::string* text : {&record.workload, &record.plan, &record.transfer, &record.exchange, &record.optimizer,
-                            &record.wire.forward, &record.wire.backward})
-    *text = any_text(random);
-  for (std::int64_t* count : {&record.scale, &record.groups, &record.ranks, &record.threads, &record.global_batch,
-                              &record.sent_bytes_max, &record.checked_steps, &record.wrong})
+  for (std::string* text : {&record.workload, &record.plan}) *text = any_text(random);
+  for (const char* name : {"transfer", "exchange", "optimizer", "wire_forward", "wire_backward"})
+    record.options[name] = any_text(random);
+  for (const char* name : {"scale", "groups", "batch"}) record.options[name] = any_count(random) | 1;
+  for (int i = 0; i < 3; ++i)
+    if (random() % 2 == 0) record.changed.push_back(any_text(random));
+  for (std::int64_t* count :
+       {&record.ranks, &record.threads, &record.sent_bytes_max, &record.checked_steps, &record.wrong})
     *count = any_count(random) | 1;
   for (double* number :
        {&record.step_ms.median, &record.step_ms.low, &record.step_ms.high, &record.samples_per_s, &record.imbalance})

@@ -14,7 +14,7 @@ namespace {
 std::vector<CaseRecord> four_cases() {
   std::vector<CaseRecord> records{sample_case("row_wise", 12.5), sample_case("data_parallel+table_wise", 10.0),
                                   sample_case("column_wise", 8.0), sample_case("table_wise", 9.0)};
-  records[0].exchange = "pairwise";
+  records[0].options["exchange"] = "pairwise";
   records[0].phases.insert(records[0].phases.begin() + 2, {"output_dist", 123.44, 100.0, 1 << 20});
   records[2].wrong = 12;
   records[3].checked_steps = 0;
@@ -27,7 +27,7 @@ TEST(Table, IsWhatPeopleRead) {
       R"(# shardmark 0.1.0, commit 0123456789ab with changes, Release build by GNU 12.2.0, 2026-11-21T06:12:00Z, seed 7
 # command shardmark compare criteo-kaggle --scale 1/64
 # hosts 1 (node1), machine Some CPU, 2 cores, 4 logical, 8.0 GiB, Linux 6.1.0
-# workload criteo-kaggle, scale 1/64, batch 16384, ranks 2, threads 1, optimizer rowwise_adagrad, wire fp32, groups 1, ids power_law 1.05
+# workload criteo-kaggle, ranks 2, threads 1, scale 64, optimizer rowwise_adagrad, batch 16384
 # ms: median of 6 steps, each the maximum over ranks, and its interval; phases: their median ms
 # imbal: maximum / mean over ranks of lookup; MB: sent by the busiest rank per step; vs best: time per sample / that of the fastest valid case
 # plan                      transfer        exchange          ms [95 % interval] samples/s input lookup output update imbal    MB vs best     wrong
@@ -50,25 +50,27 @@ std::string lines_with(const std::string& text, const std::string& part) {
 
 TEST(Table, FieldsThatDifferAreColumns) {
   std::vector records{sample_case("row_wise", 8.0), sample_case("row_wise", 10.0)};
-  records[0].wire = {"bf16", "fp32", "int32"};
+  records[0].options["wire_forward"] = "bf16";
   records[1].ranks = 12;
-  records[1].details["ids"] = "uniform";
+  for (CaseRecord& record : records) {
+    record.options["hotness"] = 3;
+    record.changed.push_back("hotness");
+  }
   const std::string text = results_table(sample_environment(), records);
   EXPECT_EQ(lines_with(text, "# workload"),
-            "# workload criteo-kaggle, scale 1/64, batch 16384, threads 1, optimizer rowwise_adagrad, groups 1\n");
+            "# workload criteo-kaggle, threads 1, scale 64, optimizer rowwise_adagrad, batch 16384, hotness 3\n");
   EXPECT_EQ(lines_with(text, "# plan").substr(0, 79),
-            "# plan      transfer        exchange       ranks wire       ids                ");
+            "# plan      transfer        exchange       ranks wire_forward     ms [95 % inter");
   EXPECT_EQ(lines_with(text, "  row_wise").substr(0, 79),
-            "  row_wise  dense_partials  mpi_alltoallv      2 bf16/fp32  power_law 1.05  8.0");
+            "  row_wise  dense_partials  mpi_alltoallv      2 bf16          8.000 [7.750, 8.25");
 }
 
-TEST(Table, WideIdsAreNamed) {
+TEST(Table, AnOptionThatSomeRecordsLackIsNoDifference) {
   std::vector records{sample_case("row_wise", 8.0), sample_case("row_wise", 10.0)};
-  records[0].wire.ids = "int64";
-  records[1].wire.ids = "int32";
-  const std::string rows = lines_with(results_table(sample_environment(), records), "  row_wise");
-  EXPECT_NE(rows.find(" fp32 int64 ids "), std::string::npos) << rows;
-  EXPECT_NE(rows.find(" fp32           "), std::string::npos) << rows;
+  records[0].options["nosuch"] = 3;
+  EXPECT_EQ(results_table(sample_environment(), records).find("nosuch"), std::string::npos);
+  records[1].options["nosuch"] = 4;
+  EXPECT_NE(lines_with(results_table(sample_environment(), records), "# plan").find(" nosuch "), std::string::npos);
 }
 
 TEST(Table, PredictionsHaveAColumnWhenThereIsOne) {
@@ -137,7 +139,7 @@ TEST(Table, AnEnvironmentThatLacksEverythingIsUnknown) {
 
 TEST(Table, OrdinaryLinesFitAJobLog) {
   CaseRecord record = sample_case("data_parallel+table_wise", 12345.0);
-  record.transfer = "reduce_scatter";
+  record.options["transfer"] = "reduce_scatter";
   record.sent_bytes_max = 123'400'000;
   record.phases.clear();
   for (const std::string_view name : phase_names) record.phases.push_back({std::string(name), 1234.0, 1000.0, 1});

@@ -17,21 +17,10 @@ std::vector<std::int64_t> rows_of_features(const Workload& workload) {
 
 class GeneratedBatches : public BatchSource {
  public:
-  explicit GeneratedBatches(const RunOptions& options) : workload_(options.workload), seed_(options.seed) {
-    choice_named(id_distributions, "id distribution", workload_.ids.distribution);
-  }
+  explicit GeneratedBatches(const RunOptions& options) : workload_(options.workload), seed_(options.seed) {}
 
   Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
     return {.batch = generate_batch(workload_, seed_, step, first, count), .dense = {}, .labels = {}};
-  }
-
-  nlohmann::ordered_json description() const override {
-    const IdSpec& ids = workload_.ids;
-    return {{"distribution", ids.distribution},
-            {"alpha", ids.alpha},
-            {"shuffled", ids.shuffled},
-            {"ragged", ids.ragged},
-            {"weighted", ids.weighted}};
   }
 
  private:
@@ -44,9 +33,9 @@ class StoredBatches : public BatchSource {
   StoredBatches(const RunOptions& options, const Notice& notice) : options_(options) {
     SourceOptions source;
     source.rows = rows_of_features(options.workload);
-    source.rule = named<IdRule>(options.data.id_rule);
+    source.rule = options.data.id_rule;
     source.min_count = options.data.min_count;
-    source.reader.malformed = named<Malformed>(options.data.malformed);
+    source.reader.malformed = options.data.malformed;
     source.limit = options.workload.global_batch * std::max(options.batches, options.checked_steps);
     samples_ = open_samples(options.data.file, source, notice);
   }
@@ -54,12 +43,6 @@ class StoredBatches : public BatchSource {
   Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
     samples_->read(step * options_.workload.global_batch + first, count, buffer_);
     return buffer_;
-  }
-
-  nlohmann::ordered_json description() const override {
-    nlohmann::ordered_json json{{"file", options_.data.file}, {"samples", samples_->samples()}};
-    if (!is_hdf5(options_.data.file)) json["id_rule"] = options_.data.id_rule;
-    return json;
   }
 
  private:

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "datasets/sample_source.hpp"
 #include "workloads/cases/options.hpp"
@@ -16,9 +15,6 @@ class BatchSource {
 
   /// Samples [first, first + count) of global batch number `step`.
   virtual Samples read(std::int64_t step, std::int64_t first, std::int64_t count) = 0;
-
-  /// For the record: the generator and its parameters, or the file and its id rule.
-  virtual nlohmann::ordered_json description() const = 0;
 };
 
 /// The generator of the workload, or the data file of the options, checked as the options say. `notice` is told what

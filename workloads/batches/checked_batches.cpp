@@ -50,8 +50,6 @@ class CheckedBatches : public BatchSource {
     return samples;
   }
 
-  nlohmann::ordered_json description() const override { return source_->description(); }
-
  private:
   void check_shape(const Batch& batch) const {
     const auto bags = static_cast<std::size_t>(batch.bags());

@@ -17,7 +17,7 @@ std::int64_t draw_power_law(double r, std::int64_t rows, double alpha) {
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(y) - 1, 0, rows - 1);
 }
 
-std::int64_t draw_uniform(double r, std::int64_t rows, double) {
+std::int64_t draw_uniform(double r, std::int64_t rows) {
   return std::min(static_cast<std::int64_t>(r * static_cast<double>(rows)), rows - 1);
 }
 
@@ -41,6 +41,16 @@ namespace {
 
 enum class Draw : int { length, id, weight };
 
+std::int64_t draw(const IdSpec& ids, double r, std::int64_t rows) {
+  switch (ids.distribution) {
+    case IdDistribution::power_law:
+      return draw_power_law(r, rows, ids.alpha);
+    case IdDistribution::uniform:
+      return draw_uniform(r, rows);
+  }
+  return 0;
+}
+
 std::uint64_t bits(std::uint64_t seed, std::int64_t step, std::int64_t feature, std::int64_t sample, Draw what,
                    std::int64_t position) {
   return random_bits(seed ^ 0x6964735f67656e73ULL, step, feature, sample, static_cast<int>(what), position);
@@ -50,7 +60,6 @@ std::uint64_t bits(std::uint64_t seed, std::int64_t step, std::int64_t feature, 
 
 Batch generate_batch(const Workload& workload, std::uint64_t seed, std::int64_t step, std::int64_t first,
                      std::int64_t count) {
-  const DrawId draw = choice_named(id_distributions, "id distribution", workload.ids.distribution).value;
   Batch batch{
       .samples = count, .features = std::ssize(workload.features), .offsets = {0}, .indices = {}, .weights = {}};
   batch.offsets.reserve(batch.bags() + 1);
@@ -60,10 +69,10 @@ Batch generate_batch(const Workload& workload, std::uint64_t seed, std::int64_t 
     for (std::int64_t sample = first; sample < first + count; ++sample) {
       const std::int64_t length =
           workload.ids.ragged
-              ? draw_uniform(unit_interval(bits(seed, step, f, sample, Draw::length, 0)), 2 * feature.hotness + 1, 0.0)
+              ? draw_uniform(unit_interval(bits(seed, step, f, sample, Draw::length, 0)), 2 * feature.hotness + 1)
               : feature.hotness;
       for (std::int64_t i = 0; i < length; ++i) {
-        const std::int64_t id = draw(unit_interval(bits(seed, step, f, sample, Draw::id, i)), rows, workload.ids.alpha);
+        const std::int64_t id = draw(workload.ids, unit_interval(bits(seed, step, f, sample, Draw::id, i)), rows);
         batch.indices.push_back(workload.ids.shuffled ? permute(random_bits(seed, feature.table), rows, id) : id);
         if (workload.ids.weighted)
           batch.weights.push_back(0.25F * static_cast<float>(1 + (bits(seed, step, f, sample, Draw::weight, i) >> 61)));

@@ -10,16 +10,9 @@
 
 namespace shardmark {
 
-/// Maps r in [0, 1) to an id in [0, rows).
-using DrawId = std::int64_t (*)(double r, std::int64_t rows, double alpha);
-
+/// The id in [0, rows) that r in [0, 1) stands for.
 std::int64_t draw_power_law(double r, std::int64_t rows, double alpha);
-std::int64_t draw_uniform(double r, std::int64_t rows, double alpha);
-
-inline constexpr std::array id_distributions{
-    Choice<DrawId>{"power_law", "P(i) ~ (i + 1)^-alpha, the generator of distributed-embeddings", draw_power_law},
-    Choice<DrawId>{"uniform", "every row equally likely", draw_uniform},
-};
+std::int64_t draw_uniform(double r, std::int64_t rows);
 
 /// A seeded bijection of [0, rows), without a table: a Feistel network on the next even number of bits, walked until it
 /// falls inside (Black and Rogaway, CT-RSA 2002).

@@ -15,7 +15,7 @@ struct Case {
   NamedExchange exchange = exchange_named("mpi_alltoallv");
   TableGroups groups = {};
 
-  /// "dense_partials mpi_alltoallv"; what is not the default follows: "fp16/bf16 groups 4 count".
+  /// "dense_partials mpi_alltoallv"; what is not the default follows: ", wire_forward fp16, groups 4".
   std::string name() const;
 };
 

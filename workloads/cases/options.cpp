@@ -3,90 +3,18 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "datasets/sample_source.hpp"
+#include "workloads/cases/case.hpp"
+#include "workloads/cases/option_table.hpp"
 
 namespace shardmark {
 namespace {
 
-template <class T>
-T number(const std::string& text, T least) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= least))
-    throw InputError(fmt::format("'{}' is not a number of at least {}", text, least));
-  return value;
-}
-
-bool truth(const std::string& text) {
-  if (text == "true") return true;
-  if (text == "false") return false;
-  throw InputError(fmt::format("'{}' is not true or false", text));
-}
-
-/// A setting of the optimizers of all tables, at least 0.
-template <float Optimizer::*Member>
-void set_optimizers(RunOptions& options, const std::string& value) {
-  for (Table& table : options.workload.tables) table.optimizer.*Member = number(value, 0.0F);
-}
-
-}  // namespace
-
-const std::vector<Setting>& settings() {
-  static const std::vector<Setting> all{
-      {"batches", "different global batches that the timed steps rotate through",
-       [](RunOptions& o, const std::string& v) { o.batches = number<std::int64_t>(v, 1); }},
-      {"beta", "beta of ftrl", set_optimizers<&Optimizer::beta>},
-      {"beta1", "decay of the mean of g: adam, rowwise_adam, lamb", set_optimizers<&Optimizer::beta1>},
-      {"beta2", "decay of the mean of g^2: adam, rowwise_adam, lamb", set_optimizers<&Optimizer::beta2>},
-      {"decay", "decay of the mean of g^2: rmsprop", set_optimizers<&Optimizer::decay>},
-      {"dim", "dim of every table",
-       [](RunOptions& o, const std::string& v) {
-         for (Table& table : o.workload.tables) table.dim = number<std::int64_t>(v, 1);
-       }},
-      {"epsilon", "epsilon of every optimizer", set_optimizers<&Optimizer::epsilon>},
-      {"exact", "true: values whose fp32 sums are exact, so that sgd with sum pooling must be bit-equal",
-       [](RunOptions& o, const std::string& v) { o.exact = truth(v); }},
-      {"fault", "a defect to commit on purpose (shardmark list faults)",
-       [](RunOptions& o, const std::string& v) { o.fault = named<Fault>(v); }},
-      {"hotness", "ids per bag of every feature",
-       [](RunOptions& o, const std::string& v) {
-         for (Feature& feature : o.workload.features) feature.hotness = number<std::int64_t>(v, 0);
-       }},
-      {"ids.alpha", "exponent of the power law",
-       [](RunOptions& o, const std::string& v) { o.workload.ids.alpha = number(v, 0.0); }},
-      {"ids.distribution", "power_law or uniform",
-       [](RunOptions& o, const std::string& v) { o.workload.ids.distribution = v; }},
-      {"ids.ragged", "true: bags of 0 to 2 x hotness ids",
-       [](RunOptions& o, const std::string& v) { o.workload.ids.ragged = truth(v); }},
-      {"ids.shuffled", "true: hot ids scattered over the table",
-       [](RunOptions& o, const std::string& v) { o.workload.ids.shuffled = truth(v); }},
-      {"ids.weighted", "true: a weight per id",
-       [](RunOptions& o, const std::string& v) { o.workload.ids.weighted = truth(v); }},
-      {"initial_accumulator", "initial sum of g^2: adagrad, rowwise_adagrad, ftrl",
-       set_optimizers<&Optimizer::initial_accumulator>},
-      {"l1", "l1 regularization of ftrl", set_optimizers<&Optimizer::l1>},
-      {"l2", "l2 regularization of ftrl", set_optimizers<&Optimizer::l2>},
-      {"learning_rate", "learning rate of every table", set_optimizers<&Optimizer::learning_rate>},
-      {"momentum", "momentum of momentum and nesterov", set_optimizers<&Optimizer::momentum>},
-      {"replicate_rows", "tables of at most so many rows are small to the mixed planner",
-       [](RunOptions& o, const std::string& v) { o.workload.replicate_rows = number<std::int64_t>(v, 0); }},
-      {"seed", "seed of tables, ids and gradients",
-       [](RunOptions& o, const std::string& v) { o.seed = number<std::uint64_t>(v, 0); }},
-      {"stochastic_rounding", "true: new values of fp16 and bf16 tables are rounded at random, without bias",
-       [](RunOptions& o, const std::string& v) {
-         for (Table& table : o.workload.tables) table.stochastic_rounding = truth(v);
-       }},
-      {"weight_decay", "weight decay of every table", set_optimizers<&Optimizer::weight_decay>},
-      {"weight_decay_mode", "l2 (added to the gradient) or decoupled",
-       [](RunOptions& o, const std::string& v) {
-         for (Table& table : o.workload.tables) table.optimizer.weight_decay_mode = named<WeightDecay>(v);
-       }},
-  };
-  return all;
-}
-
-namespace {
+using Json = nlohmann::ordered_json;
 
 /// The power of two next to the learning rate, so that lr * gradient keeps few bits.
 void make_exact(Workload& workload) {
@@ -96,20 +24,146 @@ void make_exact(Workload& workload) {
   }
 }
 
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0, comma = 0; comma != text.npos; begin = comma + 1) {
+    comma = text.find(',', begin);
+    parts.push_back(text.substr(begin, comma - begin));
+  }
+  return parts;
+}
+
+/// The given values, the names of all where one is "all".
+std::vector<std::string> values_of(const GivenOption& given) {
+  std::vector<std::string> values;
+  for (const std::string& text : given.values)
+    if (text == "all" && given.option->group == OptionGroup::movement && !given.option->values.empty())
+      for (const NamedValue& value : given.option->values) values.push_back(value.name);
+    else
+      values.push_back(text);
+  return values;
+}
+
+void set_one(const GivenOption& given, const std::string& text, RunOptions& run, Case& how) {
+  try {
+    given.option->set(run, how, text);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}", given.said(text), error.what()));
+  }
+}
+
+/// All of `cases` with each of the values.
+std::vector<Case> each_with(const std::vector<Case>& cases, const GivenOption& given, RunOptions& run) {
+  std::vector<Case> all;
+  for (const Case& how : cases)
+    for (const std::string& value : values_of(given)) set_one(given, value, run, all.emplace_back(how));
+  return all;
+}
+
+void require_use(const RunOptions& run, const std::vector<GivenOption>& given) {
+  for (const GivenOption& each : given)
+    if (each.option->group == OptionGroup::ids && !run.data.file.empty())
+      throw InputError(fmt::format("{}: the ids come from --data {}; leave one of them out",
+                                   each.said(each.values.front()), run.data.file));
+}
+
+/// Whether it says anything of this case: ids that are generated, or how a data file is read.
+bool has_use(const Option& option, const RunOptions& run) {
+  const std::string& file = run.data.file;
+  if (option.group == OptionGroup::ids) return file.empty();
+  if (option.group == OptionGroup::data) return !file.empty() && (option.name == "data" || !is_hdf5(file));
+  return static_cast<bool>(option.get);
+}
+
 }  // namespace
 
-void apply_settings(RunOptions& options, const std::vector<std::string>& assignments) {
-  for (const std::string& text : assignments) {
-    const auto equals = text.find('=');
-    if (equals == std::string::npos) throw InputError(fmt::format("--set {}: expected key=value", text));
-    const Setting& setting = choice_named(settings(), "key of --set", text.substr(0, equals));
-    try {
-      setting.apply(options, text.substr(equals + 1));
-    } catch (const InputError& error) {
-      throw InputError(fmt::format("--set {}: {}", text, error.what()));
-    }
+std::string Option::flag() const {
+  std::string text = fmt::format("--{}", name);
+  std::ranges::replace(text, '_', '-');
+  return text;
+}
+
+std::string Option::list_name() const {
+  std::string plural = fmt::format("{}{}", what, what.ends_with('s') ? "" : "s");
+  std::ranges::replace(plural, ' ', '-');
+  return plural;
+}
+
+std::string Option::usual() const {
+  if (!get || group == OptionGroup::tables || group == OptionGroup::ids) return "";
+  const Json value = get(RunOptions{}, Case{});
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+GivenOption given_setting(const std::string& text, bool several) {
+  const auto equals = text.find('=');
+  if (equals == text.npos) throw InputError(fmt::format("--set {}: expected key=value", text));
+  const Option& option = choice_named(options(), "key of --set", text.substr(0, equals));
+  const std::string value = text.substr(equals + 1);
+  const bool list = several && option.group == OptionGroup::movement;
+  return {&option, list ? parts_of(value) : std::vector{value}, "--set " + text.substr(0, equals)};
+}
+
+void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<GivenOption>& given) {
+  for (const Option& option : options())
+    if (option.get) run.usual.emplace(option.name, option.get(run, Case{}).dump());
+  for (auto each = given.begin(); each != given.end(); ++each) {
+    const bool again =
+        std::any_of(each + 1, given.end(), [&](const auto& later) { return later.option == each->option; });
+    if (again) continue;
+    if (each->option->group == OptionGroup::movement)
+      cases = each_with(cases, *each, run);
+    else
+      set_one(*each, each->values.front(), run, cases.front());
   }
-  if (options.exact) make_exact(options.workload);
+  require_use(run, given);
+  if (run.exact) make_exact(run.workload);
+}
+
+void apply_settings(RunOptions& run, const std::vector<std::string>& assignments) {
+  std::vector<GivenOption> given;
+  for (const std::string& text : assignments) given.push_back(given_setting(text));
+  std::vector<Case> cases(1);
+  set_options(run, cases, given);
+}
+
+Json case_options(const RunOptions& run, const Case& how, const Plan& plan) {
+  Json values = Json::object();
+  for (const Option& option : options())
+    if (option.group != OptionGroup::schedule && has_use(option, run)) values[option.name] = option.get(run, how);
+  const Workload& workload = run.workload;
+  values["groups"] = count_groups(group_of_tables(how.groups, plan, workload.tables, workload.features));
+  values["wire_ids"] = name_of(id_type(how.movement.wire_ids, plan, workload.tables));
+  return values;
+}
+
+Json schedule_options(const RunOptions& run) {
+  Json values = Json::object();
+  for (const Option& option : options())
+    if (option.group == OptionGroup::schedule) values[option.name] = option.get(run, Case{});
+  return values;
+}
+
+std::vector<std::string> changed_options(const RunOptions& run, const Case& how) {
+  std::vector<std::string> names;
+  for (const Option& option : options()) {
+    if (option.group == OptionGroup::schedule || !has_use(option, run)) continue;
+    const auto usual = run.usual.find(option.name);
+    if (usual != run.usual.end() && option.get(run, how).dump() != usual->second) names.emplace_back(option.name);
+  }
+  return names;
+}
+
+std::string Case::name() const {
+  std::string name = fmt::format("{} {}", name_of(movement.transfer), exchange.name());
+  const RunOptions run;
+  for (const Option& option : options()) {
+    if (option.group != OptionGroup::movement || !option.get) continue;
+    const Json value = option.get(run, *this);
+    if (option.name != "transfer" && option.name != "exchange" && value != option.get(run, Case{}))
+      name += fmt::format(", {} {}", option.name, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return name;
 }
 
 RowValues RunOptions::row_values() const {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
+#include "datasets/id_mapping.hpp"
 #include "kernels/check_bags.hpp"
 #include "reference/row_values.hpp"
 #include "workloads/cases/fault.hpp"
@@ -18,12 +17,12 @@ namespace shardmark {
 /// Where samples come from when they are not generated.
 struct DataOptions {
   std::string file;
-  std::string id_rule = "modulo";
+  IdRule id_rule = IdRule::modulo;
   std::int64_t min_count = 1;
-  std::string malformed = "stop";
+  Malformed malformed = Malformed::stop;
 };
 
-/// Everything that `run` and `compare` can be told, except which plans, transfers and exchanges.
+/// Everything that the cases of `run` or `compare` share. What differs between them is a Case.
 struct RunOptions {
   Workload workload;
   DataOptions data;
@@ -35,23 +34,12 @@ struct RunOptions {
   std::int64_t checked_steps = 2;     ///< 0: off
   std::optional<std::int64_t> steps;  ///< timed steps per case; absent: until the median is known well enough
   double seconds = 5.0;               ///< budget of timed steps per case when `steps` is absent
+  /// JSON of each option before any was set (option_table.hpp).
+  std::map<std::string, std::string, std::less<>> usual;
 
   /// Gradients of the outputs. In exact mode the tables' values are multiples of what one gradient unit changes.
   GradientValues gradients() const { return {.seed = seed}; }
   RowValues row_values() const;
 };
-
-/// A key of --set key=value.
-struct Setting {
-  std::string_view name;
-  std::string_view description;
-  void (*apply)(RunOptions& options, const std::string& value);
-};
-
-const std::vector<Setting>& settings();
-
-/// Applies "key=value" texts in their order, then makes exact mode exact (learning rates become powers of two).
-/// Throws InputError for an unknown key, printing the valid ones, or a value that does not fit it.
-void apply_settings(RunOptions& options, const std::vector<std::string>& assignments);
 
 }  // namespace shardmark

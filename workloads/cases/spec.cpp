@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "workloads/builtin_specs.hpp"
@@ -41,6 +42,21 @@ class Keys {
     return object_.contains(key) ? get<T>(key) : otherwise;
   }
 
+  /// The value of the enum that the key names.
+  template <HasChoices Enum>
+  Enum choice(const std::string& key) {
+    try {
+      return named<Enum>(get<std::string>(key));
+    } catch (const InputError& error) {
+      throw InputError(where_ + ": " + error.what());
+    }
+  }
+
+  template <HasChoices Enum>
+  Enum choice_or(const std::string& key, Enum otherwise) {
+    return object_.contains(key) ? choice<Enum>(key) : otherwise;
+  }
+
   std::int64_t get_positive(const std::string& key) {
     const auto value = get<std::int64_t>(key);
     if (value < 1) throw InputError(fmt::format("{}: \"{}\" must be at least 1, got {}", where_, key, value));
@@ -57,16 +73,6 @@ class Keys {
   std::string where_;
   std::set<std::string> read_;
 };
-
-/// What `read` returns; its InputError is told with its place.
-template <class Read>
-auto located(const std::string& where, Read&& read) {
-  try {
-    return read();
-  } catch (const InputError& error) {
-    throw InputError(where + ": " + error.what());
-  }
-}
 
 /// Keys of an optimizer's numbers.
 const std::vector<std::pair<std::string, float Optimizer::*>> hyperparameters{
@@ -86,10 +92,9 @@ const std::vector<std::pair<std::string, float Optimizer::*>> hyperparameters{
 Optimizer optimizer_from(const Json& json, const std::string& where) {
   Keys keys(json, where);
   Optimizer optimizer;
-  optimizer.kind = located(where, [name = keys.get<std::string>("name")] { return named<OptimizerKind>(name); });
+  optimizer.kind = keys.choice<OptimizerKind>("name");
   for (const auto& [key, member] : hyperparameters) optimizer.*member = keys.get_or(key, optimizer.*member);
-  optimizer.weight_decay_mode =
-      located(where, [name = keys.get_or<std::string>("weight_decay_mode", "l2")] { return named<WeightDecay>(name); });
+  optimizer.weight_decay_mode = keys.choice_or("weight_decay_mode", optimizer.weight_decay_mode);
   keys.refuse_others();
   return optimizer;
 }
@@ -97,7 +102,7 @@ Optimizer optimizer_from(const Json& json, const std::string& where) {
 IdSpec ids_from(const Json& json, const std::string& where) {
   Keys keys(json, where);
   IdSpec ids;
-  ids.distribution = keys.get_or("distribution", ids.distribution);
+  ids.distribution = keys.choice_or("distribution", ids.distribution);
   ids.alpha = keys.get_or("alpha", ids.alpha);
   ids.shuffled = keys.get_or("shuffled", ids.shuffled);
   ids.ragged = keys.get_or("ragged", ids.ragged);
@@ -123,8 +128,8 @@ Table table_from(const Json& json, const Optimizer& optimizer, const std::string
               .dim = keys.get_positive("dim"),
               .optimizer = optimizer};
   if (json.contains("optimizer")) table.optimizer = optimizer_from(keys.get<Json>("optimizer"), where + ".optimizer");
-  table.value_type =
-      located(where, [name = keys.get_or<std::string>("value_type", "fp32")] { return named<ValueType>(name); });
+  table.storage = keys.choice_or("storage", table.storage);
+  table.value_type = keys.choice_or("value_type", table.value_type);
   table.stochastic_rounding = keys.get_or("stochastic_rounding", false);
   keys.refuse_others();
   return table;
@@ -136,11 +141,10 @@ Feature feature_from(const Json& json, const std::map<std::string, std::int64_t>
   const auto table = table_number.find(keys.get<std::string>("table"));
   if (table == table_number.end())
     throw InputError(fmt::format("{}: no table is called \"{}\"", where, keys.get<std::string>("table")));
-  Feature feature{
-      .name = keys.get<std::string>("name"),
-      .table = table->second,
-      .pooling = located(where, [name = keys.get_or<std::string>("pooling", "sum")] { return named<Pooling>(name); }),
-      .hotness = keys.get_or<std::int64_t>("hotness", 1)};
+  Feature feature{.name = keys.get<std::string>("name"),
+                  .table = table->second,
+                  .pooling = keys.choice_or("pooling", Pooling::sum),
+                  .hotness = keys.get_or<std::int64_t>("hotness", 1)};
   if (feature.hotness < 0) throw InputError(fmt::format("{}: hotness {} is negative", where, feature.hotness));
   keys.refuse_others();
   return feature;
@@ -195,7 +199,7 @@ Json to_json(const PublishedRatio& published) {
 Json to_json(const Workload& workload) {
   Json json{{"name", workload.name}, {"description", workload.description}, {"global_batch", workload.global_batch}};
   json["optimizer"] = to_json(workload.tables.front().optimizer);
-  json["ids"] = {{"distribution", workload.ids.distribution},
+  json["ids"] = {{"distribution", name_of(workload.ids.distribution)},
                  {"alpha", workload.ids.alpha},
                  {"shuffled", workload.ids.shuffled},
                  {"ragged", workload.ids.ragged},
@@ -207,6 +211,7 @@ Json to_json(const Workload& workload) {
   for (const auto& table : workload.tables) {
     Json entry{{"name", table.name}, {"rows", table.rows}, {"dim", table.dim}};
     if (table.optimizer != workload.tables.front().optimizer) entry["optimizer"] = to_json(table.optimizer);
+    if (table.storage != Storage::dense) entry["storage"] = name_of(table.storage);
     if (table.value_type != ValueType::fp32) entry["value_type"] = name_of(table.value_type);
     if (table.stochastic_rounding) entry["stochastic_rounding"] = true;
     json["tables"].push_back(entry);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,9 +13,18 @@
 
 namespace shardmark {
 
-/// How a generator draws ids: the name is an entry of `id_distributions` (workloads/id_generator.hpp).
+enum class IdDistribution { power_law, uniform };
+
+inline constexpr std::array id_distributions{
+    Choice<IdDistribution>{"power_law", "P(i) ~ (i + 1)^-alpha, the generator of distributed-embeddings",
+                           IdDistribution::power_law},
+    Choice<IdDistribution>{"uniform", "every row equally likely", IdDistribution::uniform},
+};
+constexpr auto choices_of(IdDistribution) { return Choices{"distribution", id_distributions}; }
+
+/// How a generator draws ids.
 struct IdSpec {
-  std::string distribution = "power_law";
+  IdDistribution distribution = IdDistribution::power_law;
   double alpha = 1.05;    ///< power_law: P(i) ~ (i + 1)^-alpha
   bool shuffled = false;  ///< hot ids scattered over the table by a seeded permutation instead of 0 being the hottest
   bool ragged = false;    ///< bags of 0 to 2 x hotness ids instead of always hotness

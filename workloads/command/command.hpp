@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
 #include <string_view>
+
+namespace CLI {
+class App;
+}
 
 namespace shardmark {
 
@@ -18,6 +23,10 @@ struct Command {
 struct Failure {
   int exit_code = 1;
 };
+
+/// For commands that ask the parser for no more than this: its header takes seconds to compile.
+void add_word(CLI::App& app, const char* name, std::string& word, const char* description);
+void when_parsed(CLI::App& app, const std::function<void()>& action);
 
 void define_calibrate(CLI::App& app);
 void define_compare(CLI::App& app);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 
@@ -10,6 +11,7 @@
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/session.hpp"
 #include "results/json_lines.hpp"
+#include "workloads/cases/option_table.hpp"
 #include "workloads/cases/options.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"

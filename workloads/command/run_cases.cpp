@@ -11,8 +11,9 @@
 #include "results/json_lines.hpp"
 #include "results/table.hpp"
 #include "results/verdict.hpp"
+#include "workloads/cases/option_table.hpp"
 #include "workloads/cases/support.hpp"
-#include "workloads/command/case_options.hpp"
+#include "workloads/command/case_arguments.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
 #include "workloads/command/status_line.hpp"
@@ -26,86 +27,6 @@ namespace shardmark {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// The given names, or all of the table for "all"; unknown ones are refused.
-template <class Choices>
-std::vector<std::string> names_of(const Choices& choices, std::string_view what,
-                                  const std::vector<std::string>& given) {
-  std::vector<std::string> names;
-  for (const std::string& name : given) {
-    if (name != "all") {
-      names.emplace_back(choice_named(choices, what, name).name);
-      continue;
-    }
-    for (const auto& choice : choices) names.emplace_back(choice.name);
-  }
-  return names;
-}
-
-/// Each of the cases with each of the values where `field` of it says.
-template <class Value, class Field>
-std::vector<Case> each_with(const std::vector<Case>& cases, const std::vector<Value>& values, const Field& field) {
-  std::vector<Case> all;
-  for (Case each : cases)
-    for (const Value& value : values) {
-      field(each) = value;
-      all.push_back(each);
-    }
-  return all;
-}
-
-/// The values of an enum that names say, "all" standing for each.
-template <class Enum>
-std::vector<Enum> values_of(const std::vector<std::string>& names) {
-  const auto choices = choices_of(Enum{});
-  std::vector<Enum> values;
-  for (const std::string& name : names_of(choices.table, choices.what, names)) values.push_back(named<Enum>(name));
-  return values;
-}
-
-std::vector<WireTypes> wires_of(const CaseArguments& arguments) {
-  const auto types_of = [](const std::vector<std::string>& names) {
-    std::vector<ValueType> types;
-    for (const std::string& name : names_of(value_types, "wire type", names)) types.push_back(named<ValueType>(name));
-    return types;
-  };
-  std::vector<WireTypes> wires;
-  for (const ValueType type : types_of(arguments.wires)) wires.push_back({type, type});
-  if (!wires.empty()) return wires;
-  for (const ValueType forward : types_of(arguments.wires_forward))
-    for (const ValueType backward : types_of(arguments.wires_backward)) wires.push_back({forward, backward});
-  return wires;
-}
-
-std::vector<TableGroups> groups_of(const CaseArguments& arguments) {
-  std::vector<TableGroups> all;
-  for (const std::string& text : arguments.groups)
-    for (const std::string& balance : names_of(group_balances, "group balance", arguments.group_balances))
-      all.push_back({.groups = text == "table" ? TableGroups::table : count("--groups", text, 1),
-                     .balance = named<GroupBalance>(balance)});
-  return all;
-}
-
-std::vector<Case> cases_of(const CaseArguments& arguments, const std::vector<NamedExchange>& exchanges) {
-  std::vector<Case> all(1);
-  const auto each = [&](const auto& values, const auto& field) { all = each_with(all, values, field); };
-  each(
-      values_of<RowTransfer>(arguments.transfers), [](Case & c) -> auto& { return c.movement.transfer; });
-  each(
-      exchanges, [](Case & c) -> auto& { return c.exchange; });
-  each(
-      wires_of(arguments), [](Case & c) -> auto& { return c.movement.wire; });
-  each(
-      values_of<WireIds>(arguments.wire_ids), [](Case & c) -> auto& { return c.movement.wire_ids; });
-  each(
-      values_of<Dedup>(arguments.dedups), [](Case & c) -> auto& { return c.movement.dedup; });
-  each(
-      groups_of(arguments), [](Case & c) -> auto& { return c.groups; });
-  each(
-      values_of<ReplicatedGradients>(arguments.replicated_gradients),
-      [](Case & c) -> auto& { return c.movement.replicated_gradients; });
-  return all;
-}
 
 /// Whether some table has shards that differ in their rows: only there do transfers differ.
 bool splits_rows(const Plan& plan) {
@@ -129,8 +50,30 @@ struct Setup {
   }
 };
 
-Setup set_up(const CaseArguments& arguments, const std::vector<NamedExchange>& exchanges, int ranks) {
-  Setup setup{.options = options_of(arguments), .plans = {}, .cases = {}};
+/// The workload as it is asked for, and the ways in which its data move.
+std::pair<RunOptions, std::vector<Case>> cases_of(const CaseArguments& arguments,
+                                                  const std::vector<GivenOption>& given) {
+  std::pair<RunOptions, std::vector<Case>> result{{}, {Case{}}};
+  result.first.workload = load_workload(arguments.workload);
+  set_options(result.first, result.second, given);
+  return result;
+}
+
+/// What was given, exchanges being those that these ranks can use. Collective.
+std::vector<GivenOption> usable_options(const Communicator& world, const CaseArguments& arguments) {
+  auto given = agree(world, [&] { return arguments.given(); });
+  for (GivenOption& each : given) {
+    if (each.option->name != "exchange") continue;
+    const auto usable = agree(world, [&] { return usable_exchanges(world, each.values); });
+    each.values.clear();
+    for (const NamedExchange& exchange : usable) each.values.push_back(exchange.name());
+  }
+  return given;
+}
+
+Setup set_up(const CaseArguments& arguments, const std::vector<GivenOption>& given, int ranks) {
+  auto [options, cases] = cases_of(arguments, given);
+  Setup setup{.options = std::move(options), .plans = {}, .cases = {}};
   const Workload& workload = setup.options.workload;
   const auto& plans = arguments.plans.empty() ? workload.plans : arguments.plans;
   if (plans.empty()) throw InputError(workload.name + ": the spec names no plans; use --plan");
@@ -138,7 +81,6 @@ Setup set_up(const CaseArguments& arguments, const std::vector<NamedExchange>& e
     setup.plans.push_back(named_plan(plan, workload.tables, workload.features,
                                      {.ranks = ranks, .replicate_rows = workload.replicate_rows}));
   for (std::size_t plan = 0; plan < setup.plans.size(); ++plan) {
-    const auto cases = cases_of(arguments, exchanges);
     const bool transfers_differ = splits_rows(setup.plans[plan]);
     for (const Case& how : cases) {
       if (!transfers_differ && how.movement.transfer != cases.front().movement.transfer) continue;
@@ -150,33 +92,16 @@ Setup set_up(const CaseArguments& arguments, const std::vector<NamedExchange>& e
   return setup;
 }
 
-/// The name that all of them share, or "mixed".
-template <class Range, class NameOf>
-std::string common_name(const Range& all, NameOf name_of) {
-  const auto first = name_of(all.front());
-  return std::string(std::ranges::all_of(all, [&](const auto& each) { return name_of(each) == first; }) ? first
-                                                                                                        : "mixed");
-}
-
-Json details_of(const RunOptions& options, const BatchSource& batches) {
-  return {{"seed", options.seed},
-          {"exact", options.exact},
-          {"pooling", common_name(options.workload.features, [](const Feature& f) { return name_of(f.pooling); })},
-          {"value_type", common_name(options.workload.tables, [](const Table& t) { return name_of(t.value_type); })},
-          {"batches", options.batches},
-          {options.data.file.empty() ? "ids" : "data", batches.description()}};
-}
-
 int run_on(const Communicator& world, const CaseArguments& arguments) {
   const Affinity affinity = agree(world, observed_affinity);
   const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, arguments.threads));
   const Watchdog watchdog(world, arguments.watchdog);
   const Status status = status_line(world);
 
-  const auto exchanges = agree(world, [&] { return usable_exchanges(world, arguments.exchanges); });
+  const auto given = usable_options(world, arguments);
   if (!arguments.calibration.empty())
     agree(world, [&] { set_calibration(world, read_calibration(arguments.calibration)); });
-  const Setup setup = agree(world, [&] { return set_up(arguments, exchanges, world.size()); });
+  const Setup setup = agree(world, [&] { return set_up(arguments, given, world.size()); });
   const RunOptions& options = setup.options;
   const auto batches = agree(world, [&] {
     return make_batch_source(options, [&](const std::string& text) {
@@ -200,19 +125,16 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
     writer.emplace(file, environment);
   });
 
-  auto records = measure({world, options, setup.plans, setup.cases}, *batches, status);
+  const auto records = measure({world, options, setup.plans, setup.cases}, *batches, status);
   agree(world, [&] {
     if (!writer) return;
-    for (CaseRecord& record : records) {
+    for (const CaseRecord& record : records) {
       if (record.details.contains("picked"))
-        fmt::print(stderr, "shardmark: {} on {} picked {}\n", record.exchange, record.plan,
+        fmt::print(stderr, "shardmark: {} on {} picked {}\n", record.option("exchange"), record.plan,
                    record.details.at("picked").get<std::string>());
       if (record.details.contains("dedup_picked"))
         fmt::print(stderr, "shardmark: dedup auto on {} picked {}\n", record.plan,
                    record.details.at("dedup_picked").get<std::string>());
-      Json details = details_of(options, *batches);
-      details.update(record.details);
-      record.details = std::move(details);
       writer->append(record);
     }
     writer->close();
@@ -229,7 +151,7 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
 
 void run_cases(const CaseArguments& arguments) {
   if (arguments.dry_run) {
-    fmt::print("{}\n", to_json(options_of(arguments).workload).dump(2));
+    fmt::print("{}\n", to_json(cases_of(arguments, arguments.given()).first.workload).dump(2));
     return;
   }
   const int code = with_mpi([&](const Communicator& world) { return run_on(world, arguments); });

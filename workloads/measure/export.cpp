@@ -2,12 +2,14 @@
 #include "workloads/measure/export.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "datasets/hdf5.hpp"
 #include "datasets/partial_file.hpp"
+#include "workloads/cases/option_table.hpp"
 #include "workloads/step/decide.hpp"
 #include "workloads/step/training_step.hpp"
 
@@ -211,16 +213,9 @@ void export_step(const Communicator& comm, const RunOptions& options, const Plan
   Embedding embedding(comm, out.tables(), plan, how,
                       decide(comm, plan, workload.tables, workload.features, how.movement, input), options.fault);
   Flight flight(embedding);
-  out.write_case(nlohmann::ordered_json{{"plan", plan.name},
-                                        {"transfer", name_of(how.movement.transfer)},
-                                        {"exchange", how.exchange.name()},
-                                        {"wire_forward", name_of(how.movement.wire.forward)},
-                                        {"wire_backward", name_of(how.movement.wire.backward)},
-                                        {"wire_ids", name_of(embedding.wire().ids())},
-                                        {"global_batch", workload.global_batch},
-                                        {"scale", workload.scale},
-                                        {"exact", options.exact}}
-                     .dump());
+  nlohmann::ordered_json description{{"plan", plan.name}};
+  description.update(case_options(options, how, plan));
+  out.write_case(description.dump());
   out.write_tables_before();
   training_step(flight, input);
   for (std::int64_t f = 0; f < batch.features; ++f) {

@@ -10,7 +10,7 @@
 namespace shardmark {
 
 /// Runs step 0 on fresh tables and writes it to an HDF5 file in global numbering, so that anyone can recompute it:
-///   attributes of /            format_version, workload, case (JSON), seed, ranks
+///   attributes of /            format_version, workload, case (JSON: plan and every option of the case), seed, ranks
 ///   /features/<name>           offsets int64 [batch + 1], indices int64 [nnz], weights float32 [nnz] where there are
 ///   any;
 ///                              attributes table, pooling

@@ -14,7 +14,6 @@ class OneBatch : public BatchSource {
  public:
   explicit OneBatch(Batch batch) : batch_(std::move(batch)) {}
   Samples read(std::int64_t, std::int64_t, std::int64_t) override { return {batch_, {}, {}}; }
-  nlohmann::ordered_json description() const override { return "one batch"; }
 
  private:
   Batch batch_;

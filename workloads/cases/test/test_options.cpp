@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "comm/placement/planner.hpp"
+#include "workloads/cases/case.hpp"
+#include "workloads/cases/option_table.hpp"
 #include "workloads/cases/options.hpp"
 
 namespace shardmark {
@@ -11,6 +16,10 @@ RunOptions with(const std::vector<std::string>& assignments) {
   options.workload = load_workload("criteo-kaggle");
   apply_settings(options, assignments);
   return options;
+}
+
+nlohmann::ordered_json case_options_of(const RunOptions& run, const Case& how) {
+  return case_options(run, how, make_plan("row_wise", run.workload.tables, run.workload.features, {.ranks = 2}));
 }
 
 TEST(Options, SettingsReachTheirPlace) {
@@ -29,6 +38,50 @@ TEST(Options, SettingsReachTheirPlace) {
   EXPECT_EQ(2, options.batches);
 }
 
+TEST(Options, TheLastValueCounts) {
+  const RunOptions options = with({"hotness=3", "scale=1/4", "hotness=2", "scale=1/8"});
+  EXPECT_EQ(2, options.workload.features.front().hotness);
+  EXPECT_EQ(8, options.workload.scale);
+}
+
+TEST(Options, SeveralValuesMakeAllCombinations) {
+  RunOptions run = with({});
+  std::vector<Case> cases(1);
+  set_options(run, cases,
+              {given_setting("dedup=off,local", true), given_setting("wire=fp16", true),
+               given_setting("group_balance=all", true), given_setting("groups=table", true)});
+  ASSERT_EQ(4u, cases.size());
+  EXPECT_EQ("dense_partials mpi_alltoallv, wire_forward fp16, wire_backward fp16, dedup off, groups table",
+            cases[0].name());
+  EXPECT_EQ(Dedup::local, cases[3].movement.dedup);
+  EXPECT_EQ(GroupBalance::bytes, cases[3].groups.balance);
+}
+
+TEST(Options, ACaseTellsAllThatHasAUseAndWhatOfItIsChanged) {
+  const RunOptions run = with({"dim=16", "hotness=20", "dtype=fp16", "learning_rate=0.5", "seed=9", "batches=4"});
+  Case how{.movement = {.wire_ids = WireIds::int64}, .groups = {.groups = TableGroups::table}};
+  const auto options = case_options_of(run, how);
+  for (const Option& option : shardmark::options()) {
+    const bool told = option.get && option.group != OptionGroup::schedule && option.group != OptionGroup::data;
+    EXPECT_EQ(told, options.contains(option.name)) << option.name;
+  }
+  EXPECT_EQ(options.at("dim"), 16);
+  EXPECT_EQ(options.at("dtype"), "fp16");
+  EXPECT_EQ(options.at("groups"), 26);
+  EXPECT_EQ(options.at("wire_ids"), "int64");
+  EXPECT_EQ(options.at("learning_rate"), 0.5);
+  EXPECT_EQ(options.at("exact"), false);
+  EXPECT_EQ(changed_options(run, how),
+            (std::vector<std::string>{"wire_ids", "groups", "dtype", "learning_rate", "hotness"}));
+  EXPECT_EQ(schedule_options(run).dump(), R"({"seed":9,"steps":"auto","seconds":5.0,"check":2})");
+}
+
+TEST(Options, TablesThatDifferAreAList) {
+  RunOptions run = with({});
+  run.workload.tables[3].dim = 64;
+  EXPECT_EQ(case_options_of(run, {}).at("dim").dump(), "[16,64]");
+}
+
 TEST(Options, ExactModeMakesRatesPowersOfTwoAndValuesMultiplesOfOneUnit) {
   const RunOptions options = with({"learning_rate=0.01", "exact=true"});
   EXPECT_EQ(0x1p-7F, options.workload.tables.front().optimizer.learning_rate);
@@ -37,8 +90,13 @@ TEST(Options, ExactModeMakesRatesPowersOfTwoAndValuesMultiplesOfOneUnit) {
 }
 
 TEST(Options, BadSettingsAreNamed) {
-  for (const char* text : {"seed", "seed=", "seed=x", "seed=-1", "seed=1.5", "exact=yes", "hotness=-1", "dim=0",
-                           "weight_decay_mode=l1", "nonsense=1", "ids.alpha=nan", "learning_rate=-1"}) {
+  for (const char* text : {"seed",           "seed=",         "seed=x",
+                           "seed=-1",        "seed=1.5",      "exact=yes",
+                           "hotness=-1",     "dim=0",         "weight_decay_mode=l1",
+                           "nonsense=1",     "ids.alpha=nan", "learning_rate=-1",
+                           "storage=nosuch", "groups=0",      "steps=0",
+                           "seconds=0",      "seconds=inf",   "scale=0",
+                           "wire=fp17",      "check=none"}) {
     try {
       with({text});
       ADD_FAILURE() << text << " was accepted";
@@ -48,6 +106,18 @@ TEST(Options, BadSettingsAreNamed) {
           << error.what();
     }
   }
+}
+
+TEST(Options, EveryOptionAcceptsWhatItSaysAndWhatIsSetComesBack) {
+  for (const Option& option : options())
+    for (const NamedValue& value : option.values) {
+      RunOptions run = with({});
+      Case how;
+      option.set(run, how, value.name);
+      if (option.get) {
+        EXPECT_EQ(option.get(run, how), value.name) << option.name;
+      }
+    }
 }
 
 }  // namespace

@@ -82,6 +82,15 @@ class Names(ProgramTest):
         self.refuses_case("'nosuch'", "update", ranks=[3], set=["fault=nosuch"])
         self.refuses_case("'nosuch'", "power_law", ranks=[3], set=["ids.distribution=nosuch"])
 
+    def test_an_option_is_refused_as_it_was_given_with_the_valid_values(self):
+        self.refuses_case("--set dedup=nosuch: ", "'nosuch'", "local+owner", ranks=[3], set=["dedup=nosuch"])
+        self.refuses_case("--storage nosuch: ", "'nosuch'", "dense", ranks=[1], storage="nosuch")
+        self.refuses_case("--group-balance nosuch: ", "count, bytes", ranks=[1], group_balance="nosuch")
+        self.refuses_case("--learning-rate nan: ", "a number of at least 0", ranks=[1], learning_rate="nan")
+        self.refuses_case("--groups many: ", "table or a number of at least 1", ranks=[1], groups="many")
+        self.refuses_case("--dedup off,local: ", "'off,local'", ranks=[1], dedup="off,local")
+        self.refuses_case("--dtype fp16,bf16: ", "'fp16,bf16'", ranks=[1], command="compare", dtype="fp16,bf16")
+
     def test_a_setting_without_value_or_with_a_wrong_one_is_refused(self):
         for setting in ("dim", "dim=", "dim=zero", "dim=0", "exact=maybe", "seed=-1", "learning_rate=nan"):
             self.refuses_serial(["run", "criteo-kaggle", "--dry-run", "--set", setting], f"--set {setting}: ")
@@ -127,6 +136,10 @@ class Specs(ProgramTest):
 
     def test_an_unknown_optimizer_names_the_file_and_the_valid_ones(self):
         self.refuses_spec(self.changed(optimizer={"name": "nosuch"}), "'nosuch'", "rowwise_adagrad")
+
+    def test_an_unknown_storage_names_the_table_and_the_valid_ones(self):
+        self.refuses_spec(self.changed(tables=[{"name": "T", "rows": 9, "dim": 4, "storage": "nosuch"}]), "tables[0]",
+                          "unknown storage 'nosuch'; valid: dense")
 
     def test_a_feature_of_a_table_that_is_not_there_is_named(self):
         self.refuses_spec(self.changed(features=[{"name": "F", "table": "U"}]), "features[0]", '"U"')

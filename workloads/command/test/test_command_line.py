@@ -8,9 +8,9 @@ import re
 from program import ProgramTest, main, records
 
 WITHOUT_MPI = {"environment": {"OPAL_PREFIX": "/nonexistent"}}  # Open MPI cannot start then
-TABLES = ("workloads", "planners", "transfers", "exchanges", "dedups", "skews", "replicated-gradients", "optimizers",
-          "poolings", "value-types", "weight-decays", "distributions", "id-rules", "plan-formats", "bounds-checks",
-          "settings", "faults")
+TABLES = ("workloads", "planners", "skews", "plan-formats", "options", "transfers", "exchanges", "value-types", "wire-ids",
+          "dedups", "group-balances", "replicated-gradients", "storages", "poolings", "optimizers", "weight-decays",
+          "distributions", "id-rules", "malformed-lines", "bounds-checks", "faults")
 FAULTS = ("lookup", "route", "exchange", "update")
 CASE_FIELDS = {"record", "workload", "scale", "plan", "transfer", "exchange", "wire", "groups", "optimizer", "ranks",
                "threads", "global_batch", "step_ms", "samples_per_s", "phases", "imbalance", "sent_bytes_max",
@@ -49,6 +49,16 @@ class WithoutMpi(ProgramTest):
             self.assertRegex(part, r"\n  \S+ +\S")
             self.assertIn(part, whole)
 
+    def test_list_of_options_names_their_values_and_help_has_each_of_them(self):
+        options = self.serial("list", "options").out
+        self.assertEqual(self.serial("list", "settings").out, options)
+        self.assertRegex(options, r"\n  wire_ids +\S.*: auto, int64 \(default: auto\)\n")
+        self.assertRegex(options, r"\n  dim +\S.*: a number of at least 1\n")
+        for command in ("run", "compare"):
+            text = self.succeeds(self.serial(command, "--help")).out
+            for name in re.findall(r"^  ([\w.]+)", options, re.MULTILINE):
+                self.assertRegex(text, rf"\n  --{re.escape(name.replace('_', '-'))}[ ,]")
+
     def test_dry_run_of_every_workload_can_be_fed_back(self):
         for workload in re.findall(r"^  (\S+)", self.serial("list", "workloads").out, re.MULTILINE):
             with self.subTest(workload):
@@ -66,6 +76,15 @@ class WithoutMpi(ProgramTest):
         self.assertEqual(spec["tables"][2], {"name": "C3", "rows": -(-10131227 // 64), "dim": 8})
         again = self.serial("run", self.new_file(spec), "--dry-run")
         self.assertEqual(json.loads(self.succeeds(again).out), spec)
+
+    def test_every_setting_is_an_option_and_every_option_a_setting(self):
+        spelled = ["--ids.ragged", "true", "--hotness=3", "--set", "optimizer=adam", "--set", "batch=96", "--set", "scale=1/64",
+                   "--weight-decay-mode", "decoupled", "--storage", "dense"]
+        other = ["--set", "ids.ragged=true", "--set", "hotness=3", "--optimizer", "adam", "--batch", "96", "--scale", "1/64",
+                 "--set", "weight_decay_mode=decoupled", "--set", "storage=dense"]
+        specs = [self.succeeds(self.serial("run", "criteo-kaggle", "--dry-run", *each)).out for each in (spelled, other)]
+        self.assertEqual(specs[0], specs[1])
+        self.assertEqual(json.loads(specs[0])["optimizer"]["name"], "adam")
 
     def test_dry_run_writes_no_file(self):
         before = sorted(self.folder.rglob("*"))
@@ -103,6 +122,18 @@ class Run(ProgramTest):
         self.assertAlmostEqual(case["samples_per_s"], 240e3 / case["step_ms"]["median"], delta=1)
         for phase in ("input_dist", "lookup", "output_dist", "dense", "grad_dist", "update"):
             self.assertLessEqual({"median_ms", "mean_over_ranks_ms", "bytes"}, case["phases"][phase].keys())
+
+    def test_a_record_holds_every_option_and_says_which_are_changed(self):
+        outcome, file = self.case(2, dtype="fp16", hotness=3, wire="bf16", set=["seed=7", "batches=4"])
+        self.succeeds(outcome)
+        case = records(file)[1]
+        expected = {"dtype": "fp16", "hotness": 3, "dim": 16, "wire_forward": "bf16", "wire_ids": "int32", "exact": False,
+                    "groups": 1, "scale": 4096, "batch": 240, "ids.alpha": 1.05, "learning_rate": 0.01, "storage": "dense"}
+        self.assertEqual({name: case["options"][name] for name in expected}, expected)
+        self.assertEqual(case["changed"], ["wire_forward", "wire_backward", "batch", "scale", "dtype", "hotness"])
+        self.assertEqual((case["seed"], case["steps"], case["value_type"]), (7, 1, "fp16"))
+        self.assertRegex(outcome.out, r"\n# workload criteo-kaggle,.* wire_backward bf16,.* dtype fp16,.* hotness 3\n")
+        self.assertIn("checking table_wise dense_partials mpi_alltoallv, wire_forward bf16, wire_backward bf16", outcome.err)
 
     def test_results_go_below_the_current_folder_by_default(self):
         self.succeeds(self.case(1, out=None)[0])
@@ -205,7 +236,7 @@ class Run(ProgramTest):
             saved = sent[transfer, "int64"] - sent[transfer, "int32"]
             self.assertEqual(saved % 4, 0)
             self.assertGreater(saved, sent[transfer, "int64"] / 8)  # lengths and counts stay
-        self.assertRegex(outcome.out, r"fp32 int64 ids")
+        self.assertRegex(outcome.out, r"\n# plan.* wire_ids +ms")
         self.refuses_case("int16", "auto", "int64", wire_ids="int16")
 
     def test_replicated_gradients_go_densely_or_by_rows_and_auto_sends_no_more_than_either(self):

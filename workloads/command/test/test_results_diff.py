@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """results diff: launches in both formats compared, exit codes, what is refused."""
+import json
 import random
 
 from program import ProgramTest, main
@@ -104,6 +105,23 @@ class Diff(ProgramTest):
             files.append(file)
         outcome = self.succeeds(self.diff(*files))
         self.assertRegex("".join(self.rows(outcome)), "criteo-kaggle/.*/scale:4096/ranks:2/threads:1/batch:240")
+
+    def test_cases_that_differ_in_any_option_are_not_the_same_case(self):
+        _, usual = self.case(1)
+        for changed in ({"dtype": "fp16"}, {"hotness": 20}, {"dim": 64}, {"stochastic_rounding": "true"}):
+            outcome, file = self.case(1, **changed)
+            self.succeeds(outcome)
+            self.not_comparable(self.diff(usual, file), "no case in common")
+
+    def test_options_that_differ_under_one_name_are_named_unless_allowed(self):
+        _, old = self.case(1, set="hotness=2")
+        lines = old.read_text().splitlines()
+        record = json.loads(lines[1])
+        record["options"]["dim"] = 64
+        new = self.new_file("\n".join([lines[0], json.dumps(record), ""]), ".jsonl")
+        self.not_comparable(self.diff(old, new), "dim of criteo-kaggle/", "/hotness:2/", "differs: '16' in", "'64' in",
+                            "--allow dim")
+        self.assertIn("dim of", self.succeeds(self.diff(old, new, "--allow", "dim")).err)
 
     def not_comparable(self, outcome, *texts):
         self.assertEqual((outcome.code, outcome.out), (3, ""), outcome.out + outcome.err)

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <nlohmann/json.hpp>
+
+#include "workloads/cases/case.hpp"
+#include "workloads/cases/option_table.hpp"
+#include "workloads/cases/options.hpp"
+
+namespace shardmark {
+
+/// What a number may be. word: a text that stands for the empty value of its type, 0 or none.
+struct NumberRule {
+  double least = 0.0;
+  bool above = false;  ///< `least` itself is too small
+  std::string_view word = {};
+
+  std::string text() const {
+    return fmt::format("{}a number {} {}", word.empty() ? "" : fmt::format("{} or ", word),
+                       above ? "above" : "of at least", least);
+  }
+};
+
+namespace option_values {
+
+template <class T>
+concept Number = (std::integral<T> || std::floating_point<T>)&&!std::same_as<T, bool>;
+
+inline void read(const std::string& text, const NumberRule&, std::string& value) { value = text; }
+inline void read(const std::string& text, const NumberRule&, NamedExchange& value) { value = exchange_named(text); }
+template <HasChoices Enum>
+void read(const std::string& text, const NumberRule&, Enum& value) {
+  value = named<Enum>(text);
+}
+inline void read(const std::string& text, const NumberRule&, bool& value) {
+  if (text != "true" && text != "false") throw InputError(fmt::format("'{}' is not true or false", text));
+  value = text == "true";
+}
+template <Number T>
+void read(const std::string& text, const NumberRule& rule, T& value) {
+  if (!rule.word.empty() && text == rule.word) {
+    value = {};
+    return;
+  }
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto size = static_cast<double>(value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(size) || size < rule.least ||
+      (rule.above && size == rule.least))
+    throw InputError(fmt::format("'{}' is not {}", text, rule.text()));
+}
+template <class T>
+void read(const std::string& text, const NumberRule& rule, std::optional<T>& value) {
+  T number{};
+  read(text, rule, number);
+  value = text == rule.word ? std::nullopt : std::optional(number);
+}
+
+using Json = nlohmann::ordered_json;
+
+inline Json json_of(const std::string& value, const NumberRule&) { return value; }
+inline Json json_of(const NamedExchange& value, const NumberRule&) { return value.name(); }
+inline Json json_of(bool value, const NumberRule&) { return value; }
+template <HasChoices Enum>
+Json json_of(Enum value, const NumberRule&) {
+  return name_of(value);
+}
+/// A float is the shortest decimal that reads back as the same float: 0.01, not 0.009999999776482582.
+template <Number T>
+Json json_of(T value, const NumberRule& rule) {
+  if (!rule.word.empty() && value == T{}) return rule.word;
+  if constexpr (std::same_as<T, float>)
+    return std::stod(fmt::format("{}", value));
+  else
+    return value;
+}
+template <class T>
+Json json_of(const std::optional<T>& value, const NumberRule& rule) {
+  return value ? Json(*value) : Json(rule.word);
+}
+
+/// Says which values are valid, by the type of the field.
+template <class T>
+void say_valid(const NumberRule& rule, Option& option) {
+  if constexpr (HasChoices<T>) {
+    option.what = choices_of(T{}).what;
+    for (const auto& choice : choices_of(T{}).table)
+      option.values.push_back({std::string(choice.name), choice.description});
+  } else if constexpr (std::same_as<T, NamedExchange>) {
+    option.what = "exchange";
+    for (const NamedExchange& each : all_exchanges()) option.values.push_back({each.name(), each.choice->description});
+  } else if constexpr (std::same_as<T, bool>) {
+    option.valid = "true, false";
+  } else if constexpr (std::same_as<T, std::string>) {
+    option.valid = "a text";
+  } else {
+    option.valid = rule.text();
+  }
+  for (const NamedValue& value : option.values) option.valid += (option.valid.empty() ? "" : ", ") + value.name;
+}
+
+/// Calls `visit` with each struct of the type `Owner` that a case has: its Movement, all its tables' Optimizers, ...
+template <class Owner, class Run, class How, class Visit>
+void for_each_owner(Run& run, How& how, const Visit& visit) {
+  if constexpr (std::same_as<Owner, Case>) visit(how);
+  if constexpr (std::same_as<Owner, Movement>) visit(how.movement);
+  if constexpr (std::same_as<Owner, WireTypes>) visit(how.movement.wire);
+  if constexpr (std::same_as<Owner, TableGroups>) visit(how.groups);
+  if constexpr (std::same_as<Owner, RunOptions>) visit(run);
+  if constexpr (std::same_as<Owner, DataOptions>) visit(run.data);
+  if constexpr (std::same_as<Owner, Workload>) visit(run.workload);
+  if constexpr (std::same_as<Owner, IdSpec>) visit(run.workload.ids);
+  if constexpr (std::same_as<Owner, Feature>)
+    for (auto& feature : run.workload.features) visit(feature);
+  if constexpr (std::same_as<Owner, Table> || std::same_as<Owner, Optimizer>)
+    for (auto& table : run.workload.tables) {
+      if constexpr (std::same_as<Owner, Table>)
+        visit(table);
+      else
+        visit(table.optimizer);
+    }
+}
+
+}  // namespace option_values
+
+/// An entry of the table: the member `field` wherever a case has it, such as in every table.
+template <class T, class Owner>
+Option option_of(OptionGroup group, std::string_view name, std::string_view description, T Owner::*field,
+                 NumberRule rule = {}) {
+  using option_values::Json;
+  Option option{.name = name, .description = description, .group = group};
+  option_values::say_valid<T>(rule, option);
+  option.set = [=](RunOptions& run, Case& how, const std::string& text) {
+    option_values::for_each_owner<Owner>(run, how,
+                                         [&](Owner& owner) { option_values::read(text, rule, owner.*field); });
+  };
+  option.get = [=](const RunOptions& run, const Case& how) {
+    Json values = Json::array();
+    option_values::for_each_owner<Owner>(run, how, [&](const Owner& owner) {
+      Json value = option_values::json_of(owner.*field, rule);
+      if (std::ranges::find(values, value) == values.end()) values.push_back(std::move(value));
+    });
+    return values.size() == 1 ? Json(values.front()) : values;
+  };
+  return option;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/cases/option_table.hpp"
+
+#include "workloads/cases/option_entry.hpp"
+
+namespace shardmark {
+namespace {
+
+constexpr NumberRule positive{.least = 1.0};
+
+/// --wire: both directions at once.
+Option wire_both_ways() {
+  Option option =
+      option_of(OptionGroup::movement, "wire", "value type of vectors and gradients on the wire", &WireTypes::forward);
+  option.get = nullptr;
+  option.sets = {"wire_forward", "wire_backward"};
+  option.set = [](RunOptions&, Case& how, const std::string& text) {
+    how.movement.wire.forward = how.movement.wire.backward = named<ValueType>(text);
+  };
+  return option;
+}
+
+Option scale() {
+  Option option =
+      option_of(OptionGroup::tables, "scale", "divide the row counts of the tables, such as 1/64", &Workload::scale);
+  option.valid = "1/N or N, N a whole number of at least 1";
+  option.set = [](RunOptions& run, Case&, const std::string& text) { scale_rows(run.workload, parse_scale(text)); };
+  return option;
+}
+
+Option with_flag(Option option, std::string_view other_flag) {
+  option.other_flag = other_flag;
+  return option;
+}
+
+std::vector<Option> table() {
+  using enum OptionGroup;
+  return {
+      option_of(movement, "transfer", "what travels for row-split tables", &Movement::transfer),
+      option_of(movement, "exchange", "how it travels (:N: a number that can be given, and its default)",
+                &Case::exchange),
+      wire_both_ways(),
+      option_of(movement, "wire_forward", "value type of vectors alone", &WireTypes::forward),
+      option_of(movement, "wire_backward", "value type of gradients alone", &WireTypes::backward),
+      option_of(movement, "wire_ids", "type of ids on the wire", &Movement::wire_ids),
+      option_of(movement, "dedup", "where repeated ids become one when rows travel one by one", &Movement::dedup),
+      option_of(movement, "groups", "groups of tables whose lookups and exchanges overlap; table: one per table",
+                &TableGroups::groups, {.least = 1.0, .word = "table"}),
+      option_of(movement, "group_balance", "what groups of tables have in equal measure", &TableGroups::balance),
+      option_of(movement, "replicated_gradients", "how gradients of data_parallel tables are summed over the ranks",
+                &Movement::replicated_gradients),
+
+      option_of(tables, "batch", "samples per step over all ranks", &Workload::global_batch, positive),
+      scale(),
+      option_of(tables, "dim", "dim of every table", &Table::dim, positive),
+      option_of(tables, "dtype", "how every table keeps its values", &Table::value_type),
+      option_of(tables, "storage", "what stands for the rows of every table in memory", &Table::storage),
+      option_of(tables, "stochastic_rounding",
+                "whether new values of fp16 and bf16 tables are rounded at random, without bias",
+                &Table::stochastic_rounding),
+      option_of(tables, "pooling", "how the rows of a bag become one vector, for every feature", &Feature::pooling),
+      option_of(tables, "replicate_rows", "tables of at most so many rows are small to the mixed planners",
+                &Workload::replicate_rows),
+      option_of(tables, "optimizer", "how the rows of every table are updated", &Optimizer::kind),
+      option_of(tables, "learning_rate", "learning rate of every table", &Optimizer::learning_rate),
+      option_of(tables, "weight_decay", "weight decay of every table", &Optimizer::weight_decay),
+      option_of(tables, "weight_decay_mode", "what weight decay is added to", &Optimizer::weight_decay_mode),
+      option_of(tables, "epsilon", "epsilon of every optimizer", &Optimizer::epsilon),
+      option_of(tables, "initial_accumulator", "initial sum of g^2: adagrad, rowwise_adagrad, ftrl",
+                &Optimizer::initial_accumulator),
+      option_of(tables, "momentum", "momentum of momentum and nesterov", &Optimizer::momentum),
+      option_of(tables, "decay", "decay of the mean of g^2: rmsprop", &Optimizer::decay),
+      option_of(tables, "beta1", "decay of the mean of g: adam, rowwise_adam, lamb", &Optimizer::beta1),
+      option_of(tables, "beta2", "decay of the mean of g^2: adam, rowwise_adam, lamb", &Optimizer::beta2),
+      option_of(tables, "beta", "beta of ftrl", &Optimizer::beta),
+      option_of(tables, "l1", "l1 regularization of ftrl", &Optimizer::l1),
+      option_of(tables, "l2", "l2 regularization of ftrl", &Optimizer::l2),
+
+      option_of(ids, "hotness", "ids per bag of every feature", &Feature::hotness),
+      option_of(ids, "ids.distribution", "how ids are drawn", &IdSpec::distribution),
+      option_of(ids, "ids.alpha", "exponent of the power law", &IdSpec::alpha),
+      option_of(ids, "ids.ragged", "whether bags have 0 to 2 x hotness ids", &IdSpec::ragged),
+      option_of(ids, "ids.shuffled", "whether hot ids are scattered over the table", &IdSpec::shuffled),
+      option_of(ids, "ids.weighted", "whether there is a weight per id", &IdSpec::weighted),
+
+      option_of(data, "data", "samples: Criteo TSV (.gz, .zst) or a file of `shardmark data convert`",
+                &DataOptions::file),
+      with_flag(option_of(data, "id_rule", "how the values of a TSV file become ids", &DataOptions::id_rule), "--ids"),
+      option_of(data, "min_count", "with id rule frequency: rarer values share id 1", &DataOptions::min_count,
+                positive),
+      option_of(data, "malformed", "what happens to malformed lines of a TSV file", &DataOptions::malformed),
+
+      option_of(run, "batches", "different global batches that the timed steps rotate through", &RunOptions::batches,
+                positive),
+      option_of(run, "bounds_check", "what happens to ids outside their table", &RunOptions::bounds_check),
+      option_of(run, "exact", "values whose fp32 sums are exact, so that sgd with sum pooling must be bit-equal",
+                &RunOptions::exact),
+      option_of(run, "fault", "a defect to commit on purpose, to test the check and the watchdog", &RunOptions::fault),
+
+      option_of(schedule, "seed", "seed of tables, ids and gradients", &RunOptions::seed),
+      option_of(schedule, "steps", "timed steps per case; auto: until the median is known to 2.5 %", &RunOptions::steps,
+                {.least = 1.0, .word = "auto"}),
+      option_of(schedule, "seconds", "with steps auto: most time per case", &RunOptions::seconds, {.above = true}),
+      option_of(schedule, "check", "steps to compare with the serial reference first", &RunOptions::checked_steps,
+                {.least = 1.0, .word = "off"}),
+  };
+}
+
+std::vector<Option>& mutable_options() {
+  static std::vector<Option> all = table();
+  return all;
+}
+
+}  // namespace
+
+const std::vector<Option>& options() { return mutable_options(); }
+
+AddedOption::AddedOption(Option option) { mutable_options().push_back(std::move(option)); }
+AddedOption::~AddedOption() { mutable_options().pop_back(); }
+
+}  // namespace shardmark

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/command/case_arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <memory>
+
+#include "reference/named.hpp"
+#include "workloads/command/command.hpp"
+#include "workloads/step/watchdog.hpp"
+
+namespace shardmark {
+namespace {
+
+/// For durations and counts on the command line.
+std::string check_positive(const std::string& text) {
+  double value = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool good = error == std::errc() && end == text.data() + text.size() && value > 0.0 && std::isfinite(value);
+  return good ? "" : fmt::format("'{}' is not a number above 0", text);
+}
+
+/// The headings of --help, by OptionGroup.
+constexpr std::array headings{
+    "How data move",
+    "Tables and features (default: the workload's)",
+    "Ids that are generated (default: the workload's)",
+    "Samples from a file",
+    "What else makes a case",
+    "How it is measured",
+};
+
+std::string help_of(const Option& option) {
+  constexpr std::size_t one_line = 60;
+  if (option.valid.size() <= one_line) return fmt::format("{}: {}", option.description, option.valid);
+  return fmt::format("{} (shardmark list {})", option.description, option.list_name());
+}
+
+void add_table(CLI::App& app, CaseArguments& arguments) {
+  arguments.values.resize(options().size());
+  for (std::size_t i = 0; i < options().size(); ++i) {
+    const Option& option = options()[i];
+    const std::string flags = option.flag() + (option.other_flag.empty() ? "" : fmt::format(",{}", option.other_flag));
+    const bool list = arguments.several && option.group == OptionGroup::movement;
+    CLI::Option* added = app.add_option(flags, arguments.values[i], help_of(option));
+    list ? added->delimiter(',') : added->expected(1);
+    const std::string usual = arguments.several && option.name == "exchange" ? "all" : option.usual();
+    added->group(headings[index_of(option.group)])->default_str(usual);
+  }
+  for (const Option& option : options())
+    for (const std::string_view set_too : option.sets)
+      app.get_option(option.flag())->excludes(app.get_option(choice_named(options(), "option", set_too).flag()));
+}
+
+void add_rest(CLI::App& app, CaseArguments& a) {
+  app.add_option("WORKLOAD", a.workload, "built-in workload (shardmark list workloads) or spec file ending in .json")
+      ->required();
+  app.add_option("--set", a.settings, "key=value, repeatable: any of the options below (shardmark list options)");
+  app.add_option("--threads", a.threads,
+                 "threads per rank (default: OMP_NUM_THREADS, or the cores it may use / the ranks that share them)")
+      ->check(check_positive);
+  app.add_option("--watchdog", a.watchdog, std::string(watchdog_help))
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--calibration", a.calibration,
+                 "with --exchange auto: FILE of `shardmark exchange --calibrate` (default: measured in the job)");
+  app.add_option("--out", a.out, "results file (default: results/local/WORKLOAD-TIME.jsonl)");
+  app.add_flag("--dry-run", a.dry_run, "print the workload in full and stop; needs no MPI");
+}
+
+std::shared_ptr<CaseArguments> define(CLI::App& app, bool several) {
+  auto arguments = std::make_shared<CaseArguments>();
+  arguments->several = several;
+  add_rest(app, *arguments);
+  add_table(app, *arguments);
+  app.callback([arguments] { run_cases(*arguments); });
+  return arguments;
+}
+
+}  // namespace
+
+std::vector<GivenOption> CaseArguments::given() const {
+  std::vector<GivenOption> given;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Option& option = options()[i];
+    if (!values[i].empty())
+      given.push_back({&option, values[i], option.flag()});
+    else if (several && option.name == "exchange")
+      given.push_back({&option, {"all"}, option.flag()});
+  }
+  for (const std::string& text : settings) given.push_back(given_setting(text, several));
+  return given;
+}
+
+void define_run(CLI::App& app) {
+  const auto arguments = define(app, false);
+  arguments->plans = {"table_wise"};
+  app.add_option("--plan", arguments->plans.front(), "planner (shardmark list planners) or plan file")
+      ->capture_default_str();
+  app.add_option("--export", arguments->export_file, "write one whole step to FILE.h5, for others to check");
+  app.add_option(
+      "--traffic", arguments->traffic_file,
+      "write the bytes from rank to rank of one whole step to FILE, and those of each phase to FILE.PHASE, for\n"
+      "shardmark exchange --matrix and nccl-tests");
+}
+
+void define_compare(CLI::App& app) {
+  app.footer(
+      "Options of how data move take several values, separated by commas, or all. Plans that split no rows are\n"
+      "measured with the first transfer.");
+  app.add_option("--plan", define(app, true)->plans,
+                 "planners or plan files, separated by commas (default: the workload's)")
+      ->delimiter(',');
+}
+
+void add_word(CLI::App& app, const char* name, std::string& word, const char* description) {
+  app.add_option(name, word, description);
+}
+
+void when_parsed(CLI::App& app, const std::function<void()>& action) { app.callback(action); }
+
+}  // namespace shardmark

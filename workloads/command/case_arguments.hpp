@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "workloads/cases/option_table.hpp"
+
+namespace shardmark {
+
+/// The command line of `run` and `compare`, as it was given.
+struct CaseArguments {
+  std::string workload;
+  std::vector<std::string> plans;                ///< empty: the workload's
+  bool several = false;                          ///< compare: options of movement take several values
+  std::vector<std::vector<std::string>> values;  ///< of each option of the table; empty where it was not given
+  std::vector<std::string> settings;             ///< of --set
+  std::int64_t threads = 0;                      ///< per rank; 0: the rank's share of its node's cores
+  double watchdog = 600.0;                       ///< seconds; 0: off
+  std::string calibration;                       ///< file; empty: made in the job when it is needed
+  std::string out;
+  std::string export_file, traffic_file;  ///< empty: none
+  bool dry_run = false;
+
+  /// Options of the table in its order, then the settings. Throws InputError for settings that are none.
+  std::vector<GivenOption> given() const;
+};
+
+/// Checks and measures every combination of plan, transfer and exchange on the ranks of MPI, prints the table and the
+/// verdict and writes the results file. Throws Failure with the exit code unless all is well.
+void run_cases(const CaseArguments& arguments);
+
+}  // namespace shardmark
