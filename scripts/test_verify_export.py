@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from export_case import PROGRAM, VerifyExport
-from exported_step import OPTIMIZERS, F, Step
+from exported_step import OPTIMIZERS, POOLINGS, F, Step
 
 
 class Right(VerifyExport):
