@@ -1,72 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of verify-export, on small files written here: right ones for every pooling and optimizer, and damaged ones."""
-import contextlib
-import importlib.machinery
-import importlib.util
-import io
+"""Tests of verify-export, on small files written here: right ones for every pooling and optimizer, and wrong ones."""
 import json
 import subprocess
-import sys
-import tempfile
 import unittest
 from pathlib import Path
 
 import numpy as np
 
+from export_case import PROGRAM, VerifyExport
 from exported_step import OPTIMIZERS, POOLINGS, F, Step
-
-PROGRAM = Path(__file__).resolve().with_name("verify-export")
-LOADER = importlib.machinery.SourceFileLoader("verify_export", str(PROGRAM))
-
-
-def load_program():
-    sys.dont_write_bytecode = True
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("verify_export", LOADER))
-    LOADER.exec_module(module)
-    return module
-
-
-verify_export = load_program()
-
-
-class VerifyExport(unittest.TestCase):
-    def setUp(self):
-        self.directory = tempfile.TemporaryDirectory()
-        self.path = Path(self.directory.name) / "step.h5"
-
-    def tearDown(self):
-        self.directory.cleanup()
-
-    def run_program(self, *arguments):
-        """(exit code, stdout, stderr); in this process, as importing NumPy takes longer than the rest."""
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = verify_export.main([str(argument) for argument in arguments])
-        return code, out.getvalue(), err.getvalue()
-
-    def verdict_on(self, step):
-        step.write(self.path)
-        code, out, err = self.run_program(self.path)
-        return code, (out or err).splitlines()[-1], out
-
-    def assert_ok(self, step):
-        code, last, text = self.verdict_on(step)
-        self.assertEqual((code, last), (0, "EXPORT: OK"), text)
-
-    def assert_wrong(self, step, values=None):
-        code, last, text = self.verdict_on(step)
-        self.assertEqual(code, 1, text + last)
-        self.assertRegex(last, r"^EXPORT: WRONG \(\d+ values\)$" if values is None else rf"\({values} values\)$")
-
-    def assert_bad(self, step, message):
-        code, last, _ = self.verdict_on(step)
-        self.assertEqual((code, last), (2, f"{self.path}: {message}"))
-
-    def every_case(self):
-        for pooling in POOLINGS:
-            for optimizer in OPTIMIZERS:
-                yield pooling, optimizer
 
 
 class Right(VerifyExport):
@@ -250,93 +193,6 @@ class Wrong(VerifyExport):
         self.assert_ok(step)
         step.arrays["/tables/T/after"][2, 1] = np.nextafter(step.arrays["/tables/T/after"][2, 1], F(9))
         self.assert_wrong(step, values=1)
-
-
-class Bad(VerifyExport):
-    def test_ids_that_are_no_rows(self):
-        step = Step("sum", "sgd", rows=50)
-        missing = np.setdiff1d(np.arange(50), step.arrays["/tables/T/rows"])[0]
-        step.arrays["/features/b/indices"][3] = missing
-        self.assert_bad(step, f"/features/b/indices: id {missing} is not in /tables/T/rows")
-
-    def test_rows(self):
-        step = Step("sum", "sgd")
-        step.arrays["/tables/T/rows"][1] = 0
-        self.assert_bad(step, "/tables/T/rows: the rows do not ascend")
-        step.arrays["/tables/T/rows"][-1] = 10**12
-        self.assert_bad(step, "/tables/T/rows: row 1000000000000 is outside the table")
-
-    def test_offsets(self):
-        for change in (lambda o: o[1:], lambda o: o + 1, lambda o: o[::-1]):
-            step = Step("sum", "sgd")
-            count = len(step.arrays["/features/a/indices"])
-            step.arrays["/features/a/offsets"] = change(step.arrays["/features/a/offsets"])
-            step.arrays["/features/a/offsets"][-1] = -1
-            self.assert_bad(step, f"/features/a/offsets: do not ascend from 0 to the {count} ids")
-
-    def test_shapes_and_types(self):
-        step = Step("sum", "sgd")
-        step.arrays["/outputs/a"] = step.arrays["/outputs/a"][:-1]
-        self.assert_bad(step, "/outputs/a: has shape (12, 5), expected 13 x 5")
-        step = Step("sum", "sgd")
-        step.arrays["/gradients/b"] = step.arrays["/gradients/b"].astype(np.float64)
-        self.assert_bad(step, "/gradients/b: holds float64, expected float32")
-        step = Step("sum", "adagrad")
-        step.arrays["/tables/T/state_before"] = step.arrays["/tables/T/state_before"][:, :1]
-        rows = len(step.arrays["/tables/T/rows"])
-        self.assert_bad(step, f"/tables/T/state_before: has shape ({rows}, 1), expected {rows} x 5")
-
-    def test_what_is_missing(self):
-        for name in ("/features/a/indices", "/outputs/b", "/tables/T/after", "/tables/T/state_after"):
-            step = Step("sum", "adagrad")
-            del step.arrays[name]
-            self.assert_bad(step, f"{name}: dataset is missing")
-        for group, name in (("/", "case"), ("/features/a", "pooling"), ("/tables/T", "optimizer"),
-                            ("/tables/T", "dim")):
-            step = Step("sum", "adagrad")
-            del step.attributes[group][name]
-            self.assert_bad(step, f"{group}: attribute {name} is missing")
-
-    def test_what_is_unknown(self):
-        for group, name, value, message in (
-                ("/features/a", "pooling", "min", "unknown pooling 'min'; valid: none, sum, mean, sqrtn, max"),
-                ("/tables/T", "value_type", "fp8", "unknown value type 'fp8'; valid: fp32, fp16, bf16, int8"),
-                ("/features/a", "table", "U", "its table 'U' is not in /tables"),
-                ("/tables/T", "optimizer", '{"name":"sg"}',
-                 f"unknown optimizer 'sg'; valid: {', '.join(OPTIMIZERS)}"),
-                ("/tables/T", "optimizer", '{"name":"sgd"}', "the optimizer sgd needs a number learning_rate"),
-                ("/tables/T", "optimizer", "sgd", "attribute optimizer is not JSON"),
-                ("/tables/T", "dim", "five", "attribute dim is no whole number"),
-                ("/", "format_version", 2, "format_version is 2, expected 1")):
-            with self.subTest(name=name, value=value):
-                step = Step("sum", "sgd")
-                step.attributes[group][name] = value
-                self.assert_bad(step, f"{group}: {message}")
-
-    def test_state_that_should_not_be(self):
-        step = Step("sum", "sgd")
-        step.arrays["/tables/T/state_before"] = step.arrays["/tables/T/before"]
-        self.assert_bad(step, "/tables/T/state_before: sgd has no state")
-
-    def test_files(self):
-        for content in (None, b"", b"no HDF5"):
-            path = Path(self.directory.name) / f"file{content}"
-            if content is not None:
-                path.write_bytes(content)
-            code, out, err = self.run_program(path)
-            self.assertEqual((code, out, len(err.splitlines())), (2, "", 1), err)
-            self.assertIn(str(path), err)
-
-    def test_a_truncated_file(self):
-        Step("sum", "sgd", samples=200).write(self.path)
-        self.path.write_bytes(self.path.read_bytes()[:-3000])
-        code, _, err = self.run_program(self.path)
-        self.assertEqual((code, len(err.splitlines())), (2, 1), err)
-
-    def test_usage(self):
-        self.assertEqual(self.run_program(), (2, "", "usage: verify-export FILE.h5 ...\n"))
-        self.assertEqual(self.run_program("--nonsense")[0], 2)
-        self.assertEqual(self.run_program("--help")[0], 0)
 
 
 class Program(VerifyExport):

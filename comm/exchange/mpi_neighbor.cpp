@@ -11,14 +11,11 @@
 namespace shardmark {
 namespace {
 
-std::vector<std::int64_t> of_peers(const std::vector<int>& peers, const std::vector<std::int64_t>& by_rank) {
-  std::vector<std::int64_t> values;
-  for (const int peer : peers) values.push_back(by_rank[peer]);
+template <typename Integer = std::int64_t>
+std::vector<Integer> of_peers(const std::vector<int>& peers, const std::vector<std::int64_t>& by_rank) {
+  std::vector<Integer> values;
+  for (const int peer : peers) values.push_back(static_cast<Integer>(by_rank[peer]));
   return values;
-}
-
-void assign(std::vector<int>& ints, const std::vector<std::int64_t>& values) {
-  ints.assign(values.begin(), values.end());
 }
 
 }  // namespace
@@ -75,10 +72,10 @@ void MpiNeighbor::make_graph() {
 
 void MpiNeighbor::fill(Setup& setup, const Route& route) const {
   setup.peers = peers_.size();
-  assign(setup.send.counts, of_peers(peers_, route.send_counts()));
-  assign(setup.send.offsets, of_peers(peers_, route.send_offsets()));
-  assign(setup.receive.counts, of_peers(peers_, route.receive_counts()));
-  assign(setup.receive.offsets, of_peers(peers_, route.receive_offsets()));
+  setup.send.counts = of_peers<int>(peers_, route.send_counts());
+  setup.send.offsets = of_peers<int>(peers_, route.send_offsets());
+  setup.receive.counts = of_peers<int>(peers_, route.receive_counts());
+  setup.receive.offsets = of_peers<int>(peers_, route.receive_offsets());
 }
 
 void MpiNeighbor::run_in_runs(const Route& route, const std::byte* send, std::byte* receive,

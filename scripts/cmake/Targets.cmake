@@ -7,14 +7,6 @@ if(SHARDMARK_CUDA)
   add_custom_target(cuda_programs)
 endif()
 
-# Several files at once (CMAKE_UNITY_BUILD) only where nvcc would read Kokkos for each of them: elsewhere it gains little,
-# and files would clash that use one name for different things.
-function(shardmark_unity target links)
-  if(NOT "${links}" MATCHES "${shardmark_for_nvcc}")
-    set_property(TARGET ${target} PROPERTY UNITY_BUILD OFF)
-  endif()
-endfunction()
-
 # shardmark_library(NAME [SOURCES ...] [LINK public targets ...] [LINK_PRIVATE targets ...])
 # Library shardmark::NAME of the current folder; its public headers are all *.hpp below the folder except in test/ and
 # bench/ and in folders with a CMakeLists.txt of their own. Without SOURCES it is header-only. Installed and exported.
@@ -32,7 +24,6 @@ function(shardmark_library name)
     set(scope PUBLIC)
     add_library(${target} STATIC ${arg_SOURCES})
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:shardmark_warnings> ${arg_LINK_PRIVATE})
-    shardmark_unity(${target} "${arg_LINK}")
   else()
     set(scope INTERFACE)
     add_library(${target} INTERFACE)
@@ -51,7 +42,6 @@ function(shardmark_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE shardmark_warnings ${arg_LINK})
-  shardmark_unity(${name} "${arg_LINK}")
   if(SHARDMARK_CUDA AND "${arg_LINK}" MATCHES "${shardmark_for_nvcc}")
     add_dependencies(cuda_programs ${name})
   endif()
@@ -77,6 +67,8 @@ function(shardmark_test name)
   set(target test_${name})
   shardmark_program(${target} SOURCES ${arg_SOURCES} LINK ${arg_LINK} GTest::gtest)
   target_compile_definitions(${target} PRIVATE SHARDMARK_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/test/data")
+  # Nothing is timed; the libraries stay as they ship.
+  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-O1>)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -98,9 +90,11 @@ function(shardmark_mpi_run name ranks timeout)
   set_tests_properties(${name} PROPERTIES LABELS "mpi;ranks-${ranks}" TIMEOUT ${timeout} PROCESSORS ${ranks})
 endfunction()
 
+# In a unity build a name may hide one of another file.
+set(shadow $<IF:$<AND:$<BOOL:${CMAKE_UNITY_BUILD}>,$<CXX_COMPILER_ID:GNU>>,-Wshadow=local,-Wshadow>)
 add_library(shardmark_warnings INTERFACE)
 target_compile_options(shardmark_warnings INTERFACE
-  $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>:-Wall -Wextra -Wpedantic ${shadow} -Wconversion -Wno-sign-conversion
     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>> # false alarms of GCC 12 on std::string +
   $<$<AND:$<BOOL:${SHARDMARK_WARNINGS_AS_ERRORS}>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-Werror>)
 

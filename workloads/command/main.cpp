@@ -52,7 +52,7 @@ void check_commands(const CLI::App* app, int argc, char** argv) {
 
 /// Exit codes: 0 ok; 1 wrong values or a regression; 2 usage or bad input; 3 not comparable; 4 what is none of the
 /// user's business: MPI, memory, a bug.
-int run(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   CLI::App app("Benchmark and reference suite for distributed embedding learning", "shardmark");
   const BuildInfo build = build_info();
   app.set_version_flag("--version", fmt::format("shardmark {} {}", build.version, build.git_hash.substr(0, 12)));
@@ -84,7 +84,7 @@ int fail(const std::exception& error, int exit_code) {
 
 int main(int argc, char** argv) {
   try {
-    return shardmark::run(argc, argv);
+    return shardmark::run_command(argc, argv);
   } catch (const shardmark::Failure& failure) {
     return failure.exit_code;
   } catch (const shardmark::InputError& error) {

@@ -67,7 +67,7 @@ TEST(HugectrConvert, lookups_of_disjoint_ranks_share_a_group) {
     {"local_embedding_list": [], "global_embedding_list": [[2], [], []], "table_placement_strategy": "mp"}]])"));
 }
 
-struct Refused {
+struct RefusedShards {
   std::vector<Shard> shards;
   std::string message;
 };
@@ -75,7 +75,7 @@ struct Refused {
 TEST(HugectrConvert, what_cannot_be_expressed_is_refused_by_name) {
   const std::vector<Table> tables{{"A", 9, 4, {}}};
   const std::vector<Feature> lookups{{"a", 0}};
-  const std::vector<Refused> cases{
+  const std::vector<RefusedShards> cases{
       {{{{0, 9, 1}, 0, 2, 0}, {{0, 9, 1}, 2, 4, 1}}, "columns 0 to 2 on rank 0: it has no column split"},
       {{{{0, 5, 1}, 0, 4, 0}, {{5, 9, 1}, 0, 4, 1}},
        "rows 0 to 5, stride 1, on rank 0: it splits rows modulo a count only"},
@@ -85,7 +85,7 @@ TEST(HugectrConvert, what_cannot_be_expressed_is_refused_by_name) {
       {{{{0, 9, 2}, 0, 4, 0}, {{1, 5, 2}, 0, 4, 1}, {{5, 9, 2}, 0, 4, 2}},
        "rows 1 to 5, stride 2, on rank 1: it splits rows modulo a count only"},
   };
-  for (const Refused& refused : cases) {
+  for (const RefusedShards& refused : cases) {
     SCOPED_TRACE(refused.message);
     const Plan plan{"p", 3, {{false, refused.shards}}};
     ASSERT_EQ(check(plan, tables), std::vector<std::string>());

@@ -60,14 +60,14 @@ std::string document(const std::string& tables) {
   return R"({"format": "shardmark-plan/1", "name": "p", "ranks": 1, "tables": )" + tables + "}";
 }
 
-struct Refused {
+struct RefusedText {
   std::string text;
   std::string message;  ///< part of it
 };
 
 TEST(PlanJson, refuses_and_names_what_is_wrong) {
   const std::string b = R"({"name": "B", "data_parallel": true})";
-  const std::vector<Refused> cases{
+  const std::vector<RefusedText> cases{
       {"{", "p.json: not valid JSON"},
       {"", "p.json: not valid JSON"},
       {"3", "p.json: expected a JSON object"},
@@ -106,7 +106,7 @@ TEST(PlanJson, refuses_and_names_what_is_wrong) {
       {document(R"([{"name": "A", "shards": [{"rows": [0, 10, 1], "columns": [0, 4], "rank": 0, "x": 1}]}])"),
        "p.json, table 'A', shard 0: unknown key 'x'"},
   };
-  for (const Refused& refused : cases) {
+  for (const RefusedText& refused : cases) {
     SCOPED_TRACE(refused.text);
     try {
       plan_from_json(refused.text, "p.json", two_tables);

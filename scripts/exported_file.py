@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an exported step holds (shardmark run --export FILE.h5), read with h5py and checked against the layout."""
+import json
+
+import h5py
+import numpy as np
+
+from optimizer_rules import VALUE_TYPES, Optimizer
+
+
+class BadFile(Exception):
+    """One line that says where the file is not what the layout asks for."""
+
+
+def require(condition, where, what):
+    if not condition:
+        raise BadFile(f"{where}: {what}")
+
+
+def attribute(node, name):
+    require(name in node.attrs, node.name, f"attribute {name} is missing")
+    value = node.attrs[name]
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def count_attribute(node, name):
+    value = attribute(node, name)
+    require(np.issubdtype(np.asarray(value).dtype, np.integer), node.name, f"attribute {name} is no whole number")
+    return int(value)
+
+
+def json_attribute(node, name):
+    try:
+        value = json.loads(attribute(node, name))
+    except (TypeError, ValueError):
+        raise BadFile(f"{node.name}: attribute {name} is not JSON") from None
+    require(isinstance(value, dict), node.name, f"attribute {name} is not a JSON object")
+    return value
+
+
+def child(group, name, kind, what):
+    found = group.get(name)
+    require(isinstance(found, kind), f"{group.name.rstrip('/')}/{name}", f"{what} is missing")
+    return found
+
+
+def array(group, name, dtype, shape):
+    """Dataset `name` of that type and shape; None in the shape stands for any length."""
+    dataset = child(group, name, h5py.Dataset, "dataset")
+    fits = len(dataset.shape) == len(shape) and all(w in (None, n) for n, w in zip(dataset.shape, shape))
+    wanted = " x ".join("any" if n is None else str(n) for n in shape)
+    require(fits, dataset.name, f"has shape {dataset.shape}, expected {wanted}")
+    require(dataset.dtype == np.dtype(dtype), dataset.name, f"holds {dataset.dtype}, expected {np.dtype(dtype)}")
+    return dataset[...]
+
+
+class Table:
+    def __init__(self, file, name):
+        group = child(child(file, "tables", h5py.Group, "group"), name, h5py.Group, "group")
+        self.name, self.dim = name, count_attribute(group, "dim")
+        try:
+            self.optimizer = Optimizer(json_attribute(group, "optimizer"))
+        except ValueError as error:
+            raise BadFile(f"{group.name}: {error}") from None
+        self.value_type = attribute(group, "value_type") if "value_type" in group.attrs else "fp32"
+        require(self.value_type in VALUE_TYPES, group.name,
+                f"unknown value type {self.value_type!r}; valid: {', '.join(VALUE_TYPES)}")
+        self.stochastic = "stochastic_rounding" in group.attrs and bool(count_attribute(group, "stochastic_rounding"))
+        self.rows = array(group, "rows", np.int64, (None,))
+        inside = (self.rows >= 0) & (self.rows < count_attribute(group, "rows"))
+        require(inside.all(), f"{group.name}/rows", f"row {first(self.rows, ~inside)} is outside the table")
+        require((np.diff(self.rows) > 0).all(), f"{group.name}/rows", "the rows do not ascend")
+        shape = (len(self.rows), self.dim)
+        self.before, self.after = (array(group, when, np.float32, shape) for when in ("before", "after"))
+        self.state_before, self.state_after = (self.read_state(group, f"state_{when}") for when in ("before", "after"))
+        self.features = []
+
+    def read_state(self, group, name):
+        """[rows, width], the vectors one after the other and then the scalars."""
+        width = self.optimizer.width(self.dim)
+        if width == 0:
+            require(name not in group, f"{group.name}/{name}", f"{self.optimizer.name} has no state")
+            return np.zeros((len(self.rows), 0), dtype=np.float32)
+        shape = (len(self.rows), width)
+        flat = width == 1 and len(child(group, name, h5py.Dataset, "dataset").shape) == 1
+        return array(group, name, np.float32, shape[:1] if flat else shape).reshape(shape)
+
+    def split_state(self):
+        cuts = [(k + 1) * self.dim for k in range(self.optimizer.vectors)]
+        parts = np.split(self.state_before.astype(np.float64), cuts, axis=1)
+        return parts[:self.optimizer.vectors + self.optimizer.scalars]
+
+
+class Feature:
+    POOLINGS = ("none", "sum", "mean", "sqrtn", "max")
+
+    def __init__(self, file, name, tables):
+        group = child(file["features"], name, h5py.Group, "group")
+        self.name, self.pooling = name, attribute(group, "pooling")
+        require(self.pooling in self.POOLINGS, group.name,
+                f"unknown pooling {self.pooling!r}; valid: {', '.join(self.POOLINGS)}")
+        table = attribute(group, "table")
+        require(table in tables, group.name, f"its table {table!r} is not in /tables")
+        self.table = tables[table]
+        self.table.features.append(self)
+
+        offsets = array(group, "offsets", np.int64, (None,))
+        ids = array(group, "indices", np.int64, (None,))
+        csr = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(ids) and (np.diff(offsets) >= 0).all()
+        require(csr, f"{group.name}/offsets", f"do not ascend from 0 to the {len(ids)} ids")
+        self.places = np.searchsorted(self.table.rows, ids)  # of each id in the table's rows
+        known = self.places < len(self.table.rows)
+        known[known] = self.table.rows[self.places[known]] == ids[known]
+        require(known.all(), f"{group.name}/indices", f"id {first(ids, ~known)} is not in /tables/{table}/rows")
+        self.weights = np.ones(len(ids))
+        if "weights" in group:
+            self.weights = array(group, "weights", np.float32, (len(ids),)).astype(np.float64)
+            require(np.isfinite(self.weights).all(), f"{group.name}/weights", "a weight is not finite")
+
+        self.samples = len(offsets) - 1
+        self.offsets = np.arange(len(ids) + 1) if self.pooling == "none" else offsets
+        shape = (len(self.offsets) - 1, self.table.dim)
+        self.output, self.gradient = (
+            array(child(file, kind, h5py.Group, "group"), name, np.float32, shape) for kind in ("outputs", "gradients"))
+
+
+def read_step(path):
+    """The case, the features and the tables of a file."""
+    with h5py.File(path, "r") as file:
+        version = count_attribute(file, "format_version")
+        require(version == 1, "/", f"format_version is {version}, expected 1")
+        case = json_attribute(file, "case")
+        tables = {name: Table(file, name) for name in child(file, "tables", h5py.Group, "group")}
+        features = [Feature(file, name, tables) for name in child(file, "features", h5py.Group, "group")]
+    require(features, "/features", "there are none")
+    require(len({f.samples for f in features}) == 1, "/features", "the batches differ in size")
+    return case, features, tables
+
+
+def first(values, where):
+    return values[np.argmax(where)] if where.any() else None
