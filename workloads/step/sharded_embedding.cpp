@@ -7,6 +7,7 @@
 #include "comm/collectives.hpp"
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/cheapest_transfers.hpp"
+#include "reference/work.hpp"
 #include "workloads/step/commit_fault.hpp"
 #include "workloads/transfer/unique_rows/choose_dedup.hpp"
 
@@ -174,9 +175,9 @@ std::int64_t ShardedEmbedding::lookup_bytes() {
   const Execution exec;
   const auto ids = static_cast<std::int64_t>(owned_.ids.extent(0));
   const auto keys = keys_.first(ids);
-  kernels::LookupCounts counts{.bags = static_cast<std::int64_t>(owned_.offsets.extent(0)) - 1,
-                               .ids = ids,
-                               .output_elements = blocks_.looked_up()};
+  LookupCounts counts{.bags = static_cast<std::int64_t>(owned_.offsets.extent(0)) - 1,
+                      .ids = ids,
+                      .output_elements = blocks_.looked_up()};
   for (const bool replicated : {false, true}) {
     const auto some = replicated ? part(keys, owned_.exchanged_ids, ids) : part(keys, 0, owned_.exchanged_ids);
     std::int64_t rows = 0;
@@ -184,7 +185,7 @@ std::int64_t ShardedEmbedding::lookup_bytes() {
     const auto unique = kernels::unique_rows<Execution>(exec, some, rows, unique_workspace_);
     counts.unique_bytes += kernels::row_elements(exec, unique, shards).bytes;
   }
-  return kernels::pooled_lookup_work(counts, owned_.weights.extent(0) > 0, sizeof(std::int64_t)).bytes();
+  return pooled_lookup_work(counts, owned_.weights.extent(0) > 0, sizeof(std::int64_t)).bytes();
 }
 
 /// Divides the vectors of features that pool by mean or sqrtn by their bags' divisors. vectors_begin: by feature.

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kernels/bag_divisor.hpp"
+#include "kernels/fused_update.hpp"
 #include "kernels/pooled_lookup.hpp"
 #include "workloads/cases/movement.hpp"
 #include "workloads/step/input_dist.hpp"

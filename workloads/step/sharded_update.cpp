@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The update phase of ShardedEmbedding.
-#include "kernels/row_sums.hpp"
+#include "kernels/fused_update.hpp"
 #include "workloads/step/commit_fault.hpp"
 #include "workloads/step/sharded_embedding.hpp"
 
@@ -39,7 +39,7 @@ void ShardedEmbedding::update_exchanged(const StepInput& input, const kernels::U
   const auto row_gradients = kernels::sorted_row_gradients<Execution>(
       exec, part(keys_.first(ids), 0, exchanged), exchanged_keys_, part(gradient_offsets_.first(ids), 0, exchanged),
       weights, gradients, unique_workspace_);
-  kernels::WholeRowSums<Execution> whole_rows;
+  kernels::RowSums<Execution> whole_rows;
   if (const std::int64_t width = row_sum_exchange_.width(); width > 0) {
     const auto sums = sums_.first(exchanged * width);
     kernels::row_sums(exec, row_gradients, exchanged_shards_, now, gradients_workspace_, sums, width);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/expand_positions.hpp"
-#include "kernels/max_pooling.hpp"
+#include "kernels/pooled_gradients.hpp"
 #include "kernels/vector_pieces.hpp"
 #include "workloads/batches/listed.hpp"
 #include "workloads/tables/sharded_tables.hpp"

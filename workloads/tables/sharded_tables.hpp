@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "kernels/fused_update.hpp"
+#include "kernels/update_shard.hpp"
 #include "reference/row_values.hpp"
 #include "workloads/batches/execution.hpp"
 #include "workloads/tables/shard_layout.hpp"

@@ -140,12 +140,9 @@ void ReplicatedUpdate::update_dense(const kernels::UpdateStep& now, Fault fault)
             2 * (comm_.size() - 1) * elements * 4 / comm_.size());
   if (fault == Fault::exchange) change_one(dense_, 0, -1.0F, 1.0F);
   const auto rows = kernels::touched_rows<Execution>(exec, part(dense_, dense_elements_, dense_elements_ + dense_keys_),
-                                                     touched_workspace_);
+                                                     store_list_, dense_elements_, touched_workspace_);
   if (fault == Fault::update) decrement(rows.total);
-  kernels::fused_update(exec,
-                        kernels::row_gradients<Execution>(exec, rows, kernels::DenseOffset<Execution>{store_list_},
-                                                          DeviceArray<float>(), dense_),
-                        update_list_, now, gradients_workspace_);
+  kernels::fused_update<Execution>(exec, {rows, {}, {}, dense_}, update_list_, now, gradients_workspace_);
 }
 
 void ReplicatedUpdate::update_by_rows(const kernels::UniqueRows<Execution>& own, const kernels::UpdateStep& now,

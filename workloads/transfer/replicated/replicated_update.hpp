@@ -61,7 +61,7 @@ class ReplicatedUpdate {
   DeviceScratch<std::int64_t> renumbered_keys_{"shardmark::renumbered_keys"};
   kernels::UniqueRowsWorkspace<Execution> unique_workspace_;
   kernels::RowGradientsWorkspace<Execution> gradients_workspace_;
-  kernels::TouchedRowsWorkspace<Execution> touched_workspace_;
+  kernels::UniqueRowsWorkspace<Execution> touched_workspace_;
 };
 
 }  // namespace shardmark

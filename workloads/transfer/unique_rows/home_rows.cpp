@@ -237,8 +237,7 @@ void HomeRows::return_gradients(const DeviceArray<float>& vectors, const ConstDe
                             keys_.first(positions_), offsets);
   const auto packed = packed_gradients_.first(asked().packed_elements());
   kernels::pack_row_gradients<Execution>(exec,
-                                         kernels::row_gradients<Execution>(exec, asked().unique(), offsets, weights_,
-                                                                           with_max_gradients(vectors, gradients)),
+                                         {asked().unique(), offsets, weights_, with_max_gradients(vectors, gradients)},
                                          asked().packed(), workspace_, packed);
   exec.fence("shardmark: gradients of rows are sent");
   if (node_) {
