@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "comm/lane.hpp"
+#include "reference/named.hpp"
 #include "results/record.hpp"
 #include "workloads/step/watchdog.hpp"
 
