@@ -18,8 +18,8 @@ using Array = Kokkos::View<T*, typename Exec::memory_space>;
 template <class Exec, class T>
 using ConstArray = Array<Exec, const T>;
 
-/// Whether Exec takes the kernels of kernels/device, whose threads share bags and rows. A test program that defines
-/// SHARDMARK_DEVICE_KERNELS runs them on processors.
+/// Whether Exec takes the kernels of kernels/device, whose threads share bags and rows. Compiled with
+/// SHARDMARK_DEVICE_KERNELS, the kernels take that form on processors too, for a test of it.
 #ifdef SHARDMARK_DEVICE_KERNELS
 template <class Exec>
 inline constexpr bool on_device = true;
@@ -28,8 +28,6 @@ template <class Exec>
 inline constexpr bool on_device =
     !Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible;
 #endif
-template <class Exec>
-inline constexpr bool on_host = !on_device<Exec>;
 
 /// An uninitialised array, in huge pages as far as the system has them. It begins with the first of a pair of cache
 /// lines (large ones of Kokkos begin with the second).
@@ -86,9 +84,11 @@ class Scratch {
 };
 
 /// Indices [0, size), handed out one by one as threads become free: for kernels whose index stands for a range of rows.
-template <class Exec>
+/// Traits: a work tag.
+template <class... Traits, class Exec>
 auto dynamic_range(const Exec& exec, std::int64_t size) {
-  using Policy = Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Dynamic>, Kokkos::IndexType<std::int64_t>>;
+  using Policy =
+      Kokkos::RangePolicy<Exec, Traits..., Kokkos::Schedule<Kokkos::Dynamic>, Kokkos::IndexType<std::int64_t>>;
   return Policy(exec, 0, size, Kokkos::ChunkSize(1));
 }
 

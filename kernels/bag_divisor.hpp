@@ -3,7 +3,6 @@
 
 #include "kernels/array.hpp"
 #include "kernels/balanced_ranges.hpp"
-#include "kernels/work.hpp"
 #include "reference/pooling.hpp"
 
 namespace shardmark::kernels {
@@ -50,29 +49,6 @@ struct BagVectors {
 ///   or empty; vectors: float or double.
 template <class Exec, class Vectors>
 void divide_by_bag(const Exec& exec, ConstArray<Exec, BagVectors> blocks, ConstArray<Exec, std::int64_t> offsets,
-                   ConstArray<Exec, float> weights, const Vectors& vectors) {
-  if (blocks.extent(0) == 0 || offsets.extent(0) < 2) return;
-  const auto block_count = static_cast<std::int64_t>(blocks.extent(0));
-  const float* weight = weights.extent(0) == 0 ? nullptr : weights.data();
-  Kokkos::parallel_for(
-      "shardmark::divide_by_bag", static_range(exec, static_cast<std::int64_t>(offsets.extent(0)) - 1),
-      KOKKOS_LAMBDA(const std::int64_t bag) {
-        if (bag < blocks(0).first_bag) return;
-        const auto& block = blocks(last_at_most(block_count, bag, [&](std::int64_t b) { return blocks(b).first_bag; }));
-        const std::int64_t within = bag - block.first_bag;
-        if (within >= block.bags || !divides(block.pooling)) return;
-        divide(&vectors(block.begin + within * block.stride), block.dim,
-               bag_divisor(block.pooling, weight, offsets(bag), offsets(bag + 1)));
-      });
-}
-
-/// Work of divide_by_bag on `bags` bags of mean or sqrtn with `elements` values of `value_bytes` and `weighted_ids`
-/// weights (0 when there are none).
-constexpr Work divide_by_bag_work(std::int64_t bags, std::int64_t elements, std::int64_t weighted_ids,
-                                  std::int64_t value_bytes = sizeof(float)) {
-  return {.bytes_read = elements * value_bytes + (bags + 1) * 8 + weighted_ids * 4,
-          .bytes_written = elements * value_bytes,
-          .flops = elements + 2 * weighted_ids};
-}
+                   ConstArray<Exec, float> weights, const Vectors& vectors);
 
 }  // namespace shardmark::kernels

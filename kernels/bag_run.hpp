@@ -3,6 +3,8 @@
 
 #include "kernels/bag_divisor.hpp"
 #include "kernels/bag_rows.hpp"
+#include "kernels/balanced_ranges.hpp"
+#include "kernels/pooled_lookup.hpp"
 #include "kernels/streamed_output.hpp"
 
 namespace shardmark::kernels {
@@ -78,5 +80,41 @@ struct BagRun {
     }
   }
 };
+
+/// Calls body(block, first, stop) for the runs of bags [first, stop) of one block that make up a range. Blocks: of
+/// LookupBlock or what derives from it, as pooled_lookup takes them.
+template <class Blocks, class Offsets, class Body>
+KOKKOS_FORCEINLINE_FUNCTION void for_each_bag_run(const BalancedRanges& ranges, std::int64_t range,
+                                                  const Blocks& blocks, const Offsets& offsets, const Body& body) {
+  std::int64_t bag = ranges.begin(range, offsets);
+  const std::int64_t end = ranges.begin(range + 1, offsets);
+  if (bag == end) return;
+  const auto count = static_cast<std::int64_t>(blocks.extent(0));
+  const std::int64_t last = last_at_most(count, bag, [&](std::int64_t i) { return blocks(i).first_bag; });
+  for (std::int64_t b = Kokkos::max(last, std::int64_t{0}); bag < end && b < count; ++b) {
+    const auto& block = blocks(b);
+    bag = Kokkos::max(bag, block.first_bag);
+    const std::int64_t stop = Kokkos::min(end, block.first_bag + block.bags);
+    if (bag < stop) body(block, bag, stop);
+    bag = Kokkos::max(bag, stop);
+  }
+}
+
+/// Vectors of a block before that of bag `first`, whose first id is at position `begin`.
+template <class Offsets>
+KOKKOS_INLINE_FUNCTION std::int64_t vectors_before(const LookupBlock& block, std::int64_t first, std::int64_t begin,
+                                                   const Offsets& offsets) {
+  return block.pooling == Pooling::none ? begin - offsets(block.first_bag) : first - block.first_bag;
+}
+
+/// Ranges per thread, so that threads that met rows in a cache take over from those that did not.
+inline constexpr std::int64_t lookup_ranges_per_thread = 8;
+inline constexpr std::int64_t smallest_lookup_range = 512;
+
+template <class Exec>
+BalancedRanges lookup_ranges(const Exec& exec, std::int64_t bags, std::int64_t ids) {
+  const std::int64_t grain = (bags + ids) / (lookup_ranges_per_thread * exec.concurrency());
+  return {bags, ids, Kokkos::max(grain, smallest_lookup_range)};
+}
 
 }  // namespace shardmark::kernels

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
-
 #include <Kokkos_Core.hpp>
-#include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <fstream>
-#include <string>
-#include <string_view>
 #include <type_traits>
 
 namespace shardmark::kernels {
@@ -21,14 +12,7 @@ inline constexpr std::uintptr_t huge_page = std::uintptr_t{2} << 20;
 /// Asks the system to back [pointer, pointer + bytes) of host memory with transparent huge pages as far as they fit
 /// inside. Call it before the first touch: pages that exist are merged late or never. A random read of a row then costs
 /// one walk of a short page table instead of two or three cache misses. A hint: does nothing where there are none.
-inline void advise_huge_pages([[maybe_unused]] void* pointer, [[maybe_unused]] std::int64_t bytes) {
-#ifdef MADV_HUGEPAGE
-  const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
-  const std::uintptr_t first = (begin + huge_page - 1) / huge_page * huge_page;
-  const std::uintptr_t last = (begin + static_cast<std::uintptr_t>(bytes)) / huge_page * huge_page;
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
-#endif
-}
+void advise_huge_pages(void* pointer, std::int64_t bytes);
 
 /// The same for a Kokkos array; nothing where the memory is not the host's.
 template <class View>
@@ -39,24 +23,6 @@ void advise_huge_pages(const View& view) {
 
 /// Share in [0, 1] of the bytes of [pointer, pointer + bytes) that lie in huge pages, transparent or reserved
 /// (hugetlbfs); a mapping that only overlaps the range counts in proportion. Source: /proc/self/smaps; 0 without it.
-inline double huge_page_share(const void* pointer, std::int64_t bytes) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
-  const std::uintptr_t end = begin + static_cast<std::uintptr_t>(bytes);
-  double covered = 0, in_range = 0;
-  std::ifstream smaps("/proc/self/smaps");
-  for (std::string line; std::getline(smaps, line);) {
-    unsigned long long first = 0, last = 0, kilobytes = 0;
-    char name[32];
-    if (std::sscanf(line.c_str(), "%llx-%llx ", &first, &last) == 2) {
-      const std::uintptr_t low = std::max<std::uintptr_t>(begin, first), high = std::min<std::uintptr_t>(end, last);
-      in_range = low < high ? static_cast<double>(high - low) / static_cast<double>(last - first) : 0;
-    } else if (in_range > 0 && std::sscanf(line.c_str(), "%31[A-Za-z_]: %llu kB", name, &kilobytes) == 2) {
-      const std::string_view field = name;
-      if (field == "AnonHugePages" || field == "Shared_Hugetlb" || field == "Private_Hugetlb")
-        covered += in_range * 1024 * static_cast<double>(kilobytes);
-    }
-  }
-  return bytes > 0 ? std::min(1.0, covered / static_cast<double>(bytes)) : 0;
-}
+double huge_page_share(const void* pointer, std::int64_t bytes);
 
 }  // namespace shardmark::kernels

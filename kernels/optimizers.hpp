@@ -6,17 +6,11 @@
 
 namespace shardmark::kernels {
 
-/// Sums over a whole row, over all of its columns wherever they are held.
-struct RowSums {
+/// The sums that an optimizer asks for of one row (see row_sum_count), complete.
+struct SumsOfRow {
   float first = 0;
   float second = 0;
 };
-
-/// How many such sums an optimizer asks for before it changes a row.
-constexpr std::int64_t row_sum_count(OptimizerKind kind) {
-  if (kind == OptimizerKind::lamb) return 2;
-  return kind == OptimizerKind::rowwise_adagrad || kind == OptimizerKind::rowwise_adam ? 1 : 0;
-}
 
 /// Weight decay of any optimizer, 0 where there is none: l2 w joins the gradient, decoupled w is taken off w.
 struct DecayFactors {
@@ -94,7 +88,7 @@ struct RowwiseAdagradStep {
   KOKKOS_FORCEINLINE_FUNCTION void add(Number, Number g, Number, Number, Number& first, Number&) const {
     first = fused(g, g, first);
   }
-  KOKKOS_FORCEINLINE_FUNCTION SgdStep for_row(const RowSums& sums, float columns, float& s) const {
+  KOKKOS_FORCEINLINE_FUNCTION SgdStep for_row(const SumsOfRow& sums, float columns, float& s) const {
     s += sums.first / columns;
     return SgdStep(rate / (square_root(s) + epsilon));
   }
@@ -182,7 +176,7 @@ struct RowwiseAdamStep {
   KOKKOS_FORCEINLINE_FUNCTION void add(Number, Number g, Number, Number, Number& first, Number&) const {
     first = fused(g, g, first);
   }
-  KOKKOS_FORCEINLINE_FUNCTION Row for_row(const RowSums& sums, float columns, float& v) const {
+  KOKKOS_FORCEINLINE_FUNCTION Row for_row(const SumsOfRow& sums, float columns, float& v) const {
     v = fused(moments.beta2, v, moments.rest2 * (sums.first / columns));
     return {rate * moments.unbias_m / (square_root(moments.unbias_v * v) + moments.epsilon), moments};
   }
@@ -227,7 +221,7 @@ struct LambStep {
     first = fused(w, w, first);
     second = fused(r, r, second);
   }
-  KOKKOS_FORCEINLINE_FUNCTION Row for_row(const RowSums& sums, float, float&) const;
+  KOKKOS_FORCEINLINE_FUNCTION Row for_row(const SumsOfRow& sums, float, float&) const;
 };
 
 struct LambStep::Row {
@@ -242,7 +236,7 @@ struct LambStep::Row {
   }
 };
 
-KOKKOS_FORCEINLINE_FUNCTION LambStep::Row LambStep::for_row(const RowSums& sums, float, float&) const {
+KOKKOS_FORCEINLINE_FUNCTION LambStep::Row LambStep::for_row(const SumsOfRow& sums, float, float&) const {
   const bool scaled = sums.first > 0 && sums.second > 0;
   return {scaled ? rate * (square_root(sums.first) / square_root(sums.second)) : rate, *this};
 }

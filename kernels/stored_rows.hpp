@@ -57,4 +57,19 @@ KOKKOS_FORCEINLINE_FUNCTION void with_row_type(ValueType type, const Body& body)
   }
 }
 
+/// Calls body(Value{}) with the type of the values of a trained table.
+template <class Body>
+KOKKOS_FORCEINLINE_FUNCTION void with_trained_value(ValueType type, const Body& body) {
+  switch (type) {
+    case ValueType::fp32:
+      return body(float{});
+    case ValueType::fp16:
+      return body(Fp16{});
+    case ValueType::bf16:
+      return body(Bf16{});
+    case ValueType::int8:
+      return;
+  }
+}
+
 }  // namespace shardmark::kernels

@@ -3,9 +3,9 @@
 // codec, vectors packed for two owners of row-split tables and added up again.
 #include "kernels/bench/suite.hpp"
 #include "kernels/check_bags.hpp"
+#include "kernels/pooled_gradients.hpp"
 #include "kernels/segment_sum.hpp"
 #include "kernels/vector_pieces.hpp"
-#include "kernels/weight_gradients.hpp"
 #include "kernels/wire_codec.hpp"
 
 namespace shardmark::kernels::bench {

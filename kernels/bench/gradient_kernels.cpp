@@ -11,11 +11,9 @@ namespace {
 
 /// The gradients of the distinct rows of every batch.
 struct SortedBatches {
-  using Sorted = RowGradients<Exec, UniqueRows<Exec>, ConstArray<Exec, std::int64_t>>;
-
   Gradients gradients;
   std::array<UniqueRowsWorkspace<Exec>, Problem::batch_count> sort_workspaces;
-  std::vector<Sorted> batches;
+  std::vector<RowGradients<Exec>> batches;
   RowGradientsWorkspace<Exec> workspace;
 
   explicit SortedBatches(const Suite& suite) : gradients(gradients_of(suite)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/unique_rows.hpp"
+#include "kernels/radix_sort.hpp"
 
 namespace shardmark::kernels::bench {
 

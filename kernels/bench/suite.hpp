@@ -11,9 +11,9 @@
 
 #include "kernels/bench/cases.hpp"
 #include "kernels/ceilings.hpp"
-#include "kernels/work.hpp"
 #include "reference/optimizer.hpp"
 #include "reference/value_type.hpp"
+#include "reference/work.hpp"
 
 namespace shardmark::kernels::bench {
 

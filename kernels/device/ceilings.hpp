@@ -56,31 +56,3 @@ struct ModifyRows {
 };
 
 }  // namespace shardmark::kernels::device
-
-namespace shardmark::kernels {
-
-/// Settings are the processor's: a device has more threads than keys, and needs none.
-template <class Exec>
-requires on_device<Exec>
-void gather_rows(const Exec& exec, const WordRows& rows, ConstArray<Exec, std::int64_t> keys, const RowSetting&,
-                 Array<Exec, std::uint32_t> sink) {
-  const auto run = [&](const auto& kernel) {
-    Kokkos::parallel_for("shardmark::gather_rows",
-                         device::tiles(exec, static_cast<std::int64_t>(keys.extent(0)), kernel.width), kernel);
-  };
-  if (rows.row_words % 4 == 0)
-    run(device::GatherRows<Exec, 4>{rows, keys, sink});
-  else
-    run(device::GatherRows<Exec, 1>{rows, keys, sink});
-}
-
-template <class Exec>
-requires on_device<Exec>
-void modify_rows(const Exec& exec, const WordRows& rows, const WordRows& state, ConstArray<Exec, std::int64_t> keys,
-                 const RowSetting&, std::uint32_t add) {
-  const device::ModifyRows<Exec> kernel{rows, state, keys, add};
-  Kokkos::parallel_for("shardmark::modify_rows",
-                       device::tiles(exec, static_cast<std::int64_t>(keys.extent(0)), kernel.width), kernel);
-}
-
-}  // namespace shardmark::kernels

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "kernels/bag_divisor.hpp"
+#include "kernels/balanced_ranges.hpp"
 #include "kernels/device/tiles.hpp"
 #include "kernels/pooled_lookup.hpp"
+#include "kernels/stored_rows.hpp"
 
 namespace shardmark::kernels::device {
 
@@ -122,26 +125,4 @@ struct PooledLookup {
   }
 };
 
-/// kernels::pooled_lookup, a tile of threads per bag.
-template <class Exec, class Blocks, class Indices>
-void pooled_lookup(const Exec& exec, const Blocks& blocks, ConstArray<Exec, std::int64_t> offsets,
-                   const Indices& indices, ConstArray<Exec, float> weights, const Array<Exec, float>& output) {
-  using Kernel = PooledLookup<Exec, typename Indices::non_const_value_type>;
-  const std::int64_t bags = static_cast<std::int64_t>(offsets.extent(0)) - 1;
-  if (bags <= 0 || blocks.extent(0) == 0) return;
-  Kokkos::parallel_for("shardmark::pooled_lookup", tiles(exec, bags, Kernel::width),
-                       Kernel{blocks, offsets, indices, weights, output});
-}
-
 }  // namespace shardmark::kernels::device
-
-namespace shardmark::kernels {
-
-template <class Exec, class Blocks, class Indices>
-requires on_device<Exec>
-void pooled_lookup(const Exec& exec, const Blocks& blocks, ConstArray<Exec, std::int64_t> offsets,
-                   const Indices& indices, ConstArray<Exec, float> weights, const Array<Exec, float>& output) {
-  device::pooled_lookup(exec, blocks, offsets, indices, weights, output);
-}
-
-}  // namespace shardmark::kernels

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/device/tiles.hpp"
-#include "kernels/row_gradients.hpp"
+#include "kernels/hot_rows.hpp"
 
 namespace shardmark::kernels::device {
 
@@ -42,30 +42,25 @@ struct RowColumns {
 };
 
 /// A warp per distinct row, a thread per column: all of a vector is read at once, and neighbours are read by
-/// neighbours. consume(shard, u, row, columns): see RowColumns; `row` is local to the shard. Sums in the order of the
-/// host's kernel.
-template <class Exec, class Inputs, class Shard, class Consume>
+/// neighbours. Sums in the order of the host's kernel; `row` of consume is local to the shard.
+template <class Exec, class Shard, class Consume>
 struct RowGradientKernel {
   static constexpr int width = 32;
   struct SumPieces {};
 
-  Inputs inputs;
+  RowGradients<Exec> inputs;
   ShardList<Exec, Shard> list;
-  ConstArray<Exec, RowPiece> pieces;
-  ConstArray<Exec, std::int64_t> first_piece;  ///< by begin(u) / hot_row_piece, rounded up
-  ConstArray<Exec, std::int64_t> piece_count;
-  Array<Exec, float> partial_sums;  ///< [pieces, largest_dim]
+  HotRows<Exec> hot;
   Consume consume;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(SumPieces, const Team& team) const {
     const std::int64_t number = tile_number(team);
-    if (number >= piece_count(0)) return;
-    const auto& piece = pieces(number);
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, list.shards(list.find(piece.key)).dim),
-                         [&](const std::int64_t c) {
-                           partial_sums(number * list.largest_dim + c) = sum_positions(piece.begin, piece.end, c);
-                         });
+    if (number >= hot.piece_count(0)) return;
+    const auto& piece = hot.pieces(number);
+    Kokkos::parallel_for(
+        Kokkos::ThreadVectorRange(team, list.shards(list.find(piece.key)).dim),
+        [&](const std::int64_t c) { hot.partial_sum(number)[c] = sum_positions(piece.begin, piece.end, c); });
   }
 
   template <class Team>
@@ -82,10 +77,9 @@ struct RowGradientKernel {
   /// Column c of the gradient of the row with the sorted positions [begin, end).
   KOKKOS_FORCEINLINE_FUNCTION float gradient(std::int64_t begin, std::int64_t end, std::int64_t c) const {
     if (end - begin <= hot_row_piece) return sum_positions(begin, end, c);
-    const std::int64_t first = first_piece((begin + hot_row_piece - 1) / hot_row_piece);
-    const std::int64_t count = (end - begin + hot_row_piece - 1) / hot_row_piece;
+    const auto pieces = hot.of(begin, end);
     float sum = 0;
-    for (std::int64_t i = first; i < first + count; ++i) sum += partial_sums(i * list.largest_dim + c);
+    for (std::int64_t i = pieces.first; i < pieces.stop; ++i) sum += hot.partial_sum(i)[c];
     return sum;
   }
 
@@ -100,20 +94,5 @@ struct RowGradientKernel {
     return sum;
   }
 };
-
-/// kernels::for_each_row_gradient for threads that share rows. As many tiles are launched as there can be rows and
-/// pieces, since only the device knows how many there are.
-template <class Exec, class Unique, class GradientOffset, class Shard, class Consume>
-void for_each_row_gradient(const std::string& label, const Exec& exec,
-                           const RowGradients<Exec, Unique, GradientOffset>& inputs, const ShardList<Exec, Shard>& list,
-                           RowGradientsWorkspace<Exec>& workspace, const Consume& consume) {
-  using Kernel = RowGradientKernel<Exec, RowGradients<Exec, Unique, GradientOffset>, Shard, Consume>;
-  const std::int64_t positions = inputs.unique.positions();
-  if (positions == 0) return;
-  const auto kernel = row_gradient_kernel<Kernel>(exec, inputs, list, workspace, consume);
-  Kokkos::parallel_for(label + "_hot_rows",
-                       tiles<typename Kernel::SumPieces>(exec, 2 * hot_row_places(positions), Kernel::width), kernel);
-  Kokkos::parallel_for(label, tiles(exec, positions, Kernel::width), kernel);
-}
 
 }  // namespace shardmark::kernels::device

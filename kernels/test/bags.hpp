@@ -12,26 +12,21 @@
 namespace shardmark::kernels::test {
 
 /// What the typed tests loop over.
-template <class ExecSpace, class IndexType, class ValueType>
+template <class ExecSpace, class IndexType>
 struct Types {
   using Exec = ExecSpace;
   using Index = IndexType;
-  using Value = ValueType;
 };
-using AllTypes =
-    testing::Types<Types<Kokkos::Serial, std::int32_t, float>, Types<Kokkos::Serial, std::int64_t, float>,
-                   Types<Kokkos::Serial, std::int32_t, double>, Types<Kokkos::Serial, std::int64_t, double>,
-                   Types<Kokkos::DefaultExecutionSpace, std::int32_t, float>,
-                   Types<Kokkos::DefaultExecutionSpace, std::int64_t, float>,
-                   Types<Kokkos::DefaultExecutionSpace, std::int32_t, double>,
-                   Types<Kokkos::DefaultExecutionSpace, std::int64_t, double>>;
-using IndexTypes =
-    testing::Types<Types<Kokkos::Serial, std::int32_t, float>, Types<Kokkos::Serial, std::int64_t, float>,
-                   Types<Kokkos::DefaultExecutionSpace, std::int32_t, float>,
-                   Types<Kokkos::DefaultExecutionSpace, std::int64_t, float>>;
-/// For tests beside that of fused_update, which compiles for a minute in each space.
-using ParallelTypes = testing::Types<Types<Kokkos::DefaultExecutionSpace, std::int32_t, float>,
-                                     Types<Kokkos::DefaultExecutionSpace, std::int64_t, float>>;
+/// Where the kernels are tested: threads of the host, or a device.
+using Space = Kokkos::DefaultExecutionSpace;
+using Int32Ids = Types<Space, std::int32_t>;
+using Int64Ids = Types<Space, std::int64_t>;
+using IndexTypes = testing::Types<Int32Ids, Int64Ids>;
+
+/// Half of the threads of the space, or all where there is but one.
+inline Space half_of_the_threads() {
+  return Space().concurrency() < 2 ? Space() : Kokkos::Experimental::partition_space(Space(), 1, 1)[0];
+}
 
 template <class T>
 std::size_t at(T index) {

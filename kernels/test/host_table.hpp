@@ -10,10 +10,6 @@
 
 namespace shardmark::kernels::test {
 
-/// Both index types and execution spaces: value types and dims are a matter of run time.
-using LookupTypes = testing::Types<Types<Kokkos::Serial, std::int32_t, float>,
-                                   Types<Kokkos::DefaultExecutionSpace, std::int64_t, float>>;
-
 /// A table on the host: as it is stored, and what the stored values are in fp32.
 struct HostTable {
   ValueType value_type;

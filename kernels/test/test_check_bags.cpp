@@ -60,7 +60,7 @@ class CheckBagsTest : public testing::Test {
  private:
   Array<Exec, Index> indices_;
 };
-TYPED_TEST_SUITE(CheckBagsTest, LookupTypes);
+TYPED_TEST_SUITE(CheckBagsTest, IndexTypes);
 
 TYPED_TEST(CheckBagsTest, LetsGoodBatchesPass) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed)

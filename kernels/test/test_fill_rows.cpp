@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/fill_rows.hpp"
 #include "kernels/test/bags.hpp"
+#include "reference/row_quantization.hpp"
 #include "reference/row_values.hpp"
 #include "reference/stochastic_rounding.hpp"
 
 namespace shardmark::kernels::test {
 namespace {
-
-template <class Exec>
-class FillRowsTest : public testing::Test {};
-using Execs = testing::Types<Kokkos::Serial, Kokkos::DefaultExecutionSpace>;
-TYPED_TEST_SUITE(FillRowsTest, Execs);
 
 constexpr RowValues values{.seed = 11};
 
@@ -36,17 +32,17 @@ float stored_value(const ShardRows& shard, std::int64_t i, std::int64_t c) {
   return scale.value(scale.quantized(value));
 }
 
-TYPED_TEST(FillRowsTest, GivesEachCellTheValueOfItsGlobalPlace) {
-  const TypeParam exec;
+TEST(FillRows, GivesEachCellTheValueOfItsGlobalPlace) {
+  const Space exec;
   for (const auto& type : value_types) {
     SCOPED_TRACE(type.name);
     const ShardRows shard = shard_of(type.value);
-    const Array<TypeParam, char> rows("rows", at(shard.count * row_bytes(type.value, shard.dim)));
+    const Array<Space, char> rows("rows", at(shard.count * row_bytes(type.value, shard.dim)));
     fill_rows(exec, values, shard, rows.data());
     EXPECT_EQ(count_changed_rows(exec, values, shard, rows.data()), 0);
 
     const std::vector<std::int64_t> wanted{39, 0, 17, 17};
-    const Array<TypeParam, float> output("output", wanted.size() * at(shard.dim));
+    const Array<Space, float> output("output", wanted.size() * at(shard.dim));
     read_rows(exec, shard, rows.data(), array_of(exec, wanted, "wanted"), output);
     const auto read = host(output);
     for (std::size_t k = 0; k < wanted.size(); ++k)
@@ -55,13 +51,13 @@ TYPED_TEST(FillRowsTest, GivesEachCellTheValueOfItsGlobalPlace) {
   }
 }
 
-TYPED_TEST(FillRowsTest, CountsRowsWithAnyOtherBit) {
-  const TypeParam exec;
+TEST(FillRows, CountsRowsWithAnyOtherBit) {
+  const Space exec;
   for (const auto& type : value_types) {
     SCOPED_TRACE(type.name);
     const ShardRows shard = shard_of(type.value);
     const std::int64_t bytes = row_bytes(type.value, shard.dim);
-    const Array<TypeParam, char> rows("rows", at(shard.count * bytes));
+    const Array<Space, char> rows("rows", at(shard.count * bytes));
     fill_rows(exec, values, shard, rows.data());
     auto cells = host(rows);
     cells[at(3 * bytes)] ^= 1;

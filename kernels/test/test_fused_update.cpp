@@ -80,11 +80,7 @@ void expect_step_of_reference(const UpdateProblem& problem, Update<Types>& updat
   }
 }
 
-template <class Types>
-class FusedUpdateTest : public testing::Test {};
-TYPED_TEST_SUITE(FusedUpdateTest, IndexTypes);
-
-TYPED_TEST(FusedUpdateTest, GivesHandComputedRows) {
+TEST(FusedUpdate, GivesHandComputedRows) {
   for (const ValueType type : {ValueType::fp32, ValueType::fp16, ValueType::bf16}) {
     const auto updated = [&](OptimizerKind kind) {
       UpdateProblem problem;
@@ -94,7 +90,7 @@ TYPED_TEST(FusedUpdateTest, GivesHandComputedRows) {
       problem.bags.weights = {1, 2, 0.5F, 1};
       problem.gradients = {2, 4, 0, -2};  // row 2: 1.5 (2, 4) + (0, -2) = (3, 4); row 0: (4, 8)
       problem.blocks = {{0, 2, 0, 0, 2, Pooling::sum}};
-      Update<TypeParam> update(problem);
+      Update<Int64Ids> update(problem);
       update.set_values(0, std::vector<float>(6, 1.0F));
       update.run(problem);
       auto values = update.values(0);
@@ -110,14 +106,14 @@ TYPED_TEST(FusedUpdateTest, GivesHandComputedRows) {
   }
 }
 
-TYPED_TEST(FusedUpdateTest, SgdEqualsTheReferenceBitForBitOnExactValues) {
+TEST(FusedUpdate, SgdEqualsTheReferenceBitForBitOnExactValues) {
   constexpr std::array types{ValueType::fp32, ValueType::fp16, ValueType::bf16};
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
     SCOPED_TRACE(seed_line(seed));
     const auto problem = random_problem(seed, true, [&](std::size_t n) {
       return ShardOptions{{.learning_rate = 0.25F}, types[n % 3], n / 3 % 2 == 1};
     });
-    Update<TypeParam> update(problem);
+    Update<Int64Ids> update(problem);
     const auto before = update.row_bits();
     update.run(problem);
     for (const auto& [key, gradient] : problem.row_gradients(false)) {
@@ -139,7 +135,7 @@ TYPED_TEST(FusedUpdateTest, SgdEqualsTheReferenceBitForBitOnExactValues) {
   }
 }
 
-TYPED_TEST(FusedUpdateTest, EveryOptimizerAndValueTypeFollowsTheReferenceForThreeSteps) {
+TEST(FusedUpdate, EveryOptimizerAndValueTypeFollowsTheReferenceForThreeSteps) {
   constexpr std::array types{ValueType::fp32, ValueType::fp16, ValueType::fp32, ValueType::bf16};
   for (std::uint64_t seed = 20; seed < 20 + 3 * optimizers.size(); seed += 3) {
     SCOPED_TRACE(seed_line(seed));
@@ -147,17 +143,17 @@ TYPED_TEST(FusedUpdateTest, EveryOptimizerAndValueTypeFollowsTheReferenceForThre
       return ShardOptions{any_optimizer(n + 2 * seed), types[(n + seed / 2) % 4], n % 3 == 0};
     });
     problem.values.unit = 0;
-    Update<TypeParam> update(problem);
+    Update<Int64Ids> update(problem);
     for (int step = 0; step < 3; ++step) expect_step_of_reference(problem, update);
   }
 }
 
 /// fp32 sums of n terms are off by at most n u of the sum of their magnitudes.
-TYPED_TEST(FusedUpdateTest, SumsOfAnyGradientsStayWithinTheirBound) {
+TEST(FusedUpdate, SumsOfAnyGradientsStayWithinTheirBound) {
   for (std::uint64_t seed = 40; seed < 44; ++seed) {
     SCOPED_TRACE(seed_line(seed));
     const auto problem = random_problem(seed, false, [](std::size_t) { return ShardOptions{{.learning_rate = 1}}; });
-    Update<TypeParam> update(problem);
+    Update<Int64Ids> update(problem);
     for (std::size_t s = 0; s < problem.shards.size(); ++s)
       update.set_values(s, std::vector<float>(at(problem.shards[s].rows * problem.shards[s].dim), 0.0F));
     update.run(problem);
@@ -173,10 +169,10 @@ TYPED_TEST(FusedUpdateTest, SumsOfAnyGradientsStayWithinTheirBound) {
   }
 }
 
-TYPED_TEST(FusedUpdateTest, TakesNoPositions) {
+TEST(FusedUpdate, TakesNoPositions) {
   UpdateProblem problem;
   problem.add_shard(3, 16, {});
-  Update<TypeParam> update(problem);
+  Update<Int64Ids> update(problem);
   const auto before = update.row_bits();
   update.run(problem);
   EXPECT_EQ(update.row_bits(), before);
@@ -192,9 +188,9 @@ UpdateProblem hot_problem(bool exact, const Optimizer& optimizer) {
   return problem;
 }
 
-TYPED_TEST(FusedUpdateTest, HotRowEqualsTheReference) {
+TEST(FusedUpdate, HotRowEqualsTheReference) {
   const auto problem = hot_problem(true, {.learning_rate = 0.25F});
-  Update<TypeParam> update(problem);
+  Update<Int64Ids> update(problem);
   const auto before = update.values(0);
   update.run(problem);
   for (const auto& [key, gradient] : problem.row_gradients(false))
@@ -204,9 +200,8 @@ TYPED_TEST(FusedUpdateTest, HotRowEqualsTheReference) {
 }
 
 TEST(FusedUpdate, HotRowIsSummedInTheStatedOrder) {
-  using Host = Types<Kokkos::DefaultHostExecutionSpace, std::int64_t, float>;
   const auto problem = hot_problem(false, {.learning_rate = 1});
-  Update<Host> update(problem);
+  Update<Int64Ids> update(problem);
   update.set_values(0, std::vector<float>(48, 0.0F));
   update.run(problem);
   std::vector<float> sum(16, 0), piece(16, 0);
@@ -227,8 +222,6 @@ TEST(FusedUpdate, HotRowIsSummedInTheStatedOrder) {
 }
 
 TEST(FusedUpdate, HasTheSameBitsForAnyNumberOfThreads) {
-  using Alone = Types<Kokkos::Serial, std::int64_t, float>;
-  using Together = Types<Kokkos::DefaultHostExecutionSpace, std::int64_t, float>;
   constexpr std::array types{ValueType::fp32, ValueType::fp16, ValueType::bf16};
   std::vector<UpdateProblem> problems;
   for (std::size_t kind = 0; kind < optimizers.size(); ++kind)
@@ -239,8 +232,8 @@ TEST(FusedUpdate, HasTheSameBitsForAnyNumberOfThreads) {
     }));
   for (const auto& problem : problems) {
     SCOPED_TRACE(seed_line(problem.values.seed));
-    Update<Alone> alone(problem);
-    Update<Together> together(problem);
+    Update<Int64Ids> alone(problem, half_of_the_threads());
+    Update<Int64Ids> together(problem);
     alone.run(problem);
     together.run(problem);
     EXPECT_EQ(alone.row_bits(), together.row_bits());
@@ -249,13 +242,12 @@ TEST(FusedUpdate, HasTheSameBitsForAnyNumberOfThreads) {
 }
 
 TEST(FusedUpdate, StochasticRoundingDoesNotDependOnThePlacement) {
-  using Host = Types<Kokkos::DefaultHostExecutionSpace, std::int64_t, float>;
   Random random(80);
   UpdateProblem whole{.values = {.seed = 80}};
   whole.add_shard(8, 24, {.learning_rate = 0.3F}, ValueType::bf16, true);
   for (std::int64_t id = 0; id < 8; ++id) whole.bags.add({id});
   whole.add_block(random, 0, 0, Pooling::sum, false, 0);
-  Update<Host> expected(whole);
+  Update<Int64Ids> expected(whole);
   expected.run(whole);
 
   UpdateProblem part{.values = whole.values};  // rows 1, 4, 7 and columns 8 .. 24
@@ -268,7 +260,7 @@ TEST(FusedUpdate, StochasticRoundingDoesNotDependOnThePlacement) {
       part.gradients.push_back(whole.gradients[at(row * 24 + column)]);
       values.push_back(whole.values(0, row, column));
     }
-  Update<Host> update(part);
+  Update<Int64Ids> update(part);
   update.shards[0].row_begin = 1;
   update.shards[0].row_stride = 3;
   update.shards[0].column_begin = 8;
@@ -281,11 +273,10 @@ TEST(FusedUpdate, StochasticRoundingDoesNotDependOnThePlacement) {
 }
 
 TEST(RowElements, SumsOverDistinctRows) {
-  using Host = Types<Kokkos::DefaultHostExecutionSpace, std::int64_t, float>;
   UpdateProblem problem;
   problem.add_shard(3, 4, {.kind = OptimizerKind::adagrad});
   problem.add_shard(3, 8, {.kind = OptimizerKind::rowwise_adagrad}, ValueType::fp16);
-  Update<Host> update(problem);
+  Update<Int64Ids> update(problem);
   const auto keys = array_of(update.exec, std::vector<std::int64_t>{0, 0, 2, 4, 4, 4}, "keys");
   const auto total = row_elements(update.exec, unique_rows(update.exec, keys, 6, update.sort_workspace), update.list());
   EXPECT_EQ(total.rows, 3);

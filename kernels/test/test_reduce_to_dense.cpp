@@ -5,13 +5,8 @@
 namespace shardmark::kernels::test {
 namespace {
 
-template <class Types>
-class ReduceToDenseTest : public testing::Test {};
-TYPED_TEST_SUITE(ReduceToDenseTest, ParallelTypes);
-
 /// Every optimizer; rows that no id names keep values and state, so both ways give the same bits.
-TYPED_TEST(ReduceToDenseTest, DenseGradientAndUpdateEqualTheSparseOnes) {
-  using Exec = typename TypeParam::Exec;
+TEST(ReduceToDense, DenseGradientAndUpdateEqualTheSparseOnes) {
   for (std::uint64_t seed = 40; seed < 44; ++seed) {
     SCOPED_TRACE(seed_line(seed));
     Random random(seed);
@@ -27,34 +22,35 @@ TYPED_TEST(ReduceToDenseTest, DenseGradientAndUpdateEqualTheSparseOnes) {
       dense_shards.push_back({first_key, dim, size});
       size += rows * dim;
     }
-    Update<TypeParam> sparse(problem);
+    Update<Int64Ids> sparse(problem);
     sparse.run(problem);
-    Update<TypeParam> update(problem);
+    Update<Int64Ids> update(problem);
     const auto list = shard_list(update.exec, dense_shards);
-    const Array<Exec, float> dense("dense", at(size)), touched("touched", at(problem.keys));
+    const Array<Space, float> dense("dense", at(size)), touched("touched", at(problem.keys));
     Kokkos::deep_copy(dense, 77.0F);
     Kokkos::deep_copy(touched, 77.0F);
     const auto gradients = update.gradients(problem);
     reduce_to_dense(update.exec, gradients, list, update.workspace, dense, touched);
-    TouchedRowsWorkspace<Exec> workspace;
-    const auto rows = touched_rows<Exec>(update.exec, touched, workspace);
+    UniqueRowsWorkspace<Space> workspace;
+    const auto rows = touched_rows<Space>(update.exec, touched, list, size, workspace);
     EXPECT_EQ(host_count(update.exec, rows), host_count(update.exec, gradients.unique));
-    const auto all = row_gradients(update.exec, rows, DenseOffset<Exec>{list}, {}, dense);
+    const RowGradients<Space> all{rows, {}, {}, dense};
     fused_update(update.exec, all, update.list(), UpdateStep{1, 77}, update.workspace);
     EXPECT_EQ(update.row_bits(), sparse.row_bits());
     EXPECT_EQ(update.state_bits(), sparse.state_bits());
   }
 }
 
-TYPED_TEST(ReduceToDenseTest, TouchedRowsAreThoseWithACount) {
-  using Exec = typename TypeParam::Exec;
-  const Exec exec;
-  TouchedRowsWorkspace<Exec> workspace;
-  const auto rows = touched_rows<Exec>(exec, array_of(exec, std::vector<float>{0, 2, 0, 0, 1}, "touched"), workspace);
+TEST(ReduceToDense, TouchedRowsAreThoseWithACount) {
+  const Space exec;
+  UniqueRowsWorkspace<Space> workspace;
+  const auto shards = shard_list(exec, std::vector<DenseShard>{{.dim = 3}, {.first_key = 4, .dim = 8, .output = 12}});
+  const auto touched = array_of(exec, std::vector<float>{0, 2, 0, 0, 1}, "touched");
+  const auto rows = touched_rows<Space>(exec, touched, shards, 20, workspace);
   EXPECT_EQ(host_count(exec, rows), 2);
-  const auto keys = host(rows.keys);
-  EXPECT_EQ(keys[0], 1);
-  EXPECT_EQ(keys[1], 4);
+  const auto words = host(rows.words);
+  EXPECT_EQ(words[0], rows.word(1, 3));
+  EXPECT_EQ(words[1], rows.word(4, 12));
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/row_partition.hpp"
 #include "kernels/test/bags.hpp"
+#include "reference/error.hpp"
 
 namespace shardmark::kernels::test {
 namespace {
 
 OwnedRow found(const RowPartition& partition, std::int64_t row) {
-  return row_owners(Kokkos::Serial{}, partition).of(partition.strips().back()).find(row);
+  return row_owners(Kokkos::DefaultHostExecutionSpace{}, partition).of(partition.strips().back()).find(row);
 }
 
 void expect_owner(const RowPartition& partition, std::int64_t row, std::int64_t slot, std::int64_t local_row) {

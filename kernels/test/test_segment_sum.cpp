@@ -35,7 +35,7 @@ class SegmentSumTest : public testing::Test {
  private:
   Scratch<Exec, std::int64_t> scratch_{"offsets"};
 };
-TYPED_TEST_SUITE(SegmentSumTest, LookupTypes);
+TYPED_TEST_SUITE(SegmentSumTest, IndexTypes);
 
 /// Ragged offsets of `levels` levels, empty segments among them.
 reference::NestedOffsets random_offsets(Random& random, std::int64_t levels, std::int64_t samples) {

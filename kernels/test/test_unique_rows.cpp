@@ -4,14 +4,10 @@
 
 #include "kernels/test/bags.hpp"
 #include "kernels/unique_rows.hpp"
+#include "reference/error.hpp"
 
 namespace shardmark::kernels::test {
 namespace {
-
-template <class Exec>
-class UniqueRowsTest : public testing::Test {};
-using Spaces = testing::Types<Kokkos::Serial, Kokkos::DefaultExecutionSpace>;
-TYPED_TEST_SUITE(UniqueRowsTest, Spaces);
 
 template <class View>
 auto first(const View& view, std::size_t count) {
@@ -61,9 +57,9 @@ void expect_sorted(const std::vector<std::int64_t>& keys, std::int64_t bound, Un
   for (std::size_t p = 0; const auto u : host(inverse)) ASSERT_EQ(distinct[at(u)], keys[p++]);
 }
 
-TYPED_TEST(UniqueRowsTest, HandComputed) {
-  UniqueRowsWorkspace<TypeParam> workspace;
-  const TypeParam exec;
+TEST(UniqueRows, HandComputed) {
+  UniqueRowsWorkspace<Space> workspace;
+  const Space exec;
   const auto unique =
       unique_rows(exec, array_of(exec, std::vector<std::int64_t>{7, 2, 7, 0, 2, 7}, "keys"), 8, workspace);
   EXPECT_EQ(positions(unique), (std::vector<std::int64_t>{3, 1, 4, 0, 2, 5}));
@@ -71,8 +67,8 @@ TYPED_TEST(UniqueRowsTest, HandComputed) {
   EXPECT_EQ(keys_of(unique, 3), (std::vector<std::int64_t>{0, 2, 7}));
 }
 
-TYPED_TEST(UniqueRowsTest, EqualsAStableSortForAnySizeAndBound) {
-  UniqueRowsWorkspace<TypeParam> workspace;
+TEST(UniqueRows, EqualsAStableSortForAnySizeAndBound) {
+  UniqueRowsWorkspace<Space> workspace;
   std::uint64_t seed = 0;
   for (const std::int64_t bound : {std::int64_t{1}, std::int64_t{2}, std::int64_t{8192}, std::int64_t{8193},
                                    std::int64_t{33'762'577}, std::int64_t{1} << 40}) {
@@ -87,19 +83,19 @@ TYPED_TEST(UniqueRowsTest, EqualsAStableSortForAnySizeAndBound) {
   }
 }
 
-TYPED_TEST(UniqueRowsTest, CarriesOtherNumbersInThePlaceOfPositions) {
-  UniqueRowsWorkspace<TypeParam> workspace;
-  const TypeParam exec;
+TEST(UniqueRows, CarriesOtherNumbersInThePlaceOfPositions) {
+  UniqueRowsWorkspace<Space> workspace;
+  const Space exec;
   const auto unique =
-      unique_rows<TypeParam>(exec, array_of(exec, std::vector<std::int64_t>{7, 2, 7, 0}, "keys"), 8,
-                             array_of(exec, std::vector<std::int64_t>{640, 64, 0, 64}, "positions"), 641, workspace);
+      unique_rows<Space>(exec, array_of(exec, std::vector<std::int64_t>{7, 2, 7, 0}, "keys"), 8,
+                         array_of(exec, std::vector<std::int64_t>{640, 64, 0, 64}, "positions"), 641, workspace);
   EXPECT_EQ(keys_of(unique, 3), (std::vector<std::int64_t>{0, 2, 7}));
   EXPECT_EQ(positions(unique), (std::vector<std::int64_t>{64, 64, 640, 0}));
 }
 
-TYPED_TEST(UniqueRowsTest, RefusesMoreThan64Bits) {
-  UniqueRowsWorkspace<TypeParam> workspace;
-  const TypeParam exec;
+TEST(UniqueRows, RefusesMoreThan64Bits) {
+  UniqueRowsWorkspace<Space> workspace;
+  const Space exec;
   const auto keys = array_of(exec, std::vector<std::int64_t>(5, 0), "keys");
   EXPECT_THROW(unique_rows(exec, keys, std::int64_t{1} << 62, workspace), InputError);
   EXPECT_NO_THROW(unique_rows(exec, keys, std::int64_t{1} << 61, workspace));

@@ -8,15 +8,10 @@
 namespace shardmark::kernels::test {
 namespace {
 
-template <class Exec>
-class UnorderedUpdateTest : public testing::Test {};
-using Spaces = testing::Types<Kokkos::Serial, Kokkos::DefaultExecutionSpace>;
-TYPED_TEST_SUITE(UnorderedUpdateTest, Spaces);
-
-TYPED_TEST(UnorderedUpdateTest, HashFindsTheRowsAndPositionsOfTheSort) {
-  const TypeParam exec;
-  UniqueRowsWorkspace<TypeParam> sort;
-  bench::HashUniqueRowsWorkspace<TypeParam> hash;
+TEST(UnorderedUpdate, HashFindsTheRowsAndPositionsOfTheSort) {
+  const Space exec;
+  UniqueRowsWorkspace<Space> sort;
+  bench::HashUniqueRowsWorkspace<Space> hash;
   std::uint64_t seed = 0;
   for (const std::int64_t bound : {std::int64_t{1}, std::int64_t{3}, std::int64_t{2000}, std::int64_t{1} << 40})
     for (const std::int64_t n : {0, 1, 2, 1000, 50000}) {
@@ -25,8 +20,8 @@ TYPED_TEST(UnorderedUpdateTest, HashFindsTheRowsAndPositionsOfTheSort) {
       std::vector<std::int64_t> values(at(n));
       for (auto& key : values) key = draw(random, 0, bound - 1);
       const auto keys = array_of(exec, values, "keys");
-      const auto want = unique_rows<TypeParam>(exec, keys, bound, sort);
-      const auto got = bench::hash_unique_rows<TypeParam>(exec, keys, bound, hash);
+      const auto want = unique_rows<Space>(exec, keys, bound, sort);
+      const auto got = bench::hash_unique_rows<Space>(exec, keys, bound, hash);
       const auto count = host_count(exec, want);
       ASSERT_EQ(host_count(exec, got), count);
       const auto segments = host(want.segments), got_segments = host(got.segments);
@@ -52,8 +47,8 @@ UpdateProblem sgd_problem(std::uint64_t seed, bool exact) {
   return problem;
 }
 
-template <class Exec>
-void run_scatter(Update<Types<Exec, std::int64_t, float>>& update, const UpdateProblem& problem) {
+void run_scatter(Update<Int64Ids>& update, const UpdateProblem& problem) {
+  using Exec = Space;
   const Array<Exec, std::int64_t> keys("keys", problem.bags.indices.size());
   const Array<Exec, std::int64_t> offset("gradient_offset", problem.bags.indices.size());
   expand_positions(update.exec, array_of(update.exec, problem.blocks, "blocks"),
@@ -65,24 +60,24 @@ void run_scatter(Update<Types<Exec, std::int64_t, float>>& update, const UpdateP
   update.exec.fence();
 }
 
-TYPED_TEST(UnorderedUpdateTest, ScatteredSgdEqualsTheOrderedOneOnExactValues) {
+TEST(UnorderedUpdate, ScatteredSgdEqualsTheOrderedOneOnExactValues) {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     SCOPED_TRACE(seed_line(seed));
     const auto problem = sgd_problem(seed, true);
-    Update<Types<Kokkos::DefaultExecutionSpace, std::int64_t, float>> ordered(problem);
+    Update<Int64Ids> ordered(problem);
     ordered.run(problem);
-    Update<Types<TypeParam, std::int64_t, float>> scattered(problem);
+    Update<Int64Ids> scattered(problem);
     run_scatter(scattered, problem);
     EXPECT_EQ(scattered.row_bits(), ordered.row_bits());
   }
 }
 
 /// n terms that are added to w one by one are off by n u (|w| + sum |lr w g|) at most.
-TYPED_TEST(UnorderedUpdateTest, ScatteredSgdStaysWithinTheBoundOfAnyOrder) {
+TEST(UnorderedUpdate, ScatteredSgdStaysWithinTheBoundOfAnyOrder) {
   for (std::uint64_t seed = 10; seed < 14; ++seed) {
     SCOPED_TRACE(seed_line(seed));
     const auto problem = sgd_problem(seed, false);
-    Update<Types<TypeParam, std::int64_t, float>> scattered(problem);
+    Update<Int64Ids> scattered(problem);
     run_scatter(scattered, problem);
     std::map<std::int64_t, double> terms;
     for (const auto& block : problem.blocks)

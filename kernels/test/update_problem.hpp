@@ -6,6 +6,7 @@
 
 #include "kernels/expand_positions.hpp"
 #include "kernels/fused_update.hpp"
+#include "kernels/stored_rows.hpp"
 #include "kernels/test/bags.hpp"
 #include "reference/optimizer_step.hpp"
 #include "reference/row_values.hpp"
@@ -90,7 +91,7 @@ struct Update {
   RowGradientsWorkspace<Exec> workspace;
   UpdateStep step{.number = 0, .seed = 77};
 
-  explicit Update(const UpdateProblem& problem) {
+  explicit Update(const UpdateProblem& problem, const Exec& on = {}) : exec(on) {
     for (std::size_t s = 0; s < problem.shards.size(); ++s) {
       const auto& shard = problem.shards[s];
       std::vector<float> values, numbers;

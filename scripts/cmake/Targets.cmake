@@ -2,7 +2,7 @@
 # The functions with which every folder declares its library, tests and benchmarks.
 
 # cuda_programs: what nvcc compiles, and is not the same as in a build for processors alone.
-set(shardmark_for_nvcc "shardmark::(kernels|workloads)")
+set(shardmark_for_nvcc "shardmark::(kernels|workloads)|Kokkos::kokkos")
 if(SHARDMARK_CUDA)
   add_custom_target(cuda_programs)
 endif()

@@ -54,8 +54,8 @@ Embedding::Embedding(const Communicator& comm, ShardedTables& tables, const Plan
     ShardLayout layout = tables.layout().of_features(chosen, g + 1 == count);
     std::vector<RowTransfer> modes;
     for (const Strip& strip : layout.strips)
-      modes.push_back(decided_.transfer_of(
-          {tables.features()[strip.feature].table, strip.column_begin, strip.column_end}));
+      modes.push_back(
+          decided_.transfer_of({tables.features()[strip.feature].table, strip.column_begin, strip.column_end}));
     groups_.push_back(std::make_unique<Group>(Group{.comm = comm_,
                                                     .lane = lane_,
                                                     .wire = wire_,

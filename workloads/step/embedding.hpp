@@ -26,7 +26,7 @@ struct Group {
   const std::vector<bool>& gathered;  ///< replicated tables whose touched rows are gathered, by table
   std::unique_ptr<Exchange> exchange;
   std::vector<KeyedShard> exchanged_shards = {};  ///< those that hold parts of tables, their rows numbered from 0
-  std::int64_t exchanged_keys = 0;           ///< how many rows that is
+  std::int64_t exchanged_keys = 0;                ///< how many rows that is
   bool counts_follow_ids = false;  ///< how many vectors travel depends on the ids, not on the number of bags alone
   bool divides = false;            ///< some feature pools by mean or sqrtn
 };

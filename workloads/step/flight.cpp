@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/step/flight.hpp"
 
-#include "kernels/pooled_lookup.hpp"
+#include "reference/work.hpp"
 
 namespace shardmark {
 namespace {
@@ -21,14 +21,14 @@ std::int64_t lookup_bytes_of(GroupFlight& flight) {
     return rows.row_bytes(kernels::unique_rows<Execution>(exec, some, bound, flight.unique_workspace));
   };
   const std::int64_t exchanged = flight.owned.exchanged_ids;
-  const kernels::LookupCounts counts{
+  const LookupCounts counts{
       .bags = static_cast<std::int64_t>(flight.owned.offsets.extent(0)) - 1,
       .ids = ids,
       .unique_bytes =
           row_bytes(part(keys, 0, exchanged), flight.group.exchanged_keys, flight.updates) +
           row_bytes(part(keys, exchanged, ids), replicated_keys, TableUpdates(flight.group.tables, replicated)),
       .output_elements = flight.layout.looked_up()};
-  return kernels::pooled_lookup_work(counts, flight.owned.weights.extent(0) > 0, sizeof(std::int64_t)).bytes();
+  return pooled_lookup_work(counts, flight.owned.weights.extent(0) > 0, sizeof(std::int64_t)).bytes();
 }
 
 }  // namespace

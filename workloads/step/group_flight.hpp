@@ -44,9 +44,9 @@ struct GroupFlight {
 
   // Of the current step.
   OwnedIds owned;
-  ConstDeviceArray<float> gradients;             ///< of the outputs, divided where features pool by mean or sqrtn
-  std::optional<SortedGradients> row_gradients;  ///< of the distinct rows of the shards that hold parts of tables
-  kernels::WholeRowSums<Execution> whole_rows;
+  ConstDeviceArray<float> gradients;          ///< of the outputs, divided where features pool by mean or sqrtn
+  std::optional<RowGradients> row_gradients;  ///< of the distinct rows of the shards that hold parts of tables
+  kernels::RowSums<Execution> whole_rows;
 
   // How rows are updated, and memory that is used again.
   TableUpdates updates;

@@ -5,7 +5,7 @@
 
 #include "kernels/fill_rows.hpp"
 #include "kernels/huge_pages.hpp"
-#include "kernels/max_pooling.hpp"
+#include "kernels/pooled_gradients.hpp"
 #include "kernels/pooled_lookup.hpp"
 #include "kernels/row_sums.hpp"
 #include "workloads/batches/listed.hpp"
@@ -76,7 +76,8 @@ class DenseStore : public Store {
 
   std::vector<float> read_rows(std::int64_t s, const std::vector<std::int64_t>& local_rows) const override {
     const Execution exec;
-    const DeviceArray<float> values("shardmark::read_rows", local_rows.size() * static_cast<std::size_t>(local(s).dim()));
+    const DeviceArray<float> values("shardmark::read_rows",
+                                    local_rows.size() * static_cast<std::size_t>(local(s).dim()));
     kernels::read_rows(exec, shard_rows(s), rows(s), kernels::array_of(exec, local_rows, "shardmark::wanted_rows"),
                        values);
     return on_host(values);
@@ -152,16 +153,13 @@ class DenseStore : public Store {
       shards_ = kernels::shard_list(Execution(), all);
     }
 
-    void row_sums(const SortedGradients& gradients, const kernels::UpdateStep& now, const DeviceArray<double>& sums,
+    void row_sums(const RowGradients& gradients, const kernels::UpdateStep& now, const DeviceArray<double>& sums,
                   std::int64_t width) override {
       kernels::row_sums(Execution(), gradients, shards_, now, workspace_, sums, width);
     }
-    void run(const SortedGradients& gradients, const kernels::UpdateStep& now,
-             const kernels::WholeRowSums<Execution>& whole_rows) override {
+    void run(const RowGradients& gradients, const kernels::UpdateStep& now,
+             const kernels::RowSums<Execution>& whole_rows) override {
       kernels::fused_update(Execution(), gradients, shards_, now, workspace_, whole_rows);
-    }
-    void run(const DenseGradients& gradients, const kernels::UpdateStep& now) override {
-      kernels::fused_update(Execution(), gradients, shards_, now, workspace_);
     }
     kernels::RowElements count(const kernels::UniqueRows<Execution>& unique) const override {
       return kernels::row_elements(Execution(), unique, shards_);

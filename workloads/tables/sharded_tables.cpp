@@ -7,7 +7,10 @@ namespace shardmark {
 
 ShardedTables::ShardedTables(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
                              int rank, std::span<const StorageMaker> makers)
-    : tables_(tables), features_(features), layout_(plan, tables, features, rank), store_numbers_(layout_.shards.size()) {
+    : tables_(tables),
+      features_(features),
+      layout_(plan, tables, features, rank),
+      store_numbers_(layout_.shards.size()) {
   for (const StorageMaker& maker : makers) {
     std::vector<std::int64_t> shards;
     for (std::int64_t s = 0; s < std::ssize(layout_.shards); ++s)
@@ -54,18 +57,14 @@ TableUpdates::TableUpdates(const ShardedTables& tables, const std::vector<KeyedS
   for (const auto& store : tables.stores()) parts_.push_back(store->updates(shards));
 }
 
-void TableUpdates::row_sums(const SortedGradients& gradients, const kernels::UpdateStep& now,
+void TableUpdates::row_sums(const RowGradients& gradients, const kernels::UpdateStep& now,
                             const DeviceArray<double>& sums, std::int64_t width) {
   for (const auto& part : parts_) part->row_sums(gradients, now, sums, width);
 }
 
-void TableUpdates::run(const SortedGradients& gradients, const kernels::UpdateStep& now,
-                       const kernels::WholeRowSums<Execution>& whole_rows) {
+void TableUpdates::run(const RowGradients& gradients, const kernels::UpdateStep& now,
+                       const kernels::RowSums<Execution>& whole_rows) {
   for (const auto& part : parts_) part->run(gradients, now, whole_rows);
-}
-
-void TableUpdates::run(const DenseGradients& gradients, const kernels::UpdateStep& now) {
-  for (const auto& part : parts_) part->run(gradients, now);
 }
 
 std::int64_t TableUpdates::row_bytes(const kernels::UniqueRows<Execution>& unique) const {

@@ -69,11 +69,10 @@ class TableUpdates {
  public:
   TableUpdates(const ShardedTables& tables, const std::vector<KeyedShard>& shards);
 
-  void row_sums(const SortedGradients& gradients, const kernels::UpdateStep& now, const DeviceArray<double>& sums,
+  void row_sums(const RowGradients& gradients, const kernels::UpdateStep& now, const DeviceArray<double>& sums,
                 std::int64_t width);
-  void run(const SortedGradients& gradients, const kernels::UpdateStep& now,
-           const kernels::WholeRowSums<Execution>& whole_rows = {});
-  void run(const DenseGradients& gradients, const kernels::UpdateStep& now);
+  void run(const RowGradients& gradients, const kernels::UpdateStep& now,
+           const kernels::RowSums<Execution>& whole_rows = {});
 
   /// Bytes of the distinct rows, each read once.
   std::int64_t row_bytes(const kernels::UniqueRows<Execution>& unique) const;

@@ -10,7 +10,8 @@ namespace shardmark {
 /// What keeps the tables of a storage (reference/table.hpp), and how many bytes it needs for a part of one.
 struct StorageMaker {
   Storage storage;
-  std::unique_ptr<Store> (*make)(const ShardLayout&, const std::vector<Table>&, const std::vector<std::int64_t>& shards);
+  std::unique_ptr<Store> (*make)(const ShardLayout&, const std::vector<Table>&,
+                                 const std::vector<std::int64_t>& shards);
   double (*bytes)(const Table& table, std::int64_t rows, std::int64_t columns);
 };
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "kernels/fused_update.hpp"
-#include "kernels/reduce_to_dense.hpp"
 #include "reference/row_values.hpp"
 #include "workloads/batches/execution.hpp"
 
@@ -36,11 +35,7 @@ struct KeyedShard {
   std::int64_t first_key = 0;
 };
 
-/// Gradients of the distinct rows among positions that were sorted by key, or among all rows of replicated tables.
-using SortedGradients =
-    kernels::RowGradients<Execution, kernels::UniqueRows<Execution>, ConstDeviceArray<std::int64_t>>;
-using DenseGradients =
-    kernels::RowGradients<Execution, kernels::TouchedRows<Execution>, kernels::DenseOffset<Execution>>;
+using RowGradients = kernels::RowGradients<Execution>;
 
 /// The shards of this rank whose tables have one storage: their rows and optimizer state, and what a step does with
 /// them. Shards go by their numbers in ShardLayout. A store decides once per run of rows of a shard, never per row.
@@ -71,12 +66,11 @@ class Store {
    public:
     virtual ~Updates() = default;
     /// kernels::row_sums: sums over the columns held here, [distinct rows, width].
-    virtual void row_sums(const SortedGradients& gradients, const kernels::UpdateStep& now,
+    virtual void row_sums(const RowGradients& gradients, const kernels::UpdateStep& now,
                           const DeviceArray<double>& sums, std::int64_t width) = 0;
     /// The optimizer of every distinct row's table. whole_rows: the completed sums, where row_sums() was called.
-    virtual void run(const SortedGradients& gradients, const kernels::UpdateStep& now,
-                     const kernels::WholeRowSums<Execution>& whole_rows) = 0;
-    virtual void run(const DenseGradients& gradients, const kernels::UpdateStep& now) = 0;
+    virtual void run(const RowGradients& gradients, const kernels::UpdateStep& now,
+                     const kernels::RowSums<Execution>& whole_rows) = 0;
     /// How many of the distinct rows are of this store, and what they hold: for the work of a step.
     virtual kernels::RowElements count(const kernels::UniqueRows<Execution>& unique) const = 0;
   };

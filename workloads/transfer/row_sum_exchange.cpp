@@ -7,7 +7,7 @@
 #include <map>
 #include <tuple>
 
-#include "kernels/optimizers.hpp"
+#include "kernels/row_sums.hpp"
 
 namespace shardmark {
 namespace {

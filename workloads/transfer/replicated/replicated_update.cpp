@@ -114,9 +114,8 @@ void ReplicatedUpdate::reduce_dense() {
   // A ring sends 2 (P - 1) / P of the buffer to the next rank.
   sent_.add((comm_.rank() + 1) % comm_.size(), 2 * (comm_.size() - 1) * elements * 4 / comm_.size());
   const auto rows = kernels::touched_rows<Execution>(exec, part(dense_, dense_elements_, dense_elements_ + dense_keys_),
-                                                     touched_workspace_);
-  reduced_ = kernels::row_gradients<Execution>(exec, rows, kernels::DenseOffset<Execution>{sum_list_},
-                                               DeviceArray<float>(), dense_);
+                                                     sum_list_, dense_elements_, touched_workspace_);
+  reduced_ = {rows, {}, {}, dense_};
 }
 
 void ReplicatedUpdate::apply(const kernels::UpdateStep& now) {

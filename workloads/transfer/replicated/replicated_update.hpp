@@ -63,11 +63,11 @@ class ReplicatedUpdate {
   DeviceScratch<std::int64_t> renumbered_keys_{"shardmark::renumbered_keys"};
   kernels::UniqueRowsWorkspace<Execution> unique_workspace_;
   kernels::RowGradientsWorkspace<Execution> gradients_workspace_;
-  kernels::TouchedRowsWorkspace<Execution> touched_workspace_;
+  kernels::UniqueRowsWorkspace<Execution> touched_workspace_;
 
   // Of the current step.
-  std::optional<DenseGradients> reduced_;
-  std::optional<SortedGradients> gathered_;
+  std::optional<RowGradients> reduced_;
+  std::optional<RowGradients> gathered_;
 };
 
 }  // namespace shardmark

@@ -235,10 +235,8 @@ void HomeRows::return_gradients(const DeviceArray<float>& vectors, const ConstDe
     kernels::max_gradients<Execution>(exec, maxima_.array(), offsets_, indices_, weights_, vectors, gradients, all);
   });
   const auto packed = packed_gradients_.first(asked().packed_elements());
-  kernels::pack_row_gradients<Execution>(exec,
-                                         kernels::row_gradients<Execution>(exec, asked().unique(), offsets, weights_,
-                                                                           of_vectors),
-                                         asked().packed(), workspace_, packed);
+  kernels::pack_row_gradients<Execution>(exec, {asked().unique(), offsets, weights_, of_vectors}, asked().packed(),
+                                         workspace_, packed);
   exec.fence("shardmark: gradients of rows are sent");
   if (node_) {
     const auto sums = node_gradients_.first(owners_.asked().packed_elements());

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "comm/placement/dedup.hpp"
-#include "kernels/max_pooling.hpp"
+#include "kernels/pooled_gradients.hpp"
 #include "kernels/vector_pieces.hpp"
 #include "workloads/batches/listed.hpp"
 #include "workloads/batches/step_input.hpp"

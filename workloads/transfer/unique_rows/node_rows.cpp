@@ -94,12 +94,8 @@ void NodeRows::collect(const RowHop& owners, const DeviceArray<float>& packed, c
   const Execution exec;
   const auto gradients = gradients_.first(homes_.held_elements());
   homes_.return_gradients(packed, gradients);
-  kernels::pack_row_gradients<Execution>(
-      exec,
-      kernels::row_gradients<Execution>(exec, owners.asked().unique(),
-                                        ConstDeviceArray<std::int64_t>(asked_.vector_begin()),
-                                        ConstDeviceArray<float>(), gradients),
-      owners.asked().packed(), workspace_, to_owners);
+  kernels::pack_row_gradients<Execution>(exec, {owners.asked().unique(), asked_.vector_begin(), {}, gradients},
+                                         owners.asked().packed(), workspace_, to_owners);
   exec.fence("shardmark: gradients of the node are sent");
 }
 

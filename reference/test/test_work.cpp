@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "kernels/bag_divisor.hpp"
-#include "kernels/bucketize.hpp"
-#include "kernels/fused_update.hpp"
-#include "kernels/pooled_lookup.hpp"
-#include "kernels/unique_rows.hpp"
-#include "kernels/work.hpp"
+#include "reference/work.hpp"
 
-namespace shardmark::kernels {
+namespace shardmark {
 namespace {
 
 TEST(Work, Adds) {
@@ -47,4 +42,4 @@ TEST(Work, RestIsPlain) {
 }
 
 }  // namespace
-}  // namespace shardmark::kernels
+}  // namespace shardmark

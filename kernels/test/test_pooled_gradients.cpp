@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/max_pooling.hpp"
+#include "kernels/pooled_gradients.hpp"
 #include "kernels/test/host_table.hpp"
-#include "kernels/weight_gradients.hpp"
 #include "reference/pooled_lookup.hpp"
 
 namespace shardmark::kernels::test {
@@ -81,7 +80,7 @@ struct Backward {
 
 template <class Types>
 class BackwardTest : public testing::Test {};
-TYPED_TEST_SUITE(BackwardTest, LookupTypes);
+TYPED_TEST_SUITE(BackwardTest, IndexTypes);
 
 /// Calls body(problem) for every value type, dims with and without a tail, weights or none.
 template <class Types, class Body>

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/huge_pages.hpp"
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+namespace shardmark::kernels {
+
+void advise_huge_pages([[maybe_unused]] void* pointer, [[maybe_unused]] std::int64_t bytes) {
+#ifdef MADV_HUGEPAGE
+  const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
+  const std::uintptr_t first = (begin + huge_page - 1) / huge_page * huge_page;
+  const std::uintptr_t last = (begin + static_cast<std::uintptr_t>(bytes)) / huge_page * huge_page;
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#endif
+}
+
+double huge_page_share(const void* pointer, std::int64_t bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
+  const std::uintptr_t end = begin + static_cast<std::uintptr_t>(bytes);
+  double covered = 0, in_range = 0;
+  std::ifstream smaps("/proc/self/smaps");
+  for (std::string line; std::getline(smaps, line);) {
+    unsigned long long first = 0, last = 0, kilobytes = 0;
+    char name[32];
+    if (std::sscanf(line.c_str(), "%llx-%llx ", &first, &last) == 2) {
+      const std::uintptr_t low = std::max<std::uintptr_t>(begin, first), high = std::min<std::uintptr_t>(end, last);
+      in_range = low < high ? static_cast<double>(high - low) / static_cast<double>(last - first) : 0;
+    } else if (in_range > 0 && std::sscanf(line.c_str(), "%31[A-Za-z_]: %llu kB", name, &kilobytes) == 2) {
+      const std::string_view field = name;
+      if (field == "AnonHugePages" || field == "Shared_Hugetlb" || field == "Private_Hugetlb")
+        covered += in_range * 1024 * static_cast<double>(kilobytes);
+    }
+  }
+  return bytes > 0 ? std::min(1.0, covered / static_cast<double>(bytes)) : 0;
+}
+
+}  // namespace shardmark::kernels
