@@ -7,6 +7,7 @@
 
 #include "comm/exchange/lane.hpp"
 #include "comm/exchange/sent_bytes.hpp"
+#include "reference/named.hpp"
 #include "results/record.hpp"
 #include "workloads/step/watchdog.hpp"
 
