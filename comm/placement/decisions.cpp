@@ -59,7 +59,7 @@ void DecisionBytes::add_between_nodes(std::int64_t split, bool by_node, const Ro
   sums_[of_dedup(split, by_node) + owner] += trip.vectors;
 }
 
-void DecisionBytes::add_home(int rank, const LookupCounts& counts) {
+void DecisionBytes::add_home(int rank, const PlanCounts& counts) {
   for (std::int64_t s = 0; s < std::ssize(splits_); ++s) {
     const HomeLookups lookups = lookups_in(moved_, splits_[s], rank, counts);
     for (const TransferChoice& transfer : transfers) {
@@ -80,7 +80,7 @@ void DecisionBytes::add_home(int rank, const LookupCounts& counts) {
           (moved_.plan.ranks - 1) * row_gradient_bytes(counts[t][0].distinct_rows, moved_.tables[t].dim);
 }
 
-void DecisionBytes::add_node(int node, const LookupCounts& counts) {
+void DecisionBytes::add_node(int node, const PlanCounts& counts) {
   if (!chooses_dedup_) return;
   for (std::int64_t s = 0; s < std::ssize(splits_); ++s)
     for (const RoundTrip& trip :

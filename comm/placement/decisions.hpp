@@ -30,8 +30,8 @@ class DecisionBytes {
   bool needs_homes() const { return !sums_.empty(); }
   bool needs_nodes() const { return chooses_dedup_; }
 
-  void add_home(int rank, const LookupCounts& counts);
-  void add_node(int node, const LookupCounts& counts);
+  void add_home(int rank, const PlanCounts& counts);
+  void add_node(int node, const PlanCounts& counts);
   std::span<double> sums() { return sums_; }
 
   /// transfer auto: for each row split the candidate whose busiest rank sends least, unique_rows where features pool by

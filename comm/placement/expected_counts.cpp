@@ -107,9 +107,9 @@ class TableCounts {
 
 }  // namespace
 
-LookupCounts expected_counts(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
-                             std::int64_t samples, const IdStatistics& ids) {
-  LookupCounts counts(tables.size());
+PlanCounts expected_counts(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
+                           std::int64_t samples, const IdStatistics& ids) {
+  PlanCounts counts(tables.size());
   for (std::size_t t = 0; t < tables.size(); ++t) {
     const TableCounts of_table(tables[t], static_cast<std::int64_t>(t), features, samples, ids);
     for (const Shard& shard : counted_shards(plan.tables[t], tables[t])) counts[t].push_back(of_table.of(shard.rows));

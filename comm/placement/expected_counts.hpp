@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "comm/placement/lookup_counts.hpp"
+#include "comm/placement/plan_counts.hpp"
 
 namespace shardmark {
 
@@ -21,7 +21,7 @@ struct IdStatistics {
 /// which the row number grows by a sixteenth, by Gauss-Legendre quadrature of three points: within 1e-6 of the sum, and
 /// a few hundred terms for any number of rows. With scattered rows, every shard is taken to hold its share of each
 /// probability.
-LookupCounts expected_counts(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
-                             std::int64_t samples, const IdStatistics& ids);
+PlanCounts expected_counts(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
+                           std::int64_t samples, const IdStatistics& ids);
 
 }  // namespace shardmark

@@ -27,7 +27,7 @@ std::vector<ColumnShards> column_shards(const MovedPlan& moved) {
   return result;
 }
 
-HomeLookups lookups_in(const MovedPlan& moved, const ColumnShards& shards, int home, const LookupCounts& counts) {
+HomeLookups lookups_in(const MovedPlan& moved, const ColumnShards& shards, int home, const PlanCounts& counts) {
   const auto& [table, begin, end] = shards.columns;
   HomeLookups lookups{.home = home, .ranks = moved.plan.ranks, .columns = end - begin, .holders = {}};
   for (const std::int64_t s : shards.shards)

@@ -39,6 +39,6 @@ struct ColumnShards {
 std::vector<ColumnShards> column_shards(const MovedPlan& moved);
 
 /// What the samples that are counted look up there.
-HomeLookups lookups_in(const MovedPlan& moved, const ColumnShards& shards, int home, const LookupCounts& counts);
+HomeLookups lookups_in(const MovedPlan& moved, const ColumnShards& shards, int home, const PlanCounts& counts);
 
 }  // namespace shardmark

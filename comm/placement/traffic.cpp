@@ -41,7 +41,7 @@ void TrafficModel::add(const std::vector<RoundTrip>& trips) {
   }
 }
 
-void TrafficModel::add_home(int rank, const LookupCounts& counts) {
+void TrafficModel::add_home(int rank, const PlanCounts& counts) {
   for (const ColumnShards& shards : shards_)
     add(choice_of(decided_.transfer_of(shards.columns)).bytes(lookups_in(moved_, shards, rank, counts), packing_));
   for (std::size_t t = 0; t < moved_.tables.size(); ++t)
@@ -51,13 +51,13 @@ void TrafficModel::add_home(int rank, const LookupCounts& counts) {
                             std::llround(row_gradient_bytes(counts[t][0].distinct_rows, moved_.tables[t].dim)));
 }
 
-void TrafficModel::add_node(int node, const LookupCounts& counts) {
+void TrafficModel::add_node(int node, const PlanCounts& counts) {
   for (const ColumnShards& shards : shards_)
     if (decided_.dedup == Dedup::node && decided_.transfer_of(shards.columns) == RowTransfer::unique_rows)
       add(node_row_bytes(lookups_in(moved_, shards, moved_.nodes.ranks_of(node).front(), counts), packing_));
 }
 
-void TrafficModel::add_all(const LookupCounts& counts) {
+void TrafficModel::add_all(const PlanCounts& counts) {
   constexpr std::int64_t sum_bytes = 8;
   std::int64_t width = 0;
   for (std::size_t t = 0; t < moved_.tables.size(); ++t)

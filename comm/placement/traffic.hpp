@@ -25,9 +25,9 @@ class TrafficModel {
   TrafficModel(const MovedPlan& moved, const Decisions& decided);
 
   /// counts: of the samples of that rank, of all ranks of that node, of all ranks.
-  void add_home(int rank, const LookupCounts& counts);
-  void add_node(int node, const LookupCounts& counts);
-  void add_all(const LookupCounts& counts);
+  void add_home(int rank, const PlanCounts& counts);
+  void add_node(int node, const PlanCounts& counts);
+  void add_all(const PlanCounts& counts);
 
   const Traffic& traffic() const { return traffic_; }
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "comm/placement/dedup.hpp"
-#include "comm/placement/lookup_counts.hpp"
 #include "comm/placement/nodes.hpp"
+#include "comm/placement/plan_counts.hpp"
 #include "comm/placement/reduction_bytes.hpp"
 #include "reference/wire_rounding.hpp"
 

@@ -11,6 +11,7 @@
 #include "comm/collectives.hpp"
 #include "comm/placement/expected_counts.hpp"
 #include "workloads/batches/step_input.hpp"
+#include "workloads/tables/storages.hpp"
 
 namespace shardmark {
 
@@ -22,22 +23,20 @@ double cells(std::int64_t rows, std::int64_t columns) {
 
 /// Rows and state; of replicated tables also a dense gradient, with a count per row.
 double table_bytes(const Plan& plan, const std::vector<Table>& tables, int rank) {
-  const auto held = [&](const Table& table, std::int64_t rows, std::int64_t columns) {
-    return cells(rows, row_bytes(table.value_type, columns)) +
-           4.0 * cells(rows, state_per_row(table.optimizer.kind, columns));
-  };
   double bytes = 0.0;
   for (std::size_t t = 0; t < tables.size(); ++t) {
     if (plan.tables[t].data_parallel)
-      bytes += held(tables[t], tables[t].rows, tables[t].dim) + 4.0 * cells(tables[t].rows, tables[t].dim + 1);
+      bytes += storage_bytes(tables[t], tables[t].rows, tables[t].dim) + 4.0 * cells(tables[t].rows, tables[t].dim + 1);
     for (const Shard& shard : plan.tables[t].shards)
-      if (shard.rank == rank) bytes += held(tables[t], shard.rows.count(), shard.columns());
+      if (shard.rank == rank) bytes += storage_bytes(tables[t], shard.rows.count(), shard.columns());
   }
   return bytes;
 }
 
 IdStatistics statistics_of(const IdSpec& ids) {
-  return {.alpha = ids.distribution == "power_law" ? ids.alpha : 0.0, .scattered = ids.shuffled, .ragged = ids.ragged};
+  return {.alpha = ids.distribution == IdDistribution::power_law ? ids.alpha : 0.0,
+          .scattered = ids.shuffled,
+          .ragged = ids.ragged};
 }
 
 /// Ids of some samples that look up rows of the table.
@@ -82,7 +81,7 @@ double max_vector(const Workload& workload) {
 /// What the samples of this rank, and those of all ranks, are expected to look up in each shard.
 struct StepCounts {
   double samples = 0.0;
-  LookupCounts own, all;
+  PlanCounts own, all;
 };
 
 /// Buffers of a step.

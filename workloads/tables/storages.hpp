@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "workloads/tables/dense_store.hpp"
@@ -19,5 +20,10 @@ struct StorageMaker {
 inline constexpr std::array storage_makers{
     StorageMaker{Storage::dense, make_dense_store, dense_store_bytes},
 };
+
+/// Bytes of so many rows of so many columns of a table, with their optimizer state.
+inline double storage_bytes(const Table& table, std::int64_t rows, std::int64_t columns) {
+  return std::ranges::find(storage_makers, table.storage, &StorageMaker::storage)->bytes(table, rows, columns);
+}
 
 }  // namespace shardmark

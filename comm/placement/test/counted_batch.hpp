@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "comm/placement/lookup_counts.hpp"
+#include "comm/placement/plan_counts.hpp"
 #include "reference/batch.hpp"
 
 namespace shardmark {
@@ -34,14 +34,14 @@ class BagsOfBatch {
 };
 
 /// Of the samples of one rank.
-inline LookupCounts counts_of(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
-                              const Batch& home) {
+inline PlanCounts counts_of(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
+                            const Batch& home) {
   return exact_counts(plan, tables, features, BagsOfBatch(home, features).bags());
 }
 
 /// The distinct rows that the samples of several ranks name together.
-inline LookupCounts counts_together(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
-                                    std::span<const Batch> homes, const std::vector<int>& ranks) {
+inline PlanCounts counts_together(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
+                                  std::span<const Batch> homes, const std::vector<int>& ranks) {
   Batch all{.samples = 0, .features = std::ssize(features), .offsets = {0}, .indices = {}, .weights = {}};
   for (const int rank : ranks) all.samples += homes[rank].samples;
   for (std::int64_t f = 0; f < all.features; ++f)

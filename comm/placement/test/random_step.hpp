@@ -69,7 +69,7 @@ struct RandomStep {
   }
 
  private:
-  LookupCounts of_ranks(const std::vector<int>& ranks) const {
+  PlanCounts of_ranks(const std::vector<int>& ranks) const {
     return counts_together(plan, tables, features, homes, ranks);
   }
 

@@ -55,7 +55,7 @@ TEST(ExpectedCounts, AreTheSumsOverAllRows) {
         for (const std::string_view planner : {"row_wise", "row_wise_block", "data_parallel"}) {
           SCOPED_TRACE(std::string(planner) + ", " + std::to_string(rows) + " rows, alpha " + std::to_string(alpha));
           const Plan plan = one.plan(planner, 3);
-          const LookupCounts counts =
+          const PlanCounts counts =
               expected_counts(plan, one.tables, one.features, samples, {.alpha = alpha, .ragged = ragged});
           const auto shards = counted_shards(plan.tables[0], one.tables[0]);
           ASSERT_EQ(counts[0].size(), shards.size());
@@ -97,7 +97,7 @@ TEST(ExpectedCounts, AreTheMeansOfExactOnes) {
           for (std::int64_t i = 0; i < hotness; ++i) batch.indices.push_back(draw(random));
           batch.offsets.push_back(batch.nnz());
         }
-      const LookupCounts counts = counts_of(plan, one.tables, one.features, batch);
+      const PlanCounts counts = counts_of(plan, one.tables, one.features, batch);
       for (std::size_t s = 0; s < 3; ++s) {
         sum[s].bags += counts[0][s].bags / times;
         sum[s].ids += counts[0][s].ids / times;
@@ -105,7 +105,7 @@ TEST(ExpectedCounts, AreTheMeansOfExactOnes) {
         sum[s].distinct_rows += counts[0][s].distinct_rows / times;
       }
     }
-    const LookupCounts expected = expected_counts(plan, one.tables, one.features, samples, {.alpha = alpha});
+    const PlanCounts expected = expected_counts(plan, one.tables, one.features, samples, {.alpha = alpha});
     for (std::size_t s = 0; s < 3; ++s) {
       SCOPED_TRACE("alpha " + std::to_string(alpha) + ", shard " + std::to_string(s));
       const auto near = [](double mean, double count) { EXPECT_NEAR(mean, count, 4 * std::sqrt(count / times)); };
@@ -122,8 +122,8 @@ TEST(ExpectedCounts, OfShardsAddUpToTheTable) {
   const OneTable one(std::int64_t{1} << 33);
   for (const double alpha : {0.0, 0.9, 1.05}) {
     const auto counts_of = [&](std::string_view planner, bool scattered) {
-      const LookupCounts counts = expected_counts(one.plan(planner, 64), one.tables, one.features, 1 << 20,
-                                                  {.alpha = alpha, .scattered = scattered});
+      const PlanCounts counts = expected_counts(one.plan(planner, 64), one.tables, one.features, 1 << 20,
+                                                {.alpha = alpha, .scattered = scattered});
       ShardCounts sum;
       for (const ShardCounts& shard : counts[0]) {
         sum.ids += shard.ids;

@@ -115,7 +115,7 @@ void ReplicatedUpdate::reduce_dense() {
   sent_.add((comm_.rank() + 1) % comm_.size(), 2 * (comm_.size() - 1) * elements * 4 / comm_.size());
   const auto rows = kernels::touched_rows<Execution>(exec, part(dense_, dense_elements_, dense_elements_ + dense_keys_),
                                                      sum_list_, dense_elements_, touched_workspace_);
-  reduced_ = {rows, {}, {}, dense_};
+  reduced_ = RowGradients{rows, {}, {}, dense_};
 }
 
 void ReplicatedUpdate::apply(const kernels::UpdateStep& now) {

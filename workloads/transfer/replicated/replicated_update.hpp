@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "kernels/reduce_to_dense.hpp"
 #include "workloads/tables/sharded_tables.hpp"
 #include "workloads/transfer/replicated/row_gather.hpp"
 

@@ -21,9 +21,9 @@ struct ShardCounts {
 };
 
 /// [tables][shards of the table]. A data_parallel table counts as one shard that holds it whole.
-using LookupCounts = std::vector<std::vector<ShardCounts>>;
+using PlanCounts = std::vector<std::vector<ShardCounts>>;
 
-/// The shards of a table as LookupCounts numbers them.
+/// The shards of a table as PlanCounts numbers them.
 std::vector<Shard> counted_shards(const TablePlacement& placement, const Table& table);
 
 /// The ids of one feature in some samples: bag b holds ids [offsets[b], offsets[b + 1]) of `indices`.
@@ -37,11 +37,11 @@ std::vector<std::vector<std::int64_t>> named_rows(std::span<const Table> tables,
                                                   std::span<const FeatureBags> bags);
 
 /// Counted from the ids of the samples. bags: by feature.
-LookupCounts exact_counts(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
-                          std::span<const FeatureBags> bags);
+PlanCounts exact_counts(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
+                        std::span<const FeatureBags> bags);
 
 /// distinct_rows alone, of the rows of each table that are named: by several ranks together, for example.
-LookupCounts counts_of_rows(const Plan& plan, std::span<const Table> tables,
-                            std::span<const std::vector<std::int64_t>> rows);
+PlanCounts counts_of_rows(const Plan& plan, std::span<const Table> tables,
+                          std::span<const std::vector<std::int64_t>> rows);
 
 }  // namespace shardmark

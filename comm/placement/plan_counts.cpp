@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/placement/lookup_counts.hpp"
+#include "comm/placement/plan_counts.hpp"
 
 #include <algorithm>
 
@@ -40,9 +40,9 @@ std::vector<std::vector<std::int64_t>> named_rows(std::span<const Table> tables,
   return rows;
 }
 
-LookupCounts counts_of_rows(const Plan& plan, std::span<const Table> tables,
-                            std::span<const std::vector<std::int64_t>> rows) {
-  LookupCounts counts(tables.size());
+PlanCounts counts_of_rows(const Plan& plan, std::span<const Table> tables,
+                          std::span<const std::vector<std::int64_t>> rows) {
+  PlanCounts counts(tables.size());
   for (std::size_t t = 0; t < tables.size(); ++t)
     for (const Shard& shard : counted_shards(plan.tables[t], tables[t])) {
       const auto held = std::ranges::count_if(rows[t], [&](std::int64_t row) { return shard.rows.contains(row); });
@@ -51,9 +51,9 @@ LookupCounts counts_of_rows(const Plan& plan, std::span<const Table> tables,
   return counts;
 }
 
-LookupCounts exact_counts(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
-                          std::span<const FeatureBags> bags) {
-  LookupCounts counts = counts_of_rows(plan, tables, named_rows(tables, features, bags));
+PlanCounts exact_counts(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
+                        std::span<const FeatureBags> bags) {
+  PlanCounts counts = counts_of_rows(plan, tables, named_rows(tables, features, bags));
   for (std::size_t f = 0; f < features.size(); ++f) {
     const std::int64_t t = features[f].table;
     const auto shards = counted_shards(plan.tables[t], tables[t]);
