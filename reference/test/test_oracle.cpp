@@ -6,7 +6,6 @@
 
 #include "reference/error.hpp"
 #include "reference/oracle.hpp"
-#include "reference/row_quantization.hpp"
 #include "reference/stochastic_rounding.hpp"
 
 namespace shardmark::reference {
@@ -292,23 +291,6 @@ TEST(Oracle, NearTiesOfAMaximumAreUncertain) {
   EXPECT_NEAR(bounds_of(3)[0], 0.3F * 3 / 2 * a0, 0.1F);
   EXPECT_LT(bounds_of(0)[1], 1e-4F);
   EXPECT_LT(bounds_of(3)[1], 1e-4F);
-}
-
-TEST(Oracle, BytesAreLookedUpAsTheirScaleGivesThem) {
-  const RowValues rows{.seed = 4};
-  Oracle oracle(
-      {{.name = "A", .rows = 4, .dim = 3, .optimizer = {.kind = OptimizerKind::none}, .value_type = ValueType::int8}},
-      {{.name = "f0", .table = 0, .pooling = Pooling::none}}, rows, unit_gradients);
-  EXPECT_FALSE(oracle.bit_exact(0));
-  const Batch batch{.samples = 1, .features = 1, .offsets = {0, 1}, .indices = {2}, .weights = {}};
-  const Expected expected = oracle.lookup(batch, 0, 0, 1);
-  const Floats row{rows(0, 2, 0), rows(0, 2, 1), rows(0, 2, 2)};
-  const RowScale scale = row_scale(row);
-  for (std::size_t c = 0; c < 3; ++c) {
-    EXPECT_EQ(expected.values[c], scale.value(scale.quantized(row[c])));
-    EXPECT_GT(expected.bounds[c], 0.0F);
-    EXPECT_LT(expected.bounds[c], 1e-6F);
-  }
 }
 
 }  // namespace

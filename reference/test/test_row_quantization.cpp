@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "reference/oracle.hpp"
 #include "reference/row_quantization.hpp"
 
 namespace shardmark {
@@ -73,6 +74,23 @@ TEST(RowQuantization, TwoRoundings) {
   const RowScale scale{.scale = 0.1F, .offset = 1e-3F};
   const volatile float product = 0.1F * 3.0F;
   EXPECT_EQ(scale.value(3), product + 1e-3F);
+}
+
+TEST(RowQuantization, TheOracleLooksUpBytesAsTheirScaleGivesThem) {
+  const RowValues rows{.seed = 4};
+  reference::Oracle oracle(
+      {{.name = "A", .rows = 4, .dim = 3, .optimizer = {.kind = OptimizerKind::none}, .value_type = ValueType::int8}},
+      {{.name = "f0", .table = 0, .pooling = Pooling::none}}, rows, GradientValues{.seed = 42});
+  EXPECT_FALSE(oracle.bit_exact(0));
+  const Batch batch{.samples = 1, .features = 1, .offsets = {0, 1}, .indices = {2}, .weights = {}};
+  const reference::Expected expected = oracle.lookup(batch, 0, 0, 1);
+  const Floats row{rows(0, 2, 0), rows(0, 2, 1), rows(0, 2, 2)};
+  const RowScale scale = row_scale(row);
+  for (std::size_t c = 0; c < 3; ++c) {
+    EXPECT_EQ(expected.values[c], scale.value(scale.quantized(row[c])));
+    EXPECT_GT(expected.bounds[c], 0.0F);
+    EXPECT_LT(expected.bounds[c], 1e-6F);
+  }
 }
 
 }  // namespace

@@ -23,7 +23,7 @@
 namespace shardmark {
 namespace {
 
-struct Options {
+struct DataOptions {
   std::string in;
   std::string out;
   std::int64_t samples = 0;
@@ -71,7 +71,7 @@ CriteoRows parse_rows(const std::string& text) {
   return rows;
 }
 
-void generate(const Options& options) {
+void generate(const DataOptions& options) {
   const CriteoRecipe recipe{
       .samples = options.samples, .seed = options.seed, .alpha = options.alpha, .rows = parse_rows(options.rows)};
   generate_criteo(options.out, recipe, progress_of("generating"));
@@ -79,7 +79,7 @@ void generate(const Options& options) {
              recipe.alpha, std::filesystem::file_size(options.out));
 }
 
-std::vector<std::int64_t> table_rows(const Options& options) {
+std::vector<std::int64_t> table_rows(const DataOptions& options) {
   Workload workload = load_workload(options.workload);
   scale_rows(workload, parse_scale(options.scale));
   std::vector<std::int64_t> rows;
@@ -87,7 +87,7 @@ std::vector<std::int64_t> table_rows(const Options& options) {
   return rows;
 }
 
-IdMapping make_mapping(const Options& options) {
+IdMapping make_mapping(const DataOptions& options) {
   if (!options.dictionary.empty()) return SampleFileReader(options.dictionary).mapping();
   const std::vector<std::int64_t> rows = table_rows(options);
   if (named<IdRule>(options.ids) == IdRule::modulo) return IdMapping::modulo(rows);
@@ -96,7 +96,7 @@ IdMapping make_mapping(const Options& options) {
   return mapping;
 }
 
-void convert(const Options& options) {
+void convert(const DataOptions& options) {
   if (is_hdf5(options.in)) throw InputError(options.in + ": is an HDF5 file already; a Criteo TSV file is needed");
   std::error_code absent;
   if (std::filesystem::equivalent(options.in, options.out, absent))
@@ -133,7 +133,7 @@ void print(const DataStatistics& statistics, bool hexadecimal_categories) {
   }
 }
 
-void inspect_text(const Options& options) {
+void inspect_text(const DataOptions& options) {
   CriteoReader reader(options.in, options.reader());
   const DataStatistics statistics = inspect(reader, progress_of("reading"));
   if (statistics.samples == 0) throw InputError(options.in + ": holds no samples");
@@ -143,7 +143,7 @@ void inspect_text(const Options& options) {
   warn(reader.malformed_summary());
 }
 
-void inspect_hdf5(const Options& options) {
+void inspect_hdf5(const DataOptions& options) {
   SampleFileReader reader(options.in);
   if (reader.samples() == 0) throw InputError(options.in + ": holds no samples");
   reader.verify();
@@ -152,9 +152,9 @@ void inspect_hdf5(const Options& options) {
   print(inspect(reader, progress_of("reading")), false);
 }
 
-void inspect_file(const Options& options) { is_hdf5(options.in) ? inspect_hdf5(options) : inspect_text(options); }
+void inspect_file(const DataOptions& options) { is_hdf5(options.in) ? inspect_hdf5(options) : inspect_text(options); }
 
-using Shared = std::shared_ptr<Options>;
+using SharedData = std::shared_ptr<DataOptions>;
 
 /// `what`, and a line per choice.
 template <class Choices>
@@ -164,13 +164,13 @@ std::string described(const std::string& what, const Choices& choices) {
   return text;
 }
 
-void add_malformed(CLI::App& command, const Shared& options) {
+void add_malformed(CLI::App& command, const SharedData& options) {
   command.add_option("--malformed", options->malformed, described("malformed lines", malformed_choices))
       ->capture_default_str();
 }
 
 void define_generate(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DataOptions>();
   CLI::App& command = *app.add_subcommand("generate", "write a synthetic data set");
   command.require_subcommand(1);
   CLI::App& criteo = *command.add_subcommand(
@@ -186,8 +186,8 @@ void define_generate(CLI::App& app) {
   criteo.callback([options] { generate(*options); });
 }
 
-void define_convert(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+void define_data_convert(CLI::App& app) {
+  const auto options = std::make_shared<DataOptions>();
   CLI::App& command = *app.add_subcommand("convert", "convert a Criteo TSV file to HDF5, ids mapped into the tables");
   command.add_option("IN", options->in, "Criteo TSV file: plain, .gz or .zst")->required();
   command.add_option("OUT", options->out, "HDF5 file to write")->required();
@@ -207,7 +207,7 @@ void define_convert(CLI::App& app) {
 }
 
 void define_inspect(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DataOptions>();
   CLI::App& command = *app.add_subcommand("inspect", "print what a data file holds; verify its checksums");
   command.add_option("FILE", options->in, "Criteo TSV file, or converted HDF5 file")->required();
   add_malformed(command, options);
@@ -219,7 +219,7 @@ void define_inspect(CLI::App& app) {
 void define_data(CLI::App& app) {
   app.require_subcommand(1);
   define_generate(app);
-  define_convert(app);
+  define_data_convert(app);
   define_inspect(app);
 }
 
