@@ -131,7 +131,7 @@ TEST_F(JsonLines, ALineThatCannotBeReadIsNamed) {
   EXPECT_EQ(error_of(header + R"({"record":"case","ranks":1e999})" + "\n"),
             "a.jsonl:2: a number is out of range; remove the line, or measure again");
   EXPECT_EQ(error_of(header + line + R"({"record":"case"})" + "\n"),
-            "a.jsonl:3: the case record lacks 'wire'; measure again, or remove the line");
+            "a.jsonl:3: the case record lacks 'workload'; measure again, or remove the line");
   EXPECT_EQ(error_of(header + std::string(100'000, '[') + "\n"),
             "a.jsonl:2: JSON nested deeper than 32 levels; remove the line");
 }

@@ -97,7 +97,7 @@ void say_valid(const NumberRule& rule, Option& option) {
   } else if constexpr (std::same_as<T, bool>) {
     option.valid = "true, false";
   } else if constexpr (std::same_as<T, std::string>) {
-    option.valid = "a text";
+    option.valid = "a file";
   } else {
     option.valid = rule.text();
   }

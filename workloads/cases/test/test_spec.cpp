@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-
 #include <numeric>
 
 #include "workloads/cases/spec.hpp"

@@ -35,6 +35,7 @@ class AddedOptions : public testing::Test {
   AddedOption added_{option_of(OptionGroup::movement, "throw_away", "an option of this test", &Movement::dedup)};
   RunOptions run_ = one_small_table();
   std::vector<Case> cases_{Case{}};
+  const nlohmann::ordered_json nothing_ = nlohmann::ordered_json::object();
 
   static std::string printed(void (*define)(CLI::App&), const std::string& arguments) {
     CLI::App app;
@@ -63,7 +64,6 @@ TEST_F(AddedOptions, is_on_the_command_line_of_compare_and_tells_cases_apart) {
   printed(define_compare, "criteo-kaggle --throw-away auto,off --set throw_away=off,local");
   ASSERT_EQ("throw_away", given.back().option->name);
   set_options(run_, cases_, given);
-  const std::vector<Case> of_first_exchange(cases_.begin(), cases_.begin() + 2);
   EXPECT_NE(cases_[0].name().find(", throw_away off"), std::string::npos) << cases_[0].name();
   EXPECT_NE(cases_[1].name().find(", throw_away local"), std::string::npos) << cases_[1].name();
 }
@@ -75,10 +75,11 @@ TEST_F(AddedOptions, is_in_record_table_and_identity) {
   ASSERT_EQ(2u, records.size());
   EXPECT_EQ("off", records[0].options.at("throw_away"));
   EXPECT_NE(std::ranges::find(records[0].changed, "throw_away"), records[0].changed.end());
-  EXPECT_NE(results_table({}, records).find(" throw_away "), std::string::npos) << results_table({}, records);
+  EXPECT_NE(results_table(nothing_, records).find(" throw_away "), std::string::npos)
+      << results_table(nothing_, records);
   std::vector<CaseRecord> read;
   for (const CaseRecord& record : records) read.push_back(case_record_from_json(to_json(record), "a:1"));
-  const Launch launch = launch_of({{}, read}, "a");
+  const Launch launch = launch_of({nothing_, read}, "a");
   ASSERT_EQ(2u, launch.cases.size());
   EXPECT_NE(launch.cases[0].name.find("/throw_away:off/"), std::string::npos) << launch.cases[0].name;
   EXPECT_NE(launch.cases[1].name.find("/throw_away:local/"), std::string::npos) << launch.cases[1].name;

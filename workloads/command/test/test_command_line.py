@@ -46,7 +46,7 @@ class WithoutMpi(ProgramTest):
         whole = self.serial("list").out
         for table in TABLES:
             part = self.succeeds(self.serial("list", table)).out
-            self.assertRegex(part, r"\n  \S+ +\S")
+            self.assertRegex("\n" + part, r"\n  \S+ +\S")
             self.assertIn(part, whole)
 
     def test_list_of_options_names_their_values_and_help_has_each_of_them(self):
@@ -133,7 +133,6 @@ class Run(ProgramTest):
         self.assertEqual(case["changed"], ["wire_forward", "wire_backward", "batch", "scale", "dtype", "hotness"])
         self.assertEqual((case["seed"], case["steps"], case["value_type"]), (7, 1, "fp16"))
         self.assertRegex(outcome.out, r"\n# workload criteo-kaggle,.* wire_backward bf16,.* dtype fp16,.* hotness 3\n")
-        self.assertIn("checking table_wise dense_partials mpi_alltoallv, wire_forward bf16, wire_backward bf16", outcome.err)
 
     def test_results_go_below_the_current_folder_by_default(self):
         self.succeeds(self.case(1, out=None)[0])
@@ -236,7 +235,7 @@ class Run(ProgramTest):
             saved = sent[transfer, "int64"] - sent[transfer, "int32"]
             self.assertEqual(saved % 4, 0)
             self.assertGreater(saved, sent[transfer, "int64"] / 8)  # lengths and counts stay
-        self.assertRegex(outcome.out, r"\n# plan.* wire_ids +ms")
+        self.assertRegex(outcome.out, r"\n# plan.* wire_ids ")
         self.refuses_case("int16", "auto", "int64", wire_ids="int16")
 
     def test_replicated_gradients_go_densely_or_by_rows_and_auto_sends_no_more_than_either(self):
