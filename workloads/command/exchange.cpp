@@ -9,6 +9,8 @@
 #include "comm/collectives.hpp"
 #include "comm/exchange/exchange_calibration.hpp"
 #include "comm/exchange/named_exchange.hpp"
+#include "comm/placement/skew.hpp"
+#include "comm/placement/traffic_file.hpp"
 #include "comm/session.hpp"
 #include "results/json_lines.hpp"
 #include "workloads/cases/option_table.hpp"
@@ -20,8 +22,6 @@
 #include "workloads/step/watchdog.hpp"
 #include "workloads/sweep/report.hpp"
 #include "workloads/sweep/sizes.hpp"
-#include "workloads/sweep/skew.hpp"
-#include "workloads/sweep/traffic_file.hpp"
 
 namespace shardmark {
 namespace {

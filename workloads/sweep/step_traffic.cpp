@@ -6,10 +6,10 @@
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/placement/traffic_file.hpp"
 #include "datasets/partial_file.hpp"
 #include "workloads/step/decide.hpp"
 #include "workloads/step/training_step.hpp"
-#include "workloads/sweep/traffic_file.hpp"
 
 namespace shardmark {
 namespace {

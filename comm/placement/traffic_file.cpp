@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/sweep/traffic_file.hpp"
+#include "comm/placement/traffic_file.hpp"
 
 #include <fmt/format.h>
 
