@@ -62,11 +62,11 @@ Workload load_workload(const std::string& name_or_file);
 void scale_rows(Workload& workload, std::int64_t divisor);
 
 /// Parses "1", "1/64" or "64" into the divisor 1, 64, 64. Throws InputError.
-std::int64_t parse_scale(const std::string& text);
+std::int64_t parse_scale(std::string_view text);
 
-nlohmann::ordered_json to_json(const Optimizer& optimizer);
-nlohmann::ordered_json to_json(const PublishedRatio& published);
-nlohmann::ordered_json to_json(const Workload& workload);
+nlohmann::ordered_json to_json(Optimizer optimizer);
+nlohmann::ordered_json to_json(PublishedRatio published);
+nlohmann::ordered_json to_json(Workload workload);
 Workload workload_from_json(const nlohmann::ordered_json& json, const std::string& origin);
 
 }  // namespace shardmark
