@@ -35,6 +35,7 @@ void define_exchange(CLI::App& app);
 void define_list(CLI::App& app);
 void define_plan(CLI::App& app);
 void define_results(CLI::App& app);
+void define_results_diff(CLI::App& app);  ///< of results
 void define_run(CLI::App& app);
 
 }  // namespace shardmark

@@ -84,14 +84,6 @@ std::vector<TrafficCase> traffic_cases(const ExchangeArguments& arguments, const
   return cases;
 }
 
-/// Both buffers, and as much again for algorithms that pack.
-void require_memory(const Communicator& world, std::int64_t largest) {
-  const double needed = 4.0 * static_cast<double>(largest) * world.node_size();
-  if (needed > static_cast<double>(memory_available()))
-    throw InputError(fmt::format("exchange: {} ranks of a node need {:.1f} GB, it has {:.1f}; use smaller --bytes",
-                                 world.node_size(), needed * 1e-9, static_cast<double>(memory_available()) * 1e-9));
-}
-
 std::string circumstances(const Communicator& world, const nlohmann::ordered_json& environment) {
   return fmt::format("# shardmark {}, {}: {} ranks on {} node{}, {}\n",
                      environment.at("build").at("version").get<std::string>(),
@@ -108,7 +100,8 @@ int run_on(const Communicator& world, const ExchangeArguments& arguments, const 
   const auto cases = agree(world, [&] { return traffic_cases(arguments, sizes, world.size(), settings.seed); });
   std::int64_t largest = 0;
   for (const TrafficCase& each : cases) largest = std::max(largest, each.busiest());
-  agree(world, [&] { require_memory(world, largest); });
+  // Both buffers, and as much again for algorithms that pack.
+  require_memory(world, 4.0 * static_cast<double>(largest), "exchange", "smaller --bytes");
   const auto exchanges = agree(world, [&] { return usable_exchanges(world, arguments.exchanges); });
   const auto environment = environment_record(run_context(world, affinity, settings.seed));
   std::optional<JsonLinesWriter> writer;

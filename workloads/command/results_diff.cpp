@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/command/results_diff.hpp"
-
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -16,6 +14,7 @@
 #include "results/comparability.hpp"
 #include "results/comparison.hpp"
 #include "results/comparison_table.hpp"
+#include "workloads/command/command.hpp"
 
 namespace shardmark {
 namespace {
