@@ -223,6 +223,16 @@ Json parse(std::istream& text, const std::string& origin) {
   }
 }
 
+Workload named_workload(const std::string& name_or_file) {
+  if (!name_or_file.ends_with(".json")) {
+    const auto& spec = choice_named(builtin_specs, "workload (or spec file ending in .json)", name_or_file);
+    return workload_from_json(Json::parse(spec.text), "specs/" + name_or_file + ".json");
+  }
+  std::ifstream file(name_or_file);
+  if (!file || std::filesystem::is_directory(name_or_file)) throw InputError(name_or_file + ": cannot be read");
+  return workload_from_json(parse(file, name_or_file), name_or_file);
+}
+
 }  // namespace
 
 Json to_json(Optimizer optimizer) { return Keys::write(optimizer); }
@@ -241,16 +251,6 @@ std::vector<std::string> builtin_workloads() {
   return names;
 }
 
-Workload load_workload(const std::string& name_or_file) {
-  if (!name_or_file.ends_with(".json")) {
-    const auto& spec = choice_named(builtin_specs, "workload (or spec file ending in .json)", name_or_file);
-    return workload_from_json(Json::parse(spec.text), "specs/" + name_or_file + ".json");
-  }
-  std::ifstream file(name_or_file);
-  if (!file || std::filesystem::is_directory(name_or_file)) throw InputError(name_or_file + ": cannot be read");
-  return workload_from_json(parse(file, name_or_file), name_or_file);
-}
-
 void scale_rows(Workload& workload, std::int64_t divisor) {
   for (auto& table : workload.tables) table.rows = (table.rows + divisor - 1) / divisor;
   workload.scale *= divisor;
@@ -260,6 +260,12 @@ std::int64_t parse_scale(std::string_view text) {
   const auto divisor = number_in<std::int64_t>(text.starts_with("1/") ? text.substr(2) : text);
   if (!divisor || *divisor < 1) throw InputError(fmt::format("scale '{}' is not 1/N with N at least 1", text));
   return *divisor;
+}
+
+Workload load_workload(const std::string& name_or_file, std::string_view scale) {
+  Workload workload = named_workload(name_or_file);
+  scale_rows(workload, parse_scale(scale));
+  return workload;
 }
 
 }  // namespace shardmark

@@ -55,8 +55,9 @@ struct Workload {
 /// Names of the workloads that are built in, sorted.
 std::vector<std::string> builtin_workloads();
 
-/// A built-in workload by name, or a spec file (a name that ends in .json). Throws InputError naming the file and key.
-Workload load_workload(const std::string& name_or_file);
+/// A built-in workload by name, or a spec file (a name that ends in .json), its rows scaled. Throws InputError naming
+/// the file and key.
+Workload load_workload(const std::string& name_or_file, std::string_view scale = "1");
 
 /// Divides the rows of every table by `divisor`, rounding up, so that no table vanishes.
 void scale_rows(Workload& workload, std::int64_t divisor);

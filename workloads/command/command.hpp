@@ -24,6 +24,14 @@ struct Failure {
   int exit_code = 1;
 };
 
+/// `what`, and a line per choice, for --help.
+template <class Choices>
+std::string described(std::string what, const Choices& choices) {
+  what += ":";
+  for (const auto& choice : choices) what += "\n" + std::string(choice.name) + ": " + std::string(choice.description);
+  return what;
+}
+
 /// For commands that ask the parser for no more than this: its header takes seconds to compile.
 void add_word(CLI::App& app, const char* name, std::string& word, const char* description);
 void when_parsed(CLI::App& app, const std::function<void()>& action);

@@ -80,8 +80,7 @@ void generate(const DataOptions& options) {
 }
 
 std::vector<std::int64_t> table_rows(const DataOptions& options) {
-  Workload workload = load_workload(options.workload);
-  scale_rows(workload, parse_scale(options.scale));
+  const Workload workload = load_workload(options.workload, options.scale);
   std::vector<std::int64_t> rows;
   for (const Feature& feature : workload.features) rows.push_back(workload.tables[feature.table].rows);
   return rows;
@@ -155,14 +154,6 @@ void inspect_hdf5(const DataOptions& options) {
 void inspect_file(const DataOptions& options) { is_hdf5(options.in) ? inspect_hdf5(options) : inspect_text(options); }
 
 using SharedData = std::shared_ptr<DataOptions>;
-
-/// `what`, and a line per choice.
-template <class Choices>
-std::string described(const std::string& what, const Choices& choices) {
-  std::string text = what + ":";
-  for (const auto& choice : choices) text += fmt::format("\n{}: {}", choice.name, choice.description);
-  return text;
-}
 
 void add_malformed(CLI::App& command, const SharedData& options) {
   command.add_option("--malformed", options->malformed, described("malformed lines", malformed_choices))
