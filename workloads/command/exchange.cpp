@@ -17,7 +17,6 @@
 #include "workloads/cases/options.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
-#include "workloads/command/status_line.hpp"
 #include "workloads/measure/memory.hpp"
 #include "workloads/step/watchdog.hpp"
 #include "workloads/sweep/report.hpp"
@@ -39,19 +38,14 @@ struct ExchangeArguments {
   std::string out, calibrate;
 };
 
-struct Settings {
-  std::uint64_t seed = 1;
-  Fault fault = Fault::none;
-};
-
-/// Throws InputError.
-Settings settings_of(const std::vector<std::string>& texts) {
+/// Seed and fault. Throws InputError.
+RunOptions settings_of(const std::vector<std::string>& texts) {
   RunOptions options;
   for (const std::string& text : texts)
     if (!text.starts_with("seed=") && !text.starts_with("fault="))
       throw InputError(fmt::format("--set {}: this command knows the keys seed and fault", text));
   apply_settings(options, texts);
-  return {options.seed, options.fault};
+  return options;
 }
 
 /// The first `ranks` lines and columns, as nccl-tests takes them.
@@ -92,14 +86,14 @@ std::string circumstances(const Communicator& world, const nlohmann::ordered_jso
 }
 
 int run_on(const Communicator& world, const ExchangeArguments& arguments, const std::vector<std::int64_t>& sizes,
-           const Settings& settings) {
+           const RunOptions& settings) {
   const Affinity affinity = agree(world, observed_affinity);
   const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, 1));
   const Watchdog watchdog(world, arguments.watchdog);
   const Status status = status_line(world);
   const auto cases = agree(world, [&] { return traffic_cases(arguments, sizes, world.size(), settings.seed); });
   std::int64_t largest = 0;
-  for (const TrafficCase& each : cases) largest = std::max(largest, each.busiest());
+  for (const TrafficCase& each : cases) largest = std::max(largest, each.traffic.busiest());
   // Both buffers, and as much again for algorithms that pack.
   require_memory(world, 4.0 * static_cast<double>(largest), "exchange", "smaller --bytes");
   const auto exchanges = agree(world, [&] { return usable_exchanges(world, arguments.exchanges); });
@@ -120,10 +114,12 @@ int run_on(const Communicator& world, const ExchangeArguments& arguments, const 
   ExchangeSweep sweep(world, exchanges, largest, settings.seed, settings.fault);
   if (world.rank() == 0) fmt::print("{}{}", circumstances(world, environment), sweep_header());
   std::vector<SweepResult> results;
+  std::int64_t wrong = 0;
   for (const TrafficCase& traffic : cases) {
     status(fmt::format("timed {} of {} traffics, now {} {}", results.size(), cases.size(), traffic.skew,
                        size_text(traffic.bytes)));
     results.push_back({traffic, sweep.run(traffic, arguments.seconds)});
+    for (const SweepLine& line : results.back().lines) wrong += line.wrong;
     agree(world, [&] {
       if (world.rank() != 0) return;
       fmt::print("{}", sweep_lines(results.back()));
@@ -135,7 +131,6 @@ int run_on(const Communicator& world, const ExchangeArguments& arguments, const 
   agree(world, [&] {
     if (writer) writer->close();
   });
-  const std::int64_t wrong = wrong_in(results);
   if (world.rank() == 0) {
     status("");
     fmt::print("{}RESULT: {}\n", findings(results),
@@ -177,7 +172,7 @@ void define_exchange(CLI::App& app) {
   app.add_option("--out", arguments->out, "results file, a JSON record per line (default: none)");
   app.callback([arguments] {
     const auto sizes = parse_sizes(arguments->bytes);
-    const Settings settings = settings_of(arguments->settings);
+    const RunOptions settings = settings_of(arguments->settings);
     const int code = with_mpi([&](const Communicator& world) { return run_on(world, *arguments, sizes, settings); });
     if (code != 0) throw Failure{code};
   });

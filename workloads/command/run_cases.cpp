@@ -16,7 +16,6 @@
 #include "workloads/command/case_arguments.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
-#include "workloads/command/status_line.hpp"
 #include "workloads/measure/export.hpp"
 #include "workloads/measure/measure.hpp"
 #include "workloads/measure/memory.hpp"

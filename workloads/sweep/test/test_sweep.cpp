@@ -71,7 +71,7 @@ TEST(Rates, AreThoseOfTheBusiestRank) {
   matrix.set(0, 1, 100);
   matrix.set(1, 0, 900);
   const SweepResult hot{{"matrix", 500, matrix}, {line_of("linear", {1e-3})}};
-  EXPECT_EQ(hot.traffic.busiest(), 900);
+  EXPECT_EQ(matrix.busiest(), 900);
   const auto json = to_json(hot.traffic, hot.lines[0]);
   EXPECT_DOUBLE_EQ(json.at("algbw_bytes_per_s").get<double>(), 900e3);
   EXPECT_DOUBLE_EQ(json.at("busbw_bytes_per_s").get<double>(), 450e3);
