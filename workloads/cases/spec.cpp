@@ -251,6 +251,12 @@ std::vector<std::string> builtin_workloads() {
   return names;
 }
 
+std::vector<std::int64_t> rows_of_features(const Workload& workload) {
+  std::vector<std::int64_t> rows;
+  for (const Feature& feature : workload.features) rows.push_back(workload.tables[feature.table].rows);
+  return rows;
+}
+
 void scale_rows(Workload& workload, std::int64_t divisor) {
   for (auto& table : workload.tables) table.rows = (table.rows + divisor - 1) / divisor;
   workload.scale *= divisor;

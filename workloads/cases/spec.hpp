@@ -59,6 +59,9 @@ std::vector<std::string> builtin_workloads();
 /// the file and key.
 Workload load_workload(const std::string& name_or_file, std::string_view scale = "1");
 
+/// Rows of the table that each feature reads.
+std::vector<std::int64_t> rows_of_features(const Workload& workload);
+
 /// Divides the rows of every table by `divisor`, rounding up, so that no table vanishes.
 void scale_rows(Workload& workload, std::int64_t divisor);
 

@@ -79,16 +79,9 @@ void generate(const DataOptions& options) {
              recipe.alpha, std::filesystem::file_size(options.out));
 }
 
-std::vector<std::int64_t> table_rows(const DataOptions& options) {
-  const Workload workload = load_workload(options.workload, options.scale);
-  std::vector<std::int64_t> rows;
-  for (const Feature& feature : workload.features) rows.push_back(workload.tables[feature.table].rows);
-  return rows;
-}
-
 IdMapping make_mapping(const DataOptions& options) {
   if (!options.dictionary.empty()) return SampleFileReader(options.dictionary).mapping();
-  const std::vector<std::int64_t> rows = table_rows(options);
+  const std::vector<std::int64_t> rows = rows_of_features(load_workload(options.workload, options.scale));
   if (named<IdRule>(options.ids) == IdRule::modulo) return IdMapping::modulo(rows);
   IdMapping mapping = count_frequencies(options.in, options.reader(), rows, options.min_count, progress_of("counting"));
   warn(mapping.dropped_summary());

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "reference/counter_random.hpp"
+#include "workloads/measure/schedule.hpp"
 #include "workloads/step/faults.hpp"
 #include "workloads/step/watchdog.hpp"
 #include "workloads/sweep/sizes.hpp"
@@ -129,12 +129,8 @@ std::int64_t ExchangeSweep::check(const Entry& entry, Buffers& buffers) const {
 void ExchangeSweep::time(Buffers& buffers, double seconds, std::vector<SweepLine>& lines) {
   const double begin = MPI_Wtime();
   const double budget = seconds * static_cast<double>(lines.size());
-  std::vector<std::size_t> order(lines.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
   for (std::int64_t round = 1;; ++round) {
-    ++rounds_;
-    std::ranges::sort(order, {}, [&](std::size_t e) { return random_bits(seed_, rounds_, e); });
-    for (const std::size_t e : order) visit(exchanges_[e], buffers, lines[e]);
+    for (const std::size_t e : order_of_turns(lines.size(), seed_, ++rounds_)) visit(exchanges_[e], buffers, lines[e]);
     if (round < least_rounds) continue;
     if (all_reduce(comm_, MPI_Wtime() - begin, Reduce::max) >= budget) return;
     if (std::ranges::all_of(lines, [](const SweepLine& line) {
