@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -31,6 +32,12 @@ class ByteMatrix {
     std::int64_t sum = 0;
     for (int from = 0; from < ranks_; ++from) sum += (*this)(from, to);
     return sum;
+  }
+  /// The most that any rank sends or receives, with what set() said that it keeps.
+  std::int64_t busiest() const {
+    std::int64_t most = 0;
+    for (int rank = 0; rank < ranks_; ++rank) most = std::max({most, sent_by(rank), received_by(rank)});
+    return most;
   }
   bool operator==(const ByteMatrix&) const = default;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "reference/number.hpp"
 #include "reference/optimizer.hpp"
 #include "reference/pooling.hpp"
 
@@ -66,6 +67,13 @@ TEST(Choices, OnlySumsOfSquaresStartAtTheInitialAccumulator) {
   EXPECT_EQ(first(OptimizerKind::ftrl, 4), 0.0F);  // z
   for (const auto kind : {OptimizerKind::momentum, OptimizerKind::rmsprop, OptimizerKind::adam, OptimizerKind::lamb})
     EXPECT_EQ(first(kind, 0), 0.0F);
+}
+
+TEST(Number, IsTheWholeText) {
+  EXPECT_EQ(number_in<int>("-12"), -12);
+  EXPECT_EQ(number_in<double>("1e3"), 1000.0);
+  for (const char* text : {"", " 1", "1 ", "1x", "x", "99999999999"})
+    EXPECT_EQ(number_in<int>(text), std::nullopt) << text;
 }
 
 }  // namespace

@@ -9,12 +9,6 @@
 namespace shardmark {
 namespace {
 
-std::vector<std::int64_t> rows_of_features(const Workload& workload) {
-  std::vector<std::int64_t> rows;
-  for (const Feature& feature : workload.features) rows.push_back(workload.tables[feature.table].rows);
-  return rows;
-}
-
 class GeneratedBatches : public BatchSource {
  public:
   explicit GeneratedBatches(const RunOptions& options) : workload_(options.workload), seed_(options.seed) {}

@@ -26,14 +26,6 @@ void append_gradients(const Batch& own, std::int64_t feature, Pooling pooling, s
 
 }  // namespace
 
-Samples slice_samples(const Samples& samples, SampleRange range) {
-  const auto part = [&](const std::vector<float>& values) {
-    const std::int64_t width = samples.batch.samples > 0 ? std::ssize(values) / samples.batch.samples : 0;
-    return std::vector(values.begin() + range.first * width, values.begin() + (range.first + range.count) * width);
-  };
-  return {slice_samples(samples.batch, range.first, range.count), part(samples.dense), part(samples.labels)};
-}
-
 StepInput make_step_input(const Communicator& comm, const Workload& workload, const Samples& samples,
                           std::int64_t first, std::int64_t step, const GradientValues& values) {
   const Batch& own = samples.batch;

@@ -40,7 +40,4 @@ struct StepInput {
 StepInput make_step_input(const Communicator& comm, const Workload& workload, const Samples& samples,
                           std::int64_t first, std::int64_t step, const GradientValues& gradients);
 
-/// Some of the samples.
-Samples slice_samples(const Samples& samples, SampleRange range);
-
 }  // namespace shardmark

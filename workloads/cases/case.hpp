@@ -5,7 +5,7 @@
 
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/movement.hpp"
-#include "workloads/cases/table_groups.hpp"
+#include "comm/placement/table_groups.hpp"
 
 namespace shardmark {
 

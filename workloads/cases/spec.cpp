@@ -3,13 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <concepts>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "reference/number.hpp"
 #include "workloads/builtin_specs.hpp"
 
 namespace shardmark {
@@ -17,220 +18,202 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Reads the keys of one JSON object; what is missing, of another type or unknown is an InputError that says where.
+/// The keys of a JSON object and the members that they stand for. A function keys_of(Keys&, T&, context...) names those
+/// of a struct once, for write() and for read(). What is missing, of another type or unknown is an InputError.
 class Keys {
  public:
-  Keys(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
-    if (!object.is_object()) throw InputError(where_ + ": expected a JSON object");
+  template <class T, class... Context>
+  static Json write(T& value, const Context&... context) {
+    Keys keys;
+    keys_of(keys, value, context...);
+    return keys.rest_;
+  }
+
+  /// where: how errors begin.
+  template <class T, class... Context>
+  static void read(const Json& object, const std::string& where, T& value, const Context&... context) {
+    if (!object.is_object()) throw InputError(where + ": expected a JSON object");
+    Keys keys;
+    keys.rest_ = object;
+    keys.where_ = where;
+    keys.reads_ = true;
+    keys_of(keys, value, context...);
+    if (!keys.rest_.empty()) throw InputError(fmt::format("{}: unknown key \"{}\"", where, keys.rest_.begin().key()));
   }
 
   template <class T>
-  T get(const std::string& key) {
-    if (!object_.contains(key)) throw InputError(fmt::format("{}: key \"{}\" is missing", where_, key));
-    read_.insert(key);
-    try {
-      if (std::integral<T> && !std::same_as<T, bool> && !object_.at(key).is_number_integer())
-        throw Json::type_error::create(302, "not a whole number", &object_);
-      return object_.at(key).get<T>();
-    } catch (const Json::exception&) {
-      throw InputError(fmt::format("{}: key \"{}\" has the wrong type: {}", where_, key, object_.at(key).dump()));
+  void must(const std::string& key, T& member) {
+    if (!reads_) {
+      rest_[key] = json_of(member);
+      return;
     }
+    if (!rest_.contains(key)) throw InputError(fmt::format("{}: key \"{}\" is missing", where_, key));
+    set(member, key, rest_.at(key));
+    rest_.erase(key);
+  }
+
+  void at_least(std::int64_t least, const std::string& key, std::int64_t member) const {
+    if (member < least)
+      throw InputError(fmt::format("{}: \"{}\" must be at least {}, got {}", where_, key, least, member));
+  }
+
+  /// Leaves the member as it is when there is no such key.
+  template <class T>
+  void may(const std::string& key, T& member) {
+    if (!reads_ || rest_.contains(key)) must(key, member);
   }
 
   template <class T>
-  T get_or(const std::string& key, T otherwise) {
-    return object_.contains(key) ? get<T>(key) : otherwise;
+  void may(const std::string& key, std::optional<T>& member) {
+    if (reads_ && rest_.contains(key)) member.emplace();
+    if (member) must(key, *member);
   }
 
-  /// The value of the enum that the key names.
-  template <HasChoices Enum>
-  Enum choice(const std::string& key) {
-    try {
-      return named<Enum>(get<std::string>(key));
-    } catch (const InputError& error) {
-      throw InputError(where_ + ": " + error.what());
-    }
+  /// As may(), but written only where it differs from `usual`.
+  template <class T>
+  void unless(const T& usual, const std::string& key, T& member) {
+    if (reads_ || member != usual) may(key, member);
   }
 
-  template <HasChoices Enum>
-  Enum choice_or(const std::string& key, Enum otherwise) {
-    return object_.contains(key) ? choice<Enum>(key) : otherwise;
+  /// The number of a table, which the object calls by its name.
+  void table(const std::string& key, std::int64_t& number, const std::vector<Table>& tables) {
+    std::string name = reads_ ? "" : tables[number].name;
+    must(key, name);
+    number = std::ranges::find(tables, name, &Table::name) - tables.begin();
+    if (number == std::ssize(tables)) throw InputError(fmt::format("{}: no table is called \"{}\"", where_, name));
   }
 
-  std::int64_t get_positive(const std::string& key) {
-    const auto value = get<std::int64_t>(key);
-    if (value < 1) throw InputError(fmt::format("{}: \"{}\" must be at least 1, got {}", where_, key, value));
-    return value;
+  /// A list of structs; where they have no key they are like `usual`.
+  template <class T, class Context>
+  void list(const std::string& key, std::vector<T>& members, const T& usual, const Context& context) {
+    std::vector<Json> entries;
+    for (T& member : members) entries.push_back(write(member, context));
+    must(key, entries);
+    for (std::size_t i = members.size(); i < entries.size(); ++i)
+      read(entries[i], fmt::format("{}: {}[{}]", where_, key, i), members.emplace_back(usual), context);
   }
 
-  void refuse_others() const {
-    for (const auto& item : object_.items())
-      if (!read_.contains(item.key())) throw InputError(fmt::format("{}: unknown key \"{}\"", where_, item.key()));
-  }
+  const std::string& where() const { return where_; }
 
  private:
-  const Json& object_;
+  template <class T>
+  static constexpr bool is_struct = requires(Keys keys, T value) {
+    keys_of(keys, value);
+  };
+
+  template <class T>
+  static Json json_of(T& value) {
+    if constexpr (is_struct<T>)
+      return write(value);
+    else if constexpr (HasChoices<T>)
+      return name_of(value);
+    else if constexpr (std::same_as<T, float>)  // the shortest decimal: 0.01, not 0.009999999776482582
+      return std::stod(fmt::format("{}", value));
+    else
+      return value;
+  }
+
+  template <class T>
+  void set(T& member, const std::string& key, const Json& json) const {
+    if constexpr (is_struct<T>) {
+      read(json, where_ + ": " + key, member);
+    } else if constexpr (HasChoices<T>) {
+      std::string name;
+      set(name, key, json);
+      try {
+        member = named<T>(name);
+      } catch (const InputError& error) {
+        throw InputError(where_ + ": " + error.what());
+      }
+    } else {
+      try {
+        if (std::integral<T> && !std::same_as<T, bool> && !json.is_number_integer())
+          throw Json::type_error::create(302, "not a whole number", &json);
+        json.get_to(member);
+      } catch (const Json::exception&) {
+        throw InputError(fmt::format("{}: key \"{}\" has the wrong type: {}", where_, key, json.dump()));
+      }
+    }
+  }
+
+  Json rest_ = Json::object();  ///< what has been written, or is still to be read
   std::string where_;
-  std::set<std::string> read_;
+  bool reads_ = false;
 };
 
-/// Keys of an optimizer's numbers.
-const std::vector<std::pair<std::string, float Optimizer::*>> hyperparameters{
-    {"learning_rate", &Optimizer::learning_rate},
-    {"epsilon", &Optimizer::epsilon},
-    {"initial_accumulator", &Optimizer::initial_accumulator},
-    {"momentum", &Optimizer::momentum},
-    {"decay", &Optimizer::decay},
-    {"beta1", &Optimizer::beta1},
-    {"beta2", &Optimizer::beta2},
-    {"l1", &Optimizer::l1},
-    {"l2", &Optimizer::l2},
-    {"beta", &Optimizer::beta},
-    {"weight_decay", &Optimizer::weight_decay},
-};
-
-Optimizer optimizer_from(const Json& json, const std::string& where) {
-  Keys keys(json, where);
-  Optimizer optimizer;
-  optimizer.kind = keys.choice<OptimizerKind>("name");
-  for (const auto& [key, member] : hyperparameters) optimizer.*member = keys.get_or(key, optimizer.*member);
-  optimizer.weight_decay_mode = keys.choice_or("weight_decay_mode", optimizer.weight_decay_mode);
-  keys.refuse_others();
-  return optimizer;
+void keys_of(Keys& keys, Optimizer& optimizer) {
+  keys.must("name", optimizer.kind);
+  keys.may("learning_rate", optimizer.learning_rate);
+  keys.may("epsilon", optimizer.epsilon);
+  keys.may("initial_accumulator", optimizer.initial_accumulator);
+  keys.may("momentum", optimizer.momentum);
+  keys.may("decay", optimizer.decay);
+  keys.may("beta1", optimizer.beta1);
+  keys.may("beta2", optimizer.beta2);
+  keys.may("l1", optimizer.l1);
+  keys.may("l2", optimizer.l2);
+  keys.may("beta", optimizer.beta);
+  keys.may("weight_decay", optimizer.weight_decay);
+  keys.may("weight_decay_mode", optimizer.weight_decay_mode);
 }
 
-IdSpec ids_from(const Json& json, const std::string& where) {
-  Keys keys(json, where);
-  IdSpec ids;
-  ids.distribution = keys.choice_or("distribution", ids.distribution);
-  ids.alpha = keys.get_or("alpha", ids.alpha);
-  ids.shuffled = keys.get_or("shuffled", ids.shuffled);
-  ids.ragged = keys.get_or("ragged", ids.ragged);
-  ids.weighted = keys.get_or("weighted", ids.weighted);
-  keys.refuse_others();
-  return ids;
+void keys_of(Keys& keys, IdSpec& ids) {
+  keys.may("distribution", ids.distribution);
+  keys.may("alpha", ids.alpha);
+  keys.may("shuffled", ids.shuffled);
+  keys.may("ragged", ids.ragged);
+  keys.may("weighted", ids.weighted);
 }
 
-PublishedRatio published_from(const Json& json, const std::string& where) {
-  Keys keys(json, where);
-  PublishedRatio published{.fast = keys.get<std::string>("fast"),
-                           .slow = keys.get<std::string>("slow"),
-                           .ratio = keys.get<double>("ratio"),
-                           .source = keys.get<std::string>("source")};
-  keys.refuse_others();
-  return published;
+void keys_of(Keys& keys, PublishedRatio& published) {
+  keys.must("fast", published.fast);
+  keys.must("slow", published.slow);
+  keys.must("ratio", published.ratio);
+  keys.must("source", published.source);
 }
 
-Table table_from(const Json& json, const Optimizer& optimizer, const std::string& where) {
-  Keys keys(json, where);
-  Table table{.name = keys.get<std::string>("name"),
-              .rows = keys.get_positive("rows"),
-              .dim = keys.get_positive("dim"),
-              .optimizer = optimizer};
-  if (json.contains("optimizer")) table.optimizer = optimizer_from(keys.get<Json>("optimizer"), where + ".optimizer");
-  table.storage = keys.choice_or("storage", table.storage);
-  table.value_type = keys.choice_or("value_type", table.value_type);
-  table.stochastic_rounding = keys.get_or("stochastic_rounding", false);
-  keys.refuse_others();
-  return table;
+void keys_of(Keys& keys, Table& table, const Optimizer& usual) {
+  const Table plain;
+  keys.must("name", table.name);
+  keys.must("rows", table.rows);
+  keys.at_least(1, "rows", table.rows);
+  keys.must("dim", table.dim);
+  keys.at_least(1, "dim", table.dim);
+  keys.unless(usual, "optimizer", table.optimizer);
+  keys.unless(plain.storage, "storage", table.storage);
+  keys.unless(plain.value_type, "value_type", table.value_type);
+  keys.unless(plain.stochastic_rounding, "stochastic_rounding", table.stochastic_rounding);
 }
 
-Feature feature_from(const Json& json, const std::map<std::string, std::int64_t>& table_number,
-                     const std::string& where) {
-  Keys keys(json, where);
-  const auto table = table_number.find(keys.get<std::string>("table"));
-  if (table == table_number.end())
-    throw InputError(fmt::format("{}: no table is called \"{}\"", where, keys.get<std::string>("table")));
-  Feature feature{.name = keys.get<std::string>("name"),
-                  .table = table->second,
-                  .pooling = keys.choice_or("pooling", Pooling::sum),
-                  .hotness = keys.get_or<std::int64_t>("hotness", 1)};
-  if (feature.hotness < 0) throw InputError(fmt::format("{}: hotness {} is negative", where, feature.hotness));
-  keys.refuse_others();
-  return feature;
+void keys_of(Keys& keys, Feature& feature, const std::vector<Table>& tables) {
+  keys.must("name", feature.name);
+  keys.table("table", feature.table, tables);
+  keys.may("pooling", feature.pooling);
+  keys.may("hotness", feature.hotness);
+  keys.at_least(0, "hotness", feature.hotness);
 }
 
-/// The shortest decimal that reads back as the same float: 0.01, not 0.009999999776482582.
-double shortest(float value) { return std::stod(fmt::format("{}", value)); }
-
-}  // namespace
-
-Json to_json(const Optimizer& optimizer) {
-  Json json{{"name", name_of(optimizer.kind)}};
-  for (const auto& [key, member] : hyperparameters) json[key] = shortest(optimizer.*member);
-  json["weight_decay_mode"] = name_of(optimizer.weight_decay_mode);
-  return json;
+void keys_of(Keys& keys, Workload& workload) {
+  Table usual;
+  if (!workload.tables.empty()) usual.optimizer = workload.tables.front().optimizer;
+  keys.must("name", workload.name);
+  keys.may("description", workload.description);
+  keys.must("global_batch", workload.global_batch);
+  keys.at_least(1, "global_batch", workload.global_batch);
+  keys.must("optimizer", usual.optimizer);
+  keys.may("ids", workload.ids);
+  keys.may("plans", workload.plans);
+  keys.may("replicate_rows", workload.replicate_rows);
+  keys.may("scale", workload.scale);
+  keys.may("published", workload.published);
+  keys.list("tables", workload.tables, usual, usual.optimizer);
+  std::set<std::string_view> names;
+  for (const Table& table : workload.tables)
+    if (!names.insert(table.name).second)
+      throw InputError(fmt::format("{}: two tables are called \"{}\"", keys.where(), table.name));
+  keys.list("features", workload.features, {}, workload.tables);
+  if (workload.features.empty()) throw InputError(keys.where() + ": there are no features");
 }
-
-Workload workload_from_json(const Json& json, const std::string& origin) {
-  Keys keys(json, origin);
-  Workload workload;
-  workload.name = keys.get<std::string>("name");
-  workload.description = keys.get_or<std::string>("description", "");
-  workload.global_batch = keys.get_positive("global_batch");
-  const auto optimizer = optimizer_from(keys.get<Json>("optimizer"), origin + ": optimizer");
-  workload.ids = ids_from(keys.get_or<Json>("ids", Json::object()), origin + ": ids");
-  workload.plans = keys.get_or<std::vector<std::string>>("plans", {});
-  workload.replicate_rows = keys.get_or<std::int64_t>("replicate_rows", workload.replicate_rows);
-  workload.scale = keys.get_or<std::int64_t>("scale", 1);
-  if (json.contains("published"))
-    workload.published = published_from(keys.get<Json>("published"), origin + ": published");
-
-  std::map<std::string, std::int64_t> table_number;
-  for (const auto& table : keys.get<std::vector<Json>>("tables")) {
-    workload.tables.push_back(
-        table_from(table, optimizer, fmt::format("{}: tables[{}]", origin, workload.tables.size())));
-    const auto& name = workload.tables.back().name;
-    if (!table_number.emplace(name, std::ssize(workload.tables) - 1).second)
-      throw InputError(fmt::format("{}: two tables are called \"{}\"", origin, name));
-  }
-  for (const auto& feature : keys.get<std::vector<Json>>("features"))
-    workload.features.push_back(
-        feature_from(feature, table_number, fmt::format("{}: features[{}]", origin, workload.features.size())));
-  keys.refuse_others();
-  if (workload.features.empty()) throw InputError(origin + ": there are no features");
-  return workload;
-}
-
-Json to_json(const PublishedRatio& published) {
-  return {{"fast", published.fast}, {"slow", published.slow}, {"ratio", published.ratio}, {"source", published.source}};
-}
-
-Json to_json(const Workload& workload) {
-  Json json{{"name", workload.name}, {"description", workload.description}, {"global_batch", workload.global_batch}};
-  json["optimizer"] = to_json(workload.tables.front().optimizer);
-  json["ids"] = {{"distribution", name_of(workload.ids.distribution)},
-                 {"alpha", workload.ids.alpha},
-                 {"shuffled", workload.ids.shuffled},
-                 {"ragged", workload.ids.ragged},
-                 {"weighted", workload.ids.weighted}};
-  json["plans"] = workload.plans;
-  json["replicate_rows"] = workload.replicate_rows;
-  json["scale"] = workload.scale;
-  if (workload.published) json["published"] = to_json(*workload.published);
-  for (const auto& table : workload.tables) {
-    Json entry{{"name", table.name}, {"rows", table.rows}, {"dim", table.dim}};
-    if (table.optimizer != workload.tables.front().optimizer) entry["optimizer"] = to_json(table.optimizer);
-    if (table.storage != Storage::dense) entry["storage"] = name_of(table.storage);
-    if (table.value_type != ValueType::fp32) entry["value_type"] = name_of(table.value_type);
-    if (table.stochastic_rounding) entry["stochastic_rounding"] = true;
-    json["tables"].push_back(entry);
-  }
-  for (const auto& feature : workload.features)
-    json["features"].push_back({{"name", feature.name},
-                                {"table", workload.tables[feature.table].name},
-                                {"pooling", name_of(feature.pooling)},
-                                {"hotness", feature.hotness}});
-  return json;
-}
-
-std::vector<std::string> builtin_workloads() {
-  std::vector<std::string> names;
-  for (const auto& spec : builtin_specs) names.emplace_back(spec.name);
-  return names;
-}
-
-namespace {
 
 Json parse(std::istream& text, const std::string& origin) {
   try {
@@ -240,9 +223,7 @@ Json parse(std::istream& text, const std::string& origin) {
   }
 }
 
-}  // namespace
-
-Workload load_workload(const std::string& name_or_file) {
+Workload named_workload(const std::string& name_or_file) {
   if (!name_or_file.ends_with(".json")) {
     const auto& spec = choice_named(builtin_specs, "workload (or spec file ending in .json)", name_or_file);
     return workload_from_json(Json::parse(spec.text), "specs/" + name_or_file + ".json");
@@ -252,23 +233,45 @@ Workload load_workload(const std::string& name_or_file) {
   return workload_from_json(parse(file, name_or_file), name_or_file);
 }
 
+}  // namespace
+
+Json to_json(Optimizer optimizer) { return Keys::write(optimizer); }
+Json to_json(PublishedRatio published) { return Keys::write(published); }
+Json to_json(Workload workload) { return Keys::write(workload); }
+
+Workload workload_from_json(const Json& json, const std::string& origin) {
+  Workload workload;
+  Keys::read(json, origin, workload);
+  return workload;
+}
+
+std::vector<std::string> builtin_workloads() {
+  std::vector<std::string> names;
+  for (const auto& spec : builtin_specs) names.emplace_back(spec.name);
+  return names;
+}
+
+std::vector<std::int64_t> rows_of_features(const Workload& workload) {
+  std::vector<std::int64_t> rows;
+  for (const Feature& feature : workload.features) rows.push_back(workload.tables[feature.table].rows);
+  return rows;
+}
+
 void scale_rows(Workload& workload, std::int64_t divisor) {
   for (auto& table : workload.tables) table.rows = (table.rows + divisor - 1) / divisor;
   workload.scale *= divisor;
 }
 
-std::int64_t parse_scale(const std::string& text) {
-  const std::string digits = text.starts_with("1/") ? text.substr(2) : text;
-  std::size_t used = 0;
-  std::int64_t divisor = 0;
-  try {
-    divisor = std::stoll(digits, &used);
-  } catch (const std::exception&) {
-    used = 0;
-  }
-  if (used == 0 || used != digits.size() || divisor < 1)
-    throw InputError(fmt::format("scale '{}' is not 1/N with N at least 1", text));
-  return divisor;
+std::int64_t parse_scale(std::string_view text) {
+  const auto divisor = number_in<std::int64_t>(text.starts_with("1/") ? text.substr(2) : text);
+  if (!divisor || *divisor < 1) throw InputError(fmt::format("scale '{}' is not 1/N with N at least 1", text));
+  return *divisor;
+}
+
+Workload load_workload(const std::string& name_or_file, std::string_view scale) {
+  Workload workload = named_workload(name_or_file);
+  scale_rows(workload, parse_scale(scale));
+  return workload;
 }
 
 }  // namespace shardmark

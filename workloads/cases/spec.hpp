@@ -55,18 +55,22 @@ struct Workload {
 /// Names of the workloads that are built in, sorted.
 std::vector<std::string> builtin_workloads();
 
-/// A built-in workload by name, or a spec file (a name that ends in .json). Throws InputError naming the file and key.
-Workload load_workload(const std::string& name_or_file);
+/// A built-in workload by name, or a spec file (a name that ends in .json), its rows scaled. Throws InputError naming
+/// the file and key.
+Workload load_workload(const std::string& name_or_file, std::string_view scale = "1");
+
+/// Rows of the table that each feature reads.
+std::vector<std::int64_t> rows_of_features(const Workload& workload);
 
 /// Divides the rows of every table by `divisor`, rounding up, so that no table vanishes.
 void scale_rows(Workload& workload, std::int64_t divisor);
 
 /// Parses "1", "1/64" or "64" into the divisor 1, 64, 64. Throws InputError.
-std::int64_t parse_scale(const std::string& text);
+std::int64_t parse_scale(std::string_view text);
 
-nlohmann::ordered_json to_json(const Optimizer& optimizer);
-nlohmann::ordered_json to_json(const PublishedRatio& published);
-nlohmann::ordered_json to_json(const Workload& workload);
+nlohmann::ordered_json to_json(Optimizer optimizer);
+nlohmann::ordered_json to_json(PublishedRatio published);
+nlohmann::ordered_json to_json(Workload workload);
 Workload workload_from_json(const nlohmann::ordered_json& json, const std::string& origin);
 
 }  // namespace shardmark

@@ -41,16 +41,6 @@ Json to_json(const Communicator& world, const Rate& rate) {
   return json;
 }
 
-void require_memory(const Communicator& world, const CalibrateArguments& arguments) {
-  agree(world, [&] {
-    const auto needed =
-        static_cast<double>(arguments.sizes.table_bytes + 3 * arguments.sizes.array_bytes) * world.node_size();
-    if (needed > static_cast<double>(memory_available()))
-      throw InputError(fmt::format("calibrate: {} ranks of a node need {:.1f} GB, it has {:.1f}; use --table, --array",
-                                   world.node_size(), needed * 1e-9, static_cast<double>(memory_available()) * 1e-9));
-  });
-}
-
 void print(const Json& machine, const Communicator& world) {
   fmt::print("# {} ranks of {} threads, all at once; min and max over the ranks\n", world.size(),
              Execution().concurrency());
@@ -73,7 +63,8 @@ void print(const Json& machine, const Communicator& world) {
 int run_on(const Communicator& world, const CalibrateArguments& arguments) {
   const Affinity affinity = agree(world, observed_affinity);
   const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, arguments.threads));
-  require_memory(world, arguments);
+  require_memory(world, static_cast<double>(arguments.sizes.table_bytes + 3 * arguments.sizes.array_bytes), "calibrate",
+                 "--table, --array");
   std::optional<PartialFile> file;
   std::ofstream stream;
   agree(world, [&] {

@@ -24,6 +24,14 @@ struct Failure {
   int exit_code = 1;
 };
 
+/// `what`, and a line per choice, for --help.
+template <class Choices>
+std::string described(std::string what, const Choices& choices) {
+  what += ":";
+  for (const auto& choice : choices) what += "\n" + std::string(choice.name) + ": " + std::string(choice.description);
+  return what;
+}
+
 /// For commands that ask the parser for no more than this: its header takes seconds to compile.
 void add_word(CLI::App& app, const char* name, std::string& word, const char* description);
 void when_parsed(CLI::App& app, const std::function<void()>& action);
@@ -35,6 +43,7 @@ void define_exchange(CLI::App& app);
 void define_list(CLI::App& app);
 void define_plan(CLI::App& app);
 void define_results(CLI::App& app);
+void define_results_diff(CLI::App& app);  ///< of results
 void define_run(CLI::App& app);
 
 }  // namespace shardmark

@@ -3,14 +3,17 @@
 
 #include <fmt/format.h>
 #include <hdf5.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 
 #include "comm/collectives.hpp"
 #include "workloads/batches/execution.hpp"
+#include "workloads/step/watchdog.hpp"
 
 namespace shardmark {
 namespace {
@@ -58,6 +61,22 @@ Kokkos::InitializationSettings kokkos_settings(const Communicator& world, const 
   if (const char* wanted = std::getenv("OMP_NUM_THREADS")) count = std::max(1, std::atoi(wanted));
   if (threads > 0) count = static_cast<int>(threads);
   return Kokkos::InitializationSettings().set_num_threads(count).set_disable_warnings(true);
+}
+
+Status status_line(const Communicator& world) {
+  if (world.rank() != 0) return [](const std::string& text) { enter(text); };
+  if (isatty(STDERR_FILENO))
+    return [](const std::string& text) {
+      enter(text);
+      fmt::print(stderr, "\r\033[K{}\r", text);
+      std::fflush(stderr);
+    };
+  return [last = -10.0](const std::string& text) mutable {
+    enter(text);
+    if (text.empty() || MPI_Wtime() - last < 10.0) return;
+    last = MPI_Wtime();
+    fmt::print(stderr, "shardmark: {}\n", text);
+  };
 }
 
 RunContext run_context(const Communicator& world, const Affinity& affinity, std::uint64_t seed) {

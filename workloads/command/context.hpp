@@ -6,6 +6,7 @@
 #include "comm/affinity.hpp"
 #include "comm/communicator.hpp"
 #include "results/environment.hpp"
+#include "workloads/measure/prepare.hpp"
 
 namespace shardmark {
 
@@ -15,5 +16,9 @@ Kokkos::InitializationSettings kokkos_settings(const Communicator& world, const 
 
 /// argv, what each rank may run on as it is now, and the versions of the libraries. Collective; Kokkos has started.
 RunContext run_context(const Communicator& world, const Affinity& affinity, std::uint64_t seed);
+
+/// Enters a phase on every rank, and is rank 0's line on stderr: in place on a terminal, else at most one line every 10
+/// seconds.
+Status status_line(const Communicator& world);
 
 }  // namespace shardmark

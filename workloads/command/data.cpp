@@ -79,17 +79,9 @@ void generate(const DataOptions& options) {
              recipe.alpha, std::filesystem::file_size(options.out));
 }
 
-std::vector<std::int64_t> table_rows(const DataOptions& options) {
-  Workload workload = load_workload(options.workload);
-  scale_rows(workload, parse_scale(options.scale));
-  std::vector<std::int64_t> rows;
-  for (const Feature& feature : workload.features) rows.push_back(workload.tables[feature.table].rows);
-  return rows;
-}
-
 IdMapping make_mapping(const DataOptions& options) {
   if (!options.dictionary.empty()) return SampleFileReader(options.dictionary).mapping();
-  const std::vector<std::int64_t> rows = table_rows(options);
+  const std::vector<std::int64_t> rows = rows_of_features(load_workload(options.workload, options.scale));
   if (named<IdRule>(options.ids) == IdRule::modulo) return IdMapping::modulo(rows);
   IdMapping mapping = count_frequencies(options.in, options.reader(), rows, options.min_count, progress_of("counting"));
   warn(mapping.dropped_summary());
@@ -155,14 +147,6 @@ void inspect_hdf5(const DataOptions& options) {
 void inspect_file(const DataOptions& options) { is_hdf5(options.in) ? inspect_hdf5(options) : inspect_text(options); }
 
 using SharedData = std::shared_ptr<DataOptions>;
-
-/// `what`, and a line per choice.
-template <class Choices>
-std::string described(const std::string& what, const Choices& choices) {
-  std::string text = what + ":";
-  for (const auto& choice : choices) text += fmt::format("\n{}: {}", choice.name, choice.description);
-  return text;
-}
 
 void add_malformed(CLI::App& command, const SharedData& options) {
   command.add_option("--malformed", options->malformed, described("malformed lines", malformed_choices))

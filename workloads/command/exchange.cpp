@@ -9,19 +9,18 @@
 #include "comm/collectives.hpp"
 #include "comm/exchange/exchange_calibration.hpp"
 #include "comm/exchange/named_exchange.hpp"
+#include "comm/placement/skew.hpp"
+#include "comm/placement/traffic_file.hpp"
 #include "comm/session.hpp"
 #include "results/json_lines.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/cases/options.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
-#include "workloads/command/status_line.hpp"
 #include "workloads/measure/memory.hpp"
 #include "workloads/step/watchdog.hpp"
 #include "workloads/sweep/report.hpp"
 #include "workloads/sweep/sizes.hpp"
-#include "workloads/sweep/skew.hpp"
-#include "workloads/sweep/traffic_file.hpp"
 
 namespace shardmark {
 namespace {
@@ -39,7 +38,7 @@ struct ExchangeArguments {
   std::string out, calibrate;
 };
 
-/// Of its members seed and fault count. Throws InputError.
+/// The seed and the fault that the texts set. Throws InputError.
 RunOptions settings_of(const std::vector<std::string>& texts) {
   RunOptions options;
   for (const std::string& text : texts)
@@ -79,14 +78,6 @@ std::vector<TrafficCase> traffic_cases(const ExchangeArguments& arguments, const
   return cases;
 }
 
-/// Both buffers, and as much again for algorithms that pack.
-void require_memory(const Communicator& world, std::int64_t largest) {
-  const double needed = 4.0 * static_cast<double>(largest) * world.node_size();
-  if (needed > static_cast<double>(memory_available()))
-    throw InputError(fmt::format("exchange: {} ranks of a node need {:.1f} GB, it has {:.1f}; use smaller --bytes",
-                                 world.node_size(), needed * 1e-9, static_cast<double>(memory_available()) * 1e-9));
-}
-
 std::string circumstances(const Communicator& world, const nlohmann::ordered_json& environment) {
   return fmt::format("# shardmark {}, {}: {} ranks on {} node{}, {}\n",
                      environment.at("build").at("version").get<std::string>(),
@@ -102,8 +93,9 @@ int run_on(const Communicator& world, const ExchangeArguments& arguments, const 
   const Status status = status_line(world);
   const auto cases = agree(world, [&] { return traffic_cases(arguments, sizes, world.size(), settings.seed); });
   std::int64_t largest = 0;
-  for (const TrafficCase& each : cases) largest = std::max(largest, each.busiest());
-  agree(world, [&] { require_memory(world, largest); });
+  for (const TrafficCase& each : cases) largest = std::max(largest, each.traffic.busiest());
+  // Both buffers, and as much again for algorithms that pack.
+  require_memory(world, 4.0 * static_cast<double>(largest), "exchange", "smaller --bytes");
   const auto exchanges = agree(world, [&] { return usable_exchanges(world, arguments.exchanges); });
   const auto environment = environment_record(run_context(world, affinity, settings.seed));
   std::optional<JsonLinesWriter> writer;
@@ -122,10 +114,12 @@ int run_on(const Communicator& world, const ExchangeArguments& arguments, const 
   ExchangeSweep sweep(world, exchanges, largest, settings.seed, settings.fault);
   if (world.rank() == 0) fmt::print("{}{}", circumstances(world, environment), sweep_header());
   std::vector<SweepResult> results;
+  std::int64_t wrong = 0;
   for (const TrafficCase& traffic : cases) {
     status(fmt::format("timed {} of {} traffics, now {} {}", results.size(), cases.size(), traffic.skew,
                        size_text(traffic.bytes)));
     results.push_back({traffic, sweep.run(traffic, arguments.seconds)});
+    for (const SweepLine& line : results.back().lines) wrong += line.wrong;
     agree(world, [&] {
       if (world.rank() != 0) return;
       fmt::print("{}", sweep_lines(results.back()));
@@ -137,7 +131,6 @@ int run_on(const Communicator& world, const ExchangeArguments& arguments, const 
   agree(world, [&] {
     if (writer) writer->close();
   });
-  const std::int64_t wrong = wrong_in(results);
   if (world.rank() == 0) {
     status("");
     fmt::print("{}RESULT: {}\n", findings(results),

@@ -6,10 +6,10 @@
 
 #include "comm/placement/plan_file.hpp"
 #include "comm/placement/planner.hpp"
+#include "comm/placement/skew.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/cases/spec.hpp"
 #include "workloads/command/command.hpp"
-#include "workloads/sweep/skew.hpp"
 
 namespace shardmark {
 namespace {

@@ -31,31 +31,24 @@ struct Options {
   std::optional<std::uint64_t> memory;
   std::optional<std::int64_t> global_batch;
 
-  Workload scaled_workload() const {
-    Workload loaded = load_workload(workload);
-    scale_rows(loaded, parse_scale(scale));
-    return loaded;
-  }
-
   PlanRequest request(const Workload& loaded) const {
     return {.ranks = ranks.value_or(1), .replicate_rows = replicate_rows.value_or(loaded.replicate_rows)};
   }
-
-  void put(const std::string& text) const {
-    if (out.empty()) {
-      fmt::print("{}", text);
-      return;
-    }
-    write_file(out, text);
-    fmt::print(stderr, "wrote {}\n", out);
-  }
 };
 
-void create(const Options& options) {
-  const Workload workload = options.scaled_workload();
-  const auto& format = choice_named(plan_formats, "plan format", options.format);
-  const Plan plan = make_plan(options.plan, workload.tables, workload.features, options.request(workload));
-  options.put(format.text(plan, workload.tables, workload.features));
+void write(const Options& options, const Workload& workload, const Plan& plan) {
+  const std::string text =
+      choice_named(plan_formats, "plan format", options.format).text(plan, workload.tables, workload.features);
+  if (options.out.empty()) {
+    fmt::print("{}", text);
+  } else {
+    write_file(options.out, text);
+    fmt::print(stderr, "wrote {}\n", options.out);
+  }
+}
+
+void create(const Options& options, const Workload& workload) {
+  write(options, workload, make_plan(options.plan, workload.tables, workload.features, options.request(workload)));
 }
 
 Plan plan_to_show(const Options& options, const Workload& workload) {
@@ -65,13 +58,11 @@ Plan plan_to_show(const Options& options, const Workload& workload) {
   return read_plan(options.plan, workload.tables, workload.features);
 }
 
-void show_plan(const Options& options) {
-  const Workload workload = options.scaled_workload();
+void show_plan(const Options& options, const Workload& workload) {
   fmt::print("{}", show(plan_to_show(options, workload), workload.tables, workload.features));
 }
 
-void check_file(const Options& options) {
-  const Workload workload = options.scaled_workload();
+void check_file(const Options& options, const Workload& workload) {
   PlanFileCheck expected{.tables = workload.tables,
                          .features = workload.features,
                          .ranks = options.ranks,
@@ -86,22 +77,19 @@ void check_file(const Options& options) {
   fmt::print("{}: sound for {}\n", options.plan, workload.name);
 }
 
-void convert(const Options& options) {
-  const Workload workload = options.scaled_workload();
-  const auto& format = choice_named(plan_formats, "plan format", options.format);
-  options.put(
-      format.text(read_plan(options.plan, workload.tables, workload.features), workload.tables, workload.features));
+void convert(const Options& options, const Workload& workload) {
+  write(options, workload, read_plan(options.plan, workload.tables, workload.features));
 }
 
 using Shared = std::shared_ptr<Options>;
 
 /// Adds a subcommand on WORKLOAD that runs `action` with its options.
 CLI::App& add(CLI::App& app, const char* name, const char* description, const Shared& options,
-              void (*action)(const Options&)) {
+              void (*action)(const Options&, const Workload&)) {
   CLI::App& command = *app.add_subcommand(name, description);
   command.add_option("WORKLOAD", options->workload, "built-in workload, or a spec file (.json)")->required();
   command.add_option("--scale", options->scale, "divide the rows of every table, such as 1/64")->capture_default_str();
-  command.callback([options, action] { action(*options); });
+  command.callback([options, action] { action(*options, load_workload(options->workload, options->scale)); });
   return command;
 }
 
@@ -115,18 +103,14 @@ void add_replicate_rows(CLI::App& command, const Shared& options) {
 }
 
 void add_output(CLI::App& command, const Shared& options) {
-  std::string names;
-  for (const PlanFormat& format : plan_formats) names += fmt::format("\n{}: {}", format.name, format.description);
-  command.add_option("--to", options->format, "format:" + names)->capture_default_str();
+  command.add_option("--to", options->format, described("format", plan_formats))->capture_default_str();
   command.add_option("--out", options->out, "write to this file instead of the screen");
 }
 
 void define_create(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App& command = add(app, "create", "make a plan with a planner", options, create);
-  std::string names;
-  for (const Planner& planner : planners) names += fmt::format("\n{}: {}", planner.name, planner.description);
-  command.add_option("--planner", options->plan, "planner:" + names)->required();
+  command.add_option("--planner", options->plan, described("planner", planners))->required();
   add_ranks(command, options, "ranks to plan for")->required();
   add_replicate_rows(command, options);
   add_output(command, options);

@@ -10,7 +10,6 @@
 #include "results/table.hpp"
 #include "results/verdict.hpp"
 #include "workloads/command/command.hpp"
-#include "workloads/command/results_diff.hpp"
 
 namespace shardmark {
 namespace {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/command/results_diff.hpp"
-
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -13,9 +10,11 @@
 
 #include "reference/error.hpp"
 #include "reference/named.hpp"
+#include "reference/number.hpp"
 #include "results/comparability.hpp"
 #include "results/comparison.hpp"
 #include "results/comparison_table.hpp"
+#include "workloads/command/command.hpp"
 
 namespace shardmark {
 namespace {
@@ -32,15 +31,13 @@ struct DiffArguments {
 };
 
 /// "3%" or "0.03", as a share.
-double share_of(const std::string& text) {
-  double value = 0.0;
+double share_of(std::string_view text) {
   const bool percent = text.ends_with('%');
-  const char* end = text.data() + text.size() - (percent ? 1 : 0);
-  const auto read = std::from_chars(text.data(), end, value);
-  if (percent) value /= 100.0;
-  if (read.ec != std::errc() || read.ptr != end || !(value > 0.0 && value < 1.0))
+  const auto number = number_in<double>(percent ? text.substr(0, text.size() - 1) : text);
+  const double share = number.value_or(0.0) / (percent ? 100.0 : 1.0);
+  if (!(share > 0.0 && share < 1.0))
     throw InputError(fmt::format("--min-effect {}: neither a percentage nor a share, such as 3% or 0.03", text));
-  return value;
+  return share;
 }
 
 /// OLD NEW... into --old and --new.

@@ -10,8 +10,7 @@
 #include "datasets/hdf5.hpp"
 #include "datasets/partial_file.hpp"
 #include "workloads/cases/option_table.hpp"
-#include "workloads/step/decide.hpp"
-#include "workloads/step/training_step.hpp"
+#include "workloads/measure/prepare.hpp"
 
 namespace shardmark {
 namespace {
@@ -23,23 +22,15 @@ struct TableRows {
 
 class StepExport {
  public:
-  StepExport(const Communicator& comm, const RunOptions& options, const Plan& plan, const Batch& batch,
+  StepExport(const Communicator& comm, const RunOptions& options, const Batch& batch, const ShardedTables& tables,
              const std::string& path)
-      : comm_(comm),
-        options_(options),
-        workload_(options.workload),
-        batch_(batch),
-        tables_(plan, workload_.tables, workload_.features, comm.rank()),
-        partial_(path) {
-    tables_.fill(options.row_values());
+      : comm_(comm), options_(options), workload_(options.workload), batch_(batch), tables_(tables), partial_(path) {
     for (std::int64_t t = 0; t < std::ssize(workload_.tables); ++t) touched_.push_back(touched_rows(t));
     on_root([&] {
       file_.emplace(hdf5::File::create(partial_.path()));
       for (const char* group : {"/features", "/outputs", "/gradients", "/tables"}) file_->create_group(group);
     });
   }
-
-  ShardedTables& tables() { return tables_; }
 
   void write_case(const std::string& description) {
     on_root([&] {
@@ -193,7 +184,7 @@ class StepExport {
   const RunOptions& options_;
   const Workload& workload_;
   const Batch& batch_;
-  ShardedTables tables_;
+  const ShardedTables& tables_;
   PartialFile partial_;
   std::optional<hdf5::File> file_;
   std::vector<std::vector<std::int64_t>> touched_;
@@ -203,24 +194,17 @@ class StepExport {
 
 void export_step(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
                  BatchSource& batches, const std::string& file) {
-  const Workload& workload = options.workload;
-  const Samples samples = agree(comm, [&] { return batches.read(0, 0, workload.global_batch); });
-  const Batch& batch = samples.batch;
-  const SampleRange own = samples_of(workload.global_batch, comm.size(), comm.rank());
-  const StepInput input =
-      make_step_input(comm, workload, slice_samples(samples, own), own.first, 0, options.gradients());
-  StepExport out(comm, options, plan, batch, file);
-  Embedding embedding(comm, out.tables(), plan, how,
-                      decide(comm, plan, workload.tables, workload.features, how.movement, input), options.fault);
-  Flight flight(embedding);
+  const Samples samples = agree(comm, [&] { return batches.read(0, 0, options.workload.global_batch); });
+  FirstStep first(comm, options, plan, how, batches);
+  StepExport out(comm, options, samples.batch, *first.tables, file);
   nlohmann::ordered_json description{{"plan", plan.name}};
   description.update(case_options(options, how, plan));
   out.write_case(description.dump());
   out.write_tables_before();
-  training_step(flight, input);
-  for (std::int64_t f = 0; f < batch.features; ++f) {
-    const std::pair gradient(input.first_element[f], input.first_element[f + 1]);
-    out.write_feature(f, flight.output(input, f), Kokkos::subview(input.gradients, gradient));
+  training_step(first.ready.flight, first.input);
+  for (std::int64_t f = 0; f < samples.batch.features; ++f) {
+    const std::pair gradient(first.input.first_element[f], first.input.first_element[f + 1]);
+    out.write_feature(f, first.ready.flight.output(first.input, f), Kokkos::subview(first.input.gradients, gradient));
   }
   out.write_tables_after();
   out.close();

@@ -65,10 +65,11 @@ std::vector<Timings> time_all(const Job& job, Prepared& prepared, const Status& 
   const std::uint64_t seed = job.options.seed;
   const double begin = MPI_Wtime();
   for (std::int64_t round = 0;; ++round) {
-    for (const std::size_t plan : order_of_plans(job.plans.size(), seed, round)) {
+    for (const std::size_t plan : order_of_turns(job.plans.size(), seed, round)) {
       if (prepared.hold(plan)) prepared.tables().fill(job.options.row_values());
-      for (const std::size_t c : order_of_cases(job.cases_of(plan), seed, round))
-        visit(job, prepared, c, visit_steps[c], timings[c]);
+      const auto cases = job.cases_of(plan);
+      for (const std::size_t turn : order_of_turns(cases.size(), seed, round, 1))
+        visit(job, prepared, cases[turn], visit_steps[cases[turn]], timings[cases[turn]]);
     }
     const double spent = all_reduce(job.comm, MPI_Wtime() - begin, Reduce::max);
     status(fmt::format("timed {} round{} of {} cases, {:.0f} s", round + 1, round ? "s" : "", timings.size(), spent));

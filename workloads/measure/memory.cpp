@@ -148,8 +148,7 @@ std::int64_t read_number(const std::string& file, std::int64_t otherwise) {
   return value > 0 ? value : otherwise;
 }
 
-}  // namespace
-
+/// Bytes that processes may still take on this node: what the kernel calls available, or what the control group leaves.
 std::int64_t memory_available() {
   std::int64_t available = std::numeric_limits<std::int64_t>::max();
   std::ifstream meminfo("/proc/meminfo");
@@ -162,6 +161,19 @@ std::int64_t memory_available() {
   return std::min(available, limit - std::min(used, limit));
 }
 
+}  // namespace
+
+void require_memory(const Communicator& comm, double bytes_per_rank, std::string_view command,
+                    std::string_view remedy) {
+  agree(comm, [&] {
+    const double needed = bytes_per_rank * comm.node_size();
+    const auto available = static_cast<double>(memory_available());
+    if (needed > available)
+      throw InputError(fmt::format("{}: {} ranks of a node need {:.1f} GB, it has {:.1f}; use {}", command,
+                                   comm.node_size(), needed * 1e-9, available * 1e-9, remedy));
+  });
+}
+
 void require_memory(const Communicator& comm, const Plan& plan, const RunOptions& options,
                     std::span<const Movement> movements) {
   const double needed = memory_needed(plan, options, movements, comm.rank());
@@ -171,13 +183,11 @@ void require_memory(const Communicator& comm, const Plan& plan, const RunOptions
     if (comm.node_of(r) == comm.node_of(comm.rank())) node += all[r];
   agree(comm, [&] {
     const auto available = static_cast<double>(memory_available());
-    constexpr double gigabyte = 1e9;
     if (node > available)
       throw InputError(
           fmt::format("plan {} needs {:.1f} GB of memory on this rank and {:.1f} GB on its node, which has {:.1f} GB "
-                      "left; use more "
-                      "nodes, another plan, or --scale and --batch to make the case smaller",
-                      plan.name, needed / gigabyte, node / gigabyte, available / gigabyte));
+                      "left; use more nodes, another plan, or --scale and --batch to make the case smaller",
+                      plan.name, needed * 1e-9, node * 1e-9, available * 1e-9));
   });
 }
 

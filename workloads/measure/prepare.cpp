@@ -9,6 +9,29 @@
 #include "workloads/step/decide.hpp"
 
 namespace shardmark {
+namespace {
+
+StepInput read_input(const Communicator& comm, const RunOptions& options, BatchSource& batches, std::int64_t step) {
+  const SampleRange own = samples_of(options.workload.global_batch, comm.size(), comm.rank());
+  const Samples samples = agree(comm, [&] { return batches.read(step, own.first, own.count); });
+  return make_step_input(comm, options.workload, samples, own.first, step, options.gradients());
+}
+
+std::unique_ptr<ShardedTables> allocate(const Communicator& comm, const Workload& workload, const Plan& plan) {
+  return agree(comm,
+               [&] { return std::make_unique<ShardedTables>(plan, workload.tables, workload.features, comm.rank()); });
+}
+
+}  // namespace
+
+FirstStep::FirstStep(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
+                     BatchSource& batches)
+    : input(read_input(comm, options, batches, 0)),
+      tables(allocate(comm, options.workload, plan)),
+      ready(comm, *tables, plan, how, decide(comm, plan, tables->tables(), tables->features(), how.movement, input),
+            options.fault) {
+  tables->fill(options.row_values());
+}
 
 std::vector<std::size_t> Job::cases_of(std::size_t plan) const {
   std::vector<std::size_t> numbers;
@@ -23,11 +46,9 @@ std::string Job::name_of(std::size_t number) const {
 
 Prepared::Prepared(const Job& job, BatchSource& batches, const Status& status) : job_(job), decided_(job.cases.size()) {
   const RunOptions& options = job.options;
-  const SampleRange own = samples_of(options.workload.global_batch, job.comm.size(), job.comm.rank());
   for (std::int64_t step = 0; step < std::max(options.batches, options.checked_steps); ++step) {
     status(fmt::format("preparing batch {}", step));
-    const Samples samples = agree(job.comm, [&] { return batches.read(step, own.first, own.count); });
-    inputs_.push_back(make_step_input(job.comm, options.workload, samples, own.first, step, options.gradients()));
+    inputs_.push_back(read_input(job.comm, options, batches, step));
   }
 }
 
@@ -35,8 +56,7 @@ bool Prepared::hold(std::size_t plan) {
   if (tables_ && held_ == plan) return false;
   ready_.clear();
   tables_.reset();
-  const Workload& workload = job_.options.workload;
-  agree(job_.comm, [&] { tables_.emplace(job_.plans[plan], workload.tables, workload.features, job_.comm.rank()); });
+  tables_ = allocate(job_.comm, job_.options.workload, job_.plans[plan]);
   held_ = plan;
   return true;
 }

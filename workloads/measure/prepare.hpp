@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 
 #include "workloads/batches/batch_source.hpp"
@@ -41,6 +42,16 @@ struct ReadyCase {
   Flight flight;
 };
 
+/// Step 0 of one case, about to be taken on fresh tables. Collective.
+struct FirstStep {
+  FirstStep(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
+            BatchSource& batches);
+
+  StepInput input;
+  std::unique_ptr<ShardedTables> tables;
+  ReadyCase ready;
+};
+
 /// The batches of a job, and the cases of the one plan whose tables are in memory at a time.
 class Prepared {
  public:
@@ -61,7 +72,7 @@ class Prepared {
   std::vector<StepInput> inputs_;
   std::vector<std::optional<Decisions>> decided_;  ///< by case, once for all
   std::size_t held_ = 0;
-  std::optional<ShardedTables> tables_;
+  std::unique_ptr<ShardedTables> tables_;
   std::map<std::size_t, ReadyCase> ready_;
 };
 

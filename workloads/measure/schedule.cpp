@@ -14,23 +14,12 @@ constexpr double wanted_half_width = 0.025;
 constexpr double seconds_per_visit = 0.25;
 constexpr std::int64_t least_rounds = 3;
 
-/// A permutation of [0, n), keyed.
-std::vector<std::size_t> shuffled(std::size_t n, std::uint64_t seed, std::int64_t round, std::int64_t what) {
+}  // namespace
+
+std::vector<std::size_t> order_of_turns(std::size_t n, std::uint64_t seed, std::int64_t round, std::int64_t what) {
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t i) { return random_bits(seed, round, what, i); });
-  return order;
-}
-
-}  // namespace
-
-std::vector<std::size_t> order_of_plans(std::size_t plans, std::uint64_t seed, std::int64_t round) {
-  return shuffled(plans, seed, round, 0);
-}
-
-std::vector<std::size_t> order_of_cases(const std::vector<std::size_t>& cases, std::uint64_t seed, std::int64_t round) {
-  std::vector<std::size_t> order;
-  for (const std::size_t i : shuffled(cases.size(), seed, round, 1)) order.push_back(cases[i]);
   return order;
 }
 

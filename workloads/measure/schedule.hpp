@@ -9,10 +9,9 @@
 
 namespace shardmark {
 
-/// How the cases of a job take turns. In every round all plans have their turn in a random order, and on each plan's
-/// tables all its cases in a random order, so that a drift of the machine meets all alike. Keyed by the seed.
-std::vector<std::size_t> order_of_plans(std::size_t plans, std::uint64_t seed, std::int64_t round);
-std::vector<std::size_t> order_of_cases(const std::vector<std::size_t>& cases, std::uint64_t seed, std::int64_t round);
+/// How `n` things that are measured take turns in a round: each once, in a random order, so that a drift of the machine
+/// meets all alike. `what` sets orders of the same round apart.
+std::vector<std::size_t> order_of_turns(std::size_t n, std::uint64_t seed, std::int64_t round, std::int64_t what = 0);
 
 /// Timed steps of a case's visits, when one step takes so long: as many as a quarter of a second holds, 2 to 200; with
 /// options.steps a third of them.

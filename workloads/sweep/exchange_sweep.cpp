@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "reference/counter_random.hpp"
+#include "workloads/measure/schedule.hpp"
 #include "workloads/step/faults.hpp"
 #include "workloads/step/watchdog.hpp"
 #include "workloads/sweep/sizes.hpp"
@@ -23,26 +23,18 @@ constexpr std::int64_t least_rounds = samples_for_interval;
 
 Route route_of(const ByteMatrix& traffic, int rank) {
   std::vector<std::int64_t> sent, received;
-  std::int64_t peak = 0;
   for (int peer = 0; peer < traffic.ranks(); ++peer) {
     sent.push_back(traffic(rank, peer));
     received.push_back(traffic(peer, rank));
-    peak = std::max({peak, traffic.sent_by(peer), traffic.received_by(peer)});
   }
-  return Route(std::move(sent), std::move(received), peak);
+  return Route(std::move(sent), std::move(received), traffic.busiest());
 }
 
-/// Bytes 8 `word` ... 8 `word` + 7 of the message.
-std::uint64_t content(std::uint64_t seed, int from, int to, std::int64_t word) {
-  return random_bits(seed, from, to, word);
-}
-
-/// Calls use(bytes of the message, their content) for every 8 bytes, and for the fewer at the end.
+/// Calls use(bytes of the message, what they are to be) for every 8 bytes, and for the fewer at the end.
 template <class Bytes, class Use>
 void for_each_word(Bytes message, std::uint64_t seed, int from, int to, const Use& use) {
   for (std::size_t at = 0; at < message.size(); at += 8)
-    use(message.subspan(at, std::min<std::size_t>(8, message.size() - at)),
-        content(seed, from, to, static_cast<std::int64_t>(at / 8)));
+    use(message.subspan(at, std::min<std::size_t>(8, message.size() - at)), random_bits(seed, from, to, at / 8));
 }
 
 std::span<std::byte> part_of(std::vector<std::byte>& buffer, const std::vector<std::int64_t>& offsets, int peer) {
@@ -51,13 +43,6 @@ std::span<std::byte> part_of(std::vector<std::byte>& buffer, const std::vector<s
 }
 
 }  // namespace
-
-std::int64_t TrafficCase::busiest() const {
-  std::int64_t most = 0;
-  for (int rank = 0; rank < traffic.ranks(); ++rank)
-    most = std::max({most, traffic.sent_by(rank), traffic.received_by(rank)});
-  return most;
-}
 
 /// What this rank sends and receives.
 class ExchangeSweep::Buffers {
@@ -144,12 +129,8 @@ std::int64_t ExchangeSweep::check(const Entry& entry, Buffers& buffers) const {
 void ExchangeSweep::time(Buffers& buffers, double seconds, std::vector<SweepLine>& lines) {
   const double begin = MPI_Wtime();
   const double budget = seconds * static_cast<double>(lines.size());
-  std::vector<std::size_t> order(lines.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
   for (std::int64_t round = 1;; ++round) {
-    ++rounds_;
-    std::ranges::sort(order, {}, [&](std::size_t e) { return random_bits(seed_, rounds_, e); });
-    for (const std::size_t e : order) visit(exchanges_[e], buffers, lines[e]);
+    for (const std::size_t e : order_of_turns(lines.size(), seed_, ++rounds_)) visit(exchanges_[e], buffers, lines[e]);
     if (round < least_rounds) continue;
     if (all_reduce(comm_, MPI_Wtime() - begin, Reduce::max) >= budget) return;
     if (std::ranges::all_of(lines, [](const SweepLine& line) {

@@ -17,9 +17,6 @@ struct TrafficCase {
   std::string skew;        ///< name of its shape, or "matrix"
   std::int64_t bytes = 0;  ///< that a rank sends in all, itself included; the mean over the ranks of a matrix
   ByteMatrix traffic;
-
-  /// The most that any rank sends or receives, itself included.
-  std::int64_t busiest() const;
 };
 
 /// One exchange on one traffic.

@@ -14,21 +14,22 @@ constexpr std::int64_t smallest = 64;
 constexpr int most_rounds = 4;  ///< partners that a rank plays with
 constexpr double seconds_per_size = 0.02;
 
-/// The rank to play with in a round, or itself: in n rounds everyone of n meets everyone.
-int partner_inside(const Communicator& comm, int round) {
-  const int partner = (round + comm.node_size() - comm.node_rank() % comm.node_size()) % comm.node_size();
-  for (int rank = 0, number = 0; rank < comm.size(); ++rank)
-    if (comm.node_of(rank) == comm.node_of(comm.rank()) && number++ == partner) return rank;
+/// The rank of this number on a node; the own one if there are fewer.
+int rank_on(const Communicator& comm, int node, int number) {
+  for (int rank = 0; rank < comm.size(); ++rank)
+    if (comm.node_of(rank) == node && number-- == 0) return rank;
   return comm.rank();
 }
 
+/// The rank to play with in a round, or itself: in n rounds everyone of n meets everyone.
+int partner_inside(const Communicator& comm, int round) {
+  const int partner = (round + comm.node_size() - comm.node_rank() % comm.node_size()) % comm.node_size();
+  return rank_on(comm, comm.node_of(comm.rank()), partner);
+}
+
 int partner_between(const Communicator& comm, int round) {
-  const int own = comm.node_of(comm.rank());
-  const int node = (round + comm.nodes() - own) % comm.nodes();
-  if (node == own) return comm.rank();
-  for (int rank = 0, number = 0; rank < comm.size(); ++rank)
-    if (comm.node_of(rank) == node && number++ == comm.node_rank()) return rank;
-  return comm.rank();  // that node has fewer ranks
+  const int node = (round + comm.nodes() - comm.node_of(comm.rank())) % comm.nodes();
+  return rank_on(comm, node, comm.node_rank());
 }
 
 /// One buffer to send and one to receive, as an exchange has: what is sent again stays in the sender's cache.

@@ -21,7 +21,7 @@ struct Rates {
 /// As nccl-tests counts them: what the busiest rank sends or receives, itself included, in the median time.
 Rates rates_of(const TrafficCase& traffic, const SweepLine& line) {
   const double ranks = traffic.traffic.ranks();
-  const double algorithm = static_cast<double>(traffic.busiest()) / line.seconds.median;
+  const double algorithm = static_cast<double>(traffic.traffic.busiest()) / line.seconds.median;
   return {algorithm, algorithm * (ranks - 1) / ranks};
 }
 
@@ -109,7 +109,7 @@ Json to_json(const TrafficCase& traffic, const SweepLine& line) {
   return {{"record", "exchange"},
           {"skew", traffic.skew},
           {"bytes", traffic.bytes},
-          {"busiest_bytes", traffic.busiest()},
+          {"busiest_bytes", traffic.traffic.busiest()},
           {"exchange", line.exchange},
           {"ranks", traffic.traffic.ranks()},
           {"time_ms",
@@ -136,13 +136,6 @@ std::string findings(const std::vector<SweepResult>& results) {
   return fmt::format(
       "# findings: faster than {}, intervals of the medians (95 %) apart: its time / theirs [least, most]\n{}{}",
       library, table, automatic(results));
-}
-
-std::int64_t wrong_in(const std::vector<SweepResult>& results) {
-  std::int64_t wrong = 0;
-  for (const SweepResult& result : results)
-    for (const SweepLine& line : result.lines) wrong += line.wrong;
-  return wrong;
 }
 
 }  // namespace shardmark

@@ -29,6 +29,4 @@ nlohmann::ordered_json to_json(const TrafficCase& traffic, const SweepLine& line
 /// median lies below the library's. And how `auto` stands beside the library, if both were measured.
 std::string findings(const std::vector<SweepResult>& results);
 
-std::int64_t wrong_in(const std::vector<SweepResult>& results);
-
 }  // namespace shardmark

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 
 #include "reference/error.hpp"
+#include "reference/number.hpp"
 
 namespace shardmark {
 namespace {
@@ -24,10 +24,9 @@ constexpr std::int64_t largest = std::int64_t{1} << 40;  // so that no sum over 
 }
 
 std::int64_t parse_count(std::string_view digits, std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || value < 1 || value > largest) refuse(text);
-  return value;
+  const auto value = number_in<std::int64_t>(digits);
+  if (!value || *value < 1 || *value > largest) refuse(text);
+  return *value;
 }
 
 std::int64_t parse_size(std::string_view size, std::string_view text) {

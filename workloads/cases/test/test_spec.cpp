@@ -42,6 +42,17 @@ TEST(Spec, EveryBuiltInSurvivesTheRoundTrip) {
   }
 }
 
+TEST(Spec, TablesNameOnlyWhatIsNotUsual) {
+  Workload workload = load_workload("criteo-kaggle");
+  workload.tables[1].optimizer.learning_rate = 0.5F;
+  workload.tables[2].value_type = ValueType::fp16;
+  const auto json = to_json(workload);
+  EXPECT_EQ(3u, json.at("tables")[0].size());
+  EXPECT_EQ(0.5, json.at("tables")[1].at("optimizer").at("learning_rate"));
+  EXPECT_EQ("fp16", json.at("tables")[2].at("value_type"));
+  EXPECT_EQ(json, to_json(workload_from_json(json, "x.json")));
+}
+
 TEST(Spec, ScaleDividesRowsOnlyAndRoundsUp) {
   Workload workload = load_workload("criteo-kaggle");
   scale_rows(workload, 64);
@@ -71,6 +82,12 @@ TEST(Spec, ErrorsNameTheFileAndTheKey) {
   broken = json;
   broken["tables"][1]["name"] = "C1";
   EXPECT_EQ("x.json: two tables are called \"C1\"", message_of(broken));
+  broken = json;
+  broken["features"][2]["hotness"] = -1;
+  EXPECT_EQ("x.json: features[2]: \"hotness\" must be at least 0, got -1", message_of(broken));
+  broken = json;
+  broken["tables"][3]["optimizer"] = {{"name", "sgd"}, {"rate", 1}};
+  EXPECT_EQ("x.json: tables[3]: optimizer: unknown key \"rate\"", message_of(broken));
   broken = json;
   broken["batch"] = 3;
   EXPECT_EQ("x.json: unknown key \"batch\"", message_of(broken));

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "comm/collectives.hpp"
-#include "workloads/cases/support.hpp"
+#include "comm/placement/support.hpp"
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
 #include "workloads/step/training_step.hpp"

@@ -9,7 +9,7 @@
 #include "comm/collectives.hpp"
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/check.hpp"
-#include "workloads/cases/support.hpp"
+#include "comm/placement/support.hpp"
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
 #include "workloads/step/training_step.hpp"

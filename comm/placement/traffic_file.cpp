@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/sweep/traffic_file.hpp"
+#include "comm/placement/traffic_file.hpp"
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <fstream>
 #include <sstream>
 #include <vector>
 
 #include "reference/error.hpp"
+#include "reference/number.hpp"
 
 namespace shardmark {
 namespace {
@@ -16,11 +16,10 @@ namespace {
 constexpr double most_bytes = 0x1p53;
 
 std::int64_t parse_bytes(const std::string& word, const std::string& where) {
-  double value = 0.0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size() || !(value >= 0.0 && value <= most_bytes))
+  const auto value = number_in<double>(word);
+  if (!value || !(*value >= 0.0 && *value <= most_bytes))
     throw InputError(fmt::format("{}: '{}' is not a number of bytes from 0 to 2^53", where, word));
-  return static_cast<std::int64_t>(value);
+  return static_cast<std::int64_t>(*value);
 }
 
 struct Line {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "comm/placement/table_groups.hpp"
 #include "reference/error.hpp"
-#include "workloads/cases/table_groups.hpp"
 
 namespace shardmark {
 namespace {

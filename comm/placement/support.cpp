@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/cases/support.hpp"
+#include "comm/placement/support.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/sweep/skew.hpp"
+#include "comm/placement/skew.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/cases/table_groups.hpp"
+#include "comm/placement/table_groups.hpp"
 
 #include <fmt/format.h>
 
