@@ -31,4 +31,13 @@ void row_sums(const Exec& exec, const RowGradients<Exec>& gradients, const Shard
               const UpdateStep& step, RowGradientsWorkspace<Exec>& workspace, Array<Exec, double> sums,
               std::int64_t per_row);
 
+/// The sums of one holder of columns.
+struct RowSumTerms {
+  const double* terms;
+};
+
+/// total[i] = terms[0][i] + terms[1][i] + .., added in this order; total [size] may be one of them.
+template <class Exec>
+void add_row_sums(const Exec& exec, const std::vector<RowSumTerms>& holders, double* total, std::int64_t size);
+
 }  // namespace shardmark::kernels

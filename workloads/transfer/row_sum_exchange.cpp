@@ -39,22 +39,6 @@ std::vector<std::vector<Shard>> group_by_rows(const Table& table, const TablePla
   return result;
 }
 
-struct Addend {
-  const double* terms;
-};
-
-/// total[i] = addends[0][i] + addends[1][i] + ..., added in this order; total may be one of them.
-void add_in_order(const Execution& exec, const std::vector<Addend>& addends, double* total, std::int64_t size) {
-  const auto terms = kernels::array_of(exec, addends, "shardmark::row_sum_addends");
-  const auto count = static_cast<std::int64_t>(addends.size());
-  Kokkos::parallel_for(
-      "shardmark::add_row_sums", kernels::static_range(exec, size), KOKKOS_LAMBDA(const std::int64_t i) {
-        double sum = 0;
-        for (std::int64_t k = 0; k < count; ++k) sum += terms(k).terms[i];
-        total[i] = sum;
-      });
-}
-
 }  // namespace
 
 RowSumExchange::RowSumExchange(const Communicator& comm, Exchange& exchange, const Plan& plan,
@@ -82,7 +66,7 @@ RowSumExchange::RowSumExchange(const Communicator& comm, Exchange& exchange, con
   std::vector<std::int64_t> first_keys;
   for (const LocalShard& shard : layout.shards) first_keys.push_back(shard.first_key);
   first_keys.push_back(layout.keys);
-  segments_ = ShardSegments(first_keys);
+  segments_ = kernels::ShardSegments<Execution>(first_keys);
 }
 
 /// Both ends of a message list what it holds in the order (group, sender's column, receiver's column).
@@ -139,16 +123,16 @@ void RowSumExchange::complete(const kernels::UniqueRows<Execution>& unique, cons
       const std::int64_t own = group[to].own;
       if (own < 0) continue;
       const auto [begin, end] = sums_of(own);
-      std::vector<Addend> addends;
+      std::vector<kernels::RowSumTerms> holders;
       for (std::size_t from = 0; from < group.size(); ++from) {
         if (from == to) {
-          addends.push_back({sums.data() + begin});
-          continue;
+          holders.push_back({sums.data() + begin});
+        } else {
+          const Message& message = messages.received.at({own, from});
+          holders.push_back({receive.data() + route.receive_offsets()[message.peer] + message.at});
         }
-        const Message& message = messages.received.at({own, from});
-        addends.push_back({receive.data() + route.receive_offsets()[message.peer] + message.at});
       }
-      add_in_order(exec, addends, sums.data() + begin, end - begin);
+      kernels::add_row_sums(exec, holders, sums.data() + begin, end - begin);
     }
   }
 }

@@ -5,10 +5,9 @@
 
 #include "comm/exchange/exchange.hpp"
 #include "comm/placement/plan.hpp"
-#include "kernels/unique_rows.hpp"
+#include "kernels/shard_segments.hpp"
 #include "workloads/batches/execution.hpp"
 #include "workloads/tables/shard_layout.hpp"
-#include "workloads/tables/shard_segments.hpp"
 
 namespace shardmark {
 
@@ -58,7 +57,7 @@ class RowSumExchange {
   std::int64_t width_ = 0;
   std::vector<Group> groups_;  ///< those in which this rank has a part
   std::size_t most_members_ = 1;
-  ShardSegments segments_;
+  kernels::ShardSegments<Execution> segments_;
   DeviceScratch<double> send_{"shardmark::row_sums_sent"}, receive_{"shardmark::row_sums_received"};
 };
 
