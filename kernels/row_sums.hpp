@@ -31,13 +31,13 @@ void row_sums(const Exec& exec, const RowGradients<Exec>& gradients, const Shard
               const UpdateStep& step, RowGradientsWorkspace<Exec>& workspace, Array<Exec, double> sums,
               std::int64_t per_row);
 
-/// The sums of one holder of columns.
+/// The sums that one holder of columns has of some rows.
 struct RowSumTerms {
   const double* terms;
 };
 
-/// total[i] = terms[0][i] + terms[1][i] + .., added in this order; total [size] may be one of them.
+/// total = sum of the terms of all holders, added in their order; each as long as total, which may be one of them.
 template <class Exec>
-void add_row_sums(const Exec& exec, const std::vector<RowSumTerms>& holders, double* total, std::int64_t size);
+void add_row_sums(const Exec& exec, const std::vector<RowSumTerms>& holders, Array<Exec, double> total);
 
 }  // namespace shardmark::kernels

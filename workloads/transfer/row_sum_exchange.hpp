@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
-
 #include "comm/exchange/exchange.hpp"
 #include "comm/placement/plan.hpp"
 #include "kernels/shard_segments.hpp"
@@ -39,13 +37,13 @@ class RowSumExchange {
 
   /// The sums of one local shard to or from the holder of other columns.
   struct Message {
+    static constexpr int stays = -1;  ///< peer of the sums that the shard itself adds to those which it receives
     std::int64_t own;
     int peer;
     std::int64_t at;  ///< within what goes to or comes from the peer
   };
   struct Messages {
-    std::vector<Message> sent;
-    std::map<std::pair<std::int64_t, std::size_t>, Message> received;  ///< by local shard and number of the sender
+    std::vector<Message> sent, received;  ///< a shard receives in the order of the columns
     Route route;
   };
 

@@ -9,6 +9,7 @@
 #include "reference/error.hpp"
 
 namespace shardmark {
+
 void RowGather::place(std::vector<std::int64_t> dims, const std::vector<std::int64_t>& first_keys) {
   if (!dims.empty() && first_keys.back() > std::numeric_limits<std::int32_t>::max())
     throw InputError("replicated gradients by rows: " + std::to_string(first_keys.back()) +

@@ -4,6 +4,7 @@
 #include "kernels/bag_lengths.hpp"
 
 namespace shardmark {
+
 void DistinctRows::find(const ConstDeviceArray<std::int64_t>& keys, bool repeated) {
   const Execution exec;
   unique_ = kernels::unique_rows<Execution>(exec, keys, shards_.keys, workspace_);
