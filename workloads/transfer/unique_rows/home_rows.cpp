@@ -66,18 +66,19 @@ void HomeRows::request(const StepInput& input) {
 void HomeRows::list_positions(const StepInput& input) {
   std::vector<std::int64_t> ids_before{0};
   for (const std::int64_t ids : input.ids) ids_before.push_back(ids_before.back() + ids);
-  bags_ = positions_ = 0;
+  std::int64_t bags = 0;
+  positions_ = 0;
   first_of_strip_.host.clear();
   position_shift_.host.clear();
   for (const std::int64_t s : shards_.strips) {
     const auto f = static_cast<std::size_t>(layout_.strips[s].feature);
-    first_of_strip_.host.push_back(bags_);
+    first_of_strip_.host.push_back(bags);
     position_shift_.host.push_back(positions_ - ids_before[f]);
-    bags_ += input.bags_of(f);
+    bags += input.bags_of(f);
     positions_ += input.ids[f];
   }
   const bool weighted = input.bags.weights.extent(0) > 0;
-  offsets_ = offsets_scratch_.first(bags_ + 1);
+  offsets_ = offsets_scratch_.first(bags + 1);
   weights_ = weights_scratch_.first(weighted ? positions_ : 0);
   kernels::list_strip_positions<Execution>(
       Execution(), shards_.owners, shards_.first_keys, input.bags,
@@ -88,7 +89,8 @@ void HomeRows::lay_out(const StepInput& input, const std::vector<std::int64_t>& 
                        const std::vector<std::int64_t>& gradient_begin) {
   place_groups();
   list_rows();
-  number_rows();
+  indices_ = indices_scratch_.first(positions_);
+  asked().number_positions(row_shift_.array(), indices_);
   lookups_.host.clear();
   gradients_.host.clear();
   maxima_.host.clear();
@@ -132,11 +134,6 @@ void HomeRows::list_rows() {
     row_shift_.host.push_back(in_group - asked().first_row(s));
     first_row += asked().rows(s);
   }
-}
-
-void HomeRows::number_rows() {
-  indices_ = indices_scratch_.first(positions_);
-  asked().number_positions(row_shift_.array(), indices_);
 }
 
 void HomeRows::add_strip(std::size_t number, std::int64_t bags, std::int64_t output, std::int64_t gradient,
