@@ -118,10 +118,9 @@ void read_rows(const Exec& exec, const ShardRows& shard, const void* rows, Const
       });
 }
 
-#define FILL_ROWS_ON(Exec)                                                 \
-  SHARDMARK_INSTANCE(fill_rows<Exec>)                                      \
-  SHARDMARK_INSTANCE(fill_state<Exec>) SHARDMARK_INSTANCE(read_rows<Exec>) \
-      SHARDMARK_INSTANCE(count_changed_rows<Exec>)
+#define FILL_ROWS_ON(Exec)            \
+  SHARDMARK_INSTANCE(fill_rows<Exec>) \
+  SHARDMARK_INSTANCE(fill_state<Exec>) SHARDMARK_INSTANCE(read_rows<Exec>) SHARDMARK_INSTANCE(count_changed_rows<Exec>)
 SHARDMARK_ON_EACH_SPACE(FILL_ROWS_ON)
 
 }  // namespace shardmark::kernels
