@@ -20,7 +20,6 @@ void RowGather::place(std::vector<std::int64_t> dims, const std::vector<std::int
   const auto ranks = static_cast<std::size_t>(comm_.size());
   packed_at_.resize(dims_.size());
   counts_.resize(ranks * dims_.size());
-  blocks_.host.resize(ranks * dims_.size());
   rows_.resize(ranks);
   elements_.resize(ranks);
 }
@@ -28,28 +27,28 @@ void RowGather::place(std::vector<std::int64_t> dims, const std::vector<std::int
 void RowGather::count(const kernels::UniqueRows<Execution>& unique) {
   begins_ = segments_(unique);
   const auto tables = static_cast<std::int64_t>(dims_.size());
-  const auto own = std::span(counts_).subspan(comm_.rank() * tables, dims_.size());
-  for (std::size_t k = 0; k < dims_.size(); ++k) own[k] = begins_[k + 1] - begins_[k];
-  const std::vector<std::int64_t> sent(own.begin(), own.end());
+  std::vector<std::int64_t> own;
+  for (std::size_t k = 0; k < dims_.size(); ++k) own.push_back(begins_[k + 1] - begins_[k]);
   const std::vector<std::int64_t> as_many(static_cast<std::size_t>(comm_.size()), tables);
   for (std::size_t peer = 0; peer < as_many.size(); ++peer)
     sent_.add(peer, tables * std::int64_t{sizeof(std::int64_t)});
-  lane_.run([&] { all_gather_v(comm_, std::span<const std::int64_t>(sent), as_many, std::span(counts_)); });
+  lane_.run([&] { all_gather_v(comm_, std::span<const std::int64_t>(own), as_many, std::span(counts_)); });
   lay_out();
 }
 
 void RowGather::lay_out() {
   std::int64_t row = 0, element = 0;
+  blocks_.host.clear();
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     const std::int64_t first_row = row, first_element = element;
     for (std::size_t k = 0; k < dims_.size(); ++k) {
       if (r == static_cast<std::size_t>(comm_.rank())) packed_at_[k] = element - first_element;
       const std::int64_t rows = counts_[r * dims_.size() + k];
-      blocks_.host[r * dims_.size() + k] = {.first_bag = row,
-                                            .bags = rows,
-                                            .first_key = first_keys_[k],
-                                            .gradient = element,
-                                            .gradient_stride = dims_[k]};
+      blocks_.host.push_back({.first_bag = row,
+                              .bags = rows,
+                              .first_key = first_keys_[k],
+                              .gradient = element,
+                              .gradient_stride = dims_[k]});
       row += rows;
       element += rows * dims_[k];
     }
