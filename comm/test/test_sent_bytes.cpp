@@ -123,7 +123,8 @@ void check_bytes(const Communicator& comm, const NamedExchange& named, const Nam
   const std::vector<std::byte> send(route.send_total() * element_bytes);
   SentBytes sent(comm.rank(), comm.size(), 2);
   Lane lane(Lane::Kind::plain);
-  LaneExchange exchange(named.make(comm), lane, sent);
+  const auto carrying = named.make(comm);
+  LaneExchange exchange(*carrying, lane, sent);
   // Sizes are told in a route's first run; buffers of its own are what makes `persistent` set up its messages again.
   std::vector<std::vector<std::byte>> received(3, std::vector<std::byte>(route.receive_total() * element_bytes));
   for (auto& receive : received) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "datasets/sample_source.hpp"
+#include "results/json_text.hpp"
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/option_table.hpp"
 
@@ -91,8 +92,7 @@ std::string Option::list_name() const {
 
 std::string Option::usual() const {
   if (!get || group == OptionGroup::tables || group == OptionGroup::ids) return "";
-  const Json value = get(RunOptions{}, Case{});
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return text_of(get(RunOptions{}, Case{}));
 }
 
 GivenOption given_setting(const std::string& text, bool several) {
@@ -161,7 +161,7 @@ std::string Case::name() const {
     if (option.group != OptionGroup::movement || !option.get) continue;
     const Json value = option.get(run, *this);
     if (option.name != "transfer" && option.name != "exchange" && value != option.get(run, Case{}))
-      name += fmt::format(", {} {}", option.name, value.is_string() ? value.get<std::string>() : value.dump());
+      name += fmt::format(", {} {}", option.name, text_of(value));
   }
   return name;
 }

@@ -39,19 +39,14 @@ struct ExchangeArguments {
   std::string out, calibrate;
 };
 
-struct Settings {
-  std::uint64_t seed = 1;
-  Fault fault = Fault::none;
-};
-
-/// Throws InputError.
-Settings settings_of(const std::vector<std::string>& texts) {
+/// Of its members seed and fault count. Throws InputError.
+RunOptions settings_of(const std::vector<std::string>& texts) {
   RunOptions options;
   for (const std::string& text : texts)
     if (!text.starts_with("seed=") && !text.starts_with("fault="))
       throw InputError(fmt::format("--set {}: this command knows the keys seed and fault", text));
   apply_settings(options, texts);
-  return {options.seed, options.fault};
+  return options;
 }
 
 /// The first `ranks` lines and columns, as nccl-tests takes them.
@@ -100,7 +95,7 @@ std::string circumstances(const Communicator& world, const nlohmann::ordered_jso
 }
 
 int run_on(const Communicator& world, const ExchangeArguments& arguments, const std::vector<std::int64_t>& sizes,
-           const Settings& settings) {
+           const RunOptions& settings) {
   const Affinity affinity = agree(world, observed_affinity);
   const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, 1));
   const Watchdog watchdog(world, arguments.watchdog);
@@ -184,7 +179,7 @@ void define_exchange(CLI::App& app) {
   app.add_option("--out", arguments->out, "results file, a JSON record per line (default: none)");
   app.callback([arguments] {
     const auto sizes = parse_sizes(arguments->bytes);
-    const Settings settings = settings_of(arguments->settings);
+    const RunOptions settings = settings_of(arguments->settings);
     const int code = with_mpi([&](const Communicator& world) { return run_on(world, *arguments, sizes, settings); });
     if (code != 0) throw Failure{code};
   });

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/fused_update.hpp"
+#include "reference/pooling.hpp"
 #include "reference/row_values.hpp"
 #include "workloads/batches/execution.hpp"
 

@@ -65,14 +65,25 @@ inline std::unique_ptr<ReadyCase> ready_case(const Communicator& comm, ShardedTa
       comm, tables, plan, how, decide(comm, plan, tables.tables(), tables.features(), how.movement, first), fault);
 }
 
-inline std::int64_t wrong_values(const Communicator& comm, const RunOptions& options, const Plan& plan,
-                                 const Case& how) {
+inline std::int64_t wrong_values(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
+                                 std::span<const StorageMaker> makers = storage_makers) {
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const Expectation expectation(comm, options, *batches, how.movement.wire);
-  ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
+  ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank(), makers);
   const auto inputs = inputs_of(comm, options, *batches);
   const auto ready = ready_case(comm, tables, plan, how, inputs.front(), options.fault);
   return count_wrong(comm, expectation, options.row_values(), ready->flight, inputs);
+}
+
+/// Every pair of wire types with every transfer that can carry it.
+inline std::vector<Case> narrow_movements() {
+  std::vector<Case> movements;
+  for (const auto& forward : value_types)
+    for (const auto& backward : value_types)
+      for (const auto& transfer : transfers)
+        if (!adds_on_the_way(transfer.value) && WireTypes{forward.value, backward.value} != WireTypes{})
+          movements.push_back({.movement = {.transfer = transfer.value, .wire = {forward.value, backward.value}}});
+  return movements;
 }
 
 inline bool makes_wrong_values(Fault fault) {

@@ -83,5 +83,28 @@ TEST(Memory, NeededIsEnoughAndNotFarFromWhatIsAllocated) {
   }
 }
 
+TEST(Memory, LookupBytesCountEachDistinctRowOnce) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const RunOptions options = one_small_table();
+  const std::int64_t ids = 37 * 40, ids_and_rows = ids * 8 + 12 * 4 * 4, ends_and_outputs = (37 + 1) * 8 + 37 * 4 * 4;
+  const auto batches = make_batch_source(options, [](const std::string&) {});
+  const auto input = inputs_of(comm, options, *batches).front();
+  for (const std::int64_t groups : {std::int64_t{1}, TableGroups::table}) {
+    const Plan plan = plan_of("table_wise", options, comm.size());
+    ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
+    tables.fill(options.row_values());
+    const auto ready = ready_case(comm, tables, plan, {.groups = {groups}}, input);
+    training_step(ready->flight, input);
+    EXPECT_EQ(all_reduce(comm, ready->flight.lookup_bytes(), Reduce::max), ids_and_rows + ends_and_outputs);
+  }
+  const Plan replicated = plan_of("data_parallel", options, comm.size());
+  ShardedTables tables(replicated, options.workload.tables, options.workload.features, comm.rank());
+  tables.fill(options.row_values());
+  const auto ready = ready_case(comm, tables, replicated, {}, input);
+  training_step(ready->flight, input);
+  const std::int64_t samples = samples_of(37, comm.size(), comm.rank()).count;
+  EXPECT_EQ(ready->flight.lookup_bytes(), samples * 40 * 8 + 12 * 4 * 4 + (samples + 1) * 8 + samples * 4 * 4);
+}
+
 }  // namespace
 }  // namespace shardmark

@@ -107,17 +107,6 @@ TEST(TrainingStep, WideIdsGiveTheSameValues) {
   }
 }
 
-/// Every pair of wire types with every transfer that can carry it.
-std::vector<Case> narrow_movements() {
-  std::vector<Case> movements;
-  for (const auto& forward : value_types)
-    for (const auto& backward : value_types)
-      for (const auto& transfer : transfers)
-        if (!adds_on_the_way(transfer.value) && WireTypes{forward.value, backward.value} != WireTypes{})
-          movements.push_back({.movement = {.transfer = transfer.value, .wire = {forward.value, backward.value}}});
-  return movements;
-}
-
 TEST(TrainingStep, NarrowWiresStayInsideTheirBound) {
   const Communicator comm(MPI_COMM_WORLD);
   const auto movements = narrow_movements();
@@ -183,29 +172,6 @@ TEST(TrainingStep, ReplicatedGradientsByRowsForEveryPoolingAndOptimizer) {
       EXPECT_EQ(0, wrong_values(comm, options, plan_of("data_parallel", options, comm.size()),
                                 {.movement = {.replicated_gradients = ReplicatedGradients::rows}}));
     }
-}
-
-TEST(TrainingStep, LookupBytesCountEachDistinctRowOnce) {
-  const Communicator comm(MPI_COMM_WORLD);
-  const RunOptions options = one_small_table();
-  const std::int64_t ids = 37 * 40, ids_and_rows = ids * 8 + 12 * 4 * 4, ends_and_outputs = (37 + 1) * 8 + 37 * 4 * 4;
-  const auto batches = make_batch_source(options, [](const std::string&) {});
-  const auto input = inputs_of(comm, options, *batches).front();
-  for (const std::int64_t groups : {std::int64_t{1}, TableGroups::table}) {
-    const Plan plan = plan_of("table_wise", options, comm.size());
-    ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
-    tables.fill(options.row_values());
-    const auto ready = ready_case(comm, tables, plan, {.groups = {groups}}, input);
-    training_step(ready->flight, input);
-    EXPECT_EQ(all_reduce(comm, ready->flight.lookup_bytes(), Reduce::max), ids_and_rows + ends_and_outputs);
-  }
-  const Plan replicated = plan_of("data_parallel", options, comm.size());
-  ShardedTables tables(replicated, options.workload.tables, options.workload.features, comm.rank());
-  tables.fill(options.row_values());
-  const auto ready = ready_case(comm, tables, replicated, {}, input);
-  training_step(ready->flight, input);
-  const std::int64_t samples = samples_of(37, comm.size(), comm.rank()).count;
-  EXPECT_EQ(ready->flight.lookup_bytes(), samples * 40 * 8 + 12 * 4 * 4 + (samples + 1) * 8 + samples * 4 * 4);
 }
 
 TEST(TrainingStep, RowsThatInt32CannotNumberAreNotGathered) {
@@ -277,70 +243,6 @@ TEST(TrainingStep, RandomGridsOfShards) {
       EXPECT_EQ(0, wrong_values(comm, options, plan,
                                 {.movement = {.transfer = transfer.value}, .exchange = exchange_named("pairwise")}))
           << transfer.name;
-  }
-}
-
-TEST(TrainingStep, EveryFaultIsFoundInEveryPlan) {
-  const Communicator comm(MPI_COMM_WORLD);
-  for (const auto& fault : faults) {
-    if (!makes_wrong_values(fault.value)) continue;
-    for (const bool exact : {true, false}) {
-      RunOptions options = small_case(Pooling::sum, exact ? OptimizerKind::sgd : OptimizerKind::rowwise_adagrad, exact);
-      options.fault = fault.value;
-      for (const auto& planner : planners)
-        for (const auto& transfer : transfers)
-          EXPECT_GT(wrong_values(comm, options, plan_of(planner.name, options, comm.size()),
-                                 {.movement = {.transfer = transfer.value}}),
-                    0)
-              << fault.name << " " << planner.name << " " << transfer.name;
-      for (const auto& how : replicated_gradients)
-        EXPECT_GT(wrong_values(comm, options, plan_of("data_parallel", options, comm.size()),
-                               {.movement = {.replicated_gradients = how.value}}),
-                  0)
-            << fault.name << " " << how.name;
-    }
-  }
-}
-
-TEST(TrainingStep, EveryFaultIsFoundOnNarrowWires) {
-  const Communicator comm(MPI_COMM_WORLD);
-  for (const auto& fault : faults) {
-    if (!makes_wrong_values(fault.value)) continue;
-    RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
-    options.fault = fault.value;
-    for (const Case& movement : narrow_movements())
-      EXPECT_GT(wrong_values(comm, options, plan_of("row_wise", options, comm.size()), movement), 0)
-          << fault.name << " " << movement.name();
-  }
-}
-
-/// With exact values bit for bit, so those of one group.
-TEST(TrainingStep, GroupsChangeNoValue) {
-  const Communicator comm(MPI_COMM_WORLD);
-  const std::vector<TableGroups> groups{{2, GroupBalance::count}, {TableGroups::table}, {3, GroupBalance::bytes}};
-  std::size_t next = 0;
-  for (const auto& [pooling, kind, exact] :
-       {std::tuple(Pooling::sum, OptimizerKind::sgd, true), std::tuple(Pooling::none, OptimizerKind::sgd, true),
-        std::tuple(Pooling::mean, OptimizerKind::lamb, false)})
-    for (const auto& planner : planners)
-      for (const auto& transfer : transfers) {
-        const RunOptions options = small_case(pooling, kind, exact);
-        const Plan plan = plan_of(planner.name, options, comm.size());
-        Case movement{.movement = {.transfer = transfer.value}, .exchange = exchange_named("pairwise")};
-        movement.groups = groups[next++ % groups.size()];
-        const auto sharded = std::ranges::count(plan.tables, false, &TablePlacement::data_parallel);
-        movement.groups.groups = std::min<std::int64_t>(movement.groups.groups, std::max<std::int64_t>(sharded, 1));
-        EXPECT_EQ(0, wrong_values(comm, options, plan, movement)) << planner.name << " " << movement.name();
-      }
-}
-
-TEST(TrainingStep, EveryFaultIsFoundInGroups) {
-  const Communicator comm(MPI_COMM_WORLD);
-  for (const auto& fault : faults) {
-    if (!makes_wrong_values(fault.value)) continue;
-    RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
-    options.fault = fault.value;
-    EXPECT_GT(wrong_values(comm, options, plan_of("row_wise", options, comm.size()), {.groups = {3}}), 0) << fault.name;
   }
 }
 

@@ -13,7 +13,7 @@ void DistinctRows::find(const ConstDeviceArray<std::int64_t>& keys, bool repeate
     kernels::count_up(exec, unique_.segments);
     Kokkos::deep_copy(exec, unique_.total, unique_.positions());
   }
-  first_row_ = &segments_(unique_);
+  first_row_ = segments_(unique_);
   packed_begin_.assign(1, 0);
   packed_rows_.host.clear();
   for (std::int64_t s = 0; s < std::ssize(shards_.shards); ++s) {

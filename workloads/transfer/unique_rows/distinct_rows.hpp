@@ -19,9 +19,9 @@ class DistinctRows {
   void find(const ConstDeviceArray<std::int64_t>& keys, bool repeated = false);
 
   const kernels::UniqueRows<Execution>& unique() const { return unique_; }
-  std::int64_t count() const { return first_row_->back(); }
+  std::int64_t count() const { return first_row_.back(); }
   /// Row u of unique() is row u - first_row(shard) of its shard; shard in [0, row shards].
-  std::int64_t first_row(std::int64_t shard) const { return (*first_row_)[shard]; }
+  std::int64_t first_row(std::int64_t shard) const { return first_row_[shard]; }
   std::int64_t rows(std::int64_t shard) const { return first_row(shard + 1) - first_row(shard); }
   /// Element where the packed rows of a shard begin, and how many there are of all.
   std::int64_t packed_begin(std::int64_t shard) const { return packed_begin_[shard]; }
@@ -46,8 +46,7 @@ class DistinctRows {
   DeviceScratch<std::int64_t> each_{"shardmark::each_position"};
   kernels::UniqueRows<Execution> unique_;
   kernels::ShardSegments<Execution> segments_;
-  const std::vector<std::int64_t>* first_row_ = nullptr;  ///< [row shards + 1], of find()
-  std::vector<std::int64_t> packed_begin_{0};             ///< [row shards + 1]
+  std::vector<std::int64_t> first_row_{0}, packed_begin_{0};  ///< [row shards + 1]
   Listed<kernels::PackedRows> packed_rows_;
   ConstDeviceArray<kernels::PackedRows> packed_;
 };

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What later capabilities enter by: another storage, several steps in flight, groups of tables that take turns.
+#include <gtest/gtest.h>
+
+#include "workloads/measure/test/plans.hpp"
+#include "workloads/measure/test/small_case.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Tables of a storage that exists in this test alone lie in a second store, beside those of the first.
+TEST(Seams, TablesOfSeveralStoragesShareAStep) {
+  const Communicator comm(MPI_COMM_WORLD);
+  constexpr auto other = static_cast<Storage>(1);
+  constexpr std::array makers{StorageMaker{Storage::dense, make_dense_store, dense_store_bytes},
+                              StorageMaker{other, make_dense_store, dense_store_bytes}};
+  for (const auto& [pooling, kind, exact] : {std::tuple(Pooling::sum, OptimizerKind::sgd, true),
+                                             std::tuple(Pooling::max, OptimizerKind::rowwise_adagrad, false),
+                                             std::tuple(Pooling::mean, OptimizerKind::lamb, false)}) {
+    RunOptions options = small_case(pooling, kind, exact);
+    for (std::size_t t = 0; t < options.workload.tables.size(); t += 2) options.workload.tables[t].storage = other;
+    std::vector<Case> cases;
+    if (pooling != Pooling::max) cases.push_back({.movement = {.transfer = RowTransfer::dense_partials}});
+    for (const Dedup dedup : {Dedup::local, Dedup::local_owner})
+      cases.push_back({.movement = {.transfer = RowTransfer::unique_rows, .dedup = dedup}});
+    for (const auto& planner : planners)
+      for (const Case& how : cases)
+        EXPECT_EQ(0, wrong_values(comm, options, plan_of(planner.name, options, comm.size()), how, makers))
+            << planner.name << " " << how.name() << " " << name_of(pooling);
+  }
+}
+
+std::vector<float> on_host(const DeviceArray<float>& values) {
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), values);
+  return {host.data(), host.data() + host.extent(0)};
+}
+
+/// The outputs of all steps, which flights take in turns.
+std::vector<std::vector<float>> outputs_by(std::int64_t flights, const Communicator& comm, const RunOptions& options,
+                                           const Plan& plan, const Case& how) {
+  const auto batches = make_batch_source(options, [](const std::string&) {});
+  const auto inputs = inputs_of(comm, options, *batches);
+  ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
+  tables.fill(options.row_values());
+  Embedding embedding(comm, tables, plan, how,
+                      decide(comm, plan, tables.tables(), tables.features(), how.movement, inputs.front()));
+  std::vector<std::unique_ptr<Flight>> all;
+  for (std::int64_t i = 0; i < flights; ++i) all.push_back(std::make_unique<Flight>(embedding));
+  std::vector<std::vector<float>> outputs;
+  for (std::size_t step = 0; step < 2 * inputs.size(); ++step) {
+    Flight& flight = *all[step % all.size()];
+    const StepInput& input = inputs[step % inputs.size()];
+    training_step(flight, input);
+    for (std::int64_t f = 0; f < std::ssize(tables.features()); ++f)
+      outputs.push_back(on_host(flight.output(input, f)));
+  }
+  return outputs;
+}
+
+TEST(Seams, SeveralFlightsOfAnEmbeddingGiveTheValuesOfOne) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const RunOptions options = small_case(Pooling::sum, OptimizerKind::adam, false);
+  for (const auto& planner : planners)
+    for (const RowTransfer transfer : {RowTransfer::sparse_partials, RowTransfer::unique_rows})
+      for (const char* exchange : {"mpi_alltoallv", "persistent", "bruck"}) {
+        const Plan plan = plan_of(planner.name, options, comm.size());
+        const Case how{.movement = {.transfer = transfer}, .exchange = exchange_named(exchange)};
+        EXPECT_EQ(outputs_by(1, comm, options, plan, how), outputs_by(2, comm, options, plan, how))
+            << planner.name << " " << how.name();
+      }
+}
+
+/// With exact values bit for bit, so those of one group.
+TEST(Seams, GroupsChangeNoValue) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const std::vector<TableGroups> groups{{2, GroupBalance::count}, {TableGroups::table}, {3, GroupBalance::bytes}};
+  std::size_t next = 0;
+  for (const auto& [pooling, kind, exact] :
+       {std::tuple(Pooling::sum, OptimizerKind::sgd, true), std::tuple(Pooling::none, OptimizerKind::sgd, true),
+        std::tuple(Pooling::mean, OptimizerKind::lamb, false)})
+    for (const auto& planner : planners)
+      for (const auto& transfer : transfers) {
+        const RunOptions options = small_case(pooling, kind, exact);
+        const Plan plan = plan_of(planner.name, options, comm.size());
+        Case movement{.movement = {.transfer = transfer.value}, .exchange = exchange_named("pairwise")};
+        movement.groups = groups[next++ % groups.size()];
+        const auto sharded = std::ranges::count(plan.tables, false, &TablePlacement::data_parallel);
+        movement.groups.groups = std::min<std::int64_t>(movement.groups.groups, std::max<std::int64_t>(sharded, 1));
+        EXPECT_EQ(0, wrong_values(comm, options, plan, movement)) << planner.name << " " << movement.name();
+      }
+}
+
+}  // namespace
+}  // namespace shardmark
