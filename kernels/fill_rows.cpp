@@ -62,6 +62,15 @@ void fill_rows(const Exec& exec, const RowValues& values, const ShardRows& shard
                        FillRows{values, shard, static_cast<char*>(rows)});
 }
 
+template <class Exec>
+void fill_state(const Exec& exec, const Optimizer& optimizer, std::int64_t rows, std::int64_t dim, float* state) {
+  const std::int64_t size = state_per_row(optimizer.kind, dim);
+  Kokkos::parallel_for(
+      "shardmark::fill_state", static_range(exec, rows), KOKKOS_LAMBDA(const std::int64_t i) {
+        for (std::int64_t k = 0; k < size; ++k) state[i * size + k] = initial_state(optimizer, dim, k);
+      });
+}
+
 struct CountChangedRows {
   RowValues values;
   ShardRows shard;
@@ -109,8 +118,9 @@ void read_rows(const Exec& exec, const ShardRows& shard, const void* rows, Const
       });
 }
 
-#define FILL_ROWS_ON(Exec) \
-  SHARDMARK_INSTANCE(fill_rows<Exec>) SHARDMARK_INSTANCE(read_rows<Exec>) SHARDMARK_INSTANCE(count_changed_rows<Exec>)
+#define FILL_ROWS_ON(Exec)            \
+  SHARDMARK_INSTANCE(fill_rows<Exec>) \
+  SHARDMARK_INSTANCE(fill_state<Exec>) SHARDMARK_INSTANCE(read_rows<Exec>) SHARDMARK_INSTANCE(count_changed_rows<Exec>)
 SHARDMARK_ON_EACH_SPACE(FILL_ROWS_ON)
 
 }  // namespace shardmark::kernels

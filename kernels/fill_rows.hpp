@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/array.hpp"
+#include "reference/optimizer.hpp"
 #include "reference/row_values.hpp"
 #include "reference/value_type.hpp"
 
@@ -23,6 +24,10 @@ struct ShardRows {
 /// memory of a shard spreads over the NUMA nodes of the threads. rows: [count], row_bytes(value_type, dim) each.
 template <class Exec>
 void fill_rows(const Exec& exec, const RowValues& values, const ShardRows& shard, void* rows);
+
+/// Gives every row its initial optimizer state. state: [rows, state_per_row(optimizer, dim)].
+template <class Exec>
+void fill_state(const Exec& exec, const Optimizer& optimizer, std::int64_t rows, std::int64_t dim, float* state);
 
 /// Rows in which at least one bit differs from the initial values: an update must change the touched ones and no
 /// others.

@@ -65,7 +65,19 @@ void row_sums(const Exec& exec, const RowGradients<Exec>& gradients, const Shard
                         StoreRowSums<Exec>{step, sums, per_row});
 }
 
-#define ROW_SUMS_ON(Exec) SHARDMARK_INSTANCE(row_sums<Exec>)
+template <class Exec>
+void add_row_sums(const Exec& exec, const std::vector<RowSumTerms>& holders, Array<Exec, double> total) {
+  const ConstArray<Exec, RowSumTerms> terms = array_of(exec, holders, "shardmark::row_sum_terms");
+  Kokkos::parallel_for(
+      "shardmark::add_row_sums", static_range(exec, static_cast<std::int64_t>(total.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t i) {
+        double sum = 0;
+        for (std::size_t k = 0; k < terms.extent(0); ++k) sum += terms(k).terms[i];
+        total(i) = sum;
+      });
+}
+
+#define ROW_SUMS_ON(Exec) SHARDMARK_INSTANCE(row_sums<Exec>) SHARDMARK_INSTANCE(add_row_sums<Exec>)
 SHARDMARK_ON_EACH_SPACE(ROW_SUMS_ON)
 
 }  // namespace shardmark::kernels

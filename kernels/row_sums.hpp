@@ -31,4 +31,13 @@ void row_sums(const Exec& exec, const RowGradients<Exec>& gradients, const Shard
               const UpdateStep& step, RowGradientsWorkspace<Exec>& workspace, Array<Exec, double> sums,
               std::int64_t per_row);
 
+/// The sums that one holder of columns has of some rows.
+struct RowSumTerms {
+  const double* terms;
+};
+
+/// total = sum of the terms of all holders, added in their order; each as long as total, which may be one of them.
+template <class Exec>
+void add_row_sums(const Exec& exec, const std::vector<RowSumTerms>& holders, Array<Exec, double> total);
+
 }  // namespace shardmark::kernels

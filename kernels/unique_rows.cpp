@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/unique_rows.hpp"
 
+#include "kernels/balanced_ranges.hpp"
 #include "kernels/device/radix_sort.hpp"
 #include "kernels/instantiate.hpp"
 #include "kernels/radix_sort.hpp"
@@ -17,11 +18,14 @@ std::int64_t host_count(const Exec& exec, const UniqueRows<Exec>& unique) {
 }
 
 template <class Exec>
-void invert_unique_rows(const Exec& exec, const UniqueRows<Exec>& unique, Array<Exec, std::int64_t> inverse) {
+void invert_unique_rows(const Exec& exec, const UniqueRows<Exec>& unique, ConstArray<Exec, std::int64_t> first_keys,
+                        ConstArray<Exec, std::int64_t> shift, Array<Exec, std::int64_t> inverse) {
+  const auto shards = static_cast<std::int64_t>(first_keys.extent(0));
   Kokkos::parallel_for(
       "shardmark::invert_unique_rows", static_range(exec, unique.positions()), KOKKOS_LAMBDA(const std::int64_t u) {
         if (u >= unique.count()) return;
-        for (std::int64_t i = unique.begin(u); i < unique.begin(u + 1); ++i) inverse(unique.position(i)) = u;
+        const std::int64_t row = u + shift(last_at_most(shards, unique.key(u), first_keys));
+        for (std::int64_t i = unique.begin(u); i < unique.begin(u + 1); ++i) inverse(unique.position(i)) = row;
       });
 }
 

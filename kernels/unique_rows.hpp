@@ -34,9 +34,11 @@ struct UniqueRows {
 template <class Exec>
 std::int64_t host_count(const Exec& exec, const UniqueRows<Exec>& unique);
 
-/// inverse[p] = number of the distinct row of position p. inverse: [n].
+/// inverse[p] = u + shift[s] for the distinct row u of position p and its shard s. first_keys: [shards], ascending, key
+/// of row 0 of each; shift: [shards]; inverse: [n].
 template <class Exec>
-void invert_unique_rows(const Exec& exec, const UniqueRows<Exec>& unique, Array<Exec, std::int64_t> inverse);
+void invert_unique_rows(const Exec& exec, const UniqueRows<Exec>& unique, ConstArray<Exec, std::int64_t> first_keys,
+                        ConstArray<Exec, std::int64_t> shift, Array<Exec, std::int64_t> inverse);
 
 template <class Exec>
 struct UniqueRowsWorkspace {

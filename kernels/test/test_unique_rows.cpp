@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernels/shard_segments.hpp"
 #include "kernels/test/bags.hpp"
-#include "kernels/unique_rows.hpp"
 #include "reference/error.hpp"
 
 namespace shardmark::kernels::test {
@@ -53,7 +53,8 @@ void expect_sorted(const std::vector<std::int64_t>& keys, std::int64_t bound, Un
   EXPECT_EQ(keys_of(unique, std::ssize(distinct)), distinct);
   EXPECT_EQ(first(unique.segments, segments.size()), segments);
   const Array<Exec, std::int64_t> inverse("inverse", keys.size());
-  invert_unique_rows(exec, unique, inverse);
+  const auto zero = array_of(exec, std::vector<std::int64_t>{0}, "zero");
+  invert_unique_rows(exec, unique, zero, zero, inverse);
   for (std::size_t p = 0; const auto u : host(inverse)) ASSERT_EQ(distinct[at(u)], keys[p++]);
 }
 
@@ -65,6 +66,22 @@ TEST(UniqueRows, HandComputed) {
   EXPECT_EQ(positions(unique), (std::vector<std::int64_t>{3, 1, 4, 0, 2, 5}));
   EXPECT_EQ(first(unique.segments, 4), (std::vector<std::int64_t>{0, 1, 3, 6}));
   EXPECT_EQ(keys_of(unique, 3), (std::vector<std::int64_t>{0, 2, 7}));
+}
+
+TEST(UniqueRows, AreNumberedByShard) {
+  UniqueRowsWorkspace<Space> workspace;
+  const Space exec;
+  const std::vector<std::int64_t> keys{7, 2, 7, 0, 2, 7}, bounds{0, 2, 4, 5, 8};  // the third shard gets no key
+  const auto unique = unique_rows(exec, array_of(exec, keys, "keys"), 8, workspace);
+  ShardSegments<Space> segments(bounds);
+  EXPECT_EQ(segments(unique), (std::vector<std::int64_t>{0, 1, 2, 2, 3}));
+  const Array<Space, std::int32_t> ids("ids", 2);
+  segments.list_ids(unique, 1, ids);
+  EXPECT_EQ(host(ids), (std::vector<std::int32_t>{0, 2}));
+  const Array<Space, std::int64_t> numbers("numbers", keys.size());
+  invert_unique_rows(exec, unique, array_of(exec, std::vector<std::int64_t>{0, 2, 4, 5}, "first_keys"),
+                     array_of(exec, std::vector<std::int64_t>{0, 10, 20, 30}, "shift"), numbers);
+  EXPECT_EQ(host(numbers), (std::vector<std::int64_t>{32, 11, 32, 0, 11, 32}));
 }
 
 TEST(UniqueRows, EqualsAStableSortForAnySizeAndBound) {

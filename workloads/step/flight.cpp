@@ -10,23 +10,15 @@ std::int64_t lookup_bytes_of(GroupFlight& flight) {
   const Execution exec;
   const auto ids = static_cast<std::int64_t>(flight.owned.ids.extent(0));
   const auto keys = flight.keys.first(ids);
-  std::int64_t replicated_keys = 0;
-  std::vector<KeyedShard> replicated;
-  for (std::int64_t s = 0; s < std::ssize(flight.group.layout.shards); ++s) {
-    if (!flight.group.layout.shards[s].replicated) continue;
-    replicated.push_back({s, replicated_keys});
-    replicated_keys += flight.group.layout.shards[s].rows.count();
-  }
-  const auto row_bytes = [&](const auto& some, std::int64_t bound, const TableUpdates& rows) {
+  const auto row_bytes = [&](const auto& some, std::int64_t bound, const auto& rows) {
     return rows.row_bytes(kernels::unique_rows<Execution>(exec, some, bound, flight.unique_workspace));
   };
   const std::int64_t exchanged = flight.owned.exchanged_ids;
   const LookupCounts counts{
       .bags = static_cast<std::int64_t>(flight.owned.offsets.extent(0)) - 1,
       .ids = ids,
-      .unique_bytes =
-          row_bytes(part(keys, 0, exchanged), flight.group.exchanged_keys, flight.updates) +
-          row_bytes(part(keys, exchanged, ids), replicated_keys, TableUpdates(flight.group.tables, replicated)),
+      .unique_bytes = row_bytes(part(keys, 0, exchanged), flight.group.exchanged_keys, flight.updates) +
+                      row_bytes(part(keys, exchanged, ids), flight.replicated.keys(), flight.replicated),
       .output_elements = flight.layout.looked_up()};
   return pooled_lookup_work(counts, flight.owned.weights.extent(0) > 0, sizeof(std::int64_t)).bytes();
 }

@@ -14,7 +14,7 @@ GroupFlight::GroupFlight(const Group& of)
       rows(of.comm, exchange, of.wire, of.tables, of.layout, of.modes, of.dedup),
       replicated(of.comm, of.lane, of.tables, of.layout, of.gathered, sent),
       ids(of.comm, of.lane, exchange, of.layout, of.tables, of.modes, of.wire.ids()),
-      layout(of.tables, of.layout, of.exchanged_keys, rows),
+      layout(of.tables, of.layout, rows, replicated),
       updates(of.tables, of.exchanged_shards),
       row_sums(of.comm, exchange, of.plan, of.tables.tables(), of.layout) {}
 

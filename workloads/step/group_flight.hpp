@@ -5,7 +5,6 @@
 #include "workloads/step/embedding.hpp"
 #include "workloads/step/input_dist.hpp"
 #include "workloads/step/step_layout.hpp"
-#include "workloads/transfer/replicated/replicated_update.hpp"
 #include "workloads/transfer/row_sum_exchange.hpp"
 #include "workloads/transfer/transfer.hpp"
 

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "comm/collectives.hpp"
-#include "workloads/step/bag_lengths.hpp"
+#include "kernels/bag_lengths.hpp"
 
 namespace shardmark {
 namespace {
@@ -174,46 +174,41 @@ void InputDist::read(const ConstDeviceArray<std::int64_t>& values, const ConstDe
                      const HostCounts& host) {
   const Execution exec;
   const auto taken = Kokkos::create_mirror_view(Execution::memory_space{}, host);
-  take(values, at, taken);
+  kernels::take(exec, values, at, taken);
   Kokkos::deep_copy(exec, host, taken);
   exec.fence("shardmark: the host reads counts");
 }
 
-/// Vectors of each slot that come home to this rank.
-void InputDist::count_sent(OwnedIds& owned) {
-  const auto before = sent_before_.first(sent_bags_ + 1);
-  count_vectors(lengths_sent_.first(sent_bags_), sent_touched_only_, before);
-  read(before, slot_begin_, sent_vectors_);
-  for (std::size_t s = 0; s < counts_.home.size(); ++s) counts_.home[s] = sent_vectors_(s + 1) - sent_vectors_(s);
-  owned.vectors_before = before;
-}
-
-/// Vectors of each block of received bags.
-ConstDeviceArray<std::int64_t> InputDist::count_received() {
-  const auto before = owned_before_.first(owned_bags_ + 1);
-  count_vectors(lengths_.first(owned_bags_), owned_touched_only_, before);
-  read(before, block_begin_, block_vectors_);
-  for (std::size_t b = 0; b < counts_.owner.size(); ++b) counts_.owner[b] = block_vectors_(b + 1) - block_vectors_(b);
+/// vectors[b] = those of the bags begins[b] .. begins[b + 1]. Returns how many are before each bag, in `scratch`.
+ConstDeviceArray<std::int64_t> InputDist::count(const DeviceArray<std::int32_t>& lengths,
+                                                const ConstDeviceArray<std::uint8_t>& only_touched,
+                                                const ConstDeviceArray<std::int64_t>& begins,
+                                                DeviceScratch<std::int64_t>& scratch, const HostCounts& host,
+                                                std::vector<std::int64_t>& vectors) {
+  const auto before = scratch.first(static_cast<std::int64_t>(lengths.extent(0)) + 1);
+  kernels::count_vectors(Execution(), lengths, only_touched, before);
+  read(before, begins, host);
+  for (std::size_t b = 0; b < vectors.size(); ++b) vectors[b] = host(b + 1) - host(b);
   return before;
 }
 
 void InputDist::scan_lengths(OwnedIds& owned) {
+  const auto lengths = lengths_.first(owned_bags_);
   ConstDeviceArray<std::int64_t> before, source_begin = source_bags_;
   if (some_touched_only_) {
-    count_sent(owned);
-    before = count_received();
+    owned.vectors_before = count(lengths_sent_.first(sent_bags_), sent_touched_only_, slot_begin_, sent_before_,
+                                 sent_vectors_, counts_.home);
+    before = count(lengths, owned_touched_only_, block_begin_, owned_before_, block_vectors_, counts_.owner);
     const auto source_vectors = source_vectors_.first(layout_.ranks + 1);
-    take(before, source_bags_, source_vectors);
+    kernels::take(Execution(), before, source_bags_, source_vectors);
     source_begin = source_vectors;
   }
   const std::int64_t exchanged = std::accumulate(counts_.owner.begin(), counts_.owner.end(), std::int64_t{0});
   const std::int64_t end = owned.rows + exchanged + owned_bags_ - length_route_.receive_total();
   owned.offsets = offsets_.first(end + 1);
-  const auto behind_rows = part(owned.offsets, owned.rows, end + 1);
-  sum_lengths(lengths_.first(owned_bags_), before, behind_rows);
-  read(behind_rows, source_begin, source_ids_);
-  owned.exchanged_ids = owned.rows + source_ids_(static_cast<std::size_t>(layout_.ranks));
-  put_rows_before(owned.rows, owned.offsets);
+  kernels::sum_lengths(Execution(), owned.rows, lengths, before, owned.offsets);
+  read(part(owned.offsets, owned.rows, end + 1), source_begin, source_ids_);
+  owned.exchanged_ids = source_ids_(static_cast<std::size_t>(layout_.ranks));
 }
 
 Route InputDist::id_route(const StepInput& input) const {

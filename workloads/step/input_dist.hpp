@@ -58,8 +58,11 @@ class InputDist {
   void receive_lengths();
   void read(const ConstDeviceArray<std::int64_t>& values, const ConstDeviceArray<std::int64_t>& at,
             const HostCounts& host);
-  void count_sent(OwnedIds& owned);
-  ConstDeviceArray<std::int64_t> count_received();
+  ConstDeviceArray<std::int64_t> count(const DeviceArray<std::int32_t>& lengths,
+                                       const ConstDeviceArray<std::uint8_t>& only_touched,
+                                       const ConstDeviceArray<std::int64_t>& begins,
+                                       DeviceScratch<std::int64_t>& scratch, const HostCounts& host,
+                                       std::vector<std::int64_t>& vectors);
   void scan_lengths(OwnedIds& owned);
   DeviceArray<float> receive_weights(const Route& route, std::int64_t rows, std::int64_t own);
 
@@ -87,7 +90,7 @@ class InputDist {
   std::int64_t bucketed_ids_ = 0;
   kernels::SlotCounts slot_counts_;
   VectorCounts counts_;
-  HostCounts source_ids_;     ///< [ranks + 1] where the ids of each source begin
+  HostCounts source_ids_;     ///< [ranks + 1] where the ids of each source begin among OwnedIds
   HostCounts sent_vectors_;   ///< as slot_begin_: vectors before
   HostCounts block_vectors_;  ///< as block_begin_: vectors before
   kernels::BucketizeWorkspace<Execution> workspace_;

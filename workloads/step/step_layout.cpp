@@ -5,13 +5,13 @@
 
 namespace shardmark {
 
-StepLayout::StepLayout(const ShardedTables& tables, const ShardLayout& layout, std::int64_t exchanged_keys,
-                       const HomeRows& rows)
+StepLayout::StepLayout(const ShardedTables& tables, const ShardLayout& layout, const HomeRows& rows,
+                       const ReplicatedUpdate& replicas)
     : exchanged(tables),
       replicated(tables),
       tables_(tables),
       layout_(layout),
-      exchanged_keys_(exchanged_keys),
+      replicas_(replicas),
       held_shards_(rows.held_shards()),
       reads_held_(!rows.reads_once()) {
   for (const Feature& feature : tables.features())
@@ -101,7 +101,7 @@ void StepLayout::add_block(std::int64_t bags, std::int64_t shard_number, std::in
                   .id_gradient_stride = largest_max_dim});
   gradients_.host.push_back({.first_bag = next_bag_,
                              .bags = bags,
-                             .first_key = shard.first_key - (shard.replicated ? exchanged_keys_ : 0),
+                             .first_key = shard.replicated ? replicas_.first_key(shard_number) : shard.first_key,
                              .gradient = max ? id_gradient : gradient,
                              .gradient_stride = max ? largest_max_dim : shard.dim(),
                              .pooling = max ? Pooling::max : Pooling::sum});

@@ -4,6 +4,7 @@
 #include "kernels/expand_positions.hpp"
 #include "kernels/vector_pieces.hpp"
 #include "workloads/batches/listed.hpp"
+#include "workloads/transfer/replicated/replicated_update.hpp"
 #include "workloads/transfer/unique_rows/home_rows.hpp"
 #include "workloads/transfer/vector_places.hpp"
 
@@ -14,8 +15,9 @@ namespace shardmark {
 /// from several of them, and the rows that this rank is asked for one by one.
 class StepLayout {
  public:
-  /// exchanged_keys: rows of the shards that hold parts of tables; rows: those that travel one by one.
-  StepLayout(const ShardedTables& tables, const ShardLayout& layout, std::int64_t exchanged_keys, const HomeRows& rows);
+  /// rows: those that travel one by one. All outlive the object.
+  StepLayout(const ShardedTables& tables, const ShardLayout& layout, const HomeRows& rows,
+             const ReplicatedUpdate& replicas);
 
   /// To be called when the bags or vectors have changed in number. Allocates nothing for numbers that have been seen
   /// before.
@@ -60,7 +62,7 @@ class StepLayout {
 
   const ShardedTables& tables_;
   const ShardLayout& layout_;
-  std::int64_t exchanged_keys_;
+  const ReplicatedUpdate& replicas_;
   std::vector<std::int64_t> held_shards_;  ///< local shards whose rows others ask for
   bool reads_held_;                        ///< by the lookup of the bags
 

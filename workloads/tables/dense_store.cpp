@@ -13,32 +13,17 @@
 namespace shardmark {
 namespace {
 
-std::vector<float> on_host(const DeviceArray<float>& values) {
+/// The columns of the wanted local rows, as fp32.
+std::vector<float> on_host(const kernels::ShardRows& shard, const void* rows, const std::vector<std::int64_t>& wanted) {
+  const Execution exec;
+  const DeviceArray<float> values("shardmark::read_rows", wanted.size() * static_cast<std::size_t>(shard.dim));
+  kernels::read_rows(exec, shard, rows, kernels::array_of(exec, wanted, "shardmark::wanted_rows"), values);
   const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), values);
   return {host.data(), host.data() + host.extent(0)};
 }
 
 /// Shards begin with the first of a pair of cache lines. size, pair: in the same unit.
 std::int64_t align(std::int64_t size, std::int64_t pair) { return (size + pair - 1) / pair * pair; }
-
-// Kernels outside the class: nvcc takes no lambda of a kernel in a private function.
-
-void fill_state(const Optimizer& optimizer, std::int64_t rows, std::int64_t dim, float* state) {
-  const std::int64_t size = state_per_row(optimizer.kind, dim);
-  Kokkos::parallel_for(
-      "shardmark::fill_state", kernels::static_range(Execution(), rows), KOKKOS_LAMBDA(const std::int64_t i) {
-        for (std::int64_t k = 0; k < size; ++k) state[i * size + k] = initial_state(optimizer, dim, k);
-      });
-}
-
-void gather_state(const float* state, std::int64_t size, const ConstDeviceArray<std::int64_t>& wanted,
-                  const DeviceArray<float>& gathered) {
-  Kokkos::parallel_for(
-      "shardmark::read_state", kernels::static_range(Execution(), static_cast<std::int64_t>(wanted.extent(0))),
-      KOKKOS_LAMBDA(const std::int64_t i) {
-        for (std::int64_t k = 0; k < size; ++k) gathered(i * size + k) = state[wanted(i) * size + k];
-      });
-}
 
 class DenseStore : public Store {
  public:
@@ -64,7 +49,7 @@ class DenseStore : public Store {
     const Execution exec;
     for (const std::int64_t s : shards_) {
       kernels::fill_rows(exec, initial, shard_rows(s), rows(s));
-      fill_state(table_of(s).optimizer, local(s).rows.count(), local(s).dim(), state(s));
+      kernels::fill_state(exec, table_of(s).optimizer, local(s).rows.count(), local(s).dim(), state(s));
     }
     exec.fence("shardmark: tables are filled");
   }
@@ -75,20 +60,10 @@ class DenseStore : public Store {
   }
 
   std::vector<float> read_rows(std::int64_t s, const std::vector<std::int64_t>& local_rows) const override {
-    const Execution exec;
-    const DeviceArray<float> values("shardmark::read_rows",
-                                    local_rows.size() * static_cast<std::size_t>(local(s).dim()));
-    kernels::read_rows(exec, shard_rows(s), rows(s), kernels::array_of(exec, local_rows, "shardmark::wanted_rows"),
-                       values);
-    return on_host(values);
+    return on_host(shard_rows(s), rows(s), local_rows);
   }
-
   std::vector<float> read_state(std::int64_t s, const std::vector<std::int64_t>& local_rows) const override {
-    const DeviceArray<float> gathered("shardmark::read_state",
-                                      local_rows.size() * static_cast<std::size_t>(state_size(s)));
-    gather_state(state(s), state_size(s), kernels::array_of(Execution(), local_rows, "shardmark::wanted_rows"),
-                 gathered);
-    return on_host(gathered);
+    return on_host({.dim = state_size(s), .value_type = ValueType::fp32}, state(s), local_rows);
   }
 
   std::int64_t changed_rows(std::int64_t s, const RowValues& initial) const override {

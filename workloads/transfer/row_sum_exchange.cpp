@@ -39,22 +39,6 @@ std::vector<std::vector<Shard>> group_by_rows(const Table& table, const TablePla
   return result;
 }
 
-struct Addend {
-  const double* terms;
-};
-
-/// total[i] = addends[0][i] + addends[1][i] + ..., added in this order; total may be one of them.
-void add_in_order(const Execution& exec, const std::vector<Addend>& addends, double* total, std::int64_t size) {
-  const auto terms = kernels::array_of(exec, addends, "shardmark::row_sum_addends");
-  const auto count = static_cast<std::int64_t>(addends.size());
-  Kokkos::parallel_for(
-      "shardmark::add_row_sums", kernels::static_range(exec, size), KOKKOS_LAMBDA(const std::int64_t i) {
-        double sum = 0;
-        for (std::int64_t k = 0; k < count; ++k) sum += terms(k).terms[i];
-        total[i] = sum;
-      });
-}
-
 }  // namespace
 
 RowSumExchange::RowSumExchange(const Communicator& comm, Exchange& exchange, const Plan& plan,
@@ -82,7 +66,7 @@ RowSumExchange::RowSumExchange(const Communicator& comm, Exchange& exchange, con
   std::vector<std::int64_t> first_keys;
   for (const LocalShard& shard : layout.shards) first_keys.push_back(shard.first_key);
   first_keys.push_back(layout.keys);
-  segments_ = ShardSegments(first_keys);
+  segments_ = kernels::ShardSegments<Execution>(first_keys);
 }
 
 /// Both ends of a message list what it holds in the order (group, sender's column, receiver's column).
@@ -90,20 +74,19 @@ RowSumExchange::Messages RowSumExchange::messages(const std::vector<std::int64_t
   Messages messages;
   const auto ranks = static_cast<std::size_t>(comm_.size());
   std::vector<std::int64_t> sent(ranks), received(ranks);
-  const auto size_of = [&](std::int64_t shard) { return width_ * (begins[shard + 1] - begins[shard]); };
+  const auto add = [&](std::vector<Message>& list, std::int64_t own, int peer, std::vector<std::int64_t>& elements) {
+    if (own < 0) return;
+    list.push_back({own, peer, elements[peer]});
+    elements[peer] += width_ * (begins[own + 1] - begins[own]);
+  };
   for (const Group& group : groups_) {
-    for (std::size_t from = 0; from < group.size(); ++from) {
-      for (std::size_t to = 0; to < group.size(); ++to) {
-        if (from == to) continue;
-        if (const std::int64_t own = group[from].own; own >= 0) {
-          auto& at = sent[group[to].rank];
-          messages.sent.push_back({own, group[to].rank, at});
-          at += size_of(own);
-        }
-        if (const std::int64_t own = group[to].own; own >= 0) {
-          auto& at = received[group[from].rank];
-          messages.received[{own, from}] = {own, group[from].rank, at};
-          at += size_of(own);
+    for (const Member& from : group) {
+      for (const Member& to : group) {
+        if (&from != &to) {
+          add(messages.sent, from.own, to.rank, sent);
+          add(messages.received, to.own, from.rank, received);
+        } else if (to.own >= 0) {
+          messages.received.push_back({to.own, Message::stays, 0});
         }
       }
     }
@@ -118,39 +101,26 @@ void RowSumExchange::complete(const kernels::UniqueRows<Execution>& unique, cons
   const Execution exec;
   const auto& begins = segments_(unique);
   const auto sums_of = [&](std::int64_t shard) {
-    return std::pair(width_ * begins[shard], width_ * begins[shard + 1]);
+    return part(sums, width_ * begins[shard], width_ * begins[shard + 1]);
   };
   const Messages messages = this->messages(begins, peak);
   const Route& route = messages.route;
   const auto send = send_.first(route.send_total());
   const auto receive = receive_.first(route.receive_total());
   for (const Message& message : messages.sent) {
-    const auto [begin, end] = sums_of(message.own);
+    const auto own = sums_of(message.own);
     const std::int64_t at = route.send_offsets()[message.peer] + message.at;
-    Kokkos::deep_copy(exec, Kokkos::subview(send, std::pair(at, at + end - begin)),
-                      Kokkos::subview(sums, std::pair(begin, end)));
+    Kokkos::deep_copy(exec, part(send, at, at + static_cast<std::int64_t>(own.extent(0))), own);
   }
   exec.fence("shardmark: the row sums are sent");
   run(exchange_, route, std::span<const double>(send.data(), send.extent(0)),
       std::span<double>(receive.data(), receive.extent(0)));
 
-  for (const Group& group : groups_) {
-    for (std::size_t to = 0; to < group.size(); ++to) {
-      const std::int64_t own = group[to].own;
-      if (own < 0) continue;
-      const auto [begin, end] = sums_of(own);
-      std::vector<Addend> addends;
-      for (std::size_t from = 0; from < group.size(); ++from) {
-        if (from == to) {
-          addends.push_back({sums.data() + begin});
-          continue;
-        }
-        const Message& message = messages.received.at({own, from});
-        addends.push_back({receive.data() + route.receive_offsets()[message.peer] + message.at});
-      }
-      add_in_order(exec, addends, sums.data() + begin, end - begin);
-    }
-  }
+  std::map<std::int64_t, std::vector<kernels::RowSumTerms>> terms;  // by local shard, in the order of the columns
+  for (const auto& [own, peer, at] : messages.received)
+    terms[own].push_back(
+        {peer == Message::stays ? sums_of(own).data() : receive.data() + route.receive_offsets()[peer] + at});
+  for (const auto& [own, of_columns] : terms) kernels::add_row_sums(exec, of_columns, sums_of(own));
 }
 
 }  // namespace shardmark

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
-
 #include "comm/exchange/exchange.hpp"
 #include "comm/placement/plan.hpp"
-#include "kernels/unique_rows.hpp"
+#include "kernels/shard_segments.hpp"
 #include "workloads/batches/execution.hpp"
 #include "workloads/tables/shard_layout.hpp"
-#include "workloads/tables/shard_segments.hpp"
 
 namespace shardmark {
 
@@ -40,13 +37,13 @@ class RowSumExchange {
 
   /// The sums of one local shard to or from the holder of other columns.
   struct Message {
+    static constexpr int stays = -1;  ///< peer of the sums that the shard itself adds to those which it receives
     std::int64_t own;
     int peer;
     std::int64_t at;  ///< within what goes to or comes from the peer
   };
   struct Messages {
-    std::vector<Message> sent;
-    std::map<std::pair<std::int64_t, std::size_t>, Message> received;  ///< by local shard and number of the sender
+    std::vector<Message> sent, received;  ///< a shard receives in the order of the columns
     Route route;
   };
 
@@ -58,7 +55,7 @@ class RowSumExchange {
   std::int64_t width_ = 0;
   std::vector<Group> groups_;  ///< those in which this rank has a part
   std::size_t most_members_ = 1;
-  ShardSegments segments_;
+  kernels::ShardSegments<Execution> segments_;
   DeviceScratch<double> send_{"shardmark::row_sums_sent"}, receive_{"shardmark::row_sums_received"};
 };
 

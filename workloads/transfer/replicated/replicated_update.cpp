@@ -1,87 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/transfer/replicated/replicated_update.hpp"
 
+#include <algorithm>
+
 #include "comm/collectives.hpp"
 
 namespace shardmark {
-namespace {
-
-/// result[p] = keys[p] - from[k] + to[k] for the table k of the key; from: ascending.
-void renumber(const ConstDeviceArray<std::int64_t>& keys, const ConstDeviceArray<std::int64_t>& from,
-              const ConstDeviceArray<std::int64_t>& to, const DeviceArray<std::int64_t>& result) {
-  const auto tables = static_cast<std::int64_t>(from.extent(0));
-  Kokkos::parallel_for(
-      "shardmark::renumber", kernels::static_range(Execution(), static_cast<std::int64_t>(keys.extent(0))),
-      KOKKOS_LAMBDA(const std::int64_t p) {
-        const std::int64_t k = kernels::last_at_most(tables, keys(p), [&](std::int64_t i) { return from(i); });
-        result(p) = keys(p) - from(k) + to(k);
-      });
-}
-
-}  // namespace
 
 ReplicatedUpdate::ReplicatedUpdate(const Communicator& comm, Lane& lane, const ShardedTables& tables,
                                    const ShardLayout& layout, const std::vector<bool>& gathered, SentBytes& sent)
     : comm_(comm), lane_(lane), sent_(sent), gather_(comm, lane, sent) {
-  for (std::int64_t s = 0; s < std::ssize(layout.shards); ++s) {
-    const LocalShard& shard = layout.shards[s];
-    if (!shard.replicated) continue;
-    const bool by_rows = !gathered.empty() && gathered[shard.table];
-    replicas_.push_back({s, shard.rows.count(), shard.dim(), keys_, by_rows, 0});
-    keys_ += shard.rows.count();
+  std::vector<std::int64_t> gathered_dims, gathered_keys;
+  std::int64_t largest_dim = 0;
+  for (const bool by_rows : {false, true}) {
+    for (std::int64_t s = 0; s < std::ssize(layout.shards); ++s) {
+      const LocalShard& shard = layout.shards[s];
+      if (!shard.replicated || (!gathered.empty() && gathered[shard.table]) != by_rows) continue;
+      const std::int64_t rows = shard.rows.count(), dim = shard.dim();
+      replicas_.push_back({s, keys_});
+      sums_.push_back({.first_key = keys_, .dim = dim, .output = dense_elements_});
+      if (by_rows) {
+        gathered_dims.push_back(dim);
+        gathered_keys.push_back(keys_);
+      } else {
+        dense_elements_ += rows * dim;
+        dense_keys_ += rows;
+      }
+      keys_ += rows;
+      largest_dim = std::max(largest_dim, dim);
+    }
   }
-  number_rows();
-  std::vector<KeyedShard> keyed;
-  for (const bool by_rows : {false, true})
-    for (const Replica& replica : replicas_)
-      if (replica.gathered == by_rows) keyed.push_back({replica.shard, replica.first_key});
-  updates_.emplace(tables, keyed);
+  gathered_keys.push_back(keys_);
+  gather_.place(gathered_dims, gathered_keys);
+  sum_list_ = {device_sums_.holding(Execution(), sums_), largest_dim};
+  updates_.emplace(tables, replicas_);
   dense_ = kernels::allocate<Execution, float>("shardmark::dense_gradients", dense_elements_ + dense_keys_);
 }
 
-/// Keys of the rows, and where their sums go.
-void ReplicatedUpdate::number_rows() {
-  std::vector<std::int64_t> gathered_dims, gathered_keys, given, first;
-  std::int64_t key = 0;
-  for (const bool by_rows : {false, true}) {
-    for (Replica& replica : replicas_) {
-      if (replica.gathered != by_rows) continue;
-      replica.first_key = key;
-      sums_.push_back({.first_key = key, .dim = replica.dim, .output = dense_elements_});
-      if (by_rows) {
-        gathered_dims.push_back(replica.dim);
-        gathered_keys.push_back(key);
-      } else {
-        dense_elements_ += replica.rows * replica.dim;
-        dense_keys_ += replica.rows;
-      }
-      key += replica.rows;
-    }
-  }
-  gathered_keys.push_back(key);
-  gather_.place(gathered_dims, gathered_keys);
-  std::int64_t largest_dim = 0;
-  for (const Replica& replica : replicas_) {
-    given.push_back(replica.given_key);
-    first.push_back(replica.first_key);
-    largest_dim = std::max(largest_dim, replica.dim);
-  }
-  renumbers_ = given != first;
-  const Execution exec;
-  given_keys_ = kernels::array_of(exec, given, "shardmark::replicated_given_keys");
-  first_keys_ = kernels::array_of(exec, first, "shardmark::replicated_first_keys");
-  sum_list_ = {device_sums_.holding(exec, sums_), largest_dim};
+std::int64_t ReplicatedUpdate::first_key(std::int64_t shard) const {
+  return std::ranges::find(replicas_, shard, &KeyedShard::shard)->first_key;
 }
 
 void ReplicatedUpdate::reduce(const Positions& positions) {
   const Execution exec;
-  ConstDeviceArray<std::int64_t> keys = positions.keys;
-  if (renumbers_) {
-    const auto renumbered = renumbered_keys_.first(static_cast<std::int64_t>(keys.extent(0)));
-    renumber(keys, given_keys_, first_keys_, renumbered);
-    keys = renumbered;
-  }
-  const auto own = kernels::sorted_row_gradients<Execution>(exec, keys, keys_, positions.gradient_offsets,
+  const auto own = kernels::sorted_row_gradients<Execution>(exec, positions.keys, keys_, positions.gradient_offsets,
                                                             positions.weights, positions.gradients, unique_workspace_);
   if (!gather_.empty()) {
     gather_.count(own.unique);

@@ -20,8 +20,14 @@ class ReplicatedUpdate {
 
   bool empty() const { return replicas_.empty(); }
 
-  /// What the ids of this rank's samples look up, by position: key of the row among all replicated rows, table by
-  /// table, and what kernels::RowGradients takes.
+  /// The replicated rows have keys of their own, table by table: of row 0 of a replicated shard, and how many there
+  /// are.
+  std::int64_t first_key(std::int64_t shard) const;
+  std::int64_t keys() const { return keys_; }
+  /// Bytes of the distinct rows of some keys, each read once.
+  std::int64_t row_bytes(const kernels::UniqueRows<Execution>& unique) const { return updates_->row_bytes(unique); }
+
+  /// What the ids of this rank's samples look up, by position: key of the row, and what kernels::RowGradients takes.
   struct Positions {
     ConstDeviceArray<std::int64_t> keys, gradient_offsets;
     ConstDeviceArray<float> weights, gradients;
@@ -36,24 +42,13 @@ class ReplicatedUpdate {
   std::array<DeviceArray<std::int64_t>, 2> totals() const;
 
  private:
-  struct Replica {
-    std::int64_t shard = 0;
-    std::int64_t rows = 0, dim = 0;
-    std::int64_t given_key = 0;  ///< of its first row, as positions have it
-    bool gathered = false;
-    std::int64_t first_key = 0;  ///< the same here: reduced tables come before gathered ones
-  };
-
-  void number_rows();
   void place_packed();
   void reduce_dense();
 
   const Communicator& comm_;
   Lane& lane_;
   SentBytes& sent_;
-  std::vector<Replica> replicas_;  ///< in the order of tables
-  bool renumbers_ = false;
-  ConstDeviceArray<std::int64_t> given_keys_, first_keys_;  ///< by table
+  std::vector<KeyedShard> replicas_;  ///< tables whose gradients are reduced come before those that are gathered
   std::int64_t keys_ = 0, dense_keys_ = 0, dense_elements_ = 0;
   std::optional<TableUpdates> updates_;
   std::vector<kernels::DenseShard> sums_;  ///< where the sums of each table go
@@ -61,7 +56,6 @@ class ReplicatedUpdate {
   kernels::ShardList<Execution, kernels::DenseShard> sum_list_;
   DeviceArray<float> dense_;  ///< dense_elements_, then the touched count of each row of a reduced table
   RowGather gather_;
-  DeviceScratch<std::int64_t> renumbered_keys_{"shardmark::renumbered_keys"};
   kernels::UniqueRowsWorkspace<Execution> unique_workspace_;
   kernels::RowGradientsWorkspace<Execution> gradients_workspace_;
   kernels::UniqueRowsWorkspace<Execution> touched_workspace_;

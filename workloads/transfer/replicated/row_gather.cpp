@@ -5,44 +5,21 @@
 #include <numeric>
 
 #include "comm/collectives.hpp"
+#include "kernels/bag_lengths.hpp"
 #include "reference/error.hpp"
 
 namespace shardmark {
-namespace {
-
-/// The keys of the distinct rows from number `first` on.
-void narrow(const kernels::UniqueRows<Execution>& unique, std::int64_t first, const DeviceArray<std::int32_t>& keys) {
-  Kokkos::parallel_for(
-      "shardmark::row_keys", kernels::static_range(Execution(), static_cast<std::int64_t>(keys.extent(0))),
-      KOKKOS_LAMBDA(const std::int64_t i) { keys(i) = static_cast<std::int32_t>(unique.key(first + i)); });
-}
-
-/// Of every gathered row the key, and where its gradient begins.
-void expand(const DeviceArray<std::int32_t>& received, const ConstDeviceArray<GatheredBlock>& blocks,
-            const DeviceArray<std::int64_t>& keys, const DeviceArray<std::int64_t>& offsets) {
-  const auto count = static_cast<std::int64_t>(blocks.extent(0));
-  Kokkos::parallel_for(
-      "shardmark::gathered_rows", kernels::static_range(Execution(), static_cast<std::int64_t>(received.extent(0))),
-      KOKKOS_LAMBDA(const std::int64_t row) {
-        const auto& block =
-            blocks(kernels::last_at_most(count, row, [&](std::int64_t b) { return blocks(b).first_row; }));
-        keys(row) = received(row);
-        offsets(row) = block.first_element + (row - block.first_row) * block.dim;
-      });
-}
-
-}  // namespace
 
 void RowGather::place(std::vector<std::int64_t> dims, const std::vector<std::int64_t>& first_keys) {
   if (!dims.empty() && first_keys.back() > std::numeric_limits<std::int32_t>::max())
     throw InputError("replicated gradients by rows: " + std::to_string(first_keys.back()) +
                      " rows of replicated tables need more than 31 bits; use dense, or split the largest tables");
   dims_ = std::move(dims);
-  segments_ = ShardSegments(first_keys);
+  first_keys_ = first_keys;
+  segments_ = kernels::ShardSegments<Execution>(first_keys);
   const auto ranks = static_cast<std::size_t>(comm_.size());
   packed_at_.resize(dims_.size());
   counts_.resize(ranks * dims_.size());
-  blocks_.resize(ranks * dims_.size());
   rows_.resize(ranks);
   elements_.resize(ranks);
 }
@@ -50,25 +27,30 @@ void RowGather::place(std::vector<std::int64_t> dims, const std::vector<std::int
 void RowGather::count(const kernels::UniqueRows<Execution>& unique) {
   begins_ = segments_(unique);
   const auto tables = static_cast<std::int64_t>(dims_.size());
-  const auto own = std::span(counts_).subspan(comm_.rank() * tables, dims_.size());
-  for (std::size_t k = 0; k < dims_.size(); ++k) own[k] = begins_[k + 1] - begins_[k];
-  const std::vector<std::int64_t> sent(own.begin(), own.end());
+  std::vector<std::int64_t> own;
+  for (std::size_t k = 0; k < dims_.size(); ++k) own.push_back(begins_[k + 1] - begins_[k]);
   const std::vector<std::int64_t> as_many(static_cast<std::size_t>(comm_.size()), tables);
   for (std::size_t peer = 0; peer < as_many.size(); ++peer)
     sent_.add(peer, tables * std::int64_t{sizeof(std::int64_t)});
-  lane_.run([&] { all_gather_v(comm_, std::span<const std::int64_t>(sent), as_many, std::span(counts_)); });
+  lane_.run([&] { all_gather_v(comm_, std::span<const std::int64_t>(own), as_many, std::span(counts_)); });
   lay_out();
 }
 
 void RowGather::lay_out() {
   std::int64_t row = 0, element = 0;
+  blocks_.host.clear();
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     const std::int64_t first_row = row, first_element = element;
     for (std::size_t k = 0; k < dims_.size(); ++k) {
       if (r == static_cast<std::size_t>(comm_.rank())) packed_at_[k] = element - first_element;
-      blocks_[r * dims_.size() + k] = {row, element, dims_[k]};
-      row += counts_[r * dims_.size() + k];
-      element += counts_[r * dims_.size() + k] * dims_[k];
+      const std::int64_t rows = counts_[r * dims_.size() + k];
+      blocks_.host.push_back({.first_bag = row,
+                              .bags = rows,
+                              .first_key = first_keys_[k],
+                              .gradient = element,
+                              .gradient_stride = dims_[k]});
+      row += rows;
+      element += rows * dims_[k];
     }
     rows_[r] = row - first_row;
     elements_[r] = element - first_element;
@@ -91,14 +73,17 @@ DeviceArray<T> RowGather::share(const DeviceArray<T>& own, const std::vector<std
 
 RowGather::Rows RowGather::gather(const kernels::UniqueRows<Execution>& unique) {
   const Execution exec;
-  const auto keys = keys_sent_.first(begins_.back() - begins_.front());
-  narrow(unique, begins_.front(), keys);
+  const auto ids = ids_sent_.first(begins_.back() - begins_.front());
+  segments_.list_ids(unique, begins_.front(), ids);
   exec.fence("shardmark: rows and their gradients are sent");
-  const auto received = share(keys, rows_, keys_received_);
+  const auto received = share(ids, rows_, ids_received_);
   const auto gradients = share(packed(), elements_, gradients_);
   const auto rows = static_cast<std::int64_t>(received.extent(0));
-  const Rows all{keys_.first(rows), offsets_.first(rows), gradients};
-  expand(received, device_blocks_.holding(exec, blocks_), all.keys, all.gradient_offsets);
+  const Rows all{keys_.first(rows), gradient_offsets_.first(rows), gradients};
+  const auto offsets = offsets_.first(rows + 1);
+  kernels::count_up(exec, offsets);
+  kernels::expand_positions(exec, blocks_.array(), ConstDeviceArray<std::int64_t>(offsets), received, all.keys,
+                            all.gradient_offsets);
   return all;
 }
 

@@ -4,15 +4,11 @@
 #include "comm/communicator.hpp"
 #include "comm/exchange/lane.hpp"
 #include "comm/exchange/sent_bytes.hpp"
-#include "kernels/row_gradients.hpp"
-#include "workloads/tables/shard_segments.hpp"
+#include "kernels/expand_positions.hpp"
+#include "kernels/shard_segments.hpp"
+#include "workloads/batches/listed.hpp"
 
 namespace shardmark {
-
-/// Rows of one table of one rank among those of all.
-struct GatheredBlock {
-  std::int64_t first_row, first_element, dim;
-};
 
 /// The distinct rows of all ranks with their summed gradients, on every rank, in the order of the ranks (all-gather).
 class RowGather {
@@ -20,7 +16,7 @@ class RowGather {
   RowGather(const Communicator& comm, Lane& lane, SentBytes& sent) : comm_(comm), lane_(lane), sent_(sent) {}
 
   /// dims, first_keys: of the gathered tables, in ascending order of keys; then the number of all keys. Throws
-  /// InputError when it is 2^31 or more: keys travel as int32.
+  /// InputError when it is 2^31 or more: rows travel as int32.
   void place(std::vector<std::int64_t> dims, const std::vector<std::int64_t>& first_keys);
 
   bool empty() const { return dims_.empty(); }
@@ -50,16 +46,17 @@ class RowGather {
   Lane& lane_;
   SentBytes& sent_;
   std::vector<std::int64_t> dims_;
-  ShardSegments segments_;
+  std::vector<std::int64_t> first_keys_;
+  kernels::ShardSegments<Execution> segments_;
 
   std::vector<std::int64_t> begins_;  ///< [tables + 1] distinct rows of this rank
   std::vector<std::int64_t> packed_at_;
   std::vector<std::int64_t> counts_;           ///< [ranks x tables] distinct rows
   std::vector<std::int64_t> rows_, elements_;  ///< [ranks]
-  std::vector<GatheredBlock> blocks_;          ///< [ranks x tables]
-  DeviceScratch<GatheredBlock> device_blocks_{"shardmark::gathered_blocks"};
-  DeviceScratch<std::int32_t> keys_sent_{"shardmark::row_keys_sent"}, keys_received_{"shardmark::row_keys_received"};
+  Listed<kernels::GradientBlock> blocks_;      ///< [ranks x tables]: the rows of a table that a rank gives
+  DeviceScratch<std::int32_t> ids_sent_{"shardmark::row_ids_sent"}, ids_received_{"shardmark::row_ids_received"};
   DeviceScratch<std::int64_t> keys_{"shardmark::gathered_keys"}, offsets_{"shardmark::gathered_offsets"};
+  DeviceScratch<std::int64_t> gradient_offsets_{"shardmark::gathered_gradient_offsets"};
   DeviceScratch<float> packed_{"shardmark::row_gradients_sent"}, gradients_{"shardmark::gathered_gradients"};
 };
 

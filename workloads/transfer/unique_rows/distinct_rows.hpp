@@ -2,9 +2,8 @@
 #pragma once
 
 #include "kernels/pack_row_gradients.hpp"
-#include "kernels/unique_rows.hpp"
+#include "kernels/shard_segments.hpp"
 #include "workloads/batches/listed.hpp"
-#include "workloads/tables/shard_segments.hpp"
 #include "workloads/transfer/unique_rows/row_shards.hpp"
 
 namespace shardmark {
@@ -32,23 +31,24 @@ class DistinctRows {
   kernels::ShardList<Execution, kernels::PackedRows> packed() const { return {packed_, shards_.largest_dim}; }
 
   /// ids [count]: the rows, as numbers within their shard.
-  void list_ids(const DeviceArray<std::int64_t>& ids) const;
-  void list_ids(const DeviceArray<std::int32_t>& ids) const;
+  template <class Index>
+  void list_ids(const DeviceArray<Index>& ids) const {
+    segments_.list_ids(unique_, 0, ids);
+  }
   /// numbers [positions]: u + shift[shard of row u] at the positions of row u.
-  void number_positions(const ConstDeviceArray<std::int64_t>& shift, const DeviceArray<std::int64_t>& numbers) const;
+  void number_positions(const ConstDeviceArray<std::int64_t>& shift, const DeviceArray<std::int64_t>& numbers) const {
+    kernels::invert_unique_rows(Execution(), unique_, shards_.first_keys, shift, numbers);
+  }
 
  private:
   const RowShards& shards_;
   kernels::UniqueRowsWorkspace<Execution> workspace_;
   DeviceScratch<std::int64_t> each_{"shardmark::each_position"};
   kernels::UniqueRows<Execution> unique_;
-  ShardSegments segments_;
+  kernels::ShardSegments<Execution> segments_;
   std::vector<std::int64_t> first_row_{0}, packed_begin_{0};  ///< [row shards + 1]
   Listed<kernels::PackedRows> packed_rows_;
   ConstDeviceArray<kernels::PackedRows> packed_;
 };
-
-/// numbers[i] = i: the offsets of bags of one id.
-void count_up(const DeviceArray<std::int64_t>& numbers);
 
 }  // namespace shardmark

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernels/pooled_lookup.hpp"
+#include "kernels/strip_positions.hpp"
 #include "workloads/transfer/max_gradients.hpp"
 
 namespace shardmark {
@@ -24,36 +25,6 @@ RowHop stage_of_owners(const Communicator& comm, Exchange& exchange, Wire& wire,
   for (int r = 0; r < comm.size(); ++r) asked.push_back(rows.of_rank(r));
   return RowHop(exchange, wire, rows, asked, rows.of_rank(comm.rank()), std::vector<bool>(asked.size(), true));
 }
-
-// Kernels outside the class: nvcc takes no lambda of a kernel in a private function.
-
-/// Of the b-th bag by strip: where it begins, and keys and weights of its ids. b = all_bags: the end.
-struct ListPositions {
-  kernels::RowOwners<Execution> owners;
-  ConstDeviceArray<std::int64_t> first_key, first_of_strip, shift;
-  kernels::Bags<Execution, std::int64_t> bags;
-  std::int64_t all_bags, positions;
-  DeviceArray<std::int64_t> offsets;
-  DeviceArray<float> weights;  ///< empty: bags without weights
-  DeviceArray<std::int64_t> keys;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t b) const {
-    if (b == all_bags) {
-      offsets(b) = positions;
-      return;
-    }
-    const auto s = kernels::last_at_most(static_cast<std::int64_t>(first_of_strip.extent(0)), b, first_of_strip);
-    const auto& strip = owners.strips(s);
-    const std::int64_t bag = bags.first_bag(strip.feature) + b - first_of_strip(s);
-    const kernels::StripOwners strip_owners = owners.of(strip);
-    offsets(b) = bags.offsets(bag) + shift(s);
-    for (std::int64_t i = bags.offsets(bag); i < bags.offsets(bag + 1); ++i) {
-      const auto owned = strip_owners.find(bags.indices(i));
-      keys(i + shift(s)) = first_key(owned.slot) + owned.local_row;
-      if (weights.extent(0) > 0) weights(i + shift(s)) = bags.weights(i);
-    }
-  }
-};
 
 }  // namespace
 
@@ -95,39 +66,31 @@ void HomeRows::request(const StepInput& input) {
 void HomeRows::list_positions(const StepInput& input) {
   std::vector<std::int64_t> ids_before{0};
   for (const std::int64_t ids : input.ids) ids_before.push_back(ids_before.back() + ids);
-  bags_ = positions_ = 0;
+  std::int64_t bags = 0;
+  positions_ = 0;
   first_of_strip_.host.clear();
   position_shift_.host.clear();
   for (const std::int64_t s : shards_.strips) {
     const auto f = static_cast<std::size_t>(layout_.strips[s].feature);
-    first_of_strip_.host.push_back(bags_);
+    first_of_strip_.host.push_back(bags);
     position_shift_.host.push_back(positions_ - ids_before[f]);
-    bags_ += input.bags_of(f);
+    bags += input.bags_of(f);
     positions_ += input.ids[f];
   }
   const bool weighted = input.bags.weights.extent(0) > 0;
-  const auto first_of_strip = first_of_strip_.array(), shift = position_shift_.array();
-  const auto offsets = offsets_ = offsets_scratch_.first(bags_ + 1);
-  const auto weights = weights_ = weights_scratch_.first(weighted ? positions_ : 0);
-  const auto keys = keys_.first(positions_);
-  Kokkos::parallel_for("shardmark::list_positions", kernels::static_range(Execution(), bags_ + 1),
-                       ListPositions{.owners = shards_.owners,
-                                     .first_key = shards_.first_keys,
-                                     .first_of_strip = first_of_strip,
-                                     .shift = shift,
-                                     .bags = input.bags,
-                                     .all_bags = bags_,
-                                     .positions = positions_,
-                                     .offsets = offsets,
-                                     .weights = weights,
-                                     .keys = keys});
+  offsets_ = offsets_scratch_.first(bags + 1);
+  weights_ = weights_scratch_.first(weighted ? positions_ : 0);
+  kernels::list_strip_positions<Execution>(
+      Execution(), shards_.owners, shards_.first_keys, input.bags,
+      {first_of_strip_.array(), position_shift_.array(), offsets_, weights_, keys_.first(positions_)});
 }
 
 void HomeRows::lay_out(const StepInput& input, const std::vector<std::int64_t>& output_begin,
                        const std::vector<std::int64_t>& gradient_begin) {
   place_groups();
   list_rows();
-  number_rows();
+  indices_ = indices_scratch_.first(positions_);
+  asked().number_positions(row_shift_.array(), indices_);
   lookups_.host.clear();
   gradients_.host.clear();
   maxima_.host.clear();
@@ -171,11 +134,6 @@ void HomeRows::list_rows() {
     row_shift_.host.push_back(in_group - asked().first_row(s));
     first_row += asked().rows(s);
   }
-}
-
-void HomeRows::number_rows() {
-  indices_ = indices_scratch_.first(positions_);
-  asked().number_positions(row_shift_.array(), indices_);
 }
 
 void HomeRows::add_strip(std::size_t number, std::int64_t bags, std::int64_t output, std::int64_t gradient,

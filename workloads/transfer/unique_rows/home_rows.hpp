@@ -72,7 +72,6 @@ class HomeRows {
   void list_positions(const StepInput& input);
   void place_groups();
   void list_rows();
-  void number_rows();
   void add_strip(std::size_t number, std::int64_t bags, std::int64_t output, std::int64_t gradient,
                  std::int64_t gradients_end);
 
@@ -87,7 +86,7 @@ class HomeRows {
   std::int64_t largest_max_dim_ = 0;
 
   // Of the current step: bags and positions by strip.
-  std::int64_t bags_ = 0, positions_ = 0;
+  std::int64_t positions_ = 0;
   Listed<std::int64_t> first_of_strip_, position_shift_;
   DeviceScratch<std::int64_t> offsets_scratch_{"shardmark::home_offsets"}, keys_{"shardmark::home_keys"};
   DeviceScratch<float> weights_scratch_{"shardmark::home_weights"};

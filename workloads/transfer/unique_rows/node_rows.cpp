@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "kernels/bag_lengths.hpp"
+
 namespace shardmark {
 namespace {
 
@@ -78,7 +80,7 @@ ConstDeviceArray<std::int64_t> NodeRows::request(const ConstDeviceArray<std::int
   homes_.request(keys, peak);
   const auto ids = ids_.first(homes_.held_rows()), offsets = offsets_.first(homes_.held_rows() + 1);
   homes_.receive_ids(ids);
-  count_up(offsets);
+  kernels::count_up(Execution(), offsets);
   asked_.list(offsets, ids);
   return asked_.keys();
 }

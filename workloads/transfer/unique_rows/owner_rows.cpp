@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/transfer/unique_rows/owner_rows.hpp"
 
+#include "kernels/bag_lengths.hpp"
+
 namespace shardmark {
 
 void OwnerRows::find(const ConstDeviceArray<std::int64_t>& offsets, const ConstDeviceArray<std::int64_t>& ids) {
@@ -11,7 +13,7 @@ void OwnerRows::find(const ConstDeviceArray<std::int64_t>& offsets, const ConstD
 void OwnerRows::read(const DeviceArray<float>& held) {
   const auto ids = ids_.first(distinct_.count()), offsets = offsets_.first(distinct_.count() + 1);
   distinct_.list_ids(ids);
-  count_up(offsets);
+  kernels::count_up(Execution(), offsets);
   blocks_.clear();
   for (auto [s, end] = owners_.held(); s < end; ++s)
     blocks_.push_back({.first_bag = distinct_.first_row(s),

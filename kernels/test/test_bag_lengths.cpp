@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/bag_lengths.hpp"
+#include "kernels/test/bags.hpp"
+
+namespace shardmark::kernels::test {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+TEST(BagLengths, OnlyBagsThatMustHoldAnIdCanBeWithoutVector) {
+  const Space exec;
+  const auto lengths = array_of(exec, std::vector<std::int32_t>{2, 0, 0, 3}, "lengths");
+  const Array<Space, std::int64_t> before("before", 5);
+  count_vectors(exec, lengths, array_of(exec, std::vector<std::uint8_t>{1, 1, 0, 0}, "only_touched"), before);
+  EXPECT_EQ(host(before), (Numbers{0, 1, 1, 2, 3}));
+
+  const Array<Space, std::int64_t> of_vectors("offsets", 6), of_bags("offsets", 5);
+  sum_lengths(exec, 2, lengths, before, of_vectors);
+  EXPECT_EQ(host(of_vectors), (Numbers{0, 1, 2, 4, 4, 7}));
+  sum_lengths(exec, 0, lengths, {}, of_bags);
+  EXPECT_EQ(host(of_bags), (Numbers{0, 2, 2, 2, 5}));
+}
+
+TEST(BagLengths, NumbersAreListedAndTaken) {
+  const Space exec;
+  const Array<Space, std::int64_t> numbers("numbers", 4), taken("taken", 2);
+  count_up(exec, numbers);
+  EXPECT_EQ(host(numbers), (Numbers{0, 1, 2, 3}));
+  take(exec, array_of(exec, Numbers{7, 8, 9}, "values"), array_of(exec, Numbers{2, 0}, "at"), taken);
+  EXPECT_EQ(host(taken), (Numbers{9, 7}));
+}
+
+}  // namespace
+}  // namespace shardmark::kernels::test
