@@ -179,7 +179,7 @@ std::string row(const std::vector<Column>& columns, std::string_view start, std:
   return line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
 }
 
-std::string hosts_of(const Json& environment) {
+std::string host_list(const Json& environment) {
   std::vector<std::string> hosts;
   if (const Json::json_pointer ranks("/ranks"); environment.contains(ranks)) {
     for (const Json& rank : environment.at(ranks)) {
@@ -211,7 +211,7 @@ std::string where(const Json& environment) {
                      text_at(environment, "/build/compiler"), text_at(environment, "/time"),
                      text_at(environment, "/seed")) +
          fmt::format("# command{}\n", command) +
-         fmt::format("# hosts {}, machine {}, {} cores, {} logical, {}, Linux {}\n", hosts_of(environment),
+         fmt::format("# hosts {}, machine {}, {} cores, {} logical, {}, Linux {}\n", host_list(environment),
                      text_at(environment, "/machine/cpu"), text_at(environment, "/machine/cores"),
                      text_at(environment, "/machine/logical_cpus"), memory_of(environment),
                      text_at(environment, "/machine/kernel"));

@@ -26,7 +26,7 @@ Values values_of(const Lanes& lanes) {
 Lanes lanes_of(const Values& values) { return load_lanes(values.data(), lane_count); }
 
 /// Any numbers below 2, and in every fourth place one that is special in some way.
-Values draw(std::mt19937& random) {
+Values draw_values(std::mt19937& random) {
   constexpr float inf = std::numeric_limits<float>::infinity();
   constexpr std::array special{0.0F, -0.0F, 1.0F, inf, -inf, std::numeric_limits<float>::quiet_NaN(), 0x1p-149F};
   Values values;
@@ -47,7 +47,7 @@ TEST(Lanes, DoToEachWhatIsDoneToANumber) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed_line(seed));
     std::mt19937 random(seed);
-    const Values a = draw(random), b = draw(random), c = draw(random);
+    const Values a = draw_values(random), b = draw_values(random), c = draw_values(random);
     const auto expect_each = [&](const auto& op) {
       const Values result = values_of(op(lanes_of(a), lanes_of(b), lanes_of(c)));
       for (std::size_t i = 0; i < result.size(); ++i) expect_same(result[i], op(a[i], b[i], c[i]));
@@ -111,7 +111,7 @@ Values draw_for_rounding(std::mt19937& random) {
   constexpr std::array ends{65504.0F,     65519.0F,  65520.0F,        65536.0F,        0x1p-14F,
                             0x1.ffcp-15F, 0x1p-24F,  0x1p-25F,        0x1.fffffep127F, 0x1.fep127F,
                             0x1.01p0F,    0x1.03p0F, 1.0F + 0x1p-11F, 1.0F + 0x3p-11F};
-  Values values = draw(random);
+  Values values = draw_values(random);
   for (auto& value : values) {
     if (random() % 3 == 0) value = std::copysign(ends[random() % ends.size()], random() % 2 == 0 ? 1.0F : -1.0F);
     if (random() % 3 == 0)

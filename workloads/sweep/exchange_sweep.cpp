@@ -17,9 +17,9 @@
 namespace shardmark {
 namespace {
 
-constexpr double wanted_half_width = 0.025;
-constexpr double seconds_per_visit = 0.02;  // how long an exchange is timed before the next one has its turn
-constexpr std::int64_t least_rounds = samples_for_interval;
+constexpr double half_width_of_sweeps = 0.025;
+constexpr double seconds_per_turn = 0.02;  // how long an exchange is timed before the next one has its turn
+constexpr std::int64_t rounds_of_sweeps = samples_for_interval;
 
 Route route_of(const ByteMatrix& traffic, int rank) {
   std::vector<std::int64_t> sent, received;
@@ -131,10 +131,10 @@ void ExchangeSweep::time(Buffers& buffers, double seconds, std::vector<SweepLine
   const double budget = seconds * static_cast<double>(lines.size());
   for (std::int64_t round = 1;; ++round) {
     for (const std::size_t e : order_of_turns(lines.size(), seed_, ++rounds_)) visit(exchanges_[e], buffers, lines[e]);
-    if (round < least_rounds) continue;
+    if (round < rounds_of_sweeps) continue;
     if (all_reduce(comm_, MPI_Wtime() - begin, Reduce::max) >= budget) return;
     if (std::ranges::all_of(lines, [](const SweepLine& line) {
-          return summarize(line.visits).relative_half_width() <= wanted_half_width;
+          return summarize(line.visits).relative_half_width() <= half_width_of_sweeps;
         }))
       return;
   }
@@ -158,7 +158,7 @@ void ExchangeSweep::visit(const Entry& entry, Buffers& buffers, SweepLine& line)
   interrupt(comm_, fault_);
   once();
   const double warm = all_reduce(comm_, once(), Reduce::max);
-  std::vector<double> times(static_cast<std::size_t>(std::clamp(seconds_per_visit / std::max(warm, 1e-9), 2.0, 100.0)));
+  std::vector<double> times(static_cast<std::size_t>(std::clamp(seconds_per_turn / std::max(warm, 1e-9), 2.0, 100.0)));
   for (double& seconds : times) seconds = once();
   all_reduce(comm_, std::span<double>(times), Reduce::max);
   line.samples.insert(line.samples.end(), times.begin(), times.end());

@@ -136,7 +136,8 @@ TEST_F(PlanCommand, bad_input_is_refused) {
 TEST(HugectrPlans, shipped_files_are_what_the_planners_make) {
   const auto workload = load_workload("hugectr-dlrm");
   const auto shipped = [&](const std::string& name) {
-    const auto folder = std::filesystem::path(SHARDMARK_TEST_DATA).parent_path().parent_path() / "cases" / "specs" / "plans";
+    const auto folder =
+        std::filesystem::path(SHARDMARK_TEST_DATA).parent_path().parent_path() / "cases" / "specs" / "plans";
     return read_plan((folder / name).string(), workload.tables, workload.features);
   };
   const auto made = [&](std::string_view planner) {
