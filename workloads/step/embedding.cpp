@@ -8,6 +8,7 @@
 #include <set>
 
 #include "comm/affinity.hpp"
+#include "kernels/bag_divisor.hpp"
 
 namespace shardmark {
 namespace {
@@ -19,15 +20,14 @@ Lane lane_of(const Communicator& comm, std::int64_t groups) {
   return Lane(Lane::Kind::threaded, core_of_its_own ? Waiting::poll : Waiting::sleep);
 }
 
-bool divides(const Feature& feature) { return feature.pooling == Pooling::mean || feature.pooling == Pooling::sqrtn; }
-
 /// What follows from the layout and the modes.
 void complete(Group& group) {
   group.counts_follow_ids = std::ranges::any_of(group.modes, [](RowTransfer mode) {
     return mode == RowTransfer::sparse_partials || mode == RowTransfer::unique_rows;
   });
   const auto& features = group.tables.features();
-  for (std::size_t f = 0; f < features.size(); ++f) group.divides |= group.layout.served[f] && divides(features[f]);
+  for (std::size_t f = 0; f < features.size(); ++f)
+    group.divides |= group.layout.served[f] && kernels::divides(features[f].pooling);
   for (std::int64_t s = 0; s < std::ssize(group.layout.shards); ++s) {
     if (group.layout.shards[s].replicated) continue;
     group.exchanged_shards.push_back({s, group.exchanged_keys});

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/step/group_flight.hpp"
 
+#include <algorithm>
+
+#include "kernels/bag_divisor.hpp"
 #include "workloads/step/phase.hpp"
 
 namespace shardmark {
@@ -30,6 +33,27 @@ void GroupFlight::lay_out(const BagCounts& new_bags) {
 DeviceArray<float> GroupFlight::output(const StepInput& input, std::int64_t feature) const {
   const std::int64_t begin = layout.output_begin()[feature];
   return part(vectors, begin, begin + input.first_element[feature + 1] - input.first_element[feature]);
+}
+
+void GroupFlight::divide(const StepInput& input, const std::vector<std::int64_t>& begins, bool replicated_too,
+                         const DeviceArray<float>& vectors) const {
+  const auto& features = group.tables.features();
+  const auto& replicated_features = group.layout.replicated_features;
+  std::vector<kernels::BagVectors> blocks;
+  for (std::int64_t f = 0; f < std::ssize(features); ++f) {
+    if (!group.layout.served[f] || !kernels::divides(features[f].pooling)) continue;
+    if (!replicated_too && std::ranges::count(replicated_features, f) > 0) continue;
+    const std::int64_t dim = group.tables.table_of(features[f]).dim;
+    blocks.push_back({.first_bag = input.first_bag[f],
+                      .bags = input.bags_of(f),
+                      .dim = dim,
+                      .begin = begins[f],
+                      .stride = dim,
+                      .pooling = features[f].pooling});
+  }
+  const Execution exec;
+  kernels::divide_by_bag(exec, kernels::array_of(exec, blocks, "shardmark::divided"), input.bags.offsets,
+                         input.bags.weights, vectors);
 }
 
 }  // namespace shardmark

@@ -23,6 +23,11 @@ struct GroupFlight {
   /// Pooled outputs [bags, dim] of a feature for this rank's samples, from output_dist to the next input_dist.
   DeviceArray<float> output(const StepInput& input, std::int64_t feature) const;
 
+  /// Divides the vectors of features that pool by mean or sqrtn by their bags' divisors. begins: where those of each
+  /// feature begin; replicated_too: those of replicated tables as well, whose lookup has divided the outputs already.
+  void divide(const StepInput& input, const std::vector<std::int64_t>& begins, bool replicated_too,
+              const DeviceArray<float>& vectors) const;
+
   const Group& group;
   SentBytes sent;
   LaneExchange exchange;  ///< of the group, on its lane, counted

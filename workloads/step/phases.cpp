@@ -1,38 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/step/phases.hpp"
 
-#include <algorithm>
-
-#include "kernels/bag_divisor.hpp"
 #include "workloads/step/phase.hpp"
 #include "workloads/transfer/max_gradients.hpp"
 
 namespace shardmark {
 namespace {
-
-/// Divides the vectors of features that pool by mean or sqrtn by their bags' divisors. begins: where those of each
-/// feature begin.
-void divide(const GroupFlight& flight, const StepInput& input, const std::vector<std::int64_t>& begins,
-            bool replicated_too, const DeviceArray<float>& vectors) {
-  const ShardLayout& layout = flight.group.layout;
-  const auto& features = flight.group.tables.features();
-  std::vector<kernels::BagVectors> blocks;
-  for (std::int64_t f = 0; f < std::ssize(features); ++f) {
-    const Pooling pooling = features[f].pooling;
-    if (!layout.served[f] || (pooling != Pooling::mean && pooling != Pooling::sqrtn)) continue;
-    if (!replicated_too && std::ranges::count(layout.replicated_features, f) > 0) continue;
-    const std::int64_t dim = flight.group.tables.table_of(features[f]).dim;
-    blocks.push_back({.first_bag = input.first_bag[f],
-                      .bags = input.bags_of(f),
-                      .dim = dim,
-                      .begin = begins[f],
-                      .stride = dim,
-                      .pooling = pooling});
-  }
-  const Execution exec;
-  kernels::divide_by_bag(exec, kernels::array_of(exec, blocks, "shardmark::divided"), input.bags.offsets,
-                         input.bags.weights, vectors);
-}
 
 /// Elements [begin, end) of the weights, which are empty when all are 1.
 DeviceArray<float> weights_of(const OwnedIds& owned, std::int64_t begin, std::int64_t end) {
@@ -83,7 +56,7 @@ void output_dist(GroupFlight& flight, const StepInput& input) {
     flight.rows.receive(part(vectors, layout.rows_begin(), layout.size()));
     flight.rows.pool(vectors);
   }
-  if (flight.group.divides) divide(flight, input, layout.output_begin(), false, vectors);
+  if (flight.group.divides) flight.divide(input, layout.output_begin(), false, vectors);
   exec.fence("shardmark: the outputs are complete");
 }
 
@@ -95,7 +68,7 @@ void grad_dist(GroupFlight& flight, const StepInput& input, const ConstDeviceArr
   if (flight.group.divides) {
     const auto divided = flight.divided_gradients.first(input.elements());
     Kokkos::deep_copy(exec, divided, gradients);
-    divide(flight, input, layout.gradient_begin(), true, divided);
+    flight.divide(input, layout.gradient_begin(), true, divided);
     flight.gradients = divided;
   }
   kernels::copy_to_partials<Execution>(exec, layout.to_send.pieces,
