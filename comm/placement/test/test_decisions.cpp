@@ -10,7 +10,7 @@ namespace {
 TEST(Decisions, AreThoseWithTheFewestPredictedBytes) {
   std::array<int, transfers.size()> of_transfer{};
   int by_node = 0, by_rows = 0, dense = 0;
-  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStep step(seed);
     step.movement.transfer = seed % 2 == 0 ? RowTransfer::automatic : RowTransfer::unique_rows;
