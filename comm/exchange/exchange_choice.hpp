@@ -33,19 +33,21 @@ struct ExchangeChoice {
   std::unique_ptr<Exchange> (*make)(const Communicator&, int number);
   /// Why these ranks cannot use it, the same on all of them; empty: they can. Collective.
   std::string (*unusable)(const Communicator&);
+  /// The entry of the table `reductions` that adds partial sums where this one moves the rest; empty: MPI's.
+  std::string_view reduction = {};
 };
 
 /// The entry of a class that is made of (comm) or (comm, number); its static unusable(comm), if it has one, refuses.
 template <class Algorithm>
 constexpr ExchangeChoice exchange_choice(std::string_view name, std::string_view description, InAuto in_auto,
-                                         ExchangeNumber number = {}) {
+                                         ExchangeNumber number = {}, std::string_view reduction = {}) {
   const auto make = [](const Communicator& comm, [[maybe_unused]] int n) -> std::unique_ptr<Exchange> {
     if constexpr (std::constructible_from<Algorithm, const Communicator&, int>)
       return std::make_unique<Algorithm>(comm, n);
     else
       return std::make_unique<Algorithm>(comm);
   };
-  return {name, description, number, in_auto, make, unusable_by<Algorithm>};
+  return {name, description, number, in_auto, make, unusable_by<Algorithm>, reduction};
 }
 
 }  // namespace shardmark

@@ -44,7 +44,7 @@ inline constexpr std::array exchanges = {
     exchange_choice<NodeLeader>("node_leader", "N leaders per node gather, exchange between nodes, scatter",
                                 InAuto::known_routes, {.by_default = 1}),
     exchange_choice<RmaPut>("rma_put", "MPI_Put into windows, between two fences", InAuto::known_routes),
-    exchange_choice<Nccl>("nccl", "NCCL: grouped sends and receives, a GPU for each rank", InAuto::never),
+    exchange_choice<Nccl>("nccl", "NCCL: grouped sends and receives, a GPU for each rank", InAuto::never, {}, "nccl"),
     exchange_choice<HostStaged>("host_staged", "MPI_Alltoallv on pinned copies of GPU memory", InAuto::never),
     exchange_choice<DeviceAware>("device_aware", "MPI_Alltoallv on GPU memory, by an MPI that reads it", InAuto::never),
 };

@@ -13,7 +13,7 @@ GroupFlight::GroupFlight(const Group& of)
       sent(of.comm.rank(), of.comm.size(), phase_names.size()),
       exchange(*of.exchange, of.lane, sent),
       pooled(make_transfer(
-          {of.comm, of.lane, exchange, of.wire, sent, of.how.movement.transfer, of.how.exchange.name() == "nccl"})),
+          {of.comm, of.lane, exchange, of.wire, sent, of.how.movement.transfer, of.how.exchange.choice->reduction})),
       rows(of.comm, exchange, of.wire, of.tables, of.layout, of.modes, of.dedup),
       replicated(of.comm, of.lane, of.tables, of.layout, of.gathered, sent),
       ids(of.comm, of.lane, exchange, of.layout, of.tables, of.modes, of.wire.ids()),

@@ -33,12 +33,7 @@ struct PhaseCosts {
     }
   }
 
-  std::int64_t sent() const {
-    std::int64_t total = 0;
-    for (const Phase phase : {Phase::input_dist, Phase::output_dist, Phase::grad_dist, Phase::update})
-      total += bytes[index_of(phase)];
-    return total;
-  }
+  std::int64_t sent() const { return std::reduce(bytes.begin(), bytes.end()); }
 };
 
 /// Charges the time between two calls to the phase that ends, less what other tasks of the lane computed meanwhile, and

@@ -87,11 +87,11 @@ void grad_dist(GroupFlight& flight, const StepInput& input, const ConstDeviceArr
 namespace {
 
 /// The gradients, with those of the ids of bags that `lookups` pooled by max behind them.
-ConstDeviceArray<float> of_ids_too(GroupFlight& flight, const ConstDeviceArray<float>& gradients, bool any,
-                                   TableLookups& lookups, DeviceScratch<float>& scratch) {
+ConstDeviceArray<float> of_ids_too(GroupFlight& flight, const ConstDeviceArray<float>& gradients, TableLookups& lookups,
+                                   DeviceScratch<float>& scratch) {
   const auto ids = static_cast<std::int64_t>(flight.owned.ids.extent(0));
   return with_max_gradients(
-      gradients, any ? ids * flight.layout.largest_max_dim : 0, scratch,
+      gradients, lookups.pools_by_max() ? ids * flight.layout.largest_max_dim : 0, scratch,
       [&](const DeviceArray<float>& all) { lookups.max_gradients(flight.owned, flight.vectors, gradients, all); });
 }
 
@@ -100,8 +100,7 @@ void sum_exchanged(GroupFlight& flight, const StepInput& input, const kernels::U
                    const DeviceArray<std::int64_t>& keys, const DeviceArray<std::int64_t>& offsets) {
   const Execution exec;
   const std::int64_t ids = flight.owned.exchanged_ids;
-  const auto gradients = of_ids_too(flight, flight.owner_gradients, flight.layout.exchanged_maxima,
-                                    flight.layout.exchanged, flight.max_gradients);
+  const auto gradients = of_ids_too(flight, flight.owner_gradients, flight.layout.exchanged, flight.max_gradients);
   flight.row_gradients = kernels::sorted_row_gradients<Execution>(
       exec, part(keys, 0, ids), flight.group.exchanged_keys, part(offsets, 0, ids), weights_of(flight.owned, 0, ids),
       gradients, flight.unique_workspace);
@@ -125,9 +124,9 @@ void sum_gradients(GroupFlight& flight, const StepInput& input, const kernels::U
   sum_exchanged(flight, input, now, keys, offsets);
   if (flight.replicated.empty()) return;
   const std::int64_t begin = owned.exchanged_ids;
-  flight.replicated.reduce({part(keys, begin, ids), part(offsets, begin, ids), weights_of(owned, begin, ids),
-                            of_ids_too(flight, flight.gradients, flight.layout.replicated_maxima,
-                                       flight.layout.replicated, flight.replicated_max_gradients)});
+  flight.replicated.reduce(
+      {part(keys, begin, ids), part(offsets, begin, ids), weights_of(owned, begin, ids),
+       of_ids_too(flight, flight.gradients, flight.layout.replicated, flight.replicated_max_gradients)});
 }
 
 void apply_optimizer(GroupFlight& flight, const kernels::UpdateStep& now) {

@@ -54,7 +54,6 @@ void StepLayout::list_blocks(const BagCounts& bags, const VectorCounts& counts) 
   exchanged_blocks_.clear();
   replicated_blocks_.clear();
   gradients_.host.clear();
-  exchanged_maxima = replicated_maxima = false;
   next_bag_ = looked_up_ = 0;
   std::int64_t before = 0;
   for (std::size_t b = 0; b < counts.held_rows.size(); ++b) {
@@ -105,7 +104,6 @@ void StepLayout::add_block(std::int64_t bags, std::int64_t shard_number, std::in
                              .gradient = max ? id_gradient : gradient,
                              .gradient_stride = max ? largest_max_dim : shard.dim(),
                              .pooling = max ? Pooling::max : Pooling::sum});
-  if (max) (shard.replicated ? replicated_maxima : exchanged_maxima) = true;
   next_bag_ += bags;
   looked_up_ += bags * shard.dim();
 }

@@ -48,7 +48,6 @@ class StepLayout {
   std::int64_t looked_up() const { return looked_up_; }
   /// Of all bags, in the order of OwnedIds.
   ConstDeviceArray<kernels::GradientBlock> gradients;
-  bool exchanged_maxima = false, replicated_maxima = false;  ///< whether any of them pool by max
   std::int64_t largest_max_dim = 0;
   Pieces to_sum;   ///< what is put together at home
   Pieces to_send;  ///< what goes back to the owners

@@ -40,6 +40,7 @@ void TableLookups::set(const std::vector<BagBlock>& blocks) {
   for (Part& part : parts_) part.blocks.clear();
   for (const BagBlock& block : blocks) parts_[tables_.store_number(block.shard)].blocks.push_back(block);
   for (Part& part : parts_) part.lookups->set(part.blocks);
+  pools_by_max_ = std::ranges::find(blocks, Pooling::max, &BagBlock::pooling) != blocks.end();
 }
 
 void TableLookups::run(const BagIds& bags, const DeviceArray<float>& output) {

@@ -51,6 +51,8 @@ class TableLookups {
   explicit TableLookups(const ShardedTables& tables);
 
   void set(const std::vector<BagBlock>& blocks);
+  /// Whether any of the blocks pool by max.
+  bool pools_by_max() const { return pools_by_max_; }
   void run(const BagIds& bags, const DeviceArray<float>& output);
   void max_gradients(const BagIds& bags, const ConstDeviceArray<float>& pooled,
                      const ConstDeviceArray<float>& gradients, const DeviceArray<float>& id_gradients);
@@ -62,6 +64,7 @@ class TableLookups {
   };
   const ShardedTables& tables_;
   std::vector<Part> parts_;  ///< by store
+  bool pools_by_max_ = false;
 };
 
 /// Store::Updates of rows of any shards.

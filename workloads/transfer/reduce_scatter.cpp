@@ -10,10 +10,10 @@
 namespace shardmark {
 namespace {
 
-/// Where NCCL exchanges what is not added, it adds too.
+/// An exchange that has a reduction of its own takes the place of MPI's.
 std::string_view reduction_of(const TransferContext& context) {
   const bool library = context.transfer == RowTransfer::reduce_scatter;
-  return library && context.nccl ? "nccl" : choice_of(context.transfer).reduction;
+  return library && !context.reduction.empty() ? context.reduction : choice_of(context.transfer).reduction;
 }
 
 /// Partial sums of row-split strips are added on their way home (TorchRec's row_wise, distributed-embeddings' row

@@ -40,7 +40,7 @@ struct TransferContext {
   Wire& wire;
   SentBytes& sent;  ///< for what does not go by the exchange
   RowTransfer transfer;
-  bool nccl;  ///< partial sums are added by NCCL where the transfer leaves it to a library
+  std::string_view reduction;  ///< of the exchange (ExchangeChoice), where the transfer leaves sums to a library
 };
 
 std::unique_ptr<Transfer> make_partials(const TransferContext& context);

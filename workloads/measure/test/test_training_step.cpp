@@ -267,7 +267,7 @@ TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
     std::vector<RowTransfer> modes;
     for (const Strip& strip : tables.layout().strips)
       modes.push_back(strip.row_split() ? choice.value : RowTransfer::dense_partials);
-    const auto transfer = make_transfer({comm, lane, *exchange, wire, sent, choice.value, false});
+    const auto transfer = make_transfer({comm, lane, *exchange, wire, sent, choice.value, {}});
     try {
       transfer->lay_out(tables.layout(), modes, bags, vectors);
       ADD_FAILURE() << choice.name;
