@@ -5,13 +5,6 @@
 
 namespace shardmark::kernels {
 
-/// How many sums over a whole row, over all of its columns wherever they are held, an optimizer asks for before it
-/// changes the row.
-constexpr std::int64_t row_sum_count(OptimizerKind kind) {
-  if (kind == OptimizerKind::lamb) return 2;
-  return kind == OptimizerKind::rowwise_adagrad || kind == OptimizerKind::rowwise_adam ? 1 : 0;
-}
-
 /// Such sums, completed, for tables split by columns: values[u * per_row + k] is sum k of distinct row u. Read by
 /// fused_update for shards that hold only some of the columns of their table; empty where there are none.
 template <class Exec>

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace shardmark {
@@ -15,5 +18,8 @@ std::optional<Number> number_in(std::string_view text) {
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
 }
+
+/// The shortest decimal that reads back as the same float: 0.01, not 0.009999999776482582.
+inline double shortest_decimal(float value) { return std::stod(fmt::format("{}", value)); }
 
 }  // namespace shardmark

@@ -103,6 +103,13 @@ constexpr std::int64_t state_per_row(OptimizerKind kind, std::int64_t dim) {
   return choice_of(kind).vectors * dim + choice_of(kind).scalars;
 }
 
+/// How many sums over a whole row, over all of its columns wherever they are held, an optimizer asks for before it
+/// changes the row.
+constexpr std::int64_t row_sum_count(OptimizerKind kind) {
+  if (kind == OptimizerKind::lamb) return 2;
+  return kind == OptimizerKind::rowwise_adagrad || kind == OptimizerKind::rowwise_adam ? 1 : 0;
+}
+
 /// What a float of state starts at: initial_accumulator for sums of g^2 over all steps, else 0. `at`: its place in the
 /// state of a row of `dim` values.
 constexpr float initial_state(const Optimizer& optimizer, std::int64_t dim, std::int64_t at) {

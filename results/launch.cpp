@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -58,12 +59,9 @@ std::string name_of(const CaseRecord& record) {
   return name + fmt::format("/ranks:{}/threads:{}/batch:{}", record.ranks, record.threads, record.option("batch"));
 }
 
-/// Those of the record with that name.
-std::vector<std::pair<std::string, std::string>> options_of(const Results& results, const std::string& name) {
+std::vector<std::pair<std::string, std::string>> options_of(const CaseRecord& record) {
   std::vector<std::pair<std::string, std::string>> options;
-  for (const auto& [option, value] :
-       std::ranges::find(results.cases, name, [](const CaseRecord& r) { return name_of(r); })->options.items())
-    options.emplace_back(option, text_of(value));
+  for (const auto& [option, value] : record.options.items()) options.emplace_back(option, text_of(value));
   return options;
 }
 
@@ -151,16 +149,19 @@ Launch launch_of(const Results& results, const std::string& file) {
   launch.revision =
       text_of(build.value("git_hash", Json(""))) + (build.value("dirty", Json()) == Json(true) ? "+" : "");
   CaseSamples samples;
+  std::map<std::string, const CaseRecord*> first_of_name;
   for (const CaseRecord& record : results.cases) {
+    const std::string name = name_of(record);
+    first_of_name.emplace(name, &record);
     if (record.wrong > 0)
-      samples.fail(name_of(record), fmt::format("{} wrong values", record.wrong));
+      samples.fail(name, fmt::format("{} wrong values", record.wrong));
     else if (std::ranges::any_of(record.step_ms.samples, [](double ms) { return ms <= 0.0; }))
-      throw InputError(fmt::format("{}: a sample of {} is not above 0; measure again", file, name_of(record)));
+      throw InputError(fmt::format("{}: a sample of {} is not above 0; measure again", file, name));
     else
-      samples.add(name_of(record), record.step_ms.samples);
+      samples.add(name, record.step_ms.samples);
   }
   launch.cases = samples.medians();
-  for (LaunchedCase& each : launch.cases) each.options = options_of(results, each.name);
+  for (LaunchedCase& each : launch.cases) each.options = options_of(*first_of_name.at(each.name));
   if (launch.cases.empty()) throw InputError(file + " holds no case; measure again");
   return launch;
 }

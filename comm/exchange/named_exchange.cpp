@@ -3,24 +3,23 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdio>
 
 #include "comm/exchange/exchanges.hpp"
 #include "reference/error.hpp"
 #include "reference/named.hpp"
+#include "reference/number.hpp"
 
 namespace shardmark {
 namespace {
 
 int number_of(const ExchangeChoice& choice, std::string_view text) {
   if (!choice.number.taken()) throw InputError(fmt::format("exchange '{}' takes no number: ':{}'", choice.name, text));
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < choice.number.least)
+  const auto number = number_in<int>(text);
+  if (!number || *number < choice.number.least)
     throw InputError(fmt::format("exchange '{}:{}': expected a number of at least {}; {}", choice.name, text,
                                  choice.number.least, choice.description));
-  return number;
+  return *number;
 }
 
 void require_usable(const Communicator& comm, const NamedExchange& exchange) {

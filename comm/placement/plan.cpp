@@ -22,6 +22,11 @@ std::string_view kind_of(const TablePlacement& placement) {
   return "grid";
 }
 
+std::int64_t exchanged_row_sums(const Table& table, const TablePlacement& placement) {
+  const bool split = std::ranges::any_of(placement.shards, [&](const Shard& s) { return s.columns() != table.dim; });
+  return split ? row_sum_count(table.optimizer.kind) : 0;
+}
+
 RankLoad& RankLoad::operator+=(const RankLoad& other) {
   tables += other.tables;
   rows += other.rows;

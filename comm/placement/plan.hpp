@@ -65,6 +65,10 @@ Shard whole(const Table& table, int rank);
 /// or "grid".
 std::string_view kind_of(const TablePlacement& placement);
 
+/// Sums over whole rows that the holders of different columns complete between them in each update: row_sum_count of
+/// the optimizer where shards hold only some of the columns, else 0.
+std::int64_t exchanged_row_sums(const Table& table, const TablePlacement& placement);
+
 /// What one rank keeps. Rows are row slices: a column shard of r rows counts r. Dense gradient buffers, which a step
 /// needs for data_parallel tables, are not included.
 struct RankLoad {

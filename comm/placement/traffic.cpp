@@ -4,20 +4,6 @@
 #include <cmath>
 
 namespace shardmark {
-namespace {
-
-/// Sums over whole rows that the optimizer takes, where shards hold some columns only.
-std::int64_t sums_per_row(const TablePlacement& placement, const Table& table) {
-  const bool split = std::ranges::any_of(placement.shards, [&](const Shard& s) { return s.columns() < table.dim; });
-  if (!split) return 0;
-  if (table.optimizer.kind == OptimizerKind::lamb) return 2;
-  return table.optimizer.kind == OptimizerKind::rowwise_adagrad || table.optimizer.kind == OptimizerKind::rowwise_adam
-             ? 1
-             : 0;
-}
-
-}  // namespace
-
 TrafficModel::TrafficModel(const MovedPlan& moved, const Decisions& decided)
     : moved_(moved),
       decided_(decided),
@@ -61,9 +47,9 @@ void TrafficModel::add_all(const PlanCounts& counts) {
   constexpr std::int64_t sum_bytes = 8;
   std::int64_t width = 0;
   for (std::size_t t = 0; t < moved_.tables.size(); ++t)
-    width = std::max(width, sums_per_row(moved_.plan.tables[t], moved_.tables[t]));
+    width = std::max(width, exchanged_row_sums(moved_.tables[t], moved_.plan.tables[t]));
   for (std::size_t t = 0; t < moved_.tables.size(); ++t) {
-    if (sums_per_row(moved_.plan.tables[t], moved_.tables[t]) == 0) continue;
+    if (exchanged_row_sums(moved_.tables[t], moved_.plan.tables[t]) == 0) continue;
     const auto& shards = moved_.plan.tables[t].shards;
     for (std::size_t from = 0; from < shards.size(); ++from)
       for (const Shard& to : shards)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // shardmark-kernels: the kernels of a step on one rank, measured by Google Benchmark and held against ceilings measured
 // beside them.
-#include <charconv>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -11,6 +10,7 @@
 #include "git_revision.hpp"
 #include "kernels/bench/suite.hpp"
 #include "reference/error.hpp"
+#include "reference/number.hpp"
 
 namespace shardmark::kernels::bench {
 namespace {
@@ -31,9 +31,8 @@ Options parse(int argc, char** argv) {
     const std::string_view argument(argv[i]);
     const auto value = argument.substr(std::min(argument.find('=') + 1, argument.size()));
     if (argument.starts_with("--scale=1/")) {
-      const auto digits = value.substr(2);
-      const auto [end, error] = std::from_chars(digits.begin(), digits.end(), options.divisor);
-      if (error == std::errc{} && end == digits.end() && options.divisor > 0) continue;
+      options.divisor = number_in<decltype(options.divisor)>(value.substr(2)).value_or(0);
+      if (options.divisor > 0) continue;
     } else if (argument == "--ceilings=on" || argument == "--ceilings=off") {
       options.ceilings = value == "on";
       continue;

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <concepts>
 #include <nlohmann/json.hpp>
 
+#include "reference/number.hpp"
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/cases/options.hpp"
@@ -48,11 +48,11 @@ void read(const std::string& text, const NumberRule& rule, T& value) {
     value = {};
     return;
   }
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const auto size = static_cast<double>(value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(size) || size < rule.least ||
-      (rule.above && size == rule.least))
+  const auto number = number_in<T>(text);
+  const auto size = number ? static_cast<double>(*number) : NAN;
+  if (!std::isfinite(size) || size < rule.least || (rule.above && size == rule.least))
     throw InputError(fmt::format("'{}' is not {}", text, rule.text()));
+  value = *number;
 }
 template <class T>
 void read(const std::string& text, const NumberRule& rule, std::optional<T>& value) {
@@ -70,12 +70,11 @@ template <HasChoices Enum>
 Json json_of(Enum value, const NumberRule&) {
   return name_of(value);
 }
-/// A float is the shortest decimal that reads back as the same float: 0.01, not 0.009999999776482582.
 template <Number T>
 Json json_of(T value, const NumberRule& rule) {
   if (!rule.word.empty() && value == T{}) return rule.word;
   if constexpr (std::same_as<T, float>)
-    return std::stod(fmt::format("{}", value));
+    return shortest_decimal(value);
   else
     return value;
 }

@@ -107,8 +107,8 @@ class Keys {
       return write(value);
     else if constexpr (HasChoices<T>)
       return name_of(value);
-    else if constexpr (std::same_as<T, float>)  // the shortest decimal: 0.01, not 0.009999999776482582
-      return std::stod(fmt::format("{}", value));
+    else if constexpr (std::same_as<T, float>)
+      return shortest_decimal(value);
     else
       return value;
   }

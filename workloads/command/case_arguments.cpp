@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cmath>
 #include <memory>
 
 #include "reference/named.hpp"
+#include "reference/number.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/step/watchdog.hpp"
 
@@ -17,10 +17,8 @@ namespace {
 
 /// For durations and counts on the command line.
 std::string check_positive(const std::string& text) {
-  double value = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool good = error == std::errc() && end == text.data() + text.size() && value > 0.0 && std::isfinite(value);
-  return good ? "" : fmt::format("'{}' is not a number above 0", text);
+  const auto value = number_in<double>(text);
+  return value && *value > 0.0 && std::isfinite(*value) ? "" : fmt::format("'{}' is not a number above 0", text);
 }
 
 /// The headings of --help, by OptionGroup.

@@ -12,12 +12,6 @@
 namespace shardmark {
 namespace {
 
-/// Sums over whole rows that this placement of the table must complete.
-std::int64_t sums_needed(const Table& table, const TablePlacement& placement) {
-  const bool split = std::ranges::any_of(placement.shards, [&](const Shard& s) { return s.columns() != table.dim; });
-  return split ? kernels::row_sum_count(table.optimizer.kind) : 0;
-}
-
 auto order_of(const RowSet& rows) { return std::tuple(rows.begin, rows.end, rows.stride); }
 
 /// The shards of one table that hold the same rows, by column.
@@ -47,7 +41,7 @@ RowSumExchange::RowSumExchange(const Communicator& comm, Exchange& exchange, con
   for (std::int64_t t = 0; t < std::ssize(tables); ++t) {
     const Table& table = tables[t];
     const TablePlacement& placement = plan.tables[t];
-    const std::int64_t sums = sums_needed(table, placement);
+    const std::int64_t sums = exchanged_row_sums(table, placement);
     if (sums == 0) continue;
     width_ = std::max(width_, sums);
     for (const auto& shards : group_by_rows(table, placement)) {
