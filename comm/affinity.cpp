@@ -53,6 +53,18 @@ Affinity observed_affinity() {
   return affinity;
 }
 
+std::int64_t last_level_cache_bytes() {
+  const Topology topology = load_topology();
+  for (const auto type : {HWLOC_OBJ_L5CACHE, HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE}) {
+    std::uint64_t bytes = 0;
+    for (auto cache = hwloc_get_next_obj_by_type(topology.get(), type, nullptr); cache != nullptr;
+         cache = hwloc_get_next_obj_by_type(topology.get(), type, cache))
+      bytes += cache->attr->cache.size;
+    if (bytes > 0) return static_cast<std::int64_t>(bytes);
+  }
+  return 0;
+}
+
 int share_of_cores(const std::vector<std::vector<int>>& cores_of_ranks, int rank) {
   double share = 0.0;
   for (const int core : cores_of_ranks.at(rank)) {

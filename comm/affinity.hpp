@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct Affinity {
 
 /// Throws std::runtime_error when hwloc cannot read the machine.
 Affinity observed_affinity();
+
+/// Bytes of the last-level caches of this host, all of them together; 0 where hwloc sees none.
+std::int64_t last_level_cache_bytes();
 
 /// Threads for this rank: the cores it may use, each divided by the ranks of its node that may use it too; at least 1.
 /// Collective.

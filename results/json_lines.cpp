@@ -2,6 +2,7 @@
 #include "results/json_lines.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -53,12 +54,36 @@ JsonLinesWriter::JsonLinesWriter(fs::path file, const Json& environment)
   if (error)
     throw InputError(fmt::format("cannot create the folder {}: {}; name another file", file_.parent_path().string(),
                                  error.message()));
-  stream_.reset(std::fopen(partial_.c_str(), "wx"));
+  open(partial_);
+  write_line(environment);
+}
+
+void JsonLinesWriter::open(const fs::path& file) {
+  stream_.reset(std::fopen(file.c_str(), "wx"));
   if (!stream_ && errno == EEXIST)
     throw InputError(fmt::format("{} exists: a run is writing it, or one was cut off; name another file or remove it",
-                                 partial_.string()));
+                                 file.string()));
   if (!stream_) fail("open");
-  write_line(environment);
+}
+
+void JsonLinesWriter::rewrite(const Json& environment, std::span<const CaseRecord> cases) {
+  const fs::path fresh = partial_.string() + ".new";
+  std::error_code error;
+  fs::remove(fresh, error);
+  auto former = std::move(stream_);
+  try {
+    open(fresh);
+    write_line(environment);
+    for (const CaseRecord& record : cases) append(record);
+    sync();
+    fs::rename(fresh, partial_, error);
+    if (error)
+      throw InputError(fmt::format("cannot rename {} to {}: {}", fresh.string(), partial_.string(), error.message()));
+  } catch (const InputError&) {
+    stream_ = std::move(former);
+    fs::remove(fresh, error);
+    throw;
+  }
 }
 
 void JsonLinesWriter::append(const CaseRecord& record) {
@@ -73,7 +98,13 @@ void JsonLinesWriter::write_line(const Json& json) {
     fail("write");
 }
 
+void JsonLinesWriter::sync() const {
+  // What is no file of a disk (a pipe, some network folders) cannot be synchronised: EINVAL.
+  if (std::fflush(stream_.get()) != 0 || (fsync(fileno(stream_.get())) != 0 && errno != EINVAL)) fail("write");
+}
+
 void JsonLinesWriter::close() {
+  sync();
   if (std::fclose(stream_.release()) != 0) fail("close");
   std::error_code error;
   fs::rename(partial_, file_, error);

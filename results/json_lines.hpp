@@ -6,6 +6,7 @@
 #include <iosfwd>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +15,8 @@
 
 namespace shardmark {
 
-/// Writes one results file: the environment, then a line per case. Lines go, flushed one by one, to FILE.partial, which
-/// close() renames to FILE: a file without that ending is complete, and one with it holds every case that was finished.
+/// Writes one results file: the environment, then a line per case. All goes to FILE.partial, which close() renames to
+/// FILE: a file without that ending is complete, and one with it holds what its run had measured when it was cut off.
 class JsonLinesWriter {
  public:
   /// Creates missing folders and writes the first line. Throws InputError when FILE or FILE.partial exists already
@@ -27,13 +28,19 @@ class JsonLinesWriter {
   /// A record of another kind, unread: read_results() refuses it.
   void append(const nlohmann::ordered_json& record) { write_line(record); }
 
-  /// To be called once, after the last append(). Throws InputError when the file cannot be completed.
+  /// Replaces FILE.partial by one of these lines, which are on the disk before it takes its place: whoever dies, there
+  /// is a whole file. Throws InputError as append() does, and then leaves the one there was.
+  void rewrite(const nlohmann::ordered_json& environment, std::span<const CaseRecord> cases);
+
+  /// To be called once, after all else. Throws InputError when the file cannot be completed.
   void close();
 
   const std::filesystem::path& file() const { return file_; }
 
  private:
+  void open(const std::filesystem::path& file);
   void write_line(const nlohmann::ordered_json& json);
+  void sync() const;
   [[noreturn]] void fail(std::string_view action) const;
 
   struct CloseFile {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -99,12 +100,15 @@ class Fields {
     return values.get<std::vector<std::string>>();
   }
 
-  std::int64_t count(const std::string& name, std::int64_t least) const {
-    const Json& value = at(name);
-    // Beyond 2^63 the conversion wraps to a negative number, which is less than any `least`.
-    if (!value.is_number_integer() || value.get<std::int64_t>() < least)
-      fail(path_ + name, fmt::format("a whole number of at least {}", least));
-    return value.get<std::int64_t>();
+  std::int64_t count(const std::string& name, std::int64_t least) const { return count(at(name), path_ + name, least); }
+
+  /// None where the field is absent.
+  std::vector<std::int64_t> counts(const std::string& name, std::int64_t least) const {
+    std::vector<std::int64_t> values;
+    if (!json_.contains(name)) return values;
+    if (!at(name).is_array()) fail(path_ + name, "an array");
+    for (const Json& value : at(name)) values.push_back(count(value, path_ + name, least));
+    return values;
   }
 
   std::vector<double> numbers(const std::string& name) const {
@@ -119,6 +123,13 @@ class Fields {
   }
 
  private:
+  std::int64_t count(const Json& value, const std::string& what, std::int64_t least) const {
+    // Beyond 2^63 the conversion wraps to a negative number, which is less than any `least`.
+    if (!value.is_number_integer() || value.get<std::int64_t>() < least)
+      fail(what, fmt::format("a whole number of at least {}", least));
+    return value.get<std::int64_t>();
+  }
+
   double number(const Json& value, const std::string& what) const {
     if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() < 0.0)
       fail(what, "a finite number of at least 0");
@@ -135,9 +146,12 @@ StepTime step_time_from(const Fields& fields) {
                 .low = fields.number("low"),
                 .high = fields.number("high"),
                 .n = fields.count("n", 1),
-                .samples = fields.numbers("samples")};
+                .samples = fields.numbers("samples"),
+                .visits = fields.counts("visits", 1)};
   if (time.n != std::ssize(time.samples))
     fields.fail("step_ms.n", fmt::format("the number of samples, {}", time.samples.size()));
+  if (!time.visits.empty() && std::reduce(time.visits.begin(), time.visits.end()) != time.n)
+    fields.fail("step_ms.visits", fmt::format("a split of the {} samples", time.n));
   return time;
 }
 
@@ -185,9 +199,15 @@ void read_options(const Fields& fields, const Json& json, CaseRecord& record) {
 
 }  // namespace
 
-StepTime step_time(std::vector<double> samples_ms) {
-  const Summary summary = summarize(samples_ms);
-  return {summary.median, summary.low, summary.high, summary.n, std::move(samples_ms)};
+StepTime step_time(std::vector<double> samples_ms, std::vector<std::int64_t> visits) {
+  const Summary steps = summarize(samples_ms);
+  const Summary medians = visits.empty() ? steps : summarize(medians_of_visits(samples_ms, visits));
+  return {.median = steps.median,
+          .low = std::min(medians.low, steps.median),
+          .high = std::max(medians.high, steps.median),
+          .n = steps.n,
+          .samples = std::move(samples_ms),
+          .visits = std::move(visits)};
 }
 
 double samples_per_second(std::int64_t global_batch, double median_ms) {
@@ -239,6 +259,7 @@ Json to_json(const CaseRecord& record) {
       {"checked_steps", record.checked_steps},
       {"wrong", record.wrong},
   });
+  if (!record.step_ms.visits.empty()) json["step_ms"]["visits"] = record.step_ms.visits;
   if (record.communication_ms) json["communication_ms"] = *record.communication_ms;
   if (record.exposed_ms) json["exposed_ms"] = *record.exposed_ms;
   if (record.wire_error)

@@ -27,15 +27,20 @@ struct PhaseTime {
 /// Milliseconds of whole steps; each sample is one step's maximum over the ranks.
 struct StepTime {
   double median = 0.0;
-  double low = 0.0, high = 0.0;  ///< 95 % confidence interval of the median (results/statistics.hpp)
+  double low = 0.0, high = 0.0;  ///< 95 % confidence interval of the median, over the visits (results/statistics.hpp)
   std::int64_t n = 0;
-  std::vector<double> samples;  ///< [n], in the order of measurement
+  std::vector<double> samples;       ///< [n], in the order of measurement
+  std::vector<std::int64_t> visits;  ///< how many samples each visit took; empty: each is one of its own
+
+  /// Of what the interval was taken.
+  std::int64_t visit_count() const { return visits.empty() ? n : std::ssize(visits); }
 
   bool operator==(const StepTime&) const = default;
 };
 
-/// Summarizes the samples, in milliseconds. Throws std::invalid_argument as summarize() does.
-StepTime step_time(std::vector<double> samples_ms);
+/// Summarizes the samples, in milliseconds: the median of all, and the interval of the median of the visits' medians,
+/// which it is widened to hold. Throws std::invalid_argument as medians_of_visits() does.
+StepTime step_time(std::vector<double> samples_ms, std::vector<std::int64_t> visits = {});
 
 /// The rate that is reported: global_batch / median step.
 double samples_per_second(std::int64_t global_batch, double median_ms);

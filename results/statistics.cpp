@@ -6,7 +6,6 @@
 #include <limits>
 #include <numeric>
 #include <stdexcept>
-#include <vector>
 
 namespace shardmark {
 namespace {
@@ -54,6 +53,17 @@ Summary summarize(std::span<const double> samples) {
       .low = at_rank(x, static_cast<std::int64_t>(std::floor((n - reach) / 2.0))),
       .high = at_rank(x, static_cast<std::int64_t>(std::ceil(1.0 + (n + reach) / 2.0))),
   };
+}
+
+std::vector<double> medians_of_visits(std::span<const double> samples, std::span<const std::int64_t> visits) {
+  std::vector<double> medians;
+  for (const std::int64_t count : visits) {
+    if (count < 1 || count > std::ssize(samples)) throw std::invalid_argument("visits are not those of the samples");
+    medians.push_back(summarize(samples.first(count)).median);
+    samples = samples.subspan(count);
+  }
+  if (!samples.empty()) throw std::invalid_argument("samples belong to no visit");
+  return medians;
 }
 
 }  // namespace shardmark

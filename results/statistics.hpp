@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace shardmark {
 
@@ -34,5 +35,10 @@ struct Summary {
 /// of Computer and Communication Systems, 2010, ch. 2); they assume independent samples of one distribution, no
 /// particular distribution. Throws std::invalid_argument when there are no samples or one is not finite.
 Summary summarize(std::span<const double> samples);
+
+/// The median of each visit: `samples` hold visits[0] that were taken one after the other, then visits[1], ... Samples
+/// of one visit share what the machine does at that time, those of different visits do not, so that intervals are taken
+/// over these. Throws std::invalid_argument unless the visits, none of them empty, are all the samples.
+std::vector<double> medians_of_visits(std::span<const double> samples, std::span<const std::int64_t> visits);
 
 }  // namespace shardmark

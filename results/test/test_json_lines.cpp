@@ -60,6 +60,35 @@ TEST_F(JsonLines, EveryFinishedCaseIsInThePartialFile) {
   EXPECT_EQ(read_results(partial).cases.size(), 1U);
 }
 
+/// What a round of measurements knows takes the place of what the round before it knew.
+TEST_F(JsonLines, ARewrittenFileHoldsTheLatestLinesAlone) {
+  const fs::path partial = file.string() + ".partial";
+  nlohmann::ordered_json running = sample_environment();
+  running["state"] = "running";
+  JsonLinesWriter writer(file, running);
+  for (const double ms : {12.0, 11.0, 10.0}) {
+    const std::vector cases{sample_case("table_wise", ms), sample_case("row_wise", 2 * ms)};
+    writer.rewrite(running, cases);
+    EXPECT_EQ(read_results(partial).cases, cases);
+    EXPECT_EQ(read_results(partial).environment, running);
+  }
+  writer.rewrite(sample_environment(), std::vector{sample_case("table_wise", 10.0)});
+  writer.close();
+  EXPECT_EQ(contents(file), header + line);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
+}
+
+TEST_F(JsonLines, WhatCannotBeRewrittenStaysAsItWas) {
+  JsonLinesWriter writer(file, sample_environment());
+  writer.rewrite(sample_environment(), std::vector{sample_case("table_wise", 10.0)});
+  CaseRecord broken = sample_case("row_wise", 12.5);
+  broken.imbalance = std::numeric_limits<double>::quiet_NaN();
+  input_error([&] { writer.rewrite(sample_environment(), std::vector{sample_case("table_wise", 9.0), broken}); });
+  EXPECT_EQ(contents(file.string() + ".partial"), header + line);
+  writer.close();
+  EXPECT_EQ(contents(file), header + line);
+}
+
 TEST_F(JsonLines, MissingFoldersAreCreated) {
   file = folder / "x" / "y" / "a.jsonl";
   JsonLinesWriter(file, sample_environment()).close();

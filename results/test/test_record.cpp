@@ -44,6 +44,41 @@ TEST(Record, IsReadFromTheFieldsOfItsSchema) {
   EXPECT_EQ(case_record_from_json(Json::parse(small_case_line), "a:2"), small_case());
 }
 
+/// Steps of one visit are alike, so that an interval over the steps would be narrow; the visits are not.
+TEST(Record, TheIntervalIsThatOfTheVisits) {
+  const std::vector<double> samples{10, 10, 10, 13, 13, 13, 11, 11, 11, 12, 12, 12, 14, 14, 14, 15, 15, 15};
+  const StepTime steps = step_time(samples, {3, 3, 3, 3, 3, 3});
+  EXPECT_EQ(steps.median, 12.5);
+  EXPECT_EQ(steps.low, 10);
+  EXPECT_EQ(steps.high, 15);
+  EXPECT_EQ(steps.visit_count(), 6);
+  EXPECT_LT(step_time(samples).high, 15);
+  EXPECT_THROW(step_time(samples, {3, 3}), std::invalid_argument);
+  EXPECT_THROW(step_time(samples, {18, 1}), std::invalid_argument);
+  EXPECT_THROW(step_time(samples, {18, 0}), std::invalid_argument);
+}
+
+/// Visits may differ in length, and the median of all steps may then lie outside of the medians of all visits but one.
+TEST(Record, TheIntervalHoldsTheMedian) {
+  const StepTime steps = step_time({1, 1, 1, 1, 1, 9, 9}, {5, 1, 1});
+  EXPECT_LE(steps.low, steps.median);
+  EXPECT_LE(steps.median, steps.high);
+}
+
+TEST(Record, VisitsAreWrittenAndRead) {
+  CaseRecord record = small_case();
+  record.step_ms = step_time({2.0, 3.0, 2.5}, {2, 1});
+  Json json = to_json(record);
+  EXPECT_EQ(json.at("step_ms").at("visits"), Json({2, 1}));
+  EXPECT_EQ(case_record_from_json(json, "a:2"), record);
+  for (const Json& wrong : {Json({2, 2}), Json({3, 0}), Json("3"), Json({1.5, 1.5})}) {
+    json["step_ms"]["visits"] = wrong;
+    EXPECT_NE(input_error([&] { case_record_from_json(json, "a:2"); }).find("a:2: step_ms.visits is not"),
+              std::string::npos)
+        << wrong;
+  }
+}
+
 /// A line of a program that had no table of options.
 Json older_line() {
   Json json = Json::parse(small_case_line);

@@ -30,7 +30,7 @@ class StoredBatches : public BatchSource {
     source.rule = options.data.id_rule;
     source.min_count = options.data.min_count;
     source.reader.malformed = options.data.malformed;
-    source.limit = options.workload.global_batch * std::max(options.batches, options.checked_steps);
+    source.limit = options.workload.global_batch * options.most_batches();
     samples_ = open_samples(options.data.file, source, notice);
   }
 

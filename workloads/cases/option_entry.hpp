@@ -54,11 +54,11 @@ void read(const std::string& text, const NumberRule& rule, T& value) {
     throw InputError(fmt::format("'{}' is not {}", text, rule.text()));
   value = *number;
 }
+inline void read(const std::string& text, const NumberRule&, Seconds& value) { value = seconds_in(text); }
 template <class T>
 void read(const std::string& text, const NumberRule& rule, std::optional<T>& value) {
-  T number{};
-  read(text, rule, number);
-  value = text == rule.word ? std::nullopt : std::optional(number);
+  if (text == rule.word) return value.reset();
+  read(text, rule, value.emplace());
 }
 
 using Json = nlohmann::ordered_json;
@@ -78,9 +78,10 @@ Json json_of(T value, const NumberRule& rule) {
   else
     return value;
 }
+inline Json json_of(Seconds value, const NumberRule&) { return value.count(); }
 template <class T>
 Json json_of(const std::optional<T>& value, const NumberRule& rule) {
-  return value ? Json(*value) : Json(rule.word);
+  return value ? json_of(*value, rule) : Json(rule.word);
 }
 
 /// Says which values are valid, by the type of the field.
@@ -97,6 +98,8 @@ void say_valid(const NumberRule& rule, Option& option) {
     option.valid = "true, false";
   } else if constexpr (std::same_as<T, std::string>) {
     option.valid = "a file";
+  } else if constexpr (std::same_as<T, std::optional<Seconds>>) {
+    option.valid = fmt::format("{} or a duration such as 90s or 2m", rule.word);
   } else {
     option.valid = rule.text();
   }

@@ -91,8 +91,9 @@ std::vector<Option> table() {
                 positive),
       option_of(data, "malformed", "what happens to malformed lines of a TSV file", &DataOptions::malformed),
 
-      option_of(run, "batches", "different global batches that the timed steps rotate through", &RunOptions::batches,
-                positive),
+      option_of(run, "batches",
+                "different global batches that the timed steps rotate through; auto: until their rows leave the caches",
+                &RunOptions::batches, {.least = 1.0, .word = "auto"}),
       option_of(run, "bounds_check", "what happens to ids outside their table", &RunOptions::bounds_check),
       option_of(run, "exact", "values whose fp32 sums are exact, so that sgd with sum pooling must be bit-equal",
                 &RunOptions::exact),
@@ -101,9 +102,12 @@ std::vector<Option> table() {
       option_of(schedule, "seed", "seed of tables, ids and gradients", &RunOptions::seed),
       option_of(schedule, "steps", "timed steps per case, or until the median is known to 2.5 % (auto)",
                 &RunOptions::steps, {.least = 1.0, .word = "auto"}),
-      option_of(schedule, "seconds", "most time per case (steps auto)", &RunOptions::seconds, {.above = true}),
-      option_of(schedule, "check", "steps to compare with the serial reference first", &RunOptions::checked_steps,
-                {.least = 1.0, .word = "off"}),
+      option_of(schedule, "seconds", "most time per case (steps auto, no budget)", &RunOptions::seconds,
+                {.above = true}),
+      option_of(schedule, "budget", "most time for the whole measurement, all cases and their checks together",
+                &RunOptions::budget, {.word = "none"}),
+      option_of(schedule, "check", "steps to compare with the serial reference first; all batches after timing",
+                &RunOptions::checked_steps, {.least = 1.0, .word = "off"}),
   };
 }
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "datasets/sample_source.hpp"
+#include "reference/number.hpp"
 #include "results/json_text.hpp"
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/option_table.hpp"
@@ -164,6 +165,27 @@ std::string Case::name() const {
       name += fmt::format(", {} {}", option.name, text_of(value));
   }
   return name;
+}
+
+Seconds seconds_in(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, double>, 3> units{{{"s", 1.0}, {"m", 60.0}, {"h", 3600.0}}};
+  double unit = 1.0;
+  std::string_view number = text;
+  for (const auto& [letter, seconds] : units)
+    if (text.ends_with(letter)) {
+      unit = seconds;
+      number.remove_suffix(1);
+    }
+  const auto count = number_in<double>(number);
+  if (!count || !std::isfinite(*count * unit) || *count <= 0.0)
+    throw InputError(fmt::format("'{}' is not a duration above 0 such as 90s or 2m", text));
+  return Seconds(*count * unit);
+}
+
+std::int64_t RunOptions::most_batches() const {
+  constexpr std::int64_t most_of_all = 64;
+  const std::int64_t timed = batches > 0 ? batches : std::min(most_of_all, steps.value_or(most_of_all));
+  return std::max(timed, checked_steps);
 }
 
 RowValues RunOptions::row_values() const {

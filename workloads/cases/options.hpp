@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -22,6 +23,9 @@ struct DataOptions {
   Malformed malformed = Malformed::stop;
 };
 
+/// A duration; on the command line 90, 90s, 1.5m or 2h.
+using Seconds = std::chrono::duration<double>;
+
 /// Everything that the cases of `run` or `compare` share. What differs between them is a Case.
 struct RunOptions {
   Workload workload;
@@ -30,16 +34,22 @@ struct RunOptions {
   bool exact = false;
   Fault fault = Fault::none;
   kernels::BoundsCheck bounds_check = kernels::BoundsCheck::on;
-  std::int64_t batches = 4;           ///< different global batches that the timed steps rotate through
+  std::int64_t batches = 0;           ///< different ones that the timed steps rotate through; 0: as many as it takes
   std::int64_t checked_steps = 2;     ///< 0: off
   std::optional<std::int64_t> steps;  ///< timed steps per case; absent: until the median is known well enough
-  double seconds = 5.0;               ///< budget of timed steps per case when `steps` is absent
+  double seconds = 5.0;               ///< budget of timed steps per case when `steps` and `budget` are absent
+  std::optional<Seconds> budget;      ///< of the whole measurement, all cases together
   /// JSON of each option before any was set (option_table.hpp).
   std::map<std::string, std::string, std::less<>> usual;
 
   /// Gradients of the outputs. In exact mode the tables' values are multiples of what one gradient unit changes.
   GradientValues gradients() const { return {.seed = seed}; }
   RowValues row_values() const;
+  /// That are read, the checked ones included.
+  std::int64_t most_batches() const;
 };
+
+/// Throws InputError when the text is no duration above 0.
+Seconds seconds_in(std::string_view text);
 
 }  // namespace shardmark

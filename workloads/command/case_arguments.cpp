@@ -2,6 +2,7 @@
 #include "workloads/command/case_arguments.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -20,6 +21,9 @@ std::string check_positive(const std::string& text) {
   const auto value = number_in<double>(text);
   return value && *value > 0.0 && std::isfinite(*value) ? "" : fmt::format("'{}' is not a number above 0", text);
 }
+
+/// What compare tries when it is not told: all of them would take most of the time for what `auto` is there to find.
+const std::vector<std::string> usual_exchanges{"auto", "mpi_alltoallv"};
 
 /// The headings of --help, by OptionGroup.
 constexpr std::array headings{
@@ -45,7 +49,9 @@ void add_table(CLI::App& app, CaseArguments& arguments) {
     const bool list = arguments.several && option.group == OptionGroup::movement;
     CLI::Option* added = app.add_option(flags, arguments.values[i], help_of(option));
     list ? added->delimiter(',') : added->expected(1);
-    const std::string usual = arguments.several && option.name == "exchange" ? "all" : option.usual();
+    const std::string usual = arguments.several && option.name == "exchange"
+                                  ? fmt::format("{}", fmt::join(usual_exchanges, ","))
+                                  : option.usual();
     added->group(headings[index_of(option.group)])->default_str(usual);
   }
   for (const Option& option : options())
@@ -87,7 +93,7 @@ std::vector<GivenOption> CaseArguments::given() const {
     if (!values[i].empty())
       given.push_back({&option, values[i], option.flag()});
     else if (several && option.name == "exchange")
-      given.push_back({&option, {"all"}, option.flag()});
+      given.push_back({&option, usual_exchanges, option.flag()});
   }
   for (const std::string& text : settings) given.push_back(given_setting(text, several));
   return given;

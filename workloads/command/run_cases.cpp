@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "comm/agree.hpp"
 #include "comm/exchange/exchange_calibration.hpp"
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/named_plan.hpp"
 #include "comm/placement/support.hpp"
 #include "comm/session.hpp"
-#include "results/json_lines.hpp"
 #include "results/table.hpp"
 #include "results/verdict.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/command/case_arguments.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
+#include "workloads/command/results_file.hpp"
 #include "workloads/measure/export.hpp"
 #include "workloads/measure/measure.hpp"
 #include "workloads/measure/memory.hpp"
@@ -91,6 +89,18 @@ Setup set_up(const CaseArguments& arguments, const std::vector<GivenOption>& giv
   return setup;
 }
 
+/// On stderr.
+void say_what_was_picked(const std::vector<CaseRecord>& records) {
+  for (const CaseRecord& record : records) {
+    if (record.details.contains("picked"))
+      fmt::print(stderr, "shardmark: {} on {} picked {}\n", record.option("exchange"), record.plan,
+                 record.details.at("picked").get<std::string>());
+    if (record.details.contains("dedup_picked"))
+      fmt::print(stderr, "shardmark: dedup auto on {} picked {}\n", record.plan,
+                 record.details.at("dedup_picked").get<std::string>());
+  }
+}
+
 int run_on(const Communicator& world, const CaseArguments& arguments) {
   const Affinity affinity = agree(world, observed_affinity);
   const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, arguments.threads));
@@ -115,35 +125,20 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
     write_step_traffic(world, options, setup.plans.front(), setup.cases.front().how, *batches, arguments.traffic_file);
   Json environment = environment_record(run_context(world, affinity, options.seed));
   if (options.workload.published) environment["published"] = to_json(*options.workload.published);
-  std::optional<JsonLinesWriter> writer;
-  agree(world, [&] {
-    if (world.rank() != 0) return;
-    const auto file = arguments.out.empty()
-                          ? default_results_file(options.workload.name, environment.at("time").get<std::string>())
-                          : std::filesystem::path(arguments.out);
-    writer.emplace(file, environment);
-  });
-
-  const auto records = measure({world, options, setup.plans, setup.cases}, *batches, status);
-  agree(world, [&] {
-    if (!writer) return;
-    for (const CaseRecord& record : records) {
-      if (record.details.contains("picked"))
-        fmt::print(stderr, "shardmark: {} on {} picked {}\n", record.option("exchange"), record.plan,
-                   record.details.at("picked").get<std::string>());
-      if (record.details.contains("dedup_picked"))
-        fmt::print(stderr, "shardmark: dedup auto on {} picked {}\n", record.plan,
-                   record.details.at("dedup_picked").get<std::string>());
-      writer->append(record);
-    }
-    writer->close();
-  });
-  if (writer) {
+  ResultsFile file(world, arguments.out, options.workload.name, std::move(environment));
+  const Measured measured = measure({world, options, setup.plans, setup.cases}, *batches, status,
+                                    [&](const Measured& so_far) { file.keep(so_far); });
+  const bool written = file.finish(measured);
+  if (world.rank() == 0) {
     status("");
-    fmt::print("{}", results_table(environment, records));
+    say_what_was_picked(measured.records);
+    fmt::print("{}", results_table(file.environment(), measured.records));
     std::fflush(stdout);
   }
-  return verdict_of(records).valid ? 0 : 1;
+  const Verdict verdict = verdict_of(measured.records);
+  if (!written) return exit_bad_input;
+  if (measured.signal != 0 && (verdict.valid || measured.records.empty())) return 128 + measured.signal;
+  return verdict.valid ? 0 : 1;
 }
 
 }  // namespace

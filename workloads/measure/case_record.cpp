@@ -17,17 +17,19 @@ double ratio(std::int64_t over, std::int64_t under) {
 
 }  // namespace
 
-CaseRecord case_record(const Job& job, std::size_t number, const Timings& timings, const Verdict& verdict) {
+CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const TimedBatches& batches) {
+  const Timings& timings = state.timings;
   const auto& [plan, how] = job.cases[number];
   CaseRecord record;
   record.workload = job.options.workload.name;
   record.plan = job.plans[plan].name;
   record.options = case_options(job.options, how, job.plans[plan]);
+  record.options["batches"] = batches.inputs.size();
   record.changed = changed_options(job.options, how);
   record.details = schedule_options(job.options);
   record.ranks = job.comm.size();
   record.threads = Execution().concurrency();
-  record.step_ms = step_time(timings.step_ms);
+  record.step_ms = state.step_time();
   record.samples_per_s = samples_per_second(job.options.workload.global_batch, record.step_ms.median);
   for (std::size_t p = 0; p < phase_names.size(); ++p)
     record.phases.push_back({.name = std::string(phase_names[p]),
@@ -46,9 +48,12 @@ CaseRecord case_record(const Job& job, std::size_t number, const Timings& timing
     record.details["rows_per_read"] = ratio(timings.rows.asked, timings.rows.read);
   }
   if (!timings.picked.empty()) record.details["picked"] = timings.picked;
-  record.checked_steps = job.options.checked_steps;
-  record.wrong = verdict.wrong;
-  record.wire_error = verdict.wire_error;
+  record.details["batches_reason"] = batches.reason;
+  if (!state.stopped.empty()) record.details["stopped"] = state.stopped;
+  record.checked_steps = state.verdict.steps;
+  if (state.verdict.steps_after > 0) record.details["checked_after"] = state.verdict.steps_after;
+  record.wrong = state.verdict.wrong;
+  record.wire_error = state.verdict.wire_error;
   return record;
 }
 

@@ -6,13 +6,24 @@
 
 namespace shardmark {
 
-/// What the check of a case found: values that differ from the reference, and what the wire did to the vectors.
+/// What the checks of a case found: values that differ from the reference, and what the wire did to the vectors.
 struct Verdict {
+  std::int64_t steps = 0, steps_after = 0;  ///< compared before and after it was timed
   std::int64_t wrong = 0;
   std::optional<WireError> wire_error;
 };
 
-/// The record of case `number`.
-CaseRecord case_record(const Job& job, std::size_t number, const Timings& timings, const Verdict& verdict);
+/// A case as far as it has been measured.
+struct CaseState {
+  Timings timings;
+  Verdict verdict;
+  double check_seconds = 0.0;
+  std::string stopped;  ///< after which round it was certainly slower than the best; empty: it was not
+
+  StepTime step_time() const { return shardmark::step_time(timings.step_ms, timings.visits); }
+};
+
+/// The record of case `number`, which has been visited.
+CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const TimedBatches& batches);
 
 }  // namespace shardmark

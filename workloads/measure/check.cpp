@@ -76,11 +76,12 @@ std::int64_t wrong_rows(const reference::TouchedTable& expected, const RowValues
 
 }  // namespace
 
-Expectation::Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire)
+Expectation::Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire,
+                         std::optional<std::int64_t> steps)
     : oracle_(options.workload.tables, options.workload.features, options.row_values(), options.gradients(), wire) {
   const std::int64_t global_batch = options.workload.global_batch;
   const SampleRange own = samples_of(global_batch, comm.size(), comm.rank());
-  for (std::int64_t step = 0; step < options.checked_steps; ++step) {
+  for (std::int64_t step = 0; step < steps.value_or(options.checked_steps); ++step) {
     const Batch batch = batches.read(step, 0, global_batch).batch;
     auto& outputs = outputs_.emplace_back();
     for (std::int64_t f = 0; f < batch.features; ++f) outputs.push_back(oracle_.lookup(batch, f, own.first, own.count));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "reference/oracle.hpp"
@@ -13,9 +14,10 @@ namespace shardmark {
 /// What the first steps must give, whatever the plan and however the data move: from the reference, run once.
 class Expectation {
  public:
-  /// Runs `options.checked_steps` whole steps serially, and keeps the outputs of this rank's samples. The bounds are
-  /// those of cases whose rows travel in these types.
-  Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire = {});
+  /// Runs `steps` whole steps serially (default: options.checked_steps), and keeps the outputs of this rank's samples.
+  /// The bounds are those of cases whose rows travel in these types.
+  Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire = {},
+              std::optional<std::int64_t> steps = {});
 
   std::int64_t steps() const { return std::ssize(outputs_); }
   const reference::Expected& output(std::int64_t step, std::int64_t feature) const { return outputs_[step][feature]; }

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "workloads/measure/case_record.hpp"
 #include "workloads/measure/check.hpp"
+#include "workloads/measure/interruption.hpp"
 #include "workloads/measure/schedule.hpp"
 
 namespace shardmark {
@@ -23,69 +25,185 @@ VectorError wire_error(const Communicator& comm, const kernels::VectorErrors& ow
           .rms = squares > 0.0 ? std::sqrt(error_squares / squares) : 0.0};
 }
 
-Verdict check(const Job& job, Prepared& prepared, std::size_t number, const Expectation& expectation) {
-  prepared.hold(job.cases[number].plan);
-  ReadyCase& ready = prepared.ready(number);
-  Wire& wire = ready.embedding.wire();
-  wire.watch(true);
-  Verdict verdict;
-  verdict.wrong = count_wrong(job.comm, expectation, job.options.row_values(), ready.flight, prepared.inputs());
-  wire.watch(false);
-  verdict.wire_error = WireError{wire_error(job.comm, wire.error(Direction::forward)),
-                                 wire_error(job.comm, wire.error(Direction::backward))};
-  return verdict;
-}
+class Measurement {
+ public:
+  Measurement(const Job& job, BatchSource& batches, const Status& status, const Keep& keep)
+      : job_(job),
+        batches_(batches),
+        status_(status),
+        keep_(keep),
+        prepared_(job, batches, status),
+        cases_(job.cases.size()) {}
 
-/// The reference runs once for each pair of wire types: its bounds depend on them.
-std::vector<Verdict> check_all(const Job& job, Prepared& prepared, BatchSource& batches, const Status& status) {
-  std::vector<Verdict> verdicts(job.cases.size());
-  if (job.options.checked_steps == 0) return verdicts;
-  std::vector<WireTypes> wires;
-  for (const PlannedCase& each : job.cases)
-    if (std::ranges::find(wires, each.how.movement.wire) == wires.end()) wires.push_back(each.how.movement.wire);
-  for (const WireTypes wire : wires) {
-    status("computing the reference");
-    const Expectation expectation = agree(job.comm, [&] { return Expectation(job.comm, job.options, batches, wire); });
-    for (std::size_t plan = 0; plan < job.plans.size(); ++plan)
-      for (const std::size_t c : job.cases_of(plan)) {
-        if (job.cases[c].how.movement.wire != wire) continue;
-        status(fmt::format("checking {}", job.name_of(c)));
-        verdicts[c] = check(job, prepared, c, expectation);
-      }
+  Measured run() {
+    if (job_.options.checked_steps > 0)
+      check_all(
+          job_.options.checked_steps, [](Verdict & verdict) -> auto& { return verdict.steps; });
+    seconds_before_rounds_ = spent();
+    require_budget();
+    while (!signal_ && !is_done()) run_round();
+    if (job_.options.checked_steps > 0 && rounds_ > 0)
+      check_all(
+          std::ssize(prepared_.inputs()), [](Verdict & verdict) -> auto& { return verdict.steps_after; });
+    return measured();
   }
-  return verdicts;
-}
 
-/// Ends, agreed by all ranks, when is_done says so.
-std::vector<Timings> time_all(const Job& job, Prepared& prepared, const Status& status) {
-  std::vector<Timings> timings(job.cases.size());
-  std::vector<std::int64_t> visit_steps(job.cases.size(), 0);
-  std::vector<const std::vector<double>*> step_ms;
-  for (const Timings& each : timings) step_ms.push_back(&each.step_ms);
-  const std::uint64_t seed = job.options.seed;
-  const double begin = MPI_Wtime();
-  for (std::int64_t round = 0;; ++round) {
-    for (const std::size_t plan : order_of_turns(job.plans.size(), seed, round)) {
-      if (prepared.hold(plan)) prepared.tables().fill(job.options.row_values());
-      const auto cases = job.cases_of(plan);
-      for (const std::size_t turn : order_of_turns(cases.size(), seed, round, 1))
-        visit(job, prepared, cases[turn], visit_steps[cases[turn]], timings[cases[turn]]);
+ private:
+  double spent() const { return all_reduce(job_.comm, MPI_Wtime() - begin_, Reduce::max); }
+
+  bool interrupted() { return (signal_ = std::max(signal_, interruption_.signal(job_.comm))) != 0; }
+
+  /// The reference runs once for each pair of wire types, since its bounds depend on them. steps_of: which count of the
+  /// verdicts these steps are.
+  template <class StepsOf>
+  void check_all(std::int64_t steps, const StepsOf& steps_of) {
+    std::vector<WireTypes> wires;
+    for (const PlannedCase& each : job_.cases)
+      if (std::ranges::find(wires, each.how.movement.wire) == wires.end()) wires.push_back(each.how.movement.wire);
+    for (const WireTypes wire : wires) {
+      status_("computing the reference");
+      const double begin = spent();
+      const Expectation expectation =
+          agree(job_.comm, [&] { return Expectation(job_.comm, job_.options, batches_, wire, steps); });
+      reference_seconds_ += spent() - begin;
+      for (std::size_t plan = 0; plan < job_.plans.size(); ++plan)
+        for (const std::size_t c : job_.cases_of(plan)) {
+          if (job_.cases[c].how.movement.wire != wire) continue;
+          if (interrupted()) return;
+          status_(fmt::format("checking {}", job_.name_of(c)));
+          const double before = spent();
+          check(c, expectation);
+          cases_[c].check_seconds = spent() - before;
+          steps_of(cases_[c].verdict) = steps;
+        }
     }
-    const double spent = all_reduce(job.comm, MPI_Wtime() - begin, Reduce::max);
-    status(fmt::format("timed {} round{} of {} cases, {:.0f} s", round + 1, round ? "s" : "", timings.size(), spent));
-    if (is_done(job.options, round + 1, spent, step_ms)) return timings;
   }
-}
+
+  void check(std::size_t number, const Expectation& expectation) {
+    prepared_.hold(job_.cases[number].plan);
+    ReadyCase& ready = prepared_.ready(number);
+    Wire& wire = ready.embedding.wire();
+    Verdict& verdict = cases_[number].verdict;
+    wire.watch(true);
+    verdict.wrong += count_wrong(job_.comm, expectation, job_.options.row_values(), ready.flight, prepared_.inputs());
+    wire.watch(false);
+    verdict.wire_error = WireError{wire_error(job_.comm, wire.error(Direction::forward)),
+                                   wire_error(job_.comm, wire.error(Direction::backward))};
+  }
+
+  std::vector<Standing> standings() const {
+    std::vector<Standing> standings;
+    for (const CaseState& each : cases_)
+      standings.push_back(standing_of(each.step_time(), each.verdict.wrong == 0, !each.stopped.empty()));
+    return standings;
+  }
+
+  /// Of the checks to come: the reference takes as many more steps, a case that many more steps and their comparison.
+  double seconds_of_last_checks() const {
+    if (job_.options.checked_steps == 0) return 0.0;
+    const auto steps = static_cast<double>(job_.options.checked_steps);
+    const double more = static_cast<double>(std::ssize(prepared_.inputs())) - steps;
+    double seconds = reference_seconds_ * (1.0 + more / steps);
+    for (const CaseState& each : cases_) {
+      seconds += each.check_seconds;
+      if (!each.timings.step_ms.empty()) seconds += more * 2e-3 * each.step_time().median;
+    }
+    return seconds;
+  }
+
+  /// For the rounds, when nothing else ends them; the checks after them are within the budget.
+  double seconds_left() const {
+    const RunOptions& options = job_.options;
+    if (options.budget) return options.budget->count() - spent() - seconds_of_last_checks();
+    return options.seconds * static_cast<double>(cases_.size()) - (spent() - seconds_before_rounds_);
+  }
+
+  void require_budget() const {
+    const auto& budget = job_.options.budget;
+    const double left = seconds_left();
+    if (!budget || left >= 0.0) return;
+    agree(job_.comm, [&] {
+      throw InputError(
+          fmt::format("--budget {:g}s: preparing, one round of {} cases and their checks take {:.0f} s; "
+                      "give more, or fewer cases",
+                      budget->count(), cases_.size(), std::ceil(budget->count() - left)));
+    });
+  }
+
+  bool is_done() const {
+    if (rounds_ == 0) return false;
+    return shardmark::is_done(job_.options, rounds_, seconds_left() < 0.5 * round_seconds_, standings());
+  }
+
+  void run_round() {
+    const double begin = spent();
+    const double seconds = seconds_of_visit(seconds_left(), rounds_, still_measured(all_cases()).size());
+    for (const std::size_t plan : order_of_turns(job_.plans.size(), job_.options.seed, rounds_)) {
+      run_plan(plan, seconds);
+      if (signal_) return;
+    }
+    ++rounds_;
+    round_seconds_ = spent() - begin;
+    const auto slower = certainly_slower(job_.options, standings());
+    for (const std::size_t c : slower) cases_[c].stopped = fmt::format("after round {}", rounds_);
+    keep_(measured());
+    if (rounds_ == 1) require_budget();
+  }
+
+  void run_plan(std::size_t plan, double seconds) {
+    const auto cases = still_measured(job_.cases_of(plan));
+    if (cases.empty()) return;
+    if (prepared_.hold(plan)) prepared_.tables().fill(job_.options.row_values());
+    for (const std::size_t turn : order_of_turns(cases.size(), job_.options.seed, rounds_, 1)) {
+      status_(fmt::format("timing {}, round {}{}", job_.name_of(cases[turn]), rounds_ + 1, what_is_left()));
+      visit(job_, prepared_, cases[turn], seconds, cases_[cases[turn]].timings);
+      if (interrupted()) return;
+    }
+  }
+
+  std::string what_is_left() const {
+    if (job_.options.steps) return fmt::format(" of {}", least_rounds);
+    const double of_least_rounds = static_cast<double>(least_rounds - rounds_) * round_seconds_;
+    return fmt::format(", at most {:.0f} s left",
+                       seconds_of_last_checks() + std::max({0.0, seconds_left(), of_least_rounds}));
+  }
+
+  std::vector<std::size_t> all_cases() const {
+    std::vector<std::size_t> all(cases_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return all;
+  }
+
+  std::vector<std::size_t> still_measured(std::vector<std::size_t> cases) const {
+    std::erase_if(cases, [&](std::size_t c) { return !cases_[c].stopped.empty(); });
+    return cases;
+  }
+
+  Measured measured() const {
+    Measured measured{.records = {}, .rounds = rounds_, .signal = signal_};
+    for (std::size_t c = 0; c < cases_.size(); ++c)
+      if (!cases_[c].timings.step_ms.empty())
+        measured.records.push_back(case_record(job_, c, cases_[c], prepared_.batches()));
+    return measured;
+  }
+
+  const double begin_ = MPI_Wtime();
+  const Interruption interruption_;
+  const Job& job_;
+  BatchSource& batches_;
+  const Status& status_;
+  const Keep& keep_;
+  Prepared prepared_;
+  std::vector<CaseState> cases_;
+  std::int64_t rounds_ = 0;
+  double reference_seconds_ = 0.0, seconds_before_rounds_ = 0.0, round_seconds_ = 0.0;
+  int signal_ = 0;
+};
 
 }  // namespace
 
-std::vector<CaseRecord> measure(const Job& job, BatchSource& batches, const Status& status) {
-  Prepared prepared(job, batches, status);
-  const std::vector<Verdict> verdicts = check_all(job, prepared, batches, status);
-  const std::vector<Timings> timings = time_all(job, prepared, status);
-  std::vector<CaseRecord> records;
-  for (std::size_t c = 0; c < job.cases.size(); ++c) records.push_back(case_record(job, c, timings[c], verdicts[c]));
-  return records;
+Measured measure(const Job& job, BatchSource& batches, const Status& status, const Keep& keep) {
+  return Measurement(job, batches, status, keep).run();
 }
 
 }  // namespace shardmark

@@ -11,6 +11,7 @@
 #include "comm/collectives.hpp"
 #include "comm/placement/expected_counts.hpp"
 #include "workloads/batches/step_input.hpp"
+#include "workloads/measure/timed_batches.hpp"
 #include "workloads/tables/storages.hpp"
 
 namespace shardmark {
@@ -134,10 +135,8 @@ double memory_needed(const Plan& plan, const RunOptions& options, std::span<cons
     elements += counts.own[t].front().bags * static_cast<double>(workload.tables[t].dim);
     ids += ids_of(workload, t, counts.samples);
   }
-  const auto batches = static_cast<double>(std::max(options.batches, options.checked_steps));
-  bytes += batches * (4 * elements + 16 * ids);                          // inputs
-  bytes += static_cast<double>(options.checked_steps) * 8.0 * elements;  // expected outputs and bounds
-  return bytes;
+  const double batch = bytes_of_batch(elements, ids);
+  return bytes + static_cast<double>(most_batches(options, batch)) * batch;
 }
 
 namespace {

@@ -3,19 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "comm/agree.hpp"
 #include "workloads/step/decide.hpp"
 
 namespace shardmark {
 namespace {
-
-StepInput read_input(const Communicator& comm, const RunOptions& options, BatchSource& batches, std::int64_t step) {
-  const SampleRange own = samples_of(options.workload.global_batch, comm.size(), comm.rank());
-  const Samples samples = agree(comm, [&] { return batches.read(step, own.first, own.count); });
-  return make_step_input(comm, options.workload, samples, own.first, step, options.gradients());
-}
 
 std::unique_ptr<ShardedTables> allocate(const Communicator& comm, const Workload& workload, const Plan& plan) {
   return agree(comm,
@@ -26,7 +18,7 @@ std::unique_ptr<ShardedTables> allocate(const Communicator& comm, const Workload
 
 FirstStep::FirstStep(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
                      BatchSource& batches)
-    : input(read_input(comm, options, batches, 0)),
+    : input(read_batch(comm, options, batches, 0)),
       tables(allocate(comm, options.workload, plan)),
       ready(comm, *tables, plan, how, decide(comm, plan, tables->tables(), tables->features(), how.movement, input),
             options.fault) {
@@ -44,13 +36,8 @@ std::string Job::name_of(std::size_t number) const {
   return fmt::format("{} {}", plans[cases[number].plan].name, cases[number].how.name());
 }
 
-Prepared::Prepared(const Job& job, BatchSource& batches, const Status& status) : job_(job), decided_(job.cases.size()) {
-  const RunOptions& options = job.options;
-  for (std::int64_t step = 0; step < std::max(options.batches, options.checked_steps); ++step) {
-    status(fmt::format("preparing batch {}", step));
-    inputs_.push_back(read_input(job.comm, options, batches, step));
-  }
-}
+Prepared::Prepared(const Job& job, BatchSource& batches, const Status& status)
+    : job_(job), batches_(read_batches(job.comm, job.options, batches, status)), decided_(job.cases.size()) {}
 
 bool Prepared::hold(std::size_t plan) {
   if (tables_ && held_ == plan) return false;
@@ -67,7 +54,7 @@ ReadyCase& Prepared::ready(std::size_t number) {
   const Plan& plan = job_.plans[job_.cases[number].plan];
   auto& decided = decided_[number];
   if (!decided)
-    decided = decide(job_.comm, plan, tables_->tables(), tables_->features(), how.movement, inputs_.front());
+    decided = decide(job_.comm, plan, tables_->tables(), tables_->features(), how.movement, batches_.inputs.front());
   return ready_.try_emplace(number, job_.comm, *tables_, plan, how, *decided, job_.options.fault).first->second;
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 
-#include "workloads/batches/batch_source.hpp"
+#include "workloads/measure/timed_batches.hpp"
 #include "workloads/step/training_step.hpp"
 
 namespace shardmark {
@@ -28,9 +27,6 @@ struct Job {
   /// "row_wise unique_rows pairwise"
   std::string name_of(std::size_t number) const;
 };
-
-/// Told what goes on, for people who wait.
-using Status = std::function<void(const std::string&)>;
 
 /// A case that can take steps.
 struct ReadyCase {
@@ -58,7 +54,8 @@ class Prepared {
   /// Collective, as all of it.
   Prepared(const Job& job, BatchSource& batches, const Status& status);
 
-  const std::vector<StepInput>& inputs() const { return inputs_; }
+  const std::vector<StepInput>& inputs() const { return batches_.inputs; }
+  const TimedBatches& batches() const { return batches_; }
 
   /// Makes the tables of a plan the ones in memory; true when they are new, without values.
   bool hold(std::size_t plan);
@@ -69,7 +66,7 @@ class Prepared {
 
  private:
   const Job& job_;
-  std::vector<StepInput> inputs_;
+  TimedBatches batches_;
   std::vector<std::optional<Decisions>> decided_;  ///< by case, once for all
   std::size_t held_ = 0;
   std::unique_ptr<ShardedTables> tables_;

@@ -59,7 +59,7 @@ void Timings::add(const Communicator& comm, const PhaseCosts& costs, double seco
   imbalance.push_back(mean > 0.0 ? largest[index_of(Phase::lookup)] / mean : 1.0);
 }
 
-void visit(const Job& job, Prepared& prepared, std::size_t number, std::int64_t& steps, Timings& timings) {
+void visit(const Job& job, Prepared& prepared, std::size_t number, double seconds, Timings& timings) {
   ReadyCase& ready = prepared.ready(number);
   const auto& inputs = prepared.inputs();
   training_step(ready.flight, inputs.front());
@@ -67,10 +67,10 @@ void visit(const Job& job, Prepared& prepared, std::size_t number, std::int64_t&
   const double begin = MPI_Wtime();
   training_step(ready.flight, inputs.back());
   const double warm = all_reduce(job.comm, MPI_Wtime() - begin, Reduce::max);
-  if (steps == 0) steps = steps_per_visit(job.options, warm);
-  std::int64_t left = steps;
-  if (job.options.steps) left = std::min(left, *job.options.steps - std::ssize(timings.step_ms));
-  for (std::int64_t i = 0; i < left; ++i)
+  std::int64_t steps = steps_per_visit(job.options, seconds, warm);
+  if (job.options.steps) steps = std::min(steps, *job.options.steps - std::ssize(timings.step_ms));
+  if (steps > 0) timings.visits.push_back(steps);
+  for (std::int64_t i = 0; i < steps; ++i)
     time_step(job.comm, ready, inputs[timings.step_ms.size() % inputs.size()], timings);
   timings.picked = ready.embedding.picked();
   timings.picked_dedup = ready.embedding.picked_dedup();

@@ -10,6 +10,7 @@ namespace shardmark {
 /// batch.
 struct Timings {
   std::vector<double> step_ms;
+  std::vector<std::int64_t> visits;  ///< how many of these steps each visit took
   std::array<std::vector<double>, phase_names.size()> phase_max_ms, phase_mean_ms;
   std::array<std::int64_t, phase_names.size()> phase_bytes{};
   std::vector<double> imbalance;  ///< maximum over mean of the ranks' lookup times; elsewhere ranks wait for each other
@@ -22,8 +23,8 @@ struct Timings {
   void add(const Communicator& comm, const PhaseCosts& costs, double seconds);
 };
 
-/// Times a case until its next turn: two untimed steps, then as many timed ones as a visit lasts. steps: of a visit; 0:
-/// found by the second untimed step. Collective.
-void visit(const Job& job, Prepared& prepared, std::size_t number, std::int64_t& steps, Timings& timings);
+/// Times a case until its next turn: two untimed steps, the second of which tells how many timed ones `seconds` hold.
+/// Collective.
+void visit(const Job& job, Prepared& prepared, std::size_t number, double seconds, Timings& timings);
 
 }  // namespace shardmark

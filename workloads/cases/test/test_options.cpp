@@ -38,6 +38,16 @@ TEST(Options, SettingsReachTheirPlace) {
   EXPECT_EQ(2, options.batches);
 }
 
+TEST(Options, DurationsHaveUnits) {
+  EXPECT_EQ(with({"budget=2m"}).budget, Seconds(120.0));
+  EXPECT_EQ(with({"budget=1.5h"}).budget, Seconds(5400.0));
+  EXPECT_EQ(with({"budget=90s"}).budget, Seconds(90.0));
+  EXPECT_EQ(with({"budget=90"}).budget, Seconds(90.0));
+  EXPECT_EQ(with({"budget=90", "budget=none"}).budget, std::nullopt);
+  for (const char* text : {"0s", "-1m", "m", "2d", "1e400s", "2 m", "nan"})
+    EXPECT_THROW(seconds_in(text), InputError) << text;
+}
+
 TEST(Options, TheLastValueCounts) {
   const RunOptions options = with({"hotness=3", "scale=1/4", "hotness=2", "scale=1/8"});
   EXPECT_EQ(2, options.workload.features.front().hotness);
@@ -72,8 +82,8 @@ TEST(Options, ACaseTellsAllThatHasAUseAndWhatOfItIsChanged) {
   EXPECT_EQ(options.at("learning_rate"), 0.5);
   EXPECT_EQ(options.at("exact"), false);
   EXPECT_EQ(changed_options(run, how),
-            (std::vector<std::string>{"wire_ids", "groups", "dtype", "learning_rate", "hotness"}));
-  EXPECT_EQ(schedule_options(run).dump(), R"({"seed":9,"steps":"auto","seconds":5.0,"check":2})");
+            (std::vector<std::string>{"wire_ids", "groups", "dtype", "learning_rate", "hotness", "batches"}));
+  EXPECT_EQ(schedule_options(run).dump(), R"({"seed":9,"steps":"auto","seconds":5.0,"budget":"none","check":2})");
 }
 
 TEST(Options, TablesThatDifferAreAList) {

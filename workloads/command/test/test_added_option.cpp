@@ -51,7 +51,9 @@ class AddedOptions : public testing::Test {
     std::vector<PlannedCase> planned;
     for (const Case& how : cases_) planned.push_back({0, how});
     const auto batches = make_batch_source(run_, [](const std::string&) {});
-    return measure({world, run_, plans, planned}, *batches, [](const std::string&) {});
+    return measure(
+               {world, run_, plans, planned}, *batches, [](const std::string&) {}, [](const Measured&) {})
+        .records;
   }
 };
 

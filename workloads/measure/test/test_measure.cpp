@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole measurement: rounds, what is kept of them, tables that are filled anew, signals.
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "comm/collectives.hpp"
+
+#include "workloads/measure/interruption.hpp"
+#include "workloads/measure/measure.hpp"
+#include "workloads/measure/test/plans.hpp"
+#include "workloads/measure/test/small_case.hpp"
+
+namespace shardmark {
+namespace {
+
+const Status silent = [](const std::string&) {};
+
+class Measurements : public testing::Test {
+ protected:
+  Measurements() {
+    for (const char* planner : {"table_wise", "row_wise"}) plans.push_back(plan_of(planner, options, comm.size()));
+    for (const std::size_t plan : {0, 1})
+      for (const char* exchange : {"mpi_alltoallv", "pairwise"})
+        cases.push_back({plan, {.exchange = exchange_named(exchange)}});
+  }
+
+  Measured run(const Keep& keep, const Status& status = silent) {
+    const auto batches = make_batch_source(options, [](const std::string&) {});
+    return measure({comm, options, plans, cases}, *batches, status, keep);
+  }
+
+  Communicator comm{MPI_COMM_WORLD};
+  RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  std::vector<Plan> plans;
+  std::vector<PlannedCase> cases;
+};
+
+TEST_F(Measurements, EveryRoundLeavesWhatAllCasesHaveUntilThen) {
+  options.steps = 13;
+  std::vector<Measured> kept;
+  const Measured measured = run([&](const Measured& so_far) { kept.push_back(so_far); });
+  ASSERT_EQ(kept.size(), 5U);  // visits of 3 steps
+  for (std::size_t round = 0; round < kept.size(); ++round) {
+    ASSERT_EQ(kept[round].records.size(), cases.size());
+    for (const CaseRecord& record : kept[round].records)
+      EXPECT_EQ(record.step_ms.visit_count(), static_cast<std::int64_t>(round) + 1);
+  }
+  ASSERT_EQ(measured.records.size(), cases.size());
+  for (const CaseRecord& record : measured.records) {
+    EXPECT_EQ(record.step_ms.visits, (std::vector<std::int64_t>{3, 3, 3, 3, 1}));
+    EXPECT_EQ(record.checked_steps, 3);
+    EXPECT_EQ(record.details.at("checked_after"), 3);
+    EXPECT_EQ(record.options.at("batches"), 3);
+    EXPECT_EQ(record.details.at("batches_reason"), "requested");
+    EXPECT_EQ(record.wrong, 0);
+  }
+}
+
+/// All batches are checked afterwards, also those beyond the steps that are checked first.
+TEST_F(Measurements, WhatIsTimedIsCheckedAfterwards) {
+  options.steps = 6;
+  options.checked_steps = 1;
+  options.batches = 5;
+  for (const CaseRecord& record : run([](const Measured&) {}).records) {
+    EXPECT_EQ(record.checked_steps, 1);
+    EXPECT_EQ(record.details.at("checked_after"), 5);
+    EXPECT_EQ(record.wrong, 0);
+  }
+}
+
+TEST_F(Measurements, ASignalOnOneRankEndsThemAll) {
+  options.steps = 600;
+  const Measured measured = run([&](const Measured& so_far) {
+    if (so_far.rounds == 2 && comm.rank() == comm.size() - 1) std::raise(SIGUSR1);
+  });
+  EXPECT_EQ(measured.signal, SIGUSR1);
+  EXPECT_EQ(measured.rounds, 2);
+  ASSERT_EQ(measured.records.size(), cases.size());
+  for (const CaseRecord& record : measured.records) {
+    EXPECT_GE(record.step_ms.n, 200);
+    EXPECT_LE(record.step_ms.n, 300);
+    EXPECT_FALSE(record.details.contains("checked_after"));
+  }
+}
+
+TEST_F(Measurements, ASignalBeforeTheFirstVisitLeavesNothing) {
+  const Measured measured = run([](const Measured&) {},
+                                [&](const std::string& text) {
+                                  if (text.starts_with("computing") && comm.rank() == 0) std::raise(SIGTERM);
+                                });
+  EXPECT_EQ(measured.signal, SIGTERM);
+  EXPECT_TRUE(measured.records.empty());
+}
+
+TEST_F(Measurements, ABudgetThatHoldsNoRoundIsRefused) {
+  options.budget = Seconds(1e-9);
+  std::int64_t kept = 0;
+  try {
+    run([&](const Measured&) { ++kept; });
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("--budget 1e-09s: "), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(kept, 0);
+}
+
+/// The tables of a plan that was not held lately are as at the beginning, whatever was done to them.
+TEST_F(Measurements, TablesThatWereGoneAreFilledAnew) {
+  const auto source = make_batch_source(options, [](const std::string&) {});
+  const Job job{comm, options, plans, cases};
+  Prepared prepared(job, *source, silent);
+  const auto changed = [&] {
+    std::int64_t rows = 0;
+    const ShardedTables& tables = prepared.tables();
+    for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s)
+      rows += tables.store_of(s).changed_rows(s, options.row_values());
+    return all_reduce(comm, rows, Reduce::sum);
+  };
+  for (int turn = 0; turn < 2; ++turn)
+    for (const std::size_t plan : {0, 1}) {
+      EXPECT_TRUE(prepared.hold(plan));
+      prepared.tables().fill(options.row_values());
+      EXPECT_EQ(changed(), 0);
+      training_step(prepared.ready(2 * plan).flight, prepared.inputs().front());
+      EXPECT_GT(changed(), 0);
+      EXPECT_FALSE(prepared.hold(plan));
+    }
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/measure/timed_batches.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/affinity.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "workloads/measure/row_footprint.hpp"
+#include "workloads/tables/storages.hpp"
+
+namespace shardmark {
+namespace {
+
+constexpr double most_bytes = 0x1p30;
+constexpr std::int64_t of_small_tables = 4;
+
+/// Of the last level, of all hosts together.
+double cache_bytes(const Communicator& comm) {
+  const auto own = agree(comm, [&] { return comm.node_rank() == 0 ? last_level_cache_bytes() : 0; });
+  return static_cast<double>(all_reduce(comm, own, Reduce::sum));
+}
+
+double table_bytes(const Workload& workload) {
+  double bytes = 0.0;
+  for (const Table& table : workload.tables) bytes += storage_bytes(table, table.rows, table.dim);
+  return bytes;
+}
+
+double bytes_of(const StepInput& input) {
+  return bytes_of_batch(static_cast<double>(input.elements()), static_cast<double>(input.bags.indices.size()));
+}
+
+}  // namespace
+
+double bytes_of_batch(double elements, double ids) { return (4 + 8) * elements + 16 * ids; }
+
+std::int64_t most_batches(const RunOptions& options, double bytes_of_one) {
+  if (options.batches > 0 || bytes_of_one <= 0.0) return options.most_batches();
+  const auto held = static_cast<std::int64_t>(most_bytes / bytes_of_one);
+  return std::clamp<std::int64_t>(held, std::max<std::int64_t>(1, options.checked_steps), options.most_batches());
+}
+
+std::string reason_to_stop(const RunOptions& options, const BatchFacts& facts) {
+  if (facts.count < options.checked_steps) return "";
+  if (options.batches > 0) return facts.count < options.batches ? "" : "requested";
+  if (facts.cache_bytes > 0.0 && facts.row_bytes > facts.cache_bytes) return "rows exceed the last-level cache";
+  if (options.steps && facts.count >= *options.steps) return "no more steps are timed";
+  if (facts.table_bytes <= facts.cache_bytes && facts.count >= of_small_tables)
+    return "tables fit the last-level cache";
+  if (facts.count < facts.most) return "";
+  return facts.most < options.most_batches() ? "memory" : "no more are made";
+}
+
+StepInput read_batch(const Communicator& comm, const RunOptions& options, BatchSource& source, std::int64_t step,
+                     const std::function<void(const Batch&)>& see) {
+  const SampleRange own = samples_of(options.workload.global_batch, comm.size(), comm.rank());
+  const Samples samples = agree(comm, [&] { return source.read(step, own.first, own.count); });
+  if (see) see(samples.batch);
+  return make_step_input(comm, options.workload, samples, own.first, step, options.gradients());
+}
+
+TimedBatches read_batches(const Communicator& comm, const RunOptions& options, BatchSource& source,
+                          const Status& status) {
+  TimedBatches batches;
+  RowFootprint rows(options.workload);
+  BatchFacts facts{.table_bytes = table_bytes(options.workload), .cache_bytes = cache_bytes(comm)};
+  while (batches.reason.empty()) {
+    const std::int64_t step = facts.count++;
+    status(fmt::format("preparing batch {}", step));
+    batches.inputs.push_back(read_batch(comm, options, source, step, [&](const Batch& batch) { rows.add(batch); }));
+    if (step == 0) facts.most = most_batches(options, all_reduce(comm, bytes_of(batches.inputs.front()), Reduce::max));
+    facts.row_bytes = rows.bytes(comm);
+    batches.reason = reason_to_stop(options, facts);
+  }
+  return batches;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "workloads/batches/batch_source.hpp"
+#include "workloads/batches/step_input.hpp"
+
+namespace shardmark {
+
+/// Told what goes on, for people who wait.
+using Status = std::function<void(const std::string&)>;
+
+/// The batches that the steps of a job rotate through, and why they are as many as they are.
+struct TimedBatches {
+  std::vector<StepInput> inputs;
+  std::string reason;
+};
+
+/// As many batches as the options ask for; if they leave it open, as many as it takes for the rows that they name to
+/// leave the last-level caches of all hosts, so that a lookup finds in a cache what the workload's skew keeps there and
+/// not what the last turn of a few batches left. Fewer where the tables fit those caches anyway, where no more steps
+/// are timed, or where a rank would keep more than 1 GiB for them; never fewer than are checked. Collective.
+TimedBatches read_batches(const Communicator& comm, const RunOptions& options, BatchSource& source,
+                          const Status& status);
+
+/// Batch `step` as this rank sees it; `see` is shown its ids first. Collective.
+StepInput read_batch(const Communicator& comm, const RunOptions& options, BatchSource& source, std::int64_t step,
+                     const std::function<void(const Batch&)>& see = {});
+
+/// What decides whether more batches are read.
+struct BatchFacts {
+  std::int64_t count = 0, most = 1;                              ///< there are, and may be
+  double row_bytes = 0.0, table_bytes = 0.0, cache_bytes = 0.0;  ///< of the distinct rows named, all rows, caches
+};
+/// Why there are enough batches; empty when there are not.
+std::string reason_to_stop(const RunOptions& options, const BatchFacts& facts);
+
+/// Most batches that are read, when one takes so many bytes of the rank with most.
+std::int64_t most_batches(const RunOptions& options, double bytes_of_one);
+
+/// What a rank keeps of a batch: its ids and gradients, and while it is checked the outputs that are expected, with
+/// their bounds. elements: of the pooled outputs.
+double bytes_of_batch(double elements, double ids);
+
+}  // namespace shardmark
