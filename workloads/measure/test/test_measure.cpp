@@ -5,7 +5,6 @@
 #include <csignal>
 
 #include "comm/collectives.hpp"
-
 #include "workloads/measure/interruption.hpp"
 #include "workloads/measure/measure.hpp"
 #include "workloads/measure/test/plans.hpp"

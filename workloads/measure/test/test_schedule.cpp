@@ -95,9 +95,7 @@ TEST(StopRule, AllAreKnownOrTheTimeIsUp) {
   EXPECT_TRUE(is_done(with_budget, least_rounds - 1, true, open));
 }
 
-TEST(StopRule, AnIntervalOfFewVisitsIsNone) {
-  EXPECT_FALSE(is_done({}, 5, false, std::vector{standing(99, 101, 5)}));
-}
+TEST(StopRule, AnIntervalOfFewVisitsIsNone) { EXPECT_FALSE(is_done({}, 5, false, std::vector{standing(99, 101, 5)})); }
 
 TEST(StopRule, AStoppedCaseNeedNotBeKnown) {
   std::vector cases{standing(99, 101), standing(180, 220)};
@@ -114,8 +112,9 @@ TEST(StopRule, CountedStepsAreMadeByEveryCase) {
   EXPECT_FALSE(is_done(options, 6, true, cases));
 }
 
-/// Steps of several cases that do not differ: drift of the machine that all of a round share, an offset that the steps of
-/// a visit share, and noise of each step; the three as large as a shared machine of two cores has shown (3, 4 and 5 %).
+/// Steps of several cases that do not differ: drift of the machine that all of a round share, an offset that the steps
+/// of a visit share, and noise of each step; the three as large as a shared machine of two cores has shown (3, 4 and 5
+/// %).
 std::vector<StepTime> same_cases(std::size_t cases, std::int64_t rounds, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
@@ -154,7 +153,9 @@ double share_of_disjoint(std::int64_t rounds, bool by_visits) {
 TEST(Intervals, CasesThatDoNotDifferAreSeldomToldApart) {
   for (const std::int64_t rounds : {6, 8, 12, 30}) {
     EXPECT_LE(share_of_disjoint(rounds, true), 0.05) << rounds << " rounds";
-    if (rounds <= 12) EXPECT_GT(share_of_disjoint(rounds, false), 0.05) << rounds << " rounds";
+    if (rounds <= 12) {
+      EXPECT_GT(share_of_disjoint(rounds, false), 0.05) << rounds << " rounds";
+    }
   }
 }
 
@@ -168,9 +169,9 @@ TEST(Races, CasesThatDoNotDifferStayInTheRace) {
     for (std::int64_t rounds = least_rounds; rounds <= 30; ++rounds) {
       std::vector<Standing> standings;
       for (const StepTime& each : all)
-        standings.push_back(standing_of(
-            step_time({each.samples.begin(), each.samples.begin() + 10 * rounds}, std::vector(rounds, std::int64_t{10})),
-            true, false));
+        standings.push_back(standing_of(step_time({each.samples.begin(), each.samples.begin() + 10 * rounds},
+                                                  std::vector(rounds, std::int64_t{10})),
+                                        true, false));
       for (const std::size_t c : certainly_slower({}, standings)) slower.insert(c);
     }
     stopped += std::ssize(slower);

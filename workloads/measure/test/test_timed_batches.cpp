@@ -38,7 +38,8 @@ TEST(RowFootprint, EachRowCountsOnceWithItsState) {
                      {.name = "b", .rows = 100, .dim = 16, .optimizer = {.kind = OptimizerKind::adagrad}}};
   workload.features = {{.name = "x", .table = 0}, {.name = "y", .table = 1}, {.name = "z", .table = 0}};
   RowFootprint rows(workload);
-  const Batch batch{.samples = 1, .features = 3, .offsets = {0, 3, 5, 7}, .indices = {1, 2, 1, 7, 8, 2, 3}, .weights = {}};
+  const Batch batch{
+      .samples = 1, .features = 3, .offsets = {0, 3, 5, 7}, .indices = {1, 2, 1, 7, 8, 2, 3}, .weights = {}};
   rows.add(batch);
   rows.add(batch);
   EXPECT_NEAR(rows.bytes(comm), 3 * 4 * 8 + 2 * 2 * 4 * 16, 4.0);
