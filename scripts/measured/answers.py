@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the files of results say: advice, and headlines of ours against another. Nothing here is known beforehand."""
-import math
 import statistics
 import sys
 from dataclasses import dataclass
@@ -9,9 +8,8 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1] / "peers"))
 import comparison  # noqa: E402
 
-from measured.files import (as_fast_as_best, best_of_each, faster_by, field, kernel_rows, overlap,  # noqa: E402
-                            traffics)
-from measured.text import figure, ratio_text, ranks_of, several  # noqa: E402
+from measured.files import as_fast_as_best, best_of_each, faster_by, field, kernel_rows, overlap, traffics  # noqa: E402
+from measured.text import figure, ratio_text, several  # noqa: E402
 
 LIBRARY = "mpi_alltoallv"
 FLAGS = {"plan": "--plan", "transfer": "--transfer", "wire": "--wire", "dedup": "--dedup", "exchange": "--exchange"}
@@ -48,52 +46,48 @@ def name_of(record, results):
 
 
 def advice_of_cases(results):
+    """The fastest, or all that no interval tells from it; `auto` stands for those that are no faster than it."""
     ranked = best_of_each(results)
     if len(ranked) < 2:
         return None
-    best = as_fast_as_best(ranked)
-    flag = FLAGS[results.campaign.axis[0]]
-    attempt = several([f"`{flag} {name_of(record, results)}`" for record in best])
-    others = ranked[len(best):] or ranked[-1:]
-    compared = [f"{ratio_text(faster_by(ranked[0], record)[0])} times as fast as `{name_of(record, results)}`"
-                for record in others[:1] + others[1:][-1:]]
-    return Advice(SITUATIONS[results.campaign.name], attempt,
-                  f"{', '.join(compared)} ({results.campaign.name}: {ranks_of(results)})")
+    tied = as_fast_as_best(ranked)
+    chosen = [record for record in tied if name_of(record, results) == "auto"] or tied
+    attempt = several([f"`{FLAGS[results.campaign.axis[0]]} {name_of(record, results)}`" for record in chosen])
+    others = ranked[len(tied):]
+    compared = [f"{faster_by(ranked[0], record)[0]:.2f} times as fast as `{name_of(record, results)}`"
+                for record in others[:1] + others[1:][-1:]] or ["no interval apart from another"]
+    return Advice(SITUATIONS[results.campaign.name], attempt, ", ".join(compared))
+
+
+def against(one, other):
+    """(ratio, least, most): how many times as fast, of two times with their intervals."""
+    return other["median"] / one["median"], other["low"] / one["high"], other["high"] / one["low"]
 
 
 def automatic(results):
-    """(worst ratio, traffics slower with intervals apart, traffics) of `auto` beside the library's call."""
+    """[(its time, the library's)] of `auto`, the worst first."""
     pairs = [(lines["auto"]["time_ms"], lines[LIBRARY]["time_ms"]) for lines in traffics(results).values()
              if "auto" in lines and LIBRARY in lines]
-    if not pairs:
-        return None
-    slower = sum(auto["low"] > library["high"] for auto, library in pairs)
-    return max(auto["median"] / library["median"] for auto, library in pairs), slower, len(pairs)
+    return sorted(pairs, key=lambda pair: against(*pair)[0])
 
 
 def fastest(lines):
     return min(lines.values(), key=lambda line: line["time_ms"]["median"])
 
 
-def beaten(results):
-    """Of the library's call, intervals apart: [(traffic, its record, the fastest one's)]."""
-    found = [(traffic, lines[LIBRARY], fastest(lines)) for traffic, lines in traffics(results).items() if LIBRARY in lines]
-    return [each for each in found if each[2]["time_ms"]["high"] < each[1]["time_ms"]["low"]]
-
-
 def advice_of_exchanges(results):
-    worst = automatic(results)
-    if worst is None:
+    pairs = automatic(results)
+    if not pairs:
         return None
-    gains = beaten(results)
-    where = "between hosts" if results.campaign.links else "on one machine"
-    text = f"`auto` takes at most {worst[0]:.2f} of the time of `{LIBRARY}`, slower beyond chance on {worst[1]} of {worst[2]} traffics"
-    if gains:
-        traffic, library, best = max(gains, key=lambda gain: gain[1]["time_ms"]["median"] / gain[2]["time_ms"]["median"])
-        by = library["time_ms"]["median"] / best["time_ms"]["median"]
-        text += f"; the most that another gains is {by:.2f}, `{best['exchange']}`"
-    return Advice(f"you wonder about the exchange, {where}", "`--exchange auto`" if worst[1] == 0 else f"`--exchange auto,{LIBRARY}`",
-                  f"{text} ({results.campaign.name}: {ranks_of(results)})")
+    slower = sum(auto["low"] > library["high"] for auto, library in pairs)
+    text = f"at worst {1 / against(*pairs[0])[0]:.2f} of the time of `{LIBRARY}`; slower beyond the scatter on {slower} of {len(pairs)} traffics"
+    gains = [(against(best["time_ms"], lines[LIBRARY]["time_ms"]), best["exchange"]) for lines in traffics(results).values()
+             for best in (fastest(lines),) if LIBRARY in lines]
+    gain, exchange = max([each for each in gains if each[0][1] > 1], default=(None, ""))
+    if gain:
+        text += f"; the most gained over that, by `{exchange}`: {gain[0]:.2f} times as fast"
+    return Advice(f"which exchange, {'between hosts' if results.campaign.links else 'on one machine'}",
+                  "`--exchange auto`" if slower == 0 else f"`--exchange auto,{LIBRARY}`", text)
 
 
 def advice(results):
@@ -124,11 +118,12 @@ def headlines_of_cases(results):
 
 
 def headlines_of_exchanges(results):
-    worst = automatic(results)
-    return [Headline(f"{results.campaign.title}: `auto` at worst", "auto", LIBRARY, 1 / worst[0], results)] if worst else []
+    return [Headline(f"{results.campaign.title}: `auto` at worst", f"auto {figure(1e3 * auto['median'])} us",
+                     f"{LIBRARY} {figure(1e3 * library['median'])} us", against(auto, library), results)
+            for auto, library in automatic(results)[:1]]
 
 
-def means(results, operation, setting):
+def peers_times(results, operation, setting):
     """(our ms, the faster peer's, ratio): geometric means over the cases that both ran."""
     times = comparison.times_of(results.records, operation)
     ratios = {case: comparison.ratio(passes, setting) for case, passes in times.items()}
@@ -136,29 +131,33 @@ def means(results, operation, setting):
             for case, passes in times.items() if ratios[case] is not None}
     if not ours:
         return None
-    mean = comparison.geometric_mean(list(ours.values()))
-    ratio = comparison.geometric_mean([ratios[case] for case in ours])
-    return mean, mean * ratio, ratio
+    ratio = mean(ratios[case] for case in ours)
+    return mean(ours.values()), mean(ours.values()) * ratio, ratio
 
 
 def headlines_of_peers(results):
     """Tuned, which is the harder comparison; the page of the machine has the peers as installed too."""
-    found = {title: means(results, operation, "tuned") for operation, title in comparison.OPERATIONS.items()}
-    return [Headline(f"{title}: the faster of FBGEMM and PyTorch, tuned, mean of the cases", f"{figure(mean[0])} ms",
-                     f"{figure(mean[1])} ms", mean[2], results) for title, mean in found.items() if mean]
+    found = {title: peers_times(results, operation, "tuned") for operation, title in comparison.OPERATIONS.items()}
+    return [Headline(f"{title}: the faster of FBGEMM and PyTorch, tuned, mean of the cases", f"{figure(times[0])} ms",
+                     f"{figure(times[1])} ms", times[2], results) for title, times in found.items() if times]
+
+
+def mean(values):
+    return comparison.geometric_mean(list(values))
 
 
 def headlines_of_kernels(results):
-    """The mean over the cases, in percent of the ceiling that bounds each kernel."""
+    """Means over the cases of a kernel's time, and of the least time that the memory needs for its rows."""
     lines = []
-    for kernel, rest, ceiling, claim in (("pooled_lookup", "major:feature", "gather_%", "Lookup against reading the same rows"),
-                                         ("backward_update", "optimizer:rowwise_adagrad", "rmw_%",
-                                          "Update by row-wise Adagrad, sort included, against modifying the same rows")):
-        shares = [row[ceiling] / 100 for (name, _, words), row in kernel_rows(results).items()
-                  if name == kernel and rest in words and "ids:int64" in words and row.get(ceiling)]
-        if shares:
-            lines.append(Headline(f"{claim}, mean of the cases", "the kernel", "the memory's limit",
-                                  math.exp(statistics.fmean(map(math.log, shares))), results))
+    for kernel, word, ceiling, claim in (
+            ("pooled_lookup", "major:feature", "gather_%", "Lookup beside reading the same rows"),
+            ("backward_update", "optimizer:rowwise_adagrad", "rmw_%", "Row-wise Adagrad, sort included, beside modifying the same rows")):
+        rows = [row for (name, _, words), row in kernel_rows(results).items()
+                if name == kernel and {word, "ids:int64"} <= set(words) and row.get(ceiling)]
+        if rows:
+            ours, share = mean(row["median_us"] / 1e3 for row in rows), mean(row[ceiling] / 100 for row in rows)
+            lines.append(Headline(f"{claim}, mean of the cases", f"{figure(ours)} ms", f"the memory's limit {figure(ours * share)} ms",
+                                  share, results))
     return lines
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of results: read, and stored beside others with what names a host or a path of the machine left out."""
 import json
+import re
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,9 +34,8 @@ def parse(path):
             found = json.loads(text)
             return found["context"], found["benchmarks"]
         lines = [json.loads(line) for line in text.splitlines()]
-        if lines[0]["record"] != "environment":
-            raise BadInput(f"{path}:1: not the environment; measure again")
-        return lines[0], lines[1:]
+        environments = [line for line in lines if line["record"] == "environment"]  # the peers' may come later
+        return environments[0], [line for line in lines if line["record"] != "environment"]
     except (json.JSONDecodeError, KeyError, IndexError, TypeError, UnicodeDecodeError) as error:
         raise BadInput(f"{path}: not a file of results ({error!r}); measure again") from error
 
@@ -56,13 +56,17 @@ def machines(folder):
 
 
 def without_places(environment, program):
-    """Hosts become host1, host2, ...; the program goes by its name; what a batch system says is dropped."""
+    """Hosts become host1, host2, ..., the program goes by its name; files, names of jobs and of the kernel's build go."""
     kept = {key: value for key, value in environment.items() if key not in ("host_name", "executable", "load_avg")}
     hosts = {}
     if "ranks" in kept:
         kept["ranks"] = [{**rank, "host": hosts.setdefault(rank["host"], f"host{len(hosts) + 1}")} for rank in kept["ranks"]]
     if kept.get("arguments"):
-        kept["arguments"] = [program, *(word for word in kept["arguments"][1:])]
+        words = kept["arguments"]
+        kept["arguments"] = [program, *(word for before, word in zip(words, words[1:]) if "--out" not in (before, word))]
+    if "machine" in kept:
+        kernel = re.match(r"[0-9.]+", kept["machine"].get("kernel") or "")
+        kept["machine"] = {**kept["machine"], "kernel": kernel[0] if kernel else None}
     if "variables" in kept:
         kept["variables"] = {key: value for key, value in kept["variables"].items() if not key.startswith("SLURM")}
     if isinstance(kept.get("shardmark"), dict):

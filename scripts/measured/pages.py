@@ -4,7 +4,7 @@ import comparison
 
 from measured.answers import LIBRARY, advice, fastest, headlines
 from measured.files import field, kernel_rows, overlap, ranked, traffics
-from measured.text import (circumstances, commit_of, date_of, figure, interval, markdown_table, origin, ratio_text,
+from measured.text import (circumstances, commit_of, date_of, figure, interval, markdown_table, origin, ranks_of, ratio_text,
                            size_text)
 
 FIELDS = ("plan", "transfer", "exchange", "dedup", "wire", "groups")  # those that a campaign may vary
@@ -109,16 +109,18 @@ def machine_page(machine, results_of, pictures):
     return "\n\n".join([head, *(section(results, pictures) for results in results_of)]) + "\n"
 
 
-def decisions(machines):
-    found = [(machine, advice(results)) for machine, several in machines.items() for results in several]
-    return markdown_table(["when", "try", "because", "machine"],
-                          [[line.situation, line.attempt, line.measured, machine] for machine, line in found if line])
+def decisions(machine, results_of):
+    rows = []
+    for results in results_of:
+        found = advice(results)
+        where = f"{machine}, {results.told.get('note') or ranks_of(results)}"
+        rows += [[found.situation, found.attempt, found.measured, where]] if found else []
+    return markdown_table(["when", "try", "because", "measured on"], rows)
 
 
-def headlines_table(machines, base):
-    rows = [[line.claim, line.ours, line.peer, f"**{ratio_text(line.ratio)}**", f"[{machine}]({base}{machine}/README.md)",
-             f"`{results.told.get('command', '')}`"]
-            for machine, several in machines.items() for results in several for line in headlines(results)]
+def headlines_table(machine, results_of):
+    rows = [[line.claim, line.ours, line.peer, f"**{ratio_text(line.ratio)}**", f"[{machine}](results/measured/{machine}/README.md)",
+             f"`scripts/measure {results.campaign.name}`"] for results in results_of for line in headlines(results)]
     return markdown_table(["claim", "ours", "peer", "ratio", "machine", "command"], rows)
 
 
