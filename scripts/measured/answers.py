@@ -12,7 +12,6 @@ from measured.files import as_fast_as_best, best_of_each, faster_by, field, kern
 from measured.text import figure, ratio_text, several  # noqa: E402
 
 LIBRARY = "mpi_alltoallv"
-FLAGS = {"plan": "--plan", "transfer": "--transfer", "wire": "--wire", "dedup": "--dedup", "exchange": "--exchange"}
 
 
 @dataclass(frozen=True)
@@ -31,18 +30,8 @@ class Headline:
     results: object
 
 
-SITUATIONS = {
-    "placements": "few of your tables are large, and all fit",
-    "hugectr": "the same with rows of 512 bytes",
-    "transfers": "tables must be split by rows, all ranks on one machine",
-    "links-transfers": "the same, ranks on hosts with slow links",
-    "links-wires": "your links are slow and an error of half precision is no harm",
-    "links-dedup": "ids repeat within a batch, links are slow",
-}
-
-
 def name_of(record, results):
-    return " ".join(field(record, name) for name in results.campaign.axis)
+    return field(record, results.campaign.axis)
 
 
 def advice_of_cases(results):
@@ -52,11 +41,13 @@ def advice_of_cases(results):
         return None
     tied = as_fast_as_best(ranked)
     chosen = [record for record in tied if name_of(record, results) == "auto"] or tied
-    attempt = several([f"`{FLAGS[results.campaign.axis[0]]} {name_of(record, results)}`" for record in chosen])
+    attempt = several([f"`--{results.campaign.axis} {name_of(record, results)}`" for record in chosen])
     others = ranked[len(tied):]
+    if not others:
+        return Advice(results.campaign.when, f"any `--{results.campaign.axis}`", "none was faster beyond the scatter")
     compared = [f"{faster_by(ranked[0], record)[0]:.2f} times as fast as `{name_of(record, results)}`"
-                for record in others[:1] + others[1:][-1:]] or ["no interval apart from another"]
-    return Advice(SITUATIONS[results.campaign.name], attempt, ", ".join(compared))
+                for record in others[:1] + others[1:][-1:]]
+    return Advice(results.campaign.when, attempt, ", ".join(compared))
 
 
 def against(one, other):
@@ -86,8 +77,7 @@ def advice_of_exchanges(results):
     gain, exchange = max([each for each in gains if each[0][1] > 1], default=(None, ""))
     if gain:
         text += f"; the most gained over that, by `{exchange}`: {gain[0]:.2f} times as fast"
-    return Advice(f"which exchange, {'between hosts' if results.campaign.links else 'on one machine'}",
-                  "`--exchange auto`" if slower == 0 else f"`--exchange auto,{LIBRARY}`", text)
+    return Advice(results.campaign.when, "`--exchange auto`" if slower == 0 else f"`--exchange auto,{LIBRARY}`", text)
 
 
 def advice(results):
@@ -104,7 +94,7 @@ def headlines_of_cases(results):
     if len(ranked) < 2 or overlap(ranked[0]["step_ms"], ranked[-1]["step_ms"]):
         return []
     best, worst = ranked[0], ranked[-1]
-    claim = f"{results.campaign.title}: the best {results.campaign.axis[0]} against the slowest"
+    claim = f"{results.campaign.title}: the best {results.campaign.axis} against the slowest"
     lines = [Headline(claim, f"{name_of(best, results)} {ms(best)}", f"{name_of(worst, results)} {ms(worst)}",
                       faster_by(best, worst), results)]
     published = results.environment.get("published")
@@ -153,7 +143,7 @@ def headlines_of_kernels(results):
             ("pooled_lookup", "major:feature", "gather_%", "Lookup beside reading the same rows"),
             ("backward_update", "optimizer:rowwise_adagrad", "rmw_%", "Row-wise Adagrad, sort included, beside modifying the same rows")):
         rows = [row for (name, _, words), row in kernel_rows(results).items()
-                if name == kernel and {word, "ids:int64"} <= set(words) and row.get(ceiling)]
+                if name == kernel and {word, "values:fp32", "ids:int64"} <= set(words) and row.get(ceiling)]
         if rows:
             ours, share = mean(row["median_us"] / 1e3 for row in rows), mean(row[ceiling] / 100 for row in rows)
             lines.append(Headline(f"{claim}, mean of the cases", f"{figure(ours)} ms", f"the memory's limit {figure(ours * share)} ms",

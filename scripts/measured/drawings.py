@@ -19,7 +19,7 @@ def of_cases(results):
              "high": record["step_ms"]["high"], "stopped": "stopped" in record,
              "phases": {name: phase["median_ms"] for name, phase in record["phases"].items()}} for record in records]
     best = rows[0]
-    return {"kind": "cases", "title": f"{results.campaign.title}: {results.campaign.axis[0]}s by the time of a step",
+    return {"kind": "cases", "title": f"{results.campaign.title}: {results.campaign.axis.removesuffix('s')}s by the time of a step",
             "note": f"{records[0]['workload']} on {origin(results)['cpu']}, {circumstances(results)}",
             "description": f"Fastest: {best['label']}, {figure(best['median'])} ms. " + "; ".join(
                 f"{row['label']} {figure(row['median'])} ms [{figure(row['low'])}, {figure(row['high'])}]" for row in rows),

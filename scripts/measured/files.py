@@ -86,6 +86,8 @@ def store(measured, target, campaign, command, note):
     environment, records = parse(measured)
     if not records:
         raise BadInput(f"{measured}: holds no measurement")
+    if environment.get("state"):
+        raise BadInput(f"{measured}: not finished ({environment['state']}); measure again")
     told = {"name": campaign.name, "command": command, **({"note": note} if note else {})}
     environment = {**without_places(environment, "shardmark"), "campaign": told}
     if target.suffix == ".json":
@@ -122,7 +124,7 @@ def best_of_each(results):
     """The fastest valid case for every value of the campaign's axis, the fastest first."""
     found = {}
     for record in ranked(record for record in results.records if record["checked_steps"] > 0 and record["wrong"] == 0):
-        found.setdefault(tuple(field(record, name) for name in results.campaign.axis), record)
+        found.setdefault(field(record, results.campaign.axis), record)
     return list(found.values())
 
 

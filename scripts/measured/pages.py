@@ -8,7 +8,10 @@ from measured.text import (circumstances, commit_of, date_of, figure, interval, 
                            size_text)
 
 FIELDS = ("plan", "transfer", "exchange", "dedup", "wire", "groups")  # those that a campaign may vary
-ERRORS = {"fp16", "bf16", "int8"}
+NARROW = {"fp16", "bf16", "int8"}
+# Shown where the field before them varies: it is what that field changes.
+MORE = {"dedup": (("ids_per_row", "ids per row"), ("rows_per_read", "rows per read")),
+        "groups": (("communication_ms", "communication, ms"), ("exposed_ms", "exposed, ms"))}
 
 
 def cases_table(results):
@@ -16,6 +19,7 @@ def cases_table(results):
     records = ranked(results.records)
     names = [name for name in FIELDS if len({field(record, name) for record in records}) > 1] or ["plan"]
     valid = [record for record in records if record["wrong"] == 0 and record["checked_steps"] > 0]
+    more = [column for name in names for column in MORE.get(name, ()) if column[0] in records[0]]
     rows = []
     for record in records:
         ratio = valid[0]["samples_per_s"] / record["samples_per_s"] if valid else None
@@ -23,14 +27,14 @@ def cases_table(results):
         picked = [f"{record[key]}" for key in ("picked", "dedup_picked") if key in record and "auto" in
                   (record["exchange"], field(record, "transfer"), field(record, "dedup"))]
         rows.append([*(field(record, name) for name in names), interval(record["step_ms"]), f"{record['samples_per_s']:,.0f}",
-                     figure(record["sent_bytes_max"] / 1e6), "-" if ratio is None else f"{ratio:.2f}",
+                     *(figure(record[key]) for key, _ in more), figure(record["sent_bytes_max"] / 1e6), "-" if ratio is None else f"{ratio:.2f}",
                      f"{record['wrong']:,}" if record["checked_steps"] else "unchecked", "; ".join(picked + stopped)])
-    head = [*names, "ms [95 % interval]", "samples/s", "MB sent", "vs best", "wrong", "picked"]
+    head = [*names, "ms [95 % interval]", "samples/s", *(title for _, title in more), "MB sent", "vs best", "wrong", "picked"]
     if not any(row[-1] for row in rows):
         head, rows = head[:-1], [row[:-1] for row in rows]
     text = markdown_table(head, rows)
     errors = [f"{field(record, 'wire')} {record['wire_error']['forward']['max']:.1e}" for record in records
-              if record["wire"]["forward"] in ERRORS and "wire_error" in record]
+              if record["wire"]["forward"] in NARROW and "wire_error" in record]
     return text + (f"\n\nLargest error of a vector, of its largest value: {', '.join(dict.fromkeys(errors))}." if errors else "")
 
 

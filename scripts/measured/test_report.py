@@ -13,7 +13,7 @@ SCRIPTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(SCRIPTS))
 from measured import answers, pages, samples  # noqa: E402
 from measured.campaigns import campaign_of  # noqa: E402
-from measured.files import Results, store  # noqa: E402
+from measured.files import BadInput, Results, store  # noqa: E402
 
 PARTS = "".join(f"<!-- report: {name} -->\ntyped\n<!-- end -->\n" for name in ("picture", "decisions", "headlines"))
 
@@ -56,7 +56,7 @@ class Answers(unittest.TestCase):
         cases = [samples.environment(), *(samples.case("row_wise", ms, ms - 1, ms + 1, transfer=name) for name, ms in (
             ("unique_rows", 10), ("auto", 11), ("dense_partials", 40)))]
         self.assertEqual(answers.advice(results("transfers", cases)).attempt, "`--transfer auto`")
-        self.assertEqual(answers.advice(results("transfers", cases[:3])).measured, "no interval apart from another")
+        self.assertEqual(answers.advice(results("transfers", cases[:3])).attempt, "any `--transfer`")
 
     def test_exchange_auto_is_advised_where_it_is_nowhere_slower(self):
         self.assertIn("auto,mpi_alltoallv", answers.advice(results("exchanges", samples.EXCHANGES)).attempt)
@@ -138,6 +138,10 @@ class Report(unittest.TestCase):
         first = json.loads((self.measured / "box-2" / "placements.jsonl").read_text().splitlines()[0])
         self.assertEqual([rank["host"] for rank in first["ranks"]], ["host1", "host1"])
         self.assertEqual(first["campaign"], {"name": "placements", "command": "run placements"})
+
+    def test_runs_that_were_interrupted_are_not_stored(self):
+        with self.assertRaisesRegex(BadInput, "interrupted by SIGUSR1"):
+            self.add("placements", [samples.environment(state="interrupted by SIGUSR1"), *samples.PLACEMENTS[1:]])
 
     def test_bad_files_are_named_in_one_line(self):
         samples.write(self.measured / "box-2" / "placements.jsonl", [])
