@@ -105,7 +105,7 @@ def draw_peers(drawing):
     ratios = [ratio for panel in panels for row in panel["rows"] for ratio in row["points"].values() if ratio]
     for axes, panel in zip(grid[0], panels):
         axes.axvline(1, color=INK, linewidth=1.2)
-        axes.axhline(len(panel["rows"]) - 1.5, color="#8c959f", linewidth=0.8)  # above the means
+        axes.axhline(len(panel["rows"]) - 1.5, color="#808890", linewidth=0.8)  # above the means
         for y, row in enumerate(panel["rows"]):
             for name, ratio in row["points"].items():
                 if ratio:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/report on files of results whose numbers can be checked by eye."""
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,13 @@ def results(name, lines):
 
 def report(root, *arguments):
     return subprocess.run([SCRIPTS / "report", "--root", root, *arguments], capture_output=True, text=True, check=False)
+
+
+def contrast_on_white(colour):
+    """WCAG 2.2: (1 + 0.05) / (relative luminance + 0.05)."""
+    parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 1.05 / (sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear)) + 0.05)
 
 
 class Tables(unittest.TestCase):
@@ -165,6 +173,8 @@ class Report(unittest.TestCase):
         text = pictures[1].read_text()
         self.assertIn('<title id="title">Placements of the Criteo tables', text)
         self.assertRegex(text, "<text[^>]*>40.0 \\(2.11 x\\)</text>")
+        for colour in {*re.findall("#[0-9a-f]{6}", "".join(path.read_text() for path in pictures))} - {"#ffffff", "#d0d7de"}:
+            self.assertGreater(contrast_on_white(colour), 3, colour)  # all but the ground and the grid
         self.assertEqual(report(self.root, "--check").returncode, 0)
         self.add("placements", [*samples.PLACEMENTS, samples.case("other", 30, 29, 31)])
         self.assertIn("placements.svg", report(self.root, "--check", "--environment", "/nonexistent").stderr)
