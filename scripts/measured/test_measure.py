@@ -56,8 +56,8 @@ class Measure(unittest.TestCase):
         self.measure("placements", "--launcher", "env A=1", "--note", "one host", code=0)
         environment = json.loads((self.folder / "box" / "placements.jsonl").read_text().splitlines()[0])
         self.assertEqual(environment["campaign"], {"name": "placements", "note": "one host",
-                                                   "command": "mpiexec -n 2 shardmark compare criteo-kaggle --budget 2m"})
-        self.assertEqual(environment["arguments"], ["shardmark", "compare", "criteo-kaggle", "--budget", "2m"])
+                                                   "command": "mpiexec -n 2 shardmark compare criteo-kaggle --budget 150s"})
+        self.assertEqual(environment["arguments"], ["shardmark", "compare", "criteo-kaggle", "--budget", "150s"])
 
     def test_one_that_fails_leaves_the_others_and_what_was_stored(self):
         samples.write(self.folder / "box" / "hugectr.jsonl", ["old"])
