@@ -133,6 +133,11 @@ class Report(unittest.TestCase):
         machine.write_text(machine.read_text().replace("19.00 [", "18.00 ["))
         self.assertIn("box-2/README.md is not what the files", self.run_report("--check", code=1))
 
+    def test_a_readme_that_grows_too_long_is_named(self):
+        (self.root / "README.md").write_text("line\n" * 151)
+        self.run_report()
+        self.assertIn("151 lines", self.run_report("--check", code=1))
+
     def test_what_no_file_gives_is_named(self):
         self.add_all()
         self.run_report()
