@@ -80,7 +80,7 @@ def markdown(records):
                      f"huge pages {ours['transparent_huge_pages']}")
     measured = {operation: times_of(records, operation) for operation in OPERATIONS}
     passes = sorted({len(passes) for times in measured.values() for passes in times.values()})
-    lines.append(f"Medians over {' to '.join(map(str, passes[:1] + passes[1:][-1:]))} passes of each case.")
+    lines.append(f"Medians over {' to '.join(map(str, passes[:1] + passes[1:][-1:]))} pass{'es' * (passes != [1])} of each case.")
     lines += [table(times, operation) for operation, times in measured.items() if times]
     errors = sorted({f"- {record['system']}, {record['setting']}, case {record['case']}, {record['operation']}: "
                      f"{record['error']}" for record in records if "error" in record})

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the files of results say: advice, and headlines of ours against another. Nothing here is known beforehand."""
+import statistics
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "peers"))
+import comparison  # noqa: E402
+
+from measured.files import as_fast_as_best, best_of_each, faster_by, field, kernel_rows, overlap, traffics  # noqa: E402
+from measured.text import figure, ratio_text, several  # noqa: E402
+
+LIBRARY = "mpi_alltoallv"
+
+
+@dataclass(frozen=True)
+class Advice:
+    situation: str
+    attempt: str
+    measured: str
+
+
+@dataclass(frozen=True)
+class Headline:
+    claim: str
+    ours: str
+    peer: str
+    ratio: object  # peer's time / ours, above 1: ours is faster; or (ratio, least, most)
+    results: object
+
+
+def name_of(record, results):
+    return field(record, results.campaign.axis)
+
+
+def advice_of_cases(results):
+    """The fastest, or all that no interval tells from it; `auto` stands for those that are no faster than it."""
+    ranked = best_of_each(results)
+    if len(ranked) < 2:
+        return None
+    tied = as_fast_as_best(ranked)
+    chosen = [record for record in tied if name_of(record, results) == "auto"] or tied
+    attempt = several([f"`--{results.campaign.axis} {name_of(record, results)}`" for record in chosen])
+    others = ranked[len(tied):]
+    if not others:
+        return Advice(results.campaign.when, f"any `--{results.campaign.axis}`", "none was faster beyond the scatter")
+    compared = [f"{faster_by(ranked[0], record)[0]:.2f} times as fast as `{name_of(record, results)}`"
+                for record in others[:1] + others[1:][-1:]]
+    return Advice(results.campaign.when, attempt, ", ".join(compared))
+
+
+def against(one, other):
+    """(ratio, least, most): how many times as fast, of two times with their intervals."""
+    return other["median"] / one["median"], other["low"] / one["high"], other["high"] / one["low"]
+
+
+def automatic(results):
+    """[(its time, the library's)] of `auto`, the worst first."""
+    pairs = [(lines["auto"]["time_ms"], lines[LIBRARY]["time_ms"]) for lines in traffics(results).values()
+             if "auto" in lines and LIBRARY in lines]
+    return sorted(pairs, key=lambda pair: against(*pair)[0])
+
+
+def fastest(lines):
+    return min(lines.values(), key=lambda line: line["time_ms"]["median"])
+
+
+def advice_of_exchanges(results):
+    pairs = automatic(results)
+    if not pairs:
+        return None
+    slower = sum(auto["low"] > library["high"] for auto, library in pairs)
+    text = f"at worst {1 / against(*pairs[0])[0]:.2f} of the time of `{LIBRARY}`; slower beyond the scatter on {slower} of {len(pairs)} traffics"
+    gains = [(against(best["time_ms"], lines[LIBRARY]["time_ms"]), best["exchange"]) for lines in traffics(results).values()
+             for best in (fastest(lines),) if LIBRARY in lines]
+    gain, exchange = max([each for each in gains if each[0][1] > 1], default=(None, ""))
+    if gain:
+        text += f"; the most gained over that, by `{exchange}`: {gain[0]:.2f} times as fast"
+    return Advice(results.campaign.when, "`--exchange auto`" if slower == 0 else f"`--exchange auto,{LIBRARY}`", text)
+
+
+def advice(results):
+    kinds = {"cases": advice_of_cases, "exchanges": advice_of_exchanges}
+    return kinds[results.campaign.kind](results) if results.campaign.kind in kinds else None
+
+
+def ms(record):
+    return figure(record["step_ms"]["median"]) + " ms"
+
+
+def headlines_of_cases(results):
+    ranked = best_of_each(results)
+    if len(ranked) < 2 or overlap(ranked[0]["step_ms"], ranked[-1]["step_ms"]):
+        return []
+    best, worst = ranked[0], ranked[-1]
+    claim = f"{results.campaign.title}: the best {results.campaign.axis} against the slowest"
+    lines = [Headline(claim, f"{name_of(best, results)} {ms(best)}", f"{name_of(worst, results)} {ms(worst)}",
+                      faster_by(best, worst), results)]
+    published = results.environment.get("published")
+    plans = {field(record, "plan"): record for record in ranked}
+    if published and published["fast"] in plans and published["slow"] in plans:
+        ratio = faster_by(plans[published["fast"]], plans[published["slow"]])
+        lines = [Headline(f"{results.campaign.title}: {published['fast']} over {published['slow']}",
+                          f"{ratio_text(ratio)} times as fast", f"{published['ratio']} published ({published['source']})",
+                          ratio[0] / published["ratio"], results)]
+    return lines
+
+
+def headlines_of_exchanges(results):
+    return [Headline(f"{results.campaign.title}: `auto` at worst", f"auto {figure(1e3 * auto['median'])} us",
+                     f"{LIBRARY} {figure(1e3 * library['median'])} us", against(auto, library), results)
+            for auto, library in automatic(results)[:1]]
+
+
+def peers_times(results, operation, setting):
+    """(our ms, the faster peer's, ratio): geometric means over the cases that both ran."""
+    times = comparison.times_of(results.records, operation)
+    ratios = {case: comparison.ratio(passes, setting) for case, passes in times.items()}
+    ours = {case: statistics.median(t[comparison.OURS] for t in passes.values() if comparison.OURS in t)
+            for case, passes in times.items() if ratios[case] is not None}
+    if not ours:
+        return None
+    ratio = mean(ratios[case] for case in ours)
+    return mean(ours.values()), mean(ours.values()) * ratio, ratio
+
+
+def headlines_of_peers(results):
+    """Tuned, which is the harder comparison; the page of the machine has the peers as installed too."""
+    found = {title: peers_times(results, operation, "tuned") for operation, title in comparison.OPERATIONS.items()}
+    return [Headline(f"{title}: the faster of FBGEMM and PyTorch, tuned, mean of the cases", f"{figure(times[0])} ms",
+                     f"{figure(times[1])} ms", times[2], results) for title, times in found.items() if times]
+
+
+def mean(values):
+    return comparison.geometric_mean(list(values))
+
+
+def headlines_of_kernels(results):
+    """Means over the cases of a kernel's time, and of the least time that the memory needs for its rows."""
+    lines = []
+    for kernel, word, ceiling, claim in (
+            ("pooled_lookup", "major:feature", "gather_%", "Lookup beside reading the same rows"),
+            ("backward_update", "optimizer:rowwise_adagrad", "rmw_%", "Row-wise Adagrad, sort included, beside modifying the same rows")):
+        rows = [row for (name, _, words), row in kernel_rows(results).items()
+                if name == kernel and {word, "values:fp32", "ids:int64"} <= set(words) and row.get(ceiling)]
+        if rows:
+            ours, share = mean(row["median_us"] / 1e3 for row in rows), mean(row[ceiling] / 100 for row in rows)
+            lines.append(Headline(f"{claim}, mean of the cases", f"{figure(ours)} ms", f"the memory's limit {figure(ours * share)} ms",
+                                  share, results))
+    return lines
+
+
+def headlines(results):
+    return {"cases": headlines_of_cases, "exchanges": headlines_of_exchanges, "peers": headlines_of_peers,
+            "kernels": headlines_of_kernels}[results.campaign.kind](results)

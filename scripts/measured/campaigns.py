@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured, by scripts/measure, and what it answers: one entry a campaign, in the order of the pages."""
+from dataclasses import dataclass
+
+LAUNCHER = ("mpiexec", "-n", "2", "scripts/bind-rank", "2")
+SHARDMARK = (*LAUNCHER, "shardmark")
+KERNEL_SETTINGS = {"OMP_PROC_BIND": "spread", "OMP_PLACES": "threads"}
+
+
+@dataclass(frozen=True)
+class Campaign:
+    name: str  # of the file of results
+    title: str
+    answers: str  # the question
+    kind: str  # of the file: cases, exchanges, kernels or peers
+    command: tuple  # words; --launcher takes the place of LAUNCHER
+    quick: tuple  # further words, to try the machinery out: nothing that these measure means anything
+    minutes: float  # on two cores; scripts/measure gives up after twice that and a minute
+    when: str = ""  # the situation in which its answer is advice
+    axis: str = ""  # cases: the field in which those of interest differ
+    links: bool = False  # between hosts: measured where --launcher says how to reach them
+    suffix: str = ".jsonl"
+
+
+SMALL = ("--budget", "10s", "--check", "1", "--scale", "1/1024", "--batch", "512")
+# A budget is for all cases together, with what prepares and checks them, so that any machine
+# is done in time.
+CAMPAIGNS = (
+    Campaign("placements", "Placements of the Criteo tables",
+             "Which rank should hold which of 26 tables, few of them large? (`./scripts/run`)", "cases",
+             (*SHARDMARK, "compare", "criteo-kaggle", "--budget", "150s"), SMALL, 2.7,
+             "few of your tables are large, and all fit", "plan"),
+    Campaign("hugectr", "Placements of the DLRM of HugeCTR's notebook",
+             "Does the plan that HugeCTR publishes as the faster one win here too, and by as much?", "cases",
+             (*SHARDMARK, "compare", "hugectr-dlrm", "--budget", "150s"), SMALL, 2.7,
+             "the same with rows of 512 bytes", "plan"),
+    Campaign("transfers", "Transfers within one machine",
+             "Tables split by rows: what should travel where ranks share their memory?", "cases",
+             (*SHARDMARK, "compare", "criteo-kaggle", "--plan", "row_wise", "--transfer", "all", "--exchange",
+              "mpi_alltoallv", "--budget", "100s"), SMALL, 2,
+             "tables must be split by rows, all ranks on one machine", "transfer"),
+    Campaign("exchanges", "Exchanges within one machine",
+             "Which way of moving bytes beats MPI_Alltoallv, and does `auto` find it?", "exchanges",
+             (*SHARDMARK, "exchange", "--bytes", "1K:4M:16", "--skew", "uniform,hot", "--seconds", "0.2"),
+             ("--seconds", "0.02"), 1, "which exchange, on one machine"),
+    Campaign("kernels", "Kernels beside what the memory can do",
+             "How far from the limits of the memory are lookups and updates?", "kernels",
+             ("shardmark-kernels", "--benchmark_filter=case:[acd]/.*values:fp32|lookup/case:a/|update/case:a/.*optimizer:rowwise",
+              "--benchmark_min_time=0.3"), ("--scale=1/256", "--benchmark_min_time=0.01"), 2.5, suffix=".json"),
+    Campaign("peers", "Kernels beside FBGEMM and PyTorch",
+             "The same lookups and updates in other libraries: who is faster?", "peers",
+             ("scripts/peers/fbgemm", "--passes", "1"), ("--scale", "1/256", "--seconds", "0.05"), 5),
+    Campaign("links-transfers", "Transfers between hosts",
+             "Tables split by rows: what should travel where links are slow?", "cases",
+             (*SHARDMARK, "compare", "criteo-kaggle", "--plan", "row_wise", "--transfer", "all", "--exchange",
+              "mpi_alltoallv", "--scale", "1/64", "--check", "1", "--budget", "2m"), SMALL, 2,
+             "tables must be split by rows, ranks on hosts with slow links", "transfer", True),
+    Campaign("links-wires", "Narrow wires between hosts",
+             "Do vectors and gradients of half the bytes pay where links are slow?", "cases",
+             (*SHARDMARK, "compare", "criteo-kaggle", "--plan", "row_wise", "--transfer", "auto", "--exchange",
+              "mpi_alltoallv", "--wire", "fp32,fp16,bf16", "--scale", "1/64", "--check", "1", "--budget", "90s"), SMALL, 2,
+             "links are slow, and an error of half precision is no harm", "wire", True),
+    Campaign("links-dedup", "Repeated ids between hosts",
+             "Bags of 8 ids, many of them the same: where should repeated ids become one?", "cases",
+             (*SHARDMARK, "compare", "criteo-kaggle", "--plan", "row_wise", "--transfer", "unique_rows", "--dedup",
+              "off,local,owner,local+owner,auto", "--exchange", "mpi_alltoallv", "--scale", "1/64", "--batch",
+              "8192", "--set", "hotness=8", "--check", "1", "--budget", "2m"), SMALL[:6], 2,
+             "links are slow, and ids repeat within a batch", "dedup", True),
+    Campaign("links-groups", "Groups of features between hosts",
+             "Do exchanges pass while other groups of features are computed?", "cases",
+             (*SHARDMARK, "compare", "criteo-kaggle", "--plan", "table_wise", "--groups", "1,4,8", "--exchange", "linear",
+              "--scale", "1/64", "--batch", "4096", "--set", "hotness=40", "--set", "dim=64", "--check", "1", "--budget",
+              "2m"), SMALL[:6], 2.2,
+             "exchanges between hosts take longer than what is computed", "groups", True),
+    Campaign("links-exchanges", "Exchanges between hosts",
+             "Which way of moving bytes beats MPI_Alltoallv where links are slow?", "exchanges",
+             (*SHARDMARK, "exchange", "--bytes", "1K:4M:16", "--skew", "uniform,hot", "--seconds", "0.25"),
+             ("--seconds", "0.02"), 1, "which exchange, between hosts", links=True),
+)
+
+
+def campaign_of(name):
+    return next(campaign for campaign in CAMPAIGNS if campaign.name == name)

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of results: read, and stored beside others with what names a host or a path of the machine left out."""
+import json
+import re
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+
+from measured.campaigns import CAMPAIGNS, Campaign
+
+
+class BadInput(Exception):
+    """One line: what and where."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """A file of results. `environment`: of a results file of shardmark, of the peers, or Google Benchmark's context."""
+    campaign: Campaign
+    path: Path
+    environment: dict
+    records: list
+
+    @property
+    def told(self):  # {"command", "note"} that scripts/measure put there
+        return self.environment.get("campaign", {})
+
+
+def parse(path):
+    """(environment, records) of JSON lines, or of Google Benchmark's JSON."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".json":
+            found = json.loads(text)
+            return found["context"], found["benchmarks"]
+        lines = [json.loads(line) for line in text.splitlines()]
+        environments = [line for line in lines if line["record"] == "environment"]  # the peers' may come later
+        return environments[0], [line for line in lines if line["record"] != "environment"]
+    except (json.JSONDecodeError, KeyError, IndexError, TypeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: not a file of results ({error!r}); measure again") from error
+
+
+def read(campaign, path):
+    return Results(campaign, path, *parse(path))
+
+
+def machines(folder):
+    """{machine: [Results in the order of the campaigns]} of results/measured/; machines by name."""
+    found = {}
+    for machine in sorted(path for path in folder.iterdir() if path.is_dir()):
+        files = [(campaign, machine / (campaign.name + campaign.suffix)) for campaign in CAMPAIGNS]
+        results = [read(campaign, path) for campaign, path in files if path.exists()]
+        if results:
+            found[machine.name] = results
+    return found
+
+
+def without_places(environment, program):
+    """Hosts become host1, host2, ..., the program goes by its name; files, names of jobs and of the kernel's build go."""
+    kept = {key: value for key, value in environment.items() if key not in ("host_name", "executable", "load_avg")}
+    hosts = {}
+    if "ranks" in kept:
+        kept["ranks"] = [{**rank, "host": hosts.setdefault(rank["host"], f"host{len(hosts) + 1}")} for rank in kept["ranks"]]
+    if kept.get("arguments"):
+        words = kept["arguments"]
+        kept["arguments"] = [program, *(word for before, word in zip(words, words[1:]) if "--out" not in (before, word))]
+    if "machine" in kept:
+        kernel = re.match(r"[0-9.]+", kept["machine"].get("kernel") or "")
+        kept["machine"] = {**kept["machine"], "kernel": kernel[0] if kernel else None}
+    if "variables" in kept:
+        kept["variables"] = {key: value for key, value in kept["variables"].items() if not key.startswith("SLURM")}
+    if isinstance(kept.get("shardmark"), dict):
+        kept["shardmark"] = without_places(kept["shardmark"], program)
+    return kept
+
+
+def without_samples(record):
+    """Of an exchange, which runs for microseconds: 100,000 samples a line would say no more than their statistics."""
+    if record.get("record") != "exchange":
+        return record
+    return {**record, "time_ms": {key: value for key, value in record["time_ms"].items() if key != "samples"}}
+
+
+def store(measured, target, campaign, command, note):
+    """Puts the file `measured` at `target`, all of it or nothing."""
+    environment, records = parse(measured)
+    if not records:
+        raise BadInput(f"{measured}: holds no measurement")
+    if environment.get("state"):
+        raise BadInput(f"{measured}: not finished ({environment['state']}); measure again")
+    told = {"name": campaign.name, "command": command, **({"note": note} if note else {})}
+    environment = {**without_places(environment, "shardmark"), "campaign": told}
+    if target.suffix == ".json":
+        text = json.dumps({"context": environment, "benchmarks": records}, indent=1) + "\n"
+    else:
+        text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in (environment, *map(without_samples, records)))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(target.name + ".partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.rename(target)
+
+
+# What the records say, in one shape for all readers.
+
+def field(record, name):
+    """A field of a case as text: plan, transfer, exchange, dedup, wire (both ways), ..."""
+    if name == "wire":
+        forward, backward = record["wire"]["forward"], record["wire"]["backward"]
+        return forward if forward == backward else f"{forward}/{backward}"
+    value = record.get(name, record.get("options", {}).get(name, "-"))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def median_ms(record):
+    return record["step_ms"]["median"]
+
+
+def ranked(records):
+    """Cases, the fastest first: by time per sample, since batches may differ."""
+    return sorted(records, key=lambda record: -record["samples_per_s"])
+
+
+def best_of_each(results):
+    """The fastest valid case for every value of the campaign's axis, the fastest first."""
+    found = {}
+    for record in ranked(record for record in results.records if record["checked_steps"] > 0 and record["wrong"] == 0):
+        found.setdefault(field(record, results.campaign.axis), record)
+    return list(found.values())
+
+
+def faster_by(one, other):
+    """(ratio, least, most): how many times as fast `one` is as `other`, by medians and by the ends of their intervals."""
+    a, b = one["step_ms"], other["step_ms"]
+    scale = one["global_batch"] / other["global_batch"]
+    return scale * b["median"] / a["median"], scale * b["low"] / a["high"], scale * b["high"] / a["low"]
+
+
+def overlap(one, other):
+    return one["low"] <= other["high"] and other["low"] <= one["high"]
+
+
+def as_fast_as_best(records):
+    """The first of the ranked records and those whose intervals overlap its own."""
+    return [record for record in records if overlap(record["step_ms"], records[0]["step_ms"])]
+
+
+def traffics(results):
+    """{(skew, bytes): {exchange: record}} of an exchange campaign."""
+    found = {}
+    for record in results.records:
+        found.setdefault((record["skew"], record["bytes"]), {})[record["exchange"]] = record
+    return found
+
+
+def kernel_rows(results):
+    """{(kernel, case, further words of the name): its median row}, one for all repetitions."""
+    rows = {}
+    for row in results.records:
+        if row.get("run_type", "iteration") != "iteration" or row.get("error_occurred"):
+            continue
+        kernel, *words = row["name"].split("/")
+        values = dict(word.split(":", 1) for word in words if ":" in word)
+        rest = tuple(f"{key}:{values[key]}" for key in values if key not in ("case", "tables", "rows", "dim", "batch"))
+        rows.setdefault((kernel, values.get("case", "-"), rest), []).append(row)
+    numbers = ("median_us", "GB/s", "gather_%", "rmw_%", "sorted_rmw_%", "copy_%", "triad_%")
+    return {key: {number: statistics.median([row[number] for row in several if number in row])
+                  for number in numbers if any(number in row for row in several)} for key, several in rows.items()}

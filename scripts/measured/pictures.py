@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draws: a JSON object {file: drawing} on stdin, SVG files out. Runs in the environment that scripts/report makes.
+
+The same drawing gives the same bytes. Text stays text; the ground is opaque, so that it can be read on dark pages too;
+what colours tell, shape, hatching or order tell as well."""
+import json
+import re
+import sys
+from html import escape
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+matplotlib.rcParams.update({
+    "svg.fonttype": "none", "svg.hashsalt": "shardmark", "font.size": 11, "axes.spines.top": False, "axes.spines.right": False,
+    "text.parse_math": False, "figure.facecolor": "white", "savefig.facecolor": "white", "hatch.linewidth": 0.8,
+})
+INK = "#1f2328"
+# 3 : 1 on white at least. Hatched: what moves bytes between ranks.
+PHASES = {"input_dist": ("#117733", "//"), "lookup": ("#0072b2", ""), "output_dist": ("#882255", "//"),
+          "dense": ("#666666", ""), "grad_dist": ("#aa4499", "\\\\"), "update": ("#c04f00", "")}
+# Shape: the system; filled: tuned.
+MARKS = {"FBGEMM, as installed": ("o", "white", "#0072b2"), "FBGEMM, tuned": ("o", "#0072b2", "#0072b2"),
+         "PyTorch, as installed": ("s", "white", "#c04f00"), "PyTorch, tuned": ("s", "#c04f00", "#c04f00")}
+
+
+def number(x):
+    return f"{x:.{2 if x < 10 else 1 if x < 100 else 0}f}"
+
+
+def heading(figure, drawing, height):
+    figure.text(0.012, 1 - 0.14 / height, drawing["title"], ha="left", va="top", fontsize=13, fontweight="bold", color=INK)
+    figure.text(0.012, 1 - 0.42 / height, drawing["note"], ha="left", va="top", fontsize=9.5, color="#57606a")
+
+
+def draw_ranking(axes, rows):
+    """A point and its 95 % interval per row, the number beside it."""
+    best = rows[0]
+    far = max(row["high"] for row in rows)
+    for y, row in enumerate(rows):
+        tied = row["low"] <= best["high"]
+        axes.plot([row["low"], row["high"]], [y, y], color=INK, linewidth=2, solid_capstyle="butt")
+        for end in (row["low"], row["high"]):
+            axes.plot([end, end], [y - 0.13, y + 0.13], color=INK, linewidth=1.4)
+        axes.plot(row["median"], y, marker="D" if tied else "o", color="#0072b2" if tied else INK, markersize=5.5)
+        label = number(row["median"])
+        if not tied:
+            label += f" ({row['median'] / best['median']:.2f} x)"
+        axes.text(row["high"] + 0.025 * far, y, label + (", stopped" if row["stopped"] else ""), va="center", fontsize=10, color=INK)
+    axes.set_xlim(0, 1.42 * far)
+
+
+def draw_phases(axes, rows):
+    longest = max(sum(row["phases"].values()) for row in rows)
+    names = [name for name in PHASES if any(row["phases"].get(name, 0) > 0.005 * longest for row in rows)]
+    for y, row in enumerate(rows):
+        left = 0.0
+        for name in names:
+            colour, hatch = PHASES[name]
+            width = row["phases"].get(name, 0.0)
+            axes.barh(y, width, left=left, height=0.56, color=colour, hatch=hatch, edgecolor="white", linewidth=0.8,
+                      label=name if y == 0 else None)
+            left += width
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.02), ncols=3, frameon=False, fontsize=9, handlelength=1.6,
+                columnspacing=1.2, borderaxespad=0)
+
+
+def draw_cases(drawing):
+    rows = drawing["rows"]
+    height = 1.95 + 0.42 * len(rows)
+    figure, (ranking, phases) = plt.subplots(1, 2, figsize=(9.6, height), sharey=True, width_ratios=(1.12, 1))
+    draw_ranking(ranking, rows)
+    draw_phases(phases, rows)
+    ranking.set_ylim(len(rows) - 0.45, -0.55)
+    ranking.set_yticks(range(len(rows)), [row["label"].replace("+", "\n+ ") for row in rows])
+    for axes, label in ((ranking, "median step in ms, 95 % interval"), (phases, "its phases in ms, hatched: between ranks")):
+        axes.set_xlabel(label, color=INK, fontsize=10)
+        axes.grid(axis="x", color="#d0d7de", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.tick_params(axis="y", length=0)
+    ranking.set_title("diamonds: the best, and what no interval tells from it", loc="left", fontsize=9, color="#57606a")
+    heading(figure, drawing, height)
+    longest = max(len(part) for row in rows for part in row["label"].replace("+", "\n+ ").split("\n"))
+    figure.subplots_adjust(left=0.03 + 0.0093 * longest, right=0.985, top=1 - 1.3 / height, bottom=0.52 / height, wspace=0.06)
+    return figure
+
+
+def ticks(low, high):
+    """Of a logarithmic axis: (places, labels). 1, 2, 5, 10, or powers of ten where those would be too many."""
+    powers = range(-6, 7)
+    places = [digit * 10.0**power for power in powers for digit in (1, 2, 5) if low <= digit * 10.0**power <= high]
+    if len(places) > 6:
+        places = [10.0**power for power in powers if low <= 10.0**power <= high]
+    return places, [f"{place:g}" for place in places]
+
+
+def draw_peers(drawing):
+    panels = drawing["panels"]
+    most = max(len(panel["rows"]) for panel in panels)
+    height = 2.0 + 0.34 * most
+    figure, grid = plt.subplots(1, len(panels), figsize=(9.6, height), sharex=True, squeeze=False)
+    ratios = [ratio for panel in panels for row in panel["rows"] for ratio in row["points"].values() if ratio]
+    for axes, panel in zip(grid[0], panels):
+        axes.axvline(1, color=INK, linewidth=1.2)
+        axes.axhline(len(panel["rows"]) - 1.5, color="#808890", linewidth=0.8)  # above the means
+        for y, row in enumerate(panel["rows"]):
+            for name, ratio in row["points"].items():
+                if ratio:
+                    shape, face, edge = MARKS[name]
+                    axes.plot(ratio, y, marker=shape, markerfacecolor=face, markeredgecolor=edge, markeredgewidth=1.6,
+                              markersize=7, linestyle="none", label=name if axes is grid[0][0] and y == 0 else None)
+        axes.set_xscale("log")
+        axes.set_ylim(len(panel["rows"]) - 0.45, -0.55)
+        axes.set_yticks(range(len(panel["rows"])), [row["label"] for row in panel["rows"]])
+        axes.set_title(panel["title"], loc="left", fontsize=10, color=INK)
+        axes.grid(axis="both", color="#d0d7de", linewidth=0.6)
+        axes.set_axisbelow(True)
+    axes = grid[0][0]
+    axes.set_xlim(min(0.8, 0.85 * min(ratios)), 1.2 * max(ratios))
+    axes.set_xticks(*ticks(*axes.get_xlim()))
+    axes.minorticks_off()
+    heading(figure, drawing, height)
+    figure.supxlabel("time of the peer / ours, logarithmic; right of 1: ours is faster", fontsize=10, color=INK, y=0.12 / height)
+    figure.legend(loc="upper left", bbox_to_anchor=(0.005, 1 - 0.66 / height), ncols=4, frameon=False, fontsize=9.5, handlelength=1)
+    figure.subplots_adjust(left=0.075, right=0.985, top=1 - 1.3 / height, bottom=0.62 / height, wspace=0.28)
+    return figure
+
+
+def finished(svg, drawing, digest):
+    """Without DOCTYPE and metadata; with title, description and the digest of what it shows."""
+    svg = re.sub(r"<!DOCTYPE[^>]*>\s*", "", svg)
+    svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    named = (f'\\1 role="img" aria-labelledby="title desc">\n <title id="title">{escape(drawing["title"])}</title>\n'
+             f' <desc id="desc">{escape(drawing["description"])}</desc>\n <!-- shows {digest} -->')
+    svg = re.sub(r"(<svg [^>]*)>", lambda match: named.replace("\\1", match[1]), svg, count=1)
+    return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
+
+
+def main():
+    for file, (digest, drawing) in json.load(sys.stdin).items():
+        figure = {"cases": draw_cases, "peers": draw_peers}[drawing["kind"]](drawing)
+        path = Path(file)
+        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+        plt.close(figure)
+        path.write_text(finished(path.read_text(encoding="utf-8"), drawing, digest), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small files of results for the tests, with numbers that can be checked by eye."""
+import json
+
+
+def environment(**more):
+    return {"record": "environment", "format_version": 1, "time": "2026-11-23T08:00:00Z",
+            "arguments": ["/home/me/shardmark", "compare", "criteo-kaggle"], "seed": 1,
+            "build": {"version": "0.1.0", "git_hash": "0123456789abcdef", "dirty": False, "compiler": "GNU 12.2.0",
+                      "flags": "-O3", "type": "Release"},
+            "libraries": {"mpi": "Open MPI v4.1.4, package", "hdf5": "1.10.8"},
+            "machine": {"cpu": "Some CPU", "logical_cpus": 2, "cores": 2, "memory_bytes": 24 << 30},
+            "ranks": [{"rank": 0, "host": "secret7"}, {"rank": 1, "host": "secret7"}],
+            "variables": {"OMP_PROC_BIND": "spread", "SLURM_JOB_NODELIST": "secret[7-8]"}, **more}
+
+
+def case(plan, median, low, high, exchange="auto", transfer="dense_partials", wrong=0, wire="fp32", **more):
+    return {"record": "case", "workload": "criteo-kaggle", "plan": plan, "scale": 1, "transfer": transfer, "exchange": exchange,
+            "wire": {"forward": wire, "backward": wire, "ids": "int32"}, "groups": 1, "optimizer": "rowwise_adagrad",
+            "global_batch": 16384, "ranks": 2, "threads": 1, "samples_per_s": 16384e3 / median,
+            "step_ms": {"median": median, "low": low, "high": high, "n": 1, "samples": [median]},
+            "phases": {"lookup": {"median_ms": median / 2, "mean_over_ranks_ms": median / 2, "bytes": 0},
+                       "update": {"median_ms": median / 4, "mean_over_ranks_ms": median / 4, "bytes": 0}},
+            "imbalance": 1.0, "sent_bytes_max": 6_900_000, "predicted_ms": None, "checked_steps": 2, "wrong": wrong, **more}
+
+
+def exchange(skew, size, name, median, low, high):
+    return {"record": "exchange", "skew": skew, "bytes": size, "busiest_bytes": size, "exchange": name, "ranks": 2,
+            "time_ms": {"min": low, "median": median, "p99": high, "low": low, "high": high, "n": 1, "samples": [median]},
+            "algbw_bytes_per_s": 1, "busbw_bytes_per_s": 1, "ping_pong_ms": median / 2, "wrong": 0}
+
+
+def time(case_name, operation, system, setting, ms, number=0):
+    return {"record": "time", "pass": number, "case": case_name, "operation": operation, "system": system,
+            "setting": setting, "ms": ms, "calls": 9}
+
+
+PLACEMENTS = [environment(), case("row_wise", 40, 39, 41), case("table_wise", 20, 19, 21, "mpi_alltoallv"),
+              case("data_parallel+table_wise", 19, 18.5, 19.5), case("table_wise", 25, 24, 26),
+              case("column_wise", 10, 9, 11, wrong=3), case("grid", 60, 50, 70, stopped="after round 6")]
+EXCHANGES = [environment(), exchange("uniform", 1024, "mpi_alltoallv", 0.004, 0.0039, 0.0041),
+             exchange("uniform", 1024, "auto", 0.002, 0.0019, 0.0021), exchange("hot", 4 << 20, "mpi_alltoallv", 1, 0.9, 1.1),
+             exchange("hot", 4 << 20, "auto", 1.5, 1.4, 1.6), exchange("hot", 4 << 20, "bruck:2", 0.95, 0.85, 1.05)]
+PEERS = [environment(shardmark={"cpu": "Some CPU", "threads": "2", "git_hash": "0123456789abcdef", "compiler": "GNU 12",
+                                "transparent_huge_pages": "madvise", "executable": "/home/me/x", "date": "2026-11-23"},
+                     torch="2.10", fbgemm="1.5.0"),
+         *(time(name, "forward", *system, ms) for name, ours in (("a", 2), ("b", 4)) for system, ms in (
+             (("shardmark", "as built"), ours), (("fbgemm", "tuned"), 2 * ours), (("torch", "tuned"), 3 * ours),
+             (("fbgemm", "as installed"), 5 * ours), (("torch", "as installed"), 4 * ours)))]
+KERNELS = {"context": {"host_name": "secret7", "executable": "/home/me/x", "cpu": "Some CPU", "threads": "2", "date": "2026-11-23",
+                       "git_hash": "0123456789abcdef"},
+           "benchmarks": [{"name": f"pooled_lookup/case:{name}/rows:9/values:fp32/ids:int64/major:feature/manual_time",
+                           "run_type": "iteration", "median_us": 5000.0, "gather_%": share, "GB/s": 8.0}
+                          for name, share in (("a", 90.0), ("c", 40.0), ("a", 80.0), ("a", 95.0))]}
+
+
+def write(path, lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(lines) if isinstance(lines, dict) else "".join(json.dumps(line) + "\n" for line in lines)
+    path.write_text(text, encoding="utf-8")

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/measure with programs that write files instead of measuring."""
+import importlib.machinery
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+SCRIPTS = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(SCRIPTS))
+from measured import samples  # noqa: E402
+from measured.campaigns import CAMPAIGNS, campaign_of  # noqa: E402
+
+PROGRAM = f"""#!{sys.executable}
+import sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, {str(SCRIPTS)!r})
+from pathlib import Path
+from measured import samples
+if "hugectr-dlrm" in sys.argv:
+    sys.exit(1)
+out = Path(sys.argv[sys.argv.index("--out") + 1])
+samples.write(out, [samples.environment(arguments=sys.argv), samples.case("row_wise", 2, 1, 3)])
+"""
+
+
+def load_measure():
+    loader = importlib.machinery.SourceFileLoader("measure", str(SCRIPTS / "measure"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("measure", loader))
+    loader.exec_module(module)
+    return module
+
+
+class Measure(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="shardmark-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        (self.folder / "shardmark").write_text(PROGRAM)
+        (self.folder / "shardmark").chmod(0o755)
+
+    def measure(self, *arguments, code):
+        """By a launcher that starts the program once."""
+        done = subprocess.run([SCRIPTS / "measure", "--build", self.folder, "--raw", self.folder / "raw", "--out", self.folder,
+                               "--machine", "box", *arguments], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stderr
+
+    def test_a_file_holds_the_command_as_one_would_type_it(self):
+        self.measure("placements", "--launcher", "env A=1", "--note", "one host", code=0)
+        environment = json.loads((self.folder / "box" / "placements.jsonl").read_text().splitlines()[0])
+        self.assertEqual(environment["campaign"], {"name": "placements", "note": "one host",
+                                                   "command": "mpiexec -n 2 shardmark compare criteo-kaggle --budget 150s"})
+        self.assertEqual(environment["arguments"], ["shardmark", "compare", "criteo-kaggle", "--budget", "150s"])
+
+    def test_one_that_fails_leaves_the_others_and_what_was_stored(self):
+        samples.write(self.folder / "box" / "hugectr.jsonl", ["old"])
+        said = self.measure("hugectr", "placements", "--launcher", "env", code=1)
+        self.assertIn("hugectr: nothing stored", said)
+        self.assertIn("measured 1 of 2; without: hugectr", said)
+        self.assertEqual((self.folder / "box" / "hugectr.jsonl").read_text(), '"old"\n')
+        self.assertTrue((self.folder / "box" / "placements.jsonl").exists())
+
+    def test_quick_options_take_the_place_of_the_campaigns_own(self):
+        self.measure("links-dedup", "--quick", "--launcher", "env", "--note", "n", code=0)
+        words = json.loads((self.folder / "box" / "links-dedup.jsonl").read_text().splitlines()[0])["arguments"]
+        self.assertEqual([words.count(option) for option in ("--budget", "--scale", "--check", "--batch")], [1, 1, 1, 1])
+        self.assertEqual(words[words.index("--scale") + 1], "1/1024")
+
+    def test_bad_input_is_said_in_one_line(self):
+        self.assertIn("'nosuch'", self.measure("nosuch", code=2))
+        self.assertIn("--launcher", self.measure("links-wires", code=2))
+
+    def test_every_campaign_is_named_once_and_listed(self):
+        names = [campaign.name for campaign in CAMPAIGNS]
+        self.assertEqual(len(set(names)), len(names))
+        listed = subprocess.run([SCRIPTS / "measure", "--list"], capture_output=True, text=True, check=True).stdout
+        for name in names:
+            self.assertIn(name, listed)
+        alone = [campaign.minutes for campaign in CAMPAIGNS if not campaign.links]
+        self.assertLessEqual(sum(alone), 16)
+
+    def test_what_outlasts_its_time_is_ended_with_all_that_it_started(self):
+        started = self.folder / "started"
+        code = load_measure().run(campaign_of("placements"), ["sh", "-c", f"sleep 60 & echo $! > '{started}'; wait"], 0.5)
+        self.assertEqual(code, 124)
+        status = Path(f"/proc/{int(started.read_text())}/stat")
+        for _ in range(50):  # until it is gone, or waits for its parent to look
+            if not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z":
+                return
+            time.sleep(0.1)
+        self.fail("it still runs")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers and tables as the pages write them, and where something was measured."""
+
+
+def figure(x):
+    """About four significant digits without an exponent, as the program prints them: 0.123, 1.234, 12.34, 12345."""
+    return f"{x:,.{3 if x < 10 else 2 if x < 100 else 1 if x < 1000 else 0}f}"
+
+
+def interval(time):
+    return f"{figure(time['median'])} [{figure(time['low'])}, {figure(time['high'])}]"
+
+
+def ratio_text(ratio):
+    """A ratio of two medians alone, or with the least and most that their intervals allow."""
+    return f"{ratio:.2f}" if isinstance(ratio, float) else f"{ratio[0]:.2f} [{ratio[1]:.2f}, {ratio[2]:.2f}]"
+
+
+def size_text(count):
+    for unit, bytes_of in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= bytes_of and count % bytes_of == 0:
+            return f"{count // bytes_of} {unit}"
+    return f"{count} B"
+
+
+def markdown_table(head, rows):
+    lines = [head, ["--"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def several(names):
+    """a, b or c"""
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 2 else names)
+
+
+def origin(results):
+    """{"cpu", "git_hash", "date", "threads"} of whatever kind of file it is."""
+    environment = results.environment
+    if results.campaign.kind == "kernels":
+        return environment
+    if results.campaign.kind == "peers":
+        return environment["shardmark"]
+    build = environment["build"]
+    return {"cpu": environment["machine"]["cpu"], "date": environment["time"],
+            "git_hash": (build["git_hash"] or "unknown") + ("+" if build["dirty"] else "")}
+
+
+def commit_of(results):
+    commit = origin(results)["git_hash"]
+    return commit.rstrip("+")[:12] + (" with changes" if commit.endswith("+") else "")
+
+
+def date_of(results):
+    return origin(results).get("date", "")[:10]
+
+
+def ranks_of(results):
+    """2 ranks of 1 thread, 2 ranks, 2 threads"""
+    def counted(number, thing):
+        return f"{number} {thing}" + ("" if int(number) == 1 else "s")
+    if results.campaign.kind in ("kernels", "peers"):
+        return counted(origin(results)["threads"], "thread")
+    first = results.records[0]
+    return counted(first["ranks"], "rank") + (f" of {counted(first['threads'], 'thread')}" if "threads" in first else "")
+
+
+def circumstances(results):
+    """When, by which program, on how many ranks, and how hosts are joined."""
+    parts = (date_of(results), f"commit {commit_of(results)}", ranks_of(results), results.told.get("note"))
+    return ", ".join(part for part in parts if part)
