@@ -118,8 +118,8 @@ void InputDist::lay_out(const BagCounts& bags) {
   }
   first_replicated_bags_ =
       layout_.replicated_features.empty() ? 0 : bags(layout_.rank, layout_.replicated_features.front());
-  const std::int64_t peak = std::max(std::ranges::max(sent_by), std::ranges::max(received_by));
-  length_route_ = Route(std::move(sent), std::move(received), peak);
+  const std::int64_t bound = std::max(std::ranges::max(sent_by), std::ranges::max(received_by));
+  length_route_ = Route(std::move(sent), std::move(received), bound);
   sent_touched_only.resize(sent_bags_);
   owned_touched_only.resize(owned_bags_);
   const Execution exec;
@@ -219,7 +219,7 @@ Route InputDist::id_route(const StepInput& input) const {
     sent.push_back(count);
     received.push_back(source_ids_(r + 1) - source_ids_(r));
   }
-  return Route(std::move(sent), std::move(received), length_route_.peak() > 0 ? peak_ids(input) : 0);
+  return Route(std::move(sent), std::move(received), length_route_.bound() > 0 ? id_bound(input) : 0);
 }
 
 /// Of the ids behind those of `rows`; the rows themselves have weight 1.

@@ -48,7 +48,7 @@ class InputDist {
   std::vector<std::int64_t> owned_blocks() const;
 
   /// No rank sends or receives more ids than this.
-  std::int64_t peak_ids(const StepInput& input) const { return input.global_ids * most_strips_; }
+  std::int64_t id_bound(const StepInput& input) const { return input.global_ids * most_strips_; }
 
  private:
   void bucketize(const StepInput& input);

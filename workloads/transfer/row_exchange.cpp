@@ -51,7 +51,7 @@ void RowExchange::lay_out(int ranks, const RowBlocks& blocks) {
   for (const Direction direction : directions) {
     const ValueType type = wire_.type(direction);
     const Route forward(units_by_peer(type, ranks, blocks.owner), units_by_peer(type, ranks, blocks.home),
-                        most_units(type, blocks.peak_rows, blocks.peak_elements));
+                        most_units(type, blocks.row_bound, blocks.element_bound));
     routes_[number(direction)] = direction == Direction::forward ? forward : forward.inverse();
   }
 }

@@ -22,7 +22,7 @@ struct RowBlock {
 struct RowBlocks {
   std::vector<RowBlock> owner, home;
   /// No rank has more in either list; the same on all ranks.
-  std::int64_t peak_rows = 0, peak_elements = 0;
+  std::int64_t row_bound = 0, element_bound = 0;
 };
 
 /// Vectors of blocks that are known at both ends, from their owners to the homes of the samples and back, in a wire

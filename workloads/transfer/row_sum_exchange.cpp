@@ -64,7 +64,7 @@ RowSumExchange::RowSumExchange(const Communicator& comm, Exchange& exchange, con
 }
 
 /// Both ends of a message list what it holds in the order (group, sender's column, receiver's column).
-RowSumExchange::Messages RowSumExchange::messages(const std::vector<std::int64_t>& begins, std::int64_t peak) const {
+RowSumExchange::Messages RowSumExchange::messages(const std::vector<std::int64_t>& begins, std::int64_t bound) const {
   Messages messages;
   const auto ranks = static_cast<std::size_t>(comm_.size());
   std::vector<std::int64_t> sent(ranks), received(ranks);
@@ -86,18 +86,18 @@ RowSumExchange::Messages RowSumExchange::messages(const std::vector<std::int64_t
     }
   }
   messages.route =
-      Route(std::move(sent), std::move(received), peak * width_ * static_cast<std::int64_t>(most_members_));
+      Route(std::move(sent), std::move(received), bound * width_ * static_cast<std::int64_t>(most_members_));
   return messages;
 }
 
 void RowSumExchange::complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums,
-                              std::int64_t peak) {
+                              std::int64_t bound) {
   const Execution exec;
   const auto& begins = segments_(unique);
   const auto sums_of = [&](std::int64_t shard) {
     return part(sums, width_ * begins[shard], width_ * begins[shard + 1]);
   };
-  const Messages messages = this->messages(begins, peak);
+  const Messages messages = this->messages(begins, bound);
   const Route& route = messages.route;
   const auto send = send_.first(route.send_total());
   const auto receive = receive_.first(route.receive_total());

@@ -23,9 +23,9 @@ class RowSumExchange {
   /// Sums per row: the most that any table of the plan needs, on any rank; 0 when none does.
   std::int64_t width() const { return width_; }
 
-  /// Replaces the partial sums [distinct rows, width] of this rank by those over whole rows. Collective. `peak` bounds
-  /// the rows that any rank holds in a step.
-  void complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums, std::int64_t peak);
+  /// Replaces the partial sums [distinct rows, width] of this rank by those over whole rows. Collective. No rank holds
+  /// more than `bound` rows in a step.
+  void complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums, std::int64_t bound);
 
  private:
   /// One column range of some rows of a table, by column; `own` is the local shard if this rank holds it, else -1.
@@ -47,7 +47,7 @@ class RowSumExchange {
     Route route;
   };
 
-  Messages messages(const std::vector<std::int64_t>& begins, std::int64_t peak) const;
+  Messages messages(const std::vector<std::int64_t>& begins, std::int64_t bound) const;
 
   const Communicator& comm_;
   Exchange& exchange_;
