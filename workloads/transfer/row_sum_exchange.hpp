@@ -3,8 +3,9 @@
 
 #include "comm/exchange/exchange.hpp"
 #include "comm/placement/plan.hpp"
+#include "kernels/row_sums.hpp"
 #include "kernels/shard_segments.hpp"
-#include "workloads/batches/execution.hpp"
+#include "workloads/batches/listed.hpp"
 #include "workloads/tables/shard_layout.hpp"
 
 namespace shardmark {
@@ -40,23 +41,27 @@ class RowSumExchange {
     static constexpr int stays = -1;  ///< peer of the sums that the shard itself adds to those which it receives
     std::int64_t own;
     int peer;
-    std::int64_t at;  ///< within what goes to or comes from the peer
+    std::int64_t term = 0;  ///< of those that are received: place in terms_
+    std::int64_t at = 0;    ///< in the current step, within what goes to or comes from the peer
   };
-  struct Messages {
-    std::vector<Message> sent, received;  ///< a shard receives in the order of the columns
-    Route route;
+  /// The sums over whole rows of a local shard: of terms_ [first, first + count), in the order of the columns.
+  struct Whole {
+    std::int64_t own, first, count;
   };
 
-  Messages messages(const std::vector<std::int64_t>& begins, std::int64_t bound) const;
+  void list_messages(const Group& group);
+  Route place(const std::vector<std::int64_t>& begins, std::int64_t bound);
 
   const Communicator& comm_;
   Exchange& exchange_;
   const ShardLayout& layout_;
   std::int64_t width_ = 0;
-  std::vector<Group> groups_;  ///< those in which this rank has a part
+  std::vector<Message> sent_, received_;
+  std::vector<Whole> wholes_;
+  Listed<kernels::RowSumTerms> terms_;
   std::size_t most_members_ = 1;
   kernels::ShardSegments<Execution> segments_;
-  DeviceScratch<double> send_{"shardmark::row_sums_sent"}, receive_{"shardmark::row_sums_received"};
+  DeviceScratch<double> send_scratch_{"shardmark::row_sums_sent"}, receive_scratch_{"shardmark::row_sums_received"};
 };
 
 }  // namespace shardmark
