@@ -22,7 +22,7 @@ class EndsWithin {
 /// sleep. MPI matches no blocking collective call with a nonblocking one.
 TEST(LaneWaiting, RanksWithUnequalSharesOfCoresMakeTheSameCalls) {
   const Communicator comm(MPI_COMM_WORLD);
-  const EndsWithin limit(10);
+  const EndsWithin limit(30);
   for (int sleeper = 0; sleeper < comm.size(); ++sleeper) {
     Lane lane(comm, comm.rank() == sleeper ? Waiting::sleep : Waiting::poll);
     const auto exchange = exchange_named("mpi_alltoallv").make(comm);
