@@ -36,8 +36,8 @@ std::vector<std::int64_t> times(std::vector<std::int64_t> counts, std::int64_t f
 
 }  // namespace
 
-Route::Route(std::vector<std::int64_t> send_counts, std::vector<std::int64_t> receive_counts, std::int64_t peak)
-    : send_counts_(std::move(send_counts)), receive_counts_(std::move(receive_counts)), peak_(peak), id_(new_id()) {
+Route::Route(std::vector<std::int64_t> send_counts, std::vector<std::int64_t> receive_counts, std::int64_t bound)
+    : send_counts_(std::move(send_counts)), receive_counts_(std::move(receive_counts)), bound_(bound), id_(new_id()) {
   check_counts(send_counts_, "send");
   check_counts(receive_counts_, "receive");
   if (send_counts_.size() != receive_counts_.size())
@@ -45,9 +45,9 @@ Route::Route(std::vector<std::int64_t> send_counts, std::vector<std::int64_t> re
         fmt::format("route: {} send counts, {} receive counts", send_counts_.size(), receive_counts_.size()));
   send_offsets_ = exclusive_scan(send_counts_);
   receive_offsets_ = exclusive_scan(receive_counts_);
-  if (peak_ < std::max(send_total(), receive_total()))
+  if (bound_ < std::max(send_total(), receive_total()))
     throw std::invalid_argument(
-        fmt::format("route: peak {} is below the totals {}, {}", peak_, send_total(), receive_total()));
+        fmt::format("route: bound {} is below the totals {}, {}", bound_, send_total(), receive_total()));
 }
 
 Route Route::inverse() const {
@@ -59,14 +59,14 @@ Route Route::inverse() const {
 }
 
 bool Route::operator==(const Route& other) const {
-  return send_counts_ == other.send_counts_ && receive_counts_ == other.receive_counts_ && peak_ == other.peak_;
+  return send_counts_ == other.send_counts_ && receive_counts_ == other.receive_counts_ && bound_ == other.bound_;
 }
 
 Route Route::scaled(std::int64_t factor) const {
   if (factor < 0) throw std::invalid_argument(fmt::format("route: factor {}", factor));
-  if (factor > 0 && peak_ > std::numeric_limits<std::int64_t>::max() / factor)
-    throw std::overflow_error(fmt::format("route: {} elements times {} exceed 64 bits", peak_, factor));
-  return Route(times(send_counts_, factor), times(receive_counts_, factor), peak_ * factor);
+  if (factor > 0 && bound_ > std::numeric_limits<std::int64_t>::max() / factor)
+    throw std::overflow_error(fmt::format("route: {} elements times {} exceed 64 bits", bound_, factor));
+  return Route(times(send_counts_, factor), times(receive_counts_, factor), bound_ * factor);
 }
 
 std::int64_t Route::bytes_sent_off_rank(std::int64_t element_bytes, int rank) const {
@@ -80,8 +80,12 @@ Route exchange_counts(const Communicator& comm, std::vector<std::int64_t> send_c
   check_mpi(MPI_Alltoall(send_counts.data(), 1, MPI_INT64_T, receive_counts.data(), 1, MPI_INT64_T, comm.get()),
             "MPI_Alltoall");
   const auto sum = [](const auto& counts) { return std::accumulate(counts.begin(), counts.end(), std::int64_t{0}); };
-  const auto peak = all_reduce(comm, std::max(sum(send_counts), sum(receive_counts)), Reduce::max);
-  return Route(std::move(send_counts), std::move(receive_counts), peak);
+  const auto bound = all_reduce(comm, std::max(sum(send_counts), sum(receive_counts)), Reduce::max);
+  return Route(std::move(send_counts), std::move(receive_counts), bound);
+}
+
+std::int64_t largest_total(const Communicator& comm, const Route& route) {
+  return all_reduce(comm, std::max(route.send_total(), route.receive_total()), Reduce::max);
 }
 
 }  // namespace shardmark

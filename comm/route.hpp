@@ -16,10 +16,10 @@ class Route {
  public:
   Route() = default;
 
-  /// `peak` is the largest send or receive total of any rank, the same on all of them: by it every rank chooses the
-  /// same MPI call. exchange_counts() finds it. Throws std::invalid_argument for negative counts, vectors of different
-  /// lengths or a peak below this rank's totals.
-  Route(std::vector<std::int64_t> send_counts, std::vector<std::int64_t> receive_counts, std::int64_t peak);
+  /// No rank sends or receives more than `bound` elements; the same number on all ranks, so that they conclude the same
+  /// from it without talk. It may be far above what travels, and so is no size: largest_total() is one. Throws
+  /// std::invalid_argument for negative counts, vectors of different lengths or a bound below this rank's totals.
+  Route(std::vector<std::int64_t> send_counts, std::vector<std::int64_t> receive_counts, std::int64_t bound);
 
   int size() const { return static_cast<int>(send_counts_.size()); }
   const std::vector<std::int64_t>& send_counts() const { return send_counts_; }
@@ -29,7 +29,8 @@ class Route {
   const std::vector<std::int64_t>& receive_offsets() const { return receive_offsets_; }
   std::int64_t send_total() const { return send_offsets_.back(); }
   std::int64_t receive_total() const { return receive_offsets_.back(); }
-  std::int64_t peak() const { return peak_; }
+  /// 0: nobody sends anything.
+  std::int64_t bound() const { return bound_; }
 
   /// The way back: what was received is sent. inverse().inverse() is the route itself.
   Route inverse() const;
@@ -44,7 +45,7 @@ class Route {
   /// another one. 0: the empty route.
   std::uint64_t id() const { return id_; }
 
-  /// Compares counts and peak.
+  /// Compares counts and bound.
   bool operator==(const Route& other) const;
 
  private:
@@ -52,12 +53,15 @@ class Route {
   std::vector<std::int64_t> receive_counts_;
   std::vector<std::int64_t> send_offsets_ = {0};
   std::vector<std::int64_t> receive_offsets_ = {0};
-  std::int64_t peak_ = 0;
+  std::int64_t bound_ = 0;
   std::uint64_t id_ = 0;
 };
 
 /// The route on which this rank sends send_counts[r] elements to rank r: tells each peer its count (MPI_Alltoall) and
-/// finds the peak (MPI_Allreduce). Collective.
+/// takes the largest total of any rank for the bound (MPI_Allreduce). Collective.
 Route exchange_counts(const Communicator& comm, std::vector<std::int64_t> send_counts);
+
+/// The largest send or receive total of any rank (MPI_Allreduce). Collective.
+std::int64_t largest_total(const Communicator& comm, const Route& route);
 
 }  // namespace shardmark

@@ -66,13 +66,12 @@ void row_sums(const Exec& exec, const RowGradients<Exec>& gradients, const Shard
 }
 
 template <class Exec>
-void add_row_sums(const Exec& exec, const std::vector<RowSumTerms>& holders, Array<Exec, double> total) {
-  const ConstArray<Exec, RowSumTerms> terms = array_of(exec, holders, "shardmark::row_sum_terms");
+void add_row_sums(const Exec& exec, ConstArray<Exec, RowSumTerms> holders, Array<Exec, double> total) {
   Kokkos::parallel_for(
       "shardmark::add_row_sums", static_range(exec, static_cast<std::int64_t>(total.extent(0))),
       KOKKOS_LAMBDA(const std::int64_t i) {
         double sum = 0;
-        for (std::size_t k = 0; k < terms.extent(0); ++k) sum += terms(k).terms[i];
+        for (std::size_t k = 0; k < holders.extent(0); ++k) sum += holders(k).terms[i];
         total(i) = sum;
       });
 }

@@ -31,6 +31,6 @@ struct RowSumTerms {
 
 /// total = sum of the terms of all holders, added in their order; each as long as total, which may be one of them.
 template <class Exec>
-void add_row_sums(const Exec& exec, const std::vector<RowSumTerms>& holders, Array<Exec, double> total);
+void add_row_sums(const Exec& exec, ConstArray<Exec, RowSumTerms> holders, Array<Exec, double> total);
 
 }  // namespace shardmark::kernels

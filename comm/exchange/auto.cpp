@@ -29,12 +29,12 @@ void Auto::run_staged(const Route& route, const std::byte* send, std::byte* rece
 
 Exchange& Auto::pick(const Route& route, std::int64_t element_bytes) {
   const double ranks = comm_.size();
-  Seen& seen = seen_.of(route, [&](Seen& fresh) { fresh = {0, static_cast<double>(route.peak()) / ranks, false}; });
-  if (++seen.runs == 2) {
+  Seen& seen = seen_.of(route, [&](Seen& fresh) {
     const auto total = static_cast<double>(all_reduce(comm_, route.send_total(), Reduce::sum));
-    seen.elements = total / (ranks * ranks);
-    seen.skewed = is_skewed(static_cast<double>(route.peak()), total / ranks);
-  }
+    fresh = {.runs = 0, .elements = total / (ranks * ranks), .skewed = false};
+  });
+  if (++seen.runs == 2)
+    seen.skewed = is_skewed(static_cast<double>(largest_total(comm_, route)), seen.elements * ranks);
   const auto best = calibration_.best(seen.elements * static_cast<double>(element_bytes), seen.skewed,
                                       seen.runs == 1 ? for_any_route_ : for_known_routes_);
   return exchange_numbered(best.value_or(library_));

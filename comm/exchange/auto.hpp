@@ -13,8 +13,8 @@
 namespace shardmark {
 
 /// Carries each route by the exchange that was fastest, in this job, for traffic of its size and shape:
-/// exchange_calibration.hpp. A route's first run goes by an exchange that has nothing to set up, chosen from
-/// Route::peak() alone; in the second an all-reduce finds the route's total and so its shape. All ranks pick the same.
+/// exchange_calibration.hpp. A route's first run goes by an exchange that has nothing to set up, chosen from its size,
+/// which an all-reduce finds; in the second another one finds its shape. All ranks pick the same.
 class Auto : public Exchange {
  public:
   explicit Auto(const Communicator& comm);

@@ -54,7 +54,7 @@ template <class T>
 requires std::is_trivially_copyable_v<T>
 void run(Exchange& exchange, const Route& route, std::span<const T> send, std::span<T> receive,
          std::int64_t width = 1) {
-  if (route.peak() == 0) return;  // on every rank: nobody sends anything
+  if (route.bound() == 0) return;  // on every rank
   if (std::ssize(send) < route.send_total() * width || std::ssize(receive) < route.receive_total() * width)
     throw std::invalid_argument("exchange: a buffer is smaller than the route");
   exchange.run(route, std::as_bytes(send).data(), std::as_writable_bytes(receive).data(),

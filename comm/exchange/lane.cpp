@@ -4,6 +4,8 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "comm/collectives.hpp"
+
 namespace shardmark {
 namespace {
 
@@ -22,6 +24,10 @@ Lane::Lane(Kind kind, Waiting waiting) {
     serve(*shared);
   });
 }
+
+Lane::Lane(const Communicator& comm, Waiting wanted)
+    : Lane(Kind::threaded,
+           all_reduce(comm, wanted == Waiting::sleep ? 1 : 0, Reduce::max) == 1 ? Waiting::sleep : Waiting::poll) {}
 
 Lane::~Lane() {
   if (!shared_) return;

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "comm/communicator.hpp"
 #include "comm/waiting.hpp"
 
 namespace shardmark {
@@ -31,8 +32,11 @@ class Lane {
  public:
   enum class Kind { plain, threaded };
 
-  /// `waiting`: how the lane's thread, if it has one, waits for MPI.
-  explicit Lane(Kind kind, Waiting waiting = Waiting::poll);
+  /// The thread of a threaded lane polls for MPI.
+  explicit Lane(Kind kind) : Lane(kind, Waiting::poll) {}
+  /// A threaded lane whose thread sleeps where this rank or any other asks for that: the two ways of waiting make
+  /// different calls, which MPI does not match with each other. Collective.
+  Lane(const Communicator& comm, Waiting wanted);
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
@@ -85,6 +89,7 @@ class Lane {
     double busy = 0.0;
   };
 
+  Lane(Kind kind, Waiting waiting);
   void run_job(Job& job);
   void interleave_tasks(std::int64_t count, void (*body)(void*, std::int64_t), void* what);
   void start(Task& task);

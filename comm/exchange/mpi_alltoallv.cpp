@@ -20,7 +20,7 @@ MpiAlltoallv::MpiAlltoallv(const Communicator& comm) : comm_(comm) {}
 
 void MpiAlltoallv::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
   if (route.size() != comm_.size()) throw std::invalid_argument("mpi_alltoallv: a route of another number of ranks");
-  if (route.peak() > comm_.count_limit()) return run_in_runs(route, send, receive, element_bytes);
+  if (exceeds_limit(route)) return run_in_runs(route, send, receive, element_bytes);
 
   if (element_bytes != element_bytes_) {
     element_ = Datatype::element(element_bytes);
@@ -41,6 +41,11 @@ void MpiAlltoallv::run(const Route& route, const std::byte* send, std::byte* rec
   check_mpi(MPI_Alltoallv(send, send_counts_.data(), send_offsets_.data(), element_.get(), receive,
                           receive_counts_.data(), receive_offsets_.data(), element_.get(), comm_.get()),
             "MPI_Alltoallv", -1, route.send_total() * element_bytes);
+}
+
+bool MpiAlltoallv::exceeds_limit(const Route& route) {
+  if (route.bound() <= comm_.count_limit()) return false;
+  return exceeds_limit_.of(route, [&](bool& fresh) { fresh = largest_total(comm_, route) > comm_.count_limit(); });
 }
 
 void MpiAlltoallv::run_in_runs(const Route& route, const std::byte* send, std::byte* receive,

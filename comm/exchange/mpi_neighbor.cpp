@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/exchange/mpi_neighbor.hpp"
 
+#include <algorithm>
+#include <array>
 #include <exception>
 
 #include "comm/collectives.hpp"
@@ -29,11 +31,11 @@ MpiNeighbor::~MpiNeighbor() {
 void MpiNeighbor::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
   const Blocks blocks(comm_, route, send, receive, element_bytes);
   Setup& setup = setups_.of(route, [&](Setup& fresh) {
-    let_graph_hold(route);
+    fresh.exceeds_limit = let_graph_hold(route) > comm_.count_limit();
     fill(fresh, route);
   });
   blocks.copy_own(comm_.rank());
-  if (route.peak() > comm_.count_limit()) return run_in_runs(route, send, receive, element_bytes);
+  if (setup.exceeds_limit) return run_in_runs(route, send, receive, element_bytes);
 
   if (setup.peers != peers_.size()) fill(setup, route);
   if (element_bytes != element_bytes_) {
@@ -45,15 +47,19 @@ void MpiNeighbor::run(const Route& route, const std::byte* send, std::byte* rece
             "MPI_Neighbor_alltoallv", -1, route.send_total() * element_bytes);
 }
 
-void MpiNeighbor::let_graph_hold(const Route& route) {
-  int grows = graph_ == MPI_COMM_NULL ? 1 : 0;
+std::int64_t MpiNeighbor::let_graph_hold(const Route& route) {
+  std::array<std::int64_t, 2> most{graph_ == MPI_COMM_NULL ? 1 : 0,
+                                   std::max(route.send_total(), route.receive_total())};
+  auto& [grows, total] = most;
   for (int peer = 0; peer < comm_.size(); ++peer) {
     if (peer == comm_.rank() || is_peer_[peer] || route.send_counts()[peer] + route.receive_counts()[peer] == 0)
       continue;
     is_peer_[peer] = 1;
     grows = 1;
   }
-  if (all_reduce(comm_, grows, Reduce::max) == 1) make_graph();
+  all_reduce(comm_, std::span<std::int64_t>(most), Reduce::max);
+  if (grows == 1) make_graph();
+  return total;
 }
 
 void MpiNeighbor::make_graph() {

@@ -10,9 +10,10 @@
 namespace shardmark {
 
 /// MPI_Neighbor_alltoallv over the pairs of ranks between which something travels, this way or that, so that a route
-/// and its inverse share a graph. Cost of a route's first run: one all-reduce, which finds whether some rank has a peer
-/// outside the graph; then the graph is made anew (MPI_Dist_graph_create_adjacent) and keeps the peers of before. Where
-/// a count or displacement of any rank exceeds the count limit: MPI_Neighbor_alltoallw.
+/// and its inverse share a graph. Cost of a route's first run: one all-reduce, which finds the largest total of any
+/// rank and whether some rank has a peer outside the graph; then the graph is made anew
+/// (MPI_Dist_graph_create_adjacent) and keeps the peers of before. Where a count or displacement of any rank exceeds
+/// the count limit: MPI_Neighbor_alltoallw.
 class MpiNeighbor : public Exchange {
  public:
   explicit MpiNeighbor(const Communicator& comm);
@@ -26,11 +27,13 @@ class MpiNeighbor : public Exchange {
     std::vector<int> counts, offsets;
   };
   struct Setup {
+    bool exceeds_limit;
     std::size_t peers;  ///< of the graph for which it was made; a graph only grows
     Side send, receive;
   };
 
-  void let_graph_hold(const Route& route);
+  /// Returns the largest total of any rank.
+  std::int64_t let_graph_hold(const Route& route);
   void make_graph();
   void fill(Setup& setup, const Route& route) const;
   void run_in_runs(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) const;

@@ -24,10 +24,14 @@ RmaPut::~RmaPut() {
   if (window_ != MPI_WIN_NULL && std::uncaught_exceptions() == 0) MPI_Win_free(&window_);
 }
 
-void RmaPut::ask_for_offsets(const Route& route, TargetOffsets& offsets) const {
-  offsets.resize(comm_.size());
-  check_mpi(MPI_Alltoall(route.receive_offsets().data(), 1, MPI_INT64_T, offsets.data(), 1, MPI_INT64_T, comm_.get()),
+void RmaPut::ask_targets(const Route& route, Setup& setup) {
+  told_.clear();
+  for (int peer = 0; peer < comm_.size(); ++peer)
+    told_.push_back({route.receive_offsets()[peer], route.receive_total()});
+  setup.targets.resize(comm_.size());
+  check_mpi(MPI_Alltoall(told_.data(), 2, MPI_INT64_T, setup.targets.data(), 2, MPI_INT64_T, comm_.get()),
             "MPI_Alltoall");
+  setup.largest_total = std::ranges::max(setup.targets, {}, &Target::total).total;
 }
 
 void RmaPut::make_room(std::int64_t bytes) {
@@ -51,13 +55,14 @@ void RmaPut::put(std::span<const std::byte> bytes, int target, std::int64_t offs
 
 void RmaPut::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
   const Blocks blocks(comm_, route, send, receive, element_bytes);
-  if (route.peak() == 0) return;
-  const TargetOffsets& offsets = offsets_.of(route, [&](TargetOffsets& fresh) { ask_for_offsets(route, fresh); });
-  make_room(route.peak() * element_bytes);
+  if (route.bound() == 0) return;
+  const Setup& setup = setups_.of(route, [&](Setup& fresh) { ask_targets(route, fresh); });
+  if (setup.largest_total == 0) return;
+  make_room(setup.largest_total * element_bytes);
   check_mpi(MPI_Win_fence(MPI_MODE_NOPRECEDE, window_), "MPI_Win_fence");  // the windows have been read
   for (int distance = 1; distance < comm_.size(); ++distance) {
     const int target = rank_after(comm_, distance);
-    put(blocks.to(target), target, offsets[target] * element_bytes);
+    put(blocks.to(target), target, setup.targets[target].offset * element_bytes);
   }
   blocks.copy_own(comm_.rank());
   check_mpi(MPI_Win_fence(MPI_MODE_NOSUCCEED, window_), "MPI_Win_fence");

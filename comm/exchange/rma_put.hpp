@@ -11,8 +11,9 @@
 namespace shardmark {
 
 /// Every rank puts its blocks (MPI_Put, between two fences) into a window of each target, who copies them out. Each
-/// rank learns once per route where its blocks begin at the targets. The window of every rank is as large as the
-/// largest total of any; it is made anew, by all together, when a route needs a larger one.
+/// rank learns once per route where its blocks begin at the targets and how much each of them receives. The window of
+/// every rank has room for the most that any receives, and a quarter more; it is made anew, by all together, when a
+/// route needs a larger one.
 class RmaPut : public Exchange {
  public:
   explicit RmaPut(const Communicator& comm) : comm_(comm) {}
@@ -24,9 +25,16 @@ class RmaPut : public Exchange {
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
 
  private:
-  using TargetOffsets = std::vector<std::int64_t>;  ///< elements, by target
+  struct Target {
+    std::int64_t offset;  ///< element where this rank's block begins
+    std::int64_t total;   ///< elements that it receives
+  };
+  struct Setup {
+    std::vector<Target> targets;
+    std::int64_t largest_total;
+  };
 
-  void ask_for_offsets(const Route& route, TargetOffsets& offsets) const;
+  void ask_targets(const Route& route, Setup& setup);
   void make_room(std::int64_t bytes);
   void put(std::span<const std::byte> bytes, int target, std::int64_t offset) const;
 
@@ -34,7 +42,8 @@ class RmaPut : public Exchange {
   MPI_Win window_ = MPI_WIN_NULL;
   std::byte* memory_ = nullptr;  ///< of the window, its own
   std::int64_t room_ = 0;
-  PerRoute<TargetOffsets> offsets_;
+  std::vector<Target> told_;  ///< to each rank
+  PerRoute<Setup> setups_;
 };
 
 }  // namespace shardmark

@@ -18,7 +18,7 @@ TEST(Route, HasOffsetsAndTotals) {
   EXPECT_EQ(route.receive_offsets(), (Counts{0, 1, 5, 5}));
   EXPECT_EQ(route.send_total(), 5);
   EXPECT_EQ(route.receive_total(), 5);
-  EXPECT_EQ(route.peak(), 7);
+  EXPECT_EQ(route.bound(), 7);
 }
 
 TEST(Route, WithoutRanksIsEmpty) {
@@ -45,7 +45,7 @@ TEST(Route, HasAnIdOfItsOwn) {
   EXPECT_EQ(ids.size(), 7);
 }
 
-TEST(Route, ScaledMultipliesCountsAndPeak) {
+TEST(Route, ScaledMultipliesCountsAndBound) {
   EXPECT_EQ(Route({2, 0, 3}, {1, 4, 1}, 6).scaled(16), Route({32, 0, 48}, {16, 64, 16}, 96));
   EXPECT_EQ(Route({2, 1}, {1, 1}, 3).scaled(0), Route({0, 0}, {0, 0}, 0));
 }
@@ -66,7 +66,7 @@ TEST(Route, RefusesWhatCannotBe) {
   EXPECT_THROW(Route({1LL << 40}, {0}, 1LL << 40).scaled(1LL << 23), std::overflow_error);
 }
 
-TEST(ExchangeCounts, FindsTheTransposeAndThePeak) {
+TEST(ExchangeCounts, FindsTheTransposeAndTheLargestTotal) {
   const Communicator comm(MPI_COMM_WORLD);
   const std::size_t ranks = comm.size();
   for (unsigned seed = 1; seed <= 5; ++seed) {
@@ -78,7 +78,7 @@ TEST(ExchangeCounts, FindsTheTransposeAndThePeak) {
     }
     const std::size_t self = comm.rank();
     Counts column(ranks);
-    std::int64_t peak = 0;
+    std::int64_t largest = 0;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       column[rank] = matrix[rank][self];
       std::int64_t sent = 0, received = 0;
@@ -86,9 +86,9 @@ TEST(ExchangeCounts, FindsTheTransposeAndThePeak) {
         sent += matrix[rank][peer];
         received += matrix[peer][rank];
       }
-      peak = std::max({peak, sent, received});
+      largest = std::max({largest, sent, received});
     }
-    EXPECT_EQ(exchange_counts(comm, matrix[self]), Route(matrix[self], column, peak));
+    EXPECT_EQ(exchange_counts(comm, matrix[self]), Route(matrix[self], column, largest));
   }
 }
 

@@ -11,9 +11,12 @@ struct Listed {
   std::vector<T> host;
 
   /// What `host` holds now; valid until the next call.
-  ConstDeviceArray<T> array() { return scratch_.holding(Execution(), host); }
+  const ConstDeviceArray<T>& array() { return made_ = scratch_.holding(Execution(), host); }
+  /// What the last call of array() returned.
+  const ConstDeviceArray<T>& made() const { return made_; }
 
  private:
+  ConstDeviceArray<T> made_;
   DeviceScratch<T> scratch_{"shardmark::listed"};
 };
 

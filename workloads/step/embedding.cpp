@@ -13,11 +13,11 @@
 namespace shardmark {
 namespace {
 
-/// A plain lane for one group. The thread of several sleeps where the compute threads take all cores.
+/// A plain lane for one group. The thread of several sleeps where the compute threads of some rank take all its cores.
 Lane lane_of(const Communicator& comm, std::int64_t groups) {
   if (groups == 1) return Lane(Lane::Kind::plain);
   const bool core_of_its_own = threads_for_rank(comm, observed_affinity()) > Execution().concurrency();
-  return Lane(Lane::Kind::threaded, core_of_its_own ? Waiting::poll : Waiting::sleep);
+  return Lane(comm, core_of_its_own ? Waiting::poll : Waiting::sleep);
 }
 
 /// What follows from the layout and the modes.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "kernels/bag_divisor.hpp"
 #include "workloads/step/phase.hpp"
 
 namespace shardmark {
@@ -36,24 +35,22 @@ DeviceArray<float> GroupFlight::output(const StepInput& input, std::int64_t feat
 }
 
 void GroupFlight::divide(const StepInput& input, const std::vector<std::int64_t>& begins, bool replicated_too,
-                         const DeviceArray<float>& vectors) const {
+                         const DeviceArray<float>& bag_vectors) {
   const auto& features = group.tables.features();
   const auto& replicated_features = group.layout.replicated_features;
-  std::vector<kernels::BagVectors> blocks;
+  divided_blocks.host.clear();
   for (std::int64_t f = 0; f < std::ssize(features); ++f) {
     if (!group.layout.served[f] || !kernels::divides(features[f].pooling)) continue;
     if (!replicated_too && std::ranges::count(replicated_features, f) > 0) continue;
     const std::int64_t dim = group.tables.table_of(features[f]).dim;
-    blocks.push_back({.first_bag = input.first_bag[f],
-                      .bags = input.bags_of(f),
-                      .dim = dim,
-                      .begin = begins[f],
-                      .stride = dim,
-                      .pooling = features[f].pooling});
+    divided_blocks.host.push_back({.first_bag = input.first_bag[f],
+                                   .bags = input.bags_of(f),
+                                   .dim = dim,
+                                   .begin = begins[f],
+                                   .stride = dim,
+                                   .pooling = features[f].pooling});
   }
-  const Execution exec;
-  kernels::divide_by_bag(exec, kernels::array_of(exec, blocks, "shardmark::divided"), input.bags.offsets,
-                         input.bags.weights, vectors);
+  kernels::divide_by_bag(Execution(), divided_blocks.array(), input.bags.offsets, input.bags.weights, bag_vectors);
 }
 
 }  // namespace shardmark

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "comm/exchange/lane_exchange.hpp"
+#include "kernels/bag_divisor.hpp"
+#include "workloads/batches/listed.hpp"
 #include "workloads/step/embedding.hpp"
 #include "workloads/step/input_dist.hpp"
 #include "workloads/step/step_layout.hpp"
@@ -26,7 +28,7 @@ struct GroupFlight {
   /// Divides the vectors of features that pool by mean or sqrtn by their bags' divisors. begins: where those of each
   /// feature begin; replicated_too: those of replicated tables as well, whose lookup has divided the outputs already.
   void divide(const StepInput& input, const std::vector<std::int64_t>& begins, bool replicated_too,
-              const DeviceArray<float>& vectors) const;
+              const DeviceArray<float>& bag_vectors);
 
   const Group& group;
   SentBytes sent;
@@ -58,6 +60,7 @@ struct GroupFlight {
   DeviceScratch<float> vectors_scratch{"shardmark::vectors"};
   DeviceScratch<float> packed_gradients_scratch{"shardmark::packed_gradients"};
   DeviceScratch<float> owner_gradients_scratch{"shardmark::owner_gradients"};
+  Listed<kernels::BagVectors> divided_blocks;
   DeviceScratch<float> divided_gradients{"shardmark::divided_gradients"};
   DeviceScratch<float> max_gradients{"shardmark::max_gradients"};
   DeviceScratch<float> replicated_max_gradients{"shardmark::replicated_max_gradients"};

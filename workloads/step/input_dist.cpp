@@ -77,8 +77,13 @@ BagCounts InputDist::count_bags(const StepInput& input) {
 
 void InputDist::lay_out(const BagCounts& bags) {
   const auto ranks = static_cast<std::size_t>(layout_.ranks);
-  std::vector<std::int64_t> slot_begin, sent(ranks), received(ranks), sent_by(ranks), received_by(ranks);
-  std::vector<std::uint8_t> sent_touched_only, owned_touched_only;
+  std::vector<std::int64_t> sent(ranks), received(ranks), sent_by(ranks), received_by(ranks);
+  auto &slot_begin = slot_begin_.host, &block_begin = block_begin_.host, &source_bags = source_bags_.host;
+  auto &sent_touched_only = sent_touched_only_.host, &owned_touched_only = owned_touched_only_.host;
+  slot_begin.clear();
+  block_begin = source_bags = {0};
+  sent_touched_only.clear();
+  owned_touched_only.clear();
   counts_ = {};
   sent_bags_ = 0;
   const auto add_sent = [&](std::int64_t count) {
@@ -101,7 +106,6 @@ void InputDist::lay_out(const BagCounts& bags) {
       received_by[slot.rank] += count;
     }
   }
-  std::vector<std::int64_t> block_begin{0}, source_bags{0};
   for (std::size_t r = 0; r < ranks; ++r) {
     for (const Slot& slot : layout_.own_slots()) {
       counts_.owner.push_back(bags_of(r, slot));
@@ -118,17 +122,13 @@ void InputDist::lay_out(const BagCounts& bags) {
   }
   first_replicated_bags_ =
       layout_.replicated_features.empty() ? 0 : bags(layout_.rank, layout_.replicated_features.front());
-  const std::int64_t peak = std::max(std::ranges::max(sent_by), std::ranges::max(received_by));
-  length_route_ = Route(std::move(sent), std::move(received), peak);
+  const std::int64_t bound = std::max(std::ranges::max(sent_by), std::ranges::max(received_by));
+  length_route_ = Route(std::move(sent), std::move(received), bound);
   sent_touched_only.resize(sent_bags_);
   owned_touched_only.resize(owned_bags_);
-  const Execution exec;
   slot_begin.push_back(sent_bags_);
-  slot_begin_ = kernels::array_of(exec, slot_begin, "shardmark::slot_begin");
-  source_bags_ = kernels::array_of(exec, source_bags, "shardmark::source_bags");
-  block_begin_ = kernels::array_of(exec, block_begin, "shardmark::block_begin");
-  sent_touched_only_ = kernels::array_of(exec, sent_touched_only, "shardmark::sent_touched_only");
-  owned_touched_only_ = kernels::array_of(exec, owned_touched_only, "shardmark::owned_touched_only");
+  for (Listed<std::int64_t>* listed : {&slot_begin_, &source_bags_, &block_begin_}) listed->array();
+  for (Listed<std::uint8_t>* listed : {&sent_touched_only_, &owned_touched_only_}) listed->array();
 }
 
 void InputDist::bucketize(const StepInput& input) {
@@ -140,7 +140,7 @@ void InputDist::bucketize(const StepInput& input) {
   const std::pair<std::size_t, std::size_t> slots(0, slot_counts_.extent(0));
   id_wire_.write(bucketed_ids_, [&](const auto& ids) {
     using Index = typename std::remove_cvref_t<decltype(ids)>::value_type;
-    const kernels::Buckets<Execution, std::int32_t, Index> buckets{Kokkos::subview(slot_begin_, slots),
+    const kernels::Buckets<Execution, std::int32_t, Index> buckets{Kokkos::subview(slot_begin_.made(), slots),
                                                                    lengths_sent_.first(sent_bags_), ids,
                                                                    weights_sent_.first(weighted_ ? bucketed_ids_ : 0)};
     kernels::bucketize(Execution(), owners_, input.bags, buckets, slot_counts_, workspace_);
@@ -194,13 +194,14 @@ ConstDeviceArray<std::int64_t> InputDist::count(const DeviceArray<std::int32_t>&
 
 void InputDist::scan_lengths(OwnedIds& owned) {
   const auto lengths = lengths_.first(owned_bags_);
-  ConstDeviceArray<std::int64_t> before, source_begin = source_bags_;
+  ConstDeviceArray<std::int64_t> before, source_begin = source_bags_.made();
   if (some_touched_only_) {
-    owned.vectors_before = count(lengths_sent_.first(sent_bags_), sent_touched_only_, slot_begin_, sent_before_,
-                                 sent_vectors_, counts_.home);
-    before = count(lengths, owned_touched_only_, block_begin_, owned_before_, block_vectors_, counts_.owner);
+    owned.vectors_before = count(lengths_sent_.first(sent_bags_), sent_touched_only_.made(), slot_begin_.made(),
+                                 sent_before_, sent_vectors_, counts_.home);
+    before =
+        count(lengths, owned_touched_only_.made(), block_begin_.made(), owned_before_, block_vectors_, counts_.owner);
     const auto source_vectors = source_vectors_.first(layout_.ranks + 1);
-    kernels::take(Execution(), before, source_bags_, source_vectors);
+    kernels::take(Execution(), before, source_bags_.made(), source_vectors);
     source_begin = source_vectors;
   }
   const std::int64_t exchanged = std::accumulate(counts_.owner.begin(), counts_.owner.end(), std::int64_t{0});
@@ -219,7 +220,7 @@ Route InputDist::id_route(const StepInput& input) const {
     sent.push_back(count);
     received.push_back(source_ids_(r + 1) - source_ids_(r));
   }
-  return Route(std::move(sent), std::move(received), length_route_.peak() > 0 ? peak_ids(input) : 0);
+  return Route(std::move(sent), std::move(received), length_route_.bound() > 0 ? id_bound(input) : 0);
 }
 
 /// Of the ids behind those of `rows`; the rows themselves have weight 1.

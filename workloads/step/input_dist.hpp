@@ -5,6 +5,7 @@
 #include "comm/exchange/lane.hpp"
 #include "comm/placement/movement.hpp"
 #include "kernels/bucketize.hpp"
+#include "workloads/batches/listed.hpp"
 #include "workloads/batches/step_input.hpp"
 #include "workloads/transfer/id_wire.hpp"
 #include "workloads/transfer/unique_rows/home_rows.hpp"
@@ -48,7 +49,7 @@ class InputDist {
   std::vector<std::int64_t> owned_blocks() const;
 
   /// No rank sends or receives more ids than this.
-  std::int64_t peak_ids(const StepInput& input) const { return input.global_ids * most_strips_; }
+  std::int64_t id_bound(const StepInput& input) const { return input.global_ids * most_strips_; }
 
  private:
   void bucketize(const StepInput& input);
@@ -79,11 +80,11 @@ class InputDist {
   // Of the current bag counts.
   Route length_route_;
   std::int64_t sent_bags_ = 0, owned_bags_ = 0;
-  std::int64_t first_replicated_bags_ = 0;      ///< of the first replicated feature
-  ConstDeviceArray<std::int64_t> slot_begin_;   ///< [slots + replicated features + 1] in the lengths that are sent
-  ConstDeviceArray<std::int64_t> source_bags_;  ///< [ranks + 1] in those that are received
-  ConstDeviceArray<std::int64_t> block_begin_;  ///< [ranks x own slots + 1] there, by (source, own slot)
-  ConstDeviceArray<std::uint8_t> sent_touched_only_, owned_touched_only_;  ///< by bag: 1 when it must hold an id
+  std::int64_t first_replicated_bags_ = 0;  ///< of the first replicated feature
+  Listed<std::int64_t> slot_begin_;         ///< [slots + replicated features + 1] in the lengths that are sent
+  Listed<std::int64_t> source_bags_;        ///< [ranks + 1] in those that are received
+  Listed<std::int64_t> block_begin_;        ///< [ranks x own slots + 1] there, by (source, own slot)
+  Listed<std::uint8_t> sent_touched_only_, owned_touched_only_;  ///< by bag: 1 when it must hold an id
 
   // Of the current step.
   bool weighted_ = false;

@@ -108,7 +108,7 @@ void sum_exchanged(GroupFlight& flight, const StepInput& input, const kernels::U
   if (width == 0) return;
   const auto sums = flight.sums.first(ids * width);
   flight.updates.row_sums(*flight.row_gradients, now, sums, width);
-  flight.row_sums.complete(flight.row_gradients->unique, sums, flight.ids.peak_ids(input));
+  flight.row_sums.complete(flight.row_gradients->unique, sums, flight.ids.id_bound(input));
   flight.whole_rows = {sums, width};
 }
 

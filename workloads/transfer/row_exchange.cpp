@@ -24,34 +24,33 @@ std::vector<std::int64_t> units_by_peer(ValueType type, int ranks, const std::ve
 
 }  // namespace
 
-RowExchange::End RowExchange::end_of(const std::vector<RowBlock>& blocks) const {
-  End end;
-  std::array<std::vector<kernels::WireBlock>, 2> wire_blocks;
+void RowExchange::list(const std::vector<RowBlock>& blocks, End& end) const {
+  end.rows = end.elements = 0;
+  end.wire_bytes = {};
+  for (auto& listed : end.blocks) listed.host.clear();
   for (const RowBlock& block : blocks) {
     if (block.rows == 0) continue;
     for (const Direction direction : directions) {
       std::int64_t& bytes = end.wire_bytes[number(direction)];
-      wire_blocks[number(direction)].push_back(
+      auto& wire_blocks = end.blocks[number(direction)].host;
+      wire_blocks.push_back(
           {.first_row = end.rows, .rows = block.rows, .dim = block.dim, .vectors = end.elements, .wire = bytes});
-      bytes += kernels::wire_bytes(wire_.type(direction), wire_blocks[number(direction)].back());
+      bytes += kernels::wire_bytes(wire_.type(direction), wire_blocks.back());
     }
     end.rows += block.rows;
     end.elements += block.rows * block.dim;
   }
   for (const Direction direction : directions)
-    if (!direct(direction))
-      end.blocks[number(direction)] =
-          kernels::array_of(Execution(), wire_blocks[number(direction)], "shardmark::wire_blocks");
-  return end;
+    if (!direct(direction)) end.blocks[number(direction)].array();
 }
 
 void RowExchange::lay_out(int ranks, const RowBlocks& blocks) {
-  owner_ = end_of(blocks.owner);
-  home_ = end_of(blocks.home);
+  list(blocks.owner, owner_);
+  list(blocks.home, home_);
   for (const Direction direction : directions) {
     const ValueType type = wire_.type(direction);
     const Route forward(units_by_peer(type, ranks, blocks.owner), units_by_peer(type, ranks, blocks.home),
-                        most_units(type, blocks.peak_rows, blocks.peak_elements));
+                        most_units(type, blocks.row_bound, blocks.element_bound));
     routes_[number(direction)] = direction == Direction::forward ? forward : forward.inverse();
   }
 }
@@ -61,7 +60,7 @@ void RowExchange::pack(Direction direction, const DeviceArray<float>& from) {
   const Execution exec;
   const End& end = sender(direction);
   const auto type = wire_.type(direction);
-  const auto& blocks = end.blocks[number(direction)];
+  const auto& blocks = end.blocks[number(direction)].made();
   const auto wire = sent_ = sent_scratch_.first(end.wire_bytes[number(direction)]);
   received_ = received_scratch_.first(receiver(direction).wire_bytes[number(direction)]);
   kernels::encode_wire<Execution>(exec, type, end.rows, blocks, from, wire);
@@ -81,7 +80,7 @@ void RowExchange::move(Direction direction, const DeviceArray<float>& from, cons
 void RowExchange::unpack(Direction direction, const DeviceArray<float>& to) {
   if (direct(direction)) return;
   const End& end = receiver(direction);
-  kernels::decode_wire<Execution>(Execution(), wire_.type(direction), end.rows, end.blocks[number(direction)],
+  kernels::decode_wire<Execution>(Execution(), wire_.type(direction), end.rows, end.blocks[number(direction)].made(),
                                   received_, to);
 }
 

@@ -5,6 +5,7 @@
 
 #include "comm/exchange/exchange.hpp"
 #include "kernels/wire_codec.hpp"
+#include "workloads/batches/listed.hpp"
 #include "workloads/transfer/wire.hpp"
 
 namespace shardmark {
@@ -22,7 +23,7 @@ struct RowBlock {
 struct RowBlocks {
   std::vector<RowBlock> owner, home;
   /// No rank has more in either list; the same on all ranks.
-  std::int64_t peak_rows = 0, peak_elements = 0;
+  std::int64_t row_bound = 0, element_bound = 0;
 };
 
 /// Vectors of blocks that are known at both ends, from their owners to the homes of the samples and back, in a wire
@@ -49,11 +50,11 @@ class RowExchange {
   /// The blocks of one end as the codec takes them.
   struct End {
     std::int64_t elements = 0, rows = 0;
-    std::array<ConstDeviceArray<kernels::WireBlock>, 2> blocks;  ///< by direction: their places on the wire differ
+    std::array<Listed<kernels::WireBlock>, 2> blocks;  ///< by direction: their places on the wire differ
     std::array<std::int64_t, 2> wire_bytes{};
   };
 
-  End end_of(const std::vector<RowBlock>& blocks) const;
+  void list(const std::vector<RowBlock>& blocks, End& end) const;
   const End& sender(Direction direction) const { return direction == Direction::forward ? owner_ : home_; }
   const End& receiver(Direction direction) const { return direction == Direction::forward ? home_ : owner_; }
   bool direct(Direction direction) const { return wire_.type(direction) == ValueType::fp32; }

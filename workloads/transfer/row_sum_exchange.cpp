@@ -7,8 +7,6 @@
 #include <map>
 #include <tuple>
 
-#include "kernels/row_sums.hpp"
-
 namespace shardmark {
 namespace {
 
@@ -54,7 +52,7 @@ RowSumExchange::RowSumExchange(const Communicator& comm, Exchange& exchange, con
         });
         group.push_back({shard.rank, own == layout.shards.end() ? -1 : own - layout.shards.begin()});
       }
-      if (std::ranges::any_of(group, [](const Member& member) { return member.own >= 0; })) groups_.push_back(group);
+      list_messages(group);
     }
   }
   std::vector<std::int64_t> first_keys;
@@ -64,44 +62,50 @@ RowSumExchange::RowSumExchange(const Communicator& comm, Exchange& exchange, con
 }
 
 /// Both ends of a message list what it holds in the order (group, sender's column, receiver's column).
-RowSumExchange::Messages RowSumExchange::messages(const std::vector<std::int64_t>& begins, std::int64_t peak) const {
-  Messages messages;
-  const auto ranks = static_cast<std::size_t>(comm_.size());
-  std::vector<std::int64_t> sent(ranks), received(ranks);
-  const auto add = [&](std::vector<Message>& list, std::int64_t own, int peer, std::vector<std::int64_t>& elements) {
-    if (own < 0) return;
-    list.push_back({own, peer, elements[peer]});
-    elements[peer] += width_ * (begins[own + 1] - begins[own]);
-  };
-  for (const Group& group : groups_) {
-    for (const Member& from : group) {
-      for (const Member& to : group) {
-        if (&from != &to) {
-          add(messages.sent, from.own, to.rank, sent);
-          add(messages.received, to.own, from.rank, received);
-        } else if (to.own >= 0) {
-          messages.received.push_back({to.own, Message::stays, 0});
-        }
-      }
+void RowSumExchange::list_messages(const Group& group) {
+  const std::int64_t first_term = std::ssize(terms_.host);
+  for (const Member& to : group) {
+    if (to.own < 0) continue;
+    wholes_.push_back({to.own, std::ssize(terms_.host), std::ssize(group)});
+    terms_.host.resize(terms_.host.size() + group.size());
+  }
+  for (std::int64_t f = 0; f < std::ssize(group); ++f) {
+    std::int64_t term = first_term + f;
+    for (const Member& to : group) {
+      const Member& from = group[f];
+      if (&from != &to && from.own >= 0) sent_.push_back({from.own, to.rank});
+      if (to.own < 0) continue;
+      received_.push_back({to.own, &from == &to ? Message::stays : from.rank, term});
+      term += std::ssize(group);
     }
   }
-  messages.route =
-      Route(std::move(sent), std::move(received), peak * width_ * static_cast<std::int64_t>(most_members_));
-  return messages;
+}
+
+/// Where each message lies, when the shards have these distinct rows.
+Route RowSumExchange::place(const std::vector<std::int64_t>& begins, std::int64_t bound) {
+  const auto place_at = [&](std::vector<Message>& messages) {
+    std::vector<std::int64_t> elements(comm_.size());
+    for (Message& message : messages) {
+      if (message.peer == Message::stays) continue;
+      message.at = elements[message.peer];
+      elements[message.peer] += width_ * (begins[message.own + 1] - begins[message.own]);
+    }
+    return elements;
+  };
+  return Route(place_at(sent_), place_at(received_), bound * width_ * static_cast<std::int64_t>(most_members_));
 }
 
 void RowSumExchange::complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums,
-                              std::int64_t peak) {
+                              std::int64_t bound) {
   const Execution exec;
   const auto& begins = segments_(unique);
   const auto sums_of = [&](std::int64_t shard) {
     return part(sums, width_ * begins[shard], width_ * begins[shard + 1]);
   };
-  const Messages messages = this->messages(begins, peak);
-  const Route& route = messages.route;
-  const auto send = send_.first(route.send_total());
-  const auto receive = receive_.first(route.receive_total());
-  for (const Message& message : messages.sent) {
+  const Route route = place(begins, bound);
+  const auto send = send_scratch_.first(route.send_total());
+  const auto receive = receive_scratch_.first(route.receive_total());
+  for (const Message& message : sent_) {
     const auto own = sums_of(message.own);
     const std::int64_t at = route.send_offsets()[message.peer] + message.at;
     Kokkos::deep_copy(exec, part(send, at, at + static_cast<std::int64_t>(own.extent(0))), own);
@@ -110,11 +114,12 @@ void RowSumExchange::complete(const kernels::UniqueRows<Execution>& unique, cons
   run(exchange_, route, std::span<const double>(send.data(), send.extent(0)),
       std::span<double>(receive.data(), receive.extent(0)));
 
-  std::map<std::int64_t, std::vector<kernels::RowSumTerms>> terms;  // by local shard, in the order of the columns
-  for (const auto& [own, peer, at] : messages.received)
-    terms[own].push_back(
-        {peer == Message::stays ? sums_of(own).data() : receive.data() + route.receive_offsets()[peer] + at});
-  for (const auto& [own, of_columns] : terms) kernels::add_row_sums(exec, of_columns, sums_of(own));
+  for (const auto& [own, peer, term, at] : received_)
+    terms_.host[term] = {peer == Message::stays ? sums_of(own).data()
+                                                : receive.data() + route.receive_offsets()[peer] + at};
+  const auto& terms = terms_.array();
+  for (const auto& [own, first, count] : wholes_)
+    kernels::add_row_sums<Execution>(exec, Kokkos::subview(terms, std::pair(first, first + count)), sums_of(own));
 }
 
 }  // namespace shardmark

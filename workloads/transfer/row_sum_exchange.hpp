@@ -3,8 +3,9 @@
 
 #include "comm/exchange/exchange.hpp"
 #include "comm/placement/plan.hpp"
+#include "kernels/row_sums.hpp"
 #include "kernels/shard_segments.hpp"
-#include "workloads/batches/execution.hpp"
+#include "workloads/batches/listed.hpp"
 #include "workloads/tables/shard_layout.hpp"
 
 namespace shardmark {
@@ -23,9 +24,9 @@ class RowSumExchange {
   /// Sums per row: the most that any table of the plan needs, on any rank; 0 when none does.
   std::int64_t width() const { return width_; }
 
-  /// Replaces the partial sums [distinct rows, width] of this rank by those over whole rows. Collective. `peak` bounds
-  /// the rows that any rank holds in a step.
-  void complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums, std::int64_t peak);
+  /// Replaces the partial sums [distinct rows, width] of this rank by those over whole rows. Collective. No rank holds
+  /// more than `bound` rows in a step.
+  void complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums, std::int64_t bound);
 
  private:
   /// One column range of some rows of a table, by column; `own` is the local shard if this rank holds it, else -1.
@@ -40,23 +41,27 @@ class RowSumExchange {
     static constexpr int stays = -1;  ///< peer of the sums that the shard itself adds to those which it receives
     std::int64_t own;
     int peer;
-    std::int64_t at;  ///< within what goes to or comes from the peer
+    std::int64_t term = 0;  ///< of those that are received: place in terms_
+    std::int64_t at = 0;    ///< in the current step, within what goes to or comes from the peer
   };
-  struct Messages {
-    std::vector<Message> sent, received;  ///< a shard receives in the order of the columns
-    Route route;
+  /// The sums over whole rows of a local shard: of terms_ [first, first + count), in the order of the columns.
+  struct Whole {
+    std::int64_t own, first, count;
   };
 
-  Messages messages(const std::vector<std::int64_t>& begins, std::int64_t peak) const;
+  void list_messages(const Group& group);
+  Route place(const std::vector<std::int64_t>& begins, std::int64_t bound);
 
   const Communicator& comm_;
   Exchange& exchange_;
   const ShardLayout& layout_;
   std::int64_t width_ = 0;
-  std::vector<Group> groups_;  ///< those in which this rank has a part
+  std::vector<Message> sent_, received_;
+  std::vector<Whole> wholes_;
+  Listed<kernels::RowSumTerms> terms_;
   std::size_t most_members_ = 1;
   kernels::ShardSegments<Execution> segments_;
-  DeviceScratch<double> send_{"shardmark::row_sums_sent"}, receive_{"shardmark::row_sums_received"};
+  DeviceScratch<double> send_scratch_{"shardmark::row_sums_sent"}, receive_scratch_{"shardmark::row_sums_received"};
 };
 
 }  // namespace shardmark

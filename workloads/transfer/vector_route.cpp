@@ -48,8 +48,8 @@ RowBlocks add_vector_blocks(const ShardLayout& layout, const BagCounts& bags, co
   }
   for (const auto& totals : {sent_by, received_by})
     for (const Total& total : totals) {
-      blocks.peak_rows = std::max(blocks.peak_rows, total.rows);
-      blocks.peak_elements = std::max(blocks.peak_elements, total.elements);
+      blocks.row_bound = std::max(blocks.row_bound, total.rows);
+      blocks.element_bound = std::max(blocks.element_bound, total.elements);
     }
   return blocks;
 }

@@ -54,12 +54,12 @@ std::vector<std::int64_t> HomeRows::held_shards() const {
 
 void HomeRows::request(const StepInput& input) {
   list_positions(input);
-  const std::int64_t peak = input.global_ids * most_strips_;
+  const std::int64_t bound = input.global_ids * most_strips_;
   const auto keys = keys_.first(positions_);
   if (node_)
-    owners_.request(node_->request(keys, peak), peak);
+    owners_.request(node_->request(keys, bound), bound);
   else
-    owners_.request(keys, peak, !asks_once(dedup_));
+    owners_.request(keys, bound, !asks_once(dedup_));
 }
 
 /// Offsets, keys and weights of the ids of every strip, in the order of the bags.

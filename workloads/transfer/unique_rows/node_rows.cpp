@@ -76,8 +76,8 @@ RowHop NodeRows::owners(const Communicator& comm, Exchange& exchange, Wire& wire
   return RowHop(exchange, wire, rows, asked, rows.of_rank(comm.rank()), askers);
 }
 
-ConstDeviceArray<std::int64_t> NodeRows::request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t peak) {
-  homes_.request(keys, peak);
+ConstDeviceArray<std::int64_t> NodeRows::request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t bound) {
+  homes_.request(keys, bound);
   const auto ids = ids_.first(homes_.held_rows()), offsets = offsets_.first(homes_.held_rows() + 1);
   homes_.receive_ids(ids);
   kernels::count_up(Execution(), offsets);

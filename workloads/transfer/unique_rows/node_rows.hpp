@@ -29,7 +29,7 @@ class NodeRows {
   static RowHop owners(const Communicator& comm, Exchange& exchange, Wire& wire, const RowShards& rows);
 
   /// What the ranks of the node ask for, as keys. Collective.
-  ConstDeviceArray<std::int64_t> request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t peak);
+  ConstDeviceArray<std::int64_t> request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t bound);
 
   /// Rows as they came from the owners to the homes of the node. Collective.
   void hand_on(const RowHop& owners, const DeviceArray<float>& from_owners, const DeviceArray<float>& packed);

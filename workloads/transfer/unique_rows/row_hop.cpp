@@ -23,10 +23,10 @@ RowHop::RowHop(Exchange& exchange, Wire& wire, const RowShards& rows, std::vecto
   count_route_ = Route(std::move(sent), std::move(received), std::ssize(rows.shards) * std::ssize(asked_));
 }
 
-void RowHop::request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t peak, bool repeated) {
+void RowHop::request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t bound, bool repeated) {
   distinct_.find(keys, repeated);
   exchange_counts();
-  make_routes(peak);
+  make_routes(bound);
 }
 
 void RowHop::exchange_counts() {
@@ -41,10 +41,10 @@ void RowHop::exchange_counts() {
       held_counts_.insert(held_counts_.begin() + static_cast<std::ptrdiff_t>(r * held), held, 0);
 }
 
-void RowHop::make_routes(std::int64_t peak) {
+void RowHop::make_routes(std::int64_t bound) {
   const auto dim = [&](std::int64_t s) { return rows_.shards[s].dim; };
   std::vector<std::int64_t> ids_sent, ids_received;
-  RowBlocks blocks{.owner = {}, .home = {}, .peak_rows = peak, .peak_elements = peak * rows_.largest_dim};
+  RowBlocks blocks{.owner = {}, .home = {}, .row_bound = bound, .element_bound = bound * rows_.largest_dim};
   auto count = held_counts_.begin();
   for (int r = 0; r < static_cast<int>(asked_.size()); ++r) {
     const auto& [begin, end] = asked_[r];
@@ -55,7 +55,7 @@ void RowHop::make_routes(std::int64_t peak) {
       blocks.owner.push_back({r, *count, dim(s)});
     ids_received.push_back(ids);
   }
-  id_route_ = Route(std::move(ids_sent), std::move(ids_received), peak);
+  id_route_ = Route(std::move(ids_sent), std::move(ids_received), bound);
   vectors_.lay_out(static_cast<int>(asked_.size()), blocks);
 }
 

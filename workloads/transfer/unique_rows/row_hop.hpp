@@ -21,9 +21,9 @@ class RowHop {
          const std::vector<bool>& askers);
 
   /// Finds the distinct rows, or with `repeated` lists a row for every position, and tells their holders how many there
-  /// are. Collective. keys [positions]: of the row shards that are asked for; no rank has more than `peak` of them, nor
-  /// is asked for more rows.
-  void request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t peak, bool repeated = false);
+  /// are. Collective. keys [positions]: of the row shards that are asked for; no rank has more than `bound` of them,
+  /// nor is asked for more rows.
+  void request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t bound, bool repeated = false);
 
   /// What this rank asks for; the rows come back packed.
   const DistinctRows& asked() const { return distinct_; }
@@ -41,7 +41,7 @@ class RowHop {
 
  private:
   void exchange_counts();
-  void make_routes(std::int64_t peak);
+  void make_routes(std::int64_t bound);
 
   Exchange& exchange_;
   const RowShards& rows_;

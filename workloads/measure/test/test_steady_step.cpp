@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step whose sizes have been seen before allocates no memory of Kokkos, whatever travels and how rows are updated.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "comm/placement/support.hpp"
+#include "reference/error.hpp"
+#include "workloads/measure/test/plans.hpp"
+#include "workloads/measure/test/small_case.hpp"
+
+namespace shardmark {
+namespace {
+
+std::map<std::string, int> allocated;  // how often, by label
+
+/// While it lives, Kokkos tells `allocated` what it allocates.
+class Watch {
+ public:
+  Watch() {
+    allocated.clear();
+    Kokkos::Tools::Experimental::set_allocate_data_callback(
+        [](Kokkos_Profiling_SpaceHandle, const char* label, const void*, std::uint64_t) { ++allocated[label]; });
+  }
+  ~Watch() { Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr); }
+};
+
+/// What the steps over all batches allocate when each has been taken before.
+std::map<std::string, int> allocated_by_steady_steps(const Communicator& comm, const RunOptions& options,
+                                                     const Plan& plan, const Case& how) {
+  const auto batches = make_batch_source(options, [](const std::string&) {});
+  const auto inputs = inputs_of(comm, options, *batches);
+  ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
+  tables.fill(options.row_values());
+  const auto ready = ready_case(comm, tables, plan, how, inputs.front());
+  for (int round = 0; round < 2; ++round)
+    for (const StepInput& input : inputs) training_step(ready->flight, input);
+  const Watch watch;
+  for (const StepInput& input : inputs) training_step(ready->flight, input);
+  return allocated;
+}
+
+TEST(SteadyStep, TheWatchSeesAllocations) {
+  const Watch watch;
+  const DeviceArray<int> array("seen", 1);
+  EXPECT_EQ(allocated, (std::map<std::string, int>{{"seen", 1}}));
+}
+
+class SteadySteps : public testing::Test {
+ protected:
+  void expect_none(const RunOptions& options, std::string_view planner, const Case& how) {
+    const Plan plan = plan_of(planner, options, comm_.size());
+    try {
+      require_supported(plan, options.workload.tables, options.workload.features, how.movement);
+    } catch (const InputError&) {
+      return;
+    }
+    EXPECT_EQ(allocated_by_steady_steps(comm_, options, plan, how), (std::map<std::string, int>()))
+        << planner << " " << how.name();
+  }
+
+  const Communicator comm_{MPI_COMM_WORLD};
+};
+
+TEST_F(SteadySteps, OfEveryTransferAndDedupAllocateNothing) {
+  for (const Pooling pooling : {Pooling::sum, Pooling::mean, Pooling::max, Pooling::none}) {
+    SCOPED_TRACE(name_of(pooling));
+    const RunOptions options = small_case(pooling, OptimizerKind::adagrad, false);
+    for (const auto& transfer : transfers) {
+      if (transfer.value == RowTransfer::unique_rows) continue;
+      expect_none(options, "row_wise", {.movement = {.transfer = transfer.value}});
+    }
+    for (const auto& dedup : dedups) {
+      if (dedup.value == Dedup::node) continue;  // needs several nodes
+      expect_none(options, "row_wise", {.movement = {.transfer = RowTransfer::unique_rows, .dedup = dedup.value}});
+    }
+    for (const auto& how : replicated_gradients)
+      expect_none(options, "data_parallel", {.movement = {.replicated_gradients = how.value}});
+  }
+}
+
+TEST_F(SteadySteps, OfEveryOptimizerAllocateNothing) {
+  for (const auto& optimizer : optimizers) {
+    SCOPED_TRACE(optimizer.name);
+    const RunOptions options = small_case(Pooling::sum, optimizer.value, false);
+    for (const auto& planner : planners) expect_none(options, planner.name, {});
+  }
+}
+
+TEST_F(SteadySteps, OfNarrowWiresAndGroupsAllocateNothing) {
+  const RunOptions options = small_case(Pooling::mean, OptimizerKind::rowwise_adagrad, false);
+  for (const Case& how : narrow_movements()) expect_none(options, "row_wise", how);
+  Case two_groups;
+  two_groups.groups = {2, GroupBalance::count};
+  for (const auto& transfer : transfers) {
+    two_groups.movement.transfer = transfer.value;
+    expect_none(options, "row_wise", two_groups);
+  }
+}
+
+}  // namespace
+}  // namespace shardmark
