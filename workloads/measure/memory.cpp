@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/measure/memory.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <fstream>
-#include <limits>
 
-#include "comm/agree.hpp"
-#include "comm/collectives.hpp"
 #include "comm/placement/expected_counts.hpp"
 #include "reference/row_gradients.hpp"
 #include "workloads/batches/step_input.hpp"
@@ -90,9 +84,8 @@ struct Vectors {
   double outputs = 0.0;             ///< of this rank's samples
   double behind = 0.0;              ///< outputs that are put together behind the packed vectors
   double packed = 0.0;              ///< that come home
+  double reduced = 0.0;             ///< partial sums that are added on the way
   std::vector<double> owner, held;  ///< by rank: that it sends home; rows of its shards that are asked for one by one
-
-  double reduced = 0.0;  ///< partial sums that are added on the way
 
   double largest_route() const { return std::max({packed, std::ranges::max(owner), std::ranges::max(held)}); }
 };
@@ -186,10 +179,14 @@ double step_bytes(const Communicator& comm, const Plan& plan, const Workload& wo
   return room_to_grow * bytes + how.exchange.choice->keeps(comm, how.exchange.number) * vectors.largest_route();
 }
 
-/// Batches, as every rank keeps its samples of them: gradients, ids and offsets.
+/// Batches, as every rank keeps its samples of them: ids and offsets, and gradients, which are shared where the number
+/// of vectors does not depend on the ids.
 double input_bytes(const RunOptions& options, double output_bytes, double ids) {
-  const auto batches = static_cast<double>(std::max(options.batches, options.checked_steps));
-  return batches * (output_bytes + 24 * ids);
+  const std::int64_t batches = std::max(options.batches, options.checked_steps);
+  const bool shared = std::ranges::none_of(options.workload.features,
+                                           [](const Feature& feature) { return feature.pooling == Pooling::none; });
+  const auto gradients = static_cast<double>(shared ? std::min(batches, GradientValues::distinct_steps) : batches);
+  return gradients * output_bytes + static_cast<double>(batches) * 24 * ids;
 }
 
 /// Different vectors among the expected outputs of a feature in so many samples, of which `distinct` rows are named.
@@ -253,57 +250,6 @@ double memory_needed(const Communicator& comm, const Plan& plan, const RunOption
   }
   return table_bytes(plan, workload.tables, comm.rank()) + largest_case + input_bytes(options, outputs, ids) +
          reference_bytes(options, samples);
-}
-
-namespace {
-
-std::int64_t read_number(const std::string& file, std::int64_t otherwise) {
-  std::int64_t value = otherwise;
-  std::ifstream(file) >> value;
-  return value > 0 ? value : otherwise;
-}
-
-/// Bytes that processes may still take on this node: what the kernel calls available, or what the control group leaves.
-std::int64_t memory_available() {
-  std::int64_t available = std::numeric_limits<std::int64_t>::max();
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string key; meminfo >> key;) {
-    std::int64_t kibibytes = 0;
-    if (key == "MemAvailable:" && meminfo >> kibibytes) available = 1024 * kibibytes;
-  }
-  const std::int64_t limit = read_number("/sys/fs/cgroup/memory.max", std::numeric_limits<std::int64_t>::max());
-  const std::int64_t used = read_number("/sys/fs/cgroup/memory.current", 0);
-  return std::min(available, limit - std::min(used, limit));
-}
-
-}  // namespace
-
-void require_memory(const Communicator& comm, double bytes_per_rank, std::string_view command,
-                    std::string_view remedy) {
-  agree(comm, [&] {
-    const double needed = bytes_per_rank * comm.node_size();
-    const auto available = static_cast<double>(memory_available());
-    if (needed > available)
-      throw InputError(fmt::format("{}: {} ranks of a node need {:.1f} GB, it has {:.1f}; use {}", command,
-                                   comm.node_size(), needed * 1e-9, available * 1e-9, remedy));
-  });
-}
-
-void require_memory(const Communicator& comm, const Plan& plan, const RunOptions& options,
-                    std::span<const Case> cases) {
-  const double needed = memory_needed(comm, plan, options, cases);
-  const auto all = all_gather(comm, needed);
-  double node = 0.0;
-  for (int r = 0; r < comm.size(); ++r)
-    if (comm.node_of(r) == comm.node_of(comm.rank())) node += all[r];
-  agree(comm, [&] {
-    const auto available = static_cast<double>(memory_available());
-    if (node > available)
-      throw InputError(
-          fmt::format("plan {} needs {:.1f} GB of memory on this rank and {:.1f} GB on its node, which has {:.1f} GB "
-                      "left; use more nodes, another plan, or --scale and --batch to make the case smaller",
-                      plan.name, needed * 1e-9, node * 1e-9, available * 1e-9));
-  });
 }
 
 }  // namespace shardmark

@@ -11,10 +11,11 @@
 namespace shardmark {
 namespace {
 
-StepInput read_input(const Communicator& comm, const RunOptions& options, BatchSource& batches, std::int64_t step) {
+StepInput read_input(const Communicator& comm, const RunOptions& options, BatchSource& batches, std::int64_t step,
+                     std::span<const StepInput> earlier = {}) {
   const SampleRange own = samples_of(options.workload.global_batch, comm.size(), comm.rank());
   const Samples samples = agree(comm, [&] { return batches.read(step, own.first, own.count); });
-  return make_step_input(comm, options.workload, samples, own.first, step, options.gradients());
+  return make_step_input(comm, options.workload, samples, own.first, step, options.gradients(), earlier);
 }
 
 std::unique_ptr<ShardedTables> allocate(const Communicator& comm, const Workload& workload, const Plan& plan) {
@@ -48,7 +49,7 @@ Prepared::Prepared(const Job& job, BatchSource& batches, const Status& status) :
   const RunOptions& options = job.options;
   for (std::int64_t step = 0; step < std::max(options.batches, options.checked_steps); ++step) {
     status(fmt::format("preparing batch {}", step));
-    inputs_.push_back(read_input(job.comm, options, batches, step));
+    inputs_.push_back(read_input(job.comm, options, batches, step, inputs_));
   }
 }
 

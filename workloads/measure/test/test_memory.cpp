@@ -144,7 +144,7 @@ std::vector<Case> with_exchanges(const Communicator& comm, const Movement& movem
 RunOptions wide_case() {
   RunOptions options = large_case(Pooling::sum);
   options.checked_steps = 0;
-  options.batches = 2;
+  options.batches = 4;
   options.steps = 1;
   options.workload.global_batch = 8000;
   options.workload.ids = {.distribution = IdDistribution::power_law, .alpha = 1.05};
