@@ -6,7 +6,6 @@
 #include <limits>
 #include <utility>
 
-#include "reference/bag.hpp"
 #include "reference/bounded_step.hpp"
 #include "reference/error.hpp"
 #include "reference/pooled_lookup.hpp"
@@ -85,26 +84,27 @@ Oracle::Oracle(const std::vector<Table>& tables, std::vector<Feature> features, 
 }
 
 Expected Oracle::lookup(const Batch& batch, std::int64_t feature, std::int64_t first, std::int64_t count) {
+  Expected expected;
+  for_each_bag(batch, feature, features_[feature].pooling, first, count,
+               [&](const Bag& bag) { look_up(bag, feature, expected); });
+  return expected;
+}
+
+void Oracle::look_up(const Bag& bag, std::int64_t feature, Expected& expected) {
   const auto& [name, number, pooling, hotness] = features_[feature];
   TouchedTable& table = tables_[number];
-  const auto dim = static_cast<std::size_t>(table.table().dim);
-  Expected expected;
   std::vector<std::int64_t> slots;
-  for_each_bag(batch, feature, pooling, first, count, [&](const Bag& bag) {
-    slots.clear();
-    for (const std::int64_t id : bag.ids) slots.push_back(table.touch(id));
-    const std::size_t at = expected.values.size();
-    expected.values.resize(at + dim);
-    expected.bounds.resize(at + dim);
-    const auto values = std::span(expected.values).subspan(at), bounds = std::span(expected.bounds).subspan(at);
-    pool_bag(
-        pooling, [&](std::int64_t id) { return table.values(table.find(id)); }, bag.ids, bag.weights, values);
-    if (pooling == Pooling::max)
-      bound_maxima(table, bag, slots, wire_.forward, values, bounds);
-    else
-      bound_sums(table, bag, slots, pooling, wire_.forward, bit_exact(number), bounds);
-  });
-  return expected;
+  for (const std::int64_t id : bag.ids) slots.push_back(table.touch(id));
+  const std::size_t at = expected.values.size(), dim = static_cast<std::size_t>(table.table().dim);
+  expected.values.resize(at + dim);
+  expected.bounds.resize(at + dim);
+  const auto values = std::span(expected.values).subspan(at), bounds = std::span(expected.bounds).subspan(at);
+  pool_bag(
+      pooling, [&](std::int64_t id) { return table.values(table.find(id)); }, bag.ids, bag.weights, values);
+  if (pooling == Pooling::max)
+    bound_maxima(table, bag, slots, wire_.forward, values, bounds);
+  else
+    bound_sums(table, bag, slots, pooling, wire_.forward, bit_exact(number), bounds);
 }
 
 void Oracle::update(const Batch& batch, std::int64_t step) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "reference/batch.hpp"
+#include "reference/bag.hpp"
 #include "reference/touched_table.hpp"
 #include "reference/wire_rounding.hpp"
 
@@ -36,6 +36,9 @@ class Oracle {
 
   /// Pooled output of samples [first, first + count) of `feature`, [count, dim]; [ids, dim] for Pooling::none.
   Expected lookup(const Batch& batch, std::int64_t feature, std::int64_t first, std::int64_t count);
+
+  /// Appends the vector of one bag of `feature` to `expected`.
+  void look_up(const Bag& bag, std::int64_t feature, Expected& expected);
 
   /// Updates every row that the global batch names, by the gradients of step `step`, from 0; the t of the optimizers
   /// and of stochastic rounding, whose seed is RowValues::seed, is step + 1.

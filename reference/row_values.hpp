@@ -25,13 +25,17 @@ struct RowValues {
 
 /// Gradients of the pooled outputs, keyed (seed, step, feature, sample, position in the bag, column): k * unit with
 /// |k| <= 4. Position is 0 for pooled features. Multiples of a power of two, so their fp32 sums do not depend on order.
+/// They repeat after `distinct_steps`, so that many batches need the memory of few; a step differs from the one before.
 struct GradientValues {
+  static constexpr std::int64_t distinct_steps = 2;
+
   std::uint64_t seed = 0;
   float unit = 0x1p-6F;
 
   constexpr float operator()(std::int64_t step, std::int64_t feature, std::int64_t sample, std::int64_t position,
                              std::int64_t column) const {
-    return static_cast<float>(symmetric_integer(random_bits(~seed, step, feature, sample, position, column), 4)) * unit;
+    const std::uint64_t bits = random_bits(~seed, step % distinct_steps, feature, sample, position, column);
+    return static_cast<float>(symmetric_integer(bits, 4)) * unit;
   }
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/exchange/bruck.hpp"
 
+#include <algorithm>
+
 #include "comm/exchange/blocks.hpp"
 
 namespace shardmark {
@@ -25,6 +27,12 @@ Bruck::Bruck(const Communicator& comm, int radix) : comm_(comm), messages_(comm)
     }
   }
   received_.resize(rounds_.size());
+}
+
+double Bruck::keeps(const Communicator& comm, int radix) {
+  int rounds = 0;
+  for (std::int64_t power = 1; power < comm.size(); power *= radix) ++rounds;
+  return (1.0 + rounds) * (1.0 - 1.0 / std::min(radix, comm.size()));
 }
 
 void Bruck::find_sizes(const Route& route, Setup& sizes) {

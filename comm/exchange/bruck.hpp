@@ -20,6 +20,9 @@ class Bruck : public Exchange {
  public:
   Bruck(const Communicator& comm, int radix);
 
+  /// What leaves in a round, and what arrives in each.
+  static double keeps(const Communicator& comm, int radix);
+
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
   std::span<const std::int64_t> sent() const override { return messages_.sent(); }
 

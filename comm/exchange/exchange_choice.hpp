@@ -33,11 +33,15 @@ struct ExchangeChoice {
   std::unique_ptr<Exchange> (*make)(const Communicator&, int number);
   /// Why these ranks cannot use it, the same on all of them; empty: they can. Collective.
   std::string (*unusable)(const Communicator&);
+  /// Bytes of its own that it keeps for each byte of the largest route that it carries, a route having as many as the
+  /// busiest rank sends or receives: for the estimate of a case's memory.
+  double (*keeps)(const Communicator&, int number);
   /// The entry of the table `reductions` that adds partial sums where this one moves the rest; empty: MPI's.
   std::string_view reduction = {};
 };
 
-/// The entry of a class that is made of (comm) or (comm, number); its static unusable(comm), if it has one, refuses.
+/// The entry of a class that is made of (comm) or (comm, number); its static unusable(comm), if it has one, refuses,
+/// and its static keeps(comm, number) says what it keeps, where that is anything.
 template <class Algorithm>
 constexpr ExchangeChoice exchange_choice(std::string_view name, std::string_view description, InAuto in_auto,
                                          ExchangeNumber number = {}, std::string_view reduction = {}) {
@@ -47,7 +51,13 @@ constexpr ExchangeChoice exchange_choice(std::string_view name, std::string_view
     else
       return std::make_unique<Algorithm>(comm);
   };
-  return {name, description, number, in_auto, make, unusable_by<Algorithm>, reduction};
+  const auto keeps = []([[maybe_unused]] const Communicator& comm, [[maybe_unused]] int n) {
+    if constexpr (requires { Algorithm::keeps(comm, n); })
+      return Algorithm::keeps(comm, n);
+    else
+      return 0.0;
+  };
+  return {name, description, number, in_auto, make, unusable_by<Algorithm>, keeps, reduction};
 }
 
 }  // namespace shardmark

@@ -23,6 +23,8 @@ class NodeAware : public Exchange {
   explicit NodeAware(const Communicator& comm);
 
   static std::string unusable(const Communicator& comm);
+  /// One buffer for each way into and out of the node.
+  static double keeps(const Communicator&, int) { return 4.0; }
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
   std::span<const std::int64_t> sent() const override { return messages_.sent(); }

@@ -21,6 +21,14 @@ std::string NodeLeader::unusable(const Communicator& comm) {
   return comm.nodes() == 1 ? "all ranks are on one node" : "";
 }
 
+double NodeLeader::keeps(const Communicator& comm, int leaders) {
+  const int ranks = comm.node_size(), groups = std::min(leaders, ranks);
+  for (int g = 0; g < groups; ++g)
+    if (comm.node_rank() == ranks * g / groups)
+      return 1.0 + 4.0 * (1.0 - 1.0 / comm.nodes()) * (ranks * (g + 1) / groups - ranks * g / groups);
+  return 1.0;
+}
+
 NodeLeader::NodeLeader(const Communicator& comm, int leaders) : comm_(comm), messages_(comm) {
   for (int node = 0; node < comm.nodes(); ++node) {
     const auto& ranks = comm.ranks_of(node);

@@ -24,6 +24,8 @@ class NodeLeader : public Exchange {
   NodeLeader(const Communicator& comm, int leaders);
 
   static std::string unusable(const Communicator& comm);
+  /// Its own blocks, and of a leader those of its members for other nodes and from there, each twice.
+  static double keeps(const Communicator& comm, int leaders);
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
   std::span<const std::int64_t> sent() const override { return messages_.sent(); }

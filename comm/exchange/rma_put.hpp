@@ -21,6 +21,8 @@ class RmaPut : public Exchange {
 
   /// Tries: some MPIs make no windows between these ranks (Open MPI 4.1 over TCP).
   static std::string unusable(const Communicator& comm);
+  /// The window.
+  static double keeps(const Communicator&, int) { return 1.25; }
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
 

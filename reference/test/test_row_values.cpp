@@ -64,6 +64,7 @@ static_assert(gradients(0, 0, 0, 1, 0) == 2.0F);
 static_assert(gradients(0, 0, 1, 0, 0) == 1.0F);
 static_assert(gradients(0, 1, 0, 0, 0) == -1.0F);
 static_assert(gradients(1, 0, 0, 0, 0) == 1.5F);
+static_assert(gradients(2, 0, 0, 0, 0) == -1.0F && gradients(3, 0, 0, 0, 0) == 1.5F);  // they repeat
 
 TEST(GradientValues, AreMultiplesOfTheUnitUpTo4) {
   constexpr GradientValues values{.seed = 1};

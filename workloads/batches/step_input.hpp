@@ -36,8 +36,10 @@ struct StepInput {
 };
 
 /// Collective (global_ids). `samples`: this rank's, the first of which has number `first` in the global batch;
-/// `step` keys the gradients.
+/// `step` keys the gradients. earlier: the inputs of steps 0, 1, …, of which it takes its gradients where
+/// they have the same (GradientValues) for as many vectors.
 StepInput make_step_input(const Communicator& comm, const Workload& workload, const Samples& samples,
-                          std::int64_t first, std::int64_t step, const GradientValues& gradients);
+                          std::int64_t first, std::int64_t step, const GradientValues& gradients,
+                          std::span<const StepInput> earlier = {});
 
 }  // namespace shardmark

@@ -39,11 +39,11 @@ struct Setup {
   std::vector<Plan> plans;
   std::vector<PlannedCase> cases;
 
-  std::vector<Movement> movements_of(std::size_t plan) const {
-    std::vector<Movement> movements;
+  std::vector<Case> cases_of(std::size_t plan) const {
+    std::vector<Case> of_plan;
     for (const PlannedCase& each : cases)
-      if (each.plan == plan) movements.push_back(each.how.movement);
-    return movements;
+      if (each.plan == plan) of_plan.push_back(each.how);
+    return of_plan;
   }
 };
 
@@ -118,7 +118,7 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
     });
   });
   for (std::size_t p = 0; p < setup.plans.size(); ++p)
-    require_memory(world, setup.plans[p], options, setup.movements_of(p));
+    require_memory(world, setup.plans[p], options, setup.cases_of(p));
   if (!arguments.export_file.empty())
     export_step(world, options, setup.plans.front(), setup.cases.front().how, *batches, arguments.export_file);
   if (!arguments.traffic_file.empty())

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <unordered_map>
 
 #include "comm/collectives.hpp"
 #include "workloads/step/training_step.hpp"
@@ -27,9 +29,12 @@ std::int64_t wrong_outputs(const Expectation& expectation, std::int64_t step, co
   std::int64_t wrong = 0;
   for (std::int64_t f = 0; f + 1 < std::ssize(input.first_element); ++f) {
     const auto output = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), flight.output(input, f));
-    const auto& expected = expectation.output(step, f);
-    if (output.extent(0) != expected.values.size()) return std::ssize(expected.values);
-    wrong += count_differing({output.data(), output.extent(0)}, expected.values, expected.bounds);
+    const ExpectedOutputs& expected = expectation.output(step, f);
+    const std::int64_t elements = expected.bags() * expected.dim();
+    if (static_cast<std::int64_t>(output.extent(0)) != elements) return elements;
+    const std::span<const float> vectors(output.data(), output.extent(0));
+    for (std::int64_t b = 0; b < expected.bags(); ++b)
+      wrong += count_differing(reference::row_of(vectors, b, expected.dim()), expected.values(b), expected.bounds(b));
   }
   return wrong;
 }
@@ -76,6 +81,21 @@ std::int64_t wrong_rows(const reference::TouchedTable& expected, const RowValues
 
 }  // namespace
 
+ExpectedOutputs::ExpectedOutputs(reference::Oracle& oracle, const Batch& batch, std::int64_t feature, Pooling pooling,
+                                 SampleRange own, std::int64_t dim)
+    : dim_(dim) {
+  std::unordered_map<std::string, std::int64_t> seen;  // by the bytes of ids and weights
+  reference::for_each_bag(batch, feature, pooling, own.first, own.count, [&](const reference::Bag& bag) {
+    std::string key(reinterpret_cast<const char*>(bag.ids.data()), bag.ids.size_bytes());
+    key.append(reinterpret_cast<const char*>(bag.weights.data()), bag.weights.size_bytes());
+    const auto [entry, is_new] = seen.try_emplace(std::move(key), std::ssize(seen));
+    if (is_new) oracle.look_up(bag, feature, expected_);
+    vector_of_.push_back(entry->second);
+  });
+  expected_.values.shrink_to_fit();
+  expected_.bounds.shrink_to_fit();
+}
+
 Expectation::Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire,
                          std::optional<std::int64_t> steps)
     : oracle_(options.workload.tables, options.workload.features, options.row_values(), options.gradients(), wire) {
@@ -84,7 +104,10 @@ Expectation::Expectation(const Communicator& comm, const RunOptions& options, Ba
   for (std::int64_t step = 0; step < steps.value_or(options.checked_steps); ++step) {
     const Batch batch = batches.read(step, 0, global_batch).batch;
     auto& outputs = outputs_.emplace_back();
-    for (std::int64_t f = 0; f < batch.features; ++f) outputs.push_back(oracle_.lookup(batch, f, own.first, own.count));
+    for (std::int64_t f = 0; f < batch.features; ++f) {
+      const Feature& feature = options.workload.features[f];
+      outputs.emplace_back(oracle_, batch, f, feature.pooling, own, options.workload.tables[feature.table].dim);
+    }
     oracle_.update(batch, step);
   }
 }

@@ -11,6 +11,29 @@
 
 namespace shardmark {
 
+/// The expected outputs of one feature: [bags], of which those that pool the same rows with the same weights share one
+/// vector [dim]. So the outputs of popular rows, most of a batch with one id per bag, take little memory.
+class ExpectedOutputs {
+ public:
+  /// Of samples `own` of the batch.
+  ExpectedOutputs(reference::Oracle& oracle, const Batch& batch, std::int64_t feature, Pooling pooling, SampleRange own,
+                  std::int64_t dim);
+
+  std::int64_t bags() const { return std::ssize(vector_of_); }
+  std::int64_t dim() const { return dim_; }
+  std::span<const float> values(std::int64_t bag) const {
+    return reference::row_of(expected_.values, vector_of_[bag], dim_);
+  }
+  std::span<const float> bounds(std::int64_t bag) const {
+    return reference::row_of(expected_.bounds, vector_of_[bag], dim_);
+  }
+
+ private:
+  std::int64_t dim_;
+  std::vector<std::int64_t> vector_of_;  ///< [bags]
+  reference::Expected expected_;
+};
+
 /// What the first steps must give, whatever the plan and however the data move: from the reference, run once.
 class Expectation {
  public:
@@ -20,13 +43,13 @@ class Expectation {
               std::optional<std::int64_t> steps = {});
 
   std::int64_t steps() const { return std::ssize(outputs_); }
-  const reference::Expected& output(std::int64_t step, std::int64_t feature) const { return outputs_[step][feature]; }
+  const ExpectedOutputs& output(std::int64_t step, std::int64_t feature) const { return outputs_[step][feature]; }
   /// After the last step.
   const reference::TouchedTable& table(std::int64_t number) const { return oracle_.table(number); }
 
  private:
   reference::Oracle oracle_;
-  std::vector<std::vector<reference::Expected>> outputs_;
+  std::vector<std::vector<ExpectedOutputs>> outputs_;  ///< by step and feature
 };
 
 /// Fills the tables of the flight, runs the expected steps on `inputs` and counts the values that differ by more than

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/measure/memory.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <fstream>
-#include <limits>
 
-#include "comm/agree.hpp"
-#include "comm/collectives.hpp"
 #include "comm/placement/expected_counts.hpp"
+#include "reference/row_gradients.hpp"
 #include "workloads/batches/step_input.hpp"
 #include "workloads/measure/timed_batches.hpp"
 #include "workloads/tables/storages.hpp"
@@ -22,12 +17,12 @@ double cells(std::int64_t rows, std::int64_t columns) {
   return static_cast<double>(rows) * static_cast<double>(columns);
 }
 
-/// Rows and state; of replicated tables also a dense gradient, with a count per row.
+/// Rows and state; of replicated tables also a dense gradient, with a count per row, and MPI's copy of it.
 double table_bytes(const Plan& plan, const std::vector<Table>& tables, int rank) {
   double bytes = 0.0;
   for (std::size_t t = 0; t < tables.size(); ++t) {
     if (plan.tables[t].data_parallel)
-      bytes += storage_bytes(tables[t], tables[t].rows, tables[t].dim) + 4.0 * cells(tables[t].rows, tables[t].dim + 1);
+      bytes += storage_bytes(tables[t], tables[t].rows, tables[t].dim) + 8.0 * cells(tables[t].rows, tables[t].dim + 1);
     for (const Shard& shard : plan.tables[t].shards)
       if (shard.rank == rank) bytes += storage_bytes(tables[t], shard.rows.count(), shard.columns());
   }
@@ -48,8 +43,8 @@ double ids_of(const Workload& workload, std::int64_t table, double samples) {
   return ids;
 }
 
-/// Buffers for the rows of one shard that travel one by one: at the rank that asks for them, and at the one that holds
-/// them. `own`: what the samples of a rank look up in the shard; all: those of all ranks.
+/// Buffers for the rows of one shard that travel one by one, of the rank that asks for them. `own`: what the samples of
+/// a rank look up in the shard.
 double asker_bytes(const Movement& movement, const Shard& shard, const ShardCounts& own) {
   const double asked = asks_once(movement.dedup) ? own.distinct_rows : own.ids;
   const double vector = 4.0 * static_cast<double>(shard.columns());
@@ -61,13 +56,13 @@ double asker_bytes(const Movement& movement, const Shard& shard, const ShardCoun
   return bytes;
 }
 
-double holder_bytes(const Movement& movement, const Shard& shard, const ShardCounts& own, const ShardCounts& all,
-                    int ranks) {
+/// The same of the rank that holds them, beside the rows and gradients themselves. held: rows that it is asked for;
+/// distinct: different ones.
+double holder_bytes(const Movement& movement, const Shard& shard, double held, double distinct) {
   const double vector = 4.0 * static_cast<double>(shard.columns());
-  const double held = asks_once(movement.dedup) ? ranks * own.distinct_rows : all.ids;
-  double bytes = held * (80 + 2 * vector);  // ids, keys and their sort; rows and gradients
+  double bytes = held * 80;  // ids, keys and their sort
   if (movement.wire != WireTypes{}) bytes += held * 2 * vector;
-  if (reads_once(movement.dedup)) bytes += held * 64 + all.distinct_rows * (16 + vector);
+  if (reads_once(movement.dedup)) bytes += held * 64 + distinct * (16 + vector);
   return bytes;
 }
 
@@ -85,109 +80,177 @@ struct StepCounts {
   PlanCounts own, all;
 };
 
-/// Buffers of a step.
-double step_bytes(const Plan& plan, const Workload& workload, const Movement& movement, int rank,
+/// Bytes of the vectors of a step in fp32, which are those of their gradients too (StepLayout).
+struct Vectors {
+  double outputs = 0.0;             ///< of this rank's samples
+  double behind = 0.0;              ///< outputs that are put together behind the packed vectors
+  double packed = 0.0;              ///< that come home
+  double reduced = 0.0;             ///< partial sums that are added on the way
+  std::vector<double> owner, held;  ///< by rank: that it sends home; rows of its shards that are asked for one by one
+
+  double largest_route() const { return std::max({packed, std::ranges::max(owner), std::ranges::max(held)}); }
+};
+
+bool travels_by_rows(const Movement& movement, const Table& table, const Shard& shard) {
+  return shard.rows.count() < table.rows && movement.transfer == RowTransfer::unique_rows;
+}
+
+double held_rows(const Movement& movement, const ShardCounts& own, const ShardCounts& all, int ranks) {
+  return asks_once(movement.dedup) ? ranks * own.distinct_rows : all.ids;
+}
+
+/// Adds the vectors of one shard.
+void add_shard(const Movement& movement, const Table& table, const Shard& shard, const ShardCounts& own,
+               const ShardCounts& all, Vectors& vectors) {
+  const double vector = 4.0 * static_cast<double>(shard.columns());
+  const bool split = shard.rows.count() < table.rows;
+  if (travels_by_rows(movement, table, shard)) {
+    vectors.held[shard.rank] += held_rows(movement, own, all, static_cast<int>(std::ssize(vectors.held))) * vector;
+  } else if (split && adds_on_the_way(movement.transfer)) {
+    if (shard.rows.begin > 0) return;  // the sums of a whole table, which every rank has a term of
+    vectors.packed += own.bags * vector;
+    for (double& owner : vectors.owner) owner += all.bags * vector;
+    vectors.reduced += all.bags * vector;
+  } else {
+    const auto travelling =
+        split && movement.transfer == RowTransfer::sparse_partials ? &ShardCounts::touched_bags : &ShardCounts::bags;
+    vectors.packed += own.*travelling * vector;
+    vectors.owner[shard.rank] += all.*travelling * vector;
+  }
+}
+
+Vectors vectors_of(const Plan& plan, const Workload& workload, const Movement& movement, const StepCounts& counts) {
+  Vectors vectors;
+  vectors.owner.resize(plan.ranks);
+  vectors.held.resize(plan.ranks);
+  for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t) {
+    const auto& shards = plan.tables[t].shards;
+    const double outputs = 4.0 * counts.own[t].front().bags * static_cast<double>(workload.tables[t].dim);
+    vectors.outputs += outputs;
+    if (kind_of(plan.tables[t]) != "table_wise") vectors.behind += outputs;
+    for (std::size_t s = 0; s < shards.size(); ++s)
+      add_shard(movement, workload.tables[t], shards[s], counts.own[t][s], counts.all[t][s], vectors);
+  }
+  return vectors;
+}
+
+/// Of the vectors of a step, on their ways forward and back.
+double vector_bytes(const Workload& workload, const Movement& movement, const Vectors& vectors, int rank) {
+  const double owner = vectors.owner[rank] + vectors.held[rank];
+  double bytes = vectors.behind + vectors.packed + owner;
+  if (vectors.behind < vectors.outputs) bytes += vectors.packed;  // their gradients, where outputs lie among them
+  const auto pools = [&](auto... pooling) {
+    return std::ranges::any_of(workload.features, [&](const Feature& f) { return ((f.pooling == pooling) || ...); });
+  };
+  if (pools(Pooling::max)) bytes += 2 * owner + 2 * vectors.outputs;   // gradients, and those of single ids behind them
+  if (pools(Pooling::mean, Pooling::sqrtn)) bytes += vectors.outputs;  // divided gradients
+  bytes += (movement.transfer == RowTransfer::reduce_scatter ? 2 : 1) * vectors.reduced;  // within MPI; our own rounds
+  // Encoded, at both ends; and decoded again where the wire is watched.
+  if (movement.wire != WireTypes{}) bytes += vectors.packed + owner + std::max(vectors.packed, owner);
+  return bytes;
+}
+
+/// What a case allocates for its steps.
+double step_bytes(const Communicator& comm, const Plan& plan, const Workload& workload, const Case& how,
                   const StepCounts& counts) {
+  const Movement& movement = how.movement;
   if (movement.transfer == RowTransfer::automatic) {
-    Movement rows = movement, pooled = movement;
-    rows.transfer = RowTransfer::unique_rows;
-    pooled.transfer = RowTransfer::dense_partials;
-    return std::max(step_bytes(plan, workload, rows, rank, counts), step_bytes(plan, workload, pooled, rank, counts));
+    Case rows = how, pooled = how;
+    rows.movement.transfer = RowTransfer::unique_rows;
+    pooled.movement.transfer = RowTransfer::dense_partials;
+    return std::max(step_bytes(comm, plan, workload, rows, counts), step_bytes(comm, plan, workload, pooled, counts));
   }
   const double of_max = max_vector(workload);
-  double bytes = 0.0;
+  const Vectors vectors = vectors_of(plan, workload, movement, counts);
+  double bytes = vector_bytes(workload, movement, vectors, comm.rank());
   for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t) {
     const Table& table = workload.tables[t];
-    bytes += 3 * 4 * counts.own[t].front().bags * static_cast<double>(table.dim);  // outputs and their gradients
-    bytes += ids_of(workload, t, counts.samples) * (92 + of_max);                  // ids, keys and their sort
+    bytes += ids_of(workload, t, counts.samples) * (92 + of_max);  // ids, keys and their sort
     for (std::int64_t s = 0; s < std::ssize(plan.tables[t].shards); ++s) {
       const Shard& shard = plan.tables[t].shards[s];
       const ShardCounts &own = counts.own[t][s], &all = counts.all[t][s];
-      const bool split = shard.rows.count() < table.rows;
-      const bool by_rows = split && movement.transfer == RowTransfer::unique_rows;
-      const double vector = 2 * 4 * static_cast<double>(shard.columns());  // and its gradient
+      const bool by_rows = travels_by_rows(movement, table, shard);
       if (by_rows) bytes += asker_bytes(movement, shard, own);
-      if (split && !by_rows) bytes += own.bags * vector;  // parts, before they are added up
-      if (shard.rank != rank) continue;
-      if (by_rows) bytes += holder_bytes(movement, shard, own, all, plan.ranks);
-      if (!by_rows) bytes += all.bags * vector + all.ids * (80 + of_max);
+      if (shard.rank != comm.rank()) continue;
+      bytes += by_rows ? holder_bytes(movement, shard, held_rows(movement, own, all, plan.ranks), all.distinct_rows)
+                       : all.ids * (80 + of_max);
     }
   }
-  constexpr double room_to_grow = 1.125;  // kernels::Scratch
-  return room_to_grow * bytes;
+  constexpr double room_to_grow = 1.2;  // of kernels::Scratch, and ids vary
+  return room_to_grow * bytes + how.exchange.choice->keeps(comm, how.exchange.number) * vectors.largest_route();
+}
+
+/// Batches, as every rank keeps its samples of them: ids and offsets, and gradients, which are shared where the number
+/// of vectors does not depend on the ids.
+double input_bytes(const RunOptions& options, std::int64_t batches, double output_bytes, double ids) {
+  const bool shared = std::ranges::none_of(options.workload.features,
+                                           [](const Feature& feature) { return feature.pooling == Pooling::none; });
+  const auto gradients = static_cast<double>(shared ? std::min(batches, GradientValues::distinct_steps) : batches);
+  return gradients * output_bytes + static_cast<double>(batches) * 24 * ids;
+}
+
+/// Different vectors among the expected outputs of a feature in so many samples, of which `distinct` rows are named.
+double distinct_outputs(const Workload& workload, const Feature& feature, double samples, double distinct) {
+  const double ids = samples * static_cast<double>(feature.hotness);
+  const double bags = feature.pooling == Pooling::none ? ids : samples;
+  const bool rows = feature.pooling == Pooling::none || (feature.hotness == 1 && !workload.ids.ragged);
+  return rows && !workload.ids.weighted ? std::min(bags, distinct) : bags;
+}
+
+/// The reference, which every rank runs for all samples of all batches (check.hpp): the rows that they touch, with
+/// state and bounds, the expected outputs of this rank's samples, the global batch, and for a while either the
+/// gradients of a table or copies of its rows, to compare them.
+double reference_bytes(const RunOptions& options, std::int64_t batches, std::int64_t samples) {
+  const Workload& workload = options.workload;
+  const Plan whole{.name = {}, .ranks = 1, .tables = std::vector(workload.tables.size(), TablePlacement{true, {}})};
+  const auto distinct = [&](std::int64_t some) {
+    std::vector<double> rows;
+    for (const auto& shards :
+         expected_counts(whole, workload.tables, workload.features, some, statistics_of(workload.ids)))
+      rows.push_back(shards.front().distinct_rows);
+    return rows;
+  };
+  const auto own = distinct(samples), touched = distinct(batches * workload.global_batch),
+             of_step = distinct(workload.global_batch);
+  constexpr double grown = 1.5, growing = 2.0;  // of vectors that have grown by doubling, and while they do
+  double kept = 0.0, passing = 0.0, of_batch = 0.0;
+  for (std::size_t t = 0; t < touched.size(); ++t) {
+    const Table& table = workload.tables[t];
+    const auto row = static_cast<double>(table.dim + state_per_row(table.optimizer.kind, table.dim));
+    kept += grown * touched[t] * (8 * row + 80);
+    passing = std::max({passing, touched[t] * (16 * row + 80),
+                        growing * of_step[t] * static_cast<double>(table.dim) * sizeof(reference::GradientSum)});
+  }
+  for (const Feature& feature : workload.features) {
+    const auto bags = static_cast<double>(samples * (feature.pooling == Pooling::none ? feature.hotness : 1));
+    const double vectors = distinct_outputs(workload, feature, static_cast<double>(samples), own[feature.table]);
+    kept += static_cast<double>(batches) *
+            (8 * bags + 8 * vectors * static_cast<double>(workload.tables[feature.table].dim));
+    of_batch += static_cast<double>(workload.global_batch) * (8 + 24 * static_cast<double>(feature.hotness));
+  }
+  return options.checked_steps == 0 ? 0.0 : kept + passing + of_batch;
 }
 
 }  // namespace
 
-double memory_needed(const Plan& plan, const RunOptions& options, std::span<const Movement> movements, int rank) {
+double memory_needed(const Communicator& comm, const Plan& plan, const RunOptions& options,
+                     std::span<const Case> cases) {
   const Workload& workload = options.workload;
   const auto counts_of = [&](std::int64_t samples) {
     return expected_counts(plan, workload.tables, workload.features, samples, statistics_of(workload.ids));
   };
-  const std::int64_t samples = samples_of(workload.global_batch, plan.ranks, rank).count;
+  const std::int64_t samples = samples_of(workload.global_batch, plan.ranks, comm.rank()).count;
   const StepCounts counts{static_cast<double>(samples), counts_of(samples), counts_of(workload.global_batch)};
-  double bytes = 0.0;
-  for (const Movement& movement : movements)
-    bytes = std::max(bytes, step_bytes(plan, workload, movement, rank, counts));
-  bytes += table_bytes(plan, workload.tables, rank);
-  double elements = 0.0, ids = 0.0;
+  double largest_case = 0.0;
+  for (const Case& how : cases) largest_case = std::max(largest_case, step_bytes(comm, plan, workload, how, counts));
+  double outputs = 0.0, ids = 0.0;
   for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t) {
-    elements += counts.own[t].front().bags * static_cast<double>(workload.tables[t].dim);
+    outputs += 4.0 * counts.own[t].front().bags * static_cast<double>(workload.tables[t].dim);
     ids += ids_of(workload, t, counts.samples);
   }
-  const double batch = bytes_of_batch(elements, ids);
-  return bytes + static_cast<double>(most_batches(options, batch)) * batch;
-}
-
-namespace {
-
-std::int64_t read_number(const std::string& file, std::int64_t otherwise) {
-  std::int64_t value = otherwise;
-  std::ifstream(file) >> value;
-  return value > 0 ? value : otherwise;
-}
-
-/// Bytes that processes may still take on this node: what the kernel calls available, or what the control group leaves.
-std::int64_t memory_available() {
-  std::int64_t available = std::numeric_limits<std::int64_t>::max();
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string key; meminfo >> key;) {
-    std::int64_t kibibytes = 0;
-    if (key == "MemAvailable:" && meminfo >> kibibytes) available = 1024 * kibibytes;
-  }
-  const std::int64_t limit = read_number("/sys/fs/cgroup/memory.max", std::numeric_limits<std::int64_t>::max());
-  const std::int64_t used = read_number("/sys/fs/cgroup/memory.current", 0);
-  return std::min(available, limit - std::min(used, limit));
-}
-
-}  // namespace
-
-void require_memory(const Communicator& comm, double bytes_per_rank, std::string_view command,
-                    std::string_view remedy) {
-  agree(comm, [&] {
-    const double needed = bytes_per_rank * comm.node_size();
-    const auto available = static_cast<double>(memory_available());
-    if (needed > available)
-      throw InputError(fmt::format("{}: {} ranks of a node need {:.1f} GB, it has {:.1f}; use {}", command,
-                                   comm.node_size(), needed * 1e-9, available * 1e-9, remedy));
-  });
-}
-
-void require_memory(const Communicator& comm, const Plan& plan, const RunOptions& options,
-                    std::span<const Movement> movements) {
-  const double needed = memory_needed(plan, options, movements, comm.rank());
-  const auto all = all_gather(comm, needed);
-  double node = 0.0;
-  for (int r = 0; r < comm.size(); ++r)
-    if (comm.node_of(r) == comm.node_of(comm.rank())) node += all[r];
-  agree(comm, [&] {
-    const auto available = static_cast<double>(memory_available());
-    if (node > available)
-      throw InputError(
-          fmt::format("plan {} needs {:.1f} GB of memory on this rank and {:.1f} GB on its node, which has {:.1f} GB "
-                      "left; use more nodes, another plan, or --scale and --batch to make the case smaller",
-                      plan.name, needed * 1e-9, node * 1e-9, available * 1e-9));
-  });
+  const std::int64_t batches = most_batches(options, bytes_of_batch(outputs / 4, ids));
+  return table_bytes(plan, workload.tables, comm.rank()) + largest_case + input_bytes(options, batches, outputs, ids) +
+         reference_bytes(options, batches, samples);
 }
 
 }  // namespace shardmark

@@ -6,16 +6,18 @@
 #include <string_view>
 
 #include "comm/communicator.hpp"
-#include "comm/placement/movement.hpp"
 #include "comm/placement/plan.hpp"
+#include "workloads/cases/case.hpp"
 #include "workloads/cases/options.hpp"
 
 namespace shardmark {
 
-/// Bytes that one rank needs for a plan: its rows and state, dense gradients of replicated tables, the buffers of a
-/// step for the movement that needs most (buffers that other cases keep are not counted) and the batches it rotates
-/// through. An estimate from sizes and the law of the ids (expected_counts.hpp), made before anything is allocated.
-double memory_needed(const Plan& plan, const RunOptions& options, std::span<const Movement> movements, int rank);
+/// Bytes that this rank needs to measure the cases of a plan: its rows and state, dense gradients of replicated tables,
+/// the buffers of the case that needs most (one exists at a time) with what its exchange keeps, the batches that are
+/// rotated through, and the reference. An estimate from sizes and the law of the ids (expected_counts.hpp), made before
+/// anything is allocated: enough, and at most three times as much as is used. What MPI itself allocates is not counted.
+double memory_needed(const Communicator& comm, const Plan& plan, const RunOptions& options,
+                     std::span<const Case> cases);
 
 /// Throws InputError naming the command and `remedy` unless every node has so many bytes left for each of its ranks.
 /// Collective.
@@ -23,7 +25,6 @@ void require_memory(const Communicator& comm, double bytes_per_rank, std::string
 
 /// Throws InputError naming the rank, what it needs and what its node has, unless every node can hold its ranks.
 /// Collective.
-void require_memory(const Communicator& comm, const Plan& plan, const RunOptions& options,
-                    std::span<const Movement> movements);
+void require_memory(const Communicator& comm, const Plan& plan, const RunOptions& options, std::span<const Case> cases);
 
 }  // namespace shardmark

@@ -41,7 +41,7 @@ Prepared::Prepared(const Job& job, BatchSource& batches, const Status& status)
 
 bool Prepared::hold(std::size_t plan) {
   if (tables_ && held_ == plan) return false;
-  ready_.clear();
+  ready_.reset();
   tables_.reset();
   tables_ = allocate(job_.comm, job_.options.workload, job_.plans[plan]);
   held_ = plan;
@@ -49,13 +49,15 @@ bool Prepared::hold(std::size_t plan) {
 }
 
 ReadyCase& Prepared::ready(std::size_t number) {
-  if (const auto found = ready_.find(number); found != ready_.end()) return found->second;
+  if (ready_ && ready_number_ == number) return *ready_;
+  ready_.reset();
   const Case& how = job_.cases[number].how;
   const Plan& plan = job_.plans[job_.cases[number].plan];
   auto& decided = decided_[number];
   if (!decided)
     decided = decide(job_.comm, plan, tables_->tables(), tables_->features(), how.movement, batches_.inputs.front());
-  return ready_.try_emplace(number, job_.comm, *tables_, plan, how, *decided, job_.options.fault).first->second;
+  ready_number_ = number;
+  return ready_.emplace(job_.comm, *tables_, plan, how, *decided, job_.options.fault);
 }
 
 }  // namespace shardmark

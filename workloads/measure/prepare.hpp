@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 
@@ -48,7 +47,8 @@ struct FirstStep {
   ReadyCase ready;
 };
 
-/// The batches of a job, and the cases of the one plan whose tables are in memory at a time.
+/// The batches of a job, the tables of one plan at a time, and the buffers of one case of it at a time: those of a
+/// large batch need more memory than the tables do.
 class Prepared {
  public:
   /// Collective, as all of it.
@@ -61,7 +61,8 @@ class Prepared {
   bool hold(std::size_t plan);
   ShardedTables& tables() { return *tables_; }
 
-  /// Of the plan that is held.
+  /// Of the plan that is held. Valid until another case is asked for. One that was not the last allocates its buffers
+  /// anew, in its first steps; these must not be timed.
   ReadyCase& ready(std::size_t number);
 
  private:
@@ -70,7 +71,8 @@ class Prepared {
   std::vector<std::optional<Decisions>> decided_;  ///< by case, once for all
   std::size_t held_ = 0;
   std::unique_ptr<ShardedTables> tables_;
-  std::map<std::size_t, ReadyCase> ready_;
+  std::size_t ready_number_ = 0;
+  std::optional<ReadyCase> ready_;
 };
 
 }  // namespace shardmark

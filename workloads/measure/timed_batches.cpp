@@ -36,7 +36,7 @@ double bytes_of(const StepInput& input) {
 
 }  // namespace
 
-double bytes_of_batch(double elements, double ids) { return (4 + 8) * elements + 16 * ids; }
+double bytes_of_batch(double elements, double ids) { return (4 + 8) * elements + 24 * ids; }
 
 std::int64_t most_batches(const RunOptions& options, double bytes_of_one) {
   if (options.batches > 0 || bytes_of_one <= 0.0) return options.most_batches();
@@ -56,11 +56,11 @@ std::string reason_to_stop(const RunOptions& options, const BatchFacts& facts) {
 }
 
 StepInput read_batch(const Communicator& comm, const RunOptions& options, BatchSource& source, std::int64_t step,
-                     const std::function<void(const Batch&)>& see) {
+                     std::span<const StepInput> earlier, const std::function<void(const Batch&)>& see) {
   const SampleRange own = samples_of(options.workload.global_batch, comm.size(), comm.rank());
   const Samples samples = agree(comm, [&] { return source.read(step, own.first, own.count); });
   if (see) see(samples.batch);
-  return make_step_input(comm, options.workload, samples, own.first, step, options.gradients());
+  return make_step_input(comm, options.workload, samples, own.first, step, options.gradients(), earlier);
 }
 
 TimedBatches read_batches(const Communicator& comm, const RunOptions& options, BatchSource& source,
@@ -71,7 +71,8 @@ TimedBatches read_batches(const Communicator& comm, const RunOptions& options, B
   while (batches.reason.empty()) {
     const std::int64_t step = facts.count++;
     status(fmt::format("preparing batch {}", step));
-    batches.inputs.push_back(read_batch(comm, options, source, step, [&](const Batch& batch) { rows.add(batch); }));
+    batches.inputs.push_back(
+        read_batch(comm, options, source, step, batches.inputs, [&](const Batch& batch) { rows.add(batch); }));
     if (step == 0) facts.most = most_batches(options, all_reduce(comm, bytes_of(batches.inputs.front()), Reduce::max));
     facts.row_bytes = rows.bytes(comm);
     batches.reason = reason_to_stop(options, facts);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,10 @@ struct TimedBatches {
 TimedBatches read_batches(const Communicator& comm, const RunOptions& options, BatchSource& source,
                           const Status& status);
 
-/// Batch `step` as this rank sees it; `see` is shown its ids first. Collective.
+/// Batch `step` as this rank sees it, which may share gradients with `earlier` ones; `see` is shown its ids first.
+/// Collective.
 StepInput read_batch(const Communicator& comm, const RunOptions& options, BatchSource& source, std::int64_t step,
-                     const std::function<void(const Batch&)>& see = {});
+                     std::span<const StepInput> earlier = {}, const std::function<void(const Batch&)>& see = {});
 
 /// What decides whether more batches are read.
 struct BatchFacts {
@@ -41,8 +43,8 @@ std::string reason_to_stop(const RunOptions& options, const BatchFacts& facts);
 /// Most batches that are read, when one takes so many bytes of the rank with most.
 std::int64_t most_batches(const RunOptions& options, double bytes_of_one);
 
-/// What a rank keeps of a batch: its ids and gradients, and while it is checked the outputs that are expected, with
-/// their bounds. elements: of the pooled outputs.
+/// What a rank keeps of a batch at most: its ids and gradients, and while it is checked the outputs that are expected,
+/// with their bounds. elements: of the pooled outputs.
 double bytes_of_batch(double elements, double ids);
 
 }  // namespace shardmark

@@ -41,9 +41,7 @@ void spoil_route(GroupFlight& flight) {
 void spoil_lookup(GroupFlight& flight) {
   const StepLayout& layout = flight.layout;
   if (flight.vectors.extent(0) == 0) return;
-  const std::int64_t at = layout.packed_begin() > 0 ? 0
-                          : flight.owned.rows > 0   ? layout.rows_begin()
-                                                    : std::ranges::max(layout.output_begin());
+  const std::int64_t at = layout.packed_begin() > 0 ? 0 : std::ranges::max(layout.output_begin());
   change_one(flight.vectors, at, 1.0F, 1.0F);
 }
 

@@ -25,8 +25,11 @@ void GroupFlight::lay_out(const BagCounts& new_bags) {
   counts = ids.vector_counts();
   layout.set(bags, counts, pooled->lay_out(group.layout, group.modes, bags, counts));
   vectors = vectors_scratch.first(layout.size());
-  packed_gradients = packed_gradients_scratch.first(layout.places().packed_size);
-  owner_gradients = owner_gradients_scratch.first(layout.owner_gradients());
+  packed_gradients = layout.outputs_are_packed() ? packed_gradients_scratch.first(layout.places().packed_size)
+                                                 : part(vectors, layout.packed_begin(), layout.packed_end());
+  // The gradients of a maximum are found by what the lookup wrote.
+  owner_gradients = layout.exchanged.pools_by_max() ? owner_gradients_scratch.first(layout.packed_begin())
+                                                    : part(vectors, 0, layout.packed_begin());
 }
 
 DeviceArray<float> GroupFlight::output(const StepInput& input, std::int64_t feature) const {

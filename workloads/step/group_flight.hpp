@@ -44,9 +44,10 @@ struct GroupFlight {
   BagCounts bags;
   VectorCounts counts;
   StepLayout layout;
-  DeviceArray<float> vectors;           ///< StepLayout says what lies where
-  DeviceArray<float> packed_gradients;  ///< at home, of vectors that go back to their owners
-  DeviceArray<float> owner_gradients;   ///< those that came: of vectors, then of rows that travel one by one
+  DeviceArray<float> vectors;  ///< StepLayout says what lies where
+  /// At home, of vectors that go back to their owners; and those that came to the owner: of vectors, then of rows that
+  /// travel one by one. From grad_dist on they lie among `vectors` where these are no longer read.
+  DeviceArray<float> packed_gradients, owner_gradients;
 
   // Of the current step.
   OwnedIds owned;

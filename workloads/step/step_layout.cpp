@@ -20,10 +20,10 @@ StepLayout::StepLayout(const ShardedTables& tables, const ShardLayout& layout, c
 
 void StepLayout::set(const BagCounts& bags, const VectorCounts& counts, VectorPlaces places) {
   places_ = std::move(places);
-  place_homes(bags);
   held_elements_ = 0;
   for (std::size_t b = 0; b < counts.held_rows.size(); ++b)
     held_elements_ += counts.held_rows[b] * layout_.shards[held_shards_[b % held_shards_.size()]].dim();
+  place_homes(bags);
   list_blocks(bags, counts);
   list_pieces(bags, counts);
 }
@@ -32,13 +32,16 @@ void StepLayout::set(const BagCounts& bags, const VectorCounts& counts, VectorPl
 void StepLayout::place_homes(const BagCounts& bags) {
   const auto& features = tables_.features();
   home_elements_ = 0;
+  outputs_are_packed_ = false;
   output_begin_.assign(features.size(), -1);
   gradient_begin_.assign(1, 0);
   for (const Strip& strip : layout_.strips) {
     const Feature& feature = features[strip.feature];
     const bool whole = strip.dim() == tables_.tables()[feature.table].dim;
     const bool one = std::ranges::count_if(strip.slots, [&](std::int64_t s) { return places_.packed[s] >= 0; }) == 1;
-    if (whole && one) output_begin_[strip.feature] = packed_begin() + places_.packed[strip.slots.front()];
+    if (!whole || !one) continue;
+    output_begin_[strip.feature] = packed_begin() + places_.packed[strip.slots.front()];
+    outputs_are_packed_ = true;
   }
   for (std::size_t f = 0; f < features.size(); ++f) {
     const std::int64_t elements =
@@ -57,8 +60,8 @@ void StepLayout::list_blocks(const BagCounts& bags, const VectorCounts& counts) 
   next_bag_ = looked_up_ = 0;
   std::int64_t before = 0;
   for (std::size_t b = 0; b < counts.held_rows.size(); ++b) {
-    const std::int64_t shard = held_shards_[b % held_shards_.size()];
-    add_block(counts.held_rows[b], shard, rows_begin() + before, places_.owner_size + before, Pooling::sum);
+    const std::int64_t shard = held_shards_[b % held_shards_.size()], at = rows_begin() + before;
+    add_block(counts.held_rows[b], shard, at, at, Pooling::sum);
     before += counts.held_rows[b] * layout_.shards[shard].dim();
   }
   if (!reads_held_) exchanged_blocks_.clear();
@@ -87,7 +90,7 @@ void StepLayout::add_block(std::int64_t bags, std::int64_t shard_number, std::in
                            Pooling pooling) {
   const LocalShard& shard = layout_.shards[shard_number];
   const bool max = pooling == Pooling::max;
-  const std::int64_t id_gradient = shard.replicated ? gradient_begin_.back() : owner_gradients();
+  const std::int64_t id_gradient = shard.replicated ? gradient_begin_.back() : packed_begin();
   (shard.replicated ? replicated_blocks_ : exchanged_blocks_)
       .push_back({.first_bag = next_bag_,
                   .bags = bags,

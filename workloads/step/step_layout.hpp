@@ -10,9 +10,10 @@
 
 namespace shardmark {
 
-/// Where the vectors of a step lie, and what the kernels are told of it. One array of `size` elements holds what the
-/// lookup writes and what comes home: the owner's buffer, the home's packed partials, the outputs that are put together
-/// from several of them, and the rows that this rank is asked for one by one.
+/// Where the vectors of a step lie, and what the kernels are told of it. One array of `size` elements holds, in this
+/// order, what the lookup writes and what comes home: the owner's buffer, the rows that this rank is asked for one by
+/// one, the home's packed partials, and the outputs that are put together from several of them. The gradients on their
+/// way back take the places of the vectors that they belong to, of which nobody needs any but the outputs.
 class StepLayout {
  public:
   /// rows: those that travel one by one. All outlive the object.
@@ -30,13 +31,12 @@ class StepLayout {
   };
 
   const VectorPlaces& places() const { return places_; }
-  std::int64_t packed_begin() const { return places_.owner_size; }
+  std::int64_t rows_begin() const { return places_.owner_size; }
+  std::int64_t packed_begin() const { return rows_begin() + held_elements_; }
   std::int64_t packed_end() const { return packed_begin() + places_.packed_size; }
-  std::int64_t rows_begin() const { return packed_end() + home_elements_; }
-  std::int64_t held_elements() const { return held_elements_; }
-  std::int64_t size() const { return rows_begin() + held_elements_; }
-  /// Of the gradients that come to the owner: those of vectors, then those of rows.
-  std::int64_t owner_gradients() const { return places_.owner_size + held_elements_; }
+  std::int64_t size() const { return packed_end() + home_elements_; }
+  /// Some features use their vectors as outputs where these arrive, so that no gradients may take their places.
+  bool outputs_are_packed() const { return outputs_are_packed_; }
   /// By feature: among the vectors, and among the gradients of the outputs.
   const std::vector<std::int64_t>& output_begin() const { return output_begin_; }
   const std::vector<std::int64_t>& gradient_begin() const { return gradient_begin_; }
@@ -67,6 +67,7 @@ class StepLayout {
 
   VectorPlaces places_;
   std::int64_t home_elements_ = 0, held_elements_ = 0;
+  bool outputs_are_packed_ = false;
   std::int64_t next_bag_ = 0, looked_up_ = 0;
   std::vector<std::int64_t> output_begin_, gradient_begin_;
 

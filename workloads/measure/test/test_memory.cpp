@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is said to be needed before a case is made, against what it then allocates.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <atomic>
+#include <fstream>
 #include <limits>
 
 #include "comm/collectives.hpp"
+#include "workloads/measure/measure.hpp"
 #include "workloads/measure/memory.hpp"
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
@@ -56,7 +59,9 @@ void check_estimate(const Communicator& comm, const RunOptions& options, const C
   for (const std::string_view planner : {"row_wise", "table_wise"}) {
     const Plan plan = plan_of(planner, options, comm.size());
     const double actual = bytes_of_a_step(comm, options, plan, movement);
-    const double needed = memory_needed(plan, options, std::array{movement.movement}, comm.rank());
+    RunOptions unchecked = options;  // without the reference, which this does not run
+    unchecked.checked_steps = 0;
+    const double needed = memory_needed(comm, plan, unchecked, std::array{movement});
     EXPECT_LE(actual, needed) << planner << " " << movement.name();
     EXPECT_LE(all_reduce(comm, needed, Reduce::max), 3 * all_reduce(comm, actual, Reduce::max))
         << planner << " " << movement.name();
@@ -81,6 +86,108 @@ TEST(Memory, NeededIsEnoughAndNotFarFromWhatIsAllocated) {
     const Communicator nodes(MPI_COMM_WORLD, std::numeric_limits<int>::max(), {0, 0, 2, 2});
     check_estimate(nodes, options, {.movement = {.transfer = RowTransfer::unique_rows, .dedup = Dedup::node}});
   }
+}
+
+/// "VmHWM:" or another line of /proc/self/status, in bytes.
+double of_process(std::string_view key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    double kibibytes = 0;
+    if (word == key && status >> kibibytes) return 1024 * kibibytes;
+  }
+  return 0.0;
+}
+
+/// By how many bytes the memory of this process has grown at most while body() ran; 0 where the system does not tell.
+template <class Body>
+double growth_in(const Body& body) {
+  malloc_trim(0);
+  std::ofstream("/proc/self/clear_refs") << 5;  // the high-water mark falls to what is used now
+  const double before = of_process("VmRSS:");
+  if (of_process("VmHWM:") > before + 4e6) return 0.0;
+  body();
+  return of_process("VmHWM:") - before;
+}
+
+/// All cases of one plan after the other, checked and timed: what is needed must be enough for them, and at most
+/// `factor` times what they use.
+void check_growth(const Communicator& comm, const RunOptions& options, std::string_view planner,
+                  const std::vector<Case>& hows, double factor) {
+  const std::vector<Plan> plans{plan_of(planner, options, comm.size())};
+  std::vector<PlannedCase> cases;
+  for (const Case& how : hows) cases.push_back({0, how});
+  const auto batches = make_batch_source(options, [](const std::string&) {});
+  std::int64_t wrong = 0;
+  const double growth = growth_in([&] {
+    for (const CaseRecord& record : measure({comm, options, plans, cases}, *batches, [](const std::string&) {}))
+      wrong += record.wrong;
+  });
+  if (all_reduce(comm, growth, Reduce::min) <= 0.0) GTEST_SKIP() << "no high-water mark that can be reset";
+  EXPECT_EQ(wrong, 0);
+  constexpr double of_libraries = 16e6;  // of MPI, and pages that freed pieces keep
+  const double needed = memory_needed(comm, plans.front(), options, hows);
+  EXPECT_LE(growth, needed + of_libraries) << planner << " " << hows.front().name();
+  EXPECT_LE(all_reduce(comm, needed, Reduce::max), factor * all_reduce(comm, growth, Reduce::max))
+      << planner << " " << hows.front().name();
+}
+
+std::vector<Case> with_exchanges(const Communicator& comm, const Movement& movement,
+                                 const std::vector<std::string>& names) {
+  std::vector<Case> cases;
+  for (const std::string& name : names)
+    if (const NamedExchange exchange = exchange_named(name); exchange.unusable(comm).empty())
+      cases.push_back({.movement = movement, .exchange = exchange});
+  return cases;
+}
+
+/// Of whose buffers most are outputs, in batches with one id per bag.
+RunOptions wide_case() {
+  RunOptions options = large_case(Pooling::sum);
+  options.checked_steps = 0;
+  options.batches = 4;
+  options.steps = 1;
+  options.workload.global_batch = 8000;
+  options.workload.ids = {.distribution = IdDistribution::power_law, .alpha = 1.05};
+  options.workload.tables = {{.name = "t", .rows = 20000, .dim = 128}};
+  options.workload.features.clear();
+  for (const char* name : {"a", "b", "c", "d", "e", "f"})
+    options.workload.features.push_back({.name = name, .table = 0, .pooling = Pooling::sum, .hotness = 1});
+  return options;
+}
+
+TEST(Memory, CasesOfAPlanNeedNoMoreThanTheLargest) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const std::vector<std::string> names{"mpi_alltoallv", "pairwise", "linear", "chunked", "persistent"};
+  check_growth(comm, wide_case(), "row_wise", with_exchanges(comm, {}, names), 2);
+}
+
+TEST(Memory, CountsWhatExchangesKeep) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const char* name : {"rma_put", "bruck", "bruck:3"})
+    check_growth(comm, wide_case(), "row_wise", with_exchanges(comm, {}, {name}), 2);
+  if (comm.size() != 4) return;
+  const Communicator nodes(MPI_COMM_WORLD, std::numeric_limits<int>::max(), {0, 0, 2, 2});
+  for (const char* name : {"node_aware", "node_leader:1", "node_leader:2"})
+    check_growth(nodes, wide_case(), "row_wise", with_exchanges(nodes, {}, {name}), 2);
+}
+
+TEST(Memory, CountsWhatTravels) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const std::string_view planner : {"table_wise", "column_wise", "data_parallel"})
+    check_growth(comm, wide_case(), planner, {Case{}}, 2);
+  for (const auto& transfer : transfers)
+    check_growth(comm, wide_case(), "row_wise", {{.movement = {.transfer = transfer.value}}}, 3);
+}
+
+TEST(Memory, CountsTheReference) {
+  const Communicator comm(MPI_COMM_WORLD);
+  RunOptions options = wide_case();
+  options.checked_steps = 2;
+  options.workload.global_batch = 500;
+  options.workload.ids = {.distribution = IdDistribution::uniform};
+  options.workload.tables = {{.name = "t", .rows = 1 << 20, .dim = 32, .optimizer = {.kind = OptimizerKind::adam}}};
+  for (Feature& feature : options.workload.features) feature.hotness = 10;
+  check_growth(comm, options, "table_wise", {Case{}}, 2);
 }
 
 TEST(Memory, LookupBytesCountEachDistinctRowOnce) {
