@@ -10,7 +10,6 @@
 #include "comm/placement/support.hpp"
 #include "comm/session.hpp"
 #include "results/json_lines.hpp"
-#include "results/table.hpp"
 #include "results/verdict.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/command/case_arguments.hpp"
@@ -140,7 +139,8 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   });
   if (writer) {
     status("");
-    fmt::print("{}", results_table(environment, records));
+    const Report report{environment, records};
+    print_results({&report, 1}, arguments.printing, stdout_is_terminal(true));
     std::fflush(stdout);
   }
   return verdict_of(records).valid ? 0 : 1;

@@ -8,7 +8,7 @@ import re
 from program import ProgramTest, main, records
 
 WITHOUT_MPI = {"environment": {"OPAL_PREFIX": "/nonexistent"}}  # Open MPI cannot start then
-TABLES = ("workloads", "planners", "skews", "plan-formats", "options", "transfers", "exchanges", "value-types", "wire-ids",
+TABLES = ("workloads", "planners", "skews", "plan-formats", "results-formats", "options", "transfers", "exchanges", "value-types", "wire-ids",
           "dedups", "group-balances", "replicated-gradients", "storages", "poolings", "optimizers", "weight-decays",
           "distributions", "id-rules", "malformed-lines", "bounds-checks", "faults")
 FAULTS = ("lookup", "route", "exchange", "update")
