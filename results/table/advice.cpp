@@ -81,7 +81,9 @@ Advice if_intervals_are_wide(const Findings& f) {
   const bool tied = f.leaders.size() > 1 && overlap(f.best(), *f.leaders[1]);
   const double width = std::max(relative_half_width(f.best()), tied ? relative_half_width(*f.leaders[1]) : 0.0);
   if (width < (tied ? narrow_enough : wide) && independent_samples(f.best()) >= samples_for_interval) return {};
-  return fmt::format("measure longer, {}: intervals are ± {:.0f} % wide", longer(f.best()), 100.0 * width);
+  return fmt::format("measure longer, {}: {}", longer(f.best()),
+                     width < 1.0 ? fmt::format("intervals are ± {:.0f} % wide", 100.0 * width)
+                                 : "the intervals are wider than the times themselves");
 }
 
 Advice if_rows_are_split_one_way(const Findings& f) {
@@ -100,7 +102,7 @@ Advice if_exchanges_dominate(const Findings& f) {
   if (f.exchange_share() < dominant || best.ranks < 2 || best.option("wire_forward") != "fp32" ||
       differs(f, "wire_forward"))
     return {};
-  return fmt::format("--wire fp32,fp16: exchanges are {:.0f} % of the step, and fp16 halves their bytes{}",
+  return fmt::format("--wire fp16: exchanges are {:.0f} % of the step, and fp16 halves their bytes{}",
                      100.0 * f.exchange_share(),
                      between_hosts(f) ? "" : ", though on one host converting may cost what it saves");
 }
@@ -111,7 +113,7 @@ Advice if_calls_are_exposed(const Findings& f) {
   if (!between_hosts(f) || !best.exposed_ms || differs(f, "groups") || best.option("groups") != "1") return {};
   if (*best.exposed_ms < dominant * best.step_ms.median || f.share("lookup") + f.share("update") < worth_hiding)
     return {};
-  return fmt::format("--groups 1,4: ranks wait for {:.0f} % of the step, and groups of tables compute meanwhile",
+  return fmt::format("--groups 4: ranks wait for {:.0f} % of the step, and groups of tables compute meanwhile",
                      100.0 * *best.exposed_ms / best.step_ms.median);
 }
 
@@ -141,7 +143,7 @@ Advice if_updates_dominate(const Findings& f) {
       best.option("replicated_gradients") != "dense" || differs(f, "replicated_gradients"))
     return {};
   return fmt::format(
-      "--replicated-gradients dense,rows: updates are {:.0f} % of the step, and rows sends no gradients of "
+      "--replicated-gradients rows: updates are {:.0f} % of the step, and rows sends no gradients of "
       "rows that no sample named",
       100.0 * f.share("update"));
 }

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t most_names = 5;
 
 /// "a, b and c"; with more than most_names "a, b, c, d and 7 more".
-std::string listed(std::vector<std::string> names) {
+std::string listed(std::vector<std::string> names, std::string_view joint) {
   std::string last = names.back();
   if (names.size() == 1) return last;
   if (names.size() > most_names) {
@@ -24,7 +24,7 @@ std::string listed(std::vector<std::string> names) {
     names.resize(most_names);
   }
   names.pop_back();
-  return fmt::format("{} and {}", fmt::join(names, ", "), last);
+  return fmt::format("{} {} {}", fmt::join(names, ", "), joint, last);
 }
 
 std::string ratio_text(const TimeRatio& r) {
@@ -53,6 +53,12 @@ std::vector<std::string> names_of(const Records& records, Name&& name) {
   return names;
 }
 
+std::string opening(const Findings& f) {
+  const std::string best = fmt::format("{}: {}.", f.name_of(f.best()), time_text(f.best()));
+  if (f.leaders.size() > 1) return fmt::format("The fastest {} is {}", f.field, best);
+  return f.cases.size() > 1 ? fmt::format("The only {} with a valid case is {}", f.field, best) : best;
+}
+
 /// "as fast as the runner-up" and by how much, or that nothing has been shown.
 std::string beside_runner_up(const Findings& f) {
   const CaseRecord &best = f.best(), &next = *f.leaders[1];
@@ -61,15 +67,18 @@ std::string beside_runner_up(const Findings& f) {
     return fmt::format(
         "It was {:.2f} times as fast as the runner-up, {}; fewer than {} samples cannot tell that from chance.",
         ratio.ratio, f.name_of(next), samples_for_interval);
-  if (const Records tied = ties(f.leaders); tied.size() > 1)
-    return fmt::format("No difference shown between {}: their intervals overlap; choose {}.",
-                       listed(names_of(tied, [&](const CaseRecord& r) { return value_of(r, f.field); })),
-                       tied.size() == 2 ? "either" : "any of them");
+  if (Records tied = ties(f.leaders); tied.size() > 1) {
+    tied.erase(tied.begin());
+    return fmt::format("No difference is shown between it and {}: their intervals overlap; choose {}.",
+                       listed(names_of(tied, [&](const CaseRecord& r) { return f.name_of(r); }), "or"),
+                       tied.size() == 1 ? "either" : "any of them");
+  }
   return fmt::format("It is {} as fast as the runner-up, {}.", ratio_text(ratio), f.name_of(next));
 }
 
 std::string slowest(const Findings& f) {
   const CaseRecord& last = *f.leaders.back();
+  if (f.leaders.size() < 3 || overlap(last, f.best())) return "";
   return fmt::format("The slowest, {}, takes {:.2f} times as long.", f.name_of(last), time_ratio(last, f.best()).ratio);
 }
 
@@ -86,7 +95,8 @@ std::string within(const Findings& f) {
   const std::string worst = fmt::format("; the slowest, {}, takes {:.2f} times as long", f.rest_of(*cases.back()),
                                         time_ratio(*cases.back(), f.best()).ratio);
   if (tied.size() == cases.size()) return fmt::format("{} no difference is shown: choose any.", start);
-  if (tied.size() > 1) return fmt::format("{} no difference is shown between {}{}.", start, listed(names), worst);
+  if (tied.size() > 1)
+    return fmt::format("{} no difference is shown between {}{}.", start, listed(names, "and"), worst);
   return fmt::format("{} {} is the fastest, {} as fast as {}{}.", start, names.front(),
                      ratio_text(time_ratio(*cases[1], f.best())), f.rest_of(*cases[1]), cases.size() > 2 ? worst : "");
 }
@@ -154,15 +164,12 @@ Findings findings_of(const nlohmann::ordered_json& environment, std::span<const 
 
 std::vector<std::string> answer(const Findings& f) {
   if (f.leaders.empty()) return {"No case is valid, and a rate without a right result is none."};
-  std::vector<std::string> sentences{fmt::format(
-      "{} {}: {}.",
-      f.leaders.size() > 1 ? fmt::format("The fastest {} is", f.field) : fmt::format("Measured {}", f.field),
-      f.name_of(f.best()), time_text(f.best()))};
+  std::vector<std::string> sentences{opening(f)};
   const auto add = [&](std::string sentence) {
     if (!sentence.empty()) sentences.push_back(std::move(sentence));
   };
   if (f.leaders.size() > 1) add(beside_runner_up(f));
-  if (f.leaders.size() > 2) add(slowest(f));
+  add(slowest(f));
   add(within(f));
   add(time_shares(f));
   std::ranges::move(advice(f), std::back_inserter(sentences));

@@ -92,7 +92,7 @@ Column phase_column(const std::string& name, const Records& records) {
   const bool tiny = std::ranges::all_of(
       records, [&](const CaseRecord* r) { return phase_ms(*r, name).value_or(0.0) < 0.01 * r->step_ms.median; });
   const Importance importance = exchanges ? Importance::exchange_phases : tiny ? Importance::remark : Importance::phase;
-  return with_cells({.header = name.substr(0, name.find("_dist")), .importance = importance}, records,
+  return with_cells({.header = name.substr(0, name.find("_dist")), .importance = importance, .unit = " ms"}, records,
                     [&](const CaseRecord& r) {
                       const auto ms = phase_ms(r, name);
                       return ms ? figure(*ms) : "-";
@@ -210,8 +210,8 @@ Sheet sheet_of(const Records& records, const CaseRecord* best) {
   const auto place = [&](Column& column, bool stays) {
     if (stays || !agrees(column))
       sheet.columns.push_back(std::move(column));
-    else
-      sheet.constants.push_back(fmt::format("{} {}", column.header, column.cells.front()));
+    else if (column.importance != Importance::exchange_sum)
+      sheet.constants.push_back(fmt::format("{} {}{}", column.header, column.cells.front(), column.unit));
   };
   const bool alone = records.size() == 1;
   for (Column& column : choices(records)) place(column, alone && column.header == "plan");

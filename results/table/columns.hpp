@@ -2,14 +2,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "results/table/cases.hpp"
 
 namespace shardmark {
 
-/// What a column is for, the most important first. A table that is too wide loses its columns from the last kind on.
-/// When `exchange_phases` go, `exchange_sum` comes in their place.
+/// What a column is for, the most important first: a kind is shown where there is place left by those before it.
+/// `exchange_sum` stands for `exchange_phases` where there is none for these.
 enum class Importance {
   choice,           ///< what the case is, and its time
   ratio,            ///< vs best
@@ -31,6 +32,7 @@ struct Column {
   std::string header;
   Importance importance = Importance::choice;
   bool left_aligned = false;
+  std::string_view unit = {};           ///< said where the header alone would not do: above the table
   std::string legend = {};              ///< what it means; empty where the header says it
   std::vector<std::string> cells = {};  ///< one for each record
 };

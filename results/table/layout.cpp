@@ -2,6 +2,7 @@
 #include "results/table/layout.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace shardmark {
 namespace {
@@ -32,10 +33,23 @@ std::size_t table_width(const std::vector<Column>& columns, const std::vector<Li
   return columns.back().left_aligned ? width - 1 : width;
 }
 
-/// Whether a column is shown when kinds after `last` are not.
-bool is_shown(const Column& column, Importance last) {
-  if (column.importance == Importance::exchange_sum && last >= Importance::exchange_phases) return false;
-  return column.importance <= last;
+/// The kinds of columns that are shown.
+using Kinds = std::set<Importance>;
+
+bool is_shown(const Column& column, const Kinds& kinds) {
+  if (column.importance == Importance::exchange_sum && kinds.contains(Importance::exchange_phases)) return false;
+  return kinds.contains(column.importance);
+}
+
+/// The columns that are shown, and the names of those that would be if there were place.
+Layout layout_of(const std::vector<Column>& columns, const Kinds& kinds) {
+  Layout layout;
+  for (const Column& column : columns)
+    if (is_shown(column, kinds))
+      layout.columns.push_back(column);
+    else if (column.importance != Importance::exchange_sum)
+      layout.left_out.push_back(column.header);
+  return layout;
 }
 
 /// Columns of text of moderate width: headers are as wide as the cells or `header_width`.
@@ -103,16 +117,12 @@ std::string wrapped(std::string_view text, std::string_view start, std::string_v
 
 Layout laid_out(std::vector<Column> columns, const std::vector<Line>& lines, std::size_t width) {
   moderate(columns, lines);
-  Layout layout;
-  for (int last = static_cast<int>(Importance::remark); last >= 0; --last) {
-    layout = {};
-    for (const Column& column : columns)
-      if (is_shown(column, static_cast<Importance>(last)))
-        layout.columns.push_back(column);
-      else if (column.importance != Importance::exchange_sum)
-        layout.left_out.push_back(column.header);
-    if (table_width(layout.columns, lines) <= width) return layout;
+  Kinds kinds{Importance::choice};
+  for (int kind = 1; kind <= static_cast<int>(Importance::remark); ++kind) {
+    kinds.insert(static_cast<Importance>(kind));
+    if (table_width(layout_of(columns, kinds).columns, lines) > width) kinds.erase(static_cast<Importance>(kind));
   }
+  Layout layout = layout_of(columns, kinds);
   const auto excess = [&] {
     return table_width(layout.columns, lines) - std::min(width, table_width(layout.columns, lines));
   };

@@ -32,7 +32,8 @@ struct Layout {
   std::vector<std::string> left_out;  ///< headers of the columns that did not fit
 };
 
-/// The columns of which lines are at most `width` wide: the least important kinds go first, then cells are shortened.
+/// The columns of which lines are at most `width` wide: kind by kind, the most important first, those for which there
+/// is place. Where not even the choices fit, their cells are shortened.
 Layout laid_out(std::vector<Column> columns, const std::vector<Line>& lines, std::size_t width);
 
 /// The header with '#', and a line for each of `lines`.

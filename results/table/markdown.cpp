@@ -30,7 +30,7 @@ std::string table(const Page& page) {
     for (const Column& column : columns) rows += cell(column.cells[line.record], line.emphasis == Emphasis::best);
     rows += '\n';
   }
-  std::string text = fmt::format("{}\n{}\n{}\n{}.\n", header, rule, rows, legend(columns));
+  std::string text = fmt::format("{}\n{}\n{}\n{}.\n", header, rule, rows, legend(page, columns));
   for (const std::string& remark : page.remarks) text += fmt::format("{}.\n", remark);
   return page.cases.empty() ? text : text + fmt::format("Shown: {}.\n", page.cases);
 }

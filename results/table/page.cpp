@@ -82,16 +82,26 @@ std::vector<Line> shown_lines(const Findings& findings, bool all) {
   return lines;
 }
 
-/// "each line is the best of 10 cases of its plan, 40 in all; --all shows them".
+/// "10", or where they differ "1 to 10".
+std::string range_of(const std::vector<std::int64_t>& counts) {
+  const auto [fewest, most] = std::ranges::minmax(counts);
+  return fewest == most ? std::to_string(most) : fmt::format("{} to {}", fewest, most);
+}
+
+std::string steps_of(const Records& records) {
+  std::vector<std::int64_t> counts;
+  for (const CaseRecord* record : records) counts.push_back(record->step_ms.n);
+  return range_of(counts);
+}
+
+/// "each plan at its best of 10 cases; --all shows all 40".
 std::string hidden_cases(const Findings& findings) {
   std::vector<std::int64_t> counts;
   for (const CaseRecord* first : leaders(findings.cases, findings.field))
     counts.push_back(std::ranges::count_if(findings.cases, [&](const CaseRecord* record) {
       return value_of(*record, findings.field) == value_of(*first, findings.field);
     }));
-  const auto [fewest, most] = std::ranges::minmax(counts);
-  return fmt::format("each {} at its best of {} cases; --all shows all {}", findings.field,
-                     fewest == most ? std::to_string(most) : fmt::format("{} to {}", fewest, most),
+  return fmt::format("each {} at its best of {} cases; --all shows all {}", findings.field, range_of(counts),
                      findings.cases.size());
 }
 
@@ -114,6 +124,7 @@ Page page_of(const Report& report, bool all) {
     page.sheet = sheet_of(findings.cases, best);
     page.lines = shown_lines(findings, all);
     if (page.lines.size() < findings.cases.size()) page.cases = hidden_cases(findings);
+    page.steps = steps_of(findings.cases);
     page.remarks = remarks(findings.cases);
     page.sentences = answer(findings);
   }
@@ -123,8 +134,9 @@ Page page_of(const Report& report, bool all) {
   return page;
 }
 
-std::string legend(const std::vector<Column>& columns) {
-  std::string text = "ms: median step and its 95 % interval, the slowest rank of each step; phases: their median ms";
+std::string legend(const Page& page, const std::vector<Column>& columns) {
+  std::string text = fmt::format(
+      "ms: median of {} steps, each the slowest rank's, and its interval; phases: their median ms", page.steps);
   std::vector<std::string> said;
   for (const Column& column : columns) {
     if (column.legend.empty() || std::ranges::find(said, column.legend) != said.end()) continue;

@@ -2,20 +2,36 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "results/table/page.hpp"
 
 namespace shardmark {
 namespace {
 
+/// "plan row_wise, ranks 2": lines are broken between the items, not in them.
+std::string items_text(const std::vector<std::string>& items, std::size_t width) {
+  constexpr char held = '\x1f';  // a control character, of which there are none in what is printed
+  std::string joined;
+  for (const std::string& item : items) {
+    std::string whole = item;
+    std::ranges::replace(whole, ' ', held);
+    joined += (joined.empty() ? "" : ", ") + whole;
+  }
+  std::string lines = joined.empty() ? "" : wrapped(joined, "# ", "#   ", width);
+  std::ranges::replace(lines, held, ' ');
+  return lines;
+}
+
 std::string cases_text(const Page& page, const TableOptions& options) {
   const auto remark = [&](const std::string& text) { return wrapped(text, "# ", "#   ", options.width); };
   const Layout layout = laid_out(page.sheet.columns, page.lines, options.width);
-  std::string text;
-  if (!page.sheet.constants.empty()) text += remark(fmt::format("{}", fmt::join(page.sheet.constants, ", ")));
-  text += remark(legend(layout.columns));
+  std::string text = items_text(page.sheet.constants, options.width);
+  text += remark(legend(page, layout.columns));
   for (const std::string& each : page.remarks) text += remark(each);
   if (!layout.left_out.empty())
-    text += remark(fmt::format("too wide for {}; --format csv has all", fmt::join(layout.left_out, ", ")));
+    text += remark(fmt::format("left out, as lines would be too long: {} (--format csv has them)",
+                               fmt::join(layout.left_out, ", ")));
   if (!page.cases.empty()) text += remark(page.cases);
   return text + text_lines(layout.columns, page.lines);
 }
