@@ -65,7 +65,7 @@ std::optional<std::string> beside_published(std::span<const CaseRecord> records,
   const CaseRecord* numerator = best_of_plan(records, fast);
   const CaseRecord* denominator = best_of_plan(records, slow);
   if (!numerator || !denominator) return std::nullopt;
-  return fmt::format("# {} / {}: {:.2f} here, {} published ({})", fast, slow,
+  return fmt::format("{} / {}: {:.2f} here, {} published ({})", fast, slow,
                      numerator->samples_per_s / denominator->samples_per_s, published, source);
 }
 

@@ -31,7 +31,7 @@ struct Verdict {
 Verdict verdict_of(std::span<const CaseRecord> records, const nlohmann::ordered_json& environment = {});
 
 /// The rate of the fastest case of plan `fast` over that of plan `slow`, beside the published ratio of their times:
-///   # fast / slow: 1.62 here, 1.845 published (source)
+///   fast / slow: 1.62 here, 1.845 published (source)
 /// Nothing when either plan has no valid case.
 std::optional<std::string> beside_published(std::span<const CaseRecord> records, std::string_view fast,
                                             std::string_view slow, double published, std::string_view source);

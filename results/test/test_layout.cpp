@@ -43,7 +43,8 @@ TEST(Layout, TheMostImportantColumnsThatFitAreShown) {
   EXPECT_EQ(headers(120), "plan input imbal picked ");
   EXPECT_EQ(headers(29), "plan input imbal ");
   EXPECT_EQ(headers(19), "plan exch imbal ");
-  EXPECT_EQ(headers(18), "plan exch ");
+  EXPECT_EQ(headers(18), "plan input ");
+  EXPECT_EQ(headers(12), "plan exch ");
   EXPECT_EQ(laid_out(columns, {{0}}, 19).left_out, (std::vector<std::string>{"input", "picked"}));
 }
 

@@ -75,7 +75,7 @@ TEST(Published, TakesTheBestValidCaseOfEachPlan) {
   const std::vector records{sample_case("distributed", 10), sample_case("dp+localized", 8),
                             sample_case("dp+localized", 5), wrong_case("dp+localized", 1, 3)};
   EXPECT_EQ(beside_published(records, "dp+localized", "distributed", 1.845, "8 x V100 16 GB, HugeCTR notebook"),
-            "# dp+localized / distributed: 2.00 here, 1.845 published (8 x V100 16 GB, HugeCTR notebook)");
+            "dp+localized / distributed: 2.00 here, 1.845 published (8 x V100 16 GB, HugeCTR notebook)");
   EXPECT_EQ(beside_published(records, "dp+localized", "other", 1.845, "source"), std::nullopt);
   EXPECT_EQ(beside_published(records, "other", "distributed", 1.845, "source"), std::nullopt);
 }
