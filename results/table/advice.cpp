@@ -42,11 +42,12 @@ std::map<std::string, std::int64_t> threads_by_host(const Json& environment) {
 
 bool between_hosts(const Findings& f) { return threads_by_host(f.environment).size() > 1; }
 
-/// "--seconds 10 (now 5)", or the same of steps where their number was given.
+/// "--seconds 20 (now 5)", or the same of steps where their number was given.
 std::string longer(const CaseRecord& record) {
   for (const char* name : {"steps", "seconds"})
     if (const auto value = record.details.find(name); value != record.details.end() && value->is_number())
-      return fmt::format("--{} {:g} (now {:g})", name, 4.0 * value->get<double>(), value->get<double>());
+      return fmt::format("--{} {:g} (now {:g})", name, std::max(20.0, 4.0 * value->get<double>()),
+                         value->get<double>());
   return "--seconds 20";
 }
 
@@ -80,7 +81,10 @@ Advice if_intervals_are_wide(const Findings& f) {
   constexpr double wide = 0.05, narrow_enough = 0.01;
   const bool tied = f.leaders.size() > 1 && overlap(f.best(), *f.leaders[1]);
   const double width = std::max(relative_half_width(f.best()), tied ? relative_half_width(*f.leaders[1]) : 0.0);
-  if (width < (tied ? narrow_enough : wide) && independent_samples(f.best()) >= samples_for_interval) return {};
+  if (independent_samples(f.best()) < samples_for_interval)
+    return fmt::format("measure longer, {}: fewer than {} samples give no interval", longer(f.best()),
+                       samples_for_interval);
+  if (width < (tied ? narrow_enough : wide)) return {};
   return fmt::format("measure longer, {}: {}", longer(f.best()),
                      width < 1.0 ? fmt::format("intervals are ± {:.0f} % wide", 100.0 * width)
                                  : "the intervals are wider than the times themselves");

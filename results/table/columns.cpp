@@ -123,17 +123,15 @@ bool has_wire_errors(const Records& records) {
                              [](const CaseRecord* r) { return r->wire_error && *r->wire_error != WireError{}; });
 }
 
-/// "4.9e-04": the largest error, or what its mean square comes to.
-Column wire_error_column(std::string header, const Records& records, VectorError WireError::*direction,
-                         double VectorError::*kind) {
+/// "4.9e-04": the largest error; CSV has the mean square too.
+Column wire_error_column(std::string header, const Records& records, VectorError WireError::*direction) {
   return with_cells(
       {.header = std::move(header),
        .importance = Importance::error,
-       .legend = "fwd, bwd: error of the vectors on the wire against fp32, max: the largest of a vector / "
-                 "its largest value, rms: rms / rms"},
+       .legend = "err: of the vectors on the wire against fp32, the largest of a vector / its largest value"},
       records, [&](const CaseRecord& r) -> std::string {
         if (!r.wire_error) return "-";
-        const double error = (*r.wire_error).*direction.*kind;
+        const double error = ((*r.wire_error).*direction).max;
         return error == 0.0 ? "0" : fmt::format("{:.1e}", error);
       });
 }
@@ -162,10 +160,8 @@ void add_transport(std::vector<Column>& columns, const Records& records) {
         call_column("exposed", "exposed: of them with nothing else to do", records, &CaseRecord::exposed_ms));
   }
   if (has_wire_errors(records)) {
-    columns.push_back(wire_error_column("fwd max", records, &WireError::forward, &VectorError::max));
-    columns.push_back(wire_error_column("fwd rms", records, &WireError::forward, &VectorError::rms));
-    columns.push_back(wire_error_column("bwd max", records, &WireError::backward, &VectorError::max));
-    columns.push_back(wire_error_column("bwd rms", records, &WireError::backward, &VectorError::rms));
+    columns.push_back(wire_error_column("fwd err", records, &WireError::forward));
+    columns.push_back(wire_error_column("bwd err", records, &WireError::backward));
   }
 }
 
@@ -174,7 +170,9 @@ void add_verdict(std::vector<Column>& columns, const Records& records, const Cas
                                 .importance = Importance::ratio,
                                 .legend = "vs best: time per sample / that of the fastest valid case"},
                                records, [&](const CaseRecord& r) {
-                                 return best ? fmt::format("{:.2f}", best->samples_per_s / r.samples_per_s) : "-";
+                                 return best && records.size() > 1
+                                            ? fmt::format("{:.2f}", best->samples_per_s / r.samples_per_s)
+                                            : "-";
                                }));
   columns.push_back(with_cells({.header = "pred ms", .importance = Importance::remark}, records,
                                [](const CaseRecord& r) { return r.predicted_ms ? figure(*r.predicted_ms) : "-"; }));

@@ -65,6 +65,8 @@ const std::vector<Situation> situations{
        m.cases[0].step_ms = step_time({29.5, 29.5, 30.0, 30.0, 30.5, 30.5});
        m.cases[1].step_ms = step_time({30.0, 30.0, 30.1, 30.1, 30.2, 30.2});
      }},
+    {"wide intervals", "fewer than 6 samples give no interval",
+     [](Measured& m) { m.cases[0].step_ms = step_time({30.0}); }},
     {"split rows", "row_wise was measured with dense_partials alone",
      [](Measured& m) { m.cases[1].plan = "row_wise"; }},
     {"exchanges", "fp16 halves their bytes, though on one host", [](Measured& m) { time_of(m, 0, 9.0); }},

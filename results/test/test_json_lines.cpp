@@ -215,6 +215,7 @@ TEST_F(JsonLines, ADamagedFileIsReadOrRefusedByName) {
     try {
       const Results results = read_results(stream, "a.jsonl");
       EXPECT_LE(results.cases.size(), 4U);
+      if (seed % 8 != 0) continue;
       const Report report{results.environment, results.cases};
       for (const ResultsFormat& format : results_formats) format.print({&report, 1}, {});
     } catch (const InputError& error) {
