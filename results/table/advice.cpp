@@ -44,11 +44,16 @@ bool between_hosts(const Findings& f) { return threads_by_host(f.environment).si
 
 /// "--seconds 20 (now 5)", or the same of steps where their number was given.
 std::string longer(const CaseRecord& record) {
-  for (const char* name : {"steps", "seconds"})
-    if (const auto value = record.details.find(name); value != record.details.end() && value->is_number())
-      return fmt::format("--{} {:g} (now {:g})", name, std::max(20.0, 4.0 * value->get<double>()),
-                         value->get<double>());
-  return "--seconds 20";
+  constexpr double times = 4.0, least_steps = 20.0;
+  const auto number = [&](const char* name) {
+    const auto found = record.details.find(name);
+    return found != record.details.end() && found->is_number() ? found->get<double>() : 0.0;
+  };
+  if (const double steps = number("steps"); steps > 0.0)
+    return fmt::format("--steps {:g} (now {:g})", std::max(least_steps, times * steps), steps);
+  if (const double seconds = number("seconds"); seconds > 0.0)
+    return fmt::format("--seconds {:g} (now {:g})", times * seconds, seconds);
+  return "by --seconds or --steps";
 }
 
 }  // namespace
