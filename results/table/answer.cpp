@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "results/json_text.hpp"
 #include "results/statistics.hpp"
 #include "results/table/advice.hpp"
 #include "results/verdict.hpp"
@@ -54,7 +55,11 @@ std::vector<std::string> names_of(const Records& records, Name&& name) {
 }
 
 std::string opening(const Findings& f) {
-  const std::string best = fmt::format("{}: {}.", f.name_of(f.best()), time_text(f.best()));
+  const auto picked = f.best().details.find("picked");
+  const std::string best = fmt::format(
+      "{}{}: {}.", f.name_of(f.best()),
+      picked == f.best().details.end() ? "" : fmt::format(", where auto picked {}", plain(text_of(*picked))),
+      time_text(f.best()));
   if (f.leaders.size() > 1) return fmt::format("The fastest {} is {}", f.field, best);
   return f.cases.size() > 1 ? fmt::format("The only {} with a valid case is {}", f.field, best) : best;
 }

@@ -77,6 +77,12 @@ TEST(Answer, OneCaseIsBesideNothing) {
             "row_wise: 10.00 ms [9.750, 10.25] a step, 1,638,400 samples/s.");
 }
 
+TEST(Answer, SaysWhatAutoPicked) {
+  std::vector cases{by("row_wise", "auto", 10.0), by("row_wise", "pairwise", 20.0)};
+  cases[0].details["picked"] = "bruck:2";
+  EXPECT_EQ(answer_to(cases)[0].substr(0, 59), "The fastest exchange is auto, where auto picked bruck:2: 10");
+}
+
 TEST(Answer, CountsValidCasesAlone) {
   std::vector cases{by("row_wise", "auto", 20.0), by("table_wise", "auto", 10.0)};
   cases[1].wrong = 1;
