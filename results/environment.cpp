@@ -42,7 +42,7 @@ std::string utc_time(std::chrono::system_clock::time_point time) {
 Json environment_record(const RunContext& context) {
   return {
       {"record", "environment"},
-      {"format_version", 1},
+      {"format_version", format_version},
       {"time", utc_time()},
       {"arguments", context.arguments},
       {"seed", context.seed},

@@ -11,6 +11,9 @@
 
 namespace shardmark {
 
+/// Of results files; readers refuse any other.
+inline constexpr int format_version = 1;
+
 /// The only environment variables that are ever recorded: none of them names a person, an account or a secret.
 inline constexpr std::array<std::string_view, 35> recorded_variables{
     "OMP_NUM_THREADS",

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "reference/error.hpp"
+#include "results/environment.hpp"
 
 namespace shardmark {
 namespace {
@@ -41,6 +42,14 @@ Json parse_line(const std::string& line, const std::string& origin, bool cut_off
   } catch (const Json::exception&) {
     throw InputError(fmt::format("{}: a number is out of range; remove the line, or measure again", origin));
   }
+}
+
+/// Another version of the format would be taken for what it is not. Absent: older than the field.
+void require_known_format(const Json& environment, const std::string& origin) {
+  const Json version = environment.value("format_version", Json(format_version));
+  if (version != format_version)
+    throw InputError(fmt::format("{}: format_version {}, and this program reads {}; use the shardmark that wrote it",
+                                 origin, version.dump(-1, ' ', true, Json::error_handler_t::replace), format_version));
 }
 
 }  // namespace
@@ -136,7 +145,10 @@ fs::path default_results_file(std::string_view workload, std::string_view time, 
 Results read_results(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream || fs::is_directory(file))
-    throw InputError(fmt::format("cannot read {}; name a results file (.jsonl)", file.string()));
+    throw InputError(fmt::format("cannot read {}; {}", file.string(),
+                                 fs::exists(partial_of(file))
+                                     ? fmt::format("name {}, which a run is writing or left", partial_of(file).string())
+                                     : "name a results file (.jsonl)"));
   return read_results(stream, file.string());
 }
 
@@ -153,10 +165,12 @@ Results read_results(std::istream& stream, const std::string& name) {
       throw InputError(origin + ": a second environment record; one file holds one run, split it here");
     if (number > 1 && kind != "case")
       throw InputError(origin + ": neither an environment nor a case record; remove the line");
-    if (number == 1)
+    if (number == 1) {
+      require_known_format(json, origin);
       results.environment = json;
-    else
+    } else {
       results.cases.push_back(case_record_from_json(json, origin));
+    }
   }
   if (stream.bad()) throw InputError(fmt::format("cannot read {} beyond line {}; copy it anew", name, number));
   if (number == 0) throw InputError(fmt::format("{} is empty; name a results file (.jsonl)", name));

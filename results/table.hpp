@@ -1,22 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "results/record.hpp"
 
 namespace shardmark {
 
-/// What people read of one results file, in plain text of many lines:
-///   lines with '#'  what ran where, from the environment record and from the fields in which all cases agree
-///   a line per case valid ones first, then unchecked, then wrong ones, each by falling samples/s; fields in which the
-///                   cases differ are columns
+/// What people read of one results file.
+struct Report {
+  const nlohmann::ordered_json& environment;
+  std::span<const CaseRecord> cases;
+  std::string name = {};  ///< of the file
+};
+
+struct TableOptions {
+  bool all = false;         ///< every case, in place of the best of each plan
+  bool emphasis = false;    ///< bold the best case and dim those not shown to differ from it, as a terminal does
+  std::size_t width = 120;  ///< most characters of a line
+};
+
+/// Lines of text, at most `width` wide but for words that are wider:
+///   lines with '#'  what ran where; what all cases have in common; what the columns mean, and which ones did not fit
+///   a line a case   the best of each plan (or where all have one plan, of each value of what else differs first),
+///   valid
+///                   ones first, then unchecked, then wrong ones, each by falling samples/s. Wrong ones are never left
+///                   out. Fields in which the cases differ are columns
 ///   # fast / slow   where the environment has a published ratio of two plans, ours beside it
+///   ANSWER:         the answer in words (results/table/answer.hpp)
 ///   FOM samples/s:  the rate of the best valid case, or none
 ///   RESULT:         the verdict (results/verdict.hpp)
 /// Milliseconds and megabytes have about four significant digits; 1 MB = 10^6 bytes.
-std::string results_table(const nlohmann::ordered_json& environment, std::span<const CaseRecord> records);
+std::string results_table(const nlohmann::ordered_json& environment, std::span<const CaseRecord> records,
+                          const TableOptions& options = {});
+
+/// results_table() of each; where there are several, each below a line "# file NAME".
+std::string as_text(std::span<const Report> reports, const TableOptions& options);
+/// The same as Markdown, for pasting: tables of GitHub's kind, as wide as they come out.
+std::string as_markdown(std::span<const Report> reports, const TableOptions& options);
+/// Every field of every case, in the order of the files. The first line names the columns after the fields of the
+/// record, "step_ms.median"; `file` stands before them where there are several reports. Quoted as in RFC 4180; lines
+/// end in \n alone. No verdict: `valid` says for each case whether it was checked and right.
+std::string as_csv(std::span<const Report> reports, const TableOptions& options);
+
+/// A way to print results.
+struct ResultsFormat {
+  std::string_view name;
+  std::string_view description;
+  std::string (*print)(std::span<const Report> reports, const TableOptions& options);
+};
+inline constexpr std::array results_formats{
+    ResultsFormat{"text", "a table of at most 120 columns and the answer in words, for reading", as_text},
+    ResultsFormat{"markdown", "the same as Markdown, for pasting", as_markdown},
+    ResultsFormat{"csv", "every field of every case, for other programs", as_csv},
+};
 
 }  // namespace shardmark

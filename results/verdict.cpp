@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "results/json_text.hpp"
+
 namespace shardmark {
 namespace {
 
@@ -22,16 +24,29 @@ const CaseRecord* best_of_plan(std::span<const CaseRecord> records, std::string_
   return best_where(records, [&](const CaseRecord& record) { return record.plan == plan; });
 }
 
+/// "interrupted by SIGUSR1, after 12 rounds"; empty when the environment record has no state.
+std::string interruption(const nlohmann::ordered_json& environment) {
+  if (!environment.is_object() || !environment.contains("state")) return "";
+  const std::string state = text_of(environment.at("state"));
+  const std::string rounds = environment.contains("rounds") ? text_of(environment.at("rounds")) : "0";
+  return fmt::format("{}, after {} round{}", state == "running" ? "still running, or cut off" : state, rounds,
+                     rounds == "1" ? "" : "s");
+}
+
 }  // namespace
 
 const CaseRecord* best_valid_case(std::span<const CaseRecord> records) {
   return best_where(records, [](const CaseRecord&) { return true; });
 }
 
-std::string Verdict::line() const { return valid ? "RESULT: VALID" : fmt::format("RESULT: INVALID ({})", reason); }
+std::string Verdict::line() const {
+  if (valid) return interrupted.empty() ? "RESULT: VALID" : fmt::format("RESULT: INTERRUPTED ({})", interrupted);
+  return fmt::format("RESULT: INVALID ({}{}{})", reason, interrupted.empty() ? "" : "; ", interrupted);
+}
 
-Verdict verdict_of(std::span<const CaseRecord> records) {
-  if (records.empty()) return {false, "no case was measured"};
+Verdict verdict_of(std::span<const CaseRecord> records, const nlohmann::ordered_json& environment) {
+  const std::string interrupted = interruption(environment);
+  if (records.empty()) return {false, "no case was measured", interrupted};
   const auto is_wrong = [](const CaseRecord& record) { return record.wrong > 0; };
   const auto is_unchecked = [](const CaseRecord& record) { return record.wrong == 0 && record.checked_steps == 0; };
   std::string reason;
@@ -42,7 +57,7 @@ Verdict verdict_of(std::span<const CaseRecord> records) {
   }
   if (const auto unchecked = std::ranges::count_if(records, is_unchecked); unchecked > 0)
     reason += fmt::format("{}{} of {} cases unchecked", reason.empty() ? "" : "; ", unchecked, records.size());
-  return {reason.empty(), reason};
+  return {reason.empty(), reason, interrupted};
 }
 
 std::optional<std::string> beside_published(std::span<const CaseRecord> records, std::string_view fast,
@@ -50,7 +65,7 @@ std::optional<std::string> beside_published(std::span<const CaseRecord> records,
   const CaseRecord* numerator = best_of_plan(records, fast);
   const CaseRecord* denominator = best_of_plan(records, slow);
   if (!numerator || !denominator) return std::nullopt;
-  return fmt::format("# {} / {}: {:.2f} here, {} published ({})", fast, slow,
+  return fmt::format("{} / {}: {:.2f} here, {} published ({})", fast, slow,
                      numerator->samples_per_s / denominator->samples_per_s, published, source);
 }
 

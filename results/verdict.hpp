@@ -18,18 +18,20 @@ const CaseRecord* best_valid_case(std::span<const CaseRecord> records);
 
 struct Verdict {
   bool valid = false;
-  std::string reason;  ///< why not; empty when valid
+  std::string reason;       ///< why not; empty when valid
+  std::string interrupted;  ///< why the run measured less than it should; empty when it ended
 
-  /// "RESULT: VALID" or "RESULT: INVALID (why)", the last line of a program's output.
+  /// "RESULT: VALID", "RESULT: INTERRUPTED (why)" or "RESULT: INVALID (why)", the last line of a program's output.
   std::string line() const;
 };
 
 /// Valid when there is a case and all of them are valid: a wrong value anywhere, or a case that was not checked
 /// (--check off), makes the whole result invalid. The programs exit with 1 then.
-Verdict verdict_of(std::span<const CaseRecord> records);
+/// `environment` is the run's, whose `state` says whether it ended: what was measured by then is valid all the same.
+Verdict verdict_of(std::span<const CaseRecord> records, const nlohmann::ordered_json& environment = {});
 
 /// The rate of the fastest case of plan `fast` over that of plan `slow`, beside the published ratio of their times:
-///   # fast / slow: 1.62 here, 1.845 published (source)
+///   fast / slow: 1.62 here, 1.845 published (source)
 /// Nothing when either plan has no valid case.
 std::optional<std::string> beside_published(std::span<const CaseRecord> records, std::string_view fast,
                                             std::string_view slow, double published, std::string_view source);

@@ -49,6 +49,20 @@ TEST(Verdict, BothReasonsAreGiven) {
 
 TEST(Verdict, NothingMeasuredIsInvalid) { EXPECT_EQ(verdict_of({}).line(), "RESULT: INVALID (no case was measured)"); }
 
+TEST(Verdict, ARunThatDidNotEndIsInterruptedUnlessSomethingIsWrong) {
+  nlohmann::ordered_json environment{{"state", "interrupted by SIGUSR1"}, {"rounds", 1}};
+  std::vector records{sample_case("a", 10)};
+  EXPECT_EQ(verdict_of(records, environment).line(), "RESULT: INTERRUPTED (interrupted by SIGUSR1, after 1 round)");
+  EXPECT_TRUE(verdict_of(records, environment).valid);
+  environment["state"] = "running";
+  environment["rounds"] = 3;
+  EXPECT_EQ(verdict_of(records, environment).line(), "RESULT: INTERRUPTED (still running, or cut off, after 3 rounds)");
+  records.push_back(unchecked_case("b", 5));
+  EXPECT_EQ(verdict_of(records, environment).line(),
+            "RESULT: INVALID (1 of 2 cases unchecked; still running, or cut off, after 3 rounds)");
+  EXPECT_FALSE(verdict_of(records, environment).valid);
+}
+
 TEST(Verdict, TheBestCaseIsValid) {
   const std::vector records{wrong_case("wrong", 1, 1), unchecked_case("unchecked", 2), sample_case("slow", 10),
                             sample_case("fast", 5)};
@@ -61,7 +75,7 @@ TEST(Published, TakesTheBestValidCaseOfEachPlan) {
   const std::vector records{sample_case("distributed", 10), sample_case("dp+localized", 8),
                             sample_case("dp+localized", 5), wrong_case("dp+localized", 1, 3)};
   EXPECT_EQ(beside_published(records, "dp+localized", "distributed", 1.845, "8 x V100 16 GB, HugeCTR notebook"),
-            "# dp+localized / distributed: 2.00 here, 1.845 published (8 x V100 16 GB, HugeCTR notebook)");
+            "dp+localized / distributed: 2.00 here, 1.845 published (8 x V100 16 GB, HugeCTR notebook)");
   EXPECT_EQ(beside_published(records, "dp+localized", "other", 1.845, "source"), std::nullopt);
   EXPECT_EQ(beside_published(records, "other", "distributed", 1.845, "source"), std::nullopt);
 }

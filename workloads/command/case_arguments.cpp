@@ -72,6 +72,7 @@ void add_rest(CLI::App& app, CaseArguments& a) {
   app.add_option("--calibration", a.calibration,
                  "with --exchange auto: FILE of `shardmark exchange --calibrate` (default: measured in the job)");
   app.add_option("--out", a.out, "results file (default: results/local/WORKLOAD-TIME.jsonl)");
+  add_printing(app, a.printing);
   app.add_flag("--dry-run", a.dry_run, "print the workload in full and stop; needs no MPI");
 }
 

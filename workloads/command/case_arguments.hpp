@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "workloads/cases/option_table.hpp"
+#include "workloads/command/printing.hpp"
 
 namespace shardmark {
 
@@ -22,6 +23,7 @@ struct CaseArguments {
   std::string out;
   std::string export_file, traffic_file;  ///< empty: none
   bool dry_run = false;
+  Printing printing;
 
   /// Options of the table in its order, then the settings. Throws InputError for settings that are none.
   std::vector<GivenOption> given() const;

@@ -7,6 +7,7 @@
 #include "comm/placement/plan_file.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/skew.hpp"
+#include "results/table.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/cases/spec.hpp"
 #include "workloads/command/command.hpp"
@@ -43,6 +44,7 @@ std::vector<Listing> listings() {
       {"planners", "which rank owns what", [] { print_choices(planners); }},
       {"skews", "shapes of traffic for shardmark exchange", [] { print_choices(skews); }},
       {"plan-formats", "plan files that can be written", [] { print_choices(plan_formats); }},
+      {"results-formats", "how run, compare and results show print", [] { print_choices(results_formats); }},
       {"options", "of run and compare, as --option or --set option=value", print_options},
   };
   for (const Option& option : options())

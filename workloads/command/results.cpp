@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "results/json_lines.hpp"
-#include "results/table.hpp"
 #include "results/verdict.hpp"
 #include "workloads/command/command.hpp"
+#include "workloads/command/printing.hpp"
 
 namespace shardmark {
 namespace {
 
+struct ShowArguments {
+  std::vector<std::string> files;
+  Printing printing;
+};
+
 /// Reads every file before it prints, so that bad input leaves no half an answer.
-void show(const std::vector<std::string>& files) {
+void show(const ShowArguments& arguments) {
   std::vector<Results> all;
-  for (const std::string& file : files) all.push_back(read_results(file));
+  for (const std::string& file : arguments.files) all.push_back(read_results(file));
+  std::vector<Report> reports;
   bool valid = true;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all.size() > 1) fmt::print("{}# file {}\n", i > 0 ? "\n" : "", files[i]);
-    fmt::print("{}", results_table(all[i].environment, all[i].cases));
+    reports.push_back({all[i].environment, all[i].cases, arguments.files[i]});
     valid = valid && verdict_of(all[i].cases).valid;
   }
+  print_results(reports, arguments.printing, stdout_is_terminal(false));
   if (!valid) throw Failure();
 }
 
@@ -32,9 +36,11 @@ void show(const std::vector<std::string>& files) {
 void define_results(CLI::App& app) {
   app.require_subcommand(1);
   CLI::App* command = app.add_subcommand("show", "print the table and the verdict of results files again");
-  const auto files = std::make_shared<std::vector<std::string>>();
-  command->add_option("FILE", *files, "results files (.jsonl)")->required();
-  command->callback([files] { show(*files); });
+  const auto arguments = std::make_shared<ShowArguments>();
+  command->add_option("FILE", arguments->files, "results files (.jsonl), or what a run left behind (.jsonl.partial)")
+      ->required();
+  add_printing(*command, arguments->printing);
+  command->callback([arguments] { show(*arguments); });
   define_results_diff(
       *app.add_subcommand("diff", "compare launches of two programs; exit code 1 when a case got worse"));
 }

@@ -7,7 +7,6 @@
 #include "comm/placement/named_plan.hpp"
 #include "comm/placement/support.hpp"
 #include "comm/session.hpp"
-#include "results/table.hpp"
 #include "results/verdict.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/command/case_arguments.hpp"
@@ -89,18 +88,6 @@ Setup set_up(const CaseArguments& arguments, const std::vector<GivenOption>& giv
   return setup;
 }
 
-/// On stderr.
-void say_what_was_picked(const std::vector<CaseRecord>& records) {
-  for (const CaseRecord& record : records) {
-    if (record.details.contains("picked"))
-      fmt::print(stderr, "shardmark: {} on {} picked {}\n", record.option("exchange"), record.plan,
-                 record.details.at("picked").get<std::string>());
-    if (record.details.contains("dedup_picked"))
-      fmt::print(stderr, "shardmark: dedup auto on {} picked {}\n", record.plan,
-                 record.details.at("dedup_picked").get<std::string>());
-  }
-}
-
 int run_on(const Communicator& world, const CaseArguments& arguments) {
   const Affinity affinity = agree(world, observed_affinity);
   const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, arguments.threads));
@@ -131,11 +118,11 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   const bool written = file.finish(measured);
   if (world.rank() == 0) {
     status("");
-    say_what_was_picked(measured.records);
-    fmt::print("{}", results_table(file.environment(), measured.records));
+    const Report report{file.environment(), measured.records};
+    print_results({&report, 1}, arguments.printing, stdout_is_terminal(true));
     std::fflush(stdout);
   }
-  const Verdict verdict = verdict_of(measured.records);
+  const Verdict verdict = verdict_of(measured.records, file.environment());
   if (!written) return exit_bad_input;
   if (measured.signal != 0 && (verdict.valid || measured.records.empty())) return 128 + measured.signal;
   return verdict.valid ? 0 : 1;

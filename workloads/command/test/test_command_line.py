@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What the commands promise when they are used rightly, and that a program with a defect is found out."""
+import csv
 import itertools
 import json
 import re
@@ -8,7 +9,7 @@ import re
 from program import ProgramTest, main, records
 
 WITHOUT_MPI = {"environment": {"OPAL_PREFIX": "/nonexistent"}}  # Open MPI cannot start then
-TABLES = ("workloads", "planners", "skews", "plan-formats", "options", "transfers", "exchanges", "value-types", "wire-ids",
+TABLES = ("workloads", "planners", "skews", "plan-formats", "results-formats", "options", "transfers", "exchanges", "value-types", "wire-ids",
           "dedups", "group-balances", "replicated-gradients", "storages", "poolings", "optimizers", "weight-decays",
           "distributions", "id-rules", "malformed-lines", "bounds-checks", "faults")
 FAULTS = ("lookup", "route", "exchange", "update")
@@ -132,7 +133,7 @@ class Run(ProgramTest):
         self.assertEqual({name: case["options"][name] for name in expected}, expected)
         self.assertEqual(case["changed"], ["wire_forward", "wire_backward", "batch", "scale", "dtype", "hotness", "batches"])
         self.assertEqual((case["seed"], case["steps"], case["value_type"]), (7, 1, "fp16"))
-        self.assertRegex(outcome.out, r"\n# workload criteo-kaggle,.* wire_backward bf16,.* dtype fp16,.* hotness 3\n")
+        self.assertRegex(outcome.out, r"(?s)\n# workload criteo-kaggle,.* wire bf16,.* dtype fp16,.* hotness 3\b")
 
     def test_results_go_below_the_current_folder_by_default(self):
         self.succeeds(self.case(1, out=None)[0])
@@ -199,7 +200,7 @@ class Run(ProgramTest):
             self.assertEqual(case["sent_bytes_max"], cases["local" if once else "off"]["sent_bytes_max"])
             self.assertEqual(case.get("dedup_picked"), "local" if name == "auto" else None)
         self.assertIn("shardmark: dedup auto on row_wise picked local\n", outcome.err)
-        self.assertRegex(outcome.out, r"\n# plan.* dedup +dedup_picked +ids_per_row +rows_per_read")
+        self.assertRegex(outcome.out, r"\n# plan row_wise, [^|]*\n# dedup .* ids_per_row +rows_per_read")
 
     def test_compare_takes_wire_types_each_way_and_says_what_they_do_to_the_vectors(self):
         outcome, file = self.case(2, command="compare", plan="row_wise", exchange="pairwise",
@@ -218,7 +219,7 @@ class Run(ProgramTest):
             self.assertEqual(error["backward"]["max"] > 0, backward == "int8")  # bf16 holds our gradients
             for direction in error.values():
                 self.assertTrue(direction["rms"] <= direction["max"] < 0.01, error)
-        self.assertRegex(outcome.out, r"\n# plan.* fwd err max rms bwd err max rms")
+        self.assertRegex(outcome.out, r"\n# wire_forward +wire_backward .* fwd err +bwd err ")
 
     def test_one_wire_type_serves_both_ways(self):
         outcome, file = self.case(2, plan="row_wise", wire="bf16")
@@ -235,7 +236,7 @@ class Run(ProgramTest):
             saved = sent[transfer, "int64"] - sent[transfer, "int32"]
             self.assertEqual(saved % 4, 0)
             self.assertGreater(saved, sent[transfer, "int64"] / 8)  # lengths and counts stay
-        self.assertRegex(outcome.out, r"\n# plan.* wire_ids ")
+        self.assertRegex(outcome.out, r"\n# transfer .* wire_ids ")
         self.refuses_case("int16", "auto", "int64", wire_ids="int16")
 
     def test_replicated_gradients_go_densely_or_by_rows_and_auto_sends_no_more_than_either(self):
@@ -257,7 +258,34 @@ class Run(ProgramTest):
 
     def test_progress_and_logs_leave_stdout_to_the_table(self):
         for line in self.succeeds(self.case(2)[0]).out.splitlines():
-            self.assertRegex(line, r"^(# |  |FOM |RESULT: )")
+            self.assertRegex(line, r"^(# |  |ANSWER: |FOM |RESULT: )")
+            self.assertLessEqual(len(line), 120)
+
+    def test_compare_answers_on_one_screen_and_has_more_on_request(self):
+        given = {"command": "compare", "plan": "row_wise,table_wise", "exchange": "pairwise,linear", "transfer": "all"}
+        outcome, file = self.case(2, **given)
+        lines = self.succeeds(outcome).out.splitlines()
+        self.assertLessEqual(len(lines), 40)
+        self.assertLessEqual(max(map(len, lines)), 120)
+        self.assertNotIn("\033", outcome.out)
+        rows = [line for line in lines if re.match("  (row|table)_wise  ", line)]
+        self.assertEqual(len(rows), 2)
+        count = len(records(file)) - 1
+        self.assertIn(f"; --all shows all {count}\n", outcome.out)
+        self.assertRegex(outcome.out, r"\nANSWER: The fastest plan is \w+_wise \(")
+        shown = self.succeeds(self.serial("results", "show", "--all", file)).out
+        self.assertEqual(len(re.findall("^  (?:row|table)_wise  ", shown, re.MULTILINE)), count)
+        table = list(csv.DictReader(self.serial("results", "show", "--format", "csv", file).out.splitlines()))
+        self.assertEqual([float(row["samples_per_s"]) for row in table],
+                         [case["samples_per_s"] for case in records(file)[1:]])
+        self.assertIn("\n| row_wise |", self.serial("results", "show", "--format", "markdown", file).out.replace("*", ""))
+        self.refuses_serial(["results", "show", "--format", "html", file], "html", "text, markdown, csv")
+
+    def test_run_prints_other_formats(self):
+        outcome, file = self.case(2, format="csv")
+        self.assertEqual(len(list(csv.DictReader(self.succeeds(outcome).out.splitlines()))), 1)
+        self.assertIn("RESULT: VALID", outcome.err)
+        self.refuses(self.case(1, format="html")[0], "html", "text, markdown, csv")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 #include "results/table.hpp"
 #include "results/test/sample_records.hpp"
 #include "workloads/command/command.hpp"
+#include "workloads/command/printing.hpp"
 
 namespace shardmark {
 namespace {
@@ -18,10 +19,11 @@ namespace {
 class ResultsCommand : public FolderTest {
  protected:
   /// Writes a results file of one case and returns its path.
-  std::string file_with(const std::string& name, std::int64_t wrong) const {
+  std::string file_with(const std::string& name, std::int64_t wrong,
+                        const nlohmann::ordered_json& environment = sample_environment()) const {
     CaseRecord record = sample_case("table_wise", 10.0);
     record.wrong = wrong;
-    JsonLinesWriter writer(folder / name, sample_environment());
+    JsonLinesWriter writer(folder / name, environment);
     writer.append(record);
     writer.close();
     return writer.file();
@@ -69,6 +71,45 @@ TEST_F(ResultsCommand, show_of_a_file_that_cannot_be_read_prints_nothing) {
               printed({"show", good, "absent.jsonl"});
             }),
             "cannot read absent.jsonl; name a results file (.jsonl)");
+}
+
+TEST_F(ResultsCommand, show_says_that_a_run_did_not_end) {
+  auto environment = sample_environment();
+  environment["state"] = "interrupted by SIGUSR1";
+  environment["rounds"] = 2;
+  const std::string text = printed({"show", file_with("a.jsonl.partial", 0, environment)});
+  EXPECT_TRUE(text.ends_with("\nRESULT: INTERRUPTED (interrupted by SIGUSR1, after 2 rounds)\n")) << text;
+  EXPECT_FALSE(failed);
+}
+
+TEST_F(ResultsCommand, show_prints_other_formats_and_refuses_unknown_ones) {
+  const std::string file = file_with("a.jsonl", 0);
+  EXPECT_NE(printed({"show", file, "--format", "markdown"}).find("\n| plan | ms |"), std::string::npos);
+  testing::internal::CaptureStderr();
+  const std::string csv = printed({"show", "--format", "csv", file, file});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "shardmark: RESULT: VALID\nshardmark: RESULT: VALID\n");
+  EXPECT_EQ(std::ranges::count(csv, '\n'), 3) << csv;
+  EXPECT_EQ(input_error([&] {
+              printed({"show", file, "--format", "html"});
+            }),
+            "unknown format 'html'; valid: text, markdown, csv");
+}
+
+TEST_F(ResultsCommand, what_people_see_is_emphasised_unless_they_set_no_color) {
+  const CaseRecord record = sample_case("table_wise", 10.0);
+  const auto environment = sample_environment();
+  const Report report{environment, {&record, 1}};
+  const auto text = [&](bool terminal) {
+    testing::internal::CaptureStdout();
+    print_results({&report, 1}, {}, terminal);
+    return testing::internal::GetCapturedStdout();
+  };
+  unsetenv("NO_COLOR");
+  EXPECT_NE(text(true).find("\033[1m  table_wise"), std::string::npos);
+  EXPECT_EQ(text(false).find('\033'), std::string::npos);
+  setenv("NO_COLOR", "1", 1);
+  EXPECT_EQ(text(true).find('\033'), std::string::npos);
+  unsetenv("NO_COLOR");
 }
 
 TEST_F(ResultsCommand, a_file_is_required) {

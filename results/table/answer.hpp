@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "results/table/cases.hpp"
+
+namespace shardmark {
+
+/// What measured cases come to, for the answer and the advice.
+struct Findings {
+  const nlohmann::ordered_json& environment;
+  Records cases;       ///< all of them, ranked
+  Records valid;       ///< those that are
+  std::string field;   ///< what the answer is about: that in which the cases differ, first of all the plan
+  Records leaders;     ///< the fastest valid case of each value of the field, the fastest of all first
+  double step_ms = 0;  ///< the sum of the phases of the best case; 0 where it has none
+
+  const CaseRecord& best() const { return *leaders.front(); }
+  /// Of the best case's step, 0 to 1: a phase, or all exchanges.
+  double share(std::string_view phase) const;
+  double exchange_share() const;
+  /// "pairwise": what tells the case from others of the same value of the field; empty when nothing does.
+  std::string rest_of(const CaseRecord& record) const;
+  /// "table_wise (exchange pairwise)".
+  std::string name_of(const CaseRecord& record) const;
+};
+Findings findings_of(const nlohmann::ordered_json& environment, std::span<const CaseRecord> records);
+
+/// The answer in sentences: what is best, by how much against what comes next and within which interval, or that no
+/// difference has been shown; whether anything else matters; where its time goes; what to try next (advice.hpp).
+std::vector<std::string> answer(const Findings& findings);
+
+}  // namespace shardmark

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/table/cases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "results/json_text.hpp"
+#include "results/verdict.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Milliseconds to the samples of a step: steps of other batches can be compared then.
+double per_sample(double ms, const CaseRecord& record) { return ms / static_cast<double>(record.global_batch()); }
+
+bool all_have(const Records& records, const std::string& option) {
+  return std::ranges::all_of(records, [&](const CaseRecord* record) { return record->options.contains(option); });
+}
+
+}  // namespace
+
+Records ranked(std::span<const CaseRecord> records) {
+  Records order;
+  for (const CaseRecord& record : records) order.push_back(&record);
+  std::ranges::stable_sort(order, {}, [](const CaseRecord* r) {
+    return std::pair(is_valid(*r) ? 0 : r->wrong == 0 ? 1 : 2, -r->samples_per_s);
+  });
+  return order;
+}
+
+std::string value_of(const CaseRecord& record, const std::string& field) {
+  if (field == "plan") return plain(record.plan);
+  if (field == "workload") return plain(record.workload);
+  if (field == "ranks") return std::to_string(record.ranks);
+  if (field == "threads") return std::to_string(record.threads);
+  const std::string value = plain(record.option(field));
+  return field == "scale" && value != "1" && value != "-" ? "1/" + value : value;
+}
+
+std::vector<std::string> differing_fields(const Records& records) {
+  std::vector<std::string> fields{"plan", "workload", "ranks", "threads", "transfer"};
+  const auto add = [&](const std::string& name) {
+    if (std::ranges::find(fields, name) == fields.end() && name != "exchange" && all_have(records, name))
+      fields.push_back(name);
+  };
+  if (!records.empty())
+    for (const auto& item : records.front()->options.items()) add(item.key());
+  fields.push_back("exchange");
+  std::erase_if(fields, [&](const std::string& field) {
+    return std::ranges::all_of(records, [&](const CaseRecord* record) {
+      return value_of(*record, field) == value_of(*records.front(), field);
+    });
+  });
+  return fields;
+}
+
+std::string leading_field(const Records& records) {
+  const auto fields = differing_fields(records);
+  return fields.empty() ? "plan" : fields.front();
+}
+
+Records leaders(const Records& records, const std::string& field) {
+  Records first;
+  for (const CaseRecord* record : records) {
+    const auto same = [&](const CaseRecord* other) { return value_of(*other, field) == value_of(*record, field); };
+    if (std::ranges::none_of(first, same)) first.push_back(record);
+  }
+  return first;
+}
+
+std::int64_t independent_samples(const CaseRecord& record) { return record.step_ms.visit_count(); }
+
+bool overlap(const CaseRecord& a, const CaseRecord& b) {
+  return per_sample(a.step_ms.low, a) <= per_sample(b.step_ms.high, b) &&
+         per_sample(b.step_ms.low, b) <= per_sample(a.step_ms.high, a);
+}
+
+TimeRatio time_ratio(const CaseRecord& slow, const CaseRecord& fast) {
+  const auto ratio = [&](double over, double under) { return per_sample(over, slow) / per_sample(under, fast); };
+  return {ratio(slow.step_ms.median, fast.step_ms.median), ratio(slow.step_ms.low, fast.step_ms.high),
+          ratio(slow.step_ms.high, fast.step_ms.low)};
+}
+
+std::optional<double> phase_ms(const CaseRecord& record, std::string_view name) {
+  const auto phase = std::ranges::find(record.phases, name, &PhaseTime::name);
+  return phase == record.phases.end() ? std::nullopt : std::optional(phase->median_ms);
+}
+
+double exchange_ms(const CaseRecord& record) {
+  double ms = 0.0;
+  for (const PhaseTime& phase : record.phases)
+    if (phase.name.ends_with("_dist")) ms += phase.median_ms;
+  return ms;
+}
+
+std::string figure(double x) {
+  const int decimals = x < 10.0 ? 3 : x < 100.0 ? 2 : x < 1000.0 ? 1 : 0;
+  return fmt::format("{:.{}f}", x, decimals);
+}
+
+std::string with_commas(double x) {
+  std::string text = fmt::format("{:.0f}", x);
+  for (std::ptrdiff_t i = std::ssize(text) - 3; i > 0; i -= 3) text.insert(static_cast<std::size_t>(i), ",");
+  return text;
+}
+
+std::string plain(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 127; }, '?');
+  return text;
+}
+
+std::string text_at(const nlohmann::ordered_json& json, const std::string& path) {
+  const nlohmann::ordered_json::json_pointer pointer(path);
+  return json.contains(pointer) && !json.at(pointer).is_null() ? plain(text_of(json.at(pointer))) : "unknown";
+}
+
+}  // namespace shardmark

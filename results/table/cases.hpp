@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "results/record.hpp"
+
+namespace shardmark {
+
+using Records = std::vector<const CaseRecord*>;
+
+/// Valid before unchecked before wrong, then the higher rate first.
+Records ranked(std::span<const CaseRecord> records);
+
+/// What a user chose for the case: "plan", "workload", "ranks", "threads", or the name of an option; as people read it.
+std::string value_of(const CaseRecord& record, const std::string& field);
+
+/// The fields whose values differ between the records, in the order in which people decide: the plan, what travels, the
+/// other options, and last the exchange. Options that some records lack are no difference.
+std::vector<std::string> differing_fields(const Records& records);
+
+/// The first of the differing fields, of whose values people ask which is best; "plan" when none differs.
+std::string leading_field(const Records& records);
+
+/// For each value of the field the first record that has it, in their order.
+Records leaders(const Records& records, const std::string& field);
+
+/// Samples that speak for themselves, so many as stand behind the record's interval.
+std::int64_t independent_samples(const CaseRecord& record);
+
+/// Whether the 95 % intervals of the time per sample overlap: no difference has been shown then.
+bool overlap(const CaseRecord& a, const CaseRecord& b);
+
+/// Time per sample of `slow` / that of `fast`, and what it is at least and at most when each lies in its interval.
+struct TimeRatio {
+  double ratio, low, high;
+};
+TimeRatio time_ratio(const CaseRecord& slow, const CaseRecord& fast);
+
+/// Median ms of a phase, where the record has it, and of all that exchange: input, output and gradients.
+std::optional<double> phase_ms(const CaseRecord& record, std::string_view name);
+double exchange_ms(const CaseRecord& record);
+
+/// About four significant digits without an exponent: 0.123, 1.234, 12.34, 123.4, 12345.
+std::string figure(double x);
+/// 901891.4 as "901,891".
+std::string with_commas(double x);
+/// With '?' in place of characters such as line ends, which would break what is printed.
+std::string plain(std::string text);
+/// The value at a path such as "/build/version", or "unknown".
+std::string text_at(const nlohmann::ordered_json& json, const std::string& path);
+
+}  // namespace shardmark

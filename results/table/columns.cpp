@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/table/columns.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "results/json_text.hpp"
+#include "results/statistics.hpp"
+
+namespace shardmark {
+namespace {
+
+bool agrees(const Column& column) {
+  return std::ranges::adjacent_find(column.cells, std::ranges::not_equal_to()) == column.cells.end();
+}
+
+bool says_nothing(const Column& column) {
+  return std::ranges::all_of(column.cells, [](const std::string& text) { return text.empty() || text == "-"; });
+}
+
+template <class Cell>
+Column with_cells(Column column, const Records& records, Cell&& cell) {
+  for (const CaseRecord* record : records) column.cells.push_back(cell(*record));
+  return column;
+}
+
+/// Options that stand above the table although they are as by default.
+constexpr std::array<std::string_view, 4> always_told{"scale", "batch", "optimizer", "dtype"};
+
+/// The options of which people want to know: transfer and exchange, those always told, those that are not as by default
+/// in some record, and those in which records differ; in the order in which programs write them.
+std::vector<std::string> told_options(const Records& records) {
+  std::vector<std::string> names{"transfer", "exchange"};
+  const auto add = [&](const std::string& name) {
+    const auto tells = [&](const CaseRecord* r) {
+      return std::ranges::find(r->changed, name) != r->changed.end() || r->differs(*records.front(), name);
+    };
+    const bool always = std::ranges::find(always_told, name) != always_told.end();
+    if (std::ranges::find(names, name) == names.end() && (always || std::ranges::any_of(records, tells)))
+      names.push_back(name);
+  };
+  for (const CaseRecord* record : records)
+    for (const auto& item : record->options.items()) add(item.key());
+  return names;
+}
+
+/// Two columns with the same cells become one.
+void merge(std::vector<Column>& columns, std::string_view one, std::string_view other, std::string_view merged) {
+  const auto first = std::ranges::find(columns, one, &Column::header);
+  const auto second = std::ranges::find(columns, other, &Column::header);
+  if (first == columns.end() || second == columns.end() || first->cells != second->cells) return;
+  first->header = merged;
+  columns.erase(second);
+}
+
+/// What the cases are.
+std::vector<Column> choices(const Records& records) {
+  std::vector<std::string> fields{"plan", "workload", "ranks", "threads"};
+  std::ranges::copy(told_options(records), std::back_inserter(fields));
+  std::vector<Column> columns;
+  for (const std::string& field : fields)
+    columns.push_back(with_cells({.header = field, .left_aligned = field != "ranks" && field != "threads"}, records,
+                                 [&](const CaseRecord& r) { return value_of(r, field); }));
+  merge(columns, "wire_forward", "wire_backward", "wire");
+  return columns;
+}
+
+Column detail(const std::string& name, Importance importance, const Records& records) {
+  return with_cells(
+      {.header = name, .importance = importance, .left_aligned = true}, records,
+      [&](const CaseRecord& r) { return r.details.contains(name) ? plain(text_of(r.details.at(name))) : "-"; });
+}
+
+/// The phases that any case has: those of phase_names first, in their order.
+std::vector<std::string> phases_of(const Records& records) {
+  std::vector<std::string> names(phase_names.begin(), phase_names.end());
+  for (const CaseRecord* record : records)
+    for (const PhaseTime& phase : record->phases)
+      if (std::ranges::find(names, phase.name) == names.end()) names.push_back(phase.name);
+  std::erase_if(names, [&](const std::string& name) {
+    return std::ranges::none_of(records, [&](const CaseRecord* record) { return phase_ms(*record, name).has_value(); });
+  });
+  return names;
+}
+
+/// "input_dist" is printed "input": the columns are narrow.
+Column phase_column(const std::string& name, const Records& records) {
+  const bool exchanges = name.ends_with("_dist");
+  const bool tiny = std::ranges::all_of(
+      records, [&](const CaseRecord* r) { return phase_ms(*r, name).value_or(0.0) < 0.01 * r->step_ms.median; });
+  const Importance importance = exchanges ? Importance::exchange_phases : tiny ? Importance::remark : Importance::phase;
+  return with_cells({.header = name.substr(0, name.find("_dist")), .importance = importance, .unit = " ms"}, records,
+                    [&](const CaseRecord& r) {
+                      const auto ms = phase_ms(r, name);
+                      return ms ? figure(*ms) : "-";
+                    });
+}
+
+void add_phases(std::vector<Column>& columns, const Records& records) {
+  for (const std::string& phase : phases_of(records)) columns.push_back(phase_column(phase, records));
+  columns.push_back(with_cells({.header = "exch",
+                                .importance = Importance::exchange_sum,
+                                .legend = "exch: ms of input, output and grad, the exchanges"},
+                               records, [](const CaseRecord& r) { return figure(exchange_ms(r)); }));
+}
+
+Column call_column(std::string header, std::string legend, const Records& records,
+                   std::optional<double> CaseRecord::*ms) {
+  return with_cells({.header = std::move(header), .importance = Importance::overlap, .legend = std::move(legend)},
+                    records, [&](const CaseRecord& r) { return r.*ms ? figure(*(r.*ms)) : std::string("-"); });
+}
+
+bool has_groups(const Records& records) {
+  return std::ranges::any_of(
+      records, [](const CaseRecord* r) { return r->option("groups") != "1" && r->option("groups") != "-"; });
+}
+
+bool has_wire_errors(const Records& records) {
+  return std::ranges::any_of(records,
+                             [](const CaseRecord* r) { return r->wire_error && *r->wire_error != WireError{}; });
+}
+
+/// "4.9e-04": the largest error; CSV has the mean square too.
+Column wire_error_column(std::string header, const Records& records, VectorError WireError::*direction) {
+  return with_cells(
+      {.header = std::move(header),
+       .importance = Importance::error,
+       .legend = "err: of the vectors on the wire against fp32, the largest of a vector / its largest value"},
+      records, [&](const CaseRecord& r) -> std::string {
+        if (!r.wire_error) return "-";
+        const double error = ((*r.wire_error).*direction).max;
+        return error == 0.0 ? "0" : fmt::format("{:.1e}", error);
+      });
+}
+
+void add_times(std::vector<Column>& columns, const Records& records) {
+  columns.push_back(
+      with_cells({.header = "ms"}, records, [](const CaseRecord& r) { return figure(r.step_ms.median); }));
+  columns.push_back(with_cells(
+      {.header = "[95 %]", .importance = Importance::interval}, records,
+      [](const CaseRecord& r) { return fmt::format("[{}, {}]", figure(r.step_ms.low), figure(r.step_ms.high)); }));
+  columns.push_back(with_cells({.header = "samples/s", .importance = Importance::rate}, records,
+                               [](const CaseRecord& r) { return figure(r.samples_per_s); }));
+}
+
+void add_transport(std::vector<Column>& columns, const Records& records) {
+  columns.push_back(with_cells(
+      {.header = "imbal", .importance = Importance::balance, .legend = "imbal: maximum / mean over ranks of lookup"},
+      records, [](const CaseRecord& r) { return fmt::format("{:.2f}", r.imbalance); }));
+  columns.push_back(
+      with_cells({.header = "MB", .importance = Importance::traffic, .legend = "MB: sent by the busiest rank per step"},
+                 records, [](const CaseRecord& r) { return figure(static_cast<double>(r.sent_bytes_max) * 1e-6); }));
+  if (has_groups(records)) {
+    columns.push_back(call_column("comm", "comm: ms in collective calls, on another thread where there are groups",
+                                  records, &CaseRecord::communication_ms));
+    columns.push_back(
+        call_column("exposed", "exposed: of them with nothing else to do", records, &CaseRecord::exposed_ms));
+  }
+  if (has_wire_errors(records)) {
+    columns.push_back(wire_error_column("fwd err", records, &WireError::forward));
+    columns.push_back(wire_error_column("bwd err", records, &WireError::backward));
+  }
+}
+
+void add_verdict(std::vector<Column>& columns, const Records& records, const CaseRecord* best) {
+  columns.push_back(with_cells({.header = "vs best",
+                                .importance = Importance::ratio,
+                                .legend = "vs best: time per sample / that of the fastest valid case"},
+                               records, [&](const CaseRecord& r) {
+                                 return best && records.size() > 1
+                                            ? fmt::format("{:.2f}", best->samples_per_s / r.samples_per_s)
+                                            : "-";
+                               }));
+  columns.push_back(with_cells({.header = "pred ms", .importance = Importance::remark}, records,
+                               [](const CaseRecord& r) { return r.predicted_ms ? figure(*r.predicted_ms) : "-"; }));
+  columns.push_back(
+      with_cells({.header = "wrong", .importance = Importance::verdict}, records, [](const CaseRecord& r) {
+        return r.wrong == 0 && r.checked_steps == 0 ? "unchecked" : std::to_string(r.wrong);
+      }));
+  columns.push_back(with_cells({.header = "",
+                                .importance = Importance::verdict,
+                                .left_aligned = true,
+                                .legend = "*: stopped early, as it is certainly slower than the best"},
+                               records, [](const CaseRecord& r) { return r.details.contains("stopped") ? "*" : ""; }));
+}
+
+std::vector<Column> measurements(const Records& records, const CaseRecord* best) {
+  std::vector<Column> columns;
+  add_times(columns, records);
+  add_phases(columns, records);
+  add_transport(columns, records);
+  for (const char* saving : {"ids_per_row", "rows_per_read"})
+    columns.push_back(detail(saving, Importance::saving, records));
+  for (const char* remark : {"dedup_picked", "picked", "bound"})
+    columns.push_back(detail(remark, Importance::remark, records));
+  add_verdict(columns, records, best);
+  std::erase_if(columns, says_nothing);
+  return columns;
+}
+
+}  // namespace
+
+Sheet sheet_of(const Records& records, const CaseRecord* best) {
+  Sheet sheet;
+  const auto place = [&](Column& column, bool stays) {
+    if (stays || !agrees(column))
+      sheet.columns.push_back(std::move(column));
+    else if (column.importance != Importance::exchange_sum)
+      sheet.constants.push_back(fmt::format("{} {}{}", column.header, column.cells.front(), column.unit));
+  };
+  const bool alone = records.size() == 1;
+  for (Column& column : choices(records)) place(column, alone && column.header == "plan");
+  for (Column& column : measurements(records, best)) place(column, alone || column.header == "ms");
+  return sheet;
+}
+
+}  // namespace shardmark

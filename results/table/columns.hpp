@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "results/table/cases.hpp"
+
+namespace shardmark {
+
+/// What a column is for, the most important first: a kind is shown where there is place left by those before it.
+/// `exchange_sum` stands for `exchange_phases` where there is none for these.
+enum class Importance {
+  choice,           ///< what the case is, and its time
+  ratio,            ///< vs best
+  verdict,          ///< wrong, stopped
+  interval,         ///< of the time
+  phase,            ///< ms of lookup and update
+  exchange_sum,     ///< ms of all exchanges
+  rate,             ///< samples/s
+  traffic,          ///< bytes sent
+  error,            ///< of narrow wires
+  saving,           ///< of dedup
+  balance,          ///< of the lookup over the ranks
+  exchange_phases,  ///< ms of each exchange
+  overlap,          ///< communication, and what of it is exposed
+  remark            ///< predictions, what auto picked, phases of less than a hundredth of each step
+};
+
+struct Column {
+  std::string header;
+  Importance importance = Importance::choice;
+  bool left_aligned = false;
+  std::string_view unit = {};           ///< said where the header alone would not do: above the table
+  std::string legend = {};              ///< what it means; empty where the header says it
+  std::vector<std::string> cells = {};  ///< one for each record
+};
+
+/// The cells of a table of cases: what all have in common apart from that in which they differ.
+struct Sheet {
+  std::vector<std::string> constants;  ///< "ranks 2"
+  std::vector<Column> columns;  ///< those of a case alone, when there is one; the plan's or leading field's first
+};
+
+/// Of at least one record, in the order in which they shall stand; `best` is the best valid one, or null.
+Sheet sheet_of(const Records& records, const CaseRecord* best);
+
+}  // namespace shardmark

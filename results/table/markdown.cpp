@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "results/table/page.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Text that stays inside its cell and is not taken for markup.
+std::string cell(std::string_view text, bool bold) {
+  std::string safe;
+  for (const char c : text) {
+    if (std::string_view("|*`<[\\").find(c) != std::string_view::npos) safe += '\\';
+    safe += c;
+  }
+  return bold && !safe.empty() ? fmt::format(" **{}** |", safe) : fmt::format(" {} |", safe);
+}
+
+std::string table(const Page& page) {
+  std::string header = "|", rule = "|", rows;
+  std::vector<Column> columns = page.sheet.columns;
+  std::erase_if(columns, [](const Column& column) { return column.importance == Importance::exchange_sum; });
+  for (const Column& column : columns) {
+    header += cell(column.header, false);
+    rule += column.left_aligned ? "--|" : "--:|";
+  }
+  for (const Line& line : page.lines) {
+    rows += '|';
+    for (const Column& column : columns) rows += cell(column.cells[line.record], line.emphasis == Emphasis::best);
+    rows += '\n';
+  }
+  std::string text = fmt::format("{}\n{}\n{}\n{}.\n", header, rule, rows, legend(page, columns));
+  for (const std::string& remark : page.remarks) text += fmt::format("{}.\n", remark);
+  return page.cases.empty() ? text : text + fmt::format("Shown: {}.\n", page.cases);
+}
+
+std::string page_markdown(const Page& page) {
+  std::string text;
+  for (const std::string& line : page.where) text += fmt::format("- {}\n", line);
+  if (!page.lines.empty()) text += fmt::format("- {}\n\n{}", fmt::join(page.sheet.constants, ", "), table(page));
+  if (!page.published.empty()) text += fmt::format("\n{}\n", page.published);
+  text += '\n';
+  if (!page.sentences.empty()) {
+    text += fmt::format("**ANSWER**: {}\n\n", page.sentences.front());
+    for (std::size_t i = 1; i < page.sentences.size(); ++i) text += fmt::format("- {}\n", page.sentences[i]);
+    if (page.sentences.size() > 1) text += '\n';
+  }
+  return text + page.merit + "\n\n" + page.verdict + '\n';
+}
+
+}  // namespace
+
+std::string as_markdown(std::span<const Report> reports, const TableOptions& options) {
+  std::string text;
+  for (const Report& report : reports) {
+    if (reports.size() > 1) text += fmt::format("{}### {}\n\n", text.empty() ? "" : "\n", report.name);
+    text += page_markdown(page_of(report, options.all));
+  }
+  return text;
+}
+
+}  // namespace shardmark

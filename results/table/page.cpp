@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/table/page.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "results/json_text.hpp"
+#include "results/statistics.hpp"
+#include "results/table/answer.hpp"
+#include "results/verdict.hpp"
+
+namespace shardmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string host_list(const Json& environment) {
+  std::vector<std::string> hosts;
+  if (const Json::json_pointer ranks("/ranks"); environment.contains(ranks)) {
+    for (const Json& rank : environment.at(ranks)) {
+      const std::string host = text_at(rank, "/host");
+      if (std::ranges::find(hosts, host) == hosts.end()) hosts.push_back(host);
+    }
+  }
+  if (hosts.empty()) return "unknown";
+  constexpr std::size_t shown = 8;
+  const std::size_t count = hosts.size();
+  hosts.resize(std::min(count, shown));
+  return fmt::format("{} ({}{})", count, fmt::join(hosts, ", "), count > shown ? ", ..." : "");
+}
+
+std::string memory_of(const Json& environment) {
+  const Json::json_pointer memory("/machine/memory_bytes");
+  if (!environment.contains(memory) || !environment.at(memory).is_number()) return "unknown";
+  return fmt::format("{:.1f} GiB", environment.at(memory).get<double>() * 0x1p-30);
+}
+
+std::vector<std::string> where(const Json& environment) {
+  const bool dirty = text_at(environment, "/build/dirty") == "true";
+  std::string command;
+  if (environment.contains("arguments"))
+    for (const Json& argument : environment.at("arguments")) command += ' ' + plain(text_of(argument));
+  return {fmt::format("shardmark {}, commit {}{}, {} build by {}, {}, seed {}", text_at(environment, "/build/version"),
+                      text_at(environment, "/build/git_hash").substr(0, 12), dirty ? " with changes" : "",
+                      text_at(environment, "/build/type"), text_at(environment, "/build/compiler"),
+                      text_at(environment, "/time"), text_at(environment, "/seed")),
+          fmt::format("command{}", command),
+          fmt::format("hosts {}, machine {}, {} cores, {} logical, {}, Linux {}", host_list(environment),
+                      text_at(environment, "/machine/cpu"), text_at(environment, "/machine/cores"),
+                      text_at(environment, "/machine/logical_cpus"), memory_of(environment),
+                      text_at(environment, "/machine/kernel"))};
+}
+
+/// The line that puts the environment's published ratio beside ours, if there are both.
+std::string published_ratio(const Json& environment, std::span<const CaseRecord> records) {
+  const Json published = environment.value("published", Json());
+  const auto text = [&](const char* key) { return published.at(key).get<std::string>(); };
+  try {
+    if (published.is_null()) return "";
+    return beside_published(records, text("fast"), text("slow"), published.at("ratio").get<double>(), text("source"))
+        .value_or("");
+  } catch (const Json::exception&) {
+    return "the published ratio in the environment record cannot be read";
+  }
+}
+
+/// The best case of each value of the leading field, and every wrong one; or all.
+std::vector<Line> shown_lines(const Findings& findings, bool all) {
+  const Records first = leaders(findings.cases, findings.field);
+  const bool alone = first.size() == 1;
+  std::vector<Line> lines;
+  for (std::size_t i = 0; i < findings.cases.size(); ++i) {
+    const CaseRecord* record = findings.cases[i];
+    if (!all && !alone && record->wrong == 0 && std::ranges::find(first, record) == first.end()) continue;
+    const bool is_best = !findings.leaders.empty() && record == &findings.best();
+    const bool is_near = !findings.leaders.empty() && is_valid(*record) && overlap(*record, findings.best());
+    lines.push_back({i, is_best ? Emphasis::best : is_near ? Emphasis::near : Emphasis::none});
+  }
+  return lines;
+}
+
+/// "10", or where they differ "1 to 10".
+std::string range_of(const std::vector<std::int64_t>& counts) {
+  const auto [fewest, most] = std::ranges::minmax(counts);
+  return fewest == most ? std::to_string(most) : fmt::format("{} to {}", fewest, most);
+}
+
+std::string steps_of(const Records& records) {
+  std::vector<std::int64_t> counts;
+  for (const CaseRecord* record : records) counts.push_back(record->step_ms.n);
+  return range_of(counts);
+}
+
+/// "each plan at its best of 10 cases; --all shows all 40".
+std::string hidden_cases(const Findings& findings) {
+  std::vector<std::int64_t> counts;
+  for (const CaseRecord* first : leaders(findings.cases, findings.field))
+    counts.push_back(std::ranges::count_if(findings.cases, [&](const CaseRecord* record) {
+      return value_of(*record, findings.field) == value_of(*first, findings.field);
+    }));
+  return fmt::format("each {} at its best of {} cases; --all shows all {}", findings.field, range_of(counts),
+                     findings.cases.size());
+}
+
+std::vector<std::string> remarks(const Records& records) {
+  const std::int64_t fewest = independent_samples(
+      **std::ranges::min_element(records, {}, [](const CaseRecord* record) { return independent_samples(*record); }));
+  if (fewest >= samples_for_interval) return {};
+  return {fmt::format("fewer than {} steps: the interval is minimum to maximum, and covers less than 95 %",
+                      samples_for_interval)};
+}
+
+}  // namespace
+
+Page page_of(const Report& report, bool all) {
+  const Findings findings = findings_of(report.environment, report.cases);
+  const CaseRecord* best = best_valid_case(report.cases);
+  Page page;
+  page.where = where(report.environment);
+  if (!report.cases.empty()) {
+    page.sheet = sheet_of(findings.cases, best);
+    page.lines = shown_lines(findings, all);
+    if (page.lines.size() < findings.cases.size()) page.cases = hidden_cases(findings);
+    page.steps = steps_of(findings.cases);
+    page.remarks = remarks(findings.cases);
+    page.sentences = answer(findings);
+  }
+  page.published = published_ratio(report.environment, report.cases);
+  page.merit = best ? fmt::format("FOM samples/s: {:.6g}", best->samples_per_s) : "FOM samples/s: none";
+  page.verdict = verdict_of(report.cases, report.environment).line();
+  return page;
+}
+
+std::string legend(const Page& page, const std::vector<Column>& columns) {
+  std::string text = fmt::format(
+      "ms: median of {} steps, each the slowest rank's, and its interval; phases: their median ms", page.steps);
+  std::vector<std::string> said;
+  for (const Column& column : columns) {
+    if (column.legend.empty() || std::ranges::find(said, column.legend) != said.end()) continue;
+    said.push_back(column.legend);
+    text += "; " + column.legend;
+  }
+  return text;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/table.hpp"
+#include "results/table/columns.hpp"
+#include "results/table/layout.hpp"
+
+namespace shardmark {
+
+/// All that is said of one report, before it is laid out as text or Markdown.
+struct Page {
+  std::vector<std::string> where;      ///< what ran where, and whether it ended
+  Sheet sheet;                         ///< empty when there is no case
+  std::vector<Line> lines;             ///< the cases that are shown
+  std::string steps;                   ///< how many were timed for each case, "40" or "6 to 120"
+  std::string cases;                   ///< how many of which these are; empty when they are all
+  std::vector<std::string> remarks;    ///< what the reader must know of the figures
+  std::string published;               ///< the ratio beside a published one; empty when there is none
+  std::vector<std::string> sentences;  ///< the answer; empty when there is no case
+  std::string merit, verdict;          ///< the two last lines
+};
+
+Page page_of(const Report& report, bool all);
+
+/// What the columns mean, "ms: ...; MB: ...".
+std::string legend(const Page& page, const std::vector<Column>& columns);
+
+}  // namespace shardmark

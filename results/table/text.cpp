@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "results/table/page.hpp"
+
+namespace shardmark {
+namespace {
+
+/// "plan row_wise, ranks 2": lines are broken between the items, not in them.
+std::string items_text(const std::vector<std::string>& items, std::size_t width) {
+  constexpr char held = '\x1f';  // a control character, of which there are none in what is printed
+  std::string joined;
+  for (const std::string& item : items) {
+    std::string whole = item;
+    std::ranges::replace(whole, ' ', held);
+    joined += (joined.empty() ? "" : ", ") + whole;
+  }
+  std::string lines = joined.empty() ? "" : wrapped(joined, "# ", "#   ", width);
+  std::ranges::replace(lines, held, ' ');
+  return lines;
+}
+
+std::string cases_text(const Page& page, const TableOptions& options) {
+  const auto remark = [&](const std::string& text) { return wrapped(text, "# ", "#   ", options.width); };
+  const Layout layout = laid_out(page.sheet.columns, page.lines, options.width);
+  std::string text = items_text(page.sheet.constants, options.width);
+  text += remark(legend(page, layout.columns));
+  for (const std::string& each : page.remarks) text += remark(each);
+  if (!layout.left_out.empty())
+    text += remark(fmt::format("left out, as lines would be too long: {} (--format csv has them)",
+                               fmt::join(layout.left_out, ", ")));
+  if (!page.cases.empty()) text += remark(page.cases);
+  return text + text_lines(layout.columns, page.lines);
+}
+
+std::string page_text(const Page& page, const TableOptions& options) {
+  std::string text;
+  for (const std::string& line : page.where) text += wrapped(line, "# ", "#   ", options.width);
+  if (!page.lines.empty()) text += cases_text(page, options);
+  if (!page.published.empty()) text += wrapped(page.published, "# ", "#   ", options.width);
+  std::string start = "ANSWER: ";
+  for (const std::string& sentence : page.sentences) {
+    text += wrapped(sentence, start, "    ", options.width);
+    start = "  ";
+  }
+  return text + page.merit + '\n' + page.verdict + '\n';
+}
+
+}  // namespace
+
+std::string results_table(const nlohmann::ordered_json& environment, std::span<const CaseRecord> records,
+                          const TableOptions& options) {
+  Page page = page_of({environment, records}, options.all);
+  if (!options.emphasis)
+    for (Line& line : page.lines) line.emphasis = Emphasis::none;
+  return page_text(page, options);
+}
+
+std::string as_text(std::span<const Report> reports, const TableOptions& options) {
+  std::string text;
+  for (const Report& report : reports) {
+    if (reports.size() > 1) text += fmt::format("{}# file {}\n", text.empty() ? "" : "\n", report.name);
+    text += results_table(report.environment, report.cases, options);
+  }
+  return text;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "results/table/answer.hpp"
+#include "results/test/sample_records.hpp"
+
+namespace shardmark {
+namespace {
+
+std::vector<std::string> answer_to(const std::vector<CaseRecord>& cases) {
+  return answer(findings_of(sample_environment(), cases));
+}
+
+std::string sentence_with(const std::vector<CaseRecord>& cases, const std::string& part) {
+  for (const std::string& sentence : answer_to(cases))
+    if (sentence.find(part) != std::string::npos) return sentence;
+  return "";
+}
+
+CaseRecord by(const std::string& plan, const std::string& exchange, double ms) {
+  CaseRecord record = sample_case(plan, ms);
+  record.options["exchange"] = exchange;
+  return record;
+}
+
+TEST(Answer, NamesTheBestPlanAndByHowMuch) {
+  const auto sentences =
+      answer_to({by("row_wise", "auto", 20.0), by("table_wise", "auto", 10.0), by("column_wise", "auto", 40.0)});
+  ASSERT_GE(sentences.size(), 4U);
+  EXPECT_EQ(sentences[0], "The fastest plan is table_wise: 10.00 ms [9.750, 10.25] a step, 1,638,400 samples/s.");
+  EXPECT_EQ(sentences[1], "It is 2.00 times [1.93, 2.08] as fast as the runner-up, row_wise.");
+  EXPECT_EQ(sentences[2], "The slowest, column_wise, takes 4.00 times as long.");
+  EXPECT_EQ(sentences[3], "Its time: 56 % update, 25 % lookup, 19 % exchanges (input 19).");
+}
+
+TEST(Answer, SaysWhenIntervalsOverlap) {
+  EXPECT_EQ(answer_to({by("row_wise", "auto", 10.5), by("table_wise", "pairwise", 10.0)})[1],
+            "No difference is shown between it and row_wise (exchange auto): their intervals overlap; choose either.");
+  EXPECT_EQ(answer_to({by("a", "auto", 10.5), by("b", "auto", 10.4), by("c", "auto", 10.0), by("d", "auto", 12.0)})[1],
+            "No difference is shown between it and b or a: their intervals overlap; choose any of them.");
+}
+
+TEST(Answer, TooFewStepsShowNothing) {
+  std::vector cases{by("row_wise", "auto", 20.0), by("table_wise", "auto", 10.0)};
+  cases[0].step_ms = step_time({20.0, 20.0, 20.0});
+  EXPECT_EQ(answer_to(cases)[1],
+            "It was 2.00 times as fast as the runner-up, row_wise; fewer than 6 samples cannot tell that from chance.");
+}
+
+TEST(Answer, SaysWhetherAnythingElseMattersToTheBestPlan) {
+  std::vector cases{by("table_wise", "auto", 10.0), by("table_wise", "pairwise", 10.1), by("row_wise", "auto", 20.0)};
+  EXPECT_EQ(sentence_with(cases, "Within"), "Within table_wise (2 cases) no difference is shown: choose any.");
+  cases.push_back(by("table_wise", "bruck", 15.0));
+  EXPECT_EQ(
+      sentence_with(cases, "Within"),
+      "Within table_wise (3 cases) no difference is shown between exchange auto and exchange pairwise; the slowest, "
+      "exchange bruck, takes 1.50 times as long.");
+  cases[1] = by("table_wise", "pairwise", 12.0);
+  EXPECT_EQ(sentence_with(cases, "Within"),
+            "Within table_wise (3 cases) exchange auto is the fastest, 1.20 times [1.15, 1.26] as fast as exchange "
+            "pairwise; the slowest, exchange bruck, takes 1.50 times as long.");
+}
+
+TEST(Answer, IsAboutThatInWhichCasesDifferFirst) {
+  std::vector cases{by("row_wise", "auto", 20.0), by("row_wise", "auto", 10.0)};
+  cases[1].options["transfer"] = "unique_rows";
+  EXPECT_EQ(answer_to(cases)[0].substr(0, 40), "The fastest transfer is unique_rows: 10.");
+  EXPECT_EQ(answer_to({by("row_wise", "auto", 20.0), by("row_wise", "bruck", 10.0)})[0].substr(0, 34),
+            "The fastest exchange is bruck: 10.");
+}
+
+TEST(Answer, OneCaseIsBesideNothing) {
+  EXPECT_EQ(answer_to({by("row_wise", "auto", 10.0)})[0],
+            "row_wise: 10.00 ms [9.750, 10.25] a step, 1,638,400 samples/s.");
+}
+
+TEST(Answer, SaysWhatAutoPicked) {
+  std::vector cases{by("row_wise", "auto", 10.0), by("row_wise", "pairwise", 20.0)};
+  cases[0].details["picked"] = "bruck:2";
+  EXPECT_EQ(answer_to(cases)[0].substr(0, 59), "The fastest exchange is auto, where auto picked bruck:2: 10");
+}
+
+TEST(Answer, CountsValidCasesAlone) {
+  std::vector cases{by("row_wise", "auto", 20.0), by("table_wise", "auto", 10.0)};
+  cases[1].wrong = 1;
+  EXPECT_EQ(answer_to(cases)[0].substr(0, 47), "The only plan with a valid case is row_wise: 20");
+  cases[0].checked_steps = 0;
+  EXPECT_EQ(answer_to(cases), std::vector<std::string>{"No case is valid, and a rate without a right result is none."});
+}
+
+TEST(Answer, ComparesTimesPerSample) {
+  std::vector cases{by("row_wise", "auto", 20.0), by("table_wise", "auto", 10.0)};
+  cases[0].options["batch"] = 4 * 16384;
+  cases[0].samples_per_s *= 4.0;
+  EXPECT_EQ(answer_to(cases)[1].substr(0, 62), "It is 2.00 times [1.93, 2.08] as fast as the runner-up, table_");
+}
+
+TEST(Answer, SaysHowMuchOfTheStepIsCommunication) {
+  std::vector cases{by("row_wise", "auto", 20.0)};
+  cases[0].communication_ms = 5.0;
+  EXPECT_NE(sentence_with(cases, "Its time").find("; 25 % of the step in communication calls"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace shardmark

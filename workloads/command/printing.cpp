@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/command/printing.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+
+#include "reference/named.hpp"
+#include "results/verdict.hpp"
+#include "workloads/command/command.hpp"
+
+namespace shardmark {
+
+void add_printing(CLI::App& app, Printing& printing) {
+  app.add_option("--format", printing.format, described("how results are printed", results_formats))
+      ->capture_default_str()
+      ->check([](const std::string& name) {
+        choice_named(results_formats, "format", name);
+        return std::string();
+      });
+  app.add_flag("--all", printing.all, "print every case, not only the best of each plan");
+}
+
+bool stdout_is_terminal(bool launched) {
+  if (isatty(STDOUT_FILENO) == 0) return false;
+  if (!launched) return true;
+  std::error_code error;
+  const auto target = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", getppid()), error);
+  return target.string().starts_with("/dev/pts/") || target.string().starts_with("/dev/tty");
+}
+
+void print_results(std::span<const Report> reports, const Printing& printing, bool terminal) {
+  const char* no_color = std::getenv("NO_COLOR");
+  const bool emphasis = terminal && (!no_color || *no_color == '\0');
+  const ResultsFormat& format = choice_named(results_formats, "format", printing.format);
+  fmt::print("{}", format.print(reports, {.all = printing.all, .emphasis = emphasis}));
+  if (format.print == as_csv)
+    for (const Report& report : reports)
+      fmt::print(stderr, "shardmark: {}\n", verdict_of(report.cases, report.environment).line());
+}
+
+}  // namespace shardmark
