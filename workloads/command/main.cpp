@@ -23,6 +23,7 @@ constexpr std::array commands{
     Command{"compare", "check and measure plans, transfers and exchanges side by side", define_compare},
     Command{"exchange", "measure the exchanges alone: sizes, skews, a traffic matrix", define_exchange},
     Command{"calibrate", "measure how fast this machine moves memory and rows of tables", define_calibrate},
+    Command{"doctor", "what this machine gives, and what to change", define_doctor},
     Command{"plan", "create, show, check and convert plans; needs no MPI", define_plan},
     Command{"data", "generate, convert and inspect training data; needs no MPI", define_data},
     Command{"list", "what can be named: workloads, planners, transfers, exchanges, optimizers, ...", define_list},

@@ -17,6 +17,9 @@ namespace shardmark {
 /// through. An estimate from sizes and the law of the ids (expected_counts.hpp), made before anything is allocated.
 double memory_needed(const Plan& plan, const RunOptions& options, std::span<const Movement> movements, int rank);
 
+/// Bytes that processes may still take on this node: what the kernel calls available, or what the control group leaves.
+std::int64_t memory_available();
+
 /// Throws InputError naming the command and `remedy` unless every node has so many bytes left for each of its ranks.
 /// Collective.
 void require_memory(const Communicator& comm, double bytes_per_rank, std::string_view command, std::string_view remedy);
