@@ -16,9 +16,9 @@
 namespace shardmark {
 namespace {
 
-/// The control variables of MPI's tool interface that are set in this process, by name: texts as they are, numbers of
-/// an enumeration by their names (Open MPI's truths are characters that stand for false and true), others in decimal.
-/// Those of components that MPI has closed are not among them.
+/// The control variables of MPI's tool interface that are set in this process, by name: texts and truths as they are,
+/// numbers of an enumeration by their names, other numbers in decimal. Those of components that MPI has closed are not
+/// among them.
 class ControlVariables {
  public:
   ControlVariables() {
@@ -51,7 +51,8 @@ class ControlVariables {
     std::vector<std::int64_t> room(static_cast<std::size_t>(count) + 1);  // no element has more than 8 bytes
     if (MPI_T_cvar_read(handle, room.data()) == MPI_SUCCESS) {
       const auto* bytes = reinterpret_cast<const char*>(room.data());
-      if (type == MPI_CHAR) values_[name.data()] = names == MPI_T_ENUM_NULL ? bytes : text_of(*bytes, names);
+      if (type == MPI_CHAR) values_[name.data()] = bytes;
+      if (type == MPI_C_BOOL) values_[name.data()] = *bytes != 0 ? "true" : "false";
       if (type == MPI_INT) values_[name.data()] = text_of(*reinterpret_cast<const int*>(bytes), names);
     }
     MPI_T_cvar_handle_free(&handle);
@@ -137,7 +138,7 @@ MpiFacts mpi_facts(const Communicator& world) {
     if (const std::string value = variables.value(framework); !value.empty())
       facts.settings.push_back(fmt::format("{} {}", framework, value));
   if (const std::string yields = variables.value("mpi_yield_when_idle"); !yields.empty())
-    facts.yields = yields != "false" && yields != "0";
+    facts.yields = yields == "true";
   for (const char* name : {"btl_vader_single_copy_mechanism", "smsc"})  // Open MPI 4, 5
     if (const std::string value = variables.value(name); !value.empty()) facts.copies = value;
   facts.reads_neighbours = reads_neighbours(world);

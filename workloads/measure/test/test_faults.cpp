@@ -16,6 +16,9 @@ void expect_found(const Choice<Fault>& fault, const Communicator& comm, RunOptio
       << fault.name << " " << planner << " " << how.name();
 }
 
+/// Whether how data travel may hide it. The other faults are committed on what a rank holds in the end.
+bool depends_on_travel(Fault fault) { return fault <= Fault::update; }
+
 TEST(Faults, EveryFaultIsFoundInEveryPlan) {
   const Communicator comm(MPI_COMM_WORLD);
   for (const auto& fault : faults) {
@@ -25,19 +28,19 @@ TEST(Faults, EveryFaultIsFoundInEveryPlan) {
           small_case(Pooling::sum, exact ? OptimizerKind::sgd : OptimizerKind::rowwise_adagrad, exact);
       for (const auto& planner : planners)
         for (const auto& transfer : transfers)
-          expect_found(fault, comm, options, planner.name, {.movement = {.transfer = transfer.value}});
+          if (depends_on_travel(fault.value) || transfer.value == RowTransfer::dense_partials)
+            expect_found(fault, comm, options, planner.name, {.movement = {.transfer = transfer.value}});
       for (const auto& how : replicated_gradients)
         expect_found(fault, comm, options, "data_parallel", {.movement = {.replicated_gradients = how.value}});
     }
   }
 }
 
-TEST(Faults, EveryFaultIsFoundOnNarrowWires) {
+TEST(Faults, EveryFaultOfTravelIsFoundOnNarrowWires) {
   const Communicator comm(MPI_COMM_WORLD);
   for (const auto& fault : faults) {
     const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
-    if (!makes_wrong_values(fault.value) || !finds_prey(fault.value, options, plan_of("row_wise", options, 1)))
-      continue;
+    if (!makes_wrong_values(fault.value) || !depends_on_travel(fault.value)) continue;
     for (const Case& movement : narrow_movements()) expect_found(fault, comm, options, "row_wise", movement);
   }
 }
