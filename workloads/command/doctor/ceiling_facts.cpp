@@ -20,7 +20,7 @@ RateSizes sizes_of(const Communicator& world) {
   const std::int64_t table = all_reduce(world, std::clamp<std::int64_t>(room, 1 << 20, 512 << 20), Reduce::min);
   return {.array_bytes = static_cast<std::uint64_t>(table / 8),
           .table_bytes = static_cast<std::uint64_t>(table),
-          .rows = 1 << 16,
+          .rows = 1 << 17,
           .rounds = 4};
 }
 

@@ -42,11 +42,16 @@ Finding busy(const Facts& facts) {
                      machine.load, machine.logical_cpus);
 }
 
+bool binds(const std::string& proc_bind) { return !proc_bind.empty() && proc_bind != "false" && proc_bind != "FALSE"; }
+
 Finding oversubscribed(const Facts& facts) {
   const CoreUse use = core_use(facts);
   if (use.ranks <= use.cores) return {};
-  return fmt::format("{} ranks on {} cores take turns: every exchange waits for the last; mpiexec -n {}", use.ranks,
-                     use.cores, use.cores);
+  std::string remedy = fmt::format("mpiexec -n {}", use.cores);
+  if (use.cores < facts.machine.cores) remedy = "mpiexec --bind-to none";
+  if (binds(facts.machine.proc_bind)) remedy = "unset OMP_PROC_BIND";
+  return fmt::format("{} ranks on {} of {} cores take turns: every exchange waits for the last; {}", use.ranks,
+                     use.cores, facts.machine.cores, remedy);
 }
 
 Finding yield(const Facts& facts) {
@@ -79,10 +84,9 @@ Finding overlap(const Facts& facts) {
                      use.shared, use.shared == 1 ? "" : "s", std::max(std::int64_t{1}, use.cores / use.ranks));
 }
 
-bool binds(const std::string& proc_bind) { return !proc_bind.empty() && proc_bind != "false" && proc_bind != "FALSE"; }
-
 Finding bound_together(const Facts& facts) {
-  if (core_use(facts).shared == 0 || !binds(facts.machine.proc_bind)) return {};
+  const CoreUse use = core_use(facts);
+  if (use.shared == 0 || use.ranks > use.cores || !binds(facts.machine.proc_bind)) return {};
   return fmt::format("OMP_PROC_BIND={} puts threads of several ranks on the same cores; unset OMP_PROC_BIND",
                      facts.machine.proc_bind);
 }

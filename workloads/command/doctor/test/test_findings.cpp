@@ -24,7 +24,20 @@ const std::vector<Sickness>& sicknesses() {
       {"dirty_build", [](Facts& f) { f.build.dirty = true; }, {"commit 0123456789ab", "git commit"}},
       {"vectors", [](Facts& f) { f.build.vectors = "sse2"; }, {"has avx2", "use sse2", "-DKokkos_ARCH_NATIVE=ON"}},
       {"busy", [](Facts& f) { f.machine.load = 3.2; }, {"load 3.2 on 16 processors"}},
-      {"oversubscribed", [](Facts& f) { let_float(f, 2); }, {"4 ranks on 2 cores", "mpiexec -n 2"}},
+      {"oversubscribed", [](Facts& f) { let_float(f, 2); }, {"4 ranks on 2 of 8 cores", "unset OMP_PROC_BIND"}},
+      {"oversubscribed",
+       [](Facts& f) {
+         let_float(f, 2);
+         f.machine.proc_bind = "false";
+       },
+       {"mpiexec --bind-to none"}},
+      {"oversubscribed",
+       [](Facts& f) {
+         let_float(f, 2);
+         f.machine.cores = 2;
+         f.machine.proc_bind = "";
+       },
+       {"mpiexec -n 2"}},
       {"yield", [](Facts& f) { let_float(f, 2); }, {"export OMPI_MCA_mpi_yield_when_idle=1"}},
       {"threads",
        [](Facts& f) { f.ranks[3].threads = 6; },
