@@ -69,6 +69,7 @@ Finding threads(const Facts& facts) {
 
 Finding idle_cores(const Facts& facts) {
   const CoreUse use = core_use(facts);
+  if (use.ranks > use.cores) return {};
   if (facts.machine.cores > use.cores)
     return fmt::format("the ranks may run on {} of {} cores; mpiexec --bind-to none, or more cores for the job",
                        use.cores, facts.machine.cores);
@@ -94,7 +95,7 @@ Finding bound_together(const Facts& facts) {
 Finding unbound_threads(const Facts& facts) {
   const bool several = std::ranges::any_of(facts.ranks, [](const RankFacts& rank) { return rank.threads > 1; });
   if (core_use(facts).shared > 0 || !several || !facts.machine.proc_bind.empty()) return {};
-  return "threads may move away from their caches; export OMP_PROC_BIND=close OMP_PLACES=cores";
+  return "threads may move away from their caches; ranks alone or bound: export OMP_PROC_BIND=close OMP_PLACES=cores";
 }
 
 Finding numa(const Facts& facts) {
