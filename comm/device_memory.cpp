@@ -25,6 +25,18 @@ std::string no_gpus(const Communicator& comm) {
   return {};
 }
 
+std::vector<std::string> gpu_names() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) return {};
+  std::vector<std::string> names;
+  for (int number = 0; number < count; ++number) {
+    cudaDeviceProp properties{};
+    check_cuda(cudaGetDeviceProperties(&properties, number), "cudaGetDeviceProperties");
+    names.emplace_back(properties.name);
+  }
+  return names;
+}
+
 void select_gpu(int number) { check_cuda(cudaSetDevice(number), "cudaSetDevice"); }
 
 bool on_gpu(const void* pointer) {
@@ -80,6 +92,7 @@ constexpr std::string_view no_cuda = "this build has no CUDA";
 }  // namespace
 
 std::string no_gpus(const Communicator&) { return std::string(no_cuda); }
+std::vector<std::string> gpu_names() { return {}; }
 void select_gpu(int) {}
 bool on_gpu(const void*) { return false; }
 void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "comm/communicator.hpp"
 
@@ -14,6 +15,9 @@ namespace shardmark {
 
 /// Why not every rank has a GPU of its own, the same on all ranks; empty: rank r of a node has GPU r. Collective.
 std::string no_gpus(const Communicator& comm);
+
+/// The names of this node's GPUs, "NVIDIA H200"; none where CUDA sees none.
+std::vector<std::string> gpu_names();
 
 /// Makes GPU `number` that of the calling thread.
 void select_gpu(int number);

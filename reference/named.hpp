@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "reference/error.hpp"
 
@@ -25,16 +26,28 @@ struct Choice {
   Value value;
 };
 
-/// The entry of a table of named choices ({name, description, ...}) whose name is `name`.
-/// Throws InputError that prints the valid names; `what` says what is being chosen ("exchange", "planner", ...).
+/// Of `valid` what was probably meant by `name`: the nearest in letters that are wrong, missing, too many or swapped
+/// with their neighbour (Damerau 1964), no matter the case and whether words are joined by '-' or '_'. Empty when more
+/// than a third of the letters differ.
+std::string_view nearest_name(std::string_view name, const std::vector<std::string_view>& valid);
+
+/// "did you mean 'NAME'? " of the nearest one; empty when none is near.
+std::string suggestion(std::string_view name, const std::vector<std::string_view>& valid);
+
+/// Throws InputError that prints the valid names and the nearest of them.
+[[noreturn]] void throw_unknown(std::string_view what, std::string_view name,
+                                const std::vector<std::string_view>& valid);
+
+/// The entry of a table of named choices ({name, description, ...}) whose name is `name`. If there is none
+/// throw_unknown(); `what` says what is being chosen ("exchange", "planner", ...).
 template <class Choices>
 const auto& choice_named(const Choices& choices, std::string_view what, std::string_view name) {
   for (const auto& choice : choices) {
     if (choice.name == name) return choice;
   }
-  std::string valid;
-  for (const auto& choice : choices) valid += (valid.empty() ? "" : ", ") + std::string(choice.name);
-  throw InputError("unknown " + std::string(what) + " '" + std::string(name) + "'; valid: " + valid);
+  std::vector<std::string_view> valid;
+  for (const auto& choice : choices) valid.push_back(choice.name);
+  throw_unknown(what, name, valid);
 }
 
 /// The table of an enum and what its values are, returned by a function choices_of(Enum) beside the enum.

@@ -7,6 +7,7 @@
 #ifdef SHARDMARK_WITH_CUDA
 
 #include <cuda_runtime.h>
+#include <fmt/format.h>
 #include <nccl.h>
 
 #include <algorithm>
@@ -26,6 +27,12 @@ bool all_equal(std::span<const std::int64_t> counts) {
 }
 
 }  // namespace
+
+std::string nccl_version() {
+  int version = 0;  // 10000 major + 100 minor + patch
+  if (ncclGetVersion(&version) != ncclSuccess) return {};
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
 
 /// NCCL's communicator, its stream and the buffers for host memory.
 struct Nccl::State {
@@ -165,6 +172,7 @@ namespace shardmark {
 
 struct Nccl::State {};
 
+std::string nccl_version() { return {}; }
 std::string Nccl::unusable(const Communicator& comm) { return no_gpus(comm); }
 Nccl::Nccl(const Communicator& comm) { throw MpiError("ncclCommInitRank", no_gpus(comm)); }
 void Nccl::run(const Route&, const std::byte*, std::byte*, std::int64_t) {}

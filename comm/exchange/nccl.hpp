@@ -9,6 +9,9 @@
 
 namespace shardmark {
 
+/// "2.21.5"; empty in a build without CUDA.
+std::string nccl_version();
+
 /// NCCL: one group of sends and receives on a stream, one GPU for each rank; what a rank sends to itself is copied
 /// there. GPU memory travels from where it lies, host memory by way of buffers on the GPU that are kept. Kernels that
 /// write the sent memory must have ended; returns when all has arrived. MpiError names NCCL's call, peer and bytes.

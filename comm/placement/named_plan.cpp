@@ -8,7 +8,7 @@
 
 #include "comm/placement/plan_file.hpp"
 #include "comm/placement/planner.hpp"
-#include "reference/error.hpp"
+#include "reference/named.hpp"
 
 namespace shardmark {
 
@@ -20,8 +20,8 @@ Plan named_plan(const std::string& name_or_file, std::span<const Table> tables, 
   if (!std::filesystem::exists(name_or_file, unreadable)) {
     std::vector<std::string_view> names;
     for (const Planner& planner : planners) names.push_back(planner.name);
-    throw InputError(
-        fmt::format("plan '{}' is neither a file nor a planner; planners: {}", name_or_file, fmt::join(names, ", ")));
+    throw InputError(fmt::format("plan '{}' is neither a file nor a planner; {}planners: {}", name_or_file,
+                                 suggestion(name_or_file, names), fmt::join(names, ", ")));
   }
   Plan plan = read_plan(name_or_file, tables, features);
   if (plan.ranks != request.ranks)

@@ -45,7 +45,27 @@ TEST(Choices, UnknownNameNamesTheValidOnes) {
   EXPECT_EQ(message_of([] { named<OptimizerKind>(""); }),
             "unknown optimizer ''; valid: sgd, momentum, nesterov, adagrad, rowwise_adagrad, rmsprop, adam, "
             "rowwise_adam, ftrl, lamb, none");
-  EXPECT_EQ(message_of([] { named<Pooling>("Sum"); }), "unknown pooling 'Sum'; valid: none, sum, mean, sqrtn, max");
+  EXPECT_EQ(message_of([] { named<Pooling>("Sum"); }),
+            "unknown pooling 'Sum'; did you mean 'sum'? valid: none, sum, mean, sqrtn, max");
+}
+
+TEST(Choices, NearestNameIsWithinAThirdOfTheLetters) {
+  const std::vector<std::string_view> names{"sgd", "adagrad", "rowwise_adagrad", "adam", "pairwise", "bruck"};
+  EXPECT_EQ(nearest_name("adagard", names), "adagrad");    // swapped
+  EXPECT_EQ(nearest_name("adagrd", names), "adagrad");     // missing
+  EXPECT_EQ(nearest_name("adamm", names), "adam");         // too many
+  EXPECT_EQ(nearest_name("pairvise", names), "pairwise");  // wrong
+  EXPECT_EQ(nearest_name("RowWise-Adagrad", names), "rowwise_adagrad");
+  EXPECT_EQ(nearest_name("rowise_adgrad", names), "rowwise_adagrad");
+  EXPECT_EQ(nearest_name("sg", names), "sgd");
+  for (const char* far : {"", "s", "xyz", "linear", "wise", "adagrad_with_rows_of_others"})
+    EXPECT_EQ(nearest_name(far, names), "") << far;
+  EXPECT_EQ(nearest_name("sgd", {}), "");
+}
+
+TEST(Choices, TheFirstOfTwoEquallyNearNamesIsSuggested) {
+  EXPECT_EQ(nearest_name("bat", {"cat", "hat"}), "cat");
+  EXPECT_EQ(nearest_name("hot", {"cat", "hat"}), "hat");
 }
 
 TEST(Choices, StateBesideARow) {

@@ -9,7 +9,7 @@
 namespace shardmark {
 
 /// A defect that a step commits on purpose (--set fault=...), to show that the check finds it or the watchdog ends it.
-enum class Fault { none, lookup, route, exchange, update, stop, die };
+enum class Fault { none, lookup, route, exchange, update, state, stray_row, one_replica, late_step, stop, die };
 
 inline constexpr std::array faults{
     Choice<Fault>{"none", "no defect", Fault::none},
@@ -18,6 +18,10 @@ inline constexpr std::array faults{
     Choice<Fault>{"exchange", "a value that travels, or a gradient that is summed over ranks, changes its sign",
                   Fault::exchange},
     Choice<Fault>{"update", "the last row that should be updated is not", Fault::update},
+    Choice<Fault>{"state", "the optimizer state of one updated row is off by one", Fault::state},
+    Choice<Fault>{"stray_row", "a row that no id asked for is updated", Fault::stray_row},
+    Choice<Fault>{"one_replica", "the last rank forgets a row of its copies of replicated tables", Fault::one_replica},
+    Choice<Fault>{"late_step", "as lookup, but not in the first step", Fault::late_step},
     Choice<Fault>{"stop", "the last rank sleeps for ever in its lookup", Fault::stop},
     Choice<Fault>{"die", "the last rank kills itself in its lookup", Fault::die},
 };

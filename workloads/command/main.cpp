@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <span>
 #include <thread>
 
 #include "reference/error.hpp"
@@ -21,6 +23,7 @@ constexpr std::array commands{
     Command{"compare", "check and measure plans, transfers and exchanges side by side", define_compare},
     Command{"exchange", "measure the exchanges alone: sizes, skews, a traffic matrix", define_exchange},
     Command{"calibrate", "measure how fast this machine moves memory and rows of tables", define_calibrate},
+    Command{"doctor", "what this machine gives, and what to change", define_doctor},
     Command{"plan", "create, show, check and convert plans; needs no MPI", define_plan},
     Command{"data", "generate, convert and inspect training data; needs no MPI", define_data},
     Command{"list", "what can be named: workloads, planners, transfers, exchanges, optimizers, ...", define_list},
@@ -39,16 +42,46 @@ bool speaks() {
   return true;
 }
 
-/// Names the choices when a command or subcommand is not one of them; the parser would only say that one is missing.
-void check_commands(const CLI::App* app, int argc, char** argv) {
-  for (int i = 1; i < argc && app->get_require_subcommand_min() > 0; ++i) {
-    const std::string_view argument(argv[i]);
-    if (argument.starts_with("-")) return;
-    std::vector<Named> choices;
-    for (const CLI::App* choice : app->get_subcommands({})) choices.push_back({choice->get_name(), choice});
-    app = choice_named(choices, "command", argument).app;
-  }
+/// "shardmark plan create".
+std::string path_of(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name() : path_of(*app.get_parent()) + " " + app.get_name();
 }
+
+/// The command that is called, and its arguments. Names the choices when a command or subcommand is not one of them;
+/// the parser would only say that one is missing.
+struct Called {
+  const CLI::App* command;
+  std::span<char*> arguments;
+
+  Called(const CLI::App& app, std::span<char*> rest) : command(&app), arguments(rest) {
+    while (!arguments.empty() && command->get_require_subcommand_min() > 0) {
+      const std::string_view argument(arguments.front());
+      if (argument.starts_with("-")) return;
+      std::vector<Named> choices;
+      for (const CLI::App* choice : command->get_subcommands({})) choices.push_back({choice->get_name(), choice});
+      command = choice_named(choices, "command", argument).app;
+      arguments = arguments.subspan(1);
+    }
+  }
+
+  std::string help() const { return fmt::format("see {} --help", path_of(*command)); }
+
+  /// The parser would take an unknown option for a stray argument, or only say which other one is missing.
+  void check_options() const {
+    std::vector<std::string_view> valid;
+    for (const CLI::Option* option : command->get_options())
+      for (const std::string& name : option->get_lnames()) valid.push_back(name);
+    for (const std::string_view argument : arguments) {
+      if (argument == "--") return;
+      if (!argument.starts_with("--")) continue;
+      const std::string_view name = argument.substr(2, argument.find('=') - 2);
+      if (std::ranges::find(valid, name) != valid.end()) continue;
+      const std::string_view nearest = nearest_name(name, valid);
+      throw InputError(fmt::format("unknown option '--{}'; {}{}", name,
+                                   nearest.empty() ? "" : fmt::format("did you mean '--{}'? ", nearest), help()));
+    }
+  }
+};
 
 /// Exit codes: 0 ok; 1 wrong values or a regression; 2 usage or bad input; 3 not comparable; 4 what is none of the
 /// user's business: MPI, memory, a bug.
@@ -59,13 +92,14 @@ int run_command(int argc, char** argv) {
   app.require_subcommand(1);
   for (const auto& command : commands)
     command.define(*app.add_subcommand(std::string(command.name), std::string(command.description)));
-  check_commands(&app, argc, argv);
+  const Called called(app, std::span(argv, argc).subspan(1));
+  called.check_options();
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {
     return speaks() ? app.exit(help_or_version) : 0;
   } catch (const CLI::ParseError& error) {
-    throw InputError(fmt::format("{}; see --help", error.what()));
+    throw InputError(fmt::format("{}; {}", error.what(), called.help()));
   }
   return 0;
 }

@@ -50,7 +50,7 @@ void sort_out(DiffArguments& given) {
     given.new_files.assign(given.files.begin() + 1, given.files.end());
   }
   if (given.old_files.empty() || given.new_files.empty())
-    throw InputError("launches of OLD and of NEW are needed; see --help");
+    throw InputError("launches of OLD and of NEW are needed; see shardmark results diff --help");
 }
 
 /// Exit code 3 unless every difference is allowed.

@@ -19,6 +19,9 @@ namespace shardmark {
 double memory_needed(const Communicator& comm, const Plan& plan, const RunOptions& options,
                      std::span<const Case> cases);
 
+/// Bytes that processes may still take on this node: what the kernel calls available, or what the control group leaves.
+std::int64_t memory_available();
+
 /// Throws InputError naming the command and `remedy` unless every node has so many bytes left for each of its ranks.
 /// Collective.
 void require_memory(const Communicator& comm, double bytes_per_rank, std::string_view command, std::string_view remedy);

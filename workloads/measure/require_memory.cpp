@@ -19,7 +19,8 @@ std::int64_t read_number(const std::string& file, std::int64_t otherwise) {
   return value > 0 ? value : otherwise;
 }
 
-/// Bytes that processes may still take on this node: what the kernel calls available, or what the control group leaves.
+}  // namespace
+
 std::int64_t memory_available() {
   std::int64_t available = std::numeric_limits<std::int64_t>::max();
   std::ifstream meminfo("/proc/meminfo");
@@ -31,8 +32,6 @@ std::int64_t memory_available() {
   const std::int64_t used = read_number("/sys/fs/cgroup/memory.current", 0);
   return std::min(available, limit - std::min(used, limit));
 }
-
-}  // namespace
 
 void require_memory(const Communicator& comm, double bytes_per_rank, std::string_view command,
                     std::string_view remedy) {

@@ -2,6 +2,7 @@
 #include "workloads/step/faults.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <thread>
@@ -58,10 +59,87 @@ void spoil_exchange(Phase ended, GroupFlight& flight) {
   flight.gradients = copy;
 }
 
+/// Shards and the keys of the distinct rows of theirs that the step has updated, ascending.
+struct UpdatedRows {
+  const std::vector<KeyedShard>& shards;
+  std::int64_t key_bound;
+  std::vector<std::int64_t> keys;
+
+  void add(const RowGradients& gradients) {
+    const Execution exec;
+    const std::int64_t count = host_count(exec, gradients.unique);
+    const DeviceArray<std::int64_t> found("shardmark::updated_keys", static_cast<std::size_t>(count));
+    const auto unique = gradients.unique;
+    Kokkos::parallel_for(
+        "shardmark::fault_keys", kernels::static_range(exec, count),
+        KOKKOS_LAMBDA(const std::int64_t u) { found(u) = unique.key(u); });
+    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), found);
+    keys.insert(keys.end(), host.data(), host.data() + count);
+    std::ranges::sort(keys);
+  }
+
+  /// Shard and local row of a key, as first_key.
+  KeyedShard place(std::int64_t key) const {
+    const auto after = std::ranges::upper_bound(shards, key, {}, &KeyedShard::first_key);
+    return {(after - 1)->shard, key - (after - 1)->first_key};
+  }
+};
+
+/// Of shards that hold parts of tables, and of replicated ones.
+std::array<UpdatedRows, 2> updated_rows(const GroupFlight& flight) {
+  std::array<UpdatedRows, 2> updated{UpdatedRows{flight.group.exchanged_shards, flight.group.exchanged_keys, {}},
+                                     UpdatedRows{flight.replicated.replicas(), flight.replicated.keys(), {}}};
+  updated[0].add(*flight.row_gradients);
+  for (const auto& sums : flight.replicated.sums())
+    if (sums) updated[1].add(*sums);
+  return updated;
+}
+
+/// The first number of the state of the first updated row that has one.
+void spoil_state(GroupFlight& flight) {
+  for (const UpdatedRows& updated : updated_rows(flight))
+    for (const std::int64_t key : updated.keys) {
+      const auto [shard, row] = updated.place(key);
+      Store& store = flight.group.tables.store_of(shard);
+      std::vector<float> state = store.read_state(shard, {row});
+      if (state.empty()) continue;
+      state.front() += 1.0F;
+      return store.write_state(shard, row, state);
+    }
+}
+
+/// An update of the last row that was not to be updated, by a gradient of ones.
+void update_stray_row(GroupFlight& flight) {
+  const Execution exec;
+  ShardedTables& tables = flight.group.tables;
+  for (const UpdatedRows& updated : updated_rows(flight)) {
+    std::int64_t key = updated.key_bound - 1;
+    while (key >= 0 && std::ranges::binary_search(updated.keys, key)) --key;
+    if (key < 0) continue;
+    const auto [shard, row] = updated.place(key);
+    const LocalShard& local = tables.layout().shards[shard];
+    const std::vector<float> ones(static_cast<std::size_t>(local.dim()), 1.0F);
+    kernels::UniqueRowsWorkspace<Execution> workspace;
+    const auto unique = kernels::unique_rows<Execution>(
+        exec, kernels::array_of<Execution, std::int64_t>(exec, {row}, ""), local.rows.count(), workspace);
+    tables.store_of(shard).updates({{shard, 0}})->run({unique, {}, {}, kernels::array_of(exec, ones, "")}, {}, {});
+    return;
+  }
+}
+
+void forget_last_row(const RowGradients& gradients) {
+  const auto total = gradients.unique.total;
+  Kokkos::parallel_for(
+      "shardmark::fault", kernels::static_range(Execution(), static_cast<std::int64_t>(total.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t i) { total(i) = Kokkos::max(total(i) - 1, std::int64_t{0}); });
+}
+
+bool on_last_rank(const Communicator& comm) { return comm.rank() + 1 == comm.size(); }
+
 }  // namespace
 
 void interrupt(const Communicator& comm, Fault fault) {
-  if (comm.rank() + 1 < comm.size()) return;
+  if (!on_last_rank(comm)) return;
   if (fault == Fault::die) std::raise(SIGKILL);
   while (fault == Fault::stop) std::this_thread::sleep_for(std::chrono::hours(1));
 }
@@ -70,18 +148,19 @@ void commit_fault(Fault fault, Phase ended, GroupFlight& flight) {
   if (fault == Fault::none) return;
   if (ended == Phase::input_dist && fault == Fault::route) spoil_route(flight);
   if (ended == Phase::input_dist) interrupt(flight.group.comm, fault);
-  if (ended == Phase::lookup && fault == Fault::lookup) spoil_lookup(flight);
+  const bool late = fault == Fault::late_step && flight.group.tables.steps() > 0;
+  if (ended == Phase::lookup && (fault == Fault::lookup || late)) spoil_lookup(flight);
   if (fault == Fault::exchange) spoil_exchange(ended, flight);
+  if (ended == Phase::update && fault == Fault::state) spoil_state(flight);
+  if (ended == Phase::update && fault == Fault::stray_row) update_stray_row(flight);
   Execution().fence("shardmark: the fault is committed");
 }
 
 void forget_last_row(Fault fault, GroupFlight& flight) {
-  if (fault != Fault::update) return;
-  auto [reduced, gathered] = flight.replicated.totals();
-  for (const auto& total : {flight.row_gradients->unique.total, reduced, gathered})
-    Kokkos::parallel_for(
-        "shardmark::fault", kernels::static_range(Execution(), static_cast<std::int64_t>(total.extent(0))),
-        KOKKOS_LAMBDA(const std::int64_t i) { total(i) = Kokkos::max(total(i) - 1, std::int64_t{0}); });
+  if (fault == Fault::update) forget_last_row(*flight.row_gradients);
+  if (fault != Fault::update && (fault != Fault::one_replica || !on_last_rank(flight.group.comm))) return;
+  for (const auto& sums : flight.replicated.sums())
+    if (sums) forget_last_row(*sums);
 }
 
 }  // namespace shardmark

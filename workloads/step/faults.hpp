@@ -12,7 +12,7 @@ void interrupt(const Communicator& comm, Fault fault);
 /// Commits the fault of a case, if it is one of those that happen when `ended` has ended.
 void commit_fault(Fault fault, Phase ended, GroupFlight& flight);
 
-/// Fault::update, when the gradients of the rows are summed and no row is updated yet.
+/// Fault::update and Fault::one_replica, when the gradients of the rows are summed and no row is updated yet.
 void forget_last_row(Fault fault, GroupFlight& flight);
 
 }  // namespace shardmark

@@ -37,6 +37,7 @@ PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& den
     forget_last_row(fault, group);
     apply_optimizer(group, now);
     clock.end(Phase::update);
+    commit_fault(fault, Phase::update, group);
   });
 
   costs.communication_seconds += lane.busy_seconds();

@@ -37,6 +37,8 @@ class ExchangeSweep {
   ExchangeSweep(const Communicator& comm, std::span<const NamedExchange> exchanges, std::int64_t largest,
                 std::uint64_t seed, Fault fault);
 
+  const PingPong& links() const { return links_; }
+
   /// The exchanges take turns in a random order of every round, until the medians are known to 2.5 % or `seconds` per
   /// exchange are spent; each has 6 turns at least. Collective; the same on every rank.
   std::vector<SweepLine> run(const TrafficCase& traffic, double seconds);

@@ -17,6 +17,8 @@ class ShardedTables {
   /// Rows and state to their initial values; the next step is number 1.
   void fill(const RowValues& initial);
 
+  /// How many steps have updated the tables since they were filled.
+  std::int64_t steps() const { return step_.number; }
   /// The step that updates the tables now.
   kernels::UpdateStep next_step() {
     ++step_.number;

@@ -81,6 +81,8 @@ class Store {
   /// Values [local_rows, dim] as floats, and state [local_rows, state per row] of some rows of a shard, on the host.
   virtual std::vector<float> read_rows(std::int64_t shard, const std::vector<std::int64_t>& local_rows) const = 0;
   virtual std::vector<float> read_state(std::int64_t shard, const std::vector<std::int64_t>& local_rows) const = 0;
+  /// The state of one row, as read_state() gives it.
+  virtual void write_state(std::int64_t shard, std::int64_t local_row, const std::vector<float>& row_state) = 0;
 
   /// Local rows whose values are no longer, bit for bit, the initial ones.
   virtual std::int64_t changed_rows(std::int64_t shard, const RowValues& initial) const = 0;

@@ -37,6 +37,29 @@ class Usage(ProgramTest):
         self.refuses_serial(["plan", "nosuch"], "nosuch", "create", "convert")
         self.refuses_serial(["data", "generate", "nosuch"], "nosuch", "criteo")
 
+    def test_a_usage_error_names_the_command_whose_help_to_read(self):
+        for command, rest in (("", ["--nosuch"]), ("plan", []), ("plan create", ["criteo-kaggle"]), ("run", []),
+                              ("plan create", ["criteo-kaggle", "--planner", "row_wise", "--ranks", "0"]),
+                              ("data generate criteo", []), ("doctor", ["more"]), ("results diff", []),
+                              ("run", ["criteo-kaggle", "--set"])):
+            self.refuses_serial([*command.split(), *rest], f"see {' '.join(['shardmark', *command.split()])} --help")
+
+    def test_an_unknown_option_suggests_the_nearest_and_names_the_help(self):
+        for command, given, meant in (("run criteo-kaggle", "--exchnge", "--exchange"),
+                                      ("run criteo-kaggle", "--wire_ids=int64", "--wire-ids"),
+                                      ("compare criteo-kaggle", "--optimiser", "--optimizer"),
+                                      ("plan create criteo-kaggle --ranks 2", "--plannr", "--planner"),
+                                      ("plan show criteo-kaggle", "--rank=2", "--ranks"),
+                                      ("calibrate", "--tabel", "--table")):
+            name = given.partition("=")[0]
+            path = " ".join(command.split()[:2 if command.startswith("plan") else 1])
+            self.refuses_serial([*command.split(), given, "row_wise"],
+                                f"unknown option '{name}'; did you mean '{meant}'? see shardmark {path} --help")
+        self.refuses_serial(["run", "criteo-kaggle", "--nosuch"], "unknown option '--nosuch'; see shardmark run --help")
+
+    def test_what_follows_two_dashes_is_no_option(self):
+        self.refuses_serial(["results", "show", "--", "--out"], "--out")
+
     def test_no_command_at_all_is_one_line(self):
         for arguments in ([], ["plan"], ["data"], ["results"], ["data", "generate"]):
             self.refuses_serial(arguments)
@@ -48,6 +71,20 @@ class Usage(ProgramTest):
 
 
 class Names(ProgramTest):
+    def test_an_unknown_name_suggests_the_nearest_and_prints_the_valid_ones(self):
+        run = ["run", "criteo-kaggle", "--dry-run"]
+        for arguments, meant, valid in ((["comapre"], "compare", "valid: run, compare"),
+                                        (["plan", "creat"], "create", "valid: create, show"),
+                                        (["run", "criteo_kagle", "--dry-run"], "criteo-kaggle", "hugectr-dlrm"),
+                                        ([*run, "--optimizer", "adagard"], "adagrad", "rowwise_adagrad"),
+                                        ([*run, "--set", "learningrate=1"], "learning_rate", "weight_decay"),
+                                        ([*run, "--set", "fault=stray"], None, "valid: none, lookup"),
+                                        (["list", "planers"], "planners", "workloads"),
+                                        (["plan", "show", "criteo-kaggle", "rowwise", "--ranks", "2"], "row_wise",
+                                         "planners: data_parallel")):
+            suggestion = f"did you mean '{meant}'? " if meant else "unknown fault 'stray'; valid"
+            self.refuses_serial(arguments, suggestion, valid)
+
     def test_an_unknown_workload_prints_the_valid_ones(self):
         self.refuses_case("'nosuch'", "criteo-kaggle", "hugectr-dlrm", workload="nosuch")
 

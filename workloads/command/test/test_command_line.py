@@ -12,7 +12,7 @@ WITHOUT_MPI = {"environment": {"OPAL_PREFIX": "/nonexistent"}}  # Open MPI canno
 TABLES = ("workloads", "planners", "skews", "plan-formats", "results-formats", "options", "transfers", "exchanges", "value-types", "wire-ids",
           "dedups", "group-balances", "replicated-gradients", "storages", "poolings", "optimizers", "weight-decays",
           "distributions", "id-rules", "malformed-lines", "bounds-checks", "faults")
-FAULTS = ("lookup", "route", "exchange", "update")
+FAULTS = ("lookup", "route", "exchange", "update", "state", "stray_row", "one_replica", "late_step")
 CASE_FIELDS = {"record", "workload", "scale", "plan", "transfer", "exchange", "wire", "groups", "optimizer", "ranks",
                "threads", "global_batch", "step_ms", "samples_per_s", "phases", "imbalance", "sent_bytes_max",
                "predicted_ms", "checked_steps", "wrong"}
@@ -32,7 +32,7 @@ class WithoutMpi(ProgramTest):
             path = left.pop()
             found.add(" ".join(path))
             left += self.subcommands(path)
-        self.assertLessEqual({"run", "compare", "list", "plan create", "plan show", "plan check", "plan convert",
+        self.assertLessEqual({"run", "compare", "list", "doctor", "plan create", "plan show", "plan check", "plan convert",
                               "data generate criteo", "data convert", "data inspect", "results show"}, found)
 
     def test_version_names_the_program_and_a_version(self):
@@ -153,7 +153,8 @@ class Run(ProgramTest):
             self.assertRegex(each.last_line(), r"^RESULT: INVALID \(.*unchecked\)$")
 
     def test_every_fault_makes_wrong_values_and_exit_code_1(self):
-        every = [{"ranks": ranks, "plan": "row_wise", "set": f"fault={fault}"}
+        every = [{"ranks": ranks, "plan": "data_parallel" if fault == "one_replica" else "row_wise", "set": f"fault={fault}",
+                  "optimizer": "adagrad" if fault == "state" else None, "check": 2 if fault == "late_step" else 1}
                  for fault in FAULTS for ranks in (1, 2, 3)]
         for given, (outcome, file) in zip(every, self.cases(every)):
             with self.subTest(**given):

@@ -90,4 +90,14 @@ inline bool makes_wrong_values(Fault fault) {
   return fault != Fault::none && fault != Fault::stop && fault != Fault::die;
 }
 
+/// Whether a fault that makes wrong values finds something to spoil: a table that has state, a replicated one, a second
+/// step.
+inline bool finds_prey(Fault fault, const RunOptions& options, const Plan& plan) {
+  const auto& tables = options.workload.tables;
+  if (fault == Fault::state)
+    return std::ranges::any_of(tables, [](const Table& t) { return state_per_row(t.optimizer.kind, t.dim) > 0; });
+  if (fault == Fault::one_replica) return std::ranges::any_of(plan.tables, &TablePlacement::data_parallel);
+  return fault != Fault::late_step || options.checked_steps > 1;
+}
+
 }  // namespace shardmark

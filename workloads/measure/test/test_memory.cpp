@@ -119,7 +119,10 @@ void check_growth(const Communicator& comm, const RunOptions& options, std::stri
   const auto batches = make_batch_source(options, [](const std::string&) {});
   std::int64_t wrong = 0;
   const double growth = growth_in([&] {
-    for (const CaseRecord& record : measure({comm, options, plans, cases}, *batches, [](const std::string&) {}))
+    for (const CaseRecord& record :
+         measure(
+             {comm, options, plans, cases}, *batches, [](const std::string&) {}, [](const Measured&) {})
+             .records)
       wrong += record.wrong;
   });
   if (all_reduce(comm, growth, Reduce::min) <= 0.0) GTEST_SKIP() << "no high-water mark that can be reset";

@@ -85,9 +85,4 @@ void ReplicatedUpdate::apply(const kernels::UpdateStep& now) {
   if (gathered_) updates_->run(*gathered_, now);
 }
 
-std::array<DeviceArray<std::int64_t>, 2> ReplicatedUpdate::totals() const {
-  return {reduced_ ? reduced_->unique.total : DeviceArray<std::int64_t>(),
-          gathered_ ? gathered_->unique.total : DeviceArray<std::int64_t>()};
-}
-
 }  // namespace shardmark

@@ -38,8 +38,9 @@ class ReplicatedUpdate {
   /// Updates the rows by these sums.
   void apply(const kernels::UpdateStep& now);
 
-  /// The numbers of distinct rows [1] of the sums, reduced and gathered; empty arrays where there are none.
-  std::array<DeviceArray<std::int64_t>, 2> totals() const;
+  /// The replicated shards under their keys, and the sums of this step, reduced and gathered, where there are some.
+  const std::vector<KeyedShard>& replicas() const { return replicas_; }
+  std::array<std::optional<RowGradients>, 2> sums() const { return {reduced_, gathered_}; }
 
  private:
   void place_packed();

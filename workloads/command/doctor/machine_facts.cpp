@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "comm/device_memory.hpp"
+#include "comm/exchange/nccl.hpp"
+#include "kernels/lanes.hpp"
+#include "results/build_info.hpp"
+#include "results/machine.hpp"
+#include "workloads/command/doctor/gather.hpp"
+#include "workloads/measure/memory.hpp"
+
+namespace shardmark {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The first word of a file that is a number; 0 without one.
+double number_at(const fs::path& file) {
+  double value = 0.0;
+  std::ifstream(file) >> value;
+  return value;
+}
+
+/// Processors' worth of time that the control groups of this process allow: the least of them and those they lie in.
+double cpu_quota() {
+  const fs::path root = "/sys/fs/cgroup";
+  double least = 0.0;
+  const auto take = [&](double quota, double period) {
+    if (quota > 0.0 && period > 0.0 && (least == 0.0 || quota / period < least)) least = quota / period;
+  };
+  take(number_at(root / "cpu/cpu.cfs_quota_us"), number_at(root / "cpu/cpu.cfs_period_us"));  // version 1
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    if (!line.starts_with("0::/")) continue;
+    for (fs::path group = line.substr(4);; group = group.parent_path()) {
+      std::ifstream file(root / group / "cpu.max");  // "200000 100000", or "max 100000"
+      double quota = 0.0, period = 0.0;
+      if (file >> quota >> period) take(quota, period);
+      if (group.empty()) break;
+    }
+  }
+  return least;
+}
+
+std::int64_t gpu_devices() {
+  std::int64_t count = 0;
+  std::error_code error;
+  for (fs::directory_iterator entry("/proc/driver/nvidia/gpus", error), end; !error && entry != end;
+       entry.increment(error))
+    ++count;
+  return count;
+}
+
+/// What kernels/lanes.hpp was compiled for.
+std::string compiled_vectors() {
+#if defined(SHARDMARK_AVX512)
+  return "avx512";
+#elif defined(SHARDMARK_AVX2)
+  return "avx2";
+#elif defined(SHARDMARK_SSE2)
+  return "sse2";
+#else
+  return "other";
+#endif
+}
+
+std::string processor_vectors() {
+#if defined(__x86_64__) && defined(__GNUC__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+    return "avx512";
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "avx2";
+  return "sse2";
+#else
+  return "other";
+#endif
+}
+
+}  // namespace
+
+BuildFacts build_facts() {
+  const BuildInfo& build = build_info();
+  BuildFacts facts{.version = std::string(build.version),
+                   .commit = std::string(build.git_hash.substr(0, 12)),
+                   .compiler = std::string(build.compiler),
+                   .flags = std::string(build.flags),
+                   .type = std::string(build.type),
+                   .dirty = build.dirty,
+                   .vectors = compiled_vectors(),
+                   .cpu_vectors = processor_vectors()};
+  facts.cuda = !nccl_version().empty();
+  return facts;
+}
+
+MachineFacts machine_facts() {
+  const auto machine = describe_machine();
+  const auto text = [&](const char* key) {
+    return machine.at(key).is_string() ? machine.at(key).get<std::string>() : "";
+  };
+  const auto number = [&](const char* key) {
+    return machine.at(key).is_number() ? machine.at(key).get<std::int64_t>() : 0;
+  };
+  MachineFacts facts{.cpu = text("cpu"),
+                     .kernel = text("kernel"),
+                     .governor = text("governor"),
+                     .transparent_huge_pages = text("transparent_huge_pages"),
+                     .logical_cpus = number("logical_cpus"),
+                     .cores = number("cores"),
+                     .numa_nodes = number("numa_nodes"),
+                     .cpu_quota = cpu_quota(),
+                     .load = number_at("/proc/loadavg"),
+                     .numa_balancing = number_at("/proc/sys/kernel/numa_balancing") > 0.0,
+                     .memory = number("memory_bytes"),
+                     .memory_available = memory_available(),
+                     .gpu_devices = gpu_devices()};
+  if (machine.at("smt").is_boolean()) facts.smt = machine.at("smt").get<bool>();
+  if (const char* bind = std::getenv("OMP_PROC_BIND")) facts.proc_bind = bind;
+  return facts;
+}
+
+GpuFacts gpu_facts(const Communicator& world) {
+  return {.names = gpu_names(), .nccl = nccl_version(), .nccl_unusable = Nccl::unusable(world)};
+}
+
+}  // namespace shardmark
