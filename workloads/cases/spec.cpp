@@ -7,9 +7,11 @@
 #include <concepts>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "reference/json.hpp"
 #include "reference/number.hpp"
 #include "workloads/builtin_specs.hpp"
 
@@ -215,14 +217,6 @@ void keys_of(Keys& keys, Workload& workload) {
   if (workload.features.empty()) throw InputError(keys.where() + ": there are no features");
 }
 
-Json parse(std::istream& text, const std::string& origin) {
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    throw InputError(fmt::format("{}: not valid JSON at byte {}", origin, error.byte));
-  }
-}
-
 Workload named_workload(const std::string& name_or_file) {
   if (!name_or_file.ends_with(".json")) {
     const auto& spec = choice_named(builtin_specs, "workload (or spec file ending in .json)", name_or_file);
@@ -230,7 +224,8 @@ Workload named_workload(const std::string& name_or_file) {
   }
   std::ifstream file(name_or_file);
   if (!file || std::filesystem::is_directory(name_or_file)) throw InputError(name_or_file + ": cannot be read");
-  return workload_from_json(parse(file, name_or_file), name_or_file);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  return workload_from_json(parse_json(text, name_or_file), name_or_file);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "comm/placement/planner.hpp"
 #include "comm/placement/show.hpp"
 #include "reference/error.hpp"
+#include "reference/output_file.hpp"
 #include "workloads/cases/spec.hpp"
 #include "workloads/command/command.hpp"
 

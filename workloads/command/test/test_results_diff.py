@@ -148,7 +148,7 @@ class Diff(ProgramTest):
     def test_bad_input_is_named(self):
         good = self.launches({"a": 1})
         broken = self.new_file('{\n"context": {},\n"benchmarks": [}\n', ".json")
-        self.refuses(self.diff(good, broken), f"{broken}:3: not JSON")
+        self.refuses(self.diff(good, broken), f"{broken}:3: not valid JSON")
         self.refuses(self.diff(good, "absent.json"), "absent.json")
         self.refuses(self.diff(good), "--help")
         self.refuses(self.diff(), "--help")
