@@ -197,8 +197,7 @@ TEST_F(CriteoHdf5, NothingUnderTheNameUntilFinished) {
     EXPECT_EQ(files(), std::vector<std::string>{"a.h5." + std::to_string(getpid()) + ".tmp"});
   }
   EXPECT_TRUE(files().empty());
-  EXPECT_CONTAINS(error_of([&] { SampleFileWriter(path("no/a.h5"), {}, 0, nullptr); }),
-                  "no/a.h5: cannot create");
+  EXPECT_CONTAINS(error_of([&] { SampleFileWriter(path("no/a.h5"), {}, 0, nullptr); }), "no/a.h5: cannot create");
 }
 
 TEST_F(CriteoHdf5, WholeArraysKeepTheirShape) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -207,6 +208,7 @@ void keys_of(Keys& keys, Workload& workload) {
   keys.may("plans", workload.plans);
   keys.may("replicate_rows", workload.replicate_rows);
   keys.may("scale", workload.scale);
+  keys.at_least(1, "scale", workload.scale);
   keys.may("published", workload.published);
   keys.list("tables", workload.tables, usual, usual.optimizer);
   std::set<std::string_view> names;
@@ -253,7 +255,9 @@ std::vector<std::int64_t> rows_of_features(const Workload& workload) {
 }
 
 void scale_rows(Workload& workload, std::int64_t divisor) {
-  for (auto& table : workload.tables) table.rows = (table.rows + divisor - 1) / divisor;
+  if (divisor > std::numeric_limits<std::int64_t>::max() / workload.scale)
+    throw InputError(fmt::format("scale 1/{} of a workload at scale 1/{} is too small", divisor, workload.scale));
+  for (auto& table : workload.tables) table.rows = (table.rows - 1) / divisor + 1;
   workload.scale *= divisor;
 }
 
