@@ -93,6 +93,8 @@ IdMapping make_mapping(const DataOptions& options) {
 }
 
 void convert(const DataOptions& options) {
+  // Not left to the parser, which would take the word criteo for a required IN.
+  if (options.in.empty() || options.out.empty()) throw InputError("data convert: IN and OUT are required; see --help");
   require_alone("data convert");
   if (is_hdf5(options.in)) throw InputError(options.in + ": is an HDF5 file already; a Criteo TSV file is needed");
   std::error_code absent;
@@ -159,8 +161,8 @@ void add_malformed(CLI::App& command, const SharedData& options) {
 }
 
 /// OUT or --out OUT: both of both commands that write.
-void add_output(CLI::App& command, const SharedData& options, const std::string& description) {
-  command.add_option("OUT,--out", options->out, description)->required();
+CLI::Option* add_output(CLI::App& command, const SharedData& options, const std::string& description) {
+  return command.add_option("OUT,--out", options->out, description);
 }
 
 void define_generate(CLI::App& app) {
@@ -169,7 +171,7 @@ void define_generate(CLI::App& app) {
   command.require_subcommand(1);
   CLI::App& criteo = *command.add_subcommand(
       "criteo", "a TSV file in the shape of Criteo's: published cardinalities and missing rates, power-law ids");
-  add_output(criteo, options, "file to write; .gz and .zst are compressed");
+  add_output(criteo, options, "file to write; .gz and .zst are compressed")->required();
   criteo.add_option("--samples", options->samples, "lines")->required()->check(CLI::PositiveNumber);
   criteo.add_option("--seed", options->seed, "the same seed gives the same file")->capture_default_str();
   criteo.add_option("--alpha", options->alpha, "P(id) ~ (id + 1)^-alpha; 0: uniform")->capture_default_str();
@@ -183,7 +185,7 @@ void define_generate(CLI::App& app) {
 void define_data_convert(CLI::App& app) {
   const auto options = std::make_shared<DataOptions>();
   CLI::App& command = *app.add_subcommand("convert", "convert a Criteo TSV file to HDF5, ids mapped into the tables");
-  command.add_option("IN", options->in, "Criteo TSV file: plain, .gz or .zst")->required();
+  command.add_option("IN", options->in, "Criteo TSV file: plain, .gz or .zst");
   add_output(command, options, "HDF5 file to write");
   command.add_subcommand("criteo", "the format of IN; may be left out, there is no other yet")->fallthrough();
   auto* ids = command.add_option("--ids", options->ids, described("id rule", id_rules))->capture_default_str();
