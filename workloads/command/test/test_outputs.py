@@ -107,7 +107,7 @@ class Outputs(ProgramTest):
         self.assertEqual(inspected[:3], [inspected[0]] * 3)
         self.assertIn('"frequency"', inspected[3])
         self.refuses_serial(("data", "convert", first), "OUT")
-        self.refuses_serial(("data", "generate", "criteo", "--samples", 10), "OUT")
+        self.refuses_serial(("data", "generate", "criteo", "--samples", 10), "--out")
 
     def test_deep_json_is_refused(self):
         text = "[" * DEEP + "]" * DEEP
