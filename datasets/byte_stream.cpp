@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "datasets/partial_file.hpp"
 #include "reference/error.hpp"
+#include "reference/output_file.hpp"
 
 namespace shardmark {
 namespace {
@@ -28,10 +28,10 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-File open_file(const std::string& path, const char* mode) {
-  if (std::filesystem::is_directory(path)) fail(path, "is a directory, not a file");
+File open_file(const std::string& path, const char* mode, const std::string& name) {
+  if (std::filesystem::is_directory(path)) fail(name, "is a directory, not a file");
   File file(std::fopen(path.c_str(), mode));
-  if (!file) fail(path, std::string("cannot open: ") + std::strerror(errno));
+  if (!file) fail(name, std::string("cannot open: ") + std::strerror(errno));
   std::setvbuf(file.get(), nullptr, _IONBF, 0);
   return file;
 }
@@ -46,7 +46,7 @@ void close_written(File& file, const std::string& path) {
 
 class PlainReader : public ByteReader {
  public:
-  explicit PlainReader(const std::string& path) : path_(path), file_(open_file(path, "rb")) {}
+  explicit PlainReader(const std::string& path) : path_(path), file_(open_file(path, "rb", path)) {}
 
   std::size_t read(std::span<char> buffer) override {
     const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file_.get());
@@ -62,7 +62,7 @@ class PlainReader : public ByteReader {
 class GzipReader : public ByteReader {
  public:
   explicit GzipReader(const std::string& path) : path_(path) {
-    open_file(path, "rb");
+    open_file(path, "rb", path);
     file_ = gzopen(path.c_str(), "rb");
     if (file_ == nullptr) fail(path, "cannot open as gzip");
     gzbuffer(file_, gzip_buffer);
@@ -96,7 +96,7 @@ struct FreeZstd {
 class ZstdReader : public ByteReader {
  public:
   explicit ZstdReader(const std::string& path)
-      : path_(path), file_(open_file(path, "rb")), context_(ZSTD_createDCtx()), input_(ZSTD_DStreamInSize()) {}
+      : path_(path), file_(open_file(path, "rb", path)), context_(ZSTD_createDCtx()), input_(ZSTD_DStreamInSize()) {}
 
   std::size_t read(std::span<char> buffer) override {
     ZSTD_outBuffer output{buffer.data(), buffer.size(), 0};
@@ -128,23 +128,24 @@ class ZstdReader : public ByteReader {
 
 class PlainWriter : public ByteWriter {
  public:
-  explicit PlainWriter(const std::string& path) : partial_(path), file_(open_file(partial_.path(), "wb")) {}
+  explicit PlainWriter(const std::string& path)
+      : output_(path), file_(open_file(output_.path(), "wb", output_.target())) {}
 
-  void write(std::string_view bytes) override { write_all(file_.get(), partial_.path(), bytes.data(), bytes.size()); }
+  void write(std::string_view bytes) override { write_all(file_.get(), output_.target(), bytes.data(), bytes.size()); }
   void finish() override {
-    close_written(file_, partial_.path());
-    partial_.commit();
+    close_written(file_, output_.target());
+    output_.commit();
   }
 
  private:
-  PartialFile partial_;
+  OutputFile output_;
   File file_;
 };
 
 class GzipWriter : public ByteWriter {
  public:
-  explicit GzipWriter(const std::string& path) : partial_(path), file_(gzopen(partial_.path().c_str(), "wb1")) {
-    if (file_ == nullptr) fail(partial_.path(), std::string("cannot create: ") + std::strerror(errno));
+  explicit GzipWriter(const std::string& path) : output_(path), file_(gzopen(output_.path().c_str(), "wb1")) {
+    if (file_ == nullptr) fail(output_.target(), std::string("cannot create: ") + std::strerror(errno));
     gzbuffer(file_, gzip_buffer);
   }
   ~GzipWriter() override {
@@ -153,25 +154,25 @@ class GzipWriter : public ByteWriter {
 
   void write(std::string_view bytes) override {
     if (!bytes.empty() && gzwrite(file_, bytes.data(), static_cast<unsigned>(bytes.size())) == 0)
-      fail(partial_.path(), "cannot write");
+      fail(output_.target(), "cannot write");
   }
   void finish() override {
-    if (gzclose(std::exchange(file_, nullptr)) != Z_OK) fail(partial_.path(), "cannot write");
-    partial_.commit();
+    if (gzclose(std::exchange(file_, nullptr)) != Z_OK) fail(output_.target(), "cannot write");
+    output_.commit();
   }
 
  private:
-  PartialFile partial_;
+  OutputFile output_;
   gzFile file_;
 };
 
 class ZstdWriter : public ByteWriter {
  public:
   explicit ZstdWriter(const std::string& path)
-      : partial_(path),
-        file_(open_file(partial_.path(), "wb")),
+      : output_(path),
+        file_(open_file(output_.path(), "wb", output_.target())),
         context_(ZSTD_createCCtx()),
-        output_(ZSTD_CStreamOutSize()) {
+        buffer_(ZSTD_CStreamOutSize()) {
     ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_compressionLevel, zstd_level);
     ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_checksumFlag, 1);
   }
@@ -179,8 +180,8 @@ class ZstdWriter : public ByteWriter {
   void write(std::string_view bytes) override { compress(bytes, ZSTD_e_continue); }
   void finish() override {
     compress({}, ZSTD_e_end);
-    close_written(file_, partial_.path());
-    partial_.commit();
+    close_written(file_, output_.target());
+    output_.commit();
   }
 
  private:
@@ -188,17 +189,17 @@ class ZstdWriter : public ByteWriter {
     ZSTD_inBuffer input{bytes.data(), bytes.size(), 0};
     std::size_t left = 1;
     while (directive == ZSTD_e_end ? left != 0 : input.pos < input.size) {
-      ZSTD_outBuffer output{output_.data(), output_.size(), 0};
+      ZSTD_outBuffer output{buffer_.data(), buffer_.size(), 0};
       left = ZSTD_compressStream2(context_.get(), &output, &input, directive);
-      if (ZSTD_isError(left) != 0) fail(partial_.path(), std::string("zstd: ") + ZSTD_getErrorName(left));
-      write_all(file_.get(), partial_.path(), output_.data(), output.pos);
+      if (ZSTD_isError(left) != 0) fail(output_.target(), std::string("zstd: ") + ZSTD_getErrorName(left));
+      write_all(file_.get(), output_.target(), buffer_.data(), output.pos);
     }
   }
 
-  PartialFile partial_;
+  OutputFile output_;
   File file_;
   std::unique_ptr<ZSTD_CCtx, FreeZstd> context_;
-  std::vector<char> output_;
+  std::vector<char> buffer_;
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ class ByteReader {
   virtual std::size_t read(std::span<char> buffer) = 0;
 };
 
-/// The counterpart: compresses by the same extensions into `<path>.partial`, which finish() renames to `path`.
+/// The counterpart: compresses by the same extensions into an OutputFile.
 class ByteWriter {
  public:
   virtual ~ByteWriter() = default;

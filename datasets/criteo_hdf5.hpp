@@ -10,8 +10,8 @@
 #include "datasets/checked_column.hpp"
 #include "datasets/hdf5.hpp"
 #include "datasets/id_mapping.hpp"
-#include "datasets/partial_file.hpp"
 #include "datasets/samples.hpp"
+#include "reference/output_file.hpp"
 
 namespace shardmark {
 
@@ -41,7 +41,7 @@ struct SampleFileMeta {
   std::vector<std::int64_t> missing;  ///< empty fields per column, dense ones first; may be empty (unknown)
 };
 
-/// Writes `<path>.partial`; finish() renames it.
+/// Writes an OutputFile, which appears under its name with finish().
 class SampleFileWriter {
  public:
   /// Throws InputError when the file cannot be created. `mapping` is recorded where given, with its dictionaries.
@@ -64,7 +64,7 @@ class SampleFileWriter {
   };
   void append_sparse(Sparse& sparse, const Batch& batch, std::int64_t feature);
 
-  PartialFile partial_;
+  OutputFile output_;
   hdf5::File file_;
   std::vector<Sparse> sparse_;
   std::int64_t dense_features_;

@@ -5,19 +5,24 @@
 
 #include "datasets/criteo_hdf5.hpp"
 #include "reference/error.hpp"
+#include "reference/json.hpp"
 
 namespace shardmark {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t format_version = 1;
 constexpr std::int64_t most_samples = std::int64_t{1} << 40;
 constexpr std::int64_t most_features = std::int64_t{1} << 20;  // dense features, ids per sample
 
-nlohmann::json json_attribute(const hdf5::File& file, const std::string& name) {
+Json json_attribute(const hdf5::File& file, const std::string& name) {
   const std::string text = file.read_string("/meta", name);
-  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  if (json.is_discarded()) file.fail("/meta", "attribute '" + name + "' is not JSON");
-  return json;
+  try {
+    return parse_json(text);
+  } catch (const JsonError& error) {
+    file.fail("/meta", "attribute '" + name + "': " + error.what());
+  }
 }
 
 /// A count from the file; bounded, so that products of two of them do not overflow.
@@ -36,7 +41,7 @@ std::vector<SparseKey> keys_from(const hdf5::File& file) {
       key.rows = checked_count(file, key.key + " rows", table.at("rows").get<std::int64_t>(), most_samples);
       key.hotness = checked_count(file, key.key + " hotness", table.at("hotness").get<std::int64_t>(), most_features);
     }
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const Json::exception& error) {
     file.fail("/meta", std::string("attribute 'tables': ") + error.what());
   }
   return keys;
@@ -49,9 +54,9 @@ struct IdRuleText {
 
 IdRuleText id_rule_from(const hdf5::File& file) {
   try {
-    const nlohmann::json json = json_attribute(file, "id_rule");
+    const Json json = json_attribute(file, "id_rule");
     return {json.at("name").get<std::string>(), json.value("min_count", std::int64_t{0})};
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const Json::exception& error) {
     file.fail("/meta", std::string("attribute 'id_rule': ") + error.what());
   }
 }
@@ -74,7 +79,7 @@ void SampleFileReader::read_meta() {
   meta_.source = file_.read_string("/meta", "source");
   meta_.labelled = file_.read_string("/meta", "labels") == "read";
   meta_.sparse = keys_from(file_);
-  const nlohmann::json missing = json_attribute(file_, "missing");
+  const Json missing = json_attribute(file_, "missing");
   for (const auto& count : missing) meta_.missing.push_back(count.is_number_integer() ? count.get<std::int64_t>() : 0);
   id_rule_ = file_.read_string("/meta", "id_rule");
 }

@@ -30,8 +30,8 @@ void write_dictionaries(hdf5::File& file, const std::vector<SparseKey>& keys, co
 
 SampleFileWriter::SampleFileWriter(const std::string& path, const std::vector<SparseKey>& sparse, std::int64_t dense,
                                    const IdMapping* mapping)
-    : partial_(path),
-      file_(hdf5::File::create(partial_.path())),
+    : output_(path),
+      file_(hdf5::File::create(output_)),
       dense_features_(dense),
       dense_(file_, "/dense"),
       labels_(file_, "/label") {
@@ -55,9 +55,8 @@ void SampleFileWriter::append(const Samples& samples) {
   const Batch& batch = samples.batch;
   if (batch.features != std::ssize(sparse_) || std::ssize(samples.dense) != batch.samples * dense_features_ ||
       std::ssize(samples.labels) != batch.samples)
-    throw InputError(partial_.target() + ": samples of another shape than the file's " +
-                     std::to_string(sparse_.size()) + " sparse and " + std::to_string(dense_features_) +
-                     " dense features");
+    throw InputError(output_.target() + ": samples of another shape than the file's " + std::to_string(sparse_.size()) +
+                     " sparse and " + std::to_string(dense_features_) + " dense features");
   for (std::int64_t f = 0; f < batch.features; ++f) append_sparse(sparse_[f], batch, f);
   for (const float value : samples.dense) dense_.append(value);
   for (const float label : samples.labels) labels_.append(static_cast<std::uint8_t>(label));
@@ -100,7 +99,7 @@ void SampleFileWriter::finish(const SampleFileMeta& meta) {
   file_.write_attribute("/meta", "labels", std::string(meta.labelled ? "read" : "absent"));
   file_.write_attribute("/meta", "missing", nlohmann::json(meta.missing).dump());
   file_.close();
-  partial_.commit();
+  output_.commit();
 }
 
 }  // namespace shardmark

@@ -12,7 +12,7 @@
 namespace shardmark {
 namespace {
 
-constexpr int max_integer_digits = 18;  // fits 64 bits without a check per digit
+constexpr int max_integer_digits = 18;  // these and the one too many fit 64 bits without a check per digit
 constexpr int max_hex_digits = 8;       // 32 bits
 constexpr std::uint8_t not_hex = 0xff;
 
@@ -34,12 +34,12 @@ inline bool scan_integer(const char*& at, std::int64_t& value, bool& present) {
   const bool negative = *at == '-';
   const char* const first = at + (negative ? 1 : 0);
   const char* p = first;
-  std::int64_t magnitude = 0;
+  std::uint64_t magnitude = 0;
   for (unsigned digit = decimal_digit(*p); digit < 10 && p - first <= max_integer_digits; digit = decimal_digit(*++p))
     magnitude = magnitude * 10 + digit;
   const auto digits = p - first;
   at = p;
-  value = negative ? -magnitude : magnitude;
+  value = static_cast<std::int64_t>(negative ? -magnitude : magnitude);
   present = digits > 0;
   return digits <= max_integer_digits && (present || !negative);
 }

@@ -2,6 +2,9 @@
 #include "datasets/hdf5.hpp"
 
 #include <hdf5.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -29,7 +32,44 @@ std::string cause() {
         return herr_t{0};
       },
       &text);
+  // "file write failed: time = ..., errno = 28, error message = 'No space left on device', buf = ..."
+  if (const auto begin = text.find("error message = '"); begin != std::string::npos) {
+    text.erase(0, text.find('\'', begin) + 1);
+    text.erase(std::min(text.find('\''), text.size()));
+  }
+  std::ranges::replace(text, '\n', ' ');
   return text.empty() ? "HDF5 gives no reason" : text;
+}
+
+/// Of a file that HDF5's default driver has open; -1 when there is none.
+int descriptor_of(hid_t file) {
+  void* descriptor = nullptr;
+  return H5Fget_vfd_handle(file, H5P_DEFAULT, &descriptor) < 0 ? -1 : *static_cast<int*>(descriptor);
+}
+
+/// HDF5 keeps open what it could not write, and crashes on it when the library ends, as it does in MPI_Finalize. So
+/// what it still holds of this file goes to memory: the file is lost, but can be closed.
+void give_up(hid_t file) {
+  const int memory = memfd_create("given up", MFD_CLOEXEC);
+  if (memory < 0) return;
+  dup2(memory, descriptor_of(file));
+  close(memory);
+}
+
+/// Whether that has happened: memory has no name in any folder.
+bool given_up(hid_t file) {
+  struct stat status = {};
+  return fstat(descriptor_of(file), &status) != 0 || status.st_nlink == 0;
+}
+
+herr_t close_file(hid_t file) {
+  if (H5Fflush(file, H5F_SCOPE_LOCAL) < 0) give_up(file);
+  return H5Fclose(file);
+}
+
+herr_t close_dataset(hid_t dataset) {
+  if (H5Dflush(dataset) < 0) give_up(Handle(H5Iget_file_id(dataset), H5Fclose).id());
+  return H5Dclose(dataset);
 }
 
 template <class T>
@@ -92,13 +132,19 @@ void File::fail(const std::string& object, const std::string& what) const {
   throw InputError(path_ + ": " + object + ": " + what);
 }
 
-File File::create(const std::string& path) {
+File File::create(const std::string& path) { return create(path, path); }
+
+File File::create(const OutputFile& output) { return create(output.path(), output.target()); }
+
+File File::create(const std::string& path, const std::string& name) {
   quiet();
+  if (std::error_code none; std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none))
+    throw InputError(name + ": HDF5 needs a regular file; name another");
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_libver_bounds(access.id(), H5F_LIBVER_V110, H5F_LIBVER_LATEST);
-  Handle handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()), H5Fclose);
-  if (handle.id() < 0) throw InputError(path + ": cannot create (" + cause() + ")");
-  return {path, std::move(handle)};
+  Handle handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()), close_file);
+  if (handle.id() < 0) throw InputError(name + ": cannot create (" + cause() + ")");
+  return {name, std::move(handle)};
 }
 
 File File::open(const std::string& path) {
@@ -110,7 +156,7 @@ File File::open(const std::string& path) {
 }
 
 void File::close() {
-  const bool flushed = H5Fflush(handle_.id(), H5F_SCOPE_LOCAL) >= 0;
+  const bool flushed = H5Fflush(handle_.id(), H5F_SCOPE_LOCAL) >= 0 && !given_up(handle_.id());
   const std::string why = flushed ? "" : cause();
   handle_ = Handle();
   if (!flushed) fail("/", "cannot write (" + why + ")");
@@ -175,9 +221,12 @@ void File::write_array(const std::string& object, std::span<const T> values, con
   const std::vector<hsize_t> dims(shape.begin(), shape.end());
   const Handle extent(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
   const Handle dataset(
-      H5Dcreate2(id(), object.c_str(), file_type<T>(), extent.id(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+      H5Dcreate2(id(), object.c_str(), file_type<T>(), extent.id(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+      close_dataset);
   if (dataset.id() < 0) fail(object, "cannot create the data set (" + cause() + ")");
-  if (!values.empty() && H5Dwrite(dataset.id(), memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
+  if (values.empty()) return;
+  if (H5Dwrite(dataset.id(), memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0 ||
+      H5Dflush(dataset.id()) < 0)
     fail(object, "cannot write (" + cause() + ")");
 }
 
@@ -192,7 +241,7 @@ Dataset<T> Dataset<T>::create(File& file, const std::string& name, std::int64_t 
   H5Pset_fletcher32(layout.id());
   const Handle access = access_with_cache();
   Handle handle(H5Dcreate2(file.id(), name.c_str(), file_type<T>(), extent.id(), H5P_DEFAULT, layout.id(), access.id()),
-                H5Dclose);
+                close_dataset);
   if (handle.id() < 0) file.fail(name, "cannot create the data set (" + cause() + ")");
   return {file, name, std::move(handle), 0};
 }
@@ -201,7 +250,7 @@ template <class T>
 Dataset<T> Dataset<T>::open(const File& file, const std::string& name) {
   if (!file.exists(name)) file.fail(name, "the data set is missing");
   const Handle access = access_with_cache();
-  Handle handle(H5Dopen2(file.id(), name.c_str(), access.id()), H5Dclose);
+  Handle handle(H5Dopen2(file.id(), name.c_str(), access.id()), close_dataset);
   if (handle.id() < 0) file.fail(name, "the data set cannot be opened (" + cause() + ")");
   const Handle type(H5Dget_type(handle.id()), H5Tclose);
   const Handle extent(H5Dget_space(handle.id()), H5Sclose);

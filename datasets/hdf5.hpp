@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "reference/output_file.hpp"
+
 /// Owners of HDF5 identifiers with errors as InputError("file: dataset: what"). The identifiers appear as 64-bit
 /// integers (as HDF5 1.10 and later define hid_t) so that no user of this header needs hdf5.h, nor MPI, which the
 /// parallel build of hdf5.h includes. Serial I/O only; nothing here calls MPI.
@@ -40,8 +42,9 @@ class Dataset;
 
 class File {
  public:
-  static File create(const std::string& path);  ///< new or overwritten; metadata carry checksums (HDF5 1.10 format)
-  static File open(const std::string& path);    ///< read only
+  static File create(const std::string& path);   ///< new or overwritten; metadata carry checksums (HDF5 1.10 format)
+  static File create(const OutputFile& output);  ///< errors name its target
+  static File open(const std::string& path);     ///< read only
 
   const std::string& path() const { return path_; }
   std::int64_t id() const { return handle_.id(); }
@@ -63,6 +66,7 @@ class File {
   [[noreturn]] void fail(const std::string& object, const std::string& what) const;
 
  private:
+  static File create(const std::string& path, const std::string& name);
   File(std::string path, Handle handle) : path_(std::move(path)), handle_(std::move(handle)) {}
   std::string path_;
   Handle handle_;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "reference/error.hpp"
+#include "reference/json.hpp"
 #include "results/environment.hpp"
 
 namespace shardmark {
@@ -28,19 +29,13 @@ std::string_view kind_of(const Json& json) {
 
 /// `origin` is "file:line"; `cut_off`: the line is the last one and lacks its end.
 Json parse_line(const std::string& line, const std::string& origin, bool cut_off) {
-  constexpr int deepest = 32;  // records have 3 levels; without a limit, copying and printing could exhaust the stack
-  const auto limit_depth = [&](int depth, Json::parse_event_t, const Json&) {
-    if (depth > deepest)
-      throw InputError(fmt::format("{}: JSON nested deeper than {} levels; remove the line", origin, deepest));
-    return true;
-  };
   try {
-    return Json::parse(line, limit_depth);
-  } catch (const Json::parse_error& error) {
-    if (cut_off) throw InputError(fmt::format("{}: the last line is cut off; remove it, or measure again", origin));
-    throw InputError(fmt::format("{}: not JSON at column {}; remove the line, or measure again", origin, error.byte));
-  } catch (const Json::exception&) {
-    throw InputError(fmt::format("{}: a number is out of range; remove the line, or measure again", origin));
+    return parse_json(line);
+  } catch (const JsonError& error) {
+    if (cut_off && error.byte() > 0)
+      throw InputError(fmt::format("{}: the last line is cut off; remove it, or measure again", origin));
+    const std::string place = error.byte() > 0 ? fmt::format(" at column {}", error.byte()) : "";
+    throw InputError(fmt::format("{}: {}{}; remove the line, or measure again", origin, error.what(), place));
   }
 }
 

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "reference/error.hpp"
+#include "reference/json.hpp"
 #include "results/google_benchmark.hpp"
 #include "results/json_text.hpp"
 #include "results/statistics.hpp"
@@ -87,19 +88,12 @@ std::string contents_of(const fs::path& file) {
 }
 
 Json parsed(const std::string& text, const std::string& file) {
-  constexpr int deepest = 32;  // without a limit, copying could exhaust the stack
-  const auto limit_depth = [&](int depth, Json::parse_event_t, const Json&) {
-    if (depth > deepest)
-      throw InputError(fmt::format("{}: JSON nested deeper than {} levels; measure again", file, deepest));
-    return true;
-  };
   try {
-    return Json::parse(text, limit_depth);
-  } catch (const Json::parse_error& error) {
-    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
-    throw InputError(fmt::format("{}:{}: not JSON; measure again", file, 1 + std::count(text.begin(), end, '\n')));
-  } catch (const Json::exception&) {
-    throw InputError(fmt::format("{}: a number is out of range; measure again", file));
+    return parse_json(text);
+  } catch (const JsonError& error) {
+    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte(), text.size()));
+    const std::string line = error.byte() > 0 ? fmt::format(":{}", 1 + std::count(text.begin(), end, '\n')) : "";
+    throw InputError(fmt::format("{}{}: {}; measure again", file, line, error.what()));
   }
 }
 

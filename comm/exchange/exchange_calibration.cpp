@@ -16,6 +16,8 @@
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/mpi_error.hpp"
 #include "reference/error.hpp"
+#include "reference/json.hpp"
+#include "reference/output_file.hpp"
 
 namespace shardmark {
 namespace {
@@ -174,7 +176,7 @@ std::string to_json_text(const ExchangeCalibration& calibration) {
 ExchangeCalibration calibration_from_json(std::string_view text) {
   ExchangeCalibration calibration;
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json(text, "calibration");
     calibration.ranks = json.at("ranks").get<int>();
     calibration.nodes = json.at("nodes").get<int>();
     for (const Json& each : json.at("cells")) {
@@ -195,8 +197,7 @@ ExchangeCalibration calibration_from_json(std::string_view text) {
 }
 
 void write_calibration(const std::string& file, const ExchangeCalibration& calibration) {
-  std::ofstream stream(file);
-  if (!(stream << to_json_text(calibration) << std::flush)) throw InputError(file + ": cannot be written");
+  write_file(file, to_json_text(calibration));
 }
 
 ExchangeCalibration read_calibration(const std::string& file) {

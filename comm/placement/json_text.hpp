@@ -1,38 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "reference/error.hpp"
+#include "reference/json.hpp"
 
 namespace shardmark {
-
-/// Parses `text`. Throws InputError naming `origin` when it is no JSON or an object repeats a key.
-inline nlohmann::ordered_json parse_json(std::string_view text, std::string_view origin) {
-  using Json = nlohmann::ordered_json;
-  std::vector<std::set<std::string>> open_objects;
-  const auto refuse_repeated_keys = [&](int, Json::parse_event_t event, Json& value) {
-    if (event == Json::parse_event_t::object_start) open_objects.emplace_back();
-    if (event == Json::parse_event_t::object_end) open_objects.pop_back();
-    if (event == Json::parse_event_t::key && !open_objects.back().insert(value.get<std::string>()).second)
-      throw InputError(fmt::format("{}: key {} comes twice in one object", origin, value.dump()));
-    return true;
-  };
-  try {
-    return Json::parse(text, refuse_repeated_keys);
-  } catch (const Json::exception& error) {
-    throw InputError(fmt::format("{}: not valid JSON: {}", origin, error.what()));
-  }
-}
 
 /// The value as a 64-bit integer; empty when it is anything else (1.0 and 2^63 too).
 inline std::optional<std::int64_t> integer_in(const nlohmann::ordered_json& value) {

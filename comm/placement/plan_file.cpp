@@ -93,17 +93,4 @@ std::vector<std::string> check_plan_file(const std::string& path, const PlanFile
   return lines;
 }
 
-void write_file(const std::string& path, std::string_view text) {
-  const std::string temporary = path + ".partial";
-  std::ofstream file(temporary, std::ios::binary);
-  file << text;
-  file.close();
-  std::error_code error;
-  if (file.good()) std::filesystem::rename(temporary, path, error);
-  if (file.good() && !error) return;
-  std::error_code ignored;
-  std::filesystem::remove(temporary, ignored);
-  throw InputError(fmt::format("{}: cannot write this file", path));
-}
-
 }  // namespace shardmark

@@ -56,7 +56,4 @@ struct PlanFileCheck {
 /// All problems of the plan file, a line each that names the file and, for HugeCTR's format and limits, the rule.
 std::vector<std::string> check_plan_file(const std::string& path, const PlanFileCheck& expected);
 
-/// Writes a temporary file beside `path`, then renames it, so that no reader sees half of it. Throws InputError.
-void write_file(const std::string& path, std::string_view text);
-
 }  // namespace shardmark

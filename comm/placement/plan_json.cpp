@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/placement/plan_json.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <initializer_list>
 #include <unordered_map>
 
 #include "comm/placement/json_text.hpp"
+#include "reference/error.hpp"
 
 namespace shardmark {
 namespace {

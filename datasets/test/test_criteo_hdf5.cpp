@@ -194,11 +194,10 @@ TEST_F(CriteoHdf5, WriterRefusesWhatDoesNotFit) {
 TEST_F(CriteoHdf5, NothingUnderTheNameUntilFinished) {
   {
     SampleFileWriter writer(path("a.h5"), {{"a", 4, 1}}, 0, nullptr);
-    EXPECT_EQ(files(), std::vector<std::string>{"a.h5.partial"});
+    EXPECT_EQ(files(), std::vector<std::string>{"a.h5." + std::to_string(getpid()) + ".tmp"});
   }
   EXPECT_TRUE(files().empty());
-  EXPECT_CONTAINS(error_of([&] { SampleFileWriter(path("no/a.h5"), {}, 0, nullptr); }),
-                  "no/a.h5.partial: cannot create");
+  EXPECT_CONTAINS(error_of([&] { SampleFileWriter(path("no/a.h5"), {}, 0, nullptr); }), "no/a.h5: cannot create");
 }
 
 TEST_F(CriteoHdf5, WholeArraysKeepTheirShape) {

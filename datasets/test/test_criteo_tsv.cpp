@@ -107,6 +107,7 @@ TEST_F(CriteoTsv, NamesFileLineAndFieldOfMalformedLines) {
   EXPECT_CONTAINS(second(criteo_line("0", {{1, "+1"}})), "train.tsv:2: I2 '+1' is not an integer");
   EXPECT_CONTAINS(second(criteo_line("0", {{12, "1234567890123456789"}})),
                   "I13 '1234567890123456789' has more than 18 digits");
+  EXPECT_CONTAINS(second(criteo_line("0", {{12, "-9999999999999999999"}})), "has more than 18 digits");
   EXPECT_CONTAINS(second(criteo_line("0", {{C1, "68fd1e6g"}})), "train.tsv:2: C1 '68fd1e6g' is not hexadecimal");
   EXPECT_CONTAINS(second(criteo_line("0", {{C1, "-1"}})), "train.tsv:2: C1 '-1' is not hexadecimal");
   EXPECT_CONTAINS(second(criteo_line("0", {{C26, "123456789"}})), "train.tsv:2: C26 '123456789' is over 32 bits");

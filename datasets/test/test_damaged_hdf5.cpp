@@ -119,7 +119,7 @@ TEST_F(DamagedHdf5, StructureIsChecked) {
   EXPECT_CONTAINS(open_error({.offsets = {0, 2, 2, 5}}), "/sparse/many/offsets: holds 4 elements, 4 samples need 5");
   EXPECT_CONTAINS(open_error({.offsets = {0, 2, 2, 4, 6}}), "offsets run from 0 to 6, the ids from 0 to 5");
   EXPECT_CONTAINS(open_error({.offsets = {1, 2, 2, 4, 5}}), "offsets run from 1 to 5");
-  EXPECT_CONTAINS(open_error({.tables = "[{"}), "/meta: attribute 'tables' is not JSON");
+  EXPECT_CONTAINS(open_error({.tables = "[{"}), "/meta: attribute 'tables': not valid JSON");
   EXPECT_CONTAINS(open_error({.tables = R"([{"key":"one"}])"}), "/meta: attribute 'tables': ");
   EXPECT_CONTAINS(open_error({.tables = R"([{"key":"gone","rows":1,"hotness":1}])"}),
                   "/sparse/gone/values: the data set is missing");

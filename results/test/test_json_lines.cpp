@@ -156,14 +156,14 @@ TEST_F(JsonLines, TheDefaultFileIsNew) {
 
 TEST_F(JsonLines, ALineThatCannotBeReadIsNamed) {
   EXPECT_EQ(error_of(header + line + "{\"record\":\"case\",}\n" + line),
-            "a.jsonl:3: not JSON at column 18; remove the line, or measure again");
-  EXPECT_EQ(error_of(header + "\n" + line), "a.jsonl:2: not JSON at column 1; remove the line, or measure again");
+            "a.jsonl:3: not valid JSON at column 18; remove the line, or measure again");
+  EXPECT_EQ(error_of(header + "\n" + line), "a.jsonl:2: not valid JSON at column 1; remove the line, or measure again");
   EXPECT_EQ(error_of(header + R"({"record":"case","ranks":1e999})" + "\n"),
             "a.jsonl:2: a number is out of range; remove the line, or measure again");
   EXPECT_EQ(error_of(header + line + R"({"record":"case"})" + "\n"),
             "a.jsonl:3: the case record lacks 'workload'; measure again, or remove the line");
   EXPECT_EQ(error_of(header + std::string(100'000, '[') + "\n"),
-            "a.jsonl:2: JSON nested deeper than 32 levels; remove the line");
+            "a.jsonl:2: JSON nested deeper than 32 levels; remove the line, or measure again");
 }
 
 TEST_F(JsonLines, ACutOffLastLineIsNamed) {

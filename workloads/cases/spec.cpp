@@ -7,9 +7,12 @@
 #include <concepts>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "reference/json.hpp"
 #include "reference/number.hpp"
 #include "workloads/builtin_specs.hpp"
 
@@ -205,6 +208,7 @@ void keys_of(Keys& keys, Workload& workload) {
   keys.may("plans", workload.plans);
   keys.may("replicate_rows", workload.replicate_rows);
   keys.may("scale", workload.scale);
+  keys.at_least(1, "scale", workload.scale);
   keys.may("published", workload.published);
   keys.list("tables", workload.tables, usual, usual.optimizer);
   std::set<std::string_view> names;
@@ -215,14 +219,6 @@ void keys_of(Keys& keys, Workload& workload) {
   if (workload.features.empty()) throw InputError(keys.where() + ": there are no features");
 }
 
-Json parse(std::istream& text, const std::string& origin) {
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    throw InputError(fmt::format("{}: not valid JSON at byte {}", origin, error.byte));
-  }
-}
-
 Workload named_workload(const std::string& name_or_file) {
   if (!name_or_file.ends_with(".json")) {
     const auto& spec = choice_named(builtin_specs, "workload (or spec file ending in .json)", name_or_file);
@@ -230,7 +226,8 @@ Workload named_workload(const std::string& name_or_file) {
   }
   std::ifstream file(name_or_file);
   if (!file || std::filesystem::is_directory(name_or_file)) throw InputError(name_or_file + ": cannot be read");
-  return workload_from_json(parse(file, name_or_file), name_or_file);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  return workload_from_json(parse_json(text, name_or_file), name_or_file);
 }
 
 }  // namespace
@@ -258,7 +255,9 @@ std::vector<std::int64_t> rows_of_features(const Workload& workload) {
 }
 
 void scale_rows(Workload& workload, std::int64_t divisor) {
-  for (auto& table : workload.tables) table.rows = (table.rows + divisor - 1) / divisor;
+  if (divisor > std::numeric_limits<std::int64_t>::max() / workload.scale)
+    throw InputError(fmt::format("scale 1/{} of a workload at scale 1/{} is too small", divisor, workload.scale));
+  for (auto& table : workload.tables) table.rows = (table.rows - 1) / divisor + 1;
   workload.scale *= divisor;
 }
 

@@ -9,7 +9,7 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/session.hpp"
-#include "datasets/partial_file.hpp"
+#include "reference/output_file.hpp"
 #include "workloads/batches/execution.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
@@ -65,7 +65,7 @@ int run_on(const Communicator& world, const CalibrateArguments& arguments) {
   const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, arguments.threads));
   require_memory(world, static_cast<double>(arguments.sizes.table_bytes + 3 * arguments.sizes.array_bytes), "calibrate",
                  "--table, --array");
-  std::optional<PartialFile> file;
+  std::optional<OutputFile> file;
   std::ofstream stream;
   agree(world, [&] {
     if (world.rank() != 0 || arguments.out.empty()) return;

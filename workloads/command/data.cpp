@@ -19,6 +19,7 @@
 #include "reference/error.hpp"
 #include "workloads/cases/spec.hpp"
 #include "workloads/command/command.hpp"
+#include "workloads/command/launcher.hpp"
 
 namespace shardmark {
 namespace {
@@ -72,11 +73,14 @@ CriteoRows parse_rows(const std::string& text) {
 }
 
 void generate(const DataOptions& options) {
+  require_alone("data generate");
   const CriteoRecipe recipe{
       .samples = options.samples, .seed = options.seed, .alpha = options.alpha, .rows = parse_rows(options.rows)};
   generate_criteo(options.out, recipe, progress_of("generating"));
-  fmt::print("{}: {} synthetic samples, seed {}, alpha {}, {} bytes\n", options.out, recipe.samples, recipe.seed,
-             recipe.alpha, std::filesystem::file_size(options.out));
+  std::error_code no_file;  // a pipe has no size
+  const auto bytes = std::filesystem::file_size(options.out, no_file);
+  fmt::print("{}: {} synthetic samples, seed {}, alpha {}{}\n", options.out, recipe.samples, recipe.seed, recipe.alpha,
+             no_file ? "" : fmt::format(", {} bytes", bytes));
 }
 
 IdMapping make_mapping(const DataOptions& options) {
@@ -89,6 +93,9 @@ IdMapping make_mapping(const DataOptions& options) {
 }
 
 void convert(const DataOptions& options) {
+  // Not left to the parser, which would take the word criteo for a required IN.
+  if (options.in.empty() || options.out.empty()) throw InputError("data convert: IN and OUT are required; see --help");
+  require_alone("data convert");
   if (is_hdf5(options.in)) throw InputError(options.in + ": is an HDF5 file already; a Criteo TSV file is needed");
   std::error_code absent;
   if (std::filesystem::equivalent(options.in, options.out, absent))
@@ -153,13 +160,18 @@ void add_malformed(CLI::App& command, const SharedData& options) {
       ->capture_default_str();
 }
 
+/// OUT or --out OUT: both of both commands that write.
+CLI::Option* add_output(CLI::App& command, const SharedData& options, const std::string& description) {
+  return command.add_option("OUT,--out", options->out, description);
+}
+
 void define_generate(CLI::App& app) {
   const auto options = std::make_shared<DataOptions>();
   CLI::App& command = *app.add_subcommand("generate", "write a synthetic data set");
   command.require_subcommand(1);
   CLI::App& criteo = *command.add_subcommand(
       "criteo", "a TSV file in the shape of Criteo's: published cardinalities and missing rates, power-law ids");
-  criteo.add_option("--out", options->out, "file to write; .gz and .zst are compressed")->required();
+  add_output(criteo, options, "file to write; .gz and .zst are compressed")->required();
   criteo.add_option("--samples", options->samples, "lines")->required()->check(CLI::PositiveNumber);
   criteo.add_option("--seed", options->seed, "the same seed gives the same file")->capture_default_str();
   criteo.add_option("--alpha", options->alpha, "P(id) ~ (id + 1)^-alpha; 0: uniform")->capture_default_str();
@@ -173,8 +185,9 @@ void define_generate(CLI::App& app) {
 void define_data_convert(CLI::App& app) {
   const auto options = std::make_shared<DataOptions>();
   CLI::App& command = *app.add_subcommand("convert", "convert a Criteo TSV file to HDF5, ids mapped into the tables");
-  command.add_option("IN", options->in, "Criteo TSV file: plain, .gz or .zst")->required();
-  command.add_option("OUT", options->out, "HDF5 file to write")->required();
+  command.add_option("IN", options->in, "Criteo TSV file: plain, .gz or .zst");
+  add_output(command, options, "HDF5 file to write");
+  command.add_subcommand("criteo", "the format of IN; may be left out, there is no other yet")->fallthrough();
   auto* ids = command.add_option("--ids", options->ids, described("id rule", id_rules))->capture_default_str();
   auto* min_count = command.add_option("--min-count", options->min_count, "id rule frequency: rarer values get id 1")
                         ->check(CLI::PositiveNumber)

@@ -5,15 +5,17 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdlib>
+#include <cstdio>
 #include <exception>
 #include <span>
+#include <stdexcept>
 #include <thread>
 
 #include "reference/error.hpp"
 #include "reference/named.hpp"
 #include "results/build_info.hpp"
 #include "workloads/command/command.hpp"
+#include "workloads/command/launcher.hpp"
 
 namespace shardmark {
 namespace {
@@ -34,13 +36,6 @@ struct Named {
   std::string name;
   const CLI::App* app;
 };
-
-/// Under a launcher only the process of rank 0 speaks of what all of them see before MPI starts.
-bool speaks() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
-    if (const char* rank = std::getenv(name)) return std::string_view(rank) == "0";
-  return true;
-}
 
 /// "shardmark plan create".
 std::string path_of(const CLI::App& app) {
@@ -114,16 +109,24 @@ int fail(const std::exception& error, int exit_code) {
   return exit_code;
 }
 
+int exit_code_of(int argc, char** argv) {
+  try {
+    return run_command(argc, argv);
+  } catch (const Failure& failure) {
+    return failure.exit_code;
+  } catch (const InputError& error) {
+    return fail(error, 2);
+  } catch (const std::exception& error) {
+    return fail(error, 4);
+  }
+}
+
 }  // namespace shardmark
 
 int main(int argc, char** argv) {
-  try {
-    return shardmark::run_command(argc, argv);
-  } catch (const shardmark::Failure& failure) {
-    return failure.exit_code;
-  } catch (const shardmark::InputError& error) {
-    return shardmark::fail(error, 2);
-  } catch (const std::exception& error) {
-    return shardmark::fail(error, 4);
-  }
+  const int code = shardmark::exit_code_of(argc, argv);
+  // What has been printed may still be in a buffer, or may have been lost from one.
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  const std::runtime_error lost("cannot write all to standard output; is the disk full?");
+  return code == 0 ? shardmark::fail(lost, 4) : code;
 }

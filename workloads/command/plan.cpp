@@ -13,8 +13,10 @@
 #include "comm/placement/planner.hpp"
 #include "comm/placement/show.hpp"
 #include "reference/error.hpp"
+#include "reference/output_file.hpp"
 #include "workloads/cases/spec.hpp"
 #include "workloads/command/command.hpp"
+#include "workloads/command/launcher.hpp"
 
 namespace shardmark {
 namespace {
@@ -42,6 +44,7 @@ void write(const Options& options, const Workload& workload, const Plan& plan) {
   if (options.out.empty()) {
     fmt::print("{}", text);
   } else {
+    require_alone("plan");
     write_file(options.out, text);
     fmt::print(stderr, "wrote {}\n", options.out);
   }

@@ -26,6 +26,7 @@ struct DiffArguments {
   std::string min_effect = "3%";
   double alpha = 0.05;
   bool paired = false;
+  bool strict = false;
   std::string counter;
   std::vector<std::string> allowed;
 };
@@ -93,18 +94,20 @@ void diff(DiffArguments arguments) {
     throw Failure{3};
   }
   fmt::print("{}", comparison_table(cases, heading(old_launches, new_launches, aa_launches.size(), options)));
-  if (of(Change::worse) > 0) throw Failure{1};
+  if (of(Change::worse) > 0 || (arguments.strict && of(Change::unclear) + of(Change::missing) > 0)) throw Failure{1};
 }
 
 }  // namespace
 
 void define_results_diff(CLI::App& app) {
-  app.footer("Exit code: 0 no case is worse, 1 one is, 2 bad input, 3 not comparable.");
+  app.footer(
+      "Exit code: 0 no case is worse, 1 one is (--strict: or unclear, or missing), 2 bad input, 3 not comparable.");
   const auto arguments = std::make_shared<DiffArguments>();
   app.add_option("FILES", arguments->files, "OLD, then one or more of NEW: files or folders, a file is a launch");
   app.add_option("--old", arguments->old_files, "launches of OLD: files or folders");
   app.add_option("--new", arguments->new_files, "launches of NEW: files or folders");
   app.add_option("--aa", arguments->aa_files, "launches of one program in the order they ran; noise floors from them");
+  app.add_flag("--strict", arguments->strict, "exit code 1 also for a case that is unclear or missing");
   app.add_flag("--paired", arguments->paired, "launch i of OLD ran next to launch i of NEW");
   app.add_option("--counter", arguments->counter,
                  "counter of Google Benchmark that takes the place of its time, such as median_us");

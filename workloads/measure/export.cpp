@@ -8,7 +8,7 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "datasets/hdf5.hpp"
-#include "datasets/partial_file.hpp"
+#include "reference/output_file.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/measure/prepare.hpp"
 
@@ -24,10 +24,10 @@ class StepExport {
  public:
   StepExport(const Communicator& comm, const RunOptions& options, const Batch& batch, const ShardedTables& tables,
              const std::string& path)
-      : comm_(comm), options_(options), workload_(options.workload), batch_(batch), tables_(tables), partial_(path) {
+      : comm_(comm), options_(options), workload_(options.workload), batch_(batch), tables_(tables), output_(path) {
     for (std::int64_t t = 0; t < std::ssize(workload_.tables); ++t) touched_.push_back(touched_rows(t));
     on_root([&] {
-      file_.emplace(hdf5::File::create(partial_.path()));
+      file_.emplace(hdf5::File::create(output_));
       for (const char* group : {"/features", "/outputs", "/gradients", "/tables"}) file_->create_group(group);
     });
   }
@@ -88,7 +88,7 @@ class StepExport {
   void close() {
     on_root([&] {
       file_->close();
-      partial_.commit();
+      output_.commit();
     });
   }
 
@@ -185,7 +185,7 @@ class StepExport {
   const Workload& workload_;
   const Batch& batch_;
   const ShardedTables& tables_;
-  PartialFile partial_;
+  OutputFile output_;
   std::optional<hdf5::File> file_;
   std::vector<std::vector<std::int64_t>> touched_;
 };

@@ -19,7 +19,7 @@ namespace shardmark {
 ///   /tables/<name>             rows int64 [touched] ascending; before, after float32 [touched, dim]; state_before,
 ///                              state_after float32 [touched, state per row] where the optimizer has state;
 ///                              attributes rows, dim, optimizer (JSON)
-/// Collective; rank 0 writes FILE.partial, then renames it. Throws InputError when the file cannot be written.
+/// Collective; rank 0 writes an OutputFile. Throws InputError when the file cannot be written.
 void export_step(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
                  BatchSource& batches, const std::string& file);
 

@@ -3,8 +3,8 @@
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "comm/placement/plan_file.hpp"
 #include "comm/placement/traffic_file.hpp"
+#include "reference/output_file.hpp"
 #include "workloads/measure/prepare.hpp"
 
 namespace shardmark {

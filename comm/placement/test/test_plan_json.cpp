@@ -10,6 +10,7 @@
 #include "comm/placement/planner.hpp"
 #include "comm/placement/test/random_tables.hpp"
 #include "reference/error.hpp"
+#include "reference/output_file.hpp"
 
 namespace shardmark {
 namespace {

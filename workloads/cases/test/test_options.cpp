@@ -89,7 +89,9 @@ TEST(Options, ACaseTellsAllThatHasAUseAndWhatOfItIsChanged) {
 TEST(Options, TablesThatDifferAreAList) {
   RunOptions run = with({});
   run.workload.tables[3].dim = 64;
+  run.workload.tables[5].optimizer.kind = OptimizerKind::adam;
   EXPECT_EQ(case_options_of(run, {}).at("dim").dump(), "[16,64]");
+  EXPECT_EQ(case_options_of(run, {}).at("optimizer").dump(), R"(["rowwise_adagrad","adam"])");
 }
 
 TEST(Options, ExactModeMakesRatesPowersOfTwoAndValuesMultiplesOfOneUnit) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -60,6 +61,12 @@ TEST(Spec, ScaleDividesRowsOnlyAndRoundsUp) {
   EXPECT_EQ(1, workload.tables[8].rows);   // 3 / 64
   EXPECT_EQ(16, workload.tables[0].dim);
   EXPECT_EQ(64, workload.scale);
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  EXPECT_THROW(scale_rows(workload, largest), InputError);
+  for (Table& table : workload.tables) table.rows = largest;
+  workload.scale = 1;
+  scale_rows(workload, largest);
+  for (const Table& table : workload.tables) EXPECT_EQ(1, table.rows);
   EXPECT_EQ(64, parse_scale("1/64"));
   EXPECT_EQ(1, parse_scale("1"));
   for (const char* text : {"", "0", "1/0", "-2", "1/2x", "half"}) EXPECT_THROW(parse_scale(text), InputError) << text;

@@ -29,7 +29,7 @@ class Calibrate(ProgramTest):
                 self.assertEqual((machine["table_bytes"], machine["array_bytes"]), (1 << 20, 1 << 16))
                 printed = re.findall(r"(?m)^(\w+) +(\d+|-) +[\d.]+ +[\d.]+", outcome.out)
                 self.assertEqual([(name, None if dim == "-" else int(dim)) for name, dim in printed], CEILINGS)
-                self.assertEqual([path.name for path in self.folder.glob("*.partial")], [])
+                self.assertEqual([path.name for path in self.folder.glob("*.tmp")], [])
 
     def test_prints_only_without_a_file(self):
         before = sorted(self.folder.rglob("*"))

@@ -92,6 +92,15 @@ class Diff(ProgramTest):
         self.assertIn("missing: not in NEW", self.rows(outcome)["b"])
         self.assertIn("RESULT: UNCLEAR", outcome.last_line())
 
+    def test_strict_fails_on_what_is_unclear_or_missing(self):
+        steady = self.launches({"a": 1, "b": 1})
+        for new in (self.launches({"a": 1}), self.new_file(google({"a": 1, "b": 1}))):
+            self.assertIn("RESULT: UNCLEAR", self.succeeds(self.diff(steady, new)).last_line())
+            outcome = self.diff(steady, new, "--strict")
+            self.assertEqual((outcome.code, outcome.err), (1, ""))
+            self.assertIn("RESULT: UNCLEAR", outcome.last_line())
+        self.succeeds(self.diff(steady, self.launches({"a": 1, "b": 0.9}), "--strict"))
+
     def test_an_error_in_new_alone_is_worse(self):
         outcome = self.diff(self.launches({"a": 1, "b": 1}), self.launches({"a": 1, "b": "out of memory"}))
         self.assertEqual(outcome.code, 1)
@@ -148,7 +157,7 @@ class Diff(ProgramTest):
     def test_bad_input_is_named(self):
         good = self.launches({"a": 1})
         broken = self.new_file('{\n"context": {},\n"benchmarks": [}\n', ".json")
-        self.refuses(self.diff(good, broken), f"{broken}:3: not JSON")
+        self.refuses(self.diff(good, broken), f"{broken}:3: not valid JSON")
         self.refuses(self.diff(good, "absent.json"), "absent.json")
         self.refuses(self.diff(good), "--help")
         self.refuses(self.diff(), "--help")

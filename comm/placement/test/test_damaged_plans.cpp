@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <random>
+#include <sstream>
+#include <string>
+
+#include "comm/placement/check.hpp"
+#include "comm/placement/plan_file.hpp"
+#include "comm/placement/planner.hpp"
+#include "comm/placement/test/random_tables.hpp"
+#include "comm/placement/traffic_file.hpp"
+#include "reference/error.hpp"
+
+namespace shardmark {
+namespace {
+
+/// One to four places changed: a character, a digit made long, a piece left out or repeated.
+std::string damaged(std::string text, std::mt19937& random) {
+  const auto below = [&](std::size_t limit) { return limit == 0 ? 0 : random() % limit; };
+  for (auto changes = 1 + below(4); changes > 0 && !text.empty(); --changes) {
+    const std::size_t at = below(text.size());
+    const std::string piece = text.substr(at, 1 + below(40));
+    switch (random() % 5) {
+      case 0:
+        text[at] = static_cast<char>(random());
+        break;
+      case 1:
+        text.erase(at, piece.size());
+        break;
+      case 2:
+        text.insert(below(text.size()), piece);
+        break;
+      case 3:
+        text.insert(at, "99999999999999999999", 1 + below(20));
+        break;
+      default:
+        text[at] = "[]{},:\"-.0e"[below(11)];
+        break;
+    }
+  }
+  return text;
+}
+
+/// Whatever is in a file, it is refused in words or gives a plan that can be checked: built with sanitizers this test
+/// looks for more than it says.
+TEST(DamagedPlans, AreRefusedOrChecked) {
+  int refused = 0;
+  for (unsigned seed = 0; seed < 3000; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    RandomTables workload(random);
+    const Planner& planner = planners[seed % planners.size()];
+    const Plan plan = make_plan(planner.name, workload.tables, workload.features, {.ranks = 4, .replicate_rows = 10});
+    const std::string ours = damaged(plan_to_json(plan, workload.tables), random);
+    try {
+      check(plan_from_json(ours, "p.json", workload.tables), workload.tables);
+    } catch (const InputError&) {
+      ++refused;
+    }
+    const HugectrContext context{.tables = workload.tables, .lookups = workload.features};
+    try {
+      const std::string theirs = plan_to_hugectr(plan, workload.tables, workload.features, hugectr_spellings[seed % 3]);
+      const std::string text = damaged(theirs, random);
+      check_hugectr_plan(text, "h.json", context);
+      check(plan_from_hugectr(text, "h.json", "h", context), workload.tables);
+    } catch (const InputError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 2000);
+}
+
+TEST(DamagedTraffic, IsRefusedOrRead) {
+  int refused = 0;
+  for (unsigned seed = 0; seed < 3000; ++seed) {
+    std::mt19937 random(seed);
+    try {
+      std::istringstream text(damaged("0 1 2\n3 4 5\n6 7 8\n", random));
+      read_traffic(text, "t.txt");
+    } catch (const InputError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 1000);
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace shardmark {
+
+/// Where a program writes what the user wants under the name `target`. Usually that is a temporary file beside the
+/// target, which commit() renames, so that a file of the final name is always whole: also after a crash of the machine,
+/// and when two programs write it at once. Links are followed: the file that they lead to is replaced, or made. What
+/// exists and is no regular file (/dev/null, a pipe, /dev/stdout) is not replaced but written to.
+class OutputFile {
+ public:
+  /// Throws InputError when the target is a folder or has no name.
+  explicit OutputFile(std::string target);
+  ~OutputFile();  ///< removes the temporary file unless it has been renamed
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  const std::string& target() const { return target_; }  ///< as the user calls it, for messages
+  const std::string& path() const { return path_; }      ///< where to write, from the beginning
+
+  /// To be called once all is written and closed: brings the file to the disk and gives it its name. Throws InputError.
+  void commit();
+
+ private:
+  std::string target_;
+  std::string file_;  ///< behind the links; empty when the target is written to directly
+  std::string path_;
+  bool committed_ = false;
+};
+
+/// Writes `text` through an OutputFile. Throws InputError.
+void write_file(const std::string& path, std::string_view text);
+
+}  // namespace shardmark
