@@ -2,16 +2,17 @@
 #include "results/json_lines.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <utility>
 
 #include "reference/error.hpp"
 #include "reference/json.hpp"
+#include "reference/output_file.hpp"
 #include "results/environment.hpp"
 
 namespace shardmark {
@@ -47,10 +48,24 @@ void require_known_format(const Json& environment, const std::string& origin) {
                                  origin, version.dump(-1, ' ', true, Json::error_handler_t::replace), format_version));
 }
 
+std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'; }
+
 }  // namespace
 
 JsonLinesWriter::JsonLinesWriter(fs::path file, const Json& environment)
     : file_(std::move(file)), partial_(partial_of(file_)) {
+  std::error_code error;
+  const fs::file_status status = fs::status(file_, error);
+  if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status))
+    partial_.clear();
+  else
+    create_partial();
+  text_ = line_of(environment);
+  save();
+}
+
+/// Only if there is none: a run that goes on is not to be disturbed.
+void JsonLinesWriter::create_partial() const {
   std::error_code error;
   if (fs::exists(file_, error))
     throw InputError(fmt::format("{} exists already; name another file or remove it", file_.string()));
@@ -58,66 +73,39 @@ JsonLinesWriter::JsonLinesWriter(fs::path file, const Json& environment)
   if (error)
     throw InputError(fmt::format("cannot create the folder {}: {}; name another file", file_.parent_path().string(),
                                  error.message()));
-  open(partial_);
-  write_line(environment);
-}
-
-void JsonLinesWriter::open(const fs::path& file) {
-  stream_.reset(std::fopen(file.c_str(), "wx"));
-  if (!stream_ && errno == EEXIST)
+  std::FILE* const created = std::fopen(partial_.c_str(), "wx");
+  if (created == nullptr && errno == EEXIST)
     throw InputError(fmt::format("{} exists: a run is writing it, or one was cut off; name another file or remove it",
-                                 file.string()));
-  if (!stream_) fail("open");
+                                 partial_.string()));
+  if (created == nullptr)
+    throw InputError(fmt::format("cannot open {}: {}; name another file", partial_.string(), std::strerror(errno)));
+  std::fclose(created);
 }
 
 void JsonLinesWriter::rewrite(const Json& environment, std::span<const CaseRecord> cases) {
-  const fs::path fresh = partial_.string() + ".new";
-  std::error_code error;
-  fs::remove(fresh, error);
-  auto former = std::move(stream_);
-  try {
-    open(fresh);
-    write_line(environment);
-    for (const CaseRecord& record : cases) append(record);
-    sync();
-    fs::rename(fresh, partial_, error);
-    if (error)
-      throw InputError(fmt::format("cannot rename {} to {}: {}", fresh.string(), partial_.string(), error.message()));
-  } catch (const InputError&) {
-    stream_ = std::move(former);
-    fs::remove(fresh, error);
-    throw;
+  std::string text = line_of(environment);
+  for (const CaseRecord& record : cases) {
+    const Json json = to_json(record);
+    case_record_from_json(json, file_.string());
+    text += line_of(json);
   }
+  text_ = std::move(text);
+  save();
 }
 
-void JsonLinesWriter::append(const CaseRecord& record) {
-  const Json json = to_json(record);
-  case_record_from_json(json, file_.string());
-  write_line(json);
+void JsonLinesWriter::append(const Json& record) {
+  text_ += line_of(record);
+  save();
 }
 
-void JsonLinesWriter::write_line(const Json& json) {
-  const std::string line = json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
-  if (std::fwrite(line.data(), 1, line.size(), stream_.get()) != line.size() || std::fflush(stream_.get()) != 0)
-    fail("write");
-}
-
-void JsonLinesWriter::sync() const {
-  // What is no file of a disk (a pipe, some network folders) cannot be synchronised: EINVAL.
-  if (std::fflush(stream_.get()) != 0 || (fsync(fileno(stream_.get())) != 0 && errno != EINVAL)) fail("write");
+void JsonLinesWriter::save() const {
+  if (!partial_.empty()) write_file(partial_, text_);
 }
 
 void JsonLinesWriter::close() {
-  sync();
-  if (std::fclose(stream_.release()) != 0) fail("close");
+  write_file(file_, text_);
   std::error_code error;
-  fs::rename(partial_, file_, error);
-  if (error)
-    throw InputError(fmt::format("cannot rename {} to {}: {}", partial_.string(), file_.string(), error.message()));
-}
-
-void JsonLinesWriter::fail(std::string_view action) const {
-  throw InputError(fmt::format("cannot {} {}: {}; name another file", action, partial_.string(), std::strerror(errno)));
+  if (!partial_.empty()) fs::remove(partial_, error);
 }
 
 fs::path default_results_file(std::string_view workload, std::string_view time, const fs::path& folder) {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdio>
 #include <filesystem>
 #include <iosfwd>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -15,22 +13,21 @@
 
 namespace shardmark {
 
-/// Writes one results file: the environment, then a line per case. All goes to FILE.partial, which close() renames to
-/// FILE: a file without that ending is complete, and one with it holds what its run had measured when it was cut off.
+/// Writes one results file: the environment, then a line per case. After every change all of it is on the disk as
+/// FILE.partial, a whole file that took the place of the one before, whoever dies (reference/output_file.hpp); close()
+/// makes FILE of it. A file without that ending is complete, and one with it holds what its run had measured. What
+/// exists and is no regular file (/dev/null, a pipe) is written to once, by close().
 class JsonLinesWriter {
  public:
   /// Creates missing folders and writes the first line. Throws InputError when FILE or FILE.partial exists already
   /// (results are never overwritten) or cannot be written: to be called before the measurement starts.
   JsonLinesWriter(std::filesystem::path file, const nlohmann::ordered_json& environment);
 
-  /// Throws InputError when the line cannot be written or the record could not be read again (a value is not finite).
-  void append(const CaseRecord& record);
-  /// A record of another kind, unread: read_results() refuses it.
-  void append(const nlohmann::ordered_json& record) { write_line(record); }
-
-  /// Replaces FILE.partial by one of these lines, which are on the disk before it takes its place: whoever dies, there
-  /// is a whole file. Throws InputError as append() does, and then leaves the one there was.
+  /// Makes these all the lines. Throws InputError when they cannot be written or a record could not be read again (a
+  /// value is not finite).
   void rewrite(const nlohmann::ordered_json& environment, std::span<const CaseRecord> cases);
+  /// A record of another kind, unread: read_results() refuses it.
+  void append(const nlohmann::ordered_json& record);
 
   /// To be called once, after all else. Throws InputError when the file cannot be completed.
   void close();
@@ -38,18 +35,12 @@ class JsonLinesWriter {
   const std::filesystem::path& file() const { return file_; }
 
  private:
-  void open(const std::filesystem::path& file);
-  void write_line(const nlohmann::ordered_json& json);
-  void sync() const;
-  [[noreturn]] void fail(std::string_view action) const;
-
-  struct CloseFile {
-    void operator()(std::FILE* stream) const { std::fclose(stream); }
-  };
+  void create_partial() const;
+  void save() const;
 
   std::filesystem::path file_;
-  std::filesystem::path partial_;
-  std::unique_ptr<std::FILE, CloseFile> stream_;
+  std::filesystem::path partial_;  ///< empty: none
+  std::string text_;               ///< all lines
 };
 
 /// results/local/<workload>-<yyyymmddThhmmssZ>.jsonl below `folder`, with -2, -3, ... before the ending when that file

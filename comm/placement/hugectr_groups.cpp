@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/placement/hugectr_groups.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "comm/placement/json_text.hpp"
 
 namespace shardmark {

@@ -39,8 +39,7 @@ class JsonLines : public FolderTest {
 
 TEST_F(JsonLines, WhatIsWrittenIsRead) {
   JsonLinesWriter writer(file, sample_environment());
-  writer.append(sample_case("table_wise", 10.0));
-  writer.append(sample_case("row_wise", 12.5));
+  writer.rewrite(sample_environment(), std::vector{sample_case("table_wise", 10.0), sample_case("row_wise", 12.5)});
   writer.close();
   EXPECT_FALSE(fs::exists(file.string() + ".partial"));
   EXPECT_EQ(contents(file), header + line + to_json(sample_case("row_wise", 12.5)).dump() + '\n');
@@ -54,7 +53,7 @@ TEST_F(JsonLines, EveryFinishedCaseIsInThePartialFile) {
   {
     JsonLinesWriter writer(file, sample_environment());
     EXPECT_EQ(contents(partial), header);
-    writer.append(sample_case("table_wise", 10.0));
+    writer.append(to_json(sample_case("table_wise", 10.0)));
     EXPECT_EQ(contents(partial), header + line);
   }
   EXPECT_FALSE(fs::exists(file));
@@ -88,6 +87,19 @@ TEST_F(JsonLines, WhatCannotBeRewrittenStaysAsItWas) {
   EXPECT_EQ(contents(file.string() + ".partial"), header + line);
   writer.close();
   EXPECT_EQ(contents(file), header + line);
+}
+
+TEST_F(JsonLines, WhatIsNoRegularFileIsWrittenToAtTheEnd) {
+  const fs::path link = folder / "null.jsonl";
+  fs::create_symlink("/dev/null", link);
+  JsonLinesWriter writer(link, sample_environment());
+  writer.rewrite(sample_environment(), std::vector{sample_case("table_wise", 10.0)});
+  writer.close();
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_FALSE(fs::exists(link.string() + ".partial"));
+  JsonLinesWriter full("/dev/full", sample_environment());
+  EXPECT_EQ(input_error([&] { full.close(); }), "/dev/full: cannot write this file: No space left on device");
 }
 
 TEST_F(JsonLines, MissingFoldersAreCreated) {
@@ -125,17 +137,19 @@ TEST_F(JsonLines, ALineThatDoesNotFitIsReported) {
   getrlimit(RLIMIT_FSIZE, &before);
   const rlimit small{.rlim_cur = header.size() + 10, .rlim_max = before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &small);  // stands for a full disk
-  const std::string message = input_error([&] { writer.append(sample_case("table_wise", 10.0)); });
+  const std::string message = input_error([&] { writer.append(to_json(sample_case("table_wise", 10.0))); });
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, restore_signal);
-  EXPECT_EQ(without_folder(message), "cannot write a.jsonl.partial: File too large; name another file");
+  EXPECT_EQ(without_folder(message), "a.jsonl.partial: cannot write this file: File too large");
 }
 
 TEST_F(JsonLines, ARecordThatCouldNotBeReadAgainIsRefused) {
   JsonLinesWriter writer(file, sample_environment());
   CaseRecord record = sample_case("table_wise", 10.0);
   record.imbalance = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(without_folder(input_error([&] { writer.append(record); })),
+  EXPECT_EQ(without_folder(input_error([&] {
+              writer.rewrite(sample_environment(), {&record, 1});
+            })),
             "a.jsonl: imbalance is not a finite number of at least 0; measure again, or remove the line");
 }
 

@@ -22,7 +22,7 @@ class LaunchFile : public FolderTest {
   }
   std::string records(const std::vector<CaseRecord>& cases, const std::string& name = "launch.jsonl") const {
     JsonLinesWriter writer(folder / name, sample_environment());
-    for (const CaseRecord& each : cases) writer.append(each);
+    for (const CaseRecord& each : cases) writer.append(to_json(each));
     writer.close();
     return writer.file();
   }

@@ -169,7 +169,8 @@ TEST_F(PlanFile, named_plan_takes_planners_and_files) {
   };
   EXPECT_EQ(message(path("p.json")), path("p.json") + ": the plan is for 3 ranks, the job has 4");
   EXPECT_EQ(message("rowwise"),
-            "plan 'rowwise' is neither a file nor a planner; planners: data_parallel, table_wise, row_wise, "
+            "plan 'rowwise' is neither a file nor a planner; did you mean 'row_wise'? planners: data_parallel, "
+            "table_wise, row_wise, "
             "row_wise_block, column_wise, data_parallel+table_wise");
 }
 

@@ -200,7 +200,6 @@ class Run(ProgramTest):
             self.assertEqual(case["rows_per_read"] > 1, "owner" in name, name)
             self.assertEqual(case["sent_bytes_max"], cases["local" if once else "off"]["sent_bytes_max"])
             self.assertEqual(case.get("dedup_picked"), "local" if name == "auto" else None)
-        self.assertIn("shardmark: dedup auto on row_wise picked local\n", outcome.err)
         self.assertRegex(outcome.out, r"\n# plan row_wise, [^|]*\n# dedup .* ids_per_row +rows_per_read")
 
     def test_compare_takes_wire_types_each_way_and_says_what_they_do_to_the_vectors(self):

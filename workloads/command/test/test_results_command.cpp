@@ -24,7 +24,7 @@ class ResultsCommand : public FolderTest {
     CaseRecord record = sample_case("table_wise", 10.0);
     record.wrong = wrong;
     JsonLinesWriter writer(folder / name, environment);
-    writer.append(record);
+    writer.append(to_json(record));
     writer.close();
     return writer.file();
   }
