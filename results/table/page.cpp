@@ -88,10 +88,15 @@ std::string range_of(const std::vector<std::int64_t>& counts) {
   return fewest == most ? std::to_string(most) : fmt::format("{} to {}", fewest, most);
 }
 
+/// "63 to 307 steps in 6 to 17 visits"; "6 steps" where each is a visit of its own.
 std::string steps_of(const Records& records) {
-  std::vector<std::int64_t> counts;
-  for (const CaseRecord* record : records) counts.push_back(record->step_ms.n);
-  return range_of(counts);
+  std::vector<std::int64_t> steps, visits;
+  for (const CaseRecord* record : records) {
+    steps.push_back(record->step_ms.n);
+    visits.push_back(record->step_ms.visit_count());
+  }
+  return fmt::format("{} steps{}", range_of(steps),
+                     steps == visits ? "" : fmt::format(" in {} visits", range_of(visits)));
 }
 
 /// "each plan at its best of 10 cases; --all shows all 40".
@@ -109,7 +114,7 @@ std::vector<std::string> remarks(const Records& records) {
   const std::int64_t fewest = independent_samples(
       **std::ranges::min_element(records, {}, [](const CaseRecord* record) { return independent_samples(*record); }));
   if (fewest >= samples_for_interval) return {};
-  return {fmt::format("fewer than {} steps: the interval is minimum to maximum, and covers less than 95 %",
+  return {fmt::format("fewer than {} visits: the interval is minimum to maximum, and covers less than 95 %",
                       samples_for_interval)};
 }
 
@@ -135,8 +140,8 @@ Page page_of(const Report& report, bool all) {
 }
 
 std::string legend(const Page& page, const std::vector<Column>& columns) {
-  std::string text = fmt::format(
-      "ms: median of {} steps, each the slowest rank's, and its interval; phases: their median ms", page.steps);
+  std::string text =
+      fmt::format("ms: median of {}, each the slowest rank's, and its interval; phases: their median ms", page.steps);
   std::vector<std::string> said;
   for (const Column& column : columns) {
     if (column.legend.empty() || std::ranges::find(said, column.legend) != said.end()) continue;

@@ -168,7 +168,7 @@ TEST(Table, FewStepsAreSaidToGiveNoInterval) {
   records[1].step_ms = step_time({8.0, 8.0, 8.0});
   const std::string text = results_table(sample_environment(), records);
   EXPECT_EQ(lines_with(text, "# fewer"),
-            "# fewer than 6 steps: the interval is minimum to maximum, and covers less than 95 %\n");
+            "# fewer than 6 visits: the interval is minimum to maximum, and covers less than 95 %\n");
   EXPECT_EQ(lines_with(text, "# ms: median of 3 to 6 steps"), lines_with(text, "# ms"));
 }
 

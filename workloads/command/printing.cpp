@@ -7,12 +7,34 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include "reference/named.hpp"
 #include "results/verdict.hpp"
 #include "workloads/command/command.hpp"
 
 namespace shardmark {
+namespace {
+
+std::string stdout_of(int process) {
+  std::error_code error;
+  return std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", process), error).string();
+}
+
+/// 0 where it cannot be read.
+int parent_of(int process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string text;
+  std::getline(file, text);
+  std::istringstream after_name(text.substr(text.rfind(')') + 1));  // "state parent ..."
+  std::string state;
+  int parent = 0;
+  after_name >> state >> parent;
+  return parent;
+}
+
+}  // namespace
 
 void add_printing(CLI::App& app, Printing& printing) {
   app.add_option("--format", printing.format, described("how results are printed", results_formats))
@@ -27,9 +49,11 @@ void add_printing(CLI::App& app, Printing& printing) {
 bool stdout_is_terminal(bool launched) {
   if (isatty(STDOUT_FILENO) == 0) return false;
   if (!launched) return true;
-  std::error_code error;
-  const auto target = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", getppid()), error);
-  return target.string().starts_with("/dev/pts/") || target.string().starts_with("/dev/tty");
+  const std::string own = stdout_of(getpid());
+  for (int process = getppid(); process > 1; process = parent_of(process))
+    if (const std::string other = stdout_of(process); other != own)
+      return other.starts_with("/dev/pts/") || other.starts_with("/dev/tty");
+  return true;
 }
 
 void print_results(std::span<const Report> reports, const Printing& printing, bool terminal) {

@@ -21,7 +21,8 @@ struct Printing {
 void add_printing(CLI::App& app, Printing& printing);
 
 /// Whether people see what this process writes to stdout. `launched`: by an MPI launcher, whose own stdout counts too:
-/// it gives its processes a terminal even where it writes to a file.
+/// it gives its processes a terminal even where it writes to a file. It is the first of our ancestors with another
+/// stdout.
 bool stdout_is_terminal(bool launched);
 
 /// Prints to stdout, emphasised on a terminal unless NO_COLOR is set; for a format without a verdict that goes to
