@@ -81,7 +81,7 @@ def draw_cases(drawing):
         axes.grid(axis="x", color="#d0d7de", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.tick_params(axis="y", length=0)
-    ranking.set_title("diamonds: the best, and what no interval tells from it; *: stopped early", loc="left", fontsize=9, color="#57606a")
+    ranking.set_title("diamonds: best, or not told apart; *: stopped early", loc="left", fontsize=9, color="#57606a")
     heading(figure, drawing, height)
     longest = max(len(part) for row in rows for part in row["label"].replace("+", "\n+ ").split("\n"))
     figure.subplots_adjust(left=0.03 + 0.0093 * longest, right=0.985, top=1 - 1.3 / height, bottom=0.52 / height, wspace=0.06)
