@@ -72,18 +72,30 @@ class Outputs(ProgramTest):
             complaints = [line for line in done.stderr.splitlines() if "cannot write" in line]
             self.assertEqual((done.returncode, len(complaints)), (4, 1), done.stderr)
 
-    def test_an_export_on_a_full_disk_is_said(self):
+    def on_a_small_disk(self, make_arguments):
+        """What the program says of make_arguments(folder), that folder having 64 KB."""
         disk = self.new_path()
         disk.mkdir()
         shell = 'mount -t tmpfs -o size=64k none "$0" || exit 77; exec "$@"'
         for unshare in ("unshare", "-m"), ("unshare", "-rm"):
-            export = ("run", "criteo-kaggle", *options({**SMALL, "export": disk / "a.h5", "out": self.new_path()}))
-            done = subprocess.run([*unshare, "sh", "-c", shell, disk, SHARDMARK, *export], capture_output=True, text=True,
-                                  check=False, cwd=self.folder)
+            done = subprocess.run([*unshare, "sh", "-c", shell, disk, SHARDMARK, *make_arguments(disk)],
+                                  capture_output=True, text=True, check=False, cwd=self.folder)
             if done.returncode not in (1, 77):
-                self.assertEqual(done.returncode, 2, done.stderr)
-                return self.assertRegex(done.stderr, r"a\.h5: /.*cannot .*\(No space left on device\)\n")
+                return done
         return self.skipTest("no file system can be mounted here")
+
+    def test_an_export_on_a_full_disk_is_said(self):
+        done = self.on_a_small_disk(lambda disk: (
+            "run", "criteo-kaggle", *options({**SMALL, "export": disk / "a.h5", "out": self.new_path()})))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, r"a\.h5: /.*cannot .*\(No space left on device\)\n")
+
+    def test_results_that_do_not_fit_are_printed_all_the_same(self):
+        done = self.on_a_small_disk(lambda disk: (
+            "run", "criteo-kaggle", *options({**SMALL, "steps": 6000, "out": disk / "a.jsonl"})))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("a.jsonl.partial: cannot write this file: No space left on device\n", done.stderr)
+        self.assertEqual(done.stdout.splitlines()[-1], "RESULT: VALID")
 
     def test_two_ranks_do_not_write_one_file(self):
         file = self.new_path()
