@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Bad input: exit code 2 and one line on stderr, whatever the number of ranks, and no rank waits for ever."""
+import os
+import unittest
+
 from program import ProgramTest, main
 
 PLANNERS = ("data_parallel", "table_wise", "row_wise", "row_wise_block", "column_wise", "data_parallel+table_wise")
@@ -182,6 +185,7 @@ class Specs(ProgramTest):
         self.refuses_spec(self.changed(features=[{"name": "F", "table": "U"}]), "features[0]", '"U"')
 
 
+@unittest.skipIf("ASAN_OPTIONS" in os.environ, "the address sanitizer reserves more than any limit that is of use here")
 class Memory(ProgramTest):
     def refuses_size(self, spec, **given):
         self.refuses_case("rank 0", " GB ", workload=self.new_file(spec), scale=1, how=FOUR_GIB, **given)
