@@ -50,10 +50,10 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
   if (!timings.picked.empty()) record.details["picked"] = timings.picked;
   record.details["batches_reason"] = batches.reason;
   if (!state.stopped.empty()) record.details["stopped"] = state.stopped;
-  record.checked_steps = state.verdict.steps;
-  if (state.verdict.steps_after > 0) record.details["checked_after"] = state.verdict.steps_after;
-  record.wrong = state.verdict.wrong;
-  record.wire_error = state.verdict.wire_error;
+  record.checked_steps = state.checked.steps;
+  if (state.checked.steps_after > 0) record.details["checked_after"] = state.checked.steps_after;
+  record.wrong = state.checked.wrong;
+  record.wire_error = state.checked.wire_error;
   return record;
 }
 

@@ -7,7 +7,7 @@
 namespace shardmark {
 
 /// What the checks of a case found: values that differ from the reference, and what the wire did to the vectors.
-struct Verdict {
+struct Checked {
   std::int64_t steps = 0, steps_after = 0;  ///< compared before and after it was timed
   std::int64_t wrong = 0;
   std::optional<WireError> wire_error;
@@ -16,7 +16,7 @@ struct Verdict {
 /// A case as far as it has been measured.
 struct CaseState {
   Timings timings;
-  Verdict verdict;
+  Checked checked;
   double check_seconds = 0.0;
   std::string stopped;  ///< after which round it was certainly slower than the best; empty: it was not
 

@@ -36,15 +36,11 @@ class Measurement {
         cases_(job.cases.size()) {}
 
   Measured run() {
-    if (job_.options.checked_steps > 0)
-      check_all(
-          job_.options.checked_steps, [](Verdict & verdict) -> auto& { return verdict.steps; });
+    if (job_.options.checked_steps > 0) check_all(job_.options.checked_steps, &Checked::steps);
     seconds_before_rounds_ = spent();
     require_budget();
     while (!signal_ && !is_done()) run_round();
-    if (job_.options.checked_steps > 0 && rounds_ > 0)
-      check_all(
-          std::ssize(prepared_.inputs()), [](Verdict & verdict) -> auto& { return verdict.steps_after; });
+    if (job_.options.checked_steps > 0 && rounds_ > 0) check_all(std::ssize(prepared_.inputs()), &Checked::steps_after);
     return measured();
   }
 
@@ -53,10 +49,9 @@ class Measurement {
 
   bool interrupted() { return (signal_ = std::max(signal_, interruption_.signal(job_.comm))) != 0; }
 
-  /// The reference runs once for each pair of wire types, since its bounds depend on them. steps_of: which count of the
-  /// verdicts these steps are.
-  template <class StepsOf>
-  void check_all(std::int64_t steps, const StepsOf& steps_of) {
+  /// The reference runs once for each pair of wire types, since its bounds depend on them. count: which of the
+  /// counts of a case these steps are.
+  void check_all(std::int64_t steps, std::int64_t Checked::*count) {
     std::vector<WireTypes> wires;
     for (const PlannedCase& each : job_.cases)
       if (std::ranges::find(wires, each.how.movement.wire) == wires.end()) wires.push_back(each.how.movement.wire);
@@ -74,7 +69,7 @@ class Measurement {
           const double before = spent();
           check(c, expectation);
           cases_[c].check_seconds = spent() - before;
-          steps_of(cases_[c].verdict) = steps;
+          cases_[c].checked.*count = steps;
         }
     }
   }
@@ -83,18 +78,18 @@ class Measurement {
     prepared_.hold(job_.cases[number].plan);
     ReadyCase& ready = prepared_.ready(number);
     Wire& wire = ready.embedding.wire();
-    Verdict& verdict = cases_[number].verdict;
+    Checked& checked = cases_[number].checked;
     wire.watch(true);
-    verdict.wrong += count_wrong(job_.comm, expectation, job_.options.row_values(), ready.flight, prepared_.inputs());
+    checked.wrong += count_wrong(job_.comm, expectation, job_.options.row_values(), ready.flight, prepared_.inputs());
     wire.watch(false);
-    verdict.wire_error = WireError{wire_error(job_.comm, wire.error(Direction::forward)),
+    checked.wire_error = WireError{wire_error(job_.comm, wire.error(Direction::forward)),
                                    wire_error(job_.comm, wire.error(Direction::backward))};
   }
 
   std::vector<Standing> standings() const {
     std::vector<Standing> standings;
     for (const CaseState& each : cases_)
-      standings.push_back(standing_of(each.step_time(), each.verdict.wrong == 0, !each.stopped.empty()));
+      standings.push_back(standing_of(each.step_time(), each.checked.wrong == 0, !each.stopped.empty()));
     return standings;
   }
 
