@@ -174,36 +174,36 @@ Finding memory(const Facts& facts) {
 }
 
 constexpr std::array all_rules{
-    Rule{"build_type", build_type},
-    Rule{"dirty_build", dirty_build},
-    Rule{"vectors", vectors},
-    Rule{"busy", busy},
-    Rule{"oversubscribed", oversubscribed},
-    Rule{"yield", yield},
-    Rule{"threads", threads},
-    Rule{"idle_cores", idle_cores},
-    Rule{"overlap", overlap},
-    Rule{"bound_together", bound_together},
-    Rule{"unbound_threads", unbound_threads},
-    Rule{"numa", numa},
-    Rule{"numa_balancing", numa_balancing},
-    Rule{"cpu_quota", cpu_quota},
-    Rule{"governor", governor},
-    Rule{"huge_pages", huge_pages},
-    Rule{"single_copy", single_copy},
-    Rule{"fabric", fabric},
-    Rule{"gpu_build", gpu_build},
-    Rule{"gpu_ranks", gpu_ranks},
-    Rule{"memory", memory},
+    FindingRule{"build_type", build_type},
+    FindingRule{"dirty_build", dirty_build},
+    FindingRule{"vectors", vectors},
+    FindingRule{"busy", busy},
+    FindingRule{"oversubscribed", oversubscribed},
+    FindingRule{"yield", yield},
+    FindingRule{"threads", threads},
+    FindingRule{"idle_cores", idle_cores},
+    FindingRule{"overlap", overlap},
+    FindingRule{"bound_together", bound_together},
+    FindingRule{"unbound_threads", unbound_threads},
+    FindingRule{"numa", numa},
+    FindingRule{"numa_balancing", numa_balancing},
+    FindingRule{"cpu_quota", cpu_quota},
+    FindingRule{"governor", governor},
+    FindingRule{"huge_pages", huge_pages},
+    FindingRule{"single_copy", single_copy},
+    FindingRule{"fabric", fabric},
+    FindingRule{"gpu_build", gpu_build},
+    FindingRule{"gpu_ranks", gpu_ranks},
+    FindingRule{"memory", memory},
 };
 
 }  // namespace
 
-std::span<const Rule> rules() { return all_rules; }
+std::span<const FindingRule> rules() { return all_rules; }
 
 std::vector<std::string> findings(const Facts& facts) {
   std::vector<std::string> found;
-  for (const Rule& rule : rules())
+  for (const FindingRule& rule : rules())
     if (auto text = rule.find(facts)) found.push_back(std::move(*text));
   return found;
 }

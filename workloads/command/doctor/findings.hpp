@@ -13,13 +13,13 @@ namespace shardmark {
 
 /// Something that may make a run slower or its times doubtful. find(): what is; what it costs or why; the command that
 /// changes it, in one line; nothing where all is well.
-struct Rule {
+struct FindingRule {
   std::string_view name;
   std::optional<std::string> (*find)(const Facts& facts);
 };
 
 /// In the order in which they are printed.
-std::span<const Rule> rules();
+std::span<const FindingRule> rules();
 
 std::vector<std::string> findings(const Facts& facts);
 

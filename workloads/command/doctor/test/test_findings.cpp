@@ -93,7 +93,7 @@ const std::vector<Sickness>& sicknesses() {
 }
 
 std::optional<std::string> found_by(std::string_view name, const Facts& facts) {
-  return std::ranges::find(rules(), name, &Rule::name)->find(facts);
+  return std::ranges::find(rules(), name, &FindingRule::name)->find(facts);
 }
 
 TEST(Findings, NothingIsToBeChangedWhereAllIsWell) { EXPECT_EQ(findings(sound_facts()), std::vector<std::string>()); }
@@ -122,7 +122,7 @@ TEST(Findings, EachRuleSpeaksOfItsSicknessInOneLine) {
 
 TEST(Findings, EveryRuleHasASicknessAndANameOfItsOwn) {
   std::set<std::string_view> names, made;
-  for (const Rule& rule : rules()) names.insert(rule.name);
+  for (const FindingRule& rule : rules()) names.insert(rule.name);
   for (const Sickness& sickness : sicknesses()) made.insert(sickness.rule);
   EXPECT_EQ(names, made);
   EXPECT_EQ(names.size(), rules().size());
