@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
-
+#include <array>
 #include <charconv>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace shardmark {
@@ -20,6 +18,10 @@ std::optional<Number> number_in(std::string_view text) {
 }
 
 /// The shortest decimal that reads back as the same float: 0.01, not 0.009999999776482582.
-inline double shortest_decimal(float value) { return std::stod(fmt::format("{}", value)); }
+inline double shortest_decimal(float value) {
+  std::array<char, 32> text{};
+  const char* const end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return *number_in<double>({text.data(), end});
+}
 
 }  // namespace shardmark
