@@ -24,6 +24,7 @@ ResultsFile::ResultsFile(const Communicator& world, const std::string& path, con
 
 void ResultsFile::write(const Measured& measured, const std::string& state) {
   environment_.erase("state");
+  environment_.erase("rounds");
   if (!state.empty()) {
     environment_["state"] = state;
     environment_["rounds"] = measured.rounds;

@@ -38,9 +38,10 @@ class Measurement {
   Measured run() {
     if (job_.options.checked_steps > 0) check_all(job_.options.checked_steps, &Checked::steps);
     seconds_before_rounds_ = spent();
+    seconds_of_last_checks_ = seconds_of_last_checks();
     require_budget();
     while (!signal_ && !is_done()) run_round();
-    if (job_.options.checked_steps > 0 && rounds_ > 0) check_all(std::ssize(prepared_.inputs()), &Checked::steps_after);
+    if (job_.options.checked_steps > 0 && !signal_) check_all(std::ssize(prepared_.inputs()), &Checked::steps_after);
     return measured();
   }
 
@@ -109,7 +110,7 @@ class Measurement {
   /// For the rounds, when nothing else ends them; the checks after them are within the budget.
   double seconds_left() const {
     const RunOptions& options = job_.options;
-    if (options.budget) return options.budget->count() - spent() - seconds_of_last_checks();
+    if (options.budget) return options.budget->count() - spent() - seconds_of_last_checks_;
     return options.seconds * static_cast<double>(cases_.size()) - (spent() - seconds_before_rounds_);
   }
 
@@ -139,6 +140,7 @@ class Measurement {
     }
     ++rounds_;
     round_seconds_ = spent() - begin;
+    seconds_of_last_checks_ = seconds_of_last_checks();
     const auto slower = certainly_slower(job_.options, standings());
     for (const std::size_t c : slower) cases_[c].stopped = fmt::format("after round {}", rounds_);
     keep_(measured());
@@ -160,7 +162,7 @@ class Measurement {
     if (job_.options.steps) return fmt::format(" of {}", least_rounds);
     const double of_least_rounds = static_cast<double>(least_rounds - rounds_) * round_seconds_;
     return fmt::format(", at most {:.0f} s left",
-                       seconds_of_last_checks() + std::max({0.0, seconds_left(), of_least_rounds}));
+                       seconds_of_last_checks_ + std::max({0.0, seconds_left(), of_least_rounds}));
   }
 
   std::vector<std::size_t> all_cases() const {
@@ -192,6 +194,7 @@ class Measurement {
   std::vector<CaseState> cases_;
   std::int64_t rounds_ = 0;
   double reference_seconds_ = 0.0, seconds_before_rounds_ = 0.0, round_seconds_ = 0.0;
+  double seconds_of_last_checks_ = 0.0;  ///< as far as it is known after the latest round
   int signal_ = 0;
 };
 

@@ -71,10 +71,11 @@ TimedBatches read_batches(const Communicator& comm, const RunOptions& options, B
   while (batches.reason.empty()) {
     const std::int64_t step = facts.count++;
     status(fmt::format("preparing batch {}", step));
-    batches.inputs.push_back(
-        read_batch(comm, options, source, step, batches.inputs, [&](const Batch& batch) { rows.add(batch); }));
+    batches.inputs.push_back(read_batch(comm, options, source, step, batches.inputs, [&](const Batch& batch) {
+      if (options.batches == 0) rows.add(batch);
+    }));
     if (step == 0) facts.most = most_batches(options, all_reduce(comm, bytes_of(batches.inputs.front()), Reduce::max));
-    facts.row_bytes = rows.bytes(comm);
+    if (options.batches == 0) facts.row_bytes = rows.bytes(comm);
     batches.reason = reason_to_stop(options, facts);
   }
   return batches;
