@@ -7,15 +7,17 @@
 
 #include "reference/optimizer.hpp"
 #include "reference/pooling.hpp"
+#include "reference/tensor_train/tensor_train.hpp"
 #include "reference/value_type.hpp"
 
 namespace shardmark {
 
 /// What stands for the rows of a table in memory.
-enum class Storage { dense };
+enum class Storage { dense, tt };
 
 inline constexpr std::array storages{
     Choice<Storage>{"dense", "every row as its values, one after the other", Storage::dense},
+    Choice<Storage>{"tt", "a tensor train: products of slices of a few small cores", Storage::tt},
 };
 constexpr auto choices_of(Storage) { return Choices{"storage", storages}; }
 
@@ -28,6 +30,7 @@ struct Table {
   Storage storage = Storage::dense;
   ValueType value_type = ValueType::fp32;
   bool stochastic_rounding = false;  ///< of updated values of fp16 and bf16; else to nearest
+  TensorTrain tensor_train{};        ///< of Storage::tt
 };
 
 /// One lookup: a bag of ids per sample into table number `table`, pooled. Several features may share a table.

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reference/table.hpp"
+
+namespace shardmark {
+
+/// A table of rows() rows and dim() columns as a product of cores (Oseledets 2011; FBTT-Embedding). Core t has p[t]
+/// slices, each a row-major [r[t]][q[t]][r[t + 1]] array; r[0] = r[cores] = 1.
+///   row i has the digits i_0 .. i_(cores-1) in the mixed radix p, i_0 the most significant;
+///   column j has the digits j_0 .. j_(cores-1) in the mixed radix q;
+///   entry (i, j) = G_0[i_0][:, j_0, :] G_1[i_1][:, j_1, :] ... G_(cores-1)[..][:, .., :], a product of matrices.
+/// Rows of the table behind Table::rows are padding, which no id may name.
+struct TensorTrainShape {
+  static constexpr int most_cores = 6;
+
+  int cores = 0;
+  std::array<std::int64_t, most_cores> p{}, q{};
+  std::array<std::int64_t, most_cores + 1> r{};
+
+  constexpr std::int64_t slice_elements(int t) const { return r[t] * q[t] * r[t + 1]; }
+  constexpr std::int64_t rows() const { return product(p); }
+  constexpr std::int64_t dim() const { return product(q); }
+  constexpr std::int64_t slices() const {
+    std::int64_t sum = 0;
+    for (int t = 0; t < cores; ++t) sum += p[t];
+    return sum;
+  }
+  constexpr std::int64_t parameters() const {
+    std::int64_t sum = 0;
+    for (int t = 0; t < cores; ++t) sum += p[t] * slice_elements(t);
+    return sum;
+  }
+  constexpr std::array<std::int64_t, most_cores> digits(std::int64_t row) const {
+    std::array<std::int64_t, most_cores> digit{};
+    for (int t = cores - 1; t >= 0; --t) {
+      digit[t] = row % p[t];
+      row /= p[t];
+    }
+    return digit;
+  }
+
+  bool operator==(const TensorTrainShape&) const = default;
+
+ private:
+  constexpr std::int64_t product(const std::array<std::int64_t, most_cores>& factors) const {
+    std::int64_t result = 1;
+    for (int t = 0; t < cores; ++t) result *= factors[t];
+    return result;
+  }
+};
+
+/// The shape of the cores of a table of Storage::tt: what is given, the rest chosen (suggested_shape.hpp). Throws
+/// InputError naming the table and the numbers.
+TensorTrainShape tensor_train_shape(const Table& table);
+
+/// Each core as a table of its own, whose rows are the slices: [p[t], slice_elements(t)] with the optimizer and value
+/// type of the table. What trains a tensor train is what trains these.
+std::vector<Table> core_tables(const Table& table);
+
+/// The number by which the generators of initial values and stochastic rounding know core t of table `table`.
+constexpr std::int64_t core_number(std::int64_t table, int t) { return (std::int64_t{t} + 1) << 32 | table; }
+
+}  // namespace shardmark
