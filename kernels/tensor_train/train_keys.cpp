@@ -53,8 +53,7 @@ void list_train_rows(const Exec& exec, const UniqueRows<Exec>& unique, ConstArra
                      Array<Exec, std::int64_t> keys, Array<Exec, std::int64_t> vectors) {
   for_each_of_runs(
       "shardmark::list_train_rows", exec, static_cast<std::int64_t>(keys.extent(0)),
-      static_cast<std::int64_t>(trains.extent(0)),
-      KOKKOS_LAMBDA(const std::int64_t k) { return trains(k).place; },
+      static_cast<std::int64_t>(trains.extent(0)), KOKKOS_LAMBDA(const std::int64_t k) { return trains(k).place; },
       KOKKOS_LAMBDA(const std::int64_t k, const std::int64_t i) {
         const TrainRows& train = trains(k);
         const std::int64_t number = i - train.place;
@@ -86,7 +85,7 @@ void mark_train_slices(const Exec& exec, const UniqueRows<Exec>& unique, ConstAr
       });
 }
 
-#define TRAIN_KEYS_ON(Exec)                \
+#define TRAIN_KEYS_ON(Exec)                 \
   SHARDMARK_INSTANCE(count_train_ids<Exec>) \
   SHARDMARK_INSTANCE(list_train_ids<Exec>)  \
   SHARDMARK_INSTANCE(list_train_rows<Exec>) \

@@ -124,15 +124,15 @@ void TrainCores::fill(const RowValues& initial) {
   for (const KeptTrain& train : trains_)
     for (int t = 0; t < train.shape.cores; ++t) {
       const int place = train.place(t);
-      std::vector<float> core = initial_core(train.what, train.table, t, initial);
+      std::vector<float> core = initial_core(train.what, train.shape, train.table, t, initial);
       if (train.mirrored) transpose(core, train.shape.r[t], train.shape.q[t], train.shape.r[t + 1]);
       const std::vector<std::byte> bytes = stored(train.what.value_type, core);
       const std::int64_t begin = train.values[place];
-      Kokkos::deep_copy(part(values_, begin, begin + std::ssize(bytes)),
-                        Kokkos::View<const std::byte*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(bytes.data(),
-                                                                                                  bytes.size()));
-      kernels::fill_state(exec, train.what.optimizer, train.contracted.p[place],
-                          train.contracted.slice_elements(place), state(train, place));
+      Kokkos::deep_copy(
+          part(values_, begin, begin + std::ssize(bytes)),
+          Kokkos::View<const std::byte*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(bytes.data(), bytes.size()));
+      kernels::fill_state(exec, train.what.optimizer, train.contracted.p[place], train.contracted.slice_elements(place),
+                          state(train, place));
     }
   exec.fence("shardmark: cores are filled");
 }
@@ -178,8 +178,8 @@ std::vector<float> TrainCores::read(const KeptTrain& train, int t, const std::ve
 std::vector<float> TrainCores::read_state(const KeptTrain& train, int t,
                                           const std::vector<std::int64_t>& slices) const {
   const int place = train.place(t);
-  std::vector<float> kept = read_on_host({.dim = state_size(train, place), .value_type = ValueType::fp32},
-                                         state(train, place), slices);
+  std::vector<float> kept =
+      read_on_host({.dim = state_size(train, place), .value_type = ValueType::fp32}, state(train, place), slices);
   if (train.mirrored) transpose_state(kept, train, place, false);
   return kept;
 }
@@ -195,7 +195,7 @@ void TrainCores::write_state(const KeptTrain& train, int t, std::int64_t slice, 
 
 std::int64_t TrainCores::changed(const KeptTrain& train, int t, const RowValues& initial) const {
   const std::vector<float> now = read(train, t, first_numbers(train.shape.p[t]));
-  std::vector<float> before = initial_core(train.what, train.table, t, initial);
+  std::vector<float> before = initial_core(train.what, train.shape, train.table, t, initial);
   for (float& value : before) value = rounded_to(train.what.value_type, value);
   const std::int64_t elements = train.shape.slice_elements(t);
   std::int64_t changed = 0;
