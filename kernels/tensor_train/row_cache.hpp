@@ -81,10 +81,10 @@ class RowCacheDirectory {
     Scratch<Exec, std::int64_t> first_change{"shardmark::cache_first_change"};
     Scratch<Exec, std::int64_t> left{"shardmark::cache_left"}, entered{"shardmark::cache_entered"};
     Scratch<Exec, std::int64_t> slots{"shardmark::cache_changed_slots"};
-    Scratch<Exec, std::int64_t> rows_sorted[2]{Scratch<Exec, std::int64_t>("shardmark::cache_leaving_rows"),
-                                               Scratch<Exec, std::int64_t>("shardmark::cache_entering_rows")};
-    Scratch<Exec, std::int64_t> slots_sorted[2]{Scratch<Exec, std::int64_t>("shardmark::cache_leaving_slots"),
-                                                Scratch<Exec, std::int64_t>("shardmark::cache_entering_slots")};
+    Scratch<Exec, std::int64_t> leaving_rows{"shardmark::cache_leaving_rows"};
+    Scratch<Exec, std::int64_t> leaving_slots{"shardmark::cache_leaving_slots"};
+    Scratch<Exec, std::int64_t> entering_rows{"shardmark::cache_entering_rows"};
+    Scratch<Exec, std::int64_t> entering_slots{"shardmark::cache_entering_slots"};
     UniqueRowsWorkspace<Exec> by_row, by_set;
   };
 
