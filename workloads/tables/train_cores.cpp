@@ -7,6 +7,7 @@
 
 #include "kernels/fill_rows.hpp"
 #include "kernels/huge_pages.hpp"
+#include "reference/stochastic_rounding.hpp"
 #include "reference/tensor_train/initial_cores.hpp"
 
 namespace shardmark {

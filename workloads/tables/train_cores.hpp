@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/tensor_train/contracted.hpp"
+#include "kernels/tensor_train/cores.hpp"
+#include "kernels/tensor_train/train_keys.hpp"
+#include "kernels/update_shard.hpp"
 #include "workloads/tables/shard_layout.hpp"
 #include "workloads/tables/store.hpp"
 

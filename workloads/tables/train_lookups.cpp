@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/tables/train_lookups.hpp"
 
+#include <algorithm>
+#include <limits>
+
 #include "kernels/pooled_lookup.hpp"
 
 namespace shardmark {
@@ -9,8 +12,10 @@ TrainLookup::TrainLookup(const TrainCores& cores, std::int64_t dim)
     : dim_(dim), zero_(kernels::array_of(Execution(), std::vector<std::int64_t>{0}, "shardmark::zero")) {
   std::vector<kernels::TensorTrainCores> all;
   std::int64_t slices = 0;
+  workspace_.most_bytes = std::numeric_limits<std::int64_t>::max();
   for (const KeptTrain& train : cores.trains()) {
     if (train.what.dim != dim) continue;
+    workspace_.most_bytes = std::min(workspace_.most_bytes, train.what.tensor_train.workspace_mib << 20);
     keys_.emplace(train.shard, train.keys(key_bound_));
     all.push_back(cores.cores(train, key_bound_, slices));
     key_bound_ += train.shape.rows();
@@ -59,8 +64,9 @@ void TrainLookup::contract(const BagIds& bags, std::int64_t count, const DeviceA
   kernels::list_train_ids<Execution>(exec, train_bags_.made(), bags.offsets, before, bags.ids, keys, positions);
   const auto unique = kernels::unique_rows<Execution>(exec, keys, key_bound_, positions,
                                                       static_cast<std::int64_t>(ids.extent(0)), unique_workspace_);
-  const auto rows = rows_.first(host_count(exec, unique) * dim_);
-  kernels::contract_rows(exec, unique, trains_, workspace_, rows, dim_);
+  const auto tree = kernels::prefix_tree(exec, unique, trains_, tree_workspace_);
+  const auto rows = rows_.first(tree.rows() * dim_);
+  kernels::contract_rows(exec, tree, trains_, workspace_, rows, dim_);
   kernels::invert_unique_rows<Execution>(exec, unique, zero_, zero_, ids);
   for (auto& block : lookups_.host) block.rows = rows.data();
   for (auto& block : maxima_.host) block.rows = rows.data();

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "kernels/pooled_gradients.hpp"
+#include "kernels/tensor_train/contract_rows.hpp"
 #include "workloads/batches/listed.hpp"
 #include "workloads/tables/train_cores.hpp"
 
@@ -39,6 +40,7 @@ class TrainLookup {
   Listed<kernels::PooledGradient> maxima_;
 
   kernels::UniqueRowsWorkspace<Execution> unique_workspace_;
+  kernels::PrefixTreeWorkspace<Execution> tree_workspace_;
   kernels::TensorTrainWorkspace<Execution> workspace_;
   Kokkos::View<std::int64_t, Kokkos::HostSpace> host_count_{"shardmark::host_train_ids"};
   ConstDeviceArray<std::int64_t> zero_;  ///< [1]

@@ -2,6 +2,7 @@
 #include "workloads/tables/train_updates.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace shardmark {
 namespace {
@@ -18,6 +19,7 @@ std::vector<std::int64_t> first_keys(const ShardLayout& layout, const std::vecto
 
 TrainUpdates::TrainUpdates(const TrainCores& cores, const ShardLayout& layout, const std::vector<KeyedShard>& shards)
     : segments_(first_keys(layout, shards)) {
+  workspace_.most_bytes = std::numeric_limits<std::int64_t>::max();
   std::vector<kernels::TensorTrainCores> trains;
   std::vector<kernels::UpdateShard> core_shards;
   std::vector<std::int64_t> first_slices;
@@ -36,8 +38,9 @@ TrainUpdates::TrainUpdates(const TrainCores& cores, const ShardLayout& layout, c
       slices_ += train->contracted.p[place];
     }
     key_bound_ += train->shape.rows();
-    order_ = train->what.tensor_train.slice_sums;
-    fused_ = train->what.tensor_train.fused_update;
+    if (train->what.tensor_train.slice_sums == SliceSums::ordered) order_ = SliceSums::ordered;
+    fused_ &= train->what.tensor_train.fused_update;
+    workspace_.most_bytes = std::min(workspace_.most_bytes, train->what.tensor_train.workspace_mib << 20);
   }
   first_slices.push_back(slices_);
   core_segments_ = kernels::ShardSegments<Execution>(first_slices);
@@ -75,12 +78,12 @@ RowGradients TrainUpdates::part_gradients(const RowGradients& rows) {
       rows_.host.empty() ? 0 : rows_.host.back().vector + rows_.host.back().rows * rows_.host.back().dim;
   const auto packed = row_gradients_.first(elements);
   const auto keys = keys_.first(count), vectors = vectors_.first(count);
-  if (count > 0) {
-    kernels::pack_row_gradients(exec, rows, {packed_rows_.array(), largest_dim_}, row_workspace_, packed);
-    kernels::list_train_rows<Execution>(exec, rows.unique, rows_.array(), keys, vectors);
-  }
+  if (count == 0) return {kernels::unique_rows<Execution>(exec, keys, 1, unique_workspace_), {}, {}, packed};
+  kernels::pack_row_gradients(exec, rows, {packed_rows_.array(), largest_dim_}, row_workspace_, packed);
+  kernels::list_train_rows<Execution>(exec, rows.unique, rows_.array(), keys, vectors);
   const auto unique = kernels::unique_rows<Execution>(exec, keys, key_bound_, vectors, elements, unique_workspace_);
-  return kernels::slice_gradients<Execution>(exec, unique, packed, trains_, workspace_, order_);
+  const auto tree = kernels::prefix_tree(exec, unique, trains_, tree_workspace_);
+  return kernels::slice_gradients<Execution>(exec, tree, trains_, packed, order_, workspace_);
 }
 
 /// The same gradients as one vector for each slice, in memory.
@@ -116,6 +119,7 @@ void TrainUpdates::update_parts(const RowGradients& slices, const kernels::Updat
 
 void TrainUpdates::run(const RowGradients& gradients, const kernels::UpdateStep& now,
                        const kernels::RowSums<Execution>&) {
+  if (parts_.empty()) return;
   const RowGradients slices = part_gradients(gradients);
   update_parts(fused_ ? slices : stored(slices), now);
 }

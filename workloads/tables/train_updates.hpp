@@ -37,8 +37,8 @@ class TrainUpdates : public Store::Updates {
   std::vector<KeyedPart> parts_;
   std::vector<Train> trains_of_shards_;
   std::int64_t key_bound_ = 0, slices_ = 0;
-  SliceSums order_ = SliceSums::ordered;
-  bool fused_ = true;
+  SliceSums order_ = SliceSums::unordered;  ///< unless a table wants its sums ordered
+  bool fused_ = true;                       ///< for all tables
   kernels::ShardSegments<Execution> segments_, core_segments_;
   kernels::TensorTrains<Execution> trains_;
   kernels::ShardList<Execution, kernels::UpdateShard> cores_;
@@ -48,6 +48,7 @@ class TrainUpdates : public Store::Updates {
   std::int64_t largest_dim_ = 0, largest_slice_ = 0;
   kernels::UniqueRowsWorkspace<Execution> unique_workspace_, stored_workspace_;
   kernels::RowGradientsWorkspace<Execution> row_workspace_, slice_workspace_;
+  kernels::PrefixTreeWorkspace<Execution> tree_workspace_;
   kernels::TensorTrainWorkspace<Execution> workspace_;
   DeviceScratch<float> row_gradients_{"shardmark::train_row_gradients"},
       slice_gradients_{"shardmark::stored_slice_gradients"};
