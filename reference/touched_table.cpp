@@ -8,28 +8,27 @@
 #include "reference/stochastic_rounding.hpp"
 
 namespace shardmark::reference {
-
 namespace {
 
-/// What the value type of table number `number` stores of the initial values of a row.
-void store_initial(const Table& table, std::int64_t number, const RowValues& initial, std::int64_t row,
-                   std::span<float> values, std::span<float> bounds) {
-  for (std::int64_t c = 0; c < table.dim; ++c) values[c] = initial(number, row, c);
-  const bool bytes = table.value_type == ValueType::int8;
-  const RowScale scale = bytes ? row_scale(values) : RowScale{};
-  for (std::int64_t c = 0; c < table.dim; ++c) {
-    values[c] = bytes ? scale.value(scale.quantized(values[c])) : rounded_to(table.value_type, values[c]);
-    if (bytes) bounds[c] = 0x1p-24F * (std::abs(values[c] - scale.offset) + 2 * std::abs(values[c]));
+/// A row as the value type stores it. int8: and how far a fused multiply-add may be from it.
+void store(ValueType type, std::span<float> values, std::span<float> bounds) {
+  if (type != ValueType::int8) {
+    for (float& x : values) x = rounded_to(type, x);
+    return;
+  }
+  const RowScale scale = row_scale(values);
+  for (std::size_t c = 0; c < values.size(); ++c) {
+    values[c] = scale.value(scale.quantized(values[c]));
+    bounds[c] += 0x1p-24F * (std::abs(values[c] - scale.offset) + 2 * std::abs(values[c]));
   }
 }
 
 }  // namespace
 
 TouchedTable::TouchedTable(const Table& table, std::int64_t number, const RowValues& initial)
-    : TouchedTable(table, number, initial.seed,
-                   [table, number, initial](std::int64_t row, std::span<float> values, std::span<float> bounds) {
-                     store_initial(table, number, initial, row, values, bounds);
-                   }) {}
+    : TouchedTable(table, number, initial.seed, [number, initial](std::int64_t row, std::span<float> values, auto) {
+        for (std::size_t c = 0; c < values.size(); ++c) values[c] = initial(number, row, static_cast<std::int64_t>(c));
+      }) {}
 
 TouchedTable::TouchedTable(const Table& table, std::int64_t number, std::uint64_t seed, InitialRow initial)
     : table_(table),
@@ -45,6 +44,7 @@ std::int64_t TouchedTable::touch(std::int64_t row) {
     values_.resize(values_.size() + static_cast<std::size_t>(table_.dim));
     value_bounds_.resize(values_.size());
     initial_(row, values(entry->second), value_bounds(entry->second));
+    store(table_.value_type, values(entry->second), value_bounds(entry->second));
     for (std::int64_t i = 0; i < state_size_; ++i) state_.push_back(initial_state(table_.optimizer, table_.dim, i));
     state_bounds_.resize(state_.size(), 0.0F);
   }

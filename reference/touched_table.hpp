@@ -27,7 +27,8 @@ class TouchedTable {
  public:
   TouchedTable(const Table& table, std::int64_t number, const RowValues& initial);
 
-  /// How a row starts: writes its values [dim], as the value type stores them, and their bounds, which are 0.
+  /// How a row starts, before the value type of the table stores it: writes its values [dim] and, unless they are 0,
+  /// their bounds.
   using InitialRow = std::function<void(std::int64_t row, std::span<float> values, std::span<float> bounds)>;
   /// The same from other initial values; `seed` is that of stochastic rounding.
   TouchedTable(const Table& table, std::int64_t number, std::uint64_t seed, InitialRow initial);
