@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/unique_rows.hpp"
-#include "reference/tensor_train/shape.hpp"
+#include "reference/tensor_train/contraction_work.hpp"
 
 namespace shardmark::kernels {
 
@@ -15,13 +15,7 @@ struct TrainKeys {
   std::int64_t first_key = 0;
 
   KOKKOS_INLINE_FUNCTION std::int64_t operator()(std::int64_t row) const {
-    if (!mirrored) return first_key + row;
-    std::int64_t reversed = 0;
-    for (int t = shape.cores - 1; t >= 0; --t) {
-      reversed = reversed * shape.p[t] + row % shape.p[t];
-      row /= shape.p[t];
-    }
-    return first_key + reversed;
+    return first_key + (mirrored ? mirrored_row(shape, row) : row);
   }
 };
 

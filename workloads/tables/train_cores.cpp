@@ -8,6 +8,7 @@
 #include "kernels/fill_rows.hpp"
 #include "kernels/huge_pages.hpp"
 #include "reference/stochastic_rounding.hpp"
+#include "reference/tensor_train/contraction_work.hpp"
 #include "reference/tensor_train/initial_cores.hpp"
 
 namespace shardmark {
@@ -16,18 +17,10 @@ namespace {
 /// Cores begin with the first of a pair of cache lines. size, pair: in the same unit.
 std::int64_t align(std::int64_t size, std::int64_t pair) { return (size + pair - 1) / pair * pair; }
 
-TensorTrainShape mirrored_shape(const TensorTrainShape& shape) {
-  TensorTrainShape mirrored = shape;
-  std::reverse(mirrored.p.begin(), mirrored.p.begin() + shape.cores);
-  std::reverse(mirrored.q.begin(), mirrored.q.begin() + shape.cores);
-  std::reverse(mirrored.r.begin(), mirrored.r.begin() + shape.cores + 1);
-  return mirrored;
-}
-
 KeptTrain kept_train(std::int64_t shard, std::int64_t table, const Table& what) {
   KeptTrain train{.shard = shard, .table = table, .what = what, .shape = tensor_train_shape(what), .contracted = {}};
   train.mirrored = what.tensor_train.direction == ContractionDirection::suffix;
-  train.contracted = train.mirrored ? mirrored_shape(train.shape) : train.shape;
+  train.contracted = train.mirrored ? mirrored(train.shape) : train.shape;
   return train;
 }
 
