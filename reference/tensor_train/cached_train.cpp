@@ -81,7 +81,7 @@ void CachedTrain::add_gradient(std::int64_t row, std::int64_t uses, const Bounde
 }
 
 void CachedTrain::finish(std::int64_t step) {
-  train_.step(step);
+  update_slices(step);
   if (has_cache_ && step % populate_every_ == 0) populate();
 }
 

@@ -25,6 +25,8 @@ class CachedTrain {
 
   std::span<const TouchedTable> cores() const { return train_.cores(); }
   const CachedRows& cache() const { return cache_; }
+  /// w and state of the rows that are cached.
+  const TouchedTable& cached() const { return cached_; }
 
   /// Values of a row and their bounds, [dim].
   void row(std::int64_t row, std::span<float> values, std::span<float> bounds);
@@ -33,21 +35,21 @@ class CachedTrain {
   /// ascending order.
   void add_gradient(std::int64_t row, std::int64_t uses, const BoundedGradient& gradient, std::int64_t step);
 
-  /// Updates the slices, and where it is time chooses the cached rows anew.
+  /// Updates the slices by what was added, and where it is time chooses the cached rows anew: populate().
   void finish(std::int64_t step);
+  void update_slices(std::int64_t step) { train_.step(step); }
+  void populate();
 
  private:
   struct Difference {
     std::vector<float> values, bounds;
   };
 
-  void populate();
-
   BoundedTrain train_;
   bool has_cache_;
   std::int64_t populate_every_;
   CachedRows cache_;
-  TouchedTable cached_;                             ///< w and its state, of the cached rows
+  TouchedTable cached_;
   std::map<std::int64_t, Difference> differences_;  ///< d, of the rows that left
 };
 
