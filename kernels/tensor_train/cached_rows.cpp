@@ -54,8 +54,8 @@ void copy_vectors(const Exec& exec, std::int64_t count, std::int64_t dim, const 
 }
 
 template <class Exec>
-void subtract_from(const Exec& exec, std::int64_t count, std::int64_t dim,
-                   const PlacedVectors<Exec, const float>& from, const PlacedVectors<Exec, float>& to) {
+void subtract_from(const Exec& exec, std::int64_t count, std::int64_t dim, const PlacedVectors<Exec, const float>& from,
+                   const PlacedVectors<Exec, float>& to) {
   Kokkos::parallel_for(
       "shardmark::subtract_from", static_range(exec, count), KOKKOS_LAMBDA(const std::int64_t i) {
         const float* source = from.vector(i, dim);
@@ -82,13 +82,13 @@ void keep_stale(const Exec& exec, Array<Exec, std::int64_t> slots) {
       KOKKOS_LAMBDA(const std::int64_t i) { slots(i) = slots(i) < row_not_cached ? stale_slot(slots(i)) : -1; });
 }
 
-#define CACHED_ROWS_ON(Exec)            \
-  SHARDMARK_INSTANCE(number_hits<Exec>)  \
-  SHARDMARK_INSTANCE(list_chosen<Exec>)  \
-  SHARDMARK_INSTANCE(list_uses<Exec>)    \
-  SHARDMARK_INSTANCE(copy_vectors<Exec>) \
+#define CACHED_ROWS_ON(Exec)              \
+  SHARDMARK_INSTANCE(number_hits<Exec>)   \
+  SHARDMARK_INSTANCE(list_chosen<Exec>)   \
+  SHARDMARK_INSTANCE(list_uses<Exec>)     \
+  SHARDMARK_INSTANCE(copy_vectors<Exec>)  \
   SHARDMARK_INSTANCE(subtract_from<Exec>) \
-  SHARDMARK_INSTANCE(reset_state<Exec>)  \
+  SHARDMARK_INSTANCE(reset_state<Exec>)   \
   SHARDMARK_INSTANCE(keep_stale<Exec>)
 SHARDMARK_ON_EACH_SPACE(CACHED_ROWS_ON)
 

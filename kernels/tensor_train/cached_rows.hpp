@@ -41,8 +41,8 @@ void copy_vectors(const Exec& exec, std::int64_t count, std::int64_t dim, const 
 
 /// Vectors [0, count): to = from - to.
 template <class Exec>
-void subtract_from(const Exec& exec, std::int64_t count, std::int64_t dim,
-                   const PlacedVectors<Exec, const float>& from, const PlacedVectors<Exec, float>& to);
+void subtract_from(const Exec& exec, std::int64_t count, std::int64_t dim, const PlacedVectors<Exec, const float>& from,
+                   const PlacedVectors<Exec, float>& to);
 
 /// Gives the rows in some slots their initial optimizer state, [slots of the cache, state_per_row].
 template <class Exec>

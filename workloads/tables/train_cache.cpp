@@ -19,7 +19,8 @@ TrainCache::TrainCache(const TrainCores& cores, const KeptTrain& train)
       cores_(kernels::tensor_trains(Execution(), {cores.cores(train, 0, 0)})),
       zero_(kernels::array_of(Execution(), std::vector<std::int64_t>{0}, "shardmark::zero")) {
   workspace_.most_bytes = train.what.tensor_train.workspace_mib << 20;
-  rows_ = row_aligned(kernels::allocate<Execution, float>("shardmark::cached_rows", (shape_.rows() + 1) * dim()), dim());
+  rows_ =
+      row_aligned(kernels::allocate<Execution, float>("shardmark::cached_rows", (shape_.rows() + 1) * dim()), dim());
   if (trains())
     state_ = kernels::allocate<Execution, float>("shardmark::cached_state",
                                                  shape_.rows() * state_per_row(train.what.optimizer.kind, dim()));
@@ -29,7 +30,7 @@ TrainCache::TrainCache(const TrainCores& cores, const KeptTrain& train)
 void TrainCache::clear() {
   directory_.emplace(shape_, train_.what.rows, train_.what.tensor_train.cache.writes);
   differences_.emplace(dim());
-  version_ = step_ = populated_ = 0;
+  step_ = populated_ = 0;
 }
 
 void TrainCache::complete(const DeviceArray<std::int64_t>& rows, const DeviceArray<float>& vectors) {
@@ -40,12 +41,7 @@ void TrainCache::complete(const DeviceArray<std::int64_t>& rows, const DeviceArr
   kernels::keep_stale(exec, slots);
   kernels::copy_vectors(exec, static_cast<std::int64_t>(rows.extent(0)), dim(), ConstVectors{vectors},
                         Vectors{rows_, slots});
-  directory_->set_version(exec, slots, version_);
-}
-
-void TrainCache::end_step(std::int64_t step, bool cores_changed) {
-  if (cores_changed) ++version_;
-  step_ = step;
+  directory_->set_version(exec, slots, step_);
 }
 
 void TrainCache::populate_if_due() {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
+#include <optional>
+
 #include "kernels/tensor_train/cached_rows.hpp"
 #include "kernels/tensor_train/contract_rows.hpp"
 #include "kernels/tensor_train/row_cache.hpp"
@@ -22,19 +25,20 @@ class TrainCache {
   std::int64_t dim() const { return train_.what.dim; }
   const float* rows() const { return rows_.data(); }
   kernels::RowCacheDirectory<Execution>& directory() { return *directory_; }
-  const kernels::RowDifferences<Execution>& differences() const { return *differences_; }
+  /// Waits for the device.
+  CacheCounts counts() const { return {directory_->counts(Execution()), differences_->count()}; }
 
   /// Where rows lie, see RowCacheDirectory::find.
   void find(const ConstDeviceArray<std::int64_t>& rows, const DeviceArray<std::int64_t>& slots) const {
-    directory_->find(Execution(), rows, version_, slots);
+    directory_->find(Execution(), rows, step_, slots);
   }
   /// The vectors of `rows` as their slices give them, [n, dim], become the values of the rows: what they learned while
   /// they were cached is added, and copies in the cache that are older are renewed.
   void complete(const DeviceArray<std::int64_t>& rows, const DeviceArray<float>& vectors);
 
-  /// After step number `step`, which has updated the cores if `cores_changed`: what it is time for is done before the
-  /// next lookup.
-  void end_step(std::int64_t step, bool cores_changed);
+  /// After step number `step` has updated the cores. What it is time for then is done before the next lookup, since a
+  /// step of several groups of tables ends several times.
+  void end_step(std::int64_t step) { step_ = step; }
   /// Chooses the cached rows anew where it is time.
   void populate_if_due();
 
@@ -53,8 +57,8 @@ class TrainCache {
   std::optional<kernels::RowDifferences<Execution>> differences_;
   DeviceArray<float> rows_;   ///< [slots, dim], at a multiple of the bytes of a row
   DeviceArray<float> state_;  ///< [slots, state per row], of CacheWrites::trained
-  std::int64_t version_ = 0;  ///< of the cores
-  std::int64_t step_ = 0, populated_ = 0;
+  std::int64_t step_ = 0;     ///< the latest one, by which the version of the cores goes
+  std::int64_t populated_ = 0;
 
   ConstDeviceArray<std::int64_t> zero_;  ///< [1]
   kernels::UniqueRowsWorkspace<Execution> unique_workspace_;
@@ -64,6 +68,9 @@ class TrainCache {
       changed_{"shardmark::cache_changed_rows"}, slots_{"shardmark::cache_slots"};
   DeviceScratch<float> products_{"shardmark::cache_products"}, vectors_{"shardmark::cache_vectors"};
 };
+
+/// By shard, of those that have one.
+using TrainCaches = std::map<std::int64_t, TrainCache>;
 
 /// Bytes of a cache of the table, without the differences of rows that left, of which nobody knows how many there will
 /// be.

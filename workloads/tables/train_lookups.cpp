@@ -84,10 +84,10 @@ void TrainLookup::count_ids(const BagIds& bags) {
   const auto before = before_.first(std::ssize(train_bags_.host) + 1);
   kernels::count_train_ids<Execution>(exec, train_bags_.made(), bags.offsets, before);
   ids_before_.resize(before.extent(0));
-  Kokkos::deep_copy(exec,
-                    Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(ids_before_.data(),
-                                                                                            ids_before_.size()),
-                    before);
+  Kokkos::deep_copy(
+      exec,
+      Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(ids_before_.data(), ids_before_.size()),
+      before);
   exec.fence("shardmark: the host reads how many ids name rows of tensor trains");
 }
 
@@ -186,8 +186,7 @@ void TrainLookup::run(const BagIds& bags, const DeviceArray<std::int64_t>& numbe
     if (ids.keys.extent(0) > 0) contract(ids, numbers);
   }
   for (std::size_t b = 0; b < shards_.size(); ++b) lookups_.host[b].rows = train_of(shards_[b]).rows;
-  for (std::size_t b = 0; b < maximum_shards_.size(); ++b)
-    maxima_.host[b].rows = train_of(maximum_shards_[b]).rows;
+  for (std::size_t b = 0; b < maximum_shards_.size(); ++b) maxima_.host[b].rows = train_of(maximum_shards_[b]).rows;
   kernels::pooled_lookup(Execution(), lookups_.array(), bags.offsets, numbers, bags.weights, output);
 }
 

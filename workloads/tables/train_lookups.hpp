@@ -36,9 +36,9 @@ class TrainLookup {
     std::int64_t shard;
     kernels::TrainKeys keys;
     TensorTrainShape contracted;
-    TrainCache* cache;                ///< or nullptr
-    std::size_t begin = 0, end = 0;   ///< blocks among train_bags_
-    const float* rows = nullptr;      ///< whose numbers are ids now
+    TrainCache* cache;               ///< or nullptr
+    std::size_t begin = 0, end = 0;  ///< blocks among train_bags_
+    const float* rows = nullptr;     ///< whose numbers are ids now
   };
   /// Ids whose rows are contracted.
   struct Keyed {
