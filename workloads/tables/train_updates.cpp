@@ -169,13 +169,17 @@ RowGradients TrainUpdates::stored(const RowGradients& slices) {
 
 void TrainUpdates::update_parts(const RowGradients& slices, const kernels::UpdateStep& now) {
   kernels::fused_update(Execution(), slices, cores_, now, slice_workspace_);
+  end_step(now);
+}
+
+void TrainUpdates::end_step(const kernels::UpdateStep& now) {
   for (const Train& train : trains_of_shards_)
     if (train.cache != nullptr) train.cache->end_step(now.number);
 }
 
 void TrainUpdates::run(const RowGradients& gradients, const kernels::UpdateStep& now,
                        const kernels::RowSums<Execution>&) {
-  if (parts_.empty()) return;
+  if (place_rows(gradients.unique) == 0) return end_step(now);
   const RowGradients slices = part_gradients(gradients);
   if (cached_) kernels::fused_update(Execution(), *cached_, cached_rows_, now, row_workspace_);
   update_parts(fused_ ? slices : stored(slices), now);

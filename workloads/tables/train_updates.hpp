@@ -43,6 +43,7 @@ class TrainUpdates : public Store::Updates {
   std::int64_t place_rows(const kernels::UniqueRows<Execution>& unique);
   Keyed without_cached(const Keyed& all, std::int64_t elements);
   RowGradients stored(const RowGradients& slices);
+  void end_step(const kernels::UpdateStep& now);
 
   std::vector<KeyedPart> parts_;
   std::vector<Train> trains_of_shards_;

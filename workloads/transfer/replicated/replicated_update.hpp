@@ -27,6 +27,8 @@ class ReplicatedUpdate {
   std::int64_t keys() const { return keys_; }
   /// Bytes of the distinct rows of some keys, each read once.
   std::int64_t row_bytes(const kernels::UniqueRows<Execution>& unique) const { return updates_->row_bytes(unique); }
+  /// TableUpdates::train_flops.
+  std::int64_t train_flops() const { return updates_->train_flops(); }
 
   /// What the ids of this rank's samples look up, by position: key of the row, and what kernels::RowGradients takes.
   struct Positions {
