@@ -115,7 +115,7 @@ TEST(Options, TensorTrainsAreSetByThemselves) {
     if (option.group == OptionGroup::tensor_trains) {
       EXPECT_TRUE(options.contains(option.name)) << option.name;
     }
-  EXPECT_EQ(changed_options(run, {}).size(), 15U + 1U);  // and storage
+  EXPECT_EQ(changed_options(run, {}).size(), 14U + 1U);  // and storage
 }
 
 TEST(Options, ListsAreNumbersWithCommas) {
