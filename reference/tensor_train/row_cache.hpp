@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <vector>
 
 #include "reference/counter_random.hpp"
 #include "reference/tensor_train/tensor_train.hpp"
@@ -55,4 +57,49 @@ struct RowCacheCounts {
   bool operator==(const RowCacheCounts&) const = default;
 };
 
+namespace reference {
+
+/// Which rows of a table are cached, by how often they are used. Sets and slots are those of row_cache_shape().
+class CachedRows {
+ public:
+  explicit CachedRows(const RowCache& cache);
+
+  bool contains(std::int64_t row) const;
+
+  /// A row that a step looks up `uses` times; the distinct rows of a step ascend. A cached row counts its uses, and so
+  /// does one that has a count slot of its set or finds a free one; else they are dropped.
+  void count(std::int64_t row, std::int64_t uses);
+
+  /// The cores have changed: copies of CacheWrites::read_only are stale until they are looked up.
+  void cores_changed() { ++version_; }
+
+  struct Populated {
+    std::vector<std::int64_t> entered, left;
+  };
+  /// In each set the `ways` rows with the largest counts, of those that are cached or counted, are cached from now on;
+  /// of equal counts that of the smaller row. Rows that leave are forgotten. Then all counts are halved, and slots of
+  /// rows whose count is 0 are free.
+  Populated populate();
+
+  const RowCacheCounts& counts() const { return counts_; }
+
+ private:
+  struct Cached {
+    std::int64_t uses;
+    std::int64_t version;  ///< of the cores that it was copied from
+  };
+  struct Set {
+    std::map<std::int64_t, Cached> cached;         ///< by row
+    std::map<std::int64_t, std::int64_t> counted;  ///< row -> uses
+  };
+  void populate(Set& set, Populated& populated);
+
+  CacheWrites writes_;
+  RowCacheShape shape_;
+  std::vector<Set> sets_;
+  std::int64_t version_ = 0;
+  RowCacheCounts counts_;
+};
+
+}  // namespace reference
 }  // namespace shardmark
