@@ -8,8 +8,8 @@ namespace shardmark::kernels {
 /// Of a copy of a row that no version of the cores has given yet.
 inline constexpr std::int64_t no_version = -1;
 
-/// 128 for a way that is taken, and the bits of the hash that choose the set least.
-KOKKOS_INLINE_FUNCTION constexpr std::uint64_t tag_of(std::uint64_t hash) { return 128 | hash >> 57; }
+/// 128 for a way that is taken, and the bits of the hash that have no part in choosing the set.
+KOKKOS_INLINE_FUNCTION constexpr std::uint64_t tag_of(std::uint64_t hash) { return 128 | (hash & 127); }
 
 /// A search for one row among the ways of its set. Eight tags are compared at a time (as in the buckets of MemC3 and
 /// the groups of Swiss tables), so that of a set of 256 bytes of rows mostly one line is read.
@@ -19,7 +19,7 @@ class CachedRowSearch {
   KOKKOS_FORCEINLINE_FUNCTION void ask_for_tags(const RowCacheArrays<Exec>& cache, std::int64_t row) {
     const std::uint64_t hash = RowCacheShape::hash(row);
     tag_ = tag_of(hash);
-    set_ = static_cast<std::int64_t>(hash % static_cast<std::uint64_t>(cache.shape.sets));
+    set_ = cache.shape.set_of(row);
     prefetch_near(cache.tags.data() + set_ * cache.tag_words, 4);
   }
   template <class Exec>
