@@ -46,6 +46,8 @@ class Oracle {
 
   bool bit_exact(std::int64_t table) const { return bit_exact_[table]; }
   const TouchedTable& table(std::int64_t number) const { return tables_[number]; }
+  /// What the rows of a table are made of, and what stores and checks go by: the table itself.
+  std::span<const TouchedTable> parts(std::int64_t number) const { return std::span(tables_).subspan(number, 1); }
 
  private:
   void update_table(const Batch& batch, std::int64_t step, std::int64_t number);
