@@ -8,8 +8,11 @@ namespace shardmark::kernels {
 /// Of a copy of a row that no version of the cores has given yet.
 inline constexpr std::int64_t no_version = -1;
 
-/// 128 for a way that is taken, and the bits of the hash that have no part in choosing the set.
-KOKKOS_INLINE_FUNCTION constexpr std::uint64_t tag_of(std::uint64_t hash) { return 128 | (hash & 127); }
+/// Of a row that is cached, in its set: bits of the hash that have no part in choosing the set, and not 0.
+KOKKOS_INLINE_FUNCTION constexpr std::uint64_t tag_of(std::int64_t row) {
+  const std::uint64_t bits = RowCacheShape::hash(row) & 255;
+  return bits + (bits == 0);
+}
 
 /// A search for one row among the ways of its set. Eight tags are compared at a time (as in the buckets of MemC3 and
 /// the groups of Swiss tables), so that of a set of 256 bytes of rows mostly one line is read.
@@ -17,44 +20,54 @@ class CachedRowSearch {
  public:
   template <class Exec>
   KOKKOS_FORCEINLINE_FUNCTION void ask_for_tags(const RowCacheArrays<Exec>& cache, std::int64_t row) {
-    const std::uint64_t hash = RowCacheShape::hash(row);
-    tag_ = tag_of(hash);
+    tag_ = tag_of(row);
     set_ = cache.shape.set_of(row);
     prefetch_near(cache.tags.data() + set_ * cache.tag_words, 4);
   }
   template <class Exec>
   KOKKOS_FORCEINLINE_FUNCTION void ask_for_rows(const RowCacheArrays<Exec>& cache) {
     candidates_ = candidates(cache);
-    if (candidates_ == 0) return;
-    const std::int64_t slot = set_ * cache.shape.ways + first_way(candidates_);
-    prefetch_near(cache.rows.data() + slot, 4);
-    if (cache.versions.extent(0) > 0) prefetch_near(cache.versions.data() + slot, 4);
+    prefetch_near(cache.rows.data() + first_slot(cache), 4);
+    if (cache.versions.extent(0) > 0) prefetch_near(cache.versions.data() + first_slot(cache), 4);
   }
-  /// Or row_not_cached.
+  /// Or row_not_cached. With few branches: whether a row is cached, no processor can predict.
   template <class Exec>
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t slot(const RowCacheArrays<Exec>& cache, std::int64_t row) const {
-    for (std::uint64_t left = candidates_; left != 0; left &= left - 1) {
-      const std::int64_t slot = set_ * cache.shape.ways + first_way(left);
-      if (cache.rows(slot) == row) return slot;
-    }
-    return row_not_cached;
+    const std::int64_t first = first_slot(cache);
+    const bool found = cache.rows(first) == row;
+    std::int64_t slot = found ? first : row_not_cached;
+    if (!found && (candidates_ & (candidates_ - 1)) != 0) slot = later_slot(cache, row);
+    return slot;
   }
 
  private:
-  /// Bit 8 b + w for byte b of word w where the tag is equal, or rarely where the byte below it is.
+  /// Bit 8 b + w is whether byte b of word w is the tag.
   template <class Exec>
   KOKKOS_FORCEINLINE_FUNCTION std::uint64_t candidates(const RowCacheArrays<Exec>& cache) const {
-    constexpr std::uint64_t ones = 0x0101010101010101, tops = 0x8080808080808080;
+    constexpr std::uint64_t ones = 0x0101010101010101, low_bits = 127 * ones;
     std::uint64_t found = 0;
     for (std::int64_t w = 0; w < cache.tag_words; ++w) {
       const std::uint64_t other = cache.tags(set_ * cache.tag_words + w) ^ tag_ * ones;
-      found |= ((other - ones) & ~other & tops) >> (7 - w);
+      found |= ~(((other & low_bits) + low_bits) | other | low_bits) >> (7 - w);  // the bytes that are 0
     }
     return found;
   }
   KOKKOS_FORCEINLINE_FUNCTION static std::int64_t first_way(std::uint64_t candidates) {
-    const int bit = Kokkos::countr_zero(candidates);
+    const int bit = Kokkos::Experimental::countr_zero_builtin(candidates);
     return bit % 8 * 8 + bit / 8;
+  }
+  /// Of the first candidate, or of way 0 where there is none.
+  template <class Exec>
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t first_slot(const RowCacheArrays<Exec>& cache) const {
+    return set_ * cache.shape.ways + (candidates_ == 0 ? 0 : first_way(candidates_));
+  }
+  template <class Exec>
+  KOKKOS_FUNCTION std::int64_t later_slot(const RowCacheArrays<Exec>& cache, std::int64_t row) const {
+    for (std::uint64_t left = candidates_ & (candidates_ - 1); left != 0; left &= left - 1) {
+      const std::int64_t slot = set_ * cache.shape.ways + first_way(left);
+      if (cache.rows(slot) == row) return slot;
+    }
+    return row_not_cached;
   }
 
   std::int64_t set_;

@@ -29,7 +29,7 @@ struct RowCacheArrays {
   static constexpr std::int64_t tag_words = 4;  ///< of a set: a byte for each of at most 32 ways
 
   RowCacheShape shape;
-  Array<Exec, std::uint64_t> tags;         ///< [sets, tag_words] byte w: 0, or 128 + 7 bits of the hash of way w's row
+  Array<Exec, std::uint64_t> tags;         ///< [sets, tag_words] byte w: tag_of way w's row, or 0
   Array<Exec, std::int64_t> rows;          ///< [sets, ways] or row_not_cached
   Array<Exec, std::int64_t> uses;          ///< [sets, ways] counted, halved at each populate
   Array<Exec, std::int64_t> versions;      ///< [sets, ways] of the cores that a copy is of; empty: copies do not age
