@@ -61,8 +61,8 @@ class MarkedRows {
     std::sort(entering.begin(), entering.end());
     std::sort(leaving.begin(), leaving.end());
     const auto changes = directory_.populate(exec_);
-    EXPECT_EQ(host(changes.leaving_rows), leaving);
-    EXPECT_EQ(host(changes.entering_rows), entering);
+    ASSERT_EQ(host(changes.leaving_rows), leaving);
+    ASSERT_EQ(host(changes.entering_rows), entering);
     const Rows left = host(changes.leaving_slots), entered = host(changes.entering_slots);
     for (std::size_t i = 0; i < left.size(); ++i) {
       EXPECT_EQ(marks_[at(left[i])], leaving[i]);
@@ -85,6 +85,7 @@ class MarkedRows {
     const RowUses cached = this->cached(), counted = this->counted();
     for (std::int64_t row = 0; row < rows_; ++row) {
       ASSERT_EQ(cached.contains(row), rule_.contains(row)) << "row " << row;
+      ASSERT_FALSE(cached.contains(row) && counted.contains(row)) << "row " << row;
       const RowUses& uses = cached.contains(row) ? cached : counted;
       ASSERT_EQ(uses.contains(row) ? uses.at(row) : 0, rule_.uses(row)) << "row " << row;
     }
