@@ -8,7 +8,7 @@ namespace shardmark::kernels {
 /// Sums of integers, which atomic additions make in any order.
 template <class Exec>
 void count_uses(const Exec& exec, const RowCacheArrays<Exec>& cache, const ConstArray<Exec, std::int64_t>& slots) {
-  constexpr std::int64_t block_size = on_device<Exec> ? 1 : 512;
+  constexpr std::int64_t block_size = on_device<Exec> ? 16 : 512;
   constexpr std::int64_t ahead = 48;  // what is added to comes meanwhile: an atomic addition waits for all reads
   const auto n = static_cast<std::int64_t>(slots.extent(0));
   Kokkos::parallel_for(
