@@ -25,7 +25,7 @@ void list_chosen(const Exec& exec, const TrainKeys& train, ConstArray<Exec, std:
       "shardmark::list_chosen", static_range(exec, static_cast<std::int64_t>(chosen.extent(0))),
       KOKKOS_LAMBDA(const std::int64_t i) {
         chosen_keys(i) = train(rows(chosen(i)));
-        chosen_positions(i) = positions(chosen(i));
+        chosen_positions(i) = positions.extent(0) == 0 ? chosen(i) : positions(chosen(i));
       });
 }
 
@@ -39,6 +39,27 @@ void list_uses(const Exec& exec, const UniqueRows<Exec>& unique, std::int64_t fi
         rows(i) = train.row(unique.key(u));
         uses(i) = unique.begin(u + 1) - unique.begin(u);
       });
+}
+
+template <class Exec>
+UniqueRows<Exec> rekeyed_rows(const Exec& exec, const UniqueRows<Exec>& unique, ConstArray<Exec, std::int64_t> numbers,
+                              ConstArray<Exec, std::int64_t> keys, UniqueRowsWorkspace<Exec>& workspace) {
+  const auto n = static_cast<std::int64_t>(keys.extent(0));
+  const UniqueRows<Exec> rows{workspace.words.first(unique.positions()), workspace.segments.first(n + 1),
+                              workspace.total.first(1), unique.position_bits};
+  Kokkos::parallel_scan(
+      "shardmark::rekeyed_rows", static_range(exec, n + 1),
+      KOKKOS_LAMBDA(const std::int64_t i, std::int64_t& before, const bool final) {
+        if (final) rows.segments(i) = before;
+        if (final && i == n) rows.total(0) = n;
+        if (i == n) return;
+        const std::int64_t begin = unique.begin(numbers(i)), count = unique.begin(numbers(i) + 1) - begin;
+        if (final)
+          for (std::int64_t k = 0; k < count; ++k)
+            rows.words(before + k) = rows.word(keys(i), unique.position(begin + k));
+        before += count;
+      });
+  return rows;
 }
 
 template <class Exec>
@@ -85,6 +106,7 @@ void keep_stale(const Exec& exec, Array<Exec, std::int64_t> slots) {
 #define CACHED_ROWS_ON(Exec)              \
   SHARDMARK_INSTANCE(number_hits<Exec>)   \
   SHARDMARK_INSTANCE(list_chosen<Exec>)   \
+  SHARDMARK_INSTANCE(rekeyed_rows<Exec>)  \
   SHARDMARK_INSTANCE(list_uses<Exec>)     \
   SHARDMARK_INSTANCE(copy_vectors<Exec>)  \
   SHARDMARK_INSTANCE(subtract_from<Exec>) \

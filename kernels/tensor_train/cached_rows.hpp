@@ -12,7 +12,8 @@ void number_hits(const Exec& exec, ConstArray<Exec, std::int64_t> slots, ConstAr
                  Array<Exec, std::int64_t> ids);
 
 /// Of some of the ids of a train, those numbered `chosen`: keys of their rows, and their positions.
-/// rows, positions: of all ids of the train; chosen, chosen_keys, chosen_positions: [n].
+/// rows, positions: of all ids of the train, or no positions where id i has position i; chosen, chosen_keys,
+/// chosen_positions: [n].
 template <class Exec>
 void list_chosen(const Exec& exec, const TrainKeys& train, ConstArray<Exec, std::int64_t> chosen,
                  ConstArray<Exec, std::int64_t> rows, ConstArray<Exec, std::int64_t> positions,
@@ -22,6 +23,13 @@ void list_chosen(const Exec& exec, const TrainKeys& train, ConstArray<Exec, std:
 template <class Exec>
 void list_uses(const Exec& exec, const UniqueRows<Exec>& unique, std::int64_t first_unique, const TrainKeys& train,
                Array<Exec, std::int64_t> rows, Array<Exec, std::int64_t> uses);
+
+/// Some of the distinct rows under other keys: row i is row numbers[i] of `unique` with the key keys[i], and its
+/// positions are the same. numbers, keys: [n], the latter in the order of their shards. Lives in `workspace` until the
+/// next call with it.
+template <class Exec>
+UniqueRows<Exec> rekeyed_rows(const Exec& exec, const UniqueRows<Exec>& unique, ConstArray<Exec, std::int64_t> numbers,
+                              ConstArray<Exec, std::int64_t> keys, UniqueRowsWorkspace<Exec>& workspace);
 
 /// Vectors of dim elements, vector i in place number at[i], or number i where `at` is empty.
 template <class Exec, class Float>

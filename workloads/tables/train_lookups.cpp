@@ -81,6 +81,12 @@ void TrainLookup::set() {
 
 void TrainLookup::count_ids(const BagIds& bags) {
   const Execution exec;
+  all_ids_ = bags_of_shards_.size() == 1 && train_of(bags_of_shards_.front().first).cache != nullptr &&
+             bags_of_shards_.front().second.bags + 1 == static_cast<std::int64_t>(bags.offsets.extent(0));
+  if (all_ids_) {
+    ids_before_ = {0, static_cast<std::int64_t>(bags.ids.extent(0))};
+    return;
+  }
   const auto before = before_.first(std::ssize(train_bags_.host) + 1);
   kernels::count_train_ids<Execution>(exec, train_bags_.made(), bags.offsets, before);
   ids_before_.resize(before.extent(0));
@@ -91,9 +97,10 @@ void TrainLookup::count_ids(const BagIds& bags) {
   exec.fence("shardmark: the host reads how many ids name rows of tensor trains");
 }
 
-/// Of trains with a cache, with their rows in the place of keys.
+/// Of trains with a cache, with their rows in the place of keys. Where these are all ids, they are in their positions.
 TrainLookup::Keyed TrainLookup::list_ids(const BagIds& bags) {
   const std::int64_t count = ids_before_.back();
+  if (all_ids_) return {bags.ids, {}};
   const Keyed all{keys_.first(count), positions_.first(count)};
   kernels::list_train_ids<Execution>(Execution(), train_bags_.made(), bags.offsets,
                                      before_.first(std::ssize(train_bags_.host) + 1), bags.ids, all.keys,
@@ -114,7 +121,8 @@ TrainLookup::Keyed TrainLookup::without_hits(const Keyed& all, const DeviceArray
       Kokkos::deep_copy(exec, part(missed.keys, 0, begin), part(all.keys, 0, begin));
       Kokkos::deep_copy(exec, part(missed.positions, 0, begin), part(all.positions, 0, begin));
     }
-    place += find_hits(train, {part(all.keys, begin, end), part(all.positions, begin, end)}, missed, place, numbers);
+    const Keyed of_train{part(all.keys, begin, end), all_ids_ ? all.positions : part(all.positions, begin, end)};
+    place += find_hits(train, of_train, missed, place, numbers);
   }
   return {part(missed.keys, 0, place), part(missed.positions, 0, place)};
 }
@@ -124,11 +132,11 @@ std::int64_t TrainLookup::find_hits(const Train& train, const Keyed& ids, const 
                                     const DeviceArray<std::int64_t>& numbers) {
   const Execution exec;
   const auto count = static_cast<std::int64_t>(ids.keys.extent(0));
-  const auto slots = slots_.first(count), misses = misses_.first(count);
+  const auto slots = all_ids_ ? numbers : slots_.first(count), misses = misses_.first(count);
   train.cache->find(ids.keys, slots);
   train.cache->directory().count_found(exec, slots);
   const std::int64_t missing = kernels::split_found<Execution>(exec, slots, hits_.first(count), misses);
-  kernels::number_hits<Execution>(exec, slots, ids.positions, numbers);
+  if (!all_ids_) kernels::number_hits<Execution>(exec, slots, ids.positions, numbers);
   kernels::list_chosen<Execution>(exec, train.keys, part(misses, 0, missing), ids.keys, ids.positions,
                                   part(missed.keys, place, place + missing),
                                   part(missed.positions, place, place + missing));

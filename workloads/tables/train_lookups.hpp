@@ -70,6 +70,7 @@ class TrainLookup {
   std::vector<std::int64_t> maximum_shards_;
 
   // Of the current step.
+  bool all_ids_ = false;                  ///< they are all of one train with a cache
   std::vector<std::int64_t> ids_before_;  ///< by block of train_bags_, on the host
   std::optional<kernels::UniqueRows<Execution>> unique_;
   std::optional<kernels::PrefixTree<Execution>> tree_;

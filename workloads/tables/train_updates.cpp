@@ -81,61 +81,95 @@ std::int64_t TrainUpdates::place_rows(const kernels::UniqueRows<Execution>& uniq
   return place;
 }
 
-/// The rows that are trained through their slices; the others go to cached_.
-TrainUpdates::Keyed TrainUpdates::without_cached(const Keyed& all, std::int64_t elements) {
+/// The gradients of rows that are trained through their slices, by key; those of the others go to cached_. Whatever is
+/// summed is summed later: rows only change their keys.
+RowGradients TrainUpdates::without_cached(const RowGradients& rows, std::int64_t count) {
   const Execution exec;
-  const auto count = static_cast<std::int64_t>(all.keys.extent(0));
-  const Keyed cored{core_keys_.first(count), core_vectors_.first(count)};
-  const Keyed cached{cached_keys_.first(count), cached_vectors_.first(count)};
-  std::int64_t cores = 0, hits = 0;
+  const auto all_keys = keys_.first(count), all_numbers = numbers_.first(count);
+  const Keyed cored{core_keys_.first(count), core_numbers_.first(count)};
+  const Keyed cached{cached_keys_.first(count), cached_numbers_.first(count)};
+  for (kernels::TrainRows& train : rows_.host) {  // so that what is listed as vectors is numbers of distinct rows
+    train.vector = train.first_unique;
+    train.dim = 1;
+  }
+  kernels::list_train_rows<Execution>(exec, rows.unique, rows_.array(), all_keys, all_numbers);
+  std::int64_t missed = 0, hits = 0;
+  packed_missed_.host.clear();
   for (std::size_t t = 0; t < trains_of_shards_.size(); ++t) {
     const Train& train = trains_of_shards_[t];
-    const std::int64_t rows = rows_.host[t].rows, begin = rows_.host[t].place, end = begin + rows;
-    const auto keys = part(all.keys, begin, end), vectors = part(all.vectors, begin, end);
-    if (!is_trained(train)) {
-      Kokkos::deep_copy(exec, part(cored.keys, cores, cores + rows), keys);
-      Kokkos::deep_copy(exec, part(cored.vectors, cores, cores + rows), vectors);
-      cores += rows;
-      continue;
-    }
-    const auto slots = slots_.first(rows), found = hits_.first(rows), missed = misses_.first(rows);
-    train.cache->find(keys, slots);
-    const std::int64_t missing = kernels::split_found<Execution>(exec, slots, found, missed),
-                       next = hits + rows - missing;
-    kernels::list_chosen<Execution>(exec, train.keys, part(missed, 0, missing), keys, vectors,
-                                    part(cored.keys, cores, cores + missing),
-                                    part(cored.vectors, cores, cores + missing));
-    kernels::list_chosen<Execution>(exec, kernels::TrainKeys{.shape = {}, .first_key = train.first_slot},
-                                    part(found, 0, rows - missing), slots, vectors, part(cached.keys, hits, next),
-                                    part(cached.vectors, hits, next));
-    cores += missing;
-    hits = next;
+    const std::int64_t begin = rows_.host[t].place, end = begin + rows_.host[t].rows;
+    const Keyed of_train{part(all_keys, begin, end), part(all_numbers, begin, end)};
+    packed_missed_.host.push_back({.first_key = train.keys.first_key, .dim = train.what.what.dim, .first_row = missed});
+    const Split split = split_cached(train, of_train, cored, missed, cached, hits);
+    missed += split.missed;
+    hits += split.hits;
   }
-  const auto unique = kernels::unique_rows<Execution>(
-      exec, part(cached.keys, 0, hits), std::max<std::int64_t>(slots_of_caches_, 1), part(cached.vectors, 0, hits),
-      std::max<std::int64_t>(elements, 1), cached_workspace_);
-  cached_ = RowGradients{unique, {}, {}, row_gradients_.first(elements)};
-  return {part(cored.keys, 0, cores), part(cored.vectors, 0, cores)};
+  cached_ = RowGradients{kernels::rekeyed_rows<Execution>(exec, rows.unique, part(cached.numbers, 0, hits),
+                                                          part(cached.keys, 0, hits), cached_workspace_),
+                         rows.gradient_offset, rows.weights, rows.gradients};
+  place_missed(missed);
+  return {kernels::rekeyed_rows<Execution>(exec, rows.unique, part(cored.numbers, 0, missed),
+                                           part(cored.keys, 0, missed), missed_workspace_),
+          rows.gradient_offset, rows.weights, rows.gradients};
+}
+
+/// Rows of one train: appends them to those that are trained through slices, or to those that are trained in a cache.
+TrainUpdates::Split TrainUpdates::split_cached(const Train& train, const Keyed& rows, const Keyed& cored,
+                                               std::int64_t at, const Keyed& cached, std::int64_t cached_at) {
+  const Execution exec;
+  const auto count = static_cast<std::int64_t>(rows.keys.extent(0));
+  if (!is_trained(train)) {
+    Kokkos::deep_copy(exec, part(cored.keys, at, at + count), rows.keys);
+    Kokkos::deep_copy(exec, part(cored.numbers, at, at + count), rows.numbers);
+    return {count, 0};
+  }
+  const auto slots = slots_.first(count), found = hits_.first(count), missed = misses_.first(count);
+  train.cache->find(rows.keys, slots);
+  const Split split{kernels::split_found<Execution>(exec, slots, found, missed), 0};
+  const std::int64_t hits = count - split.missed;
+  kernels::list_chosen<Execution>(exec, train.keys, part(missed, 0, split.missed), rows.keys, rows.numbers,
+                                  part(cored.keys, at, at + split.missed), part(cored.numbers, at, at + split.missed));
+  kernels::list_chosen<Execution>(
+      exec, kernels::TrainKeys{.shape = {}, .first_key = train.first_slot}, part(found, 0, hits), slots, rows.numbers,
+      part(cached.keys, cached_at, cached_at + hits), part(cached.numbers, cached_at, cached_at + hits));
+  return {split.missed, hits};
+}
+
+/// Where the gradients of rows that are not cached go, one behind the other.
+void TrainUpdates::place_missed(std::int64_t count) {
+  std::int64_t vector = 0;
+  for (std::size_t t = 0; t < packed_missed_.host.size(); ++t) {
+    kernels::PackedRows& packed = packed_missed_.host[t];
+    const std::int64_t end = t + 1 < packed_missed_.host.size() ? packed_missed_.host[t + 1].first_row : count;
+    packed.output = vector;
+    rows_.host[t] = {.first_unique = packed.first_row,
+                     .rows = end - packed.first_row,
+                     .row_key = packed.first_key,
+                     .place = packed.first_row,
+                     .vector = vector,
+                     .dim = packed.dim,
+                     .keys = {.shape = {}, .first_key = packed.first_key}};
+    vector += rows_.host[t].rows * packed.dim;
+  }
 }
 
 RowGradients TrainUpdates::part_gradients(const RowGradients& rows) {
   const Execution exec;
   cached_.reset();
   tree_.reset();
-  const std::int64_t count = place_rows(rows.unique);
+  std::int64_t count = place_rows(rows.unique);
+  const bool splits = slots_of_caches_ > 0 && count > 0;
+  const RowGradients cored = splits ? without_cached(rows, count) : rows;
+  if (splits) count = rows_.host.back().place + rows_.host.back().rows;
   const std::int64_t elements =
       rows_.host.empty() ? 0 : rows_.host.back().vector + rows_.host.back().rows * rows_.host.back().dim;
   const auto packed = row_gradients_.first(elements);
-  Keyed keyed{keys_.first(count), vectors_.first(count)};
-  if (count > 0) {
-    kernels::pack_row_gradients(exec, rows, {packed_rows_.array(), largest_dim_}, row_workspace_, packed);
-    kernels::list_train_rows<Execution>(exec, rows.unique, rows_.array(), keyed.keys, keyed.vectors);
-    if (slots_of_caches_ > 0) keyed = without_cached(keyed, elements);
-  }
-  const auto unique =
-      kernels::unique_rows<Execution>(exec, keyed.keys, std::max<std::int64_t>(key_bound_, 1), keyed.vectors,
-                                      std::max<std::int64_t>(elements, 1), unique_workspace_);
-  if (keyed.keys.extent(0) == 0) return {unique, {}, {}, packed};
+  const auto keys = keys_.first(count), vectors = numbers_.first(count);
+  if (count == 0) return {kernels::unique_rows<Execution>(exec, keys, 1, unique_workspace_), {}, {}, packed};
+  kernels::pack_row_gradients(exec, cored, {(splits ? packed_missed_ : packed_rows_).array(), largest_dim_},
+                              row_workspace_, packed);
+  kernels::list_train_rows<Execution>(exec, cored.unique, rows_.array(), keys, vectors);
+  const auto unique = kernels::unique_rows<Execution>(exec, keys, key_bound_, vectors, elements, unique_workspace_);
   tree_ = kernels::prefix_tree(exec, unique, trains_, tree_workspace_);
   return kernels::slice_gradients<Execution>(exec, *tree_, trains_, packed, order_, workspace_);
 }
@@ -161,7 +195,7 @@ RowGradients TrainUpdates::stored(const RowGradients& slices) {
     largest = std::max(largest, core.dim);
   }
   const auto packed = slice_gradients_.first(elements);
-  const auto keys = keys_.first(begins.back()), vectors = vectors_.first(begins.back());
+  const auto keys = keys_.first(begins.back()), vectors = numbers_.first(begins.back());
   kernels::pack_row_gradients(exec, slices, {packed_slices_.array(), largest}, slice_workspace_, packed);
   kernels::list_train_rows<Execution>(exec, slices.unique, rows_.array(), keys, vectors);
   return {kernels::unique_rows<Execution>(exec, keys, slices_, vectors, elements, stored_workspace_), {}, {}, packed};

@@ -35,13 +35,19 @@ class TrainUpdates : public Store::Updates {
     TrainCache* cache;            ///< or nullptr
     std::int64_t first_slot = 0;  ///< key of the first slot of a cache that is trained
   };
-  /// Rows of trains by key, and where their gradients begin.
+  /// Distinct rows, and under which keys they go.
   struct Keyed {
-    DeviceArray<std::int64_t> keys, vectors;
+    DeviceArray<std::int64_t> keys, numbers;
+  };
+  struct Split {
+    std::int64_t missed, hits;
   };
   bool is_trained(const Train& train) const { return train.cache != nullptr && train.cache->trains(); }
   std::int64_t place_rows(const kernels::UniqueRows<Execution>& unique);
-  Keyed without_cached(const Keyed& all, std::int64_t elements);
+  RowGradients without_cached(const RowGradients& rows, std::int64_t count);
+  Split split_cached(const Train& train, const Keyed& rows, const Keyed& cored, std::int64_t at, const Keyed& cached,
+                     std::int64_t cached_at);
+  void place_missed(std::int64_t count);
   RowGradients stored(const RowGradients& slices);
   void end_step(const kernels::UpdateStep& now);
 
@@ -55,7 +61,7 @@ class TrainUpdates : public Store::Updates {
   kernels::ShardList<Execution, kernels::UpdateShard> cores_, cached_rows_;
   std::int64_t slots_of_caches_ = 0;
 
-  Listed<kernels::PackedRows> packed_rows_, packed_slices_;
+  Listed<kernels::PackedRows> packed_rows_, packed_missed_, packed_slices_;
   Listed<kernels::TrainRows> rows_;
   std::int64_t largest_dim_ = 0, largest_slice_ = 0;
   kernels::UniqueRowsWorkspace<Execution> unique_workspace_, stored_workspace_;
@@ -64,11 +70,11 @@ class TrainUpdates : public Store::Updates {
   kernels::TensorTrainWorkspace<Execution> workspace_;
   DeviceScratch<float> row_gradients_{"shardmark::train_row_gradients"},
       slice_gradients_{"shardmark::stored_slice_gradients"};
-  DeviceScratch<std::int64_t> keys_{"shardmark::train_row_keys"}, vectors_{"shardmark::train_row_vectors"},
-      core_keys_{"shardmark::core_row_keys"}, core_vectors_{"shardmark::core_row_vectors"},
-      cached_keys_{"shardmark::cached_row_keys"}, cached_vectors_{"shardmark::cached_row_vectors"},
+  DeviceScratch<std::int64_t> keys_{"shardmark::train_row_keys"}, numbers_{"shardmark::train_row_numbers"},
+      core_keys_{"shardmark::core_row_keys"}, core_numbers_{"shardmark::core_row_numbers"},
+      cached_keys_{"shardmark::cached_row_keys"}, cached_numbers_{"shardmark::cached_row_numbers"},
       slots_{"shardmark::found_slots"}, hits_{"shardmark::hits"}, misses_{"shardmark::misses"};
-  kernels::UniqueRowsWorkspace<Execution> cached_workspace_;
+  kernels::UniqueRowsWorkspace<Execution> cached_workspace_, missed_workspace_;
 
   // Of the current step.
   std::optional<RowGradients> cached_;  ///< of rows that are trained in a cache
