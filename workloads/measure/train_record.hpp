@@ -25,9 +25,6 @@ struct TrainFacts {
 
 /// After a step. Waits for the device, so not for timed steps. Collective.
 TrainFacts train_facts(const Communicator& comm, const Flight& flight, const ShardedTables& tables);
-/// What is known of the caches now. Collective.
-CacheCounts cache_counts(const Communicator& comm, const ShardedTables& tables);
-
 /// The object tensor_train of a record (results/tensor_train_fields.hpp). ms: median times of lookup and update
 /// together, and of the whole step.
 nlohmann::ordered_json train_details(const TrainFacts& facts, double lookup_and_update_ms, double step_ms,
