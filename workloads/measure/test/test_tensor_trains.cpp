@@ -77,6 +77,21 @@ TEST_F(TensorTrains, GradientsOfReplicatedCoresAreReducedWhateverTravelsForRows)
                  {.movement = {.replicated_gradients = how.value}});
 }
 
+/// Rows that share their last digits are cheaper to contract from there.
+TEST_F(TensorTrains, TheFirstBatchDecidesTheDirection) {
+  RunOptions options = one_train(Pooling::sum, OptimizerKind::sgd);
+  options.workload.tables.push_back(options.workload.tables.front());
+  make_train(options.workload.tables[0], {20, 23, 2}, {2, 2, 2}, {3, 3}, ContractionDirection::automatic);
+  make_train(options.workload.tables[1], {2, 23, 20}, {2, 2, 2}, {3, 3}, ContractionDirection::automatic);
+  options.workload.features[1].table = 1;
+  const auto batches = make_batch_source(options, [](const std::string&) {});
+  const auto inputs = inputs_of(comm_, options, *batches);
+  const auto tables = with_directions(comm_, options.workload.tables, options.workload.features, inputs.front());
+  EXPECT_EQ(tables[0].tensor_train.direction, ContractionDirection::suffix);
+  EXPECT_EQ(tables[1].tensor_train.direction, ContractionDirection::prefix);
+  expect_right(options);
+}
+
 TEST_F(TensorTrains, EveryDirectionOrderOfSumsAndUpdateIsRight) {
   for (const auto& direction : contraction_directions)
     for (const auto& order : slice_sums)
