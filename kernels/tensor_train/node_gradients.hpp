@@ -13,11 +13,17 @@ inline constexpr int slice_lock_bits = 12;
 /// added as they come.
 template <class Exec>
 struct SlicePlaces {
+  using Shift = std::array<std::int64_t, TensorTrainShape::most_cores>;
+
   Array<Exec, float> gradients;
   ConstArray<Exec, std::int64_t> of_run;
+  Shift shift{};                     ///< of the places of the runs of each level
   Array<Exec, std::uint32_t> locks;  ///< empty if ordered
 
   KOKKOS_FORCEINLINE_FUNCTION bool unordered() const { return locks.extent(0) > 0; }
+  KOKKOS_FORCEINLINE_FUNCTION float* of(std::int64_t run, int level) const {
+    return gradients.data() + of_run(run) + shift[level];
+  }
 
   /// gradients(place + i) += value(i) for i < count: by one thread at a time on a host, each atomically on a device.
   template <class Team, class Value>
@@ -103,7 +109,7 @@ struct NodeGradients {
     const auto padded = [](std::int64_t count) { return ScratchFloats::padded(count); };
     const auto& largest = trains.largest[level];
     return padded(largest.tile_left) + 2 * padded(largest.tile_product) +
-           (1 + trains.converts + unordered) * padded(largest.slice) + padded(trains.largest[0].slice) +
+           (1 + trains.converts + unordered) * padded(largest.slice) + 2 * padded(trains.largest[0].slice) +
            padded(trains.tables.largest_dim);
   }
 
@@ -115,7 +121,7 @@ struct NodeGradients {
     const Arrays at = arrays(team);
     const float* slice = tile.slice_of(tile.t, tile.run.slice, at.slice);
     if (tile.t > 0) transpose(team, slice, step.r_in, step.columns(), at.transposed);
-    float* sum = places.unordered() ? at.sum : places.gradients.data() + places.of_run(run);
+    float* sum = places.unordered() ? at.sum : places.of(run, level);
     tile.for_each_tile([&](std::int64_t begin, std::int64_t count, bool first) {
       tile.pack_left(begin, count, products[level + 1 < trains.levels ? level + 1 : level], at.left);
       if (level == 1) {
@@ -178,6 +184,7 @@ struct NodeGradients {
     const auto& team = tile.team;
     const CoreStep last = cores.step(tile.t + 1);
     float* share = scratch.take(last.slice());
+    float* transposed = scratch.take(last.slice());
     float* vector = scratch.take(cores.dim);
     for (std::int64_t u = node.begin; u < node.end; ++u) {
       const std::int64_t run = last_slices.run_of_row(u);
@@ -190,9 +197,10 @@ struct NodeGradients {
                  GemmRows<float>{places.unordered() ? share : shares[0].of(u), last.r_in}, GemmStart::zero);
       if (!places.unordered() && !cores.mirrored) continue;
       team.team_barrier();
-      if (places.unordered())
-        places.add(team, places.of_run(run), last.slice(),
-                   [&](std::int64_t i) { return share[i % last.q * last.r_in + i / last.q]; });
+      if (places.unordered()) {
+        transpose(team, share, last.q, last.r_in, transposed);
+        places.add(team, places.of_run(run), last.slice(), [&](std::int64_t i) { return transposed[i]; });
+      }
       team.team_barrier();
     }
   }
@@ -263,9 +271,7 @@ struct LastCoreGradients {
       Kokkos::parallel_for(Kokkos::TeamVectorRange(team, size), [&](const std::int64_t i) { sum[i] += share[i]; });
     }
     team.team_barrier();
-    float* to = places.gradients.data() + places.of_run(number);
-    Kokkos::parallel_for(Kokkos::TeamVectorRange(team, size),
-                         [&](const std::int64_t i) { to[i] = sum[i % q * r + i / q]; });
+    transpose(team, sum, q, r, places.of(number, 0));
   }
 };
 
