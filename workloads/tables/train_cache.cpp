@@ -30,7 +30,7 @@ TrainCache::TrainCache(const TrainCores& cores, const KeptTrain& train)
 void TrainCache::clear() {
   directory_.emplace(shape_, train_.what.rows, train_.what.tensor_train.cache.writes);
   differences_.emplace(dim());
-  step_ = populated_ = 0;
+  step_ = version_ = populated_ = 0;
 }
 
 void TrainCache::complete(const DeviceArray<std::int64_t>& rows, const DeviceArray<float>& vectors) {
@@ -41,7 +41,7 @@ void TrainCache::complete(const DeviceArray<std::int64_t>& rows, const DeviceArr
   kernels::keep_stale(exec, slots);
   kernels::copy_vectors(exec, static_cast<std::int64_t>(rows.extent(0)), dim(), ConstVectors{vectors},
                         Vectors{rows_, slots});
-  directory_->set_version(exec, slots, step_);
+  directory_->set_version(exec, slots, version_);
 }
 
 void TrainCache::populate_if_due() {

@@ -30,7 +30,7 @@ class TrainCache {
 
   /// Where rows lie, see RowCacheDirectory::find.
   void find(const ConstDeviceArray<std::int64_t>& rows, const DeviceArray<std::int64_t>& slots) const {
-    directory_->find(Execution(), rows, step_, slots);
+    directory_->find(Execution(), rows, version_, slots);
   }
   /// The vectors of `rows` as their slices give them, [n, dim], become the values of the rows: what they learned while
   /// they were cached is added, and copies in the cache that are older are renewed.
@@ -38,7 +38,10 @@ class TrainCache {
 
   /// After step number `step` has updated the cores. What it is time for then is done before the next lookup, since a
   /// step of several groups of tables ends several times.
-  void end_step(std::int64_t step) { step_ = step; }
+  void end_step(std::int64_t step) {
+    step_ = step;
+    if (train_.what.optimizer.kind != OptimizerKind::none) version_ = step;
+  }
   /// Chooses the cached rows anew where it is time.
   void populate_if_due();
 
@@ -57,7 +60,8 @@ class TrainCache {
   std::optional<kernels::RowDifferences<Execution>> differences_;
   DeviceArray<float> rows_;   ///< [slots, dim], at a multiple of the bytes of a row
   DeviceArray<float> state_;  ///< [slots, state per row], of CacheWrites::trained
-  std::int64_t step_ = 0;     ///< the latest one, by which the version of the cores goes
+  std::int64_t step_ = 0;     ///< the latest one
+  std::int64_t version_ = 0;  ///< of the cores: the latest step that has changed them
   std::int64_t populated_ = 0;
 
   ConstDeviceArray<std::int64_t> zero_;  ///< [1]

@@ -207,7 +207,8 @@ void TrainLookup::max_gradients(const BagIds& bags, const DeviceArray<std::int64
 }
 
 TrainCounts TrainLookup::counts() const {
-  TrainCounts counts{.ids = ids_before_.empty() ? 0 : ids_before_.back()};
+  if (lookups_.host.empty() || ids_before_.empty()) return {};
+  TrainCounts counts{.ids = ids_before_.back()};
   for (const Train& train : trains_)
     counts.nominal_flops += nominal_flops(train.contracted, ids_before_[train.end] - ids_before_[train.begin]);
   if (!tree_) return counts;

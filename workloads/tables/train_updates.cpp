@@ -48,6 +48,7 @@ TrainUpdates::TrainUpdates(const TrainCores& cores, TrainCaches& caches, const S
     key_bound_ += train->shape.rows();
     if (train->what.tensor_train.slice_sums == SliceSums::ordered) order_ = SliceSums::ordered;
     fused_ &= train->what.tensor_train.fused_update;
+    updates_ |= train->what.optimizer.kind != OptimizerKind::none;
     workspace_.most_bytes = std::min(workspace_.most_bytes, train->what.tensor_train.workspace_mib << 20);
   }
   first_slices.push_back(slices_);
@@ -213,7 +214,7 @@ void TrainUpdates::end_step(const kernels::UpdateStep& now) {
 
 void TrainUpdates::run(const RowGradients& gradients, const kernels::UpdateStep& now,
                        const kernels::RowSums<Execution>&) {
-  if (place_rows(gradients.unique) == 0) return end_step(now);
+  if (!updates_ || place_rows(gradients.unique) == 0) return end_step(now);
   const RowGradients slices = part_gradients(gradients);
   if (cached_) kernels::fused_update(Execution(), *cached_, cached_rows_, now, row_workspace_);
   update_parts(fused_ ? slices : stored(slices), now);

@@ -56,6 +56,7 @@ class TrainUpdates : public Store::Updates {
   std::int64_t key_bound_ = 0, slices_ = 0;
   SliceSums order_ = SliceSums::unordered;  ///< unless a table wants its sums ordered
   bool fused_ = true;                       ///< for all tables
+  bool updates_ = false;                    ///< some table
   kernels::ShardSegments<Execution> segments_, core_segments_;
   kernels::TensorTrains<Execution> trains_;
   kernels::ShardList<Execution, kernels::UpdateShard> cores_, cached_rows_;

@@ -139,6 +139,26 @@ TEST_F(TensorTrains, CachedRowsTrainOrAreCopied) {
         }
 }
 
+/// Copies of cores that do not change stay valid, others are stale after a step.
+TEST_F(TensorTrains, CopiesHoldUntilTheCoresChange) {
+  for (const OptimizerKind optimizer : {OptimizerKind::none, OptimizerKind::sgd}) {
+    RunOptions options = one_train(Pooling::sum, optimizer);
+    options.workload.tables[0].tensor_train.cache = {
+        .rows = 300, .writes = CacheWrites::read_only, .populate_every = 1};
+    const auto batches = make_batch_source(options, [](const std::string&) {});
+    const auto inputs = inputs_of(comm_, options, *batches);
+    const Plan plan = plan_of("data_parallel", options, comm_.size());
+    ShardedTables tables(plan, options.workload.tables, options.workload.features, comm_.rank());
+    tables.fill(options.row_values());
+    const auto ready = ready_case(comm_, tables, plan, {}, inputs.front());
+    for (int turn = 0; turn < 3; ++turn) training_step(ready->flight, inputs.front());
+    const CacheCounts counts = tables.cache_counts();
+    EXPECT_EQ(counts.hits > 0, optimizer == OptimizerKind::none);
+    EXPECT_GT(counts.stale, 0);
+    EXPECT_GT(counts.misses, 0);
+  }
+}
+
 TEST_F(TensorTrains, TablesWithAndWithoutACacheShareAStep) {
   for (const std::int64_t groups : {1, 2}) {
     RunOptions options = small_trains(Pooling::sum, OptimizerKind::adagrad, false);
