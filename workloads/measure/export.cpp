@@ -132,8 +132,8 @@ class StepExport {
       }
       const auto width = static_cast<std::size_t>(shard.dim());
       const auto first = static_cast<std::size_t>(shard.column_begin);
-      place(tables_.store_of(s).read_rows(s, local_rows), {0, first, width}, at, touched_[t].size(), whole.values);
-      const auto state = tables_.store_of(s).read_state(s, local_rows);
+      place(tables_.store_of(s).read_rows(s, 0, local_rows), {0, first, width}, at, touched_[t].size(), whole.values);
+      const auto state = tables_.store_of(s).read_state(s, 0, local_rows);
       const auto vectors = static_cast<std::size_t>(choice_of(table.optimizer.kind).vectors);
       for (std::size_t v = 0; v < vectors; ++v)
         place(state, {v * width, v * dim + first, width}, at, touched_[t].size(), whole.state);

@@ -101,10 +101,10 @@ void spoil_state(GroupFlight& flight) {
     for (const std::int64_t key : updated.keys) {
       const auto [shard, row] = updated.place(key);
       Store& store = flight.group.tables.store_of(shard);
-      std::vector<float> state = store.read_state(shard, {row});
+      std::vector<float> state = store.read_state(shard, 0, {row});
       if (state.empty()) continue;
       state.front() += 1.0F;
-      return store.write_state(shard, row, state);
+      return store.write_state(shard, 0, row, state);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "comm/placement/plan.hpp"
 #include "kernels/fused_update.hpp"
 #include "reference/pooling.hpp"
 #include "reference/row_values.hpp"
@@ -34,6 +35,16 @@ struct BagIds {
 struct KeyedShard {
   std::int64_t shard = 0;
   std::int64_t first_key = 0;
+};
+
+/// Rows and columns that a shard holds of one part of its table. A dense table is one part, number 0, with the rows and
+/// columns of the shard; the parts of a tensor train are its cores, whose rows are slices (core_tables()). The parts of
+/// a table are those of the reference (Oracle::parts).
+struct ShardPart {
+  RowSet rows;
+  std::int64_t column_begin = 0, column_end = 0;
+
+  std::int64_t dim() const { return column_end - column_begin; }
 };
 
 using RowGradients = kernels::RowGradients<Execution>;
@@ -78,14 +89,20 @@ class Store {
   /// shards: ascending by first_key.
   virtual std::unique_ptr<Updates> updates(const std::vector<KeyedShard>& shards) = 0;
 
-  /// Values [local_rows, dim] as floats, and state [local_rows, state per row] of some rows of a shard, on the host.
-  virtual std::vector<float> read_rows(std::int64_t shard, const std::vector<std::int64_t>& local_rows) const = 0;
-  virtual std::vector<float> read_state(std::int64_t shard, const std::vector<std::int64_t>& local_rows) const = 0;
-  /// The state of one row, as read_state() gives it.
-  virtual void write_state(std::int64_t shard, std::int64_t local_row, const std::vector<float>& row_state) = 0;
+  /// The parts of a shard, by number.
+  virtual std::vector<ShardPart> parts(std::int64_t shard) const = 0;
 
-  /// Local rows whose values are no longer, bit for bit, the initial ones.
-  virtual std::int64_t changed_rows(std::int64_t shard, const RowValues& initial) const = 0;
+  /// Values [local_rows, dim] as floats, and state [local_rows, state per row] of some rows of a part, on the host.
+  virtual std::vector<float> read_rows(std::int64_t shard, std::int64_t part,
+                                       const std::vector<std::int64_t>& local_rows) const = 0;
+  virtual std::vector<float> read_state(std::int64_t shard, std::int64_t part,
+                                        const std::vector<std::int64_t>& local_rows) const = 0;
+  /// The state of one row, as read_state() gives it.
+  virtual void write_state(std::int64_t shard, std::int64_t part, std::int64_t local_row,
+                           const std::vector<float>& row_state) = 0;
+
+  /// Local rows of a part whose values are no longer, bit for bit, the initial ones.
+  virtual std::int64_t changed_rows(std::int64_t shard, std::int64_t part, const RowValues& initial) const = 0;
 
   /// Share of the bytes of the rows that lie in huge pages, 0 to 1.
   virtual double huge_page_share() const = 0;
