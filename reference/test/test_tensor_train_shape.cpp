@@ -16,7 +16,11 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-nlohmann::json golden() { return nlohmann::json::parse(std::ifstream(SHARDMARK_TEST_DATA "/tt_shapes.json")); }
+/// Kept, so that a loop over a part of it does not outlive it.
+const nlohmann::json& golden() {
+  static const auto known = nlohmann::json::parse(std::ifstream(SHARDMARK_TEST_DATA "/tt_shapes.json"));
+  return known;
+}
 
 Table benchmark() {
   return {.name = "hot",
@@ -108,7 +112,7 @@ TEST(TensorTrainShape, NumbersWithManyDivisorsAreNoTrouble) {
 }
 
 TEST(TensorTrainShape, CostsAndDigitsAreThePublishedOnes) {
-  const auto known = golden();
+  const auto& known = golden();
   for (const auto& each : known["cost"]) {
     const Table table{
         .name = "x", .rows = each["rows"], .dim = each["dim"], .tensor_train = {.ranks = each["ranks"].get<Numbers>()}};
