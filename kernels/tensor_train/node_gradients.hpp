@@ -15,8 +15,7 @@ template <class Exec>
 struct SlicePlaces {
   Array<Exec, float> gradients;
   ConstArray<Exec, std::int64_t> of_run;
-  ConstArray<Exec, std::int64_t> of_row;  ///< place of the slice of the last core, if unordered
-  Array<Exec, std::uint32_t> locks;       ///< empty if ordered
+  Array<Exec, std::uint32_t> locks;  ///< empty if ordered
 
   KOKKOS_FORCEINLINE_FUNCTION bool unordered() const { return locks.extent(0) > 0; }
 
@@ -38,6 +37,47 @@ struct SlicePlaces {
   }
 };
 
+/// The slices of the last core that rows use, transposed to [q, r] in fp32.
+template <class Exec>
+struct LastSlices {
+  Array<Exec, float> values;
+  Array<Exec, std::int64_t> run_of_row;  ///< [rows] run (of level 0) that a row is in
+  std::int64_t stride = 0;               ///< of the slices of one run after another
+
+  KOKKOS_FORCEINLINE_FUNCTION float* of_run(std::int64_t run) const { return values.data() + run * stride; }
+};
+
+/// to [columns, rows] = from [rows, columns], transposed.
+template <class Team>
+KOKKOS_FORCEINLINE_FUNCTION void transpose(const Team& team, const float* from, std::int64_t rows, std::int64_t columns,
+                                           float* to) {
+  Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows), [&](const std::int64_t r) {
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, columns),
+                         [&](const std::int64_t c) { to[c * rows + r] = from[r * columns + c]; });
+  });
+  team.team_barrier();
+}
+
+/// Finds the slices of the last core.
+template <class Exec>
+struct PackLastSlices {
+  PrefixNodes<Exec> tree;
+  TensorTrains<Exec> trains;
+  LastSlices<Exec> last;
+  int scratch_level;
+  std::int64_t floats;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    const std::int64_t number = team.league_rank();
+    const NodeTile<Exec, Team> tile(team, tree, trains, tree.runs(number), 0);
+    const float* slice = tile.slice_of(tile.t, tile.run.slice, scratch_floats(team, scratch_level, floats).next);
+    transpose(team, slice, tile.step.r_in, tile.step.q, last.of_run(number));
+    Kokkos::parallel_for(Kokkos::TeamVectorRange(team, tile.run.end - tile.run.begin),
+                         [&](const std::int64_t i) { last.run_of_row(tile.number(tile.run.begin + i)) = number; });
+  }
+};
+
 /// Of the nodes of a level: what they give to their slices and to their parents. Level 1 takes the gradients of rows
 /// and gives the last core its share; the levels above take what their children gave.
 template <class Exec>
@@ -48,6 +88,7 @@ struct NodeGradients {
   LevelVectors products;
   LevelVectors shares;  ///< from level 1 on, [before, r_in] of the parent's dX; of level 0, [q, r] of the last slice
   SlicePlaces<Exec> places;
+  LastSlices<Exec> last_slices;
   int level;
   std::int64_t first_run;
   int scratch_level;
@@ -62,7 +103,7 @@ struct NodeGradients {
     const auto padded = [](std::int64_t count) { return ScratchFloats::padded(count); };
     const auto& largest = trains.largest[level];
     return padded(largest.tile_left) + 2 * padded(largest.tile_product) +
-           (1 + trains.converts + unordered) * padded(largest.slice) + 3 * padded(trains.largest[0].slice) +
+           (1 + trains.converts + unordered) * padded(largest.slice) + padded(trains.largest[0].slice) +
            padded(trains.tables.largest_dim);
   }
 
@@ -112,17 +153,6 @@ struct NodeGradients {
     return at;
   }
 
-  /// to [columns, rows] = from [rows, columns], transposed.
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void transpose(const Team& team, const float* from, std::int64_t rows,
-                                             std::int64_t columns, float* to) const {
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows), [&](const std::int64_t r) {
-      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, columns),
-                           [&](const std::int64_t c) { to[c * rows + r] = from[r * columns + c]; });
-    });
-    team.team_barrier();
-  }
-
   /// gradient = sum over the node's rows of dR [before, q] L^T [q, r], the last core's slices being L; to each of
   /// these, product^T dR.
   template <class Tile>
@@ -131,22 +161,21 @@ struct NodeGradients {
     const auto& cores = tile.cores;
     const auto& team = tile.team;
     const CoreStep last = cores.step(tile.t + 1);
-    float* transposed = scratch.take(last.slice());
     float* share = scratch.take(last.slice());
     float* vector = scratch.take(cores.dim);
     for (std::int64_t u = node.begin; u < node.end; ++u) {
-      const std::int64_t digit = (tree.rows.key(u) - cores.first_key) % cores.shape.p[tile.t + 1];
+      const std::int64_t run = last_slices.run_of_row(u);
       const float* row = row_gradient(tile, u, vector);
-      transpose(team, tile.slice_of(tile.t + 1, digit, scratch.next), last.r_in, last.q, transposed);
       small_gemm(team, {last.before, last.r_in, last.q}, GemmLeft<float>{row, last.q, 1},
-                 GemmRows<const float>{transposed, last.r_in}, GemmRows<float>{gradient, last.r_in},
+                 GemmRows<const float>{last_slices.of_run(run), last.r_in}, GemmRows<float>{gradient, last.r_in},
                  u == node.begin ? GemmStart::zero : GemmStart::c);
       small_gemm(team, {last.q, last.r_in, last.before}, GemmLeft<float>{row, 1, last.q},
                  GemmRows<const float>{product, last.r_in},
                  GemmRows<float>{places.unordered() ? share : shares[0].of(u), last.r_in}, GemmStart::zero);
+      if (!places.unordered() && !cores.mirrored) continue;
       team.team_barrier();
       if (places.unordered())
-        places.add(team, places.of_row(u), last.slice(),
+        places.add(team, places.of_run(run), last.slice(),
                    [&](std::int64_t i) { return share[i % last.q * last.r_in + i / last.q]; });
       team.team_barrier();
     }

@@ -14,7 +14,8 @@ struct TensorTrainWorkspace {
   Scratch<Exec, float> gradients{"shardmark::tensor_train_gradients"};
   Scratch<Exec, std::int64_t> gradient_keys{"shardmark::tensor_train_gradient_keys"};
   Scratch<Exec, std::int64_t> gradient_places{"shardmark::tensor_train_gradient_places"};
-  Scratch<Exec, std::int64_t> row_places{"shardmark::tensor_train_row_places"};
+  Scratch<Exec, float> last_slices{"shardmark::tensor_train_last_slices"};
+  Scratch<Exec, std::int64_t> run_of_row{"shardmark::tensor_train_run_of_row"};
   Array<Exec, std::uint32_t> locks;  ///< one for the slices whose places share a hash; 0 when free
   UniqueRowsWorkspace<Exec> slices, shared;
 };

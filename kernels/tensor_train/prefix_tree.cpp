@@ -32,50 +32,39 @@ constexpr std::int64_t longest_run(int level) {
   return on_device<Exec> ? 8 : 64;
 }
 
-/// A distinct row, its table and its digits.
+/// Finds what begins with each row, by comparing it with the one before it.
 template <class Exec>
-struct PlacedRow {
-  std::int64_t table = -1, row = 0;
-
-  KOKKOS_FUNCTION PlacedRow(const UniqueRows<Exec>& rows, const TensorTrains<Exec>& trains, std::int64_t u) {
-    if (u < 0) return;
-    table = trains.tables.find(rows.key(u));
-    row = rows.key(u) - trains.tables.shards(table).first_key;
-  }
-};
-
-/// Finds the nodes that begin with a row.
-template <class Exec>
-struct NodeFinder {
+struct RowStarts {
   UniqueRows<Exec> rows;
   TensorTrains<Exec> trains;
+  Array<Exec, RowStart> starts;
 
-  /// Whether row u and the one before it share no node of `level`, which the table of `row` has.
-  KOKKOS_FUNCTION bool begins(const PlacedRow<Exec>& before, const PlacedRow<Exec>& row, std::int64_t u,
-                              int level) const {
-    if (level == 0 || u % longest_node(level) == 0 || before.table != row.table) return true;
-    const TensorTrainCores& cores = trains.tables.shards(row.table);
-    const std::int64_t below = cores.rows_below(cores.shape.cores - 1 - level);
-    return before.row / below != row.row / below;
+  KOKKOS_FUNCTION void find(std::int64_t u) const {
+    const std::int64_t table = trains.tables.find(rows.key(u));
+    const TensorTrainCores& cores = trains.tables.shards(table);
+    const std::int64_t row = rows.key(u) - cores.first_key, before = u == 0 ? -1 : rows.key(u - 1) - cores.first_key;
+    int levels = before < 0 ? cores.shape.cores : 1;
+    std::int64_t below = 1;
+    for (int level = 1; level < cores.shape.cores && levels == level; ++level) {
+      below *= cores.shape.p[cores.shape.cores - level];
+      if (u % longest_node(level) == 0 || before / below != row / below) levels = level + 1;
+    }
+    starts(u) = {static_cast<std::int32_t>(table), levels};
   }
-  KOKKOS_FUNCTION int levels(const PlacedRow<Exec>& row) const {
-    return row.table < 0 ? 0 : trains.tables.shards(row.table).shape.cores;
-  }
-  /// Adds the nodes that begin with row u.
   KOKKOS_FUNCTION void count(std::int64_t u, NodesByLevel& nodes) const {
-    const PlacedRow<Exec> before(rows, trains, u - 1), row(rows, trains, u);
-    for (int level = 0; level < levels(row); ++level) nodes.at[level] += begins(before, row, u, level);
+    for (int level = 0; level < starts(u).levels; ++level) ++nodes.at[level];
   }
 };
 
 template <class Exec>
-NodesByLevel count_nodes(const Exec& exec, const UniqueRows<Exec>& rows, const TensorTrains<Exec>& trains) {
-  const NodeFinder<Exec> finder{rows, trains};
+NodesByLevel find_starts(const Exec& exec, const RowStarts<Exec>& starts) {
   NodesByLevel nodes;
   Kokkos::parallel_reduce(
-      "shardmark::count_prefixes", static_range(exec, rows.positions()),
+      "shardmark::prefix_starts", static_range(exec, starts.rows.positions()),
       KOKKOS_LAMBDA(const std::int64_t u, NodesByLevel& sum) {
-        if (u < rows.count()) finder.count(u, sum);
+        if (u >= starts.rows.count()) return;
+        starts.find(u);
+        starts.count(u, sum);
       },
       Kokkos::Sum<NodesByLevel>(nodes));
   return nodes;
@@ -84,31 +73,42 @@ NodesByLevel count_nodes(const Exec& exec, const UniqueRows<Exec>& rows, const T
 /// Lists the nodes, and of each node and row the key by which it is grouped.
 template <class Exec>
 struct NodeLister {
-  NodeFinder<Exec> finder;
+  RowStarts<Exec> starts;
   PrefixNodes<Exec> tree;
   Array<Exec, std::int64_t> keys;
 
   /// `nodes`: how many begin before row u; u may be the number of rows.
   KOKKOS_FUNCTION void list(std::int64_t u, const NodesByLevel& nodes) const {
-    const std::int64_t rows = tree.row_count();
-    const PlacedRow<Exec> before(finder.rows, finder.trains, u - 1), row(finder.rows, finder.trains, u < rows ? u : -1);
-    const auto next = [&](int level) { return tree.first[level] + nodes.at[level]; };
-    for (int level = 1; level < finder.levels(before); ++level)
-      if (u == rows || finder.begins(before, row, u, level)) tree.at(next(level) - 1).end = next(level - 1);
-    for (int level = 0; level < finder.levels(row); ++level) {
-      if (!finder.begins(before, row, u, level)) return;
-      const TensorTrainCores& cores = finder.trains.tables.shards(row.table);
+    if (u > 0) end_nodes(u, nodes);
+    if (u == tree.row_count()) return;
+    const RowStart start = starts.starts(u);
+    const TensorTrainCores& cores = starts.trains.tables.shards(start.table);
+    std::int64_t rest = starts.rows.key(u) - cores.first_key;
+    for (int level = 0; level < start.levels; ++level) {
       const int t = cores.shape.cores - 1 - level;
-      const std::int64_t slice = row.row / cores.rows_below(t) % cores.shape.p[t];
-      keys(next(level)) =
-          (level * tree.blocks + u / std::int64_t{tree_block}) * finder.trains.slices + cores.first_slice[t] + slice;
+      const std::int64_t slice = rest % cores.shape.p[t], number = next(level, nodes);
+      rest /= cores.shape.p[t];
+      keys(number) =
+          (level * tree.blocks + u / std::int64_t{tree_block}) * starts.trains.slices + cores.first_slice[t] + slice;
       if (level == 0) continue;
-      PrefixNode& node = tree.at(next(level));
-      node.begin = next(level - 1);
-      node.parent = t == 0 ? -1 : next(level + 1) - (finder.begins(before, row, u, level + 1) ? 0 : 1);
+      PrefixNode& node = tree.at(number);
+      node.begin = next(level - 1, nodes);
+      node.parent = t == 0 ? -1 : next(level + 1, nodes) - (level + 1 < start.levels ? 0 : 1);
       node.slice = slice;
-      node.table = row.table;
+      node.table = start.table;
     }
+  }
+
+ private:
+  KOKKOS_FUNCTION std::int64_t next(int level, const NodesByLevel& nodes) const {
+    return tree.first[level] + nodes.at[level];
+  }
+  /// Ends the nodes that have no row behind u - 1.
+  KOKKOS_FUNCTION void end_nodes(std::int64_t u, const NodesByLevel& nodes) const {
+    const std::int32_t table = starts.starts(u - 1).table;
+    const bool same = u < tree.row_count() && starts.starts(u).table == table;
+    const int levels = same ? starts.starts(u).levels : starts.trains.tables.shards(table).shape.cores;
+    for (int level = 1; level < levels; ++level) tree.at(next(level, nodes) - 1).end = next(level - 1, nodes);
   }
 };
 
@@ -119,7 +119,7 @@ void list_nodes(const Exec& exec, const NodeLister<Exec>& lister) {
       "shardmark::prefix_nodes", static_range(exec, rows + 1),
       KOKKOS_LAMBDA(const std::int64_t u, NodesByLevel& nodes, const bool final) {
         if (final) lister.list(u, nodes);
-        if (u < rows) lister.finder.count(u, nodes);
+        if (u < rows) lister.starts.count(u, nodes);
       });
 }
 
@@ -191,14 +191,15 @@ PrefixTree<Exec> prefix_tree(const Exec& exec, const UniqueRows<Exec>& rows, con
   PrefixNodes<Exec>& nodes = tree.nodes;
   nodes.rows = rows;
   nodes.levels = trains.levels;
-  const NodesByLevel counts = count_nodes(exec, rows, trains);
+  const RowStarts<Exec> starts{rows, trains, workspace.starts.first(rows.positions())};
+  const NodesByLevel counts = find_starts(exec, starts);
   for (int level = 0; level < TensorTrainShape::most_cores; ++level)
     nodes.first[level + 1] = nodes.first[level] + counts.at[level];
   const std::int64_t all = nodes.first.back();
   nodes.blocks = (nodes.row_count() + tree_block - 1) / tree_block;
   nodes.nodes = workspace.nodes.first(all - nodes.row_count());
   const Array<Exec, std::int64_t> keys = workspace.keys.first(all);
-  if (all > 0) list_nodes(exec, NodeLister<Exec>{{rows, trains}, nodes, keys});
+  if (all > 0) list_nodes(exec, NodeLister<Exec>{starts, nodes, keys});
   nodes.groups = unique_rows<Exec>(exec, keys, nodes.levels * nodes.blocks * trains.slices, workspace.groups);
   nodes.runs = workspace.runs.first(all);
   const std::int64_t bounds = nodes.levels * nodes.blocks + 1;

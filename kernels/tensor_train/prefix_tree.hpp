@@ -58,8 +58,15 @@ struct PrefixTree {
   std::int64_t first_run(int level, std::int64_t block) const { return block_runs[level * nodes.blocks + block]; }
 };
 
+/// Where a distinct row is, and how many levels, from its own on, have a node that begins with it: nodes of a level
+/// begin wherever those of the level above do.
+struct RowStart {
+  std::int32_t table, levels;
+};
+
 template <class Exec>
 struct PrefixTreeWorkspace {
+  Scratch<Exec, RowStart> starts{"shardmark::prefix_starts"};
   Scratch<Exec, PrefixNode> nodes{"shardmark::prefix_nodes"};
   Scratch<Exec, std::int64_t> keys{"shardmark::prefix_keys"};
   Scratch<Exec, SliceRun> runs{"shardmark::slice_runs"};

@@ -45,17 +45,16 @@ UniqueRows<Exec> share_places(const Exec& exec, const PrefixTree<Exec>& tree, co
   return result;
 }
 
-/// Of each row the place of the gradient of its slice of the last core.
 template <class Exec>
-void list_places_of_rows(const Exec& exec, const PrefixTree<Exec>& tree, ConstArray<Exec, std::int64_t> of_run,
-                         const Array<Exec, std::int64_t>& of_row) {
-  const PrefixNodes<Exec> nodes = tree.nodes;
-  Kokkos::parallel_for(
-      "shardmark::slice_gradients_of_rows", static_range(exec, tree.first_run(1, 0)),
-      KOKKOS_LAMBDA(const std::int64_t run) {
-        for (std::int64_t i = nodes.runs(run).begin; i < nodes.runs(run).end; ++i)
-          of_row(nodes.groups.position(i)) = of_run(run);
-      });
+LastSlices<Exec> pack_last_slices(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& trains,
+                                  TensorTrainWorkspace<Exec>& workspace) {
+  const std::int64_t stride = ScratchFloats::padded(trains.largest[0].slice), runs = tree.first_run(1, 0);
+  const LastSlices<Exec> last{workspace.last_slices.first(runs * stride), workspace.run_of_row.first(tree.rows()),
+                              stride};
+  const auto [policy, scratch_level] = team_per_run(exec, runs, stride);
+  Kokkos::parallel_for("shardmark::pack_last_slices", policy,
+                       PackLastSlices<Exec>{tree.nodes, trains, last, scratch_level, stride});
+  return last;
 }
 
 /// Floats of what nodes give to their parents and rows to the last core.
@@ -72,6 +71,7 @@ void add_blocks(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrai
                 ConstArray<Exec, float> gradients, const SlicePlaces<Exec>& places,
                 TensorTrainWorkspace<Exec>& workspace) {
   const bool unordered = places.unordered();
+  const LastSlices<Exec> last_slices = pack_last_slices(exec, tree, trains, workspace);
   const FloatsPerNode of_products = kept_products(trains), of_shares = kept_shares(trains, unordered);
   FloatsPerNode both = of_shares;
   for (int level = 0; level < trains.levels; ++level) both[level] += of_products[level];
@@ -87,8 +87,8 @@ void add_blocks(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrai
     for (int level = 1; level < trains.levels; ++level)
       launch("shardmark::slice_gradients", level, NodeGradients<Exec>::scratch_size(trains, level, unordered),
              [&](std::int64_t first, int scratch_level, std::int64_t floats) {
-               return NodeGradients<Exec>{tree.nodes, trains, gradients, products,      shares,
-                                          places,     level,  first,     scratch_level, floats};
+               return NodeGradients<Exec>{tree.nodes,  trains, gradients, products,      shares, places,
+                                          last_slices, level,  first,     scratch_level, floats};
              });
     if (unordered) continue;
     launch("shardmark::slice_gradients_of_last_core", 0, trains.largest[0].slice,
@@ -106,16 +106,13 @@ RowGradients<Exec> slice_gradients(const Exec& exec, const PrefixTree<Exec>& tre
   const Array<Exec, std::int64_t> keys = workspace.gradient_keys.first(runs);
   const Array<Exec, std::int64_t> of_run = workspace.gradient_places.first(runs);
   list_gradients(exec, tree, keys, of_run);
-  SlicePlaces<Exec> places{workspace.gradients.first(tree.gradient_elements), of_run, {}, {}};
+  SlicePlaces<Exec> places{workspace.gradients.first(tree.gradient_elements), of_run, {}};
   UniqueRows<Exec> slices;
   if (order == SliceSums::ordered) {
     slices = unique_rows<Exec>(exec, keys, trains.slices, of_run, tree.gradient_elements, workspace.slices);
   } else {
     slices = share_places<Exec>(exec, tree, trains, unique_rows<Exec>(exec, keys, trains.slices, workspace.slices),
                                 places, of_run, workspace.shared);
-    const Array<Exec, std::int64_t> of_row = workspace.row_places.first(tree.rows());
-    list_places_of_rows<Exec>(exec, tree, of_run, of_row);
-    places.of_row = of_row;
     if (workspace.locks.extent(0) == 0)
       workspace.locks = Array<Exec, std::uint32_t>("shardmark::slice_locks", std::size_t{1} << slice_lock_bits);
     places.locks = workspace.locks;
