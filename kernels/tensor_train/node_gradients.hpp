@@ -118,6 +118,7 @@ struct NodeGradients {
     float* sum = places.unordered() ? at.sum : places.gradients.data() + places.of_run(run);
     tile.for_each_tile([&](std::int64_t begin, std::int64_t count, bool first) {
       tile.pack_left(begin, count, products[level + 1 < trains.levels ? level + 1 : level], at.left);
+      if (level == 1) ask_for_rows(tile, begin, count);
       if (level == 1) tile.multiply(count, at.left, slice, at.product);
       for (std::int64_t i = 0; i < count; ++i) {
         const PrefixNode& node = tile.node(begin + i);
@@ -151,6 +152,19 @@ struct NodeGradients {
     if (places.unordered()) at.sum = scratch.take(largest.slice);
     at.rest = scratch;
     return at;
+  }
+
+  /// Gradients of the nodes' rows, and where their shares are to be written: while the nodes are multiplied.
+  template <class Tile>
+  KOKKOS_FORCEINLINE_FUNCTION void ask_for_rows(const Tile& tile, std::int64_t begin, std::int64_t count) const {
+    const CoreStep last = tile.cores.step(tile.t + 1);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const PrefixNode& node = tile.node(begin + i);
+      for (std::int64_t u = node.begin; u < Kokkos::min(node.end, node.begin + 4); ++u) {
+        prefetch_near(row_gradients.data() + tree.rows.position(tree.rows.begin(u)), tile.cores.dim * 4);
+        if (!places.unordered()) prefetch_to_write(shares[0].of(u), last.slice());
+      }
+    }
   }
 
   /// gradient = sum over the node's rows of dR [before, q] L^T [q, r], the last core's slices being L; to each of

@@ -52,6 +52,11 @@ KOKKOS_FORCEINLINE_FUNCTION void copy_by_thread(const Team& team, const From* fr
                        [&](const std::int64_t i) { to[i] = to_float(from[i]); });
 }
 
+/// Asks for a vector that is to be written soon.
+KOKKOS_FORCEINLINE_FUNCTION void prefetch_to_write(float* vector, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += cache_line / std::int64_t{sizeof(float)}) prefetch_to_write(vector + i);
+}
+
 /// One team at work on the nodes of one slice.
 template <class Exec, class Team>
 struct NodeTile {
