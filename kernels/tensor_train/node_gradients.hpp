@@ -252,7 +252,9 @@ struct LastCoreGradients {
     const std::int64_t size = tile.step.slice(), q = tile.step.q, r = tile.step.r_in;
     float* sum = scratch_floats(team, scratch_level, floats).next;
     Kokkos::parallel_for(Kokkos::TeamVectorRange(team, size), [&](const std::int64_t i) { sum[i] = 0.0F; });
+    constexpr std::int64_t ahead = 4;
     for (std::int64_t place = tile.run.begin; place < tile.run.end; ++place) {
+      prefetch_near(shares.of(tile.number(Kokkos::min(place + ahead, tile.run.end - 1))), size * 4);
       const float* share = shares.of(tile.number(place));
       Kokkos::parallel_for(Kokkos::TeamVectorRange(team, size), [&](const std::int64_t i) { sum[i] += share[i]; });
     }

@@ -79,8 +79,12 @@ struct NodeTile {
   /// Calls body(first place, nodes, whether it is the run's first) for tile after tile.
   template <class Body>
   KOKKOS_FORCEINLINE_FUNCTION void for_each_tile(const Body& body) const {
-    for (std::int64_t begin = run.begin; begin < run.end; begin += step.tile())
-      body(begin, Kokkos::min(step.tile(), run.end - begin), begin == run.begin);
+    for (std::int64_t begin = run.begin; begin < run.end; begin += step.tile()) {
+      const std::int64_t end = Kokkos::min(begin + step.tile(), run.end);
+      for (std::int64_t next = end; next < Kokkos::min(end + step.tile(), run.end); ++next)
+        prefetch_near(&node(next), sizeof(PrefixNode));
+      body(begin, end - begin, begin == run.begin);
+    }
   }
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t number(std::int64_t place) const { return tree.groups.position(place); }
   KOKKOS_FORCEINLINE_FUNCTION const PrefixNode& node(std::int64_t place) const { return tree.at(number(place)); }
