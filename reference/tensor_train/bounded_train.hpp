@@ -28,6 +28,9 @@ struct BoundedGradient {
 /// differ by T(|G| + b, M + e) - T(|G|, M) + n u T(|G| + b, M + e): n counts the sums of a contraction, and as many
 /// additions as rows that the batch names have the slice, each as often as it is named; in any order, atomically, or
 /// put together from the parts of several ranks.
+///
+/// Adaptive optimizers may widen the bounds of entries in every step until they say nothing; beyond 2^10 they count as
+/// 2^10, lest their products overflow.
 class BoundedTrain {
  public:
   BoundedTrain(const TensorTrainShape& shape, std::vector<TouchedTable> cores);

@@ -27,6 +27,8 @@ class CachedTrain {
   const CachedRows& cache() const { return cache_; }
   /// w and state of the rows that are cached.
   const TouchedTable& cached() const { return cached_; }
+  /// How many rows left the cache and are not in it now.
+  std::int64_t differences() const { return std::ssize(differences_); }
 
   /// Values of a row and their bounds, [dim].
   void row(std::int64_t row, std::span<float> values, std::span<float> bounds);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "datasets/cores_file.hpp"
 #include "datasets/sample_source.hpp"
 #include "reference/number.hpp"
 #include "results/json_text.hpp"
@@ -21,6 +22,11 @@ using Json = nlohmann::ordered_json;
 /// The power of two next to the learning rate, so that lr * gradient keeps few bits.
 void make_exact(Workload& workload) {
   for (Table& table : workload.tables) {
+    if (!table.tensor_train.import_file.empty())
+      throw InputError(
+          fmt::format("exact: table {} begins with the cores of {}, whose products are not exact; leave one "
+                      "of them out",
+                      table.name, table.tensor_train.import_file));
     float& rate = table.optimizer.learning_rate;
     if (rate > 0.0F) rate = std::exp2(std::round(std::log2(rate)));
   }
@@ -62,11 +68,20 @@ std::vector<Case> each_with(const std::vector<Case>& cases, const GivenOption& g
   return all;
 }
 
+bool has_tensor_trains(const RunOptions& run) {
+  return std::ranges::any_of(run.workload.tables, [](const Table& table) { return table.storage == Storage::tt; });
+}
+
 void require_use(const RunOptions& run, const std::vector<GivenOption>& given) {
-  for (const GivenOption& each : given)
+  for (const GivenOption& each : given) {
     if (each.option->group == OptionGroup::ids && !run.data.file.empty())
       throw InputError(fmt::format("{}: the ids come from --data {}; leave one of them out",
                                    each.said(each.values.front()), run.data.file));
+    if (each.option->group == OptionGroup::tensor_trains && !has_tensor_trains(run))
+      throw InputError(fmt::format(
+          "{}: no table is a tensor train{}; use --storage tt", each.said(each.values.front()),
+          run.workload.tt_min_rows > 0 ? fmt::format(" of at least {} rows", run.workload.tt_min_rows) : ""));
+  }
 }
 
 /// Whether it says anything of this case: ids that are generated, or how a data file is read.
@@ -74,6 +89,8 @@ bool has_use(const Option& option, const RunOptions& run) {
   const std::string& file = run.data.file;
   if (option.group == OptionGroup::ids) return file.empty();
   if (option.group == OptionGroup::data) return !file.empty() && (option.name == "data" || !is_hdf5(file));
+  if (option.group == OptionGroup::tensor_trains)
+    return has_tensor_trains(run) || (option.name == "tt.min_rows" && run.workload.tt_min_rows > 0);
   return static_cast<bool>(option.get);
 }
 
@@ -92,7 +109,10 @@ std::string Option::list_name() const {
 }
 
 std::string Option::usual() const {
-  if (!get || group == OptionGroup::tables || group == OptionGroup::ids) return "";
+  const bool of_workload =
+      group == OptionGroup::tables || group == OptionGroup::tensor_trains || group == OptionGroup::ids;
+  if (!get || of_workload) return "";
+
   return text_of(get(RunOptions{}, Case{}));
 }
 
@@ -117,8 +137,32 @@ void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<Gi
     else
       set_one(*each, each->values.front(), run, cases.front());
   }
+  keep_small_tables_dense(run.workload);
+  import_cores(run.workload);
   require_use(run, given);
   if (run.exact) make_exact(run.workload);
+}
+
+void import_cores(Workload& workload) {
+  for (Table& table : workload.tables) {
+    TensorTrain& asked = table.tensor_train;
+    if (asked.import_file.empty()) continue;
+    DecomposedTable train = read_cores(asked.import_file, table);
+    const bool given =
+        !asked.row_shape.empty() || !asked.dim_shape.empty() || !asked.ranks.empty() || asked.compression > 0.0;
+    const TensorTrainShape& shape = train.shape;
+    if (given && tensor_train_shape(table) != shape)
+      throw InputError(
+          fmt::format("{}: its cores have another shape or other ranks than are given for table {}; leave "
+                      "tt.row_shape, tt.dim_shape, tt.ranks and tt.compression out",
+                      asked.import_file, table.name));
+    asked.cores = shape.cores;
+    asked.row_shape.assign(shape.p.begin(), shape.p.begin() + shape.cores);
+    asked.dim_shape.assign(shape.q.begin(), shape.q.begin() + shape.cores);
+    asked.ranks.assign(shape.r.begin() + 1, shape.r.begin() + shape.cores);
+    asked.compression = 0.0;
+    asked.imported = std::make_shared<const std::vector<std::vector<float>>>(std::move(train.cores));
+  }
 }
 
 void apply_settings(RunOptions& run, const std::vector<std::string>& assignments) {

@@ -49,6 +49,10 @@ struct RunOptions {
   std::int64_t most_batches() const;
 };
 
+/// Reads the cores that tables are to begin with; they then have the shape and ranks of these. Throws InputError where
+/// a table has other rows, columns or, if given, other shapes or ranks.
+void import_cores(Workload& workload);
+
 /// Throws InputError when the text is no duration above 0.
 Seconds seconds_in(std::string_view text);
 

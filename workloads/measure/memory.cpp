@@ -5,6 +5,7 @@
 
 #include "comm/placement/expected_counts.hpp"
 #include "reference/row_gradients.hpp"
+#include "reference/tensor_train/shape.hpp"
 #include "workloads/batches/step_input.hpp"
 #include "workloads/measure/timed_batches.hpp"
 #include "workloads/tables/storages.hpp"
@@ -29,9 +30,10 @@ double table_bytes(const Plan& plan, const std::vector<Table>& tables, int rank)
   return bytes;
 }
 
+/// Ids that drift are taken to be popular anywhere, which holds for many batches, not for one.
 IdStatistics statistics_of(const IdSpec& ids) {
   return {.alpha = ids.distribution == IdDistribution::power_law ? ids.alpha : 0.0,
-          .scattered = ids.shuffled,
+          .scattered = ids.shuffled || ids.drift > 0,
           .ragged = ids.ragged};
 }
 
@@ -197,6 +199,19 @@ double distinct_outputs(const Workload& workload, const Feature& feature, double
   return rows && !workload.ids.weighted ? std::min(bags, distinct) : bags;
 }
 
+/// A tensor train in the reference: its initial entries; of the slices that so many rows touch the values and state
+/// with bounds, also as copies to compare, and three times in double the entries and the sums of their gradients
+/// (BoundedTrain).
+double train_bytes(const Table& table, double rows) {
+  double bytes = 0.0;
+  for (const Table& core : core_tables(table)) {
+    const auto slices = static_cast<double>(core.rows), size = static_cast<double>(core.dim);
+    const auto state = static_cast<double>(state_per_row(core.optimizer.kind, core.dim));
+    bytes += 8 * slices * size + std::min(slices, rows) * (24 * (size + state) + 48 * size);
+  }
+  return bytes;
+}
+
 /// The reference, which every rank runs for all samples of all batches (check.hpp): the rows that they touch, with
 /// state and bounds, the expected outputs of this rank's samples, the global batch, and for a while either the
 /// gradients of a table or copies of its rows, to compare them.
@@ -217,8 +232,10 @@ double reference_bytes(const RunOptions& options, std::int64_t batches, std::int
   for (std::size_t t = 0; t < touched.size(); ++t) {
     const Table& table = workload.tables[t];
     const auto row = static_cast<double>(table.dim + state_per_row(table.optimizer.kind, table.dim));
-    kept += grown * touched[t] * (8 * row + 80);
-    passing = std::max({passing, touched[t] * (16 * row + 80),
+    const bool train = table.storage == Storage::tt;  // of whose rows those of one step are there
+    const double rows = train ? of_step[t] : touched[t];
+    kept += grown * rows * (8 * row + 80) + (train ? grown * train_bytes(table, touched[t]) : 0.0);
+    passing = std::max({passing, rows * (16 * row + 80),
                         growing * of_step[t] * static_cast<double>(table.dim) * sizeof(reference::GradientSum)});
   }
   for (const Feature& feature : workload.features) {

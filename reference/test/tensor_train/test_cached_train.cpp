@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <random>
+#include <set>
 
 #include "reference/oracle.hpp"
 
@@ -26,10 +27,10 @@ Table table_of(OptimizerKind optimizer, std::int64_t cached) {
   return table;
 }
 
-/// Few rows that are named often, others by step.
+/// Few rows that are named often, others in each step; after eight steps the same again.
 std::map<std::int64_t, std::int64_t> drifting_uses(std::int64_t step, std::mt19937& random) {
   std::map<std::int64_t, std::int64_t> uses;
-  for (int i = 0; i < 30; ++i) ++uses[(step * 3 + static_cast<std::int64_t>(random()) % 12) % rows];
+  for (int i = 0; i < 30; ++i) ++uses[(step % 8 * 3 + static_cast<std::int64_t>(random()) % 12) % rows];
   for (int i = 0; i < 6; ++i) ++uses[static_cast<std::int64_t>(random()) % rows];
   return uses;
 }
@@ -60,6 +61,7 @@ TEST(CachedTrain, AChoiceOfRowsChangesNoValue) {
       std::mt19937 random(seed);
       CachedTrain train(table_of(kind, 8), 0, {.seed = seed, .scale = 0.5F});
       double widest = 0.0;
+      std::set<std::int64_t> once_cached;
       for (std::int64_t step = 1; step <= 20; ++step) {
         for (const auto& [row, uses] : drifting_uses(step, random))
           train.add_gradient(row, uses, gradient_of(row, step), step);
@@ -69,7 +71,11 @@ TEST(CachedTrain, AChoiceOfRowsChangesNoValue) {
         }
         train.update_slices(step);
         const auto before = all_rows(train);
+        const auto cached = train.cached().rows();
         train.populate();
+        once_cached.insert(cached.begin(), cached.end());
+        const auto out = [&](std::int64_t row) { return train.cached().find(row) < 0; };
+        ASSERT_EQ(train.differences(), std::ranges::count_if(once_cached, out));
         const auto after = all_rows(train);
         for (std::int64_t row = 0; row < rows; ++row)
           for (std::size_t c = 0; c < 6; ++c) {
