@@ -156,9 +156,8 @@ void triad(const Exec& exec, Array<Exec, float> a, ConstArray<Exec, float> b, Co
 
 /// Small enough for 48 KiB, and so large that a fused multiply-add waits for no other.
 inline constexpr GemmSize cached_product{32, 128, 32};
-inline constexpr std::int64_t cached_a = cached_product.m * cached_product.k,
-                              cached_b = cached_product.k * cached_product.n,
-                              cached_c = cached_product.m * cached_product.n;
+inline constexpr std::int64_t cached_floats =
+    cached_product.m * cached_product.k + cached_product.k * cached_product.n + cached_product.m * cached_product.n;
 inline constexpr std::int64_t cached_flops = 2 * cached_product.m * cached_product.n * cached_product.k;
 /// Ranges of products, each with matrices of its own.
 template <class Exec>
@@ -168,8 +167,8 @@ std::int64_t cached_ranges(const Exec& exec) {
 
 template <class Exec>
 Array<Exec, float> cached_matrices(const Exec& exec) {
-  const auto matrices = allocate<Exec, float>(
-      "shardmark::cached_matrices", cached_ranges(exec) * (on_device<Exec> ? 1 : cached_a + cached_b + cached_c));
+  const auto matrices =
+      allocate<Exec, float>("shardmark::cached_matrices", cached_ranges(exec) * (on_device<Exec> ? 1 : cached_floats));
   Kokkos::deep_copy(exec, matrices, 0.5F);
   return matrices;
 }
@@ -196,15 +195,16 @@ void multiply_in_registers(const Exec& exec, std::int64_t steps, const Array<Exe
 
 template <class Exec>
 void multiply_matrices(const Exec& exec, std::int64_t products, const Array<Exec, float>& matrices) {
+  const GemmSize size = cached_product;
   Kokkos::parallel_for(
       "shardmark::multiply_matrices", dynamic_range(exec, cached_ranges(exec)),
       KOKKOS_LAMBDA(const std::int64_t range) {
-        float* const a = matrices.data() + range * (cached_a + cached_b + cached_c);
-        float* const b = a + cached_a;
+        float* const a = matrices.data() + range * std::int64_t{cached_floats};
+        float* const b = a + size.m * size.k;
+        float* const c = b + size.k * size.n;
         for (std::int64_t product = 0; product < products; ++product)
-          host::small_gemm(cached_product, GemmLeft<float>{a, cached_product.k, 1},
-                           GemmRows<const float>{b, cached_product.n}, GemmRows<float>{b + cached_b, cached_product.n},
-                           GemmStart::zero);
+          host::small_gemm(size, GemmLeft<float>{a, size.k, 1}, GemmRows<const float>{b, size.n},
+                           GemmRows<float>{c, size.n}, GemmStart::zero);
       });
 }
 
