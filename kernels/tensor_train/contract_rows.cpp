@@ -80,7 +80,8 @@ void contract_rows(const Exec& exec, const PrefixTree<Exec>& tree, const TensorT
   const std::int64_t floats = ScratchFloats::padded(largest.tile_left) + ScratchFloats::padded(largest.tile_product) +
                               ScratchFloats::padded(trains.tables.largest_dim) +
                               (trains.converts ? ScratchFloats::padded(largest.slice) + trains.largest[0].slice : 0);
-  for (const BlockPass& pass : block_passes(tree, per_node, workspace.most_bytes / std::int64_t{sizeof(float)})) {
+  for (const BlockPass& pass :
+       block_passes(tree, per_node, false, workspace.most_bytes / std::int64_t{sizeof(float)})) {
     float* next = workspace.vectors.first(floats_of(tree, per_node, pass)).data();
     const LevelVectors products = lay_out(tree, per_node, pass, next);
     node_products(exec, tree, trains, pass, products);

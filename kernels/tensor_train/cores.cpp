@@ -32,6 +32,7 @@ TensorTrains<Exec> tensor_trains(const Exec& exec, const std::vector<TensorTrain
     for (int t = 0; t < of.shape.cores; ++t) {
       trains.slices = std::max(trains.slices, of.first_slice[t] + of.shape.p[t]);
       const CoreStep step = of.step(t);
+      trains.elements += of.shape.p[t] * step.padded_slice();
       auto& largest = trains.largest[of.shape.cores - 1 - t];
       largest.left = std::max(largest.left, step.left());
       largest.product = std::max(largest.product, step.product());

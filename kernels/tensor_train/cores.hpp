@@ -15,6 +15,7 @@ struct CoreStep {
 
   constexpr std::int64_t left() const { return before * r_in; }
   constexpr std::int64_t slice() const { return r_in * q * r_out; }
+  constexpr std::int64_t padded_slice() const { return (slice() + 15) / 16 * 16; }  ///< so that lanes are aligned
   constexpr std::int64_t columns() const { return q * r_out; }
   constexpr std::int64_t product() const { return before * q * r_out; }
   /// Nodes that are worked on together: about 32 rows of the left factor, while the slice stays in the nearest cache.
@@ -61,6 +62,7 @@ struct TensorTrains {
   ShardList<Exec, TensorTrainCores> tables;
   ConstArray<Exec, std::int32_t> columns;  ///< [tables, largest dim] column outside of column c here
   std::int64_t slices = 0;                 ///< keys of slices are below
+  std::int64_t elements = 0;               ///< padded_slice of all slices
   int levels = 0;                          ///< cores of the longest train
   std::array<Largest, most_levels> largest{};
   bool converts = false;  ///< some cores are not fp32

@@ -13,11 +13,17 @@ inline constexpr int slice_lock_bits = 12;
 /// added as they come.
 template <class Exec>
 struct SlicePlaces {
+  using Shift = std::array<std::int64_t, TensorTrainShape::most_cores>;
+
   Array<Exec, float> gradients;
   ConstArray<Exec, std::int64_t> of_run;
+  Shift shift{};                     ///< of the places of the runs of each level
   Array<Exec, std::uint32_t> locks;  ///< empty if ordered
 
   KOKKOS_FORCEINLINE_FUNCTION bool unordered() const { return locks.extent(0) > 0; }
+  KOKKOS_FORCEINLINE_FUNCTION float* of(std::int64_t run, int level) const {
+    return gradients.data() + of_run(run) + shift[level];
+  }
 
   /// gradients(place + i) += value(i) for i < count: by one thread at a time on a host, each atomically on a device.
   template <class Team, class Value>
@@ -115,7 +121,7 @@ struct NodeGradients {
     const Arrays at = arrays(team);
     const float* slice = tile.slice_of(tile.t, tile.run.slice, at.slice);
     if (tile.t > 0) transpose(team, slice, step.r_in, step.columns(), at.transposed);
-    float* sum = places.unordered() ? at.sum : places.gradients.data() + places.of_run(run);
+    float* sum = places.unordered() ? at.sum : places.of(run, level);
     tile.for_each_tile([&](std::int64_t begin, std::int64_t count, bool first) {
       tile.pack_left(begin, count, products[level + 1 < trains.levels ? level + 1 : level], at.left);
       if (level == 1) {
@@ -266,7 +272,7 @@ struct LastCoreGradients {
       Kokkos::parallel_for(Kokkos::TeamVectorRange(team, size), [&](const std::int64_t i) { sum[i] += share[i]; });
     }
     team.team_barrier();
-    float* to = places.gradients.data() + places.of_run(number);
+    float* to = places.of(number, 0);
     Kokkos::parallel_for(Kokkos::TeamVectorRange(team, size),
                          [&](const std::int64_t i) { to[i] = sum[i % q * r + i / q]; });
   }

@@ -9,15 +9,16 @@ namespace shardmark::kernels {
 /// one; results do not depend on it.
 template <class Exec>
 struct TensorTrainWorkspace {
-  std::int64_t most_bytes = std::int64_t{256} << 20;  ///< of `vectors`
+  std::int64_t most_bytes = std::int64_t{256} << 20;  ///< of `vectors`, or what one block needs
   Scratch<Exec, float> vectors{"shardmark::tensor_train_vectors"};
   Scratch<Exec, float> gradients{"shardmark::tensor_train_gradients"};
   Scratch<Exec, std::int64_t> gradient_keys{"shardmark::tensor_train_gradient_keys"};
   Scratch<Exec, std::int64_t> gradient_places{"shardmark::tensor_train_gradient_places"};
+  Scratch<Exec, std::int64_t> sum_places{"shardmark::tensor_train_sum_places"};
   Scratch<Exec, float> last_slices{"shardmark::tensor_train_last_slices"};
   Scratch<Exec, std::int64_t> run_of_row{"shardmark::tensor_train_run_of_row"};
   Array<Exec, std::uint32_t> locks;  ///< one for the slices whose places share a hash; 0 when free
-  UniqueRowsWorkspace<Exec> slices, shared;
+  UniqueRowsWorkspace<Exec> slices, sums;
 };
 
 /// Floats that a node of each level keeps while its block is worked on.
@@ -28,23 +29,13 @@ struct BlockPass {
   std::int64_t begin = 0, end = 0;
 };
 
-/// Cuts the blocks of a tree into passes of as many as `floats` suffice for.
+/// Elements of the gradients of the runs of a pass.
 template <class Exec>
-std::vector<BlockPass> block_passes(const PrefixTree<Exec>& tree, const FloatsPerNode& per_node, std::int64_t floats) {
-  std::vector<BlockPass> passes;
-  std::int64_t taken = 0;
-  for (std::int64_t block = 0; block < tree.nodes.blocks; ++block) {
-    std::int64_t wanted = 0;
-    for (int level = 0; level < tree.nodes.levels; ++level)
-      wanted += (tree.first_node(level, block + 1) - tree.first_node(level, block)) * per_node[level];
-    if (passes.empty() || taken + wanted > floats) {
-      passes.push_back({block, block});
-      taken = 0;
-    }
-    passes.back().end = block + 1;
-    taken += wanted;
-  }
-  return passes;
+std::int64_t run_elements(const PrefixTree<Exec>& tree, const BlockPass& pass) {
+  std::int64_t elements = 0;
+  for (int level = 0; level < tree.nodes.levels; ++level)
+    elements += tree.first_element(level, pass.end) - tree.first_element(level, pass.begin);
+  return elements;
 }
 
 /// Floats of all vectors of a pass.
@@ -54,6 +45,26 @@ std::int64_t floats_of(const PrefixTree<Exec>& tree, const FloatsPerNode& per_no
   for (int level = 0; level < tree.nodes.levels; ++level)
     floats += (tree.first_node(level, pass.end) - tree.first_node(level, pass.begin)) * per_node[level];
   return floats;
+}
+
+/// Cuts the blocks of a tree into passes of as many as `floats` suffice for. with_runs: the gradients of runs are among
+/// what a pass keeps.
+template <class Exec>
+std::vector<BlockPass> block_passes(const PrefixTree<Exec>& tree, const FloatsPerNode& per_node, bool with_runs,
+                                    std::int64_t floats) {
+  std::vector<BlockPass> passes;
+  std::int64_t taken = 0;
+  for (std::int64_t block = 0; block < tree.nodes.blocks; ++block) {
+    const BlockPass alone{block, block + 1};
+    const std::int64_t wanted = floats_of(tree, per_node, alone) + (with_runs ? run_elements(tree, alone) : 0);
+    if (passes.empty() || taken + wanted > floats) {
+      passes.push_back({block, block});
+      taken = 0;
+    }
+    passes.back().end = block + 1;
+    taken += wanted;
+  }
+  return passes;
 }
 
 /// Places for the vectors of a pass, from `next` on, which moves behind them.

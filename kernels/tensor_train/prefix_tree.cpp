@@ -2,7 +2,6 @@
 #include "kernels/tensor_train/prefix_tree.hpp"
 
 #include "kernels/instantiate.hpp"
-#include "kernels/lanes.hpp"
 
 namespace shardmark::kernels {
 
@@ -160,18 +159,19 @@ void list_runs(const Exec& exec, const PrefixNodes<Exec>& tree, const TensorTrai
                                       .end = Kokkos::min(at + longest, end),
                                       .slice = key % slices - cores.first_slice[t],
                                       .table = table,
+                                      .core = t,
                                       .key = key % slices,
                                       .gradient = before.elements};
           ++before.runs;
-          before.elements += (cores.shape.slice_elements(t) + lane_count - 1) / lane_count * lane_count;
+          before.elements += cores.step(t).padded_slice();
         }
       });
 }
 
-/// bounds[i], bounds[i + 1 + number of blocks of all levels]: first run and node of each block of each level.
+/// bounds: [3, blocks of all levels + 1] first run, first node and first element of each block of each level.
 template <class Exec>
 void find_bounds(const Exec& exec, const PrefixNodes<Exec>& tree, std::int64_t slices,
-                 const Array<Exec, std::int64_t>& bounds) {
+                 const Array<Exec, std::int64_t>& tail, const Array<Exec, std::int64_t>& bounds) {
   const std::int64_t count = tree.levels * tree.blocks + 1;
   Kokkos::parallel_for(
       "shardmark::prefix_bounds", static_range(exec, count), KOKKOS_LAMBDA(const std::int64_t i) {
@@ -179,8 +179,10 @@ void find_bounds(const Exec& exec, const PrefixNodes<Exec>& tree, std::int64_t s
         const std::int64_t group =
             first_at_least(groups.count(), i * slices, [&](std::int64_t g) { return groups.key(g); });
         const std::int64_t node = groups.begin(group);
-        bounds(i) = first_at_least(bounds(2 * count), node, [&](std::int64_t run) { return tree.runs(run).begin; });
+        const std::int64_t run = first_at_least(tail(0), node, [&](std::int64_t r) { return tree.runs(r).begin; });
+        bounds(i) = run;
         bounds(count + i) = node;
+        bounds(2 * count + i) = run < tail(0) ? tree.runs(run).gradient : tail(1);
       });
 }
 
@@ -202,18 +204,19 @@ PrefixTree<Exec> prefix_tree(const Exec& exec, const UniqueRows<Exec>& rows, con
   if (all > 0) list_nodes(exec, NodeLister<Exec>{starts, nodes, keys});
   nodes.groups = unique_rows<Exec>(exec, keys, nodes.levels * nodes.blocks * trains.slices, workspace.groups);
   nodes.runs = workspace.runs.first(all);
+  const Array<Exec, std::int64_t> tail = workspace.tail.first(2);
+  list_runs(exec, nodes, trains, tail);
   const std::int64_t bounds = nodes.levels * nodes.blocks + 1;
-  const Array<Exec, std::int64_t> found = workspace.bounds.first(2 * bounds + 2);
-  list_runs<Exec>(exec, nodes, trains, Kokkos::subview(found, std::pair(2 * bounds, 2 * bounds + 2)));
-  find_bounds(exec, nodes, trains.slices, found);
-  std::vector<std::int64_t> on_host(static_cast<std::size_t>(2 * bounds + 2));
+  const Array<Exec, std::int64_t> found = workspace.bounds.first(3 * bounds);
+  find_bounds(exec, nodes, trains.slices, tail, found);
+  std::vector<std::int64_t> on_host(static_cast<std::size_t>(3 * bounds));
   Kokkos::deep_copy(
       exec, Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(on_host.data(), on_host.size()),
       found);
   exec.fence("shardmark: the host reads how many nodes and runs there are");
   tree.block_runs.assign(on_host.begin(), on_host.begin() + bounds);
   tree.block_nodes.assign(on_host.begin() + bounds, on_host.begin() + 2 * bounds);
-  tree.gradient_elements = on_host.back();
+  tree.block_elements.assign(on_host.begin() + 2 * bounds, on_host.end());
   return tree;
 }
 

@@ -27,6 +27,7 @@ struct SliceRun {
   std::int64_t begin = 0, end = 0;  ///< places in `groups`
   std::int64_t slice = 0;           ///< its number within its core
   std::int64_t table = 0;
+  int core = 0;
   std::int64_t key = 0;       ///< of the slice
   std::int64_t gradient = 0;  ///< place of the gradient that it gives
 };
@@ -50,11 +51,16 @@ struct PrefixNodes {
 template <class Exec>
 struct PrefixTree {
   PrefixNodes<Exec> nodes;
-  std::vector<std::int64_t> block_nodes, block_runs;  ///< [levels * blocks + 1] where each block of each level begins
-  std::int64_t gradient_elements = 0;                 ///< of all runs
+  /// [levels * blocks + 1] where each block of each level begins; elements: of the gradients of runs
+  std::vector<std::int64_t> block_nodes, block_runs, block_elements;
 
   std::int64_t rows() const { return nodes.row_count(); }
   std::int64_t first_node(int level, std::int64_t block) const { return block_nodes[level * nodes.blocks + block]; }
+  std::int64_t runs() const { return block_runs.back(); }
+  std::int64_t gradient_elements() const { return block_elements.back(); }
+  std::int64_t first_element(int level, std::int64_t block) const {
+    return block_elements[level * nodes.blocks + block];
+  }
   std::int64_t first_run(int level, std::int64_t block) const { return block_runs[level * nodes.blocks + block]; }
 };
 
@@ -70,6 +76,7 @@ struct PrefixTreeWorkspace {
   Scratch<Exec, PrefixNode> nodes{"shardmark::prefix_nodes"};
   Scratch<Exec, std::int64_t> keys{"shardmark::prefix_keys"};
   Scratch<Exec, SliceRun> runs{"shardmark::slice_runs"};
+  Scratch<Exec, std::int64_t> tail{"shardmark::slice_runs_tail"};
   Scratch<Exec, std::int64_t> bounds{"shardmark::prefix_bounds"};
   UniqueRowsWorkspace<Exec> groups;
 };

@@ -203,6 +203,11 @@ TEST(Contraction, UpdatesEverySliceThatARowUsesAndNoOther) {
   Contraction problem({table});
   problem.add_gradients(random, true);
   const auto sums = problem.slice_sums(SliceSums::ordered);
+  std::map<std::int64_t, bool> used;
+  for (const std::int64_t id : table.ids)
+    for (int t = 0; t < 3; ++t) used[problem.cores[0].first_slice[at(t)] + table.shape.digits(id)[at(t)]] = true;
+  EXPECT_EQ(sums.size(), used.size());
+  for (const auto& [key, is_used] : used) EXPECT_TRUE(sums.contains(key)) << key;
   std::vector<UpdateShard> shards;
   for (int t = 0; t < 3; ++t) {
     const std::int64_t elements = table.shape.slice_elements(t);
