@@ -109,7 +109,7 @@ struct NodeGradients {
     const auto padded = [](std::int64_t count) { return ScratchFloats::padded(count); };
     const auto& largest = trains.largest[level];
     return padded(largest.tile_left) + 2 * padded(largest.tile_product) +
-           (1 + trains.converts + unordered) * padded(largest.slice) + padded(trains.largest[0].slice) +
+           (1 + trains.converts + unordered) * padded(largest.slice) + 2 * padded(trains.largest[0].slice) +
            padded(trains.tables.largest_dim);
   }
 
@@ -187,6 +187,7 @@ struct NodeGradients {
     const auto& team = tile.team;
     const CoreStep last = cores.step(tile.t + 1);
     float* share = scratch.take(last.slice());
+    float* transposed = scratch.take(last.slice());
     float* vector = scratch.take(cores.dim);
     for (std::int64_t u = node.begin; u < node.end; ++u) {
       const std::int64_t run = last_slices.run_of_row(u);
@@ -199,9 +200,10 @@ struct NodeGradients {
                  GemmRows<float>{places.unordered() ? share : shares[0].of(u), last.r_in}, GemmStart::zero);
       if (!places.unordered() && !cores.mirrored) continue;
       team.team_barrier();
-      if (places.unordered())
-        places.add(team, places.of_run(run), last.slice(),
-                   [&](std::int64_t i) { return share[i % last.q * last.r_in + i / last.q]; });
+      if (places.unordered()) {
+        transpose(team, share, last.q, last.r_in, transposed);
+        places.add(team, places.of_run(run), last.slice(), [&](std::int64_t i) { return transposed[i]; });
+      }
       team.team_barrier();
     }
   }
@@ -272,9 +274,7 @@ struct LastCoreGradients {
       Kokkos::parallel_for(Kokkos::TeamVectorRange(team, size), [&](const std::int64_t i) { sum[i] += share[i]; });
     }
     team.team_barrier();
-    float* to = places.of(number, 0);
-    Kokkos::parallel_for(Kokkos::TeamVectorRange(team, size),
-                         [&](const std::int64_t i) { to[i] = sum[i % q * r + i / q]; });
+    transpose(team, sum, q, r, places.of(number, 0));
   }
 };
 
