@@ -79,8 +79,10 @@ class TableUpdates {
   void run(const RowGradients& gradients, const kernels::UpdateStep& now,
            const kernels::RowSums<Execution>& whole_rows = {});
 
-  /// Bytes of the distinct rows, each read once.
+  /// Bytes of the distinct rows, each read once; of rows that are made of others, of those.
   std::int64_t row_bytes(const kernels::UniqueRows<Execution>& unique) const;
+
+  const std::vector<std::unique_ptr<Store::Updates>>& by_store() const { return parts_; }
 
  private:
   std::vector<std::unique_ptr<Store::Updates>> parts_;

@@ -47,6 +47,17 @@ struct ShardPart {
   std::int64_t dim() const { return column_end - column_begin; }
 };
 
+/// A row of a part.
+struct PartRow {
+  std::int64_t part = 0, row = 0;
+};
+
+/// A part of a shard whose row i has key first_key + i.
+struct KeyedPart {
+  std::int64_t shard = 0, part = 0, first_key = 0;
+  std::int64_t rows = 0, dim = 0;
+};
+
 using RowGradients = kernels::RowGradients<Execution>;
 
 /// The shards of this rank whose tables have one storage: their rows and optimizer state, and what a step does with
@@ -83,14 +94,26 @@ class Store {
     /// The optimizer of every distinct row's table. whole_rows: the completed sums, where row_sums() was called.
     virtual void run(const RowGradients& gradients, const kernels::UpdateStep& now,
                      const kernels::RowSums<Execution>& whole_rows) = 0;
-    /// How many of the distinct rows are of this store, and what they hold: for the work of a step.
-    virtual kernels::RowElements count(const kernels::UniqueRows<Execution>& unique) const = 0;
+    /// How many of the distinct rows are of this store, and what they are made of holds: for the work of a step.
+    virtual kernels::RowElements count(const kernels::UniqueRows<Execution>& unique) = 0;
+
+    /// Where rows are made of those of several parts: these under keys of their own, from 0 and ascending, so that
+    /// their gradients can be summed over ranks before they are updated. Elsewhere none: the rows are what is updated.
+    virtual std::vector<KeyedPart> parts() const { return {}; }
+    /// The gradients of the rows of the parts by those of rows.
+    virtual RowGradients part_gradients(const RowGradients& rows) { return rows; }
+    /// run(), by the gradients of the rows of the parts.
+    virtual void update_parts(const RowGradients& gradients, const kernels::UpdateStep& now) {
+      run(gradients, now, {});
+    }
   };
   /// shards: ascending by first_key.
   virtual std::unique_ptr<Updates> updates(const std::vector<KeyedShard>& shards) = 0;
 
   /// The parts of a shard, by number.
   virtual std::vector<ShardPart> parts(std::int64_t shard) const = 0;
+  /// A row of a part that changes when a row of the shard is updated.
+  virtual PartRow part_row(std::int64_t /*shard*/, std::int64_t local_row) const { return {0, local_row}; }
 
   /// Values [local_rows, dim] as floats, and state [local_rows, state per row] of some rows of a part, on the host.
   virtual std::vector<float> read_rows(std::int64_t shard, std::int64_t part,
