@@ -49,6 +49,9 @@ struct RunOptions {
   std::int64_t most_batches() const;
 };
 
+/// The same with every table kept so, where it is said.
+RunOptions with_storage(RunOptions run, std::optional<Storage> storage);
+
 /// Throws InputError when the text is no duration above 0.
 Seconds seconds_in(std::string_view text);
 
