@@ -9,6 +9,7 @@
 
 #include "results/json_text.hpp"
 #include "results/statistics.hpp"
+#include "results/table/tensor_trains.hpp"
 
 namespace shardmark {
 namespace {
@@ -58,8 +59,9 @@ void merge(std::vector<Column>& columns, std::string_view one, std::string_view 
 
 /// What the cases are.
 std::vector<Column> choices(const Records& records) {
-  std::vector<std::string> fields{"plan", "workload", "ranks", "threads"};
-  std::ranges::copy(told_options(records), std::back_inserter(fields));
+  std::vector<std::string> fields{"plan", "workload", "ranks", "threads"}, told = told_options(records);
+  if (std::erase(told, "storage") > 0) fields.insert(fields.begin() + 1, "storage");
+  std::ranges::copy(told, std::back_inserter(fields));
   std::vector<Column> columns;
   for (const std::string& field : fields)
     columns.push_back(with_cells({.header = field, .left_aligned = field != "ranks" && field != "threads"}, records,
@@ -187,11 +189,22 @@ void add_verdict(std::vector<Column>& columns, const Records& records, const Cas
                                records, [](const CaseRecord& r) { return r.details.contains("stopped") ? "*" : ""; }));
 }
 
+Column memory_column(const Records& records) {
+  return with_cells({.header = "table MB",
+                     .importance = Importance::memory,
+                     .legend = "table MB: rows and state of the rank that holds most"},
+                    records, [](const CaseRecord& r) {
+                      const auto bytes = r.details.find("table_bytes_max");
+                      return bytes != r.details.end() && bytes->is_number() ? figure(bytes->get<double>() * 1e-6) : "-";
+                    });
+}
+
 std::vector<Column> measurements(const Records& records, const CaseRecord* best) {
   std::vector<Column> columns;
   add_times(columns, records);
   add_phases(columns, records);
   add_transport(columns, records);
+  if (has_tensor_trains(records)) columns.push_back(memory_column(records));
   for (const char* saving : {"ids_per_row", "rows_per_read"})
     columns.push_back(detail(saving, Importance::saving, records));
   for (const char* remark : {"dedup_picked", "picked", "bound"})
