@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "reference/tensor_train/shape.hpp"
+
 namespace shardmark {
 
 Shard whole(const Table& table, int rank) {
@@ -35,8 +37,27 @@ RankLoad& RankLoad::operator+=(const RankLoad& other) {
   return *this;
 }
 
+namespace {
+
+constexpr std::int64_t value_bytes = sizeof(float);
+
+/// Cores and their state, and the rows that the cache holds, which have a state of their own where they are trained.
+RankLoad load_of_cores(const Table& table) {
+  const RowCache& cache = table.tensor_train.cache;
+  RankLoad load{.tables = 1, .rows = table.rows, .table_bytes = cache.rows * table.dim * value_bytes};
+  if (cache.writes == CacheWrites::trained)
+    load.state_bytes = cache.rows * state_per_row(table.optimizer.kind, table.dim) * value_bytes;
+  for (const Table& core : core_tables(table)) {
+    load.table_bytes += core.rows * core.dim * value_bytes;
+    load.state_bytes += core.rows * state_per_row(core.optimizer.kind, core.dim) * value_bytes;
+  }
+  return load;
+}
+
+}  // namespace
+
 RankLoad load_of(const Shard& shard, const Table& table) {
-  constexpr std::int64_t value_bytes = sizeof(float);
+  if (table.storage == Storage::tt) return load_of_cores(table);
   const std::int64_t rows = shard.rows.count();
   return {.tables = 1,
           .rows = rows,

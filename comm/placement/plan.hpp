@@ -81,7 +81,8 @@ struct RankLoad {
   RankLoad& operator+=(const RankLoad& other);
 };
 
-/// The load that `shard` of `table` puts on its rank (tables = 1).
+/// The load that `shard` of `table` puts on its rank (tables = 1). Of a tensor train: that of its cores and its cache,
+/// whole whatever the shard, because support.hpp lets no plan split it. Throws InputError where no cores fit the table.
 RankLoad load_of(const Shard& shard, const Table& table);
 
 /// Loads of ranks 0 .. plan.ranks - 1. The plan must be sound (check.hpp).

@@ -5,7 +5,30 @@
 
 #include <algorithm>
 
+#include "reference/tensor_train/shape.hpp"
+
 namespace shardmark {
+namespace {
+
+void require_supported_cores(const std::string& plan, const TablePlacement& placement, const Table& table) {
+  tensor_train_shape(table);
+  const RowCache& cache = table.tensor_train.cache;
+  if (table.value_type == ValueType::int8)
+    throw InputError(
+        fmt::format("table {}: cores of a tensor train are not kept as int8; use fp32, fp16 or bf16", table.name));
+  if (placement.shards.size() > 1)
+    throw InputError(
+        fmt::format("plan {} splits table {} {}, but it is a tensor train, each of whose {} rows is made of "
+                    "all its cores; place it data_parallel or table_wise",
+                    plan, table.name, kind_of(placement), table.rows));
+  if (placement.data_parallel && cache.rows > 0 && cache.writes == CacheWrites::trained)
+    throw InputError(
+        fmt::format("plan {} replicates table {}, but its cache of {} rows is trained, and so would differ "
+                    "from rank to rank; use tt.cache_writes read_only, no cache, or table_wise",
+                    plan, table.name, cache.rows));
+}
+
+}  // namespace
 
 void require_supported(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
                        const Movement& movement) {
@@ -18,6 +41,8 @@ void require_supported(const Plan& plan, const std::vector<Table>& tables, const
     if (table.value_type == ValueType::int8 && table.optimizer.kind != OptimizerKind::none)
       throw InputError(fmt::format("table {}: int8 rows can be looked up but not trained by {}; use --optimizer none",
                                    table.name, name_of(table.optimizer.kind)));
+  for (std::size_t t = 0; t < tables.size(); ++t)
+    if (tables[t].storage == Storage::tt) require_supported_cores(plan.name, plan.tables[t], tables[t]);
   for (const Feature& feature : features) {
     if (feature.pooling != Pooling::max || transfer == RowTransfer::unique_rows || transfer == RowTransfer::automatic)
       continue;

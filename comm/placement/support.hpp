@@ -9,7 +9,11 @@ namespace shardmark {
 
 /// What tables, features and plan ask for must be something that a training step can do. Throws InputError that names
 /// plan, table or feature and the reason:
-///   - int8 rows can be looked up, not trained: their optimizer must be `none`;
+///   - int8 rows can be looked up, not trained: their optimizer must be `none`; the cores of a tensor train are never
+///     int8, whose scale and offset are those of a row and would not survive products of slices;
+///   - a tensor train has cores that fit it (tensor_train/shape.hpp) and is not split by rows or columns, since each of
+///     its rows is made of all cores; where it is replicated, cached rows are copies (CacheWrites::read_only), because
+///     trained ones would be other rows on other ranks;
 ///   - max pooling needs whole bags where it pools: no shard of its table may lack rows, unless the transfer brings the
 ///     rows to the bags;
 ///   - a dedup other than off and auto needs a transfer that sends rows.

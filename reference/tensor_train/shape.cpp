@@ -2,20 +2,178 @@
 #include "reference/tensor_train/shape.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <sstream>
 
 #include "reference/error.hpp"
+#include "reference/tensor_train/suggested_shape.hpp"
 
 namespace shardmark {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+constexpr std::int64_t usual_rank = 32;
+constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+
+template <class... Parts>
+[[noreturn]] void refuse(const Table& table, const Parts&... parts) {
+  std::ostringstream text;
+  ((text << "table " << table.name << ": ") << ... << parts);
+  throw InputError(text.str());
+}
+
+std::string text_of(const Numbers& numbers) {
+  std::string text;
+  for (const std::int64_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+  return text;
+}
+
+/// Saturates at `huge`.
+std::int64_t product(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  return __builtin_mul_overflow(a, b, &result) ? huge : result;
+}
+
+std::int64_t product(const Numbers& factors) {
+  std::int64_t result = 1;
+  for (const std::int64_t factor : factors) result = product(result, factor);
+  return result;
+}
+
+void require_factors(const Table& table, std::string_view what, const Numbers& factors) {
+  if (std::ssize(factors) != table.tensor_train.cores)
+    refuse(table, what, " ", text_of(factors), " has ", factors.size(), " numbers for ", table.tensor_train.cores,
+           " cores; give one per core");
+  for (const std::int64_t factor : factors)
+    if (factor < 1) refuse(table, what, " ", text_of(factors), " holds ", factor, "; its numbers are at least 1");
+}
+
+Numbers row_shape(const Table& table) {
+  const TensorTrain& asked = table.tensor_train;
+  if (asked.row_shape.empty()) return rounded_up_shape(table.rows, static_cast<int>(asked.cores));
+  require_factors(table, "row shape", asked.row_shape);
+  const std::int64_t rows = product(asked.row_shape);
+  if (rows < table.rows)
+    refuse(table, "row shape ", text_of(asked.row_shape), " makes ", rows, " rows, fewer than the ", table.rows,
+           " of the table; make it larger, or leave it out");
+  if (rows == huge) refuse(table, "row shape ", text_of(asked.row_shape), " makes more rows than 64 bits can number");
+  return asked.row_shape;
+}
+
+Numbers dim_shape(const Table& table) {
+  const TensorTrain& asked = table.tensor_train;
+  if (asked.dim_shape.empty()) return exact_shape(table.dim, static_cast<int>(asked.cores));
+  require_factors(table, "dim shape", asked.dim_shape);
+  if (product(asked.dim_shape) != table.dim)
+    refuse(table, "dim shape ", text_of(asked.dim_shape), " makes ", product(asked.dim_shape), " columns, not the ",
+           table.dim, " of the table; columns are never padded");
+  return asked.dim_shape;
+}
+
+/// The most that rank t (1 .. cores - 1) can be: the rank of a matrix is no larger than either of its sides, here of
+/// the table unfolded into the digits before core t and the others.
+std::int64_t largest_rank(const TensorTrainShape& shape, int t) {
+  std::int64_t before = 1, behind = 1;
+  for (int s = 0; s < shape.cores; ++s) {
+    std::int64_t& side = s < t ? before : behind;
+    side = product(side, product(shape.p[s], shape.q[s]));
+  }
+  return std::min(before, behind);
+}
+
+void set_ranks(TensorTrainShape& shape, std::int64_t rank) {
+  for (int t = 1; t < shape.cores; ++t) shape.r[t] = std::min(rank, largest_rank(shape, t));
+}
+
+double compression(const Table& table, const TensorTrainShape& shape) {
+  double parameters = 0.0;
+  for (int t = 0; t < shape.cores; ++t)
+    parameters += static_cast<double>(shape.p[t]) * static_cast<double>(shape.q[t]) * static_cast<double>(shape.r[t]) *
+                  static_cast<double>(shape.r[t + 1]);
+  return static_cast<double>(table.rows) * static_cast<double>(table.dim) / parameters;
+}
+
+void choose_ranks(const Table& table, TensorTrainShape& shape) {
+  const double wanted = table.tensor_train.compression;
+  const auto reaches = [&](std::int64_t rank) {
+    set_ranks(shape, rank);
+    return compression(table, shape) >= wanted;
+  };
+  if (!reaches(1))
+    refuse(table, "compression ", wanted, " cannot be reached: ranks of 1 give ", compression(table, shape),
+           "; ask for less, or for more cores");
+  std::int64_t fits = 1, most = 1;
+  for (int t = 1; t < shape.cores; ++t) most = std::max(most, largest_rank(shape, t));
+  while (fits < most) {
+    const std::int64_t middle = fits + (most - fits + 1) / 2;
+    if (reaches(middle))
+      fits = middle;
+    else
+      most = middle - 1;
+  }
+  set_ranks(shape, fits);
+}
+
+void give_ranks(const Table& table, TensorTrainShape& shape) {
+  const Numbers& ranks = table.tensor_train.ranks;
+  if (ranks.size() != 1 && std::ssize(ranks) != shape.cores - 1)
+    refuse(table, "ranks ", text_of(ranks), " are ", ranks.size(), " numbers for ", shape.cores,
+           " cores; give one for all, or ", shape.cores - 1);
+  for (int t = 1; t < shape.cores; ++t) {
+    shape.r[t] = ranks.size() == 1 ? ranks.front() : ranks[t - 1];
+    if (shape.r[t] < 1) refuse(table, "ranks ", text_of(ranks), " hold ", shape.r[t], "; ranks are at least 1");
+    if (const std::int64_t most = largest_rank(shape, t); shape.r[t] > most)
+      refuse(table, "rank ", shape.r[t], " between cores ", t - 1, " and ", t, " is above the ", most,
+             " that the table unfolded there can have");
+  }
+}
+
+void require_sense(const Table& table) {
+  const TensorTrain& asked = table.tensor_train;
+  const auto at_least = [&](std::int64_t least, std::string_view what, std::int64_t value) {
+    if (value < least) refuse(table, what, " ", value, " must be at least ", least);
+  };
+  if (asked.cores < 2 || asked.cores > TensorTrainShape::most_cores)
+    refuse(table, asked.cores, " cores; a tensor train has 2 to ", TensorTrainShape::most_cores);
+  at_least(1, "rows", table.rows);
+  at_least(1, "dim", table.dim);
+  // Comparisons that NaN fails too.
+  if (!(asked.compression >= 0.0)) refuse(table, "compression ", asked.compression, " must be above 0");
+  if (!(asked.variance >= 0.0)) refuse(table, "variance ", asked.variance, " must be above 0");
+  if (!asked.ranks.empty() && asked.compression > 0.0)
+    refuse(table, "ranks ", text_of(asked.ranks), " and compression ", asked.compression,
+           " are both given; leave one of them out (ranks auto)");
+  if (asked.initializer == CoreInitializer::approx_uniform && asked.cores != 3)
+    refuse(table, "initializer approx_uniform is for 3 cores, not ", asked.cores, "; use scaled");
+  at_least(1, "workspace MiB", asked.workspace_mib);
+  at_least(0, "cache rows", asked.cache.rows);
+  at_least(0, "count slots", asked.cache.count_slots);
+  at_least(1, "steps between populates", asked.cache.populate_every);
+  if (asked.cache.rows > table.rows)
+    refuse(table, "a cache of ", asked.cache.rows, " rows is larger than the table of ", table.rows);
+}
+
+}  // namespace
 
 TensorTrainShape tensor_train_shape(const Table& table) {
-  const TensorTrain& asked = table.tensor_train;
-  TensorTrainShape shape{.cores = static_cast<int>(asked.cores)};
-  if (std::ssize(asked.row_shape) != asked.cores || std::ssize(asked.dim_shape) != asked.cores)
-    throw InputError("table " + table.name + ": shapes of cores must be given");
-  std::ranges::copy(asked.row_shape, shape.p.begin());
-  std::ranges::copy(asked.dim_shape, shape.q.begin());
+  require_sense(table);
+  TensorTrainShape shape{.cores = static_cast<int>(table.tensor_train.cores)};
+  std::ranges::copy(row_shape(table), shape.p.begin());
+  std::ranges::copy(dim_shape(table), shape.q.begin());
   shape.r[0] = shape.r[shape.cores] = 1;
-  for (int t = 1; t < shape.cores; ++t) shape.r[t] = asked.ranks.size() == 1 ? asked.ranks.front() : asked.ranks[t - 1];
+  if (!table.tensor_train.ranks.empty())
+    give_ranks(table, shape);
+  else if (table.tensor_train.compression > 0.0)
+    choose_ranks(table, shape);
+  else
+    set_ranks(shape, usual_rank);
+  for (int t = 0; t < shape.cores; ++t)
+    if (product(shape.p[t], product(shape.q[t], product(shape.r[t], shape.r[t + 1]))) > huge / 64)
+      refuse(table, "core ", t, " of ", shape.p[t], " slices of ", shape.r[t], " x ", shape.q[t], " x ", shape.r[t + 1],
+             " is too large; give smaller ranks");
+  if (table.tensor_train.initializer == CoreInitializer::approx_uniform && shape.r[2] < 2)
+    refuse(table, "initializer approx_uniform needs a last rank of at least 2, not ", shape.r[2], "; use scaled");
   return shape;
 }
 

@@ -74,17 +74,17 @@ struct RowCache {
 /// (shape.hpp has the definition).
 struct TensorTrain {
   std::int64_t cores = 3;
-  std::vector<std::int64_t> row_shape;  ///< p, [cores], product at least the rows; empty: suggested
-  std::vector<std::int64_t> dim_shape;  ///< q, [cores], product the dim; empty: suggested
-  std::vector<std::int64_t> ranks;      ///< between cores, [cores - 1], or one for all; empty: see compression
-  double compression = 0.0;             ///< elements of the table per element of the cores, for ranks; 0: ranks of 32
+  std::vector<std::int64_t> row_shape{};  ///< p, [cores], product at least the rows; empty: suggested
+  std::vector<std::int64_t> dim_shape{};  ///< q, [cores], product the dim; empty: suggested
+  std::vector<std::int64_t> ranks{};      ///< between cores, [cores - 1], or one for all; empty: see compression
+  double compression = 0.0;               ///< elements of the table per element of the cores, for ranks; 0: ranks of 32
   CoreInitializer initializer = CoreInitializer::scaled;
   double variance = 0.0;  ///< of the entries of the table, for `scaled`; 0: that of dense tables
   ContractionDirection direction = ContractionDirection::automatic;
   SliceSums slice_sums = SliceSums::ordered;
   bool fused_update = true;          ///< false: gradients of slices are stored before an optimizer reads them
   std::int64_t workspace_mib = 256;  ///< most memory for intermediate products
-  RowCache cache;
+  RowCache cache{};
 
   bool operator==(const TensorTrain&) const = default;
 };

@@ -103,7 +103,7 @@ class Report(unittest.TestCase):
         campaign = campaign_of(name)
         source = self.root / f"made{campaign.suffix}"
         samples.write(source, lines)
-        store(source, self.measured / "box-2" / (name + campaign.suffix), campaign, f"run {name}", note)
+        store([("", source)], self.measured / "box-2" / (name + campaign.suffix), campaign, f"run {name}", note)
 
     def add_all(self):
         for name, lines in (("placements", samples.PLACEMENTS), ("exchanges", samples.EXCHANGES), ("peers", samples.PEERS),

@@ -51,6 +51,12 @@ std::int64_t draw(const IdSpec& ids, double r, std::int64_t rows) {
   return 0;
 }
 
+/// The id after `step` moves by `drift` rows.
+std::int64_t drifted(std::int64_t id, std::int64_t drift, std::int64_t step, std::int64_t rows) {
+  __extension__ using Wide = __int128;
+  return static_cast<std::int64_t>((Wide{drift} * step + id) % rows);
+}
+
 std::uint64_t bits(std::uint64_t seed, std::int64_t step, std::int64_t feature, std::int64_t sample, Draw what,
                    std::int64_t position) {
   return random_bits(seed ^ 0x6964735f67656e73ULL, step, feature, sample, static_cast<int>(what), position);
@@ -72,7 +78,8 @@ Batch generate_batch(const Workload& workload, std::uint64_t seed, std::int64_t 
               ? draw_uniform(unit_interval(bits(seed, step, f, sample, Draw::length, 0)), 2 * feature.hotness + 1)
               : feature.hotness;
       for (std::int64_t i = 0; i < length; ++i) {
-        const std::int64_t id = draw(workload.ids, unit_interval(bits(seed, step, f, sample, Draw::id, i)), rows);
+        const std::int64_t drawn = draw(workload.ids, unit_interval(bits(seed, step, f, sample, Draw::id, i)), rows);
+        const std::int64_t id = drifted(drawn, workload.ids.drift, step, rows);
         batch.indices.push_back(workload.ids.shuffled ? permute(random_bits(seed, feature.table), rows, id) : id);
         if (workload.ids.weighted)
           batch.weights.push_back(0.25F * static_cast<float>(1 + (bits(seed, step, f, sample, Draw::weight, i) >> 61)));

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <concepts>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
 
 #include "reference/number.hpp"
 #include "workloads/cases/case.hpp"
@@ -24,6 +26,11 @@ struct NumberRule {
   std::string text() const {
     return fmt::format("{}a number {} {}", word.empty() ? "" : fmt::format("{} or ", word),
                        above ? "above" : "of at least", least);
+  }
+  /// The same of each number of a list.
+  std::string list_text() const {
+    return fmt::format("{} or whole numbers of at least {} with commas between them, such as 8,16 (no brackets)", word,
+                       least);
   }
 };
 
@@ -54,6 +61,18 @@ void read(const std::string& text, const NumberRule& rule, T& value) {
     throw InputError(fmt::format("'{}' is not {}", text, rule.text()));
   value = *number;
 }
+/// A list: numbers with commas between them, or the rule's word for an empty one.
+inline void read(const std::string& text, const NumberRule& rule, std::vector<std::int64_t>& value) {
+  value.clear();
+  if (text == rule.word) return;
+  for (std::size_t begin = 0, comma = 0; comma != text.npos; begin = comma + 1) {
+    comma = text.find(',', begin);
+    const auto number = number_in<std::int64_t>(std::string_view(text).substr(begin, comma - begin));
+    if (!number || static_cast<double>(*number) < rule.least)
+      throw InputError(fmt::format("'{}' is not {}", text, rule.list_text()));
+    value.push_back(*number);
+  }
+}
 inline void read(const std::string& text, const NumberRule&, Seconds& value) { value = seconds_in(text); }
 template <class T>
 void read(const std::string& text, const NumberRule& rule, std::optional<T>& value) {
@@ -66,6 +85,9 @@ using Json = nlohmann::ordered_json;
 inline Json json_of(const std::string& value, const NumberRule&) { return value; }
 inline Json json_of(const NamedExchange& value, const NumberRule&) { return value.name(); }
 inline Json json_of(bool value, const NumberRule&) { return value; }
+inline Json json_of(const std::vector<std::int64_t>& value, const NumberRule& rule) {
+  return value.empty() ? Json(rule.word) : Json(fmt::format("{}", fmt::join(value, ",")));
+}
 template <HasChoices Enum>
 Json json_of(Enum value, const NumberRule&) {
   return name_of(value);
@@ -98,6 +120,8 @@ void say_valid(const NumberRule& rule, Option& option) {
     option.valid = "true, false";
   } else if constexpr (std::same_as<T, std::string>) {
     option.valid = "a file";
+  } else if constexpr (std::same_as<T, std::vector<std::int64_t>>) {
+    option.valid = fmt::format("{} or numbers such as 8,16", rule.word);
   } else if constexpr (std::same_as<T, std::optional<Seconds>>) {
     option.valid = fmt::format("{} or a duration such as 90s or 2m", rule.word);
   } else {
@@ -124,13 +148,12 @@ void for_each_owner(Run& run, How& how, const Visit& visit) {
   if constexpr (std::same_as<Owner, IdSpec>) visit(run.workload.ids);
   if constexpr (std::same_as<Owner, Feature>)
     for (auto& feature : run.workload.features) visit(feature);
-  if constexpr (std::same_as<Owner, Table> || std::same_as<Owner, Optimizer>)
-    for (auto& table : run.workload.tables) {
-      if constexpr (std::same_as<Owner, Table>)
-        visit(table);
-      else
-        visit(table.optimizer);
-    }
+  for (auto& table : run.workload.tables) {
+    if constexpr (std::same_as<Owner, Table>) visit(table);
+    if constexpr (std::same_as<Owner, Optimizer>) visit(table.optimizer);
+    if constexpr (std::same_as<Owner, TensorTrain>) visit(table.tensor_train);
+    if constexpr (std::same_as<Owner, RowCache>) visit(table.tensor_train.cache);
+  }
 }
 
 }  // namespace option_values

@@ -7,6 +7,7 @@ namespace shardmark {
 namespace {
 
 constexpr NumberRule positive{.least = 1.0};
+constexpr NumberRule auto_or_positive{.least = 1.0, .word = "auto"};
 
 /// --wire: both directions at once.
 Option wire_both_ways() {
@@ -89,12 +90,44 @@ std::vector<Option> table() {
       option_of(tables, "l1", "l1 regularization of ftrl", &Optimizer::l1),
       option_of(tables, "l2", "l2 regularization of ftrl", &Optimizer::l2),
 
+      option_of(tensor_trains, "tt.min_rows", "tables of fewer rows stay dense", &Workload::tt_min_rows),
+      option_of(tensor_trains, "tt.cores", "cores of each table", &TensorTrain::cores, {.least = 2.0}),
+      option_of(tensor_trains, "tt.row_shape", "slices of each core; their product is at least the rows",
+                &TensorTrain::row_shape, auto_or_positive),
+      option_of(tensor_trains, "tt.dim_shape", "columns of each core; their product is the dim",
+                &TensorTrain::dim_shape, auto_or_positive),
+      option_of(tensor_trains, "tt.ranks", "ranks between cores, or one for all; auto: by compression, or 32",
+                &TensorTrain::ranks, auto_or_positive),
+      option_of(tensor_trains, "tt.compression", "least elements of a table per element of its cores, for ranks",
+                &TensorTrain::compression, {.above = true, .word = "none"}),
+      option_of(tensor_trains, "tt.initializer", "how the entries of cores are drawn", &TensorTrain::initializer),
+      option_of(tensor_trains, "tt.variance",
+                "variance of a table's entries (initializer scaled); auto: as dense tables", &TensorTrain::variance,
+                {.above = true, .word = "auto"}),
+      option_of(tensor_trains, "tt.direction", "which products of neighbouring cores rows share",
+                &TensorTrain::direction),
+      option_of(tensor_trains, "tt.slice_sums", "in which order gradients of a slice are added",
+                &TensorTrain::slice_sums),
+      option_of(tensor_trains, "tt.fused_update",
+                "whether slices are updated as their gradients are summed, instead of from stored gradients",
+                &TensorTrain::fused_update),
+      option_of(tensor_trains, "tt.workspace_mib", "most MiB of intermediate products per rank",
+                &TensorTrain::workspace_mib, positive),
+      option_of(tensor_trains, "tt.cache_rows", "decompressed rows that are kept per table", &RowCache::rows,
+                {.least = 1.0, .word = "none"}),
+      option_of(tensor_trains, "tt.count_slots", "rows that are counted beside the cached ones; auto: twice cache_rows",
+                &RowCache::count_slots, {.least = 1.0, .word = "auto"}),
+      option_of(tensor_trains, "tt.cache_writes", "what becomes of gradients of cached rows", &RowCache::writes),
+      option_of(tensor_trains, "tt.populate_every", "steps from one choice of cached rows to the next",
+                &RowCache::populate_every, positive),
+
       option_of(ids, "hotness", "ids per bag of every feature", &Feature::hotness),
       option_of(ids, "ids.distribution", "how ids are drawn", &IdSpec::distribution),
       option_of(ids, "ids.alpha", "exponent of the power law", &IdSpec::alpha),
       option_of(ids, "ids.ragged", "whether bags have 0 to 2 x hotness ids", &IdSpec::ragged),
       option_of(ids, "ids.shuffled", "whether hot ids are scattered over the table", &IdSpec::shuffled),
       option_of(ids, "ids.weighted", "whether there is a weight per id", &IdSpec::weighted),
+      option_of(ids, "ids.drift", "rows by which ids move from one batch to the next, modulo the rows", &IdSpec::drift),
 
       option_of(data, "data", "samples from Criteo TSV (.gz, .zst) or from what `shardmark data convert` made",
                 &DataOptions::file),

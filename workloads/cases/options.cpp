@@ -62,11 +62,22 @@ std::vector<Case> each_with(const std::vector<Case>& cases, const GivenOption& g
   return all;
 }
 
-void require_use(const RunOptions& run, const std::vector<GivenOption>& given) {
-  for (const GivenOption& each : given)
+bool has_tensor_trains(const RunOptions& run) {
+  return std::ranges::any_of(run.workload.tables, [](const Table& table) { return table.storage == Storage::tt; });
+}
+
+void require_use(const RunOptions& run, const std::vector<Case>& cases, const std::vector<GivenOption>& given) {
+  const bool trains =
+      std::ranges::any_of(cases, [&](const Case& how) { return has_tensor_trains(with_storage(run, how.storage)); });
+  for (const GivenOption& each : given) {
     if (each.option->group == OptionGroup::ids && !run.data.file.empty())
       throw InputError(fmt::format("{}: the ids come from --data {}; leave one of them out",
                                    each.said(each.values.front()), run.data.file));
+    if (each.option->group == OptionGroup::tensor_trains && !trains)
+      throw InputError(fmt::format(
+          "{}: no table is a tensor train{}; use --storage tt", each.said(each.values.front()),
+          run.workload.tt_min_rows > 0 ? fmt::format(" of at least {} rows", run.workload.tt_min_rows) : ""));
+  }
 }
 
 /// Whether it says anything of this case: ids that are generated, or how a data file is read.
@@ -74,6 +85,8 @@ bool has_use(const Option& option, const RunOptions& run) {
   const std::string& file = run.data.file;
   if (option.group == OptionGroup::ids) return file.empty();
   if (option.group == OptionGroup::data) return !file.empty() && (option.name == "data" || !is_hdf5(file));
+  if (option.group == OptionGroup::tensor_trains)
+    return has_tensor_trains(run) || (option.name == "tt.min_rows" && run.workload.tt_min_rows > 0);
   return static_cast<bool>(option.get);
 }
 
@@ -92,7 +105,10 @@ std::string Option::list_name() const {
 }
 
 std::string Option::usual() const {
-  if (!get || group == OptionGroup::tables || group == OptionGroup::ids) return "";
+  const bool of_workload =
+      group == OptionGroup::tables || group == OptionGroup::tensor_trains || group == OptionGroup::ids;
+  if (!get || of_workload) return "";
+
   return text_of(get(RunOptions{}, Case{}));
 }
 
@@ -116,7 +132,8 @@ void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<Gi
     else
       set_one(*each, each->values.front(), run, cases.front());
   }
-  require_use(run, given);
+  keep_small_tables_dense(run.workload);
+  require_use(run, cases, given);
   if (run.exact) make_exact(run.workload);
 }
 
@@ -185,6 +202,7 @@ Seconds seconds_in(std::string_view text) {
 RunOptions with_storage(RunOptions run, std::optional<Storage> storage) {
   if (storage)
     for (Table& table : run.workload.tables) table.storage = *storage;
+  keep_small_tables_dense(run.workload);
   return run;
 }
 

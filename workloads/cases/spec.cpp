@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <concepts>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -15,134 +14,10 @@
 #include "reference/json.hpp"
 #include "reference/number.hpp"
 #include "workloads/builtin_specs.hpp"
+#include "workloads/cases/spec_keys.hpp"
 
 namespace shardmark {
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-/// The keys of a JSON object and the members that they stand for. A function keys_of(Keys&, T&, context...) names those
-/// of a struct once, for write() and for read(). What is missing, of another type or unknown is an InputError.
-class Keys {
- public:
-  template <class T, class... Context>
-  static Json write(T& value, const Context&... context) {
-    Keys keys;
-    keys_of(keys, value, context...);
-    return keys.rest_;
-  }
-
-  /// where: how errors begin.
-  template <class T, class... Context>
-  static void read(const Json& object, const std::string& where, T& value, const Context&... context) {
-    if (!object.is_object()) throw InputError(where + ": expected a JSON object");
-    Keys keys;
-    keys.rest_ = object;
-    keys.where_ = where;
-    keys.reads_ = true;
-    keys_of(keys, value, context...);
-    if (!keys.rest_.empty()) throw InputError(fmt::format("{}: unknown key \"{}\"", where, keys.rest_.begin().key()));
-  }
-
-  template <class T>
-  void must(const std::string& key, T& member) {
-    if (!reads_) {
-      rest_[key] = json_of(member);
-      return;
-    }
-    if (!rest_.contains(key)) throw InputError(fmt::format("{}: key \"{}\" is missing", where_, key));
-    set(member, key, rest_.at(key));
-    rest_.erase(key);
-  }
-
-  void at_least(std::int64_t least, const std::string& key, std::int64_t member) const {
-    if (member < least)
-      throw InputError(fmt::format("{}: \"{}\" must be at least {}, got {}", where_, key, least, member));
-  }
-
-  /// Leaves the member as it is when there is no such key.
-  template <class T>
-  void may(const std::string& key, T& member) {
-    if (!reads_ || rest_.contains(key)) must(key, member);
-  }
-
-  template <class T>
-  void may(const std::string& key, std::optional<T>& member) {
-    if (reads_ && rest_.contains(key)) member.emplace();
-    if (member) must(key, *member);
-  }
-
-  /// As may(), but written only where it differs from `usual`.
-  template <class T>
-  void unless(const T& usual, const std::string& key, T& member) {
-    if (reads_ || member != usual) may(key, member);
-  }
-
-  /// The number of a table, which the object calls by its name.
-  void table(const std::string& key, std::int64_t& number, const std::vector<Table>& tables) {
-    std::string name = reads_ ? "" : tables[number].name;
-    must(key, name);
-    number = std::ranges::find(tables, name, &Table::name) - tables.begin();
-    if (number == std::ssize(tables)) throw InputError(fmt::format("{}: no table is called \"{}\"", where_, name));
-  }
-
-  /// A list of structs; where they have no key they are like `usual`.
-  template <class T, class Context>
-  void list(const std::string& key, std::vector<T>& members, const T& usual, const Context& context) {
-    std::vector<Json> entries;
-    for (T& member : members) entries.push_back(write(member, context));
-    must(key, entries);
-    for (std::size_t i = members.size(); i < entries.size(); ++i)
-      read(entries[i], fmt::format("{}: {}[{}]", where_, key, i), members.emplace_back(usual), context);
-  }
-
-  const std::string& where() const { return where_; }
-
- private:
-  template <class T>
-  static constexpr bool is_struct = requires(Keys keys, T value) {
-    keys_of(keys, value);
-  };
-
-  template <class T>
-  static Json json_of(T& value) {
-    if constexpr (is_struct<T>)
-      return write(value);
-    else if constexpr (HasChoices<T>)
-      return name_of(value);
-    else if constexpr (std::same_as<T, float>)
-      return shortest_decimal(value);
-    else
-      return value;
-  }
-
-  template <class T>
-  void set(T& member, const std::string& key, const Json& json) const {
-    if constexpr (is_struct<T>) {
-      read(json, where_ + ": " + key, member);
-    } else if constexpr (HasChoices<T>) {
-      std::string name;
-      set(name, key, json);
-      try {
-        member = named<T>(name);
-      } catch (const InputError& error) {
-        throw InputError(where_ + ": " + error.what());
-      }
-    } else {
-      try {
-        if (std::integral<T> && !std::same_as<T, bool> && !json.is_number_integer())
-          throw Json::type_error::create(302, "not a whole number", &json);
-        json.get_to(member);
-      } catch (const Json::exception&) {
-        throw InputError(fmt::format("{}: key \"{}\" has the wrong type: {}", where_, key, json.dump()));
-      }
-    }
-  }
-
-  Json rest_ = Json::object();  ///< what has been written, or is still to be read
-  std::string where_;
-  bool reads_ = false;
-};
+namespace spec_keys {
 
 void keys_of(Keys& keys, Optimizer& optimizer) {
   keys.must("name", optimizer.kind);
@@ -166,6 +41,8 @@ void keys_of(Keys& keys, IdSpec& ids) {
   keys.may("shuffled", ids.shuffled);
   keys.may("ragged", ids.ragged);
   keys.may("weighted", ids.weighted);
+  keys.unless(std::int64_t{0}, "drift", ids.drift);
+  keys.at_least(0, "drift", ids.drift);
 }
 
 void keys_of(Keys& keys, PublishedRatio& published) {
@@ -173,6 +50,30 @@ void keys_of(Keys& keys, PublishedRatio& published) {
   keys.must("slow", published.slow);
   keys.must("ratio", published.ratio);
   keys.must("source", published.source);
+}
+
+void keys_of(Keys& keys, RowCache& cache) {
+  const RowCache plain;
+  keys.unless(plain.rows, "rows", cache.rows);
+  keys.unless(plain.count_slots, "count_slots", cache.count_slots);
+  keys.unless(plain.writes, "writes", cache.writes);
+  keys.unless(plain.populate_every, "populate_every", cache.populate_every);
+}
+
+void keys_of(Keys& keys, TensorTrain& train) {
+  const TensorTrain plain;
+  keys.unless(plain.cores, "cores", train.cores);
+  keys.unless(plain.row_shape, "row_shape", train.row_shape);
+  keys.unless(plain.dim_shape, "dim_shape", train.dim_shape);
+  keys.unless(plain.ranks, "ranks", train.ranks);
+  keys.unless(plain.compression, "compression", train.compression);
+  keys.unless(plain.initializer, "initializer", train.initializer);
+  keys.unless(plain.variance, "variance", train.variance);
+  keys.unless(plain.direction, "direction", train.direction);
+  keys.unless(plain.slice_sums, "slice_sums", train.slice_sums);
+  keys.unless(plain.fused_update, "fused_update", train.fused_update);
+  keys.unless(plain.workspace_mib, "workspace_mib", train.workspace_mib);
+  keys.unless(plain.cache, "cache", train.cache);
 }
 
 void keys_of(Keys& keys, Table& table, const Optimizer& usual) {
@@ -186,6 +87,7 @@ void keys_of(Keys& keys, Table& table, const Optimizer& usual) {
   keys.unless(plain.storage, "storage", table.storage);
   keys.unless(plain.value_type, "value_type", table.value_type);
   keys.unless(plain.stochastic_rounding, "stochastic_rounding", table.stochastic_rounding);
+  keys.unless(plain.tensor_train, "tensor_train", table.tensor_train);
 }
 
 void keys_of(Keys& keys, Feature& feature, const std::vector<Table>& tables) {
@@ -207,6 +109,7 @@ void keys_of(Keys& keys, Workload& workload) {
   keys.may("ids", workload.ids);
   keys.may("plans", workload.plans);
   keys.may("replicate_rows", workload.replicate_rows);
+  keys.unless(std::int64_t{0}, "tt_min_rows", workload.tt_min_rows);
   keys.may("scale", workload.scale);
   keys.at_least(1, "scale", workload.scale);
   keys.may("published", workload.published);
@@ -218,6 +121,13 @@ void keys_of(Keys& keys, Workload& workload) {
   keys.list("features", workload.features, {}, workload.tables);
   if (workload.features.empty()) throw InputError(keys.where() + ": there are no features");
 }
+
+}  // namespace spec_keys
+
+namespace {
+
+using spec_keys::Json;
+using spec_keys::Keys;
 
 Workload named_workload(const std::string& name_or_file) {
   if (!name_or_file.ends_with(".json")) {
@@ -257,8 +167,16 @@ std::vector<std::int64_t> rows_of_features(const Workload& workload) {
 void scale_rows(Workload& workload, std::int64_t divisor) {
   if (divisor > std::numeric_limits<std::int64_t>::max() / workload.scale)
     throw InputError(fmt::format("scale 1/{} of a workload at scale 1/{} is too small", divisor, workload.scale));
-  for (auto& table : workload.tables) table.rows = (table.rows - 1) / divisor + 1;
+  for (auto& table : workload.tables) {
+    table.rows = (table.rows - 1) / divisor + 1;
+    if (divisor > 1) table.tensor_train.row_shape.clear();
+  }
   workload.scale *= divisor;
+}
+
+void keep_small_tables_dense(Workload& workload) {
+  for (Table& table : workload.tables)
+    if (table.rows < workload.tt_min_rows && table.storage == Storage::tt) table.storage = Storage::dense;
 }
 
 std::int64_t parse_scale(std::string_view text) {
@@ -270,6 +188,7 @@ std::int64_t parse_scale(std::string_view text) {
 Workload load_workload(const std::string& name_or_file, std::string_view scale) {
   Workload workload = named_workload(name_or_file);
   scale_rows(workload, parse_scale(scale));
+  keep_small_tables_dense(workload);
   return workload;
 }
 

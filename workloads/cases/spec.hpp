@@ -25,10 +25,11 @@ constexpr auto choices_of(IdDistribution) { return Choices{"distribution", id_di
 /// How a generator draws ids.
 struct IdSpec {
   IdDistribution distribution = IdDistribution::power_law;
-  double alpha = 1.05;    ///< power_law: P(i) ~ (i + 1)^-alpha
-  bool shuffled = false;  ///< hot ids scattered over the table by a seeded permutation instead of 0 being the hottest
-  bool ragged = false;    ///< bags of 0 to 2 x hotness ids instead of always hotness
-  bool weighted = false;  ///< draw a weight per id too
+  double alpha = 1.05;     ///< power_law: P(i) ~ (i + 1)^-alpha
+  bool shuffled = false;   ///< hot ids scattered over the table by a seeded permutation instead of 0 being the hottest
+  bool ragged = false;     ///< bags of 0 to 2 x hotness ids instead of always hotness
+  bool weighted = false;   ///< draw a weight per id too
+  std::int64_t drift = 0;  ///< rows by which all ids move from one batch to the next, modulo the rows of the table
 };
 
 /// A figure that others published for two plans of this workload: their time ratio slow / fast.
@@ -48,6 +49,7 @@ struct Workload {
   IdSpec ids;
   std::vector<std::string> plans;      ///< planners that `compare` takes when none is named
   std::int64_t replicate_rows = 6000;  ///< tables of at most so many rows are "small" to the mixed planner
+  std::int64_t tt_min_rows = 0;        ///< tables of fewer rows are dense where they are asked to be tensor trains
   std::optional<PublishedRatio> published;
   std::int64_t scale = 1;  ///< row counts have been divided by this
 };
@@ -62,8 +64,12 @@ Workload load_workload(const std::string& name_or_file, std::string_view scale =
 /// Rows of the table that each feature reads.
 std::vector<std::int64_t> rows_of_features(const Workload& workload);
 
-/// Divides the rows of every table by `divisor`, rounding up, so that no table vanishes.
+/// Divides the rows of every table by `divisor`, rounding up, so that no table vanishes. Row shapes of cores that were
+/// given for the whole table are left to be chosen.
 void scale_rows(Workload& workload, std::int64_t divisor);
+
+/// Makes tables of fewer rows than tt_min_rows dense.
+void keep_small_tables_dense(Workload& workload);
 
 /// Parses "1", "1/64" or "64" into the divisor 1, 64, 64. Throws InputError.
 std::int64_t parse_scale(std::string_view text);

@@ -29,6 +29,7 @@ const std::vector<std::string> usual_exchanges{"auto", "mpi_alltoallv"};
 constexpr std::array headings{
     "How data move",
     "Tables and features (default: the workload's)",
+    "Tables of storage tt, tensor trains (default: the workload's)",
     "Ids that are generated (default: the workload's)",
     "Samples from a file",
     "What else makes a case",

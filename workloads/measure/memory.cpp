@@ -25,9 +25,10 @@ double dense_gradient_bytes(const Plan& plan, const std::vector<Table>& tables) 
   return bytes;
 }
 
+/// Ids that drift are taken to be popular anywhere, which holds for many batches, not for one.
 IdStatistics statistics_of(const IdSpec& ids) {
   return {.alpha = ids.distribution == IdDistribution::power_law ? ids.alpha : 0.0,
-          .scattered = ids.shuffled,
+          .scattered = ids.shuffled || ids.drift > 0,
           .ragged = ids.ragged};
 }
 

@@ -46,6 +46,26 @@ TEST(Plan, kinds_are_told_from_the_shards) {
   EXPECT_EQ(kind({{{0, 3, 1}, 0, 4, 0}, {{3, 6, 1}, 0, 2, 1}, {{3, 6, 1}, 2, 4, 2}}), "grid");
 }
 
+TEST(Plan, loads_of_tensor_trains_are_those_of_their_cores) {
+  Table table{.name = "tt", .rows = 11'000'000, .dim = 64, .storage = Storage::tt};
+  const auto load_with = [&](OptimizerKind kind) {
+    table.optimizer.kind = kind;
+    return load_of(whole(table, 0), table);
+  };
+  EXPECT_EQ(load_with(OptimizerKind::sgd).rows, 11'000'000);
+  EXPECT_EQ(load_with(OptimizerKind::sgd).table_bytes, 3'834'880);
+  EXPECT_EQ(load_with(OptimizerKind::sgd).state_bytes, 0);
+  EXPECT_EQ(load_with(OptimizerKind::adam).state_bytes, 2 * 3'834'880);
+  EXPECT_EQ(load_with(OptimizerKind::rowwise_adagrad).state_bytes, 4 * (200 + 220 + 250));
+  table.tensor_train.cache = {.rows = 1000};
+  EXPECT_EQ(load_with(OptimizerKind::adagrad).table_bytes, 3'834'880 + 4 * 1000 * 64);
+  EXPECT_EQ(load_with(OptimizerKind::adagrad).state_bytes, 3'834'880 + 4 * 1000 * 64);
+  table.tensor_train.cache.writes = CacheWrites::read_only;
+  EXPECT_EQ(load_with(OptimizerKind::adagrad).state_bytes, 3'834'880);
+  const Plan plan{"hand", 2, {{.data_parallel = true, .shards = {}}}};
+  for (const RankLoad& load : loads_of(plan, std::vector{table})) EXPECT_EQ(load.bytes(), 2 * 3'834'880 + 256'000);
+}
+
 TEST(Plan, loads_count_rows_values_and_optimizer_state) {
   const std::vector<Table> tables{
       {"replicated", 10, 4, {.kind = OptimizerKind::sgd}},

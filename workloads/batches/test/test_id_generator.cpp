@@ -72,6 +72,36 @@ TEST(IdGenerator, RaggedBagsHoldUpToTwiceTheHotness) {
   }
 }
 
+TEST(IdGenerator, DriftMovesTheHotRowsFromBatchToBatch) {
+  Workload workload = two_features(true);
+  const auto rows = rows_of_features(workload);
+  for (const bool shuffled : {false, true})
+    for (const std::int64_t step : {0, 1, 7, 1000000}) {
+      workload.ids.shuffled = shuffled;
+      workload.ids.drift = 0;
+      const Batch still = generate_batch(workload, 3, step, 0, 100);
+      workload.ids.drift = 130;
+      const Batch moved = generate_batch(workload, 3, step, 0, 100);
+      EXPECT_EQ(still.offsets, moved.offsets);
+      EXPECT_EQ(still.weights, moved.weights);
+      for (std::int64_t f = 0; f < still.features; ++f)
+        for (std::int64_t i = still.offsets[f * 100]; i < still.offsets[(f + 1) * 100]; ++i) {
+          const std::int64_t ahead = 130 * step % rows[f];
+          if (shuffled) {
+            const std::uint64_t key = random_bits(3, workload.features[f].table);
+            std::int64_t id = 0;
+            while (permute(key, rows[f], id) != still.indices[i]) ++id;
+            EXPECT_EQ(permute(key, rows[f], (id + ahead) % rows[f]), moved.indices[i]);
+          } else {
+            EXPECT_EQ((still.indices[i] + ahead) % rows[f], moved.indices[i]);
+          }
+        }
+    }
+  workload.tables.front().rows = std::numeric_limits<std::int64_t>::max() / 2;
+  workload.ids.drift = workload.tables.front().rows - 1;
+  EXPECT_NO_THROW(check_batch(generate_batch(workload, 3, 1000, 0, 100), rows_of_features(workload)));
+}
+
 TEST(IdGenerator, BatchesDiffer) {
   const Workload workload = two_features(false);
   EXPECT_NE(generate_batch(workload, 3, 0, 0, 100).indices, generate_batch(workload, 3, 1, 0, 100).indices);

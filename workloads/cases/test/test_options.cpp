@@ -94,7 +94,8 @@ TEST(Options, ACaseTellsAllThatHasAUseAndWhatOfItIsChanged) {
   Case how{.movement = {.wire_ids = WireIds::int64}, .groups = {.groups = TableGroups::table}};
   const auto options = case_options_of(run, how);
   for (const Option& option : shardmark::options()) {
-    const bool told = option.get && option.group != OptionGroup::schedule && option.group != OptionGroup::data;
+    const bool told = option.get && option.group != OptionGroup::schedule && option.group != OptionGroup::data &&
+                      option.group != OptionGroup::tensor_trains;
     EXPECT_EQ(told, options.contains(option.name)) << option.name;
   }
   EXPECT_EQ(options.at("dim"), 16);
@@ -106,6 +107,84 @@ TEST(Options, ACaseTellsAllThatHasAUseAndWhatOfItIsChanged) {
   EXPECT_EQ(changed_options(run, how),
             (std::vector<std::string>{"wire_ids", "groups", "dtype", "learning_rate", "hotness", "batches"}));
   EXPECT_EQ(schedule_options(run).dump(), R"({"seed":9,"steps":"auto","seconds":5.0,"budget":"none","check":2})");
+}
+
+TEST(Options, TensorTrainsAreSetByThemselves) {
+  const RunOptions run =
+      with({"storage=tt", "tt.cores=4", "tt.row_shape=200,220,250,1", "tt.dim_shape=1,1,4,4", "tt.ranks=8,16,8",
+            "tt.initializer=approx_normal", "tt.variance=0.5", "tt.direction=suffix", "tt.slice_sums=unordered",
+            "tt.fused_update=false", "tt.workspace_mib=64", "tt.cache_rows=100", "tt.count_slots=300",
+            "tt.cache_writes=read_only", "tt.populate_every=4"});
+  for (const Table& table : run.workload.tables) {
+    const TensorTrain wanted{.cores = 4,
+                             .row_shape = {200, 220, 250, 1},
+                             .dim_shape = {1, 1, 4, 4},
+                             .ranks = {8, 16, 8},
+                             .initializer = CoreInitializer::approx_normal,
+                             .variance = 0.5,
+                             .direction = ContractionDirection::suffix,
+                             .slice_sums = SliceSums::unordered,
+                             .fused_update = false,
+                             .workspace_mib = 64,
+                             .cache = {100, 300, CacheWrites::read_only, 4}};
+    EXPECT_EQ(table.tensor_train, wanted);
+    EXPECT_EQ(table.storage, Storage::tt);
+  }
+  const auto options = case_options_of(run, {});
+  EXPECT_EQ(options.at("tt.ranks"), "8,16,8");
+  EXPECT_EQ(options.at("tt.cores"), 4);
+  for (const Option& option : shardmark::options())
+    if (option.group == OptionGroup::tensor_trains) {
+      EXPECT_TRUE(options.contains(option.name)) << option.name;
+    }
+  EXPECT_EQ(changed_options(run, {}).size(), 15U + 1U);  // and storage
+}
+
+TEST(Options, ListsAreNumbersWithCommas) {
+  const auto ranks = [](const std::string& text) {
+    return with({"storage=tt", "tt.ranks=" + text}).workload.tables.front().tensor_train.ranks;
+  };
+  EXPECT_EQ(ranks("8"), (std::vector<std::int64_t>{8}));
+  EXPECT_EQ(ranks("8,16,4"), (std::vector<std::int64_t>{8, 16, 4}));
+  EXPECT_EQ(ranks("auto"), std::vector<std::int64_t>{});
+  EXPECT_EQ(with({"storage=tt", "tt.ranks=8", "tt.ranks=auto"}).workload.tables.front().tensor_train.ranks.size(), 0U);
+  EXPECT_EQ(case_options_of(with({"storage=tt"}), {}).at("tt.ranks"), "auto");
+  for (const char* text :
+       {"[8,16]", "8,", ",8", "", "8 16", "8;16", "8,0", "8,-1", "8.5", "8,,16", "9999999999999999999"})
+    try {
+      ranks(text);
+      ADD_FAILURE() << text << " was accepted";
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("such as 8,16 (no brackets)"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("tt.ranks"), std::string::npos) << error.what();
+    }
+}
+
+TEST(Options, SmallTablesStayDense) {
+  const auto dense = [](const std::vector<std::string>& settings) {
+    const RunOptions run = with(settings);
+    return std::ranges::count(run.workload.tables, Storage::dense, &Table::storage);
+  };
+  EXPECT_EQ(dense({"storage=tt"}), 0);
+  const std::int64_t small = dense({"storage=tt", "tt.min_rows=1000000"});
+  const auto all = load_workload("criteo-kaggle").tables;
+  EXPECT_EQ(small, std::ranges::count_if(all, [](const Table& table) { return table.rows < 1'000'000; }));
+  EXPECT_GT(small, 10);
+  EXPECT_GT(dense({"tt.min_rows=1000000", "storage=tt", "scale=1/8"}), small);
+  const auto storages = case_options_of(with({"storage=tt", "tt.min_rows=1000000"}), {}).at("storage");
+  EXPECT_EQ(storages.dump(), R"(["dense","tt"])");
+}
+
+TEST(Options, TensorTrainOptionsNeedATensorTrain) {
+  for (const auto& settings :
+       std::vector<std::vector<std::string>>{{"tt.ranks=8"}, {"storage=tt", "tt.ranks=8", "tt.min_rows=99000000"}})
+    try {
+      with(settings);
+      ADD_FAILURE() << settings.front() << " was accepted";
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("tt.ranks=8: no table is a tensor train"), std::string::npos)
+          << error.what();
+    }
 }
 
 TEST(Options, TablesThatDifferAreAList) {
@@ -124,13 +203,31 @@ TEST(Options, ExactModeMakesRatesPowersOfTwoAndValuesMultiplesOfOneUnit) {
 }
 
 TEST(Options, BadSettingsAreNamed) {
-  for (const char* text : {"seed",           "seed=",         "seed=x",
-                           "seed=-1",        "seed=1.5",      "exact=yes",
-                           "hotness=-1",     "dim=0",         "weight_decay_mode=l1",
-                           "nonsense=1",     "ids.alpha=nan", "learning_rate=-1",
-                           "storage=nosuch", "groups=0",      "steps=0",
-                           "seconds=0",      "seconds=inf",   "scale=0",
-                           "wire=fp17",      "check=none"}) {
+  for (const char* text : {"seed",
+                           "seed=",
+                           "seed=x",
+                           "seed=-1",
+                           "seed=1.5",
+                           "exact=yes",
+                           "hotness=-1",
+                           "dim=0",
+                           "weight_decay_mode=l1",
+                           "nonsense=1",
+                           "ids.alpha=nan",
+                           "learning_rate=-1",
+                           "storage=nosuch",
+                           "groups=0",
+                           "steps=0",
+                           "seconds=0",
+                           "seconds=inf",
+                           "scale=0",
+                           "wire=fp17",
+                           "check=none",
+                           "tt.cores=1",
+                           "tt.initializer=x",
+                           "tt.compression=0",
+                           "tt.cache_rows=0",
+                           "ids.drift=-1"}) {
     try {
       with({text});
       ADD_FAILURE() << text << " was accepted";

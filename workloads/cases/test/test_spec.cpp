@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "reference/tensor_train/shape.hpp"
 #include "workloads/cases/spec.hpp"
 
 namespace shardmark {
@@ -52,6 +53,43 @@ TEST(Spec, TablesNameOnlyWhatIsNotUsual) {
   EXPECT_EQ(0.5, json.at("tables")[1].at("optimizer").at("learning_rate"));
   EXPECT_EQ("fp16", json.at("tables")[2].at("value_type"));
   EXPECT_EQ(json, to_json(workload_from_json(json, "x.json")));
+}
+
+TEST(Spec, TheBenchmarkOfFbttIsThePublishedOne) {
+  const Workload fbtt = load_workload("fbtt");
+  const TensorTrainShape shape = tensor_train_shape(fbtt.tables.front());
+  EXPECT_EQ(shape.parameters(), 958720);
+  EXPECT_EQ(shape.r[1], 32);
+  EXPECT_EQ(shape.r[2], 32);
+  EXPECT_EQ(fbtt.tables.front().rows, 11'000'000);
+  EXPECT_EQ(fbtt.global_batch * fbtt.features.front().hotness, 10240);
+  EXPECT_EQ(fbtt.ids.distribution, IdDistribution::uniform);
+  // Scaled, it is still a train of three cores, whose rows follow the table and whose ranks what it can have.
+  for (const char* scale : {"1/64", "1/1000000", "1/11000000"}) {
+    const Table table = load_workload("fbtt", scale).tables.front();
+    EXPECT_LE(tensor_train_shape(table).rows(), 2 * table.rows) << scale;
+  }
+}
+
+TEST(Spec, TensorTrainsNameOnlyWhatIsNotUsual) {
+  Workload workload = load_workload("criteo-kaggle");
+  workload.tables[1].storage = Storage::tt;
+  workload.tables[2].tensor_train = {.ranks = {8, 4}, .cache = {.rows = 7, .writes = CacheWrites::read_only}};
+  workload.ids.drift = 5;
+  workload.tt_min_rows = 9;
+  const auto json = to_json(workload);
+  EXPECT_FALSE(json.at("tables")[1].contains("tensor_train"));
+  EXPECT_EQ(json.at("tables")[2].at("tensor_train").dump(),
+            R"({"ranks":[8,4],"cache":{"rows":7,"writes":"read_only"}})");
+  const Workload back = workload_from_json(json, "x.json");
+  EXPECT_EQ(back.tables[2].tensor_train, workload.tables[2].tensor_train);
+  EXPECT_EQ(back.ids.drift, 5);
+  EXPECT_EQ(back.tt_min_rows, 9);
+  auto broken = json;
+  broken["tables"][2]["tensor_train"]["ranks"] = {8, 4.5};
+  EXPECT_EQ("x.json: tables[2]: tensor_train: key \"ranks\" has the wrong type: [8,4.5]", message_of(broken));
+  broken["tables"][2]["tensor_train"] = {{"rank", 8}};
+  EXPECT_EQ("x.json: tables[2]: tensor_train: unknown key \"rank\"", message_of(broken));
 }
 
 TEST(Spec, ScaleDividesRowsOnlyAndRoundsUp) {

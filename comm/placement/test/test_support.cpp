@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "comm/placement/planner.hpp"
+#include "comm/placement/support.hpp"
+
+namespace shardmark {
+namespace {
+
+class TensorTrainPlans : public testing::Test {
+ protected:
+  /// What require_supported says of a plan by this planner.
+  std::string refusal(std::string_view planner, int ranks = 3) const {
+    try {
+      const Plan plan = make_plan(planner, tables_, features_, {.ranks = ranks});
+      require_supported(plan, tables_, features_, {});
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  }
+  void expect_refusal(std::string_view planner, const std::vector<std::string>& words) const {
+    for (const std::string& word : words)
+      EXPECT_NE(refusal(planner).find(word), std::string::npos) << planner << ": " << refusal(planner);
+  }
+  Table& train() { return tables_[1]; }
+
+  std::vector<Table> tables_{{.name = "dense", .rows = 100, .dim = 8},
+                             {.name = "train", .rows = 1000, .dim = 16, .storage = Storage::tt}};
+  std::vector<Feature> features_{{.name = "f", .table = 0}, {.name = "g", .table = 1, .pooling = Pooling::max}};
+};
+
+TEST_F(TensorTrainPlans, WholeTablesAreSupported) {
+  EXPECT_EQ(refusal("table_wise"), "");
+  EXPECT_EQ(refusal("data_parallel"), "");
+  for (const char* planner : {"row_wise", "column_wise"}) EXPECT_EQ(refusal(planner, 1), "") << planner;
+}
+
+TEST_F(TensorTrainPlans, SplitTablesAreRefusedByName) {
+  expect_refusal("row_wise", {"plan row_wise", "table train", "row_wise", "1000 rows", "data_parallel or table_wise"});
+  expect_refusal("column_wise", {"plan column_wise", "table train", "column_wise", "data_parallel or table_wise"});
+  train().storage = Storage::dense;
+  features_[1].pooling = Pooling::sum;
+  EXPECT_EQ(refusal("row_wise"), "");
+}
+
+TEST_F(TensorTrainPlans, ReplicasHaveNoTrainedCache) {
+  train().tensor_train.cache.rows = 50;
+  EXPECT_EQ(refusal("table_wise"), "");
+  expect_refusal("data_parallel", {"plan data_parallel", "table train", "cache of 50 rows", "read_only"});
+  train().tensor_train.cache.writes = CacheWrites::read_only;
+  EXPECT_EQ(refusal("data_parallel"), "");
+}
+
+TEST_F(TensorTrainPlans, CoresAreNoInt8) {
+  train().value_type = ValueType::int8;
+  train().optimizer.kind = OptimizerKind::none;
+  expect_refusal("table_wise", {"table train", "int8", "fp16"});
+  train().storage = Storage::dense;
+  EXPECT_EQ(refusal("table_wise"), "");
+}
+
+TEST_F(TensorTrainPlans, ShapesAreChecked) {
+  train().tensor_train.dim_shape = {2, 2, 5};
+  expect_refusal("table_wise", {"table train", "2,2,5", "20", "16"});
+  train().tensor_train.dim_shape = {};
+  train().tensor_train.cache.rows = 1001;
+  expect_refusal("table_wise", {"table train", "1001", "1000"});
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reference/number.hpp"
+#include "reference/table.hpp"
+
+namespace shardmark::spec_keys {
+
+using Json = nlohmann::ordered_json;
+
+/// The keys of a JSON object and the members that they stand for. A function keys_of(Keys&, T&, context...) names those
+/// of a struct once, for write() and for read(). What is missing, of another type or unknown is an InputError.
+class Keys {
+ public:
+  template <class T, class... Context>
+  static Json write(T& value, const Context&... context) {
+    Keys keys;
+    keys_of(keys, value, context...);
+    return keys.rest_;
+  }
+
+  /// where: how errors begin.
+  template <class T, class... Context>
+  static void read(const Json& object, const std::string& where, T& value, const Context&... context) {
+    if (!object.is_object()) throw InputError(where + ": expected a JSON object");
+    Keys keys;
+    keys.rest_ = object;
+    keys.where_ = where;
+    keys.reads_ = true;
+    keys_of(keys, value, context...);
+    if (!keys.rest_.empty()) throw InputError(fmt::format("{}: unknown key \"{}\"", where, keys.rest_.begin().key()));
+  }
+
+  template <class T>
+  void must(const std::string& key, T& member) {
+    if (!reads_) {
+      rest_[key] = json_of(member);
+      return;
+    }
+    if (!rest_.contains(key)) throw InputError(fmt::format("{}: key \"{}\" is missing", where_, key));
+    set(member, key, rest_.at(key));
+    rest_.erase(key);
+  }
+
+  void at_least(std::int64_t least, const std::string& key, std::int64_t member) const {
+    if (member < least)
+      throw InputError(fmt::format("{}: \"{}\" must be at least {}, got {}", where_, key, least, member));
+  }
+
+  /// Leaves the member as it is when there is no such key.
+  template <class T>
+  void may(const std::string& key, T& member) {
+    if (!reads_ || rest_.contains(key)) must(key, member);
+  }
+
+  template <class T>
+  void may(const std::string& key, std::optional<T>& member) {
+    if (reads_ && rest_.contains(key)) member.emplace();
+    if (member) must(key, *member);
+  }
+
+  /// As may(), but written only where it differs from `usual`.
+  template <class T>
+  void unless(const T& usual, const std::string& key, T& member) {
+    if (reads_ || member != usual) may(key, member);
+  }
+
+  /// The number of a table, which the object calls by its name.
+  void table(const std::string& key, std::int64_t& number, const std::vector<Table>& tables) {
+    std::string name = reads_ ? "" : tables[number].name;
+    must(key, name);
+    number = std::ranges::find(tables, name, &Table::name) - tables.begin();
+    if (number == std::ssize(tables)) throw InputError(fmt::format("{}: no table is called \"{}\"", where_, name));
+  }
+
+  /// A list of structs; where they have no key they are like `usual`.
+  template <class T, class Context>
+  void list(const std::string& key, std::vector<T>& members, const T& usual, const Context& context) {
+    std::vector<Json> entries;
+    for (T& member : members) entries.push_back(write(member, context));
+    must(key, entries);
+    for (std::size_t i = members.size(); i < entries.size(); ++i)
+      read(entries[i], fmt::format("{}: {}[{}]", where_, key, i), members.emplace_back(usual), context);
+  }
+
+  const std::string& where() const { return where_; }
+
+ private:
+  template <class T>
+  static constexpr bool is_struct = requires(Keys keys, T value) {
+    keys_of(keys, value);
+  };
+
+  template <class T>
+  static Json json_of(T& value) {
+    if constexpr (is_struct<T>)
+      return write(value);
+    else if constexpr (HasChoices<T>)
+      return name_of(value);
+    else if constexpr (std::same_as<T, float>)
+      return shortest_decimal(value);
+    else
+      return value;
+  }
+
+  /// What T takes must be whole, and a list of such numbers all whole: the library would cut fractions off.
+  template <class T>
+  static bool is_whole(const Json& json) {
+    if constexpr (std::same_as<T, std::vector<std::int64_t>>)
+      return json.is_array() && std::ranges::all_of(json, &Json::is_number_integer);
+    else
+      return !std::integral<T> || std::same_as<T, bool> || json.is_number_integer();
+  }
+
+  template <class T>
+  void set(T& member, const std::string& key, const Json& json) const {
+    if constexpr (is_struct<T>) {
+      read(json, where_ + ": " + key, member);
+    } else if constexpr (HasChoices<T>) {
+      std::string name;
+      set(name, key, json);
+      try {
+        member = named<T>(name);
+      } catch (const InputError& error) {
+        throw InputError(where_ + ": " + error.what());
+      }
+    } else {
+      try {
+        if (!is_whole<T>(json)) throw Json::type_error::create(302, "not a whole number", &json);
+        json.get_to(member);
+      } catch (const Json::exception&) {
+        throw InputError(fmt::format("{}: key \"{}\" has the wrong type: {}", where_, key, json.dump()));
+      }
+    }
+  }
+
+  Json rest_ = Json::object();  ///< what has been written, or is still to be read
+  std::string where_;
+  bool reads_ = false;
+};
+
+}  // namespace shardmark::spec_keys
