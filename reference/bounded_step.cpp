@@ -179,7 +179,7 @@ void store(double x, double error, const RowRounding& rounding, std::int64_t col
 RowRounding rounding_of(const TouchedTable& table, std::int64_t slot, std::int64_t t) {
   return {.type = table.table().value_type,
           .stochastic = table.table().stochastic_rounding,
-          .seed = table.initial().seed,
+          .seed = table.seed(),
           .step = t,
           .table = table.number(),
           .row = table.rows()[slot]};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "reference/bounded_step.hpp"
@@ -75,12 +76,30 @@ Oracle::Oracle(const std::vector<Table>& tables, std::vector<Feature> features, 
                const GradientValues& gradients, WireTypes wire)
     : features_(std::move(features)), gradients_(gradients), wire_(wire) {
   for (const auto& table : tables) {
-    tables_.emplace_back(table, std::ssize(tables_), rows);
-    bit_exact_.push_back(wire == WireTypes{} && rows.unit > 0.0F && table.value_type != ValueType::int8 &&
-                         steps_exactly(table.optimizer));
+    add_table(table, rows);
+    bit_exact_.push_back(wire == WireTypes{} && table.storage == Storage::dense && rows.unit > 0.0F &&
+                         table.value_type != ValueType::int8 && steps_exactly(table.optimizer));
   }
-  for (const auto& feature : features_)
+  summed_as_given_.assign(tables.size(), wire.backward == ValueType::fp32);
+  for (const auto& feature : features_) {
     if (!adds_only(feature.pooling)) bit_exact_[feature.table] = false;
+    if (feature.pooling == Pooling::mean || feature.pooling == Pooling::sqrtn) summed_as_given_[feature.table] = false;
+  }
+}
+
+void Oracle::add_table(const Table& table, const RowValues& initial) {
+  const std::int64_t number = std::ssize(tables_);
+  trains_.emplace_back();
+  if (table.storage == Storage::dense) {
+    tables_.emplace_back(table, number, initial);
+    return;
+  }
+  trains_.back() = std::make_unique<CachedTrain>(table, number, initial);
+  Table contracted = table;
+  contracted.value_type = ValueType::fp32;  // only the cores are stored
+  tables_.emplace_back(contracted, number, initial.seed,
+                       [train = trains_.back().get()](std::int64_t row, std::span<float> values,
+                                                      std::span<float> bounds) { train->row(row, values, bounds); });
 }
 
 Expected Oracle::lookup(const Batch& batch, std::int64_t feature, std::int64_t first, std::int64_t count) {
@@ -108,31 +127,51 @@ void Oracle::look_up(const Bag& bag, std::int64_t feature, Expected& expected) {
 }
 
 void Oracle::update(const Batch& batch, std::int64_t step) {
-  for (std::int64_t t = 0; t < std::ssize(tables_); ++t)
-    if (table(t).table().optimizer.kind != OptimizerKind::none) update_table(batch, step, t);
+  for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
+    if (table(t).table().optimizer.kind == OptimizerKind::none) continue;
+    if (trains_[t])
+      update_train(batch, step, t);
+    else
+      update_table(batch, step, t);
+  }
+}
+
+BoundedGradient Oracle::gradient_of(std::span<const GradientSum> sums, std::int64_t table) const {
+  BoundedGradient gradient;
+  for (const auto& [sum, uncertain] : sums) {
+    gradient.value.push_back(sum.value);
+    gradient.magnitude.push_back(sum.magnitude);
+    gradient.error.push_back(uncertain + (summed_as_given_[table] && sum.exact() ? 0.0 : sum.bound()));
+  }
+  return gradient;
 }
 
 void Oracle::update_table(const Batch& batch, std::int64_t step, std::int64_t number) {
   TouchedTable& table = tables_[number];
-  const bool summed_as_given =
-      wire_.backward == ValueType::fp32 && std::ranges::none_of(features_, [&](const Feature& feature) {
-        return feature.table == number && (feature.pooling == Pooling::mean || feature.pooling == Pooling::sqrtn);
-      });
   RowGradients gradients = sum_gradients(table, features_, gradients_, batch, step, wire_);
-  std::vector<double> gradient(static_cast<std::size_t>(table.table().dim)), errors(gradient.size());
   for (const std::int64_t slot : gradients.slots()) {
     const auto sums = gradients.of(slot);
-    std::ranges::transform(sums, gradient.begin(), [](const GradientSum& g) { return g.sum.value; });
+    const BoundedGradient gradient = gradient_of(sums, number);
     if (bit_exact(number)) {
       for (const auto& [sum, uncertain] : sums) check_exact(sum, table.table());
-      exact_step(table, slot, step + 1, gradient);
+      exact_step(table, slot, step + 1, gradient.value);
     } else {
-      std::ranges::transform(sums, errors.begin(), [&](const GradientSum& g) {
-        return g.uncertain + (summed_as_given && g.sum.exact() ? 0.0 : g.sum.bound());
-      });
-      bounded_step(table, slot, step + 1, gradient, errors);
+      bounded_step(table, slot, step + 1, gradient.value, gradient.error);
     }
   }
+}
+
+void Oracle::update_train(const Batch& batch, std::int64_t step, std::int64_t number) {
+  TouchedTable& rows = tables_[number];
+  std::map<std::int64_t, std::int64_t> uses;  // of each row that the batch names
+  for (std::int64_t f = 0; f < std::ssize(features_); ++f)
+    if (features_[f].table == number)
+      for (std::int64_t i = batch.begin_of(f); i < batch.end_of(f); ++i) ++uses[batch.indices[i]];
+  RowGradients gradients = sum_gradients(rows, features_, gradients_, batch, step, wire_);
+  for (const auto& [row, count] : uses)
+    trains_[number]->add_gradient(row, count, gradient_of(gradients.of(rows.find(row)), number), step + 1);
+  trains_[number]->finish(step + 1);
+  rows = rows.untouched();
 }
 
 }  // namespace shardmark::reference

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "reference/bag.hpp"
+#include "reference/row_gradients.hpp"
+#include "reference/tensor_train/cached_train.hpp"
 #include "reference/touched_table.hpp"
 #include "reference/wire_rounding.hpp"
 
@@ -47,14 +50,27 @@ class Oracle {
   bool bit_exact(std::int64_t table) const { return bit_exact_[table]; }
   const TouchedTable& table(std::int64_t number) const { return tables_[number]; }
 
+  /// What the rows of a table are made of, by which stores and checks go: a dense table itself, or the cores of a
+  /// tensor train, whose rows are slices.
+  std::span<const TouchedTable> parts(std::int64_t number) const {
+    return trains_[number] ? trains_[number]->cores() : std::span(tables_).subspan(number, 1);
+  }
+
  private:
+  void add_table(const Table& table, const RowValues& initial);
+  /// Of a row of a table.
+  BoundedGradient gradient_of(std::span<const GradientSum> sums, std::int64_t table) const;
   void update_table(const Batch& batch, std::int64_t step, std::int64_t number);
+  void update_train(const Batch& batch, std::int64_t step, std::int64_t number);
 
   std::vector<Feature> features_;
   GradientValues gradients_;
   WireTypes wire_;
+  std::vector<std::unique_ptr<CachedTrain>> trains_;  ///< by table; none for dense ones
+  /// Of a tensor train: the rows that were touched since the latest step, as its slices give them.
   std::vector<TouchedTable> tables_;
   std::vector<bool> bit_exact_;
+  std::vector<bool> summed_as_given_;  ///< by table: its gradients are added as they are, not divided or rounded before
 };
 
 }  // namespace shardmark::reference

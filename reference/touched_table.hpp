@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -26,6 +27,15 @@ class TouchedTable {
  public:
   TouchedTable(const Table& table, std::int64_t number, const RowValues& initial);
 
+  /// How a row starts, before the value type of the table stores it: writes its values [dim] and, unless they are 0,
+  /// their bounds.
+  using InitialRow = std::function<void(std::int64_t row, std::span<float> values, std::span<float> bounds)>;
+  /// The same from other initial values; `seed` is that of stochastic rounding.
+  TouchedTable(const Table& table, std::int64_t number, std::uint64_t seed, InitialRow initial);
+
+  /// The table before any row was touched.
+  TouchedTable untouched() const { return {table_, number_, seed_, initial_}; }
+
   /// Slot of `row`, made and filled with its initial values and state when it is new. Slots count up from 0.
   std::int64_t touch(std::int64_t row);
 
@@ -33,7 +43,7 @@ class TouchedTable {
   std::int64_t find(std::int64_t row) const;
 
   const Table& table() const { return table_; }
-  const RowValues& initial() const { return initial_; }
+  std::uint64_t seed() const { return seed_; }
   std::int64_t number() const { return number_; }
   std::int64_t state_size() const { return state_size_; }
 
@@ -49,11 +59,10 @@ class TouchedTable {
   std::span<const float> state_bounds(std::int64_t slot) const { return row_of(state_bounds_, slot, state_size_); }
 
  private:
-  void fill_values(std::int64_t row);
-
   Table table_;
   std::int64_t number_;
-  RowValues initial_;
+  std::uint64_t seed_;
+  InitialRow initial_;
   std::int64_t state_size_;
   std::unordered_map<std::int64_t, std::int64_t> slot_of_;
   std::vector<std::int64_t> rows_;

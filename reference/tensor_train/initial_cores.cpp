@@ -104,6 +104,7 @@ std::vector<float> initial_core(const Table& table, const TensorTrainShape& shap
     const float unit = exact_core_unit(shape, values.unit);
     return filled(shape, t, [&](auto... at) { return static_cast<float>(symmetric_integer(draw(at...), 1)) * unit; });
   }
+  if (table.tensor_train.imported) return (*table.tensor_train.imported)[t];
   switch (table.tensor_train.initializer) {
     case CoreInitializer::scaled: {
       const double scale = values.scale, asked = table.tensor_train.variance;

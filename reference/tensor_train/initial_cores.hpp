@@ -23,7 +23,8 @@ namespace shardmark {
 ///                   and one tooth times sqrt(r[1]); the third N(0, 0.01^2), per (slice, column) one odd first index a
 ///                   tooth; a tooth is k / 15 + U(+-0.7 / 60) with k = -14 .. 14. Entries are nearly U(+-sqrt(1 / E)).
 /// All but the first are FBTT-Embedding's (tt_embeddings_ops.py, reset_parameters). In exact mode (values.unit > 0)
-/// entries of cores are -1, 0 or 1 times exact_core_unit() instead.
+/// entries of cores are -1, 0 or 1 times exact_core_unit() instead. Else those of tensor_train.imported, where there
+/// are any.
 std::vector<float> initial_core(const Table& table, const TensorTrainShape& shape, std::int64_t table_number, int t,
                                 const RowValues& values);
 

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "reference/named.hpp"
@@ -79,7 +81,9 @@ struct TensorTrain {
   std::vector<std::int64_t> ranks{};      ///< between cores, [cores - 1], or one for all; empty: see compression
   double compression = 0.0;               ///< elements of the table per element of the cores, for ranks; 0: ranks of 32
   CoreInitializer initializer = CoreInitializer::scaled;
-  double variance = 0.0;  ///< of the entries of the table, for `scaled`; 0: that of dense tables
+  double variance = 0.0;      ///< of the entries of the table, for `scaled`; 0: that of dense tables
+  std::string import_file{};  ///< cores to begin with instead of drawn ones (datasets/cores_file.hpp); empty: none
+  std::shared_ptr<const std::vector<std::vector<float>>> imported{};  ///< what that file holds, once it has been read
   ContractionDirection direction = ContractionDirection::automatic;
   SliceSums slice_sums = SliceSums::ordered;
   bool fused_update = true;          ///< false: gradients of slices are stored before an optimizer reads them

@@ -43,10 +43,13 @@ class FloatStep {
     return output;
   }
 
-  void update(const Batch& batch, std::int64_t step) {
+  /// Of every row that samples [first, first + count) name, [dim].
+  std::map<std::int64_t, std::vector<float>> gradients(const Batch& batch, std::int64_t step, std::int64_t first,
+                                                       std::int64_t count) {
     std::map<std::int64_t, std::vector<std::vector<float>>> terms;  // by row and column
     for (std::int64_t f = 0; f < std::ssize(features_); ++f) {
       for_each_bag(batch, f, [&](std::int64_t sample, std::int64_t position, const Ids& ids, const Weights& weights) {
+        if (sample < first || sample >= first + count) return;
         for (const std::int64_t id : ids) terms[id].resize(dim());
         for (std::size_t c = 0; c < dim(); ++c) {
           const float g = gradients_(step, f, sample, position, static_cast<std::int64_t>(c));
@@ -56,9 +59,14 @@ class FloatStep {
         }
       });
     }
-    for (auto& [id, columns] : terms) {
-      std::vector<float> gradient;
-      for (auto& column : columns) gradient.push_back(fp32_.sum(column));
+    std::map<std::int64_t, std::vector<float>> sums;
+    for (auto& [id, columns] : terms)
+      for (auto& column : columns) sums[id].push_back(fp32_.sum(column));
+    return sums;
+  }
+
+  void update(const Batch& batch, std::int64_t step) {
+    for (auto& [id, gradient] : gradients(batch, step, 0, batch.samples)) {
       FloatOptimizer(table_.optimizer, step + 1, fp32_).step(row(id).values, row(id).state, gradient);
       const RowRounding rounding{table_.value_type, table_.stochastic_rounding, initial_.seed, step + 1, 0, id};
       for (std::size_t c = 0; c < dim(); ++c)

@@ -19,6 +19,8 @@ find_package(MPI 3.1 QUIET COMPONENTS CXX)
 shardmark_need(MPI_CXX_FOUND "an MPI 3.1 library, with mpicxx in the PATH" "openmpi-bin libopenmpi-dev")
 find_package(HDF5 1.10.2 QUIET COMPONENTS C)
 shardmark_need(HDF5_FOUND "HDF5 1.10.2, better parallel than serial" "libhdf5-openmpi-dev")
+find_package(LAPACK QUIET)
+shardmark_need(LAPACK_FOUND "LAPACK" "libopenblas-dev")
 find_package(fmt QUIET CONFIG)
 shardmark_need(fmt_FOUND "fmt" "libfmt-dev")
 if(SHARDMARK_CUDA AND fmt_FOUND) # under nvcc, fmt 9 takes constexpr off functions that its constexpr functions call

@@ -104,6 +104,8 @@ std::vector<Option> table() {
       option_of(tensor_trains, "tt.variance",
                 "variance of a table's entries (initializer scaled); auto: as dense tables", &TensorTrain::variance,
                 {.above = true, .word = "auto"}),
+      option_of(tensor_trains, "tt.import", "cores to begin with, from `shardmark data tensor-train`",
+                &TensorTrain::import_file),
       option_of(tensor_trains, "tt.direction", "which products of neighbouring cores rows share",
                 &TensorTrain::direction),
       option_of(tensor_trains, "tt.slice_sums", "in which order gradients of a slice are added",

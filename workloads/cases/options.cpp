@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "datasets/cores_file.hpp"
 #include "datasets/sample_source.hpp"
 #include "reference/number.hpp"
 #include "results/json_text.hpp"
@@ -21,6 +22,11 @@ using Json = nlohmann::ordered_json;
 /// The power of two next to the learning rate, so that lr * gradient keeps few bits.
 void make_exact(Workload& workload) {
   for (Table& table : workload.tables) {
+    if (!table.tensor_train.import_file.empty())
+      throw InputError(
+          fmt::format("exact: table {} begins with the cores of {}, whose products are not exact; leave one "
+                      "of them out",
+                      table.name, table.tensor_train.import_file));
     float& rate = table.optimizer.learning_rate;
     if (rate > 0.0F) rate = std::exp2(std::round(std::log2(rate)));
   }
@@ -133,8 +139,31 @@ void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<Gi
       set_one(*each, each->values.front(), run, cases.front());
   }
   keep_small_tables_dense(run.workload);
+  import_cores(run.workload);
   require_use(run, cases, given);
   if (run.exact) make_exact(run.workload);
+}
+
+void import_cores(Workload& workload) {
+  for (Table& table : workload.tables) {
+    TensorTrain& asked = table.tensor_train;
+    if (asked.import_file.empty()) continue;
+    DecomposedTable train = read_cores(asked.import_file, table);
+    const bool given =
+        !asked.row_shape.empty() || !asked.dim_shape.empty() || !asked.ranks.empty() || asked.compression > 0.0;
+    const TensorTrainShape& shape = train.shape;
+    if (given && tensor_train_shape(table) != shape)
+      throw InputError(
+          fmt::format("{}: its cores have another shape or other ranks than are given for table {}; leave "
+                      "tt.row_shape, tt.dim_shape, tt.ranks and tt.compression out",
+                      asked.import_file, table.name));
+    asked.cores = shape.cores;
+    asked.row_shape.assign(shape.p.begin(), shape.p.begin() + shape.cores);
+    asked.dim_shape.assign(shape.q.begin(), shape.q.begin() + shape.cores);
+    asked.ranks.assign(shape.r.begin() + 1, shape.r.begin() + shape.cores);
+    asked.compression = 0.0;
+    asked.imported = std::make_shared<const std::vector<std::vector<float>>>(std::move(train.cores));
+  }
 }
 
 void apply_settings(RunOptions& run, const std::vector<std::string>& assignments) {

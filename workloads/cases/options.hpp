@@ -52,6 +52,10 @@ struct RunOptions {
 /// The same with every table kept so, where it is said.
 RunOptions with_storage(RunOptions run, std::optional<Storage> storage);
 
+/// Reads the cores that tables are to begin with; they then have the shape and ranks of these. Throws InputError where
+/// a table has other rows, columns or, if given, other shapes or ranks.
+void import_cores(Workload& workload);
+
 /// Throws InputError when the text is no duration above 0.
 Seconds seconds_in(std::string_view text);
 

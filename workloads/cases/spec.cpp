@@ -69,6 +69,7 @@ void keys_of(Keys& keys, TensorTrain& train) {
   keys.unless(plain.compression, "compression", train.compression);
   keys.unless(plain.initializer, "initializer", train.initializer);
   keys.unless(plain.variance, "variance", train.variance);
+  keys.unless(plain.import_file, "import", train.import_file);
   keys.unless(plain.direction, "direction", train.direction);
   keys.unless(plain.slice_sums, "slice_sums", train.slice_sums);
   keys.unless(plain.fused_update, "fused_update", train.fused_update);

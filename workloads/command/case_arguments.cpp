@@ -49,7 +49,8 @@ void add_table(CLI::App& app, CaseArguments& arguments) {
     const std::string flags = option.flag() + (option.other_flag.empty() ? "" : fmt::format(",{}", option.other_flag));
     const bool list = arguments.several && option.several;
     CLI::Option* added = app.add_option(flags, arguments.values[i], help_of(option));
-    list ? added->delimiter(',') : added->expected(1);
+    // Else "[8,16]" would be two values to the parser, and its message would not say what is valid.
+    list ? added->delimiter(',') : added->expected(1)->allow_extra_args(false);
     const std::string usual = arguments.several && option.name == "exchange"
                                   ? fmt::format("{}", fmt::join(usual_exchanges, ","))
                                   : option.usual();

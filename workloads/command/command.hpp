@@ -39,6 +39,7 @@ void when_parsed(CLI::App& app, const std::function<void()>& action);
 void define_calibrate(CLI::App& app);
 void define_compare(CLI::App& app);
 void define_data(CLI::App& app);
+void define_data_tensor_train(CLI::App& app);  ///< a command of `data`
 void define_doctor(CLI::App& app);
 void define_exchange(CLI::App& app);
 void define_list(CLI::App& app);

@@ -218,6 +218,7 @@ void define_data(CLI::App& app) {
   define_generate(app);
   define_data_convert(app);
   define_inspect(app);
+  define_data_tensor_train(app);
 }
 
 }  // namespace shardmark

@@ -39,11 +39,12 @@ std::int64_t wrong_outputs(const Expectation& expectation, std::int64_t step, co
   return wrong;
 }
 
-/// Rows of one shard that the reference touched, the columns held here, against their expected values and state.
-std::int64_t wrong_rows(const reference::TouchedTable& expected, const RowValues& initial, const ShardedTables& tables,
-                        std::int64_t number) {
-  reference::TouchedTable fresh(expected.table(), expected.number(), initial);
-  const LocalShard& shard = tables.layout().shards[number];
+/// Rows of one part of a shard that the reference touched, the columns held here, against their expected values and
+/// state.
+std::int64_t wrong_rows(const reference::TouchedTable& expected, const RowValues& initial, const Store& store,
+                        std::int64_t number, std::int64_t part) {
+  reference::TouchedTable fresh = expected.untouched();
+  const ShardPart shard = store.parts(number)[part];
   std::vector<std::int64_t> slots, local_rows;
   for (std::int64_t slot = 0; slot < std::ssize(expected.rows()); ++slot) {
     const std::int64_t row = expected.rows()[slot];
@@ -51,9 +52,8 @@ std::int64_t wrong_rows(const reference::TouchedTable& expected, const RowValues
     slots.push_back(slot);
     local_rows.push_back(shard.rows.local(row));
   }
-  const Store& store = tables.store_of(number);
-  const auto values = store.read_rows(number, local_rows);
-  const auto state = store.read_state(number, local_rows);
+  const auto values = store.read_rows(number, part, local_rows);
+  const auto state = store.read_state(number, part, local_rows);
   const auto dim = static_cast<std::size_t>(shard.dim());
   const auto state_size = static_cast<std::size_t>(state_per_row(expected.table().optimizer.kind, shard.dim()));
   const auto first = static_cast<std::size_t>(shard.column_begin);
@@ -76,7 +76,7 @@ std::int64_t wrong_rows(const reference::TouchedTable& expected, const RowValues
     const std::int64_t row = expected.rows()[slots[i]];
     changed += !std::ranges::equal(row_values, fresh.values(fresh.touch(row)).subspan(first, dim));
   }
-  return wrong + store.changed_rows(number, initial) - changed;
+  return wrong + store.changed_rows(number, part, initial) - changed;
 }
 
 }  // namespace
@@ -122,8 +122,11 @@ std::int64_t count_wrong(const Communicator& comm, const Expectation& expectatio
     training_step(flight, input);
     wrong += wrong_outputs(expectation, step, flight, input);
   }
-  for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s)
-    wrong += wrong_rows(expectation.table(tables.layout().shards[s].table), initial, tables, s);
+  for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s) {
+    const auto parts = expectation.parts(tables.layout().shards[s].table);
+    for (std::int64_t part = 0; part < std::ssize(parts); ++part)
+      wrong += wrong_rows(parts[part], initial, tables.store_of(s), s, part);
+  }
   return all_reduce(comm, wrong, Reduce::sum);
 }
 

@@ -45,7 +45,7 @@ class Expectation {
   std::int64_t steps() const { return std::ssize(outputs_); }
   const ExpectedOutputs& output(std::int64_t step, std::int64_t feature) const { return outputs_[step][feature]; }
   /// After the last step.
-  const reference::TouchedTable& table(std::int64_t number) const { return oracle_.table(number); }
+  std::span<const reference::TouchedTable> parts(std::int64_t table) const { return oracle_.parts(table); }
 
  private:
   reference::Oracle oracle_;

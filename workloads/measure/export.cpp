@@ -9,11 +9,19 @@
 #include "comm/collectives.hpp"
 #include "datasets/hdf5.hpp"
 #include "reference/output_file.hpp"
+#include "reference/tensor_train/shape.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/measure/prepare.hpp"
 
 namespace shardmark {
 namespace {
+
+/// What is exported as a table: a dense table, or a core of a tensor train, whose rows are slices.
+struct ExportedTable {
+  Table table;
+  std::int64_t number, part;          ///< of the table of the workload, and of this part of it
+  std::vector<std::int64_t> touched;  ///< rows that the batch names, ascending
+};
 
 /// Values and state of some rows of a table, put together from all shards.
 struct TableRows {
@@ -25,7 +33,7 @@ class StepExport {
   StepExport(const Communicator& comm, const RunOptions& options, const Batch& batch, const ShardedTables& tables,
              const std::string& path)
       : comm_(comm), options_(options), workload_(options.workload), batch_(batch), tables_(tables), output_(path) {
-    for (std::int64_t t = 0; t < std::ssize(workload_.tables); ++t) touched_.push_back(touched_rows(t));
+    for (std::int64_t t = 0; t < std::ssize(workload_.tables); ++t) add_parts(t);
     on_root([&] {
       file_.emplace(hdf5::File::create(output_));
       for (const char* group : {"/features", "/outputs", "/gradients", "/tables"}) file_->create_group(group);
@@ -43,8 +51,8 @@ class StepExport {
   }
 
   void write_tables_before() {
-    for (std::size_t t = 0; t < workload_.tables.size(); ++t) {
-      const Table& table = workload_.tables[t];
+    for (const ExportedTable& part : parts_) {
+      const Table& table = part.table;
       const std::string group = "/tables/" + table.name;
       on_root([&] {
         file_->create_group(group);
@@ -53,14 +61,14 @@ class StepExport {
         file_->write_attribute(group, "optimizer", to_json(table.optimizer).dump());
         file_->write_attribute(group, "value_type", std::string(name_of(table.value_type)));
         file_->write_attribute(group, "stochastic_rounding", std::int64_t{table.stochastic_rounding});
-        file_->write_array<std::int64_t>(group + "/rows", touched_[t], {std::ssize(touched_[t])});
+        file_->write_array<std::int64_t>(group + "/rows", part.touched, {std::ssize(part.touched)});
       });
-      write_rows(static_cast<std::int64_t>(t), "before");
+      write_rows(part, "before");
     }
   }
 
   void write_tables_after() {
-    for (std::int64_t t = 0; t < std::ssize(workload_.tables); ++t) write_rows(t, "after");
+    for (const ExportedTable& part : parts_) write_rows(part, "after");
   }
 
   void write_feature(std::int64_t f, const DeviceArray<float>& output, const DeviceArray<float>& gradient) {
@@ -101,11 +109,23 @@ class StepExport {
     });
   }
 
-  std::vector<std::int64_t> touched_rows(std::int64_t table) const {
+  void add_parts(std::int64_t number) {
+    const Table& table = workload_.tables[number];
     std::vector<std::int64_t> rows;
     for (std::int64_t f = 0; f < batch_.features; ++f)
-      if (workload_.features[f].table == table)
+      if (workload_.features[f].table == number)
         rows.insert(rows.end(), batch_.indices.begin() + batch_.begin_of(f), batch_.indices.begin() + batch_.end_of(f));
+    if (table.storage == Storage::dense) return parts_.push_back({table, number, 0, distinct(rows)});
+    const TensorTrainShape shape = tensor_train_shape(table);
+    const std::vector<Table> cores = core_tables(table);
+    for (int t = 0; t < shape.cores; ++t) {
+      std::vector<std::int64_t> slices;
+      for (const std::int64_t row : rows) slices.push_back(shape.digits(row)[t]);
+      parts_.push_back({cores[t], number, t, distinct(slices)});
+    }
+  }
+
+  static std::vector<std::int64_t> distinct(std::vector<std::int64_t> rows) {
     std::ranges::sort(rows);
     rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
     return rows;
@@ -113,32 +133,32 @@ class StepExport {
 
   /// Every rank fills in what it holds and leaves the rest 0: the sum over ranks is the whole. Of replicated tables,
   /// and of state that every column shard keeps, one holder counts.
-  TableRows gather_rows(std::int64_t number) const {
-    const auto t = static_cast<std::size_t>(number);
-    const Table& table = workload_.tables[t];
+  TableRows gather_rows(const ExportedTable& part) const {
+    const auto& [table, number, part_number, touched] = part;
     const auto dim = static_cast<std::size_t>(table.dim);
     const auto state_size = static_cast<std::size_t>(state_per_row(table.optimizer.kind, table.dim));
-    TableRows whole{std::vector<float>(touched_[t].size() * dim), std::vector<float>(touched_[t].size() * state_size)};
+    TableRows whole{std::vector<float>(touched.size() * dim), std::vector<float>(touched.size() * state_size)};
     const auto& shards = tables_.layout().shards;
     for (std::int64_t s = 0; s < std::ssize(shards); ++s) {
-      const LocalShard& shard = shards[s];
-      if (shard.table != number || (shard.replicated && comm_.rank() != 0)) continue;
+      if (shards[s].table != number || (shards[s].replicated && comm_.rank() != 0)) continue;
+      const Store& store = tables_.store_of(s);
+      const ShardPart held = store.parts(s)[part_number];
       std::vector<std::size_t> at;
       std::vector<std::int64_t> local_rows;
-      for (std::size_t i = 0; i < touched_[t].size(); ++i) {
-        if (!shard.rows.contains(touched_[t][i])) continue;
+      for (std::size_t i = 0; i < touched.size(); ++i) {
+        if (!held.rows.contains(touched[i])) continue;
         at.push_back(i);
-        local_rows.push_back(shard.rows.local(touched_[t][i]));
+        local_rows.push_back(held.rows.local(touched[i]));
       }
-      const auto width = static_cast<std::size_t>(shard.dim());
-      const auto first = static_cast<std::size_t>(shard.column_begin);
-      place(tables_.store_of(s).read_rows(s, local_rows), {0, first, width}, at, touched_[t].size(), whole.values);
-      const auto state = tables_.store_of(s).read_state(s, local_rows);
+      const auto width = static_cast<std::size_t>(held.dim());
+      const auto first = static_cast<std::size_t>(held.column_begin);
+      place(store.read_rows(s, part_number, local_rows), {0, first, width}, at, touched.size(), whole.values);
+      const auto state = store.read_state(s, part_number, local_rows);
       const auto vectors = static_cast<std::size_t>(choice_of(table.optimizer.kind).vectors);
       for (std::size_t v = 0; v < vectors; ++v)
-        place(state, {v * width, v * dim + first, width}, at, touched_[t].size(), whole.state);
+        place(state, {v * width, v * dim + first, width}, at, touched.size(), whole.state);
       if (first == 0)
-        place(state, {vectors * width, vectors * dim, state_size - vectors * dim}, at, touched_[t].size(), whole.state);
+        place(state, {vectors * width, vectors * dim, state_size - vectors * dim}, at, touched.size(), whole.state);
     }
     all_reduce(comm_, std::span(whole.values), Reduce::sum);
     all_reduce(comm_, std::span(whole.state), Reduce::sum);
@@ -160,15 +180,13 @@ class StepExport {
                   whole.begin() + static_cast<std::ptrdiff_t>(at[i] * whole_width + columns.to));
   }
 
-  void write_rows(std::int64_t number, const std::string& when) {
-    const TableRows rows = gather_rows(number);
-    const auto t = static_cast<std::size_t>(number);
-    const Table& table = workload_.tables[t];
-    const std::int64_t touched = std::ssize(touched_[t]);
-    const std::string group = "/tables/" + table.name;
+  void write_rows(const ExportedTable& part, const std::string& when) {
+    const TableRows rows = gather_rows(part);
+    const std::int64_t touched = std::ssize(part.touched);
+    const std::string group = "/tables/" + part.table.name;
     on_root([&] {
-      file_->write_array<float>(group + "/" + when, rows.values, {touched, table.dim});
-      if (const std::int64_t width = state_per_row(table.optimizer.kind, table.dim); width > 0)
+      file_->write_array<float>(group + "/" + when, rows.values, {touched, part.table.dim});
+      if (const std::int64_t width = state_per_row(part.table.optimizer.kind, part.table.dim); width > 0)
         file_->write_array<float>(group + "/state_" + when, rows.state, {touched, width});
     });
   }
@@ -187,7 +205,7 @@ class StepExport {
   const ShardedTables& tables_;
   OutputFile output_;
   std::optional<hdf5::File> file_;
-  std::vector<std::vector<std::int64_t>> touched_;
+  std::vector<ExportedTable> parts_;
 };
 
 }  // namespace

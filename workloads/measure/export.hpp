@@ -18,7 +18,8 @@ namespace shardmark {
 ///   /gradients/<feature>       the gradient of it that the update used
 ///   /tables/<name>             rows int64 [touched] ascending; before, after float32 [touched, dim]; state_before,
 ///                              state_after float32 [touched, state per row] where the optimizer has state;
-///                              attributes rows, dim, optimizer (JSON)
+///                              attributes rows, dim, optimizer (JSON). A tensor train stands there as its cores,
+///                              "<name> core <t>", whose rows are slices (reference/tensor_train/shape.hpp)
 /// Collective; rank 0 writes an OutputFile. Throws InputError when the file cannot be written.
 void export_step(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
                  BatchSource& batches, const std::string& file);

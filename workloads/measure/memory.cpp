@@ -5,8 +5,10 @@
 
 #include "comm/placement/expected_counts.hpp"
 #include "reference/row_gradients.hpp"
+#include "reference/tensor_train/shape.hpp"
 #include "workloads/batches/step_input.hpp"
 #include "workloads/measure/timed_batches.hpp"
+#include "workloads/measure/train_memory.hpp"
 #include "workloads/tables/storages.hpp"
 
 namespace shardmark {
@@ -17,11 +19,13 @@ double cells(std::int64_t rows, std::int64_t columns) {
   return static_cast<double>(rows) * static_cast<double>(columns);
 }
 
-/// Of replicated tables: a dense gradient, with a count per row, and MPI's copy of it.
+/// Of replicated tables: a dense gradient of rows, or of slices of cores, with a count per row, and MPI's copy of it.
 double dense_gradient_bytes(const Plan& plan, const std::vector<Table>& tables) {
   double bytes = 0.0;
   for (std::size_t t = 0; t < tables.size(); ++t)
-    if (plan.tables[t].data_parallel) bytes += 8.0 * cells(tables[t].rows, tables[t].dim + 1);
+    if (plan.tables[t].data_parallel)
+      bytes += tables[t].storage == Storage::tt ? train_sum_bytes(tables[t])
+                                                : 8.0 * cells(tables[t].rows, tables[t].dim + 1);
   return bytes;
 }
 
@@ -147,6 +151,14 @@ double vector_bytes(const Workload& workload, const Movement& movement, const Ve
   return bytes;
 }
 
+/// Of a tensor train, on the rank that contracts its rows: the one that holds it, or every one for its own samples.
+double train_bytes(const Plan& plan, const Workload& workload, std::int64_t table, int rank, const StepCounts& counts) {
+  const bool replicated = plan.tables[table].data_parallel;
+  if (!replicated && plan.tables[table].shards.front().rank != rank) return 0.0;
+  const ShardCounts& looked_up = (replicated ? counts.own : counts.all)[table].front();
+  return train_step_bytes(workload.tables[table], looked_up.ids, looked_up.distinct_rows);
+}
+
 /// What a case allocates for its steps.
 double step_bytes(const Communicator& comm, const Plan& plan, const Workload& workload, const Case& how,
                   const StepCounts& counts) {
@@ -163,6 +175,7 @@ double step_bytes(const Communicator& comm, const Plan& plan, const Workload& wo
   for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t) {
     const Table& table = workload.tables[t];
     bytes += ids_of(workload, t, counts.samples) * (92 + of_max);  // ids, keys and their sort
+    if (table.storage == Storage::tt) bytes += train_bytes(plan, workload, t, comm.rank(), counts);
     for (std::int64_t s = 0; s < std::ssize(plan.tables[t].shards); ++s) {
       const Shard& shard = plan.tables[t].shards[s];
       const ShardCounts &own = counts.own[t][s], &all = counts.all[t][s];
@@ -194,6 +207,19 @@ double distinct_outputs(const Workload& workload, const Feature& feature, double
   return rows && !workload.ids.weighted ? std::min(bags, distinct) : bags;
 }
 
+/// A tensor train in the reference: its initial entries; of the slices that so many rows touch the values and state
+/// with bounds, also as copies to compare, and three times in double the entries and the sums of their gradients
+/// (BoundedTrain).
+double train_bytes(const Table& table, double rows) {
+  double bytes = 0.0;
+  for (const Table& core : core_tables(table)) {
+    const auto slices = static_cast<double>(core.rows), size = static_cast<double>(core.dim);
+    const auto state = static_cast<double>(state_per_row(core.optimizer.kind, core.dim));
+    bytes += 8 * slices * size + std::min(slices, rows) * (24 * (size + state) + 48 * size);
+  }
+  return bytes;
+}
+
 /// The reference, which every rank runs for all samples of all batches (check.hpp): the rows that they touch, with
 /// state and bounds, the expected outputs of this rank's samples, the global batch, and for a while either the
 /// gradients of a table or copies of its rows, to compare them.
@@ -214,8 +240,10 @@ double reference_bytes(const RunOptions& options, std::int64_t batches, std::int
   for (std::size_t t = 0; t < touched.size(); ++t) {
     const Table& table = workload.tables[t];
     const auto row = static_cast<double>(table.dim + state_per_row(table.optimizer.kind, table.dim));
-    kept += grown * touched[t] * (8 * row + 80);
-    passing = std::max({passing, touched[t] * (16 * row + 80),
+    const bool train = table.storage == Storage::tt;  // of whose rows those of one step are there
+    const double rows = train ? of_step[t] : touched[t];
+    kept += grown * rows * (8 * row + 80) + (train ? grown * train_bytes(table, touched[t]) : 0.0);
+    passing = std::max({passing, rows * (16 * row + 80),
                         growing * of_step[t] * static_cast<double>(table.dim) * sizeof(reference::GradientSum)});
   }
   for (const Feature& feature : workload.features) {

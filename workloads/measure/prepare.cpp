@@ -11,9 +11,9 @@
 namespace shardmark {
 namespace {
 
-std::unique_ptr<ShardedTables> allocate(const Communicator& comm, const Workload& workload, const Plan& plan) {
-  return agree(comm,
-               [&] { return std::make_unique<ShardedTables>(plan, workload.tables, workload.features, comm.rank()); });
+std::unique_ptr<ShardedTables> allocate(const Communicator& comm, const std::vector<Table>& tables,
+                                        const std::vector<Feature>& features, const Plan& plan) {
+  return agree(comm, [&] { return std::make_unique<ShardedTables>(plan, tables, features, comm.rank()); });
 }
 
 /// Those of which it takes most batches until their rows have left the caches: the others' have left them too then.
@@ -28,7 +28,8 @@ const RunOptions& options_of_largest_tables(const Job& job) {
 FirstStep::FirstStep(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
                      BatchSource& batches)
     : input(read_batch(comm, options, batches, 0)),
-      tables(allocate(comm, options.workload, plan)),
+      tables(allocate(comm, with_directions(comm, options.workload.tables, options.workload.features, input),
+                      options.workload.features, plan)),
       ready(comm, *tables, plan, how, decide(comm, plan, tables->tables(), tables->features(), how.movement, input),
             options.fault) {
   tables->fill(options.row_values());
@@ -48,13 +49,18 @@ std::string Job::name_of(std::size_t number) const {
 Prepared::Prepared(const Job& job, BatchSource& batches, const Status& status)
     : job_(job),
       batches_(read_batches(job.comm, options_of_largest_tables(job), batches, status)),
-      decided_(job.cases.size()) {}
+      decided_(job.cases.size()) {
+  for (const PlannedTables& planned : job.plans)
+    decided_tables_.push_back(with_directions(job.comm, planned.options.workload.tables,
+                                              planned.options.workload.features, batches_.inputs.front()));
+}
 
 bool Prepared::hold(std::size_t plan) {
   if (tables_ && held_ == plan) return false;
   ready_.reset();
   tables_.reset();
-  tables_ = allocate(job_.comm, job_.plans[plan].options.workload, job_.plans[plan].plan);
+  tables_ =
+      allocate(job_.comm, decided_tables_[plan], job_.plans[plan].options.workload.features, job_.plans[plan].plan);
   held_ = plan;
   return true;
 }

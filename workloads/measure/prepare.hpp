@@ -75,7 +75,8 @@ class Prepared {
  private:
   const Job& job_;
   TimedBatches batches_;
-  std::vector<std::optional<Decisions>> decided_;  ///< by case, once for all
+  std::vector<std::vector<Table>> decided_tables_;  ///< by plan, with what the first batch decides of them
+  std::vector<std::optional<Decisions>> decided_;   ///< by case, once for all
   std::size_t held_ = 0;
   std::unique_ptr<ShardedTables> tables_;
   std::size_t ready_number_ = 0;

@@ -59,19 +59,25 @@ class DenseStore : public Store {
     return std::make_unique<DenseUpdates>(*this, shards);
   }
 
-  std::vector<float> read_rows(std::int64_t s, const std::vector<std::int64_t>& local_rows) const override {
+  std::vector<ShardPart> parts(std::int64_t s) const override {
+    return {{local(s).rows, local(s).column_begin, local(s).column_end}};
+  }
+  std::vector<float> read_rows(std::int64_t s, std::int64_t /*part*/,
+                               const std::vector<std::int64_t>& local_rows) const override {
     return on_host(shard_rows(s), rows(s), local_rows);
   }
-  std::vector<float> read_state(std::int64_t s, const std::vector<std::int64_t>& local_rows) const override {
+  std::vector<float> read_state(std::int64_t s, std::int64_t /*part*/,
+                                const std::vector<std::int64_t>& local_rows) const override {
     return on_host({.dim = state_size(s), .value_type = ValueType::fp32}, state(s), local_rows);
   }
-  void write_state(std::int64_t s, std::int64_t local_row, const std::vector<float>& row_state) override {
+  void write_state(std::int64_t s, std::int64_t /*part*/, std::int64_t local_row,
+                   const std::vector<float>& row_state) override {
     const std::int64_t begin = state_begin_[s] + local_row * state_size(s);
     Kokkos::deep_copy(part(state_, begin, begin + std::ssize(row_state)),
                       kernels::array_of(Execution(), row_state, "shardmark::row_state"));
   }
 
-  std::int64_t changed_rows(std::int64_t s, const RowValues& initial) const override {
+  std::int64_t changed_rows(std::int64_t s, std::int64_t /*part*/, const RowValues& initial) const override {
     return kernels::count_changed_rows(Execution(), initial, shard_rows(s), rows(s));
   }
 
@@ -141,7 +147,7 @@ class DenseStore : public Store {
              const kernels::RowSums<Execution>& whole_rows) override {
       kernels::fused_update(Execution(), gradients, shards_, now, workspace_, whole_rows);
     }
-    kernels::RowElements count(const kernels::UniqueRows<Execution>& unique) const override {
+    kernels::RowElements count(const kernels::UniqueRows<Execution>& unique) override {
       return kernels::row_elements(Execution(), unique, shards_);
     }
 

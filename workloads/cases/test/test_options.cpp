@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "comm/placement/planner.hpp"
+#include "datasets/cores_file.hpp"
+#include "reference/tensor_train/initial_cores.hpp"
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/cases/options.hpp"
@@ -137,7 +140,7 @@ TEST(Options, TensorTrainsAreSetByThemselves) {
     if (option.group == OptionGroup::tensor_trains) {
       EXPECT_TRUE(options.contains(option.name)) << option.name;
     }
-  EXPECT_EQ(changed_options(run, {}).size(), 15U + 1U);  // and storage
+  EXPECT_EQ(changed_options(run, {}).size(), 14U + 1U);  // and storage
 }
 
 TEST(Options, ListsAreNumbersWithCommas) {
@@ -158,6 +161,39 @@ TEST(Options, ListsAreNumbersWithCommas) {
       EXPECT_NE(std::string(error.what()).find("such as 8,16 (no brackets)"), std::string::npos) << error.what();
       EXPECT_NE(std::string(error.what()).find("tt.ranks"), std::string::npos) << error.what();
     }
+}
+
+TEST(Options, ImportedCoresBringTheirShapeAndAreTheInitialOnes) {
+  const std::string file = testing::TempDir() + "shardmark_cores.h5";
+  RunOptions run;
+  run.workload = load_workload("fbtt", "1/100000");
+  Table& table = run.workload.tables.front();  // 110 rows x 64
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < table.rows * table.dim; ++i) values.push_back(static_cast<float>(i % 97));
+  Table asked = table;
+  asked.tensor_train = {.cores = 4, .ranks = {3, 5, 4}};
+  const DecomposedTable train = tt_svd(asked, values);
+  write_cores(file, asked, train);
+  table.tensor_train = {};
+  const RunOptions before = run;
+  apply_settings(run, {"tt.import=" + file});
+  EXPECT_EQ(tensor_train_shape(table), train.shape);
+  for (int t = 0; t < 4; ++t) EXPECT_EQ(initial_core(table, train.shape, 0, t, run.row_values()), train.cores[t]);
+  const auto refusal = [&](const std::vector<std::string>& settings) -> std::string {
+    RunOptions again = before;
+    try {
+      apply_settings(again, settings);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal({"tt.import=" + file, "tt.ranks=3,5,4", "tt.cores=4"}), "accepted");
+  EXPECT_NE(refusal({"tt.import=" + file, "tt.ranks=3"}).find("leave tt.row_shape"), std::string::npos);
+  EXPECT_NE(refusal({"tt.import=" + file, "exact=true"}).find("exact: table T1"), std::string::npos);
+  EXPECT_NE(refusal({"tt.import=" + file, "scale=1/2"}).find("table T1 has 55 of 64"), std::string::npos);
+  EXPECT_NE(refusal({"tt.import=/nonexistent"}).find("/nonexistent: no such file"), std::string::npos);
+  std::filesystem::remove(file);
 }
 
 TEST(Options, SmallTablesStayDense) {

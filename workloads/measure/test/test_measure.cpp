@@ -136,7 +136,7 @@ TEST_F(Measurements, TablesThatWereGoneAreFilledAnew) {
     std::int64_t rows = 0;
     const ShardedTables& tables = prepared.tables();
     for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s)
-      rows += tables.store_of(s).changed_rows(s, options.row_values());
+      rows += tables.store_of(s).changed_rows(s, 0, options.row_values());
     return all_reduce(comm, rows, Reduce::sum);
   };
   for (int turn = 0; turn < 2; ++turn)

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "datasets/tt_svd.hpp"
+#include "reference/error.hpp"
+
+namespace shardmark {
+namespace {
+
+using Floats = std::vector<float>;
+
+Table table_of(std::int64_t rows, std::int64_t dim, TensorTrain asked) {
+  return {.name = "x", .rows = rows, .dim = dim, .storage = Storage::tt, .tensor_train = std::move(asked)};
+}
+
+Floats random_values(const Table& table, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal;
+  Floats values(static_cast<std::size_t>(table.rows * table.dim));
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+/// One entry of the table by the definition in shape.hpp.
+double entry_of(const DecomposedTable& train, std::int64_t row, std::int64_t column) {
+  const TensorTrainShape& shape = train.shape;
+  const auto digits = shape.digits(row);
+  std::vector<double> x{1.0};
+  std::int64_t columns = shape.dim();
+  for (int t = 0; t < shape.cores; ++t) {
+    columns /= shape.q[t];
+    const std::int64_t j = column / columns % shape.q[t];
+    std::vector<double> product(static_cast<std::size_t>(shape.r[t + 1]));
+    for (std::int64_t a = 0; a < shape.r[t]; ++a)
+      for (std::int64_t b = 0; b < shape.r[t + 1]; ++b)
+        product[b] +=
+            x[a] * static_cast<double>(
+                       train.cores[t][digits[t] * shape.slice_elements(t) + (a * shape.q[t] + j) * shape.r[t + 1] + b]);
+    x = product;
+  }
+  return x.front();
+}
+
+/// |table - cores| / |table|, entry by entry, over the rows and over the padding, which should be 0.
+double measured_error(const Table& table, const Floats& values, const DecomposedTable& train) {
+  double all = 0.0, wrong = 0.0;
+  for (std::int64_t row = 0; row < train.shape.rows(); ++row)
+    for (std::int64_t column = 0; column < table.dim; ++column) {
+      const double wanted = row < table.rows ? static_cast<double>(values[row * table.dim + column]) : 0.0;
+      all += wanted * wanted;
+      wrong += std::pow(entry_of(train, row, column) - wanted, 2.0);
+    }
+  return std::sqrt(wrong / all);
+}
+
+TEST(TtSvd, FullRanksRecoverTheTable) {
+  for (const auto& [rows, dim, cores] : std::vector<std::array<std::int64_t, 3>>{
+           {12, 6, 2}, {60, 12, 3}, {71, 6, 3}, {48, 10, 4}, {64, 12, 5}, {70, 8, 6}, {5, 7, 3}}) {
+    const Table table = table_of(rows, dim, {.cores = cores, .compression = 1e-6});
+    const Floats values = random_values(table, 11);
+    const DecomposedTable train = tt_svd(table, values);
+    EXPECT_LT(train.relative_error, 1e-12) << rows << " x " << dim << ", " << cores << " cores, seed 11";
+    EXPECT_LT(measured_error(table, values, train), 1e-6) << rows << " x " << dim << ", " << cores << " cores, seed 11";
+  }
+}
+
+TEST(TtSvd, TheErrorIsThatOfWhatWasCutOff) {
+  for (const std::vector<std::int64_t>& ranks : {std::vector<std::int64_t>{1, 1}, {2, 5}, {5, 2}, {6, 7}, {7, 3}}) {
+    const Table table = table_of(72, 12, {.row_shape = {3, 4, 6}, .dim_shape = {3, 2, 2}, .ranks = ranks});
+    const Floats values = random_values(table, 12);
+    const DecomposedTable train = tt_svd(table, values);
+    EXPECT_GT(train.relative_error, 0.1);
+    EXPECT_NEAR(measured_error(table, values, train), train.relative_error, 1e-6) << "seed 12";
+  }
+}
+
+TEST(TtSvd, MoreRankIsNeverWorseAndEnoughOfItIsExact) {
+  // A table that is a train of ranks 3 and 4.
+  const Table made = table_of(60, 8, {.ranks = {3, 4}});
+  DecomposedTable train{.shape = tensor_train_shape(made), .cores = {}};
+  std::mt19937_64 random(13);
+  std::normal_distribution<float> normal;
+  for (int t = 0; t < 3; ++t) {
+    auto& core = train.cores.emplace_back(static_cast<std::size_t>(train.shape.p[t] * train.shape.slice_elements(t)));
+    for (float& entry : core) entry = normal(random);
+  }
+  Floats values;
+  for (std::int64_t row = 0; row < made.rows; ++row)
+    for (std::int64_t column = 0; column < made.dim; ++column)
+      values.push_back(static_cast<float>(entry_of(train, row, column)));
+  double before = 1.0;
+  for (const std::int64_t rank : {1, 2, 3, 4}) {
+    const DecomposedTable found = tt_svd(table_of(60, 8, {.ranks = {std::min<std::int64_t>(rank, 3), rank}}), values);
+    EXPECT_LE(found.relative_error, before);
+    before = found.relative_error;
+  }
+  EXPECT_LT(before, 1e-6) << "seed 13";
+}
+
+TEST(TtSvd, ATableOfZerosHasNoError) {
+  const Table table = table_of(10, 4, {.cores = 2, .ranks = {2}});
+  EXPECT_EQ(tt_svd(table, Floats(40)).relative_error, 0.0);
+}
+
+TEST(TtSvd, BadInputIsNamed) {
+  const Table table = table_of(10, 4, {.cores = 2, .ranks = {2}});
+  EXPECT_THROW(tt_svd(table, Floats(39)), InputError);
+  EXPECT_THROW(tt_svd(table_of(10, 4, {.cores = 2, .ranks = {99}}), Floats(40)), InputError);
+  EXPECT_THROW(tt_svd(table, Floats(40, NAN)), InputError);
+}
+
+}  // namespace
+}  // namespace shardmark

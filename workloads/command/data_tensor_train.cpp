@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "datasets/cores_file.hpp"
+#include "datasets/npy.hpp"
+#include "workloads/cases/case.hpp"
+#include "workloads/cases/option_table.hpp"
+#include "workloads/cases/options.hpp"
+#include "workloads/command/command.hpp"
+#include "workloads/command/launcher.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Of the table of options, here without their "tt.".
+constexpr std::array<std::string_view, 5> names{"tt.cores", "tt.row_shape", "tt.dim_shape", "tt.ranks",
+                                                "tt.compression"};
+
+struct DecomposeArguments {
+  std::string in, out;
+  std::array<std::string, names.size()> values;
+};
+
+const Option& option_called(std::string_view name) { return choice_named(options(), "option", name); }
+
+std::string flag_of(std::string_view name) { return "--" + option_called(name).flag().substr(std::size("--tt.") - 1); }
+
+Table asked_table(const DecomposeArguments& arguments, const Matrix& matrix) {
+  RunOptions run;
+  run.workload.tables = {{.name = std::filesystem::path(arguments.in).stem().string(),
+                          .rows = matrix.rows,
+                          .dim = matrix.columns,
+                          .storage = Storage::tt}};
+  Case how;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string& value = arguments.values[i];
+    if (value.empty()) continue;
+    try {
+      option_called(names[i]).set(run, how, value);
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("{} {}: {}", flag_of(names[i]), value, error.what()));
+    }
+  }
+  return run.workload.tables.front();
+}
+
+std::string listed(std::span<const std::int64_t> numbers) { return fmt::format("{}", fmt::join(numbers, ",")); }
+
+void decompose(const DecomposeArguments& arguments) {
+  require_alone("data tensor-train");
+  const Matrix matrix = read_npy(arguments.in);
+  const Table table = asked_table(arguments, matrix);
+  const DecomposedTable train = tt_svd(table, matrix.values);
+  write_cores(arguments.out, table, train);
+  const TensorTrainShape& shape = train.shape;
+  const auto cores = static_cast<std::size_t>(shape.cores);
+  const auto parameters = static_cast<double>(shape.parameters());
+  fmt::print("{}: {} rows x {} as {} cores\nrow shape       {}\ndim shape       {}\nranks           {}\n",
+             arguments.out, table.rows, table.dim, cores, listed(std::span(shape.p).first(cores)),
+             listed(std::span(shape.q).first(cores)), listed(std::span(shape.r).subspan(1, cores - 1)));
+  fmt::print("parameters      {}\ncompression     {:.3f}\nrelative error  {:.3e}\n", shape.parameters(),
+             static_cast<double>(table.rows * table.dim) / parameters, train.relative_error);
+}
+
+}  // namespace
+
+void define_data_tensor_train(CLI::App& app) {
+  const auto arguments = std::make_shared<DecomposeArguments>();
+  CLI::App& command = *app.add_subcommand(
+      "tensor-train", "decompose a dense table into the cores of a tensor train (TT-SVD), for --tt.import");
+  command.add_option("TABLE", arguments->in, "matrix of float32 or float64, written by numpy.save")->required();
+  command.add_option("CORES,--out", arguments->out, "HDF5 file to write")->required();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Option& option = option_called(names[i]);
+    command.add_option(flag_of(names[i]), arguments->values[i],
+                       fmt::format("{}: {}", option.description, option.valid));
+  }
+  command.callback([arguments] { decompose(*arguments); });
+}
+
+}  // namespace shardmark
