@@ -151,7 +151,7 @@ def draw_trains(drawing):
     axes.set_xticks(sorted({point[0] for line in drawing["lines"] for point in line["points"]}))
     axes.set_xticklabels([f"{tick:,.0f}" for tick in axes.get_xticks()])
     axes.set_xlabel("rows of the table, logarithmic", fontsize=10, color=INK)
-    axes.set_ylabel("median step in ms, 95 % interval, logarithmic", fontsize=10, color=INK)
+    axes.set_ylabel("median step in ms, logarithmic", fontsize=10, color=INK)
     axes.grid(axis="both", color="#d0d7de", linewidth=0.6)
     axes.set_axisbelow(True)
     heading(figure, drawing, height)

@@ -107,7 +107,7 @@ def cache_table(results):
     rows = [[name, interval(record["step_ms"]), f"{median(record) / median(pair['dense']):.2f}", figure(record["table_bytes_max"] / 1e6)]
             for name, record in (("dense", pair["dense"]), ("tt and its cache", pair["tt"]))]
     return (f"**With a warm cache** of 10 % of {rounded(rows_of(pair['tt']))} rows, Zipf 1.05 (2 ranks of 1 thread); "
-            f"{100 * cache.get('hit_rate', 0):.0f} % of the lookups since the tables were filled hit it.\n\n"
+            f"{100 * cache.get('hit_rate', 0):.0f} % of the lookups hit it.\n\n"
             + markdown_table(["storage", "step, ms [95 % interval]", "of dense", "MB of a rank"], rows))
 
 

@@ -60,6 +60,15 @@ CacheCounts cache_counts(const Communicator& comm, const ShardedTables& tables) 
   return {{.hits = sums[0], .stale = sums[1], .misses = sums[2], .drops = sums[3], .evictions = sums[4]}, sums[5]};
 }
 
+void add_since(const CacheCounts& before, const CacheCounts& now, CacheCounts& sum) {
+  sum.hits += now.hits - before.hits;
+  sum.stale += now.stale - before.stale;
+  sum.misses += now.misses - before.misses;
+  sum.drops += now.drops - before.drops;
+  sum.evictions += now.evictions - before.evictions;
+  sum.kept_differences = now.kept_differences;
+}
+
 TrainFacts train_facts(const Communicator& comm, const Flight& flight, const ShardedTables& tables) {
   TrainFacts facts;
   for (const Table& table : tables.tables()) {
