@@ -22,6 +22,15 @@ bool says_nothing(const Column& column) {
   return std::ranges::all_of(column.cells, [](const std::string& text) { return text.empty() || text == "-"; });
 }
 
+/// Leaves the value of an option that only some of the cases have, as those of tensor trains, where these agree.
+void settle(Column& column) {
+  const auto told = std::ranges::find_if(column.cells, [](const std::string& text) { return text != "-"; });
+  if (told == column.cells.end()) return;
+  const std::string value = *told;
+  const auto agrees = [&](const std::string& text) { return text == "-" || text == value; };
+  if (std::ranges::all_of(column.cells, agrees)) std::ranges::fill(column.cells, value);
+}
+
 template <class Cell>
 Column with_cells(Column column, const Records& records, Cell&& cell) {
   for (const CaseRecord* record : records) column.cells.push_back(cell(*record));
@@ -225,7 +234,10 @@ Sheet sheet_of(const Records& records, const CaseRecord* best) {
       sheet.constants.push_back(fmt::format("{} {}{}", column.header, column.cells.front(), column.unit));
   };
   const bool alone = records.size() == 1;
-  for (Column& column : choices(records)) place(column, alone && column.header == "plan");
+  for (Column& column : choices(records)) {
+    settle(column);
+    place(column, alone && column.header == "plan");
+  }
   for (Column& column : measurements(records, best)) place(column, alone || column.header == "ms");
   return sheet;
 }
