@@ -76,7 +76,7 @@ Matrix read_npy(const std::string& path) {
   const auto shape = found(R"('shape': *\(([0-9]+), *([0-9]+),?\))");
   const auto type = found("'descr': *'(<f[48])'");
   if (!shape || !type || !found("'fortran_order': *False"))
-    file.fail("holds no matrix of float32 or float64 by rows: " + header.substr(0, header.find('\n')));
+    file.fail("holds no matrix of float32 or float64 by rows: " + header.substr(0, header.find_last_not_of(" \n") + 1));
   const auto rows = number_in<std::int64_t>((*shape)[1].str()), columns = number_in<std::int64_t>((*shape)[2].str());
   std::int64_t count = 0;
   if (!rows || !columns || *rows < 1 || *columns < 1 || __builtin_mul_overflow(*rows, *columns, &count))

@@ -77,7 +77,7 @@ Oracle::Oracle(const std::vector<Table>& tables, std::vector<Feature> features, 
     : features_(std::move(features)), gradients_(gradients), wire_(wire) {
   for (const auto& table : tables) {
     add_table(table, rows);
-    bit_exact_.push_back(wire == WireTypes{} && table.storage == Storage::dense && rows.unit > 0.0F &&
+    bit_exact_.push_back(wire == WireTypes{} && table.storage != Storage::tt && rows.unit > 0.0F &&
                          table.value_type != ValueType::int8 && steps_exactly(table.optimizer));
   }
   summed_as_given_.assign(tables.size(), wire.backward == ValueType::fp32);
@@ -90,7 +90,7 @@ Oracle::Oracle(const std::vector<Table>& tables, std::vector<Feature> features, 
 void Oracle::add_table(const Table& table, const RowValues& initial) {
   const std::int64_t number = std::ssize(tables_);
   trains_.emplace_back();
-  if (table.storage == Storage::dense) {
+  if (table.storage != Storage::tt) {
     tables_.emplace_back(table, number, initial);
     return;
   }

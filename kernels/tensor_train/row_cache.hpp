@@ -29,7 +29,7 @@ struct RowCacheArrays {
   static constexpr std::int64_t tag_words = 4;  ///< of a set: a byte for each of at most 32 ways
 
   RowCacheShape shape;
-  Array<Exec, std::uint64_t> tags;         ///< [sets, tag_words] byte w: 0, or 128 + 7 bits of the hash of way w's row
+  Array<Exec, std::uint64_t> tags;         ///< [sets, tag_words] byte w: tag_of way w's row, or 0
   Array<Exec, std::int64_t> rows;          ///< [sets, ways] or row_not_cached
   Array<Exec, std::int64_t> uses;          ///< [sets, ways] counted, halved at each populate
   Array<Exec, std::int64_t> versions;      ///< [sets, ways] of the cores that a copy is of; empty: copies do not age
@@ -39,8 +39,8 @@ struct RowCacheArrays {
   Array<Exec, RowCacheCounts> counts;      ///< [1]
 };
 
-/// Which rows of a table are cached and in which slots, by the rule of the serial row cache of reference/tensor_train,
-/// which it equals for any number of threads: rows, uses and counts.
+/// Which rows of a table are cached and in which slots, by the rule of reference::CachedRows, which it equals for any
+/// number of threads: rows, uses and counts.
 template <class Exec>
 class RowCacheDirectory {
  public:
@@ -59,9 +59,9 @@ class RowCacheDirectory {
   /// Counts one use for each entry that find() gave: as a hit or stale one of its row, or as a miss.
   void count_found(const Exec& exec, ConstArray<Exec, std::int64_t> slots);
 
-  /// Counts the rows of a step that are not cached in the count slots of their sets, or as drops. rows: [n] distinct;
-  /// where they are not `ascending` they are sorted here, since smaller rows are counted first. Cached ones among them
-  /// (stale ones) are passed over. uses: [n] of each.
+  /// Counts the rows of a step that find() found no copy of, or a stale one, as misses are counted: in the count slots
+  /// of their sets, or as drops; stale ones are passed over. rows: [n] distinct; where they are not `ascending` they
+  /// are sorted here, since smaller rows are counted first. uses: [n] of each.
   void count_missed(const Exec& exec, ConstArray<Exec, std::int64_t> rows, ConstArray<Exec, std::int64_t> uses,
                     bool ascending);
 

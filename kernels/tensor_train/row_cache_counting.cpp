@@ -8,8 +8,8 @@ namespace shardmark::kernels {
 /// Sums of integers, which atomic additions make in any order.
 template <class Exec>
 void count_uses(const Exec& exec, const RowCacheArrays<Exec>& cache, const ConstArray<Exec, std::int64_t>& slots) {
-  constexpr std::int64_t block_size = on_device<Exec> ? 1 : 512;
-  constexpr std::int64_t ahead = 16;  // what is added to comes meanwhile: an atomic addition waits for all reads
+  constexpr std::int64_t block_size = on_device<Exec> ? 16 : 512;
+  constexpr std::int64_t ahead = 48;  // what is added to comes meanwhile: an atomic addition waits for all reads
   const auto n = static_cast<std::int64_t>(slots.extent(0));
   Kokkos::parallel_for(
       "shardmark::cache_count_uses", static_range(exec, (n + block_size - 1) / block_size),
@@ -53,18 +53,31 @@ void list_sets(const Exec& exec, const RowCacheShape& shape, const ConstArray<Ex
       KOKKOS_LAMBDA(const std::int64_t i) { sets(i) = shape.set_of(rows(order.extent(0) > 0 ? order(i) : i)); });
 }
 
+/// Of the set of this row: the line where the row is looked for first comes ahead.
+template <class Exec>
+KOKKOS_FORCEINLINE_FUNCTION void ask_for_count_slot(const RowCacheArrays<Exec>& cache, std::int64_t row) {
+  const std::int64_t set = cache.shape.set_of(row), slot = set * cache.shape.count_slots + cache.shape.first_slot(row);
+  prefetch_to_write(cache.counted_rows.data() + slot);
+  prefetch_to_write(cache.counted_uses.data() + slot);
+  prefetch_to_write(cache.counted.data() + set);
+}
+
 /// A thread a set, its rows ascending.
 template <class Exec>
 void count_by_set(const Exec& exec, const RowCacheArrays<Exec>& cache, const UniqueRows<Exec>& by_set,
                   const ConstArray<Exec, std::int64_t>& rows, const ConstArray<Exec, std::int64_t>& uses) {
+  constexpr std::int64_t ahead = 8;
+  const std::int64_t n = by_set.positions();
+  const bool ages = cache.versions.extent(0) > 0;  // only then may a row that was missed be a cached one
   Kokkos::parallel_for(
-      "shardmark::cache_count_missed", static_range(exec, by_set.positions()), KOKKOS_LAMBDA(const std::int64_t u) {
+      "shardmark::cache_count_missed", static_range(exec, n), KOKKOS_LAMBDA(const std::int64_t u) {
         if (u >= by_set.count()) return;
         const CountSlots slots = count_slots(cache, by_set.key(u));
         for (std::int64_t i = by_set.begin(u); i < by_set.begin(u + 1); ++i) {
           const std::int64_t p = by_set.position(i);
-          if (slot_of(cache, rows(p)) == row_not_cached && !slots.add(rows(p), uses(p)))
-            Kokkos::atomic_add(&cache.counts(0).drops, uses(p));
+          ask_for_count_slot(cache, rows(by_set.position(Kokkos::min(i + ahead, n - 1))));
+          if (ages && slot_of(cache, rows(p)) != row_not_cached) continue;
+          if (!slots.add(rows(p), uses(p))) Kokkos::atomic_add(&cache.counts(0).drops, uses(p));
         }
       });
 }

@@ -53,7 +53,7 @@ struct RowCacheSet {
     cache.rows(slot) = row;
     std::uint64_t& tags = cache.tags(set * cache.tag_words + way / 8);
     const auto shift = static_cast<int>(way % 8 * 8);
-    tags = (tags & ~(std::uint64_t{255} << shift)) | tag_of(RowCacheShape::hash(row)) << shift;
+    tags = (tags & ~(std::uint64_t{255} << shift)) | tag_of(row) << shift;
     if (cache.versions.extent(0) > 0) cache.versions(slot) = no_version;
   }
   KOKKOS_FUNCTION void halve() const {

@@ -10,6 +10,13 @@ bool CachedRows::contains(std::int64_t row) const {
   return !sets_.empty() && sets_[shape_.set_of(row)].cached.contains(row);
 }
 
+std::int64_t CachedRows::uses(std::int64_t row) const {
+  const Set& set = sets_[shape_.set_of(row)];
+  if (const auto cached = set.cached.find(row); cached != set.cached.end()) return cached->second.uses;
+  const auto counted = set.counted.find(row);
+  return counted == set.counted.end() ? 0 : counted->second;
+}
+
 void CachedRows::count(std::int64_t row, std::int64_t uses) {
   Set& set = sets_[shape_.set_of(row)];
   if (const auto cached = set.cached.find(row); cached != set.cached.end()) {

@@ -65,6 +65,8 @@ class CachedRows {
   explicit CachedRows(const RowCache& cache);
 
   bool contains(std::int64_t row) const;
+  /// Counted of a row that is cached or has a count slot, else 0.
+  std::int64_t uses(std::int64_t row) const;
 
   /// A row that a step looks up `uses` times; the distinct rows of a step ascend. A cached row counts its uses, and so
   /// does one that has a count slot of its set or finds a free one; else they are dropped.

@@ -115,7 +115,7 @@ class StepExport {
     for (std::int64_t f = 0; f < batch_.features; ++f)
       if (workload_.features[f].table == number)
         rows.insert(rows.end(), batch_.indices.begin() + batch_.begin_of(f), batch_.indices.begin() + batch_.end_of(f));
-    if (table.storage == Storage::dense) return parts_.push_back({table, number, 0, distinct(rows)});
+    if (table.storage != Storage::tt) return parts_.push_back({table, number, 0, distinct(rows)});
     const TensorTrainShape shape = tensor_train_shape(table);
     const std::vector<Table> cores = core_tables(table);
     for (int t = 0; t < shape.cores; ++t) {

@@ -11,7 +11,7 @@ namespace {
 /// Tables of a storage that exists in this test alone lie in a second store, beside those of the first.
 TEST(Seams, TablesOfSeveralStoragesShareAStep) {
   const Communicator comm(MPI_COMM_WORLD);
-  constexpr auto other = static_cast<Storage>(1);
+  constexpr auto other = static_cast<Storage>(storages.size());
   constexpr std::array makers{StorageMaker{Storage::dense, make_dense_store, dense_store_bytes},
                               StorageMaker{other, make_dense_store, dense_store_bytes}};
   for (const auto& [pooling, kind, exact] : {std::tuple(Pooling::sum, OptimizerKind::sgd, true),
