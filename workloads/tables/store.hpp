@@ -150,6 +150,8 @@ class Store {
 
   /// The parts of a shard, by number.
   virtual std::vector<ShardPart> parts(std::int64_t shard) const = 0;
+  /// Whether rows are made of those of several parts, so that Updates::parts() are what is updated.
+  virtual bool has_parts() const { return false; }
   /// A row of a part that changes when a row of the shard is updated.
   virtual PartRow part_row(std::int64_t /*shard*/, std::int64_t local_row) const { return {0, local_row}; }
 

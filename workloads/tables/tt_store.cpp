@@ -31,6 +31,7 @@ class TtStore : public Store {
     for (int t = 0; t < shape.cores; ++t) parts.push_back({{0, shape.p[t], 1}, 0, shape.slice_elements(t)});
     return parts;
   }
+  bool has_parts() const override { return true; }
   PartRow part_row(std::int64_t s, std::int64_t local_row) const override {
     return {0, train(s).shape.digits(local_row)[0]};
   }

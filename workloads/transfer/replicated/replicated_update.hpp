@@ -66,7 +66,7 @@ class ReplicatedUpdate {
   };
 
   enum class Way { dense, gathered, by_parts };
-  Way way(const LocalShard& shard, const std::vector<bool>& gathered) const;
+  Way way(std::int64_t shard, std::int64_t table, const std::vector<bool>& gathered) const;
   void add_replicas(const ShardLayout& layout, Way way, const std::vector<bool>& gathered);
   void add_parts();
   void place_packed();
