@@ -80,11 +80,11 @@ class Train {
                            .mirrored = of.mirrored,
                            .dim = fbtt_shape.dim()};
     std::vector<UpdateShard> shards;
-    for (int t = 0; t < fbtt_shape.cores; ++t) {
-      const UpdateShard& shard = shards.emplace_back(make_core(cores.shape, t, of));
+    std::int64_t slices = 0;
+    for (int t = 0; t < fbtt_shape.cores; slices += cores.shape.p[t++]) {
+      UpdateShard& shard = shards.emplace_back(make_core(cores.shape, t, of));
+      shard.first_key = cores.first_slice[t] = slices;
       cores.cores[t] = shard.rows;
-      cores.first_slice[t] = shards.size() == 1 ? 0 : shards[t - 1].first_key + cores.shape.p[t - 1];
-      shards[t].first_key = cores.first_slice[t];
     }
     trains_ = tensor_trains(exec_, std::vector{cores});
     shards_ = shard_list(exec_, shards);

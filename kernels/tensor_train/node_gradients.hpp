@@ -118,7 +118,10 @@ struct NodeGradients {
     float* sum = places.unordered() ? at.sum : places.gradients.data() + places.of_run(run);
     tile.for_each_tile([&](std::int64_t begin, std::int64_t count, bool first) {
       tile.pack_left(begin, count, products[level + 1 < trains.levels ? level + 1 : level], at.left);
-      if (level == 1) tile.multiply(count, at.left, slice, at.product);
+      if (level == 1) {
+        ask_for_rows(tile, begin, count);
+        tile.multiply(count, at.left, slice, at.product);
+      }
       for (std::int64_t i = 0; i < count; ++i) {
         const PrefixNode& node = tile.node(begin + i);
         float* gradient = at.gradient + i * step.product();
@@ -151,6 +154,22 @@ struct NodeGradients {
     if (places.unordered()) at.sum = scratch.take(largest.slice);
     at.rest = scratch;
     return at;
+  }
+
+  /// Gradients of the first rows of each node, which lie wherever they came in, and the places of what the rows give to
+  /// the last core: they arrive while products are computed.
+  template <class Tile>
+  KOKKOS_FORCEINLINE_FUNCTION void ask_for_rows(const Tile& tile, std::int64_t begin, std::int64_t count) const {
+    constexpr std::int64_t most = 4;
+    const CoreStep last = tile.cores.step(tile.t + 1);
+    KOKKOS_IF_ON_HOST((for (std::int64_t i = 0; i < count; ++i) {
+      const PrefixNode& node = tile.node(begin + i);
+      for (std::int64_t u = node.begin; u < Kokkos::min(node.end, node.begin + most); ++u) {
+        prefetch_near(row_gradients.data() + tree.rows.position(tree.rows.begin(u)),
+                      tile.cores.dim * std::int64_t{sizeof(float)});
+        if (!places.unordered()) prefetch_to_write(shares[0].of(u), last.slice());
+      }
+    }))
   }
 
   /// gradient = sum over the node's rows of dR [before, q] L^T [q, r], the last core's slices being L; to each of
@@ -223,6 +242,8 @@ struct NodeGradients {
 /// Sums what rows gave to slices of the last core, in order.
 template <class Exec>
 struct LastCoreGradients {
+  static constexpr std::int64_t ahead = 8;
+
   PrefixNodes<Exec> tree;
   TensorTrains<Exec> trains;
   NodeVectors shares;
@@ -240,6 +261,8 @@ struct LastCoreGradients {
     Kokkos::parallel_for(Kokkos::TeamVectorRange(team, size), [&](const std::int64_t i) { sum[i] = 0.0F; });
     for (std::int64_t place = tile.run.begin; place < tile.run.end; ++place) {
       const float* share = shares.of(tile.number(place));
+      prefetch(shares.of(tile.number(Kokkos::min(place + ahead, tile.run.end - 1))),
+               size * std::int64_t{sizeof(float)});
       Kokkos::parallel_for(Kokkos::TeamVectorRange(team, size), [&](const std::int64_t i) { sum[i] += share[i]; });
     }
     team.team_barrier();

@@ -7,10 +7,12 @@
 #include "kernels/tensor_train/slice_gradients.hpp"
 #include "kernels/test/bags.hpp"
 #include "kernels/test/host_table.hpp"
+#include "reference/tensor_train/contraction.hpp"
 
 namespace shardmark::kernels::test {
 
 using Row = std::vector<double>;
+using SumsOfSlices = std::map<std::pair<int, std::int64_t>, Row>;  ///< by core of the table and slice
 
 /// The cores of a table on the host, in the table's own order, and the definition of its rows and gradients.
 struct HostTrain {
@@ -19,9 +21,11 @@ struct HostTrain {
   bool mirrored = false;          ///< how the kernels are to contract it
   std::vector<HostTable> cores;   ///< by core of the table
   std::vector<std::int64_t> ids;  ///< rows that are asked for
+  reference::RowContraction contraction;
+  std::array<Row, TensorTrainShape::most_cores> slice_values;  ///< of the latest row
 
   HostTrain(const TensorTrainShape& of, ValueType type, bool mirror, Random& random, bool exact)
-      : shape(of), value_type(type), mirrored(mirror) {
+      : shape(of), value_type(type), mirrored(mirror), contraction(of) {
     std::normal_distribution<float> normal;
     for (int t = 0; t < shape.cores; ++t) {
       HostTable& core = cores.emplace_back(type, shape.p[t], shape.slice_elements(t));
@@ -33,62 +37,37 @@ struct HostTrain {
     }
   }
 
-  /// Digits of column j.
-  std::array<std::int64_t, 6> column_digits(std::int64_t j) const {
-    std::array<std::int64_t, 6> digit{};
-    for (int t = shape.cores - 1; t >= 0; --t, j /= shape.q[at(t + 1)]) digit[at(t)] = j % shape.q[at(t)];
-    return digit;
-  }
-  /// The [r_t, r_(t+1)] matrix of digits i, j at (a, b), or its magnitude.
-  double entry(int t, std::int64_t i, std::int64_t a, std::int64_t j, std::int64_t b, bool magnitude) const {
-    const float value = cores[at(t)].row(i)[at((a * shape.q[at(t)] + j) * shape.r[at(t + 1)] + b)];
-    return magnitude ? std::abs(value) : value;
-  }
-  /// Products of the matrices of digits before core t, [r_t], and behind it, [r_(t+1)].
-  Row before(int t, const auto& i, const auto& j, bool magnitude) const {
-    Row product{1};
-    for (int s = 0; s < t; ++s) {
-      Row next(at(shape.r[at(s + 1)]));
-      for (std::int64_t b = 0; b < std::ssize(next); ++b)
-        for (std::int64_t a = 0; a < std::ssize(product); ++a)
-          next[at(b)] += product[at(a)] * entry(s, i[at(s)], a, j[at(s)], b, magnitude);
-      product = next;
+  reference::Slices slices(std::int64_t id, bool magnitude) {
+    reference::Slices result;
+    for (int t = 0; t < shape.cores; ++t) {
+      const auto slice = cores[at(t)].row(shape.digits(id)[at(t)]);
+      slice_values[at(t)].assign(slice.begin(), slice.end());
+      if (magnitude)
+        for (auto& x : slice_values[at(t)]) x = std::abs(x);
+      result[at(t)] = slice_values[at(t)];
     }
-    return product;
+    return result;
   }
-  Row behind(int t, const auto& i, const auto& j, bool magnitude) const {
-    Row product{1};
-    for (int s = shape.cores - 1; s > t; --s) {
-      Row next(at(shape.r[at(s)]));
-      for (std::int64_t a = 0; a < std::ssize(next); ++a)
-        for (std::int64_t b = 0; b < std::ssize(product); ++b)
-          next[at(a)] += entry(s, i[at(s)], a, j[at(s)], b, magnitude) * product[at(b)];
-      product = next;
-    }
-    return product;
-  }
-  Row row(std::int64_t id, bool magnitude) const {
-    Row columns;
-    for (std::int64_t j = 0; j < shape.dim(); ++j)
-      columns.push_back(before(shape.cores, shape.digits(id), column_digits(j), magnitude)[0]);
-    return columns;
+
+  /// By the definition, or by that of the magnitudes of its terms.
+  Row row(std::int64_t id, bool magnitude) {
+    const auto row = contraction.row(slices(id, magnitude));
+    return {row.begin(), row.end()};
   }
   /// Adds row `id`'s share, its gradient being g, to sums[core, slice].
-  void add_gradients(std::int64_t id, std::span<const float> g, bool magnitude,
-                     std::map<std::pair<int, std::int64_t>, Row>& sums) const {
-    const auto i = shape.digits(id);
+  void add_gradients(std::int64_t id, std::span<const float> g, bool magnitude, SumsOfSlices& sums) {
+    contraction.row(slices(id, magnitude));
+    const auto digits = shape.digits(id);
+    reference::SliceSums targets;
     for (int t = 0; t < shape.cores; ++t) {
-      Row& sum = sums[{t, i[at(t)]}];
+      Row& sum = sums[{t, digits[at(t)]}];
       sum.resize(at(shape.slice_elements(t)));
-      for (std::int64_t c = 0; c < shape.dim(); ++c) {
-        const auto j = column_digits(c);
-        const Row left = before(t, i, j, magnitude), right = behind(t, i, j, magnitude);
-        const double of_column = magnitude ? std::abs(g[at(c)]) : g[at(c)];
-        for (std::int64_t a = 0; a < std::ssize(left); ++a)
-          for (std::int64_t b = 0; b < std::ssize(right); ++b)
-            sum[at((a * shape.q[at(t)] + j[at(t)]) * shape.r[at(t + 1)] + b)] += left[at(a)] * of_column * right[at(b)];
-      }
+      targets[at(t)] = sum;
     }
+    Row gradient(g.begin(), g.end());
+    if (magnitude)
+      for (auto& x : gradient) x = std::abs(x);
+    contraction.add_gradients(gradient, targets);
   }
 
   /// Core of the table that the kernels know as core t.
@@ -218,8 +197,8 @@ struct Contraction {
     return cores[place.table].shape.slice_elements(place.t);
   }
   /// By the definition: of every table, of (core of the table, slice).
-  std::vector<std::map<std::pair<int, std::int64_t>, Row>> expected_sums(bool magnitude) const {
-    std::vector<std::map<std::pair<int, std::int64_t>, Row>> sums(tables.size());
+  std::vector<SumsOfSlices> expected_sums(bool magnitude) {
+    std::vector<SumsOfSlices> sums(tables.size());
     for (std::size_t u = 0; u < rows.size(); ++u) {
       const auto& [s, id] = rows[u];
       const auto begin = unique.position(unique.begin(static_cast<std::int64_t>(u)));
