@@ -25,8 +25,8 @@ struct Timings {
   void add(const Communicator& comm, const PhaseCosts& costs, double seconds);
 };
 
-/// Times a case until its next turn: untimed steps until caches of rows are warm, then two, the second of which tells how
-/// many timed ones `seconds` hold. Collective.
+/// Times a case until its next turn: untimed steps until caches of rows are warm, then two, the second of which tells
+/// how many timed ones `seconds` hold. Collective.
 void visit(const Job& job, Prepared& prepared, std::size_t number, double seconds, Timings& timings);
 
 }  // namespace shardmark
