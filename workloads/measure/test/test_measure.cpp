@@ -91,6 +91,26 @@ TEST_F(Measurements, CasesOfSeveralStoragesHaveTheirOwnTablesAndReference) {
   EXPECT_EQ(bytes(1), 2 * bytes(0));  // a number of state per value
 }
 
+/// Tables of the two storages take each other's place, so that each visit begins with cold caches.
+TEST_F(Measurements, CachesAreWarmBeforeACaseIsTimed) {
+  RunOptions dense = one_small_table();
+  dense.exact = false;
+  dense.steps = 12;
+  RunOptions trains = with_storage(dense, Storage::tt);
+  trains.workload.tables[0].tensor_train = {.cores = 2, .ranks = {2}, .cache = {.rows = 12, .populate_every = 5}};
+  plans = {{plan_of("table_wise", dense, comm.size()), dense}, {plan_of("table_wise", trains, comm.size()), trains}};
+  cases = {{0, {.storage = Storage::dense}}, {1, {.storage = Storage::tt}}};
+  const auto batches = make_batch_source(dense, [](const std::string&) {});
+  const auto records = measure({comm, dense, plans, cases}, *batches, silent, [](const Measured&) {}).records;
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_GT(records[1].step_ms.visit_count(), 3);
+  EXPECT_EQ(records[1].wrong, 0);
+  EXPECT_FALSE(records[0].details.contains("tensor_train"));
+  const auto& cache = records[1].details.at("tensor_train").at("cache");
+  EXPECT_EQ(cache.at("misses"), 0) << cache;
+  EXPECT_EQ(cache.at("hits"), 12 * 37 * 40) << cache;
+}
+
 TEST_F(Measurements, ASignalOnOneRankEndsThemAll) {
   options.steps = 600;
   const Measured measured = run([&](const Measured& so_far) {
