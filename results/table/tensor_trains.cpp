@@ -43,7 +43,9 @@ std::string sharing(const Json& train) {
       shared.empty() ? "" : fmt::format(" by {} shared products ({})", fmt::join(shared, " + "), direction));
 }
 
+/// Not with a cache: the nominal flops are those of lookups that it answers too.
 std::string rates(const Json& train) {
+  if (train.contains(names::cache)) return "";
   const auto nominal = number_in(train, names::nominal_gflops), executed = number_in(train, names::executed_gflops);
   if (!nominal || !executed) return "";
   return fmt::format("; {} GFLOP/s executed, {} nominal", figure(*executed), figure(*nominal));
@@ -61,7 +63,10 @@ std::string beside_fbtt(const Json& train) {
              theirs = number_in(train, names::fbtt_published_us_per_lookup),
              nominal = number_in(train, names::nominal_gflops), executed = number_in(train, names::executed_gflops),
              printed = number_in(train, names::fbtt_printed_gflops);
-  if (!own || !theirs || !nominal || !executed || !printed) return "";
+  if (!own || !theirs) return "";
+  if (!nominal || !executed || !printed || train.contains(names::cache))
+    return fmt::format("fbtt: {} us per lookup forward + backward + update, {} published (GPU, without a cache)",
+                       figure(*own), figure(*theirs));
   return fmt::format(
       "fbtt: {} us per lookup forward + backward + update, {} published (GPU); GFLOP/s: {} nominal, {} executed, {} "
       "FBTT-printed (published accounting, 10 times too high)",
