@@ -71,7 +71,9 @@ void set_versions(const Exec& exec, const Array<Exec, std::int64_t>& versions,
                   const ConstArray<Exec, std::int64_t>& slots, std::int64_t version) {
   Kokkos::parallel_for(
       "shardmark::cached_versions", static_range(exec, static_cast<std::int64_t>(slots.extent(0))),
-      KOKKOS_LAMBDA(const std::int64_t i) { versions(slots(i)) = version; });
+      KOKKOS_LAMBDA(const std::int64_t i) {
+        if (slots(i) >= 0) versions(slots(i)) = version;
+      });
 }
 
 template <class Exec>

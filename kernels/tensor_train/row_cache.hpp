@@ -69,7 +69,8 @@ class RowCacheDirectory {
   /// enters is stale until set_version(). Waits for the device.
   RowCacheChanges<Exec> populate(const Exec& exec);
 
-  /// The copies in these distinct slots are of this version of the cores now. Where rows are trained, nothing.
+  /// The copies in these distinct slots are of this version of the cores now; what is no slot is passed over. Where
+  /// rows are trained, nothing.
   void set_version(const Exec& exec, ConstArray<Exec, std::int64_t> slots, std::int64_t version);
 
   /// Waits for the device.

@@ -24,6 +24,14 @@ void for_each_of_runs(const char* label, const Exec& exec, std::int64_t size, st
 }
 
 template <class Exec>
+void list_row_keys(const Exec& exec, const TrainKeys& train, ConstArray<Exec, std::int64_t> rows,
+                   Array<Exec, std::int64_t> keys) {
+  Kokkos::parallel_for(
+      "shardmark::list_row_keys", static_range(exec, static_cast<std::int64_t>(rows.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t i) { keys(i) = train(rows(i)); });
+}
+
+template <class Exec>
 void count_train_ids(const Exec& exec, ConstArray<Exec, TrainBags> blocks, ConstArray<Exec, std::int64_t> offsets,
                      Array<Exec, std::int64_t> before) {
   const auto count = static_cast<std::int64_t>(blocks.extent(0));
@@ -86,6 +94,7 @@ void mark_train_slices(const Exec& exec, const UniqueRows<Exec>& unique, ConstAr
 }
 
 #define TRAIN_KEYS_ON(Exec)                 \
+  SHARDMARK_INSTANCE(list_row_keys<Exec>)   \
   SHARDMARK_INSTANCE(count_train_ids<Exec>) \
   SHARDMARK_INSTANCE(list_train_ids<Exec>)  \
   SHARDMARK_INSTANCE(list_train_rows<Exec>) \

@@ -17,7 +17,16 @@ struct TrainKeys {
   KOKKOS_INLINE_FUNCTION std::int64_t operator()(std::int64_t row) const {
     return first_key + (mirrored ? mirrored_row(shape, row) : row);
   }
+  /// The row of a key.
+  KOKKOS_INLINE_FUNCTION std::int64_t row(std::int64_t key) const {
+    return mirrored ? mirrored_row(shardmark::mirrored(shape), key - first_key) : key - first_key;
+  }
 };
+
+/// keys[i] = key of rows[i].
+template <class Exec>
+void list_row_keys(const Exec& exec, const TrainKeys& train, ConstArray<Exec, std::int64_t> rows,
+                   Array<Exec, std::int64_t> keys);
 
 /// Consecutive bags whose ids are rows of one tensor train.
 struct TrainBags {

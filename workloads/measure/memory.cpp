@@ -8,6 +8,7 @@
 #include "reference/tensor_train/shape.hpp"
 #include "workloads/batches/step_input.hpp"
 #include "workloads/measure/timed_batches.hpp"
+#include "workloads/measure/train_memory.hpp"
 #include "workloads/tables/storages.hpp"
 
 namespace shardmark {
@@ -18,15 +19,13 @@ double cells(std::int64_t rows, std::int64_t columns) {
   return static_cast<double>(rows) * static_cast<double>(columns);
 }
 
-/// Rows and state; of replicated tables also a dense gradient, with a count per row, and MPI's copy of it.
-double table_bytes(const Plan& plan, const std::vector<Table>& tables, int rank) {
+/// Of replicated tables: a dense gradient of rows, or of slices of cores, with a count per row, and MPI's copy of it.
+double dense_gradient_bytes(const Plan& plan, const std::vector<Table>& tables) {
   double bytes = 0.0;
-  for (std::size_t t = 0; t < tables.size(); ++t) {
+  for (std::size_t t = 0; t < tables.size(); ++t)
     if (plan.tables[t].data_parallel)
-      bytes += storage_bytes(tables[t], tables[t].rows, tables[t].dim) + 8.0 * cells(tables[t].rows, tables[t].dim + 1);
-    for (const Shard& shard : plan.tables[t].shards)
-      if (shard.rank == rank) bytes += storage_bytes(tables[t], shard.rows.count(), shard.columns());
-  }
+      bytes += tables[t].storage == Storage::tt ? train_sum_bytes(tables[t])
+                                                : 8.0 * cells(tables[t].rows, tables[t].dim + 1);
   return bytes;
 }
 
@@ -152,6 +151,14 @@ double vector_bytes(const Workload& workload, const Movement& movement, const Ve
   return bytes;
 }
 
+/// Of a tensor train, on the rank that contracts its rows: the one that holds it, or every one for its own samples.
+double train_bytes(const Plan& plan, const Workload& workload, std::int64_t table, int rank, const StepCounts& counts) {
+  const bool replicated = plan.tables[table].data_parallel;
+  if (!replicated && plan.tables[table].shards.front().rank != rank) return 0.0;
+  const ShardCounts& looked_up = (replicated ? counts.own : counts.all)[table].front();
+  return train_step_bytes(workload.tables[table], looked_up.ids, looked_up.distinct_rows);
+}
+
 /// What a case allocates for its steps.
 double step_bytes(const Communicator& comm, const Plan& plan, const Workload& workload, const Case& how,
                   const StepCounts& counts) {
@@ -168,6 +175,7 @@ double step_bytes(const Communicator& comm, const Plan& plan, const Workload& wo
   for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t) {
     const Table& table = workload.tables[t];
     bytes += ids_of(workload, t, counts.samples) * (92 + of_max);  // ids, keys and their sort
+    if (table.storage == Storage::tt) bytes += train_bytes(plan, workload, t, comm.rank(), counts);
     for (std::int64_t s = 0; s < std::ssize(plan.tables[t].shards); ++s) {
       const Shard& shard = plan.tables[t].shards[s];
       const ShardCounts &own = counts.own[t][s], &all = counts.all[t][s];
@@ -250,6 +258,16 @@ double reference_bytes(const RunOptions& options, std::int64_t batches, std::int
 
 }  // namespace
 
+double table_bytes(const Plan& plan, const std::vector<Table>& tables, int rank) {
+  double bytes = 0.0;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    if (plan.tables[t].data_parallel) bytes += storage_bytes(tables[t], tables[t].rows, tables[t].dim);
+    for (const Shard& shard : plan.tables[t].shards)
+      if (shard.rank == rank) bytes += storage_bytes(tables[t], shard.rows.count(), shard.columns());
+  }
+  return bytes;
+}
+
 double memory_needed(const Communicator& comm, const Plan& plan, const RunOptions& options,
                      std::span<const Case> cases) {
   const Workload& workload = options.workload;
@@ -266,8 +284,8 @@ double memory_needed(const Communicator& comm, const Plan& plan, const RunOption
     ids += ids_of(workload, t, counts.samples);
   }
   const std::int64_t batches = most_batches(options, bytes_of_batch(outputs / 4, ids));
-  return table_bytes(plan, workload.tables, comm.rank()) + largest_case + input_bytes(options, batches, outputs, ids) +
-         reference_bytes(options, batches, samples);
+  return table_bytes(plan, workload.tables, comm.rank()) + dense_gradient_bytes(plan, workload.tables) + largest_case +
+         input_bytes(options, batches, outputs, ids) + reference_bytes(options, batches, samples);
 }
 
 }  // namespace shardmark

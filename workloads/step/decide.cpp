@@ -3,6 +3,7 @@
 
 #include "comm/collectives.hpp"
 #include "comm/mpi_error.hpp"
+#include "reference/error.hpp"
 #include "reference/tensor_train/contraction_work.hpp"
 
 namespace shardmark {
@@ -59,8 +60,15 @@ std::int64_t step_flops(const TensorTrainShape& shape, const std::vector<std::in
   return forward_flops(shape, prefixes) + backward_flops(shape, prefixes);
 }
 
+/// Where the last core comes first, slices are kept mirrored, but stochastic rounding goes by their elements as they
+/// are.
+bool must_be_prefix(const Table& table) {
+  return table.stochastic_rounding && (table.value_type == ValueType::fp16 || table.value_type == ValueType::bf16);
+}
+
 /// Of the rows that are named.
 ContractionDirection cheaper_direction(const Table& table, const std::vector<std::int64_t>& rows) {
+  if (must_be_prefix(table)) return ContractionDirection::prefix;
   const TensorTrainShape shape = tensor_train_shape(table);
   std::vector<std::int64_t> reversed;
   for (const std::int64_t row : rows) reversed.push_back(mirrored_row(shape, row));
@@ -92,6 +100,13 @@ std::vector<Table> with_directions(const Communicator& comm, std::vector<Table> 
   const auto is_open = [](const Table& table) {
     return table.storage == Storage::tt && table.tensor_train.direction == ContractionDirection::automatic;
   };
+  for (const Table& table : tables)
+    if (table.storage == Storage::tt && table.tensor_train.direction == ContractionDirection::suffix &&
+        must_be_prefix(table))
+      throw InputError(
+          "table " + table.name +
+          ": a tensor train that is contracted from its last core on keeps its slices transposed and cannot "
+          "round them stochastically; use tt.direction prefix or auto");
   if (std::ranges::none_of(tables, is_open)) return tables;
   const HostBags bags(first);
   const auto named = named_rows(tables, features, bags.of_feature);

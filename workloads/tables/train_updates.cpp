@@ -17,17 +17,25 @@ std::vector<std::int64_t> first_keys(const ShardLayout& layout, const std::vecto
 
 }  // namespace
 
-TrainUpdates::TrainUpdates(const TrainCores& cores, const ShardLayout& layout, const std::vector<KeyedShard>& shards)
+TrainUpdates::TrainUpdates(const TrainCores& cores, TrainCaches& caches, const ShardLayout& layout,
+                           const std::vector<KeyedShard>& shards)
     : segments_(first_keys(layout, shards)) {
   workspace_.most_bytes = std::numeric_limits<std::int64_t>::max();
   std::vector<kernels::TensorTrainCores> trains;
-  std::vector<kernels::UpdateShard> core_shards;
+  std::vector<kernels::UpdateShard> core_shards, caches_as_shards;
   std::vector<std::int64_t> first_slices;
   for (std::size_t s = 0; s < shards.size(); ++s) {
     const KeptTrain* train = cores.find(shards[s].shard);
     packed_rows_.host.push_back({.first_key = shards[s].first_key, .dim = train != nullptr ? train->what.dim : 0});
     if (train == nullptr) continue;
-    trains_of_shards_.push_back({s, *train, train->keys(key_bound_), slices_});
+    const auto cache = caches.find(train->shard);
+    Train& added = trains_of_shards_.emplace_back(
+        Train{s, *train, train->keys(key_bound_), slices_, cache == caches.end() ? nullptr : &cache->second});
+    if (is_trained(added)) {
+      added.first_slot = slots_of_caches_;
+      caches_as_shards.push_back(added.cache->update_shard(slots_of_caches_));
+      slots_of_caches_ += added.cache->slots();
+    }
     trains.push_back(cores.cores(*train, key_bound_, slices_));
     largest_dim_ = std::max(largest_dim_, train->what.dim);
     for (int place = 0; place < train->shape.cores; ++place) {
@@ -46,9 +54,11 @@ TrainUpdates::TrainUpdates(const TrainCores& cores, const ShardLayout& layout, c
   core_segments_ = kernels::ShardSegments<Execution>(first_slices);
   trains_ = kernels::tensor_trains(Execution(), trains);
   cores_ = kernels::shard_list(Execution(), core_shards);
+  cached_rows_ = kernels::shard_list(Execution(), caches_as_shards);
 }
 
-/// The distinct rows of every train, one behind the other; returns how many there are.
+/// The distinct rows of every train, one behind the other; returns how many there are. Those of trains whose cached
+/// rows are trained are listed by row, not by key.
 std::int64_t TrainUpdates::place_rows(const kernels::UniqueRows<Execution>& unique) {
   const std::vector<std::int64_t>& begins = segments_(unique);
   rows_.host.clear();
@@ -64,26 +74,70 @@ std::int64_t TrainUpdates::place_rows(const kernels::UniqueRows<Execution>& uniq
                           .place = place,
                           .vector = vector,
                           .dim = packed.dim,
-                          .keys = train.keys});
+                          .keys = is_trained(train) ? kernels::TrainKeys{} : train.keys});
     place += rows;
     vector += rows * packed.dim;
   }
   return place;
 }
 
+/// The rows that are trained through their slices; the others go to cached_.
+TrainUpdates::Keyed TrainUpdates::without_cached(const Keyed& all, std::int64_t elements) {
+  const Execution exec;
+  const auto count = static_cast<std::int64_t>(all.keys.extent(0));
+  const Keyed cored{core_keys_.first(count), core_vectors_.first(count)};
+  const Keyed cached{cached_keys_.first(count), cached_vectors_.first(count)};
+  std::int64_t cores = 0, hits = 0;
+  for (std::size_t t = 0; t < trains_of_shards_.size(); ++t) {
+    const Train& train = trains_of_shards_[t];
+    const std::int64_t rows = rows_.host[t].rows, begin = rows_.host[t].place, end = begin + rows;
+    const auto keys = part(all.keys, begin, end), vectors = part(all.vectors, begin, end);
+    if (!is_trained(train)) {
+      Kokkos::deep_copy(exec, part(cored.keys, cores, cores + rows), keys);
+      Kokkos::deep_copy(exec, part(cored.vectors, cores, cores + rows), vectors);
+      cores += rows;
+      continue;
+    }
+    const auto slots = slots_.first(rows), found = hits_.first(rows), missed = misses_.first(rows);
+    train.cache->find(keys, slots);
+    const std::int64_t missing = kernels::split_found<Execution>(exec, slots, found, missed),
+                       next = hits + rows - missing;
+    kernels::list_chosen<Execution>(exec, train.keys, part(missed, 0, missing), keys, vectors,
+                                    part(cored.keys, cores, cores + missing),
+                                    part(cored.vectors, cores, cores + missing));
+    kernels::list_chosen<Execution>(exec, kernels::TrainKeys{.shape = {}, .first_key = train.first_slot},
+                                    part(found, 0, rows - missing), slots, vectors, part(cached.keys, hits, next),
+                                    part(cached.vectors, hits, next));
+    cores += missing;
+    hits = next;
+  }
+  const auto unique = kernels::unique_rows<Execution>(
+      exec, part(cached.keys, 0, hits), std::max<std::int64_t>(slots_of_caches_, 1), part(cached.vectors, 0, hits),
+      std::max<std::int64_t>(elements, 1), cached_workspace_);
+  cached_ = RowGradients{unique, {}, {}, row_gradients_.first(elements)};
+  return {part(cored.keys, 0, cores), part(cored.vectors, 0, cores)};
+}
+
 RowGradients TrainUpdates::part_gradients(const RowGradients& rows) {
   const Execution exec;
+  cached_.reset();
+  tree_.reset();
   const std::int64_t count = place_rows(rows.unique);
   const std::int64_t elements =
       rows_.host.empty() ? 0 : rows_.host.back().vector + rows_.host.back().rows * rows_.host.back().dim;
   const auto packed = row_gradients_.first(elements);
-  const auto keys = keys_.first(count), vectors = vectors_.first(count);
-  if (count == 0) return {kernels::unique_rows<Execution>(exec, keys, 1, unique_workspace_), {}, {}, packed};
-  kernels::pack_row_gradients(exec, rows, {packed_rows_.array(), largest_dim_}, row_workspace_, packed);
-  kernels::list_train_rows<Execution>(exec, rows.unique, rows_.array(), keys, vectors);
-  const auto unique = kernels::unique_rows<Execution>(exec, keys, key_bound_, vectors, elements, unique_workspace_);
-  const auto tree = kernels::prefix_tree(exec, unique, trains_, tree_workspace_);
-  return kernels::slice_gradients<Execution>(exec, tree, trains_, packed, order_, workspace_);
+  Keyed keyed{keys_.first(count), vectors_.first(count)};
+  if (count > 0) {
+    kernels::pack_row_gradients(exec, rows, {packed_rows_.array(), largest_dim_}, row_workspace_, packed);
+    kernels::list_train_rows<Execution>(exec, rows.unique, rows_.array(), keyed.keys, keyed.vectors);
+    if (slots_of_caches_ > 0) keyed = without_cached(keyed, elements);
+  }
+  const auto unique =
+      kernels::unique_rows<Execution>(exec, keyed.keys, std::max<std::int64_t>(key_bound_, 1), keyed.vectors,
+                                      std::max<std::int64_t>(elements, 1), unique_workspace_);
+  if (keyed.keys.extent(0) == 0) return {unique, {}, {}, packed};
+  tree_ = kernels::prefix_tree(exec, unique, trains_, tree_workspace_);
+  return kernels::slice_gradients<Execution>(exec, *tree_, trains_, packed, order_, workspace_);
 }
 
 /// The same gradients as one vector for each slice, in memory.
@@ -115,13 +169,29 @@ RowGradients TrainUpdates::stored(const RowGradients& slices) {
 
 void TrainUpdates::update_parts(const RowGradients& slices, const kernels::UpdateStep& now) {
   kernels::fused_update(Execution(), slices, cores_, now, slice_workspace_);
+  end_step(now);
+}
+
+void TrainUpdates::end_step(const kernels::UpdateStep& now) {
+  for (const Train& train : trains_of_shards_)
+    if (train.cache != nullptr) train.cache->end_step(now.number);
 }
 
 void TrainUpdates::run(const RowGradients& gradients, const kernels::UpdateStep& now,
                        const kernels::RowSums<Execution>&) {
-  if (parts_.empty()) return;
+  if (place_rows(gradients.unique) == 0) return end_step(now);
   const RowGradients slices = part_gradients(gradients);
+  if (cached_) kernels::fused_update(Execution(), *cached_, cached_rows_, now, row_workspace_);
   update_parts(fused_ ? slices : stored(slices), now);
+}
+
+std::int64_t TrainUpdates::train_flops() const {
+  if (!tree_) return 0;
+  const auto prefixes = kernels::count_prefixes(Execution(), *tree_, trains_);
+  std::int64_t flops = 0;
+  for (std::size_t t = 0; t < trains_of_shards_.size(); ++t)
+    flops += backward_flops(trains_of_shards_[t].what.contracted, prefixes[t]);
+  return flops;
 }
 
 kernels::RowElements TrainUpdates::count(const kernels::UniqueRows<Execution>& unique) {

@@ -10,13 +10,19 @@ namespace {
 class TtStore : public Store {
  public:
   TtStore(const ShardLayout& layout, const std::vector<Table>& tables, const std::vector<std::int64_t>& shards)
-      : layout_(layout), cores_(layout, tables, shards) {}
+      : layout_(layout), cores_(layout, tables, shards) {
+    for (const KeptTrain& train : cores_.trains())
+      if (train.what.tensor_train.cache.rows > 0) caches_.try_emplace(train.shard, cores_, train);
+  }
 
-  void fill(const RowValues& initial) override { cores_.fill(initial); }
+  void fill(const RowValues& initial) override {
+    cores_.fill(initial);
+    for (auto& [shard, cache] : caches_) cache.clear();
+  }
 
-  std::unique_ptr<Lookups> lookups() override { return std::make_unique<TrainLookups>(cores_); }
+  std::unique_ptr<Lookups> lookups() override { return std::make_unique<TrainLookups>(cores_, caches_); }
   std::unique_ptr<Updates> updates(const std::vector<KeyedShard>& shards) override {
-    return std::make_unique<TrainUpdates>(cores_, layout_, shards);
+    return std::make_unique<TrainUpdates>(cores_, caches_, layout_, shards);
   }
 
   std::vector<ShardPart> parts(std::int64_t s) const override {
@@ -25,6 +31,7 @@ class TtStore : public Store {
     for (int t = 0; t < shape.cores; ++t) parts.push_back({{0, shape.p[t], 1}, 0, shape.slice_elements(t)});
     return parts;
   }
+  bool has_parts() const override { return true; }
   PartRow part_row(std::int64_t s, std::int64_t local_row) const override {
     return {0, train(s).shape.digits(local_row)[0]};
   }
@@ -45,6 +52,12 @@ class TtStore : public Store {
     return cores_.changed(train(s), static_cast<int>(part), initial);
   }
 
+  CacheCounts cache_counts() const override {
+    CacheCounts sum;
+    for (const auto& [shard, cache] : caches_) sum += cache.counts();
+    return sum;
+  }
+
   double huge_page_share() const override { return cores_.huge_page_share(); }
 
  private:
@@ -52,6 +65,7 @@ class TtStore : public Store {
 
   const ShardLayout& layout_;
   TrainCores cores_;
+  TrainCaches caches_;
 };
 
 }  // namespace
@@ -62,7 +76,7 @@ std::unique_ptr<Store> make_tt_store(const ShardLayout& layout, const std::vecto
 }
 
 double tt_store_bytes(const Table& table, std::int64_t, std::int64_t) {
-  double bytes = 0.0;
+  double bytes = train_cache_bytes(table);
   for (const Table& core : core_tables(table))
     bytes += static_cast<double>(core.rows) * static_cast<double>(row_bytes(core.value_type, core.dim) +
                                                                   4 * state_per_row(core.optimizer.kind, core.dim));

@@ -12,7 +12,7 @@ namespace shardmark {
 std::unique_ptr<Store> make_tt_store(const ShardLayout& layout, const std::vector<Table>& tables,
                                      const std::vector<std::int64_t>& shards);
 
-/// Bytes of the cores of a table with their optimizer state, whatever rows and columns are asked for.
+/// Bytes of the cores of a table with their optimizer state and of its cache, whatever rows and columns are asked for.
 double tt_store_bytes(const Table& table, std::int64_t rows, std::int64_t columns);
 
 }  // namespace shardmark

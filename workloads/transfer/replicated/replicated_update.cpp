@@ -28,16 +28,17 @@ ReplicatedUpdate::ReplicatedUpdate(const Communicator& comm, Lane& lane, const S
                                                parts_.empty() ? rows_.end() : parts_.back().end());
 }
 
-ReplicatedUpdate::Way ReplicatedUpdate::way(const LocalShard& shard, const std::vector<bool>& gathered) const {
-  if (tables_.tables()[shard.table].storage == Storage::tt) return Way::by_parts;
-  return !gathered.empty() && gathered[shard.table] ? Way::gathered : Way::dense;
+ReplicatedUpdate::Way ReplicatedUpdate::way(std::int64_t shard, std::int64_t table,
+                                            const std::vector<bool>& gathered) const {
+  if (tables_.store_of(shard).has_parts()) return Way::by_parts;
+  return !gathered.empty() && gathered[table] ? Way::gathered : Way::dense;
 }
 
 /// Only the dense ones take part of the dense sums; the others' places are not in memory, or found in every step.
 void ReplicatedUpdate::add_replicas(const ShardLayout& layout, Way wanted, const std::vector<bool>& gathered) {
   for (std::int64_t s = 0; s < std::ssize(layout.shards); ++s) {
     const LocalShard& shard = layout.shards[s];
-    if (!shard.replicated || way(shard, gathered) != wanted) continue;
+    if (!shard.replicated || way(s, shard.table, gathered) != wanted) continue;
     replicas_.push_back({s, keys_});
     rows_.shards.push_back({.first_key = keys_,
                             .dim = wanted == Way::by_parts ? 0 : shard.dim(),

@@ -27,6 +27,8 @@ class ReplicatedUpdate {
   std::int64_t keys() const { return keys_; }
   /// Bytes of the distinct rows of some keys, each read once.
   std::int64_t row_bytes(const kernels::UniqueRows<Execution>& unique) const { return updates_->row_bytes(unique); }
+  /// TableUpdates::train_flops.
+  std::int64_t train_flops() const { return updates_->train_flops(); }
 
   /// What the ids of this rank's samples look up, by position: key of the row, and what kernels::RowGradients takes.
   struct Positions {
@@ -64,7 +66,7 @@ class ReplicatedUpdate {
   };
 
   enum class Way { dense, gathered, by_parts };
-  Way way(const LocalShard& shard, const std::vector<bool>& gathered) const;
+  Way way(std::int64_t shard, std::int64_t table, const std::vector<bool>& gathered) const;
   void add_replicas(const ShardLayout& layout, Way way, const std::vector<bool>& gathered);
   void add_parts();
   void place_packed();
