@@ -9,6 +9,8 @@
 
 namespace shardmark::kernels {
 
+inline constexpr bool many_registers = false;  ///< 32 Lanes, not 8 or fewer
+
 struct Lanes {
   __m256 low, high;
 
@@ -87,6 +89,12 @@ inline void store_lanes(float* to, Lanes lanes, std::int64_t count) {
 inline void store_past_caches(float* to, Lanes lanes) {
   _mm256_stream_ps(to, lanes.low);
   _mm256_stream_ps(to + detail::half, lanes.high);
+}
+
+/// The same, read from memory only once: GCC 12 else reads it anew for each multiplication by it.
+inline Lanes in_register(Lanes lanes) {
+  asm("" : "+x"(lanes.low), "+x"(lanes.high));
+  return lanes;
 }
 
 /// Sum of the lanes, halves added to halves.

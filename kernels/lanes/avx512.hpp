@@ -9,6 +9,7 @@ namespace shardmark::kernels {
 
 /// For the zero-masking forms: GCC 12 warns of its own uninitialised operand in the plain ones.
 inline constexpr __mmask16 all_lanes = 0xffff;
+inline constexpr bool many_registers = true;  ///< 32 Lanes, not 8 or fewer
 
 struct Lanes {
   __m512 v;
@@ -72,6 +73,12 @@ inline void store_lanes(float* to, Lanes lanes, std::int64_t count) {
 }
 /// All lanes to a whole cache line, past the caches: it is not fetched before it is written and pushes nothing out.
 inline void store_past_caches(float* to, Lanes lanes) { _mm512_stream_ps(to, lanes.v); }
+
+/// The same, read from memory only once: GCC 12 else reads it anew for each multiplication by it.
+inline Lanes in_register(Lanes lanes) {
+  asm("" : "+v"(lanes.v));
+  return lanes;
+}
 
 /// Sum of the lanes, halves added to halves.
 inline float sum_of(Lanes lanes) {

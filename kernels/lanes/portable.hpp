@@ -5,6 +5,8 @@
 
 namespace shardmark::kernels {
 
+inline constexpr bool many_registers = false;  ///< 32 Lanes, not 8 or fewer
+
 struct Lanes {
   float v[lane_count];
 
@@ -68,6 +70,9 @@ KOKKOS_FORCEINLINE_FUNCTION void store_past_caches(float* to, const Lanes& lanes
   store_lanes(to, lanes, lane_count);
 #endif
 }
+
+/// The same; see the Lanes of registers.
+KOKKOS_FORCEINLINE_FUNCTION const Lanes& in_register(const Lanes& lanes) { return lanes; }
 
 /// Sum of the lanes, halves added to halves.
 template <std::int64_t Half = lane_count / 2>

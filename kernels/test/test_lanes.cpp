@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/lanes.hpp"
+#include "kernels/lanes/groups.hpp"
 #include "kernels/test/bags.hpp"
 
 // Built three times: as the machine has it, without AVX-512, and without AVX.
@@ -104,6 +105,30 @@ TEST(Lanes, BeyondTheCountAreNeitherReadNorWritten) {
     store_lanes(stored.data(), 2.0F, count);
     expect(lanes_of(stored), -1.0F, two);
   }
+}
+
+template <int Width>
+void expect_groups() {
+  constexpr std::int64_t stride = 11, rows = lane_count / Width;
+  std::array<float, rows * stride> from{}, to{};
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
+  const Values fours = values_of(load_fours<Width>(from.data(), stride));
+  const Values repeated = values_of(load_repeated<Width>(from.data()));
+  const Values groups = values_of(load_groups<Width>(from.data(), stride));
+  const Values second = values_of(spread_in_fours<1>(lanes_of(fours)));
+  for (std::int64_t j = 0; j < lane_count; ++j) {
+    expect_same(fours[j], from[j / Width * stride + j % 4]);
+    expect_same(repeated[j], from[j % Width]);
+    expect_same(groups[j], from[j / Width * stride + j % Width]);
+    expect_same(second[j], fours[j / 4 * 4 + 1]);
+  }
+  store_groups<Width>(to.data(), stride, lanes_of(groups));
+  for (std::int64_t i = 0; i < std::ssize(to); ++i) expect_same(to[i], i % stride < Width ? from[i] : 0.0F);
+}
+
+TEST(Lanes, HoldSeveralShortRows) {
+  expect_groups<4>();
+  expect_groups<8>();
 }
 
 /// Numbers of every kind, and those where a type ends: its smallest, its largest, what rounds to infinity.

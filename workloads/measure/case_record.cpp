@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "results/statistics.hpp"
+#include "results/tensor_train_fields.hpp"
 #include "workloads/cases/option_table.hpp"
 
 namespace shardmark {
@@ -46,6 +47,12 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
     if (!timings.picked_dedup.empty()) record.details["dedup_picked"] = timings.picked_dedup;
     record.details["ids_per_row"] = ratio(timings.rows.ids, timings.rows.asked);
     record.details["rows_per_read"] = ratio(timings.rows.asked, timings.rows.read);
+  }
+  if (timings.trains.any()) {
+    const auto ms = [&](Phase phase) { return record.phases[index_of(phase)].median_ms; };
+    record.details[tensor_train_fields::object] =
+        train_details(timings.trains, ms(Phase::lookup) + ms(Phase::update), record.step_ms.median,
+                      job.options.workload.name == "fbtt");
   }
   if (!timings.picked.empty()) record.details["picked"] = timings.picked;
   record.details["batches_reason"] = batches.reason;

@@ -8,6 +8,7 @@
 #include "reference/tensor_train/shape.hpp"
 #include "workloads/batches/step_input.hpp"
 #include "workloads/measure/timed_batches.hpp"
+#include "workloads/measure/train_memory.hpp"
 #include "workloads/tables/storages.hpp"
 
 namespace shardmark {
@@ -23,7 +24,9 @@ double table_bytes(const Plan& plan, const std::vector<Table>& tables, int rank)
   double bytes = 0.0;
   for (std::size_t t = 0; t < tables.size(); ++t) {
     if (plan.tables[t].data_parallel)
-      bytes += storage_bytes(tables[t], tables[t].rows, tables[t].dim) + 8.0 * cells(tables[t].rows, tables[t].dim + 1);
+      bytes += storage_bytes(tables[t], tables[t].rows, tables[t].dim) +
+               (tables[t].storage == Storage::tt ? train_sum_bytes(tables[t])
+                                                 : 8.0 * cells(tables[t].rows, tables[t].dim + 1));
     for (const Shard& shard : plan.tables[t].shards)
       if (shard.rank == rank) bytes += storage_bytes(tables[t], shard.rows.count(), shard.columns());
   }
@@ -152,6 +155,14 @@ double vector_bytes(const Workload& workload, const Movement& movement, const Ve
   return bytes;
 }
 
+/// Of a tensor train, on the rank that contracts its rows: the one that holds it, or every one for its own samples.
+double train_bytes(const Plan& plan, const Workload& workload, std::int64_t table, int rank, const StepCounts& counts) {
+  const bool replicated = plan.tables[table].data_parallel;
+  if (!replicated && plan.tables[table].shards.front().rank != rank) return 0.0;
+  const ShardCounts& looked_up = (replicated ? counts.own : counts.all)[table].front();
+  return train_step_bytes(workload.tables[table], looked_up.ids, looked_up.distinct_rows);
+}
+
 /// What a case allocates for its steps.
 double step_bytes(const Communicator& comm, const Plan& plan, const Workload& workload, const Case& how,
                   const StepCounts& counts) {
@@ -168,6 +179,7 @@ double step_bytes(const Communicator& comm, const Plan& plan, const Workload& wo
   for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t) {
     const Table& table = workload.tables[t];
     bytes += ids_of(workload, t, counts.samples) * (92 + of_max);  // ids, keys and their sort
+    if (table.storage == Storage::tt) bytes += train_bytes(plan, workload, t, comm.rank(), counts);
     for (std::int64_t s = 0; s < std::ssize(plan.tables[t].shards); ++s) {
       const Shard& shard = plan.tables[t].shards[s];
       const ShardCounts &own = counts.own[t][s], &all = counts.all[t][s];

@@ -9,9 +9,9 @@
 namespace shardmark {
 namespace {
 
-std::unique_ptr<ShardedTables> allocate(const Communicator& comm, const Workload& workload, const Plan& plan) {
-  return agree(comm,
-               [&] { return std::make_unique<ShardedTables>(plan, workload.tables, workload.features, comm.rank()); });
+std::unique_ptr<ShardedTables> allocate(const Communicator& comm, const std::vector<Table>& tables,
+                                        const std::vector<Feature>& features, const Plan& plan) {
+  return agree(comm, [&] { return std::make_unique<ShardedTables>(plan, tables, features, comm.rank()); });
 }
 
 }  // namespace
@@ -19,7 +19,8 @@ std::unique_ptr<ShardedTables> allocate(const Communicator& comm, const Workload
 FirstStep::FirstStep(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
                      BatchSource& batches)
     : input(read_batch(comm, options, batches, 0)),
-      tables(allocate(comm, options.workload, plan)),
+      tables(allocate(comm, with_directions(comm, options.workload.tables, options.workload.features, input),
+                      options.workload.features, plan)),
       ready(comm, *tables, plan, how, decide(comm, plan, tables->tables(), tables->features(), how.movement, input),
             options.fault) {
   tables->fill(options.row_values());
@@ -37,13 +38,17 @@ std::string Job::name_of(std::size_t number) const {
 }
 
 Prepared::Prepared(const Job& job, BatchSource& batches, const Status& status)
-    : job_(job), batches_(read_batches(job.comm, job.options, batches, status)), decided_(job.cases.size()) {}
+    : job_(job),
+      batches_(read_batches(job.comm, job.options, batches, status)),
+      decided_tables_(with_directions(job.comm, job.options.workload.tables, job.options.workload.features,
+                                      batches_.inputs.front())),
+      decided_(job.cases.size()) {}
 
 bool Prepared::hold(std::size_t plan) {
   if (tables_ && held_ == plan) return false;
   ready_.reset();
   tables_.reset();
-  tables_ = allocate(job_.comm, job_.options.workload, job_.plans[plan]);
+  tables_ = allocate(job_.comm, decided_tables_, job_.options.workload.features, job_.plans[plan]);
   held_ = plan;
   return true;
 }

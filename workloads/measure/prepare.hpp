@@ -68,6 +68,7 @@ class Prepared {
  private:
   const Job& job_;
   TimedBatches batches_;
+  std::vector<Table> decided_tables_;              ///< with what the first batch decides of them
   std::vector<std::optional<Decisions>> decided_;  ///< by case, once for all
   std::size_t held_ = 0;
   std::unique_ptr<ShardedTables> tables_;

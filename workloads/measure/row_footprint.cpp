@@ -33,12 +33,17 @@ double DistinctCount::estimate(const Communicator& comm) const {
 }
 
 RowFootprint::RowFootprint(const Workload& workload) : workload_(workload) {
-  for (const Table& table : workload.tables) counts_[row_bytes(table)];
+  for (const Table& table : workload.tables)
+    if (table.storage == Storage::tt)
+      core_bytes_ += storage_bytes(table, table.rows, table.dim);
+    else
+      counts_[row_bytes(table)];
 }
 
 void RowFootprint::add(const Batch& batch) {
   for (std::int64_t f = 0; f < batch.features; ++f) {
     const std::int64_t table = workload_.features[f].table;
+    if (workload_.tables[table].storage == Storage::tt) continue;
     DistinctCount& count = counts_.at(row_bytes(workload_.tables[table]));
     for (std::int64_t i = batch.begin_of(f); i < batch.end_of(f); ++i)
       count.add(random_bits(std::uint64_t{0}, table, batch.indices[i]));
@@ -46,7 +51,7 @@ void RowFootprint::add(const Batch& batch) {
 }
 
 double RowFootprint::bytes(const Communicator& comm) const {
-  double bytes = 0.0;
+  double bytes = core_bytes_;
   for (const auto& [size, count] : counts_) bytes += static_cast<double>(size) * count.estimate(comm);
   return bytes;
 }

@@ -16,6 +16,7 @@ constexpr std::size_t phases = phase_names.size();
 void look_at_memory(const Communicator& comm, ReadyCase& ready, Timings& timings) {
   timings.phase_bytes[index_of(Phase::lookup)] = all_reduce(comm, ready.flight.lookup_bytes(), Reduce::max);
   timings.huge_page_share = all_reduce(comm, ready.embedding.tables().huge_page_share(), Reduce::min);
+  timings.trains = train_facts(comm, ready.flight, ready.embedding.tables());
 }
 
 void time_step(const Communicator& comm, ReadyCase& ready, const StepInput& input, Timings& timings) {
@@ -72,6 +73,7 @@ void visit(const Job& job, Prepared& prepared, std::size_t number, double second
   if (steps > 0) timings.visits.push_back(steps);
   for (std::int64_t i = 0; i < steps; ++i)
     time_step(job.comm, ready, inputs[timings.step_ms.size() % inputs.size()], timings);
+  if (timings.trains.has_cache) timings.trains.cache = cache_counts(job.comm, ready.embedding.tables());
   timings.picked = ready.embedding.picked();
   timings.picked_dedup = ready.embedding.picked_dedup();
 }

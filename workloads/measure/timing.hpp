@@ -2,6 +2,7 @@
 #pragma once
 
 #include "workloads/measure/prepare.hpp"
+#include "workloads/measure/train_record.hpp"
 
 namespace shardmark {
 
@@ -18,6 +19,7 @@ struct Timings {
   std::int64_t sent_bytes = 0, payload_bytes = 0;    ///< with and without what is forwarded for others
   double huge_page_share = 0.0;                      ///< of the rows, on the rank with the least
   RowCounts rows;                                    ///< of the last step, over all ranks, where rows travel one by one
+  TrainFacts trains;                                 ///< of the first step; caches: of all
   std::string picked, picked_dedup;                  ///< what exchange auto and dedup auto chose
 
   void add(const Communicator& comm, const PhaseCosts& costs, double seconds);

@@ -3,6 +3,8 @@
 
 #include "comm/collectives.hpp"
 #include "comm/mpi_error.hpp"
+#include "reference/error.hpp"
+#include "reference/tensor_train/contraction_work.hpp"
 
 namespace shardmark {
 namespace {
@@ -31,17 +33,48 @@ Communicator ranks_of_node(const Communicator& comm) {
   return ranks;
 }
 
+/// The different ones, ascending.
+void sort_distinct(std::vector<std::int64_t>& rows) {
+  std::ranges::sort(rows);
+  const auto repeated = std::ranges::unique(rows);
+  rows.erase(repeated.begin(), repeated.end());
+}
+
+/// Those that any of the ranks has.
+std::vector<std::int64_t> of_all(const Communicator& ranks, const std::vector<std::int64_t>& rows) {
+  std::vector<std::int64_t> all = all_gather(ranks, std::span<const std::int64_t>(rows)).values;
+  sort_distinct(all);
+  return all;
+}
+
 /// The different rows of each table that the samples of all ranks of the node name.
 std::vector<std::vector<std::int64_t>> named_by_node(const Communicator& comm,
                                                      std::vector<std::vector<std::int64_t>> rows) {
   const Communicator node = ranks_of_node(comm);
-  for (auto& of_table : rows) {
-    of_table = all_gather(node, std::span<const std::int64_t>(of_table)).values;
-    std::ranges::sort(of_table);
-    const auto repeated = std::ranges::unique(of_table);
-    of_table.erase(repeated.begin(), repeated.end());
-  }
+  for (auto& of_table : rows) of_table = of_all(node, of_table);
   return rows;
+}
+
+std::int64_t step_flops(const TensorTrainShape& shape, const std::vector<std::int64_t>& rows) {
+  const PrefixCounts prefixes = count_prefixes(shape, rows);
+  return forward_flops(shape, prefixes) + backward_flops(shape, prefixes);
+}
+
+/// Where the last core comes first, slices are kept mirrored, but stochastic rounding goes by their elements as they
+/// are.
+bool must_be_prefix(const Table& table) {
+  return table.stochastic_rounding && (table.value_type == ValueType::fp16 || table.value_type == ValueType::bf16);
+}
+
+/// Of the rows that are named.
+ContractionDirection cheaper_direction(const Table& table, const std::vector<std::int64_t>& rows) {
+  if (must_be_prefix(table)) return ContractionDirection::prefix;
+  const TensorTrainShape shape = tensor_train_shape(table);
+  std::vector<std::int64_t> reversed;
+  for (const std::int64_t row : rows) reversed.push_back(mirrored_row(shape, row));
+  sort_distinct(reversed);
+  const bool suffix = step_flops(mirrored(shape), reversed) < step_flops(shape, rows);
+  return suffix ? ContractionDirection::suffix : ContractionDirection::prefix;
 }
 
 }  // namespace
@@ -60,6 +93,26 @@ Decisions decide(const Communicator& comm, const Plan& plan, const std::vector<T
   }
   all_reduce(comm, bytes.sums(), Reduce::sum);
   return bytes.decide();
+}
+
+std::vector<Table> with_directions(const Communicator& comm, std::vector<Table> tables,
+                                   const std::vector<Feature>& features, const StepInput& first) {
+  const auto is_open = [](const Table& table) {
+    return table.storage == Storage::tt && table.tensor_train.direction == ContractionDirection::automatic;
+  };
+  for (const Table& table : tables)
+    if (table.storage == Storage::tt && table.tensor_train.direction == ContractionDirection::suffix &&
+        must_be_prefix(table))
+      throw InputError(
+          "table " + table.name +
+          ": a tensor train that is contracted from its last core on keeps its slices transposed and cannot "
+          "round them stochastically; use tt.direction prefix or auto");
+  if (std::ranges::none_of(tables, is_open)) return tables;
+  const HostBags bags(first);
+  const auto named = named_rows(tables, features, bags.of_feature);
+  for (std::size_t t = 0; t < tables.size(); ++t)
+    if (is_open(tables[t])) tables[t].tensor_train.direction = cheaper_direction(tables[t], of_all(comm, named[t]));
+  return tables;
 }
 
 }  // namespace shardmark

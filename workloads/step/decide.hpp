@@ -12,4 +12,11 @@ namespace shardmark {
 Decisions decide(const Communicator& comm, const Plan& plan, const std::vector<Table>& tables,
                  const std::vector<Feature>& features, const Movement& movement, const StepInput& first);
 
+/// The tables, with the direction in which each tensor train is contracted where that is left open: the one that takes
+/// fewer flops for the different rows that the first batch names, those of all ranks together. Before tables are made.
+/// Trains that round stochastically are contracted from the first core on; InputError where the other end is asked for.
+/// Collective; the same on all ranks.
+std::vector<Table> with_directions(const Communicator& comm, std::vector<Table> tables,
+                                   const std::vector<Feature>& features, const StepInput& first);
+
 }  // namespace shardmark

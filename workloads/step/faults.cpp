@@ -90,8 +90,7 @@ std::array<UpdatedRows, 2> updated_rows(const GroupFlight& flight) {
   std::array<UpdatedRows, 2> updated{UpdatedRows{flight.group.exchanged_shards, flight.group.exchanged_keys, {}},
                                      UpdatedRows{flight.replicated.replicas(), flight.replicated.keys(), {}}};
   updated[0].add(*flight.row_gradients);
-  for (const auto& sums : flight.replicated.sums())
-    if (sums) updated[1].add(*sums);
+  for (const RowGradients& rows : flight.replicated.updated_rows()) updated[1].add(rows);
   return updated;
 }
 
@@ -101,10 +100,11 @@ void spoil_state(GroupFlight& flight) {
     for (const std::int64_t key : updated.keys) {
       const auto [shard, row] = updated.place(key);
       Store& store = flight.group.tables.store_of(shard);
-      std::vector<float> state = store.read_state(shard, 0, {row});
+      const PartRow changed = store.part_row(shard, row);
+      std::vector<float> state = store.read_state(shard, changed.part, {changed.row});
       if (state.empty()) continue;
       state.front() += 1.0F;
-      return store.write_state(shard, 0, row, state);
+      return store.write_state(shard, changed.part, changed.row, state);
     }
 }
 
@@ -159,8 +159,7 @@ void commit_fault(Fault fault, Phase ended, GroupFlight& flight) {
 void forget_last_row(Fault fault, GroupFlight& flight) {
   if (fault == Fault::update) forget_last_row(*flight.row_gradients);
   if (fault != Fault::update && (fault != Fault::one_replica || !on_last_rank(flight.group.comm))) return;
-  for (const auto& sums : flight.replicated.sums())
-    if (sums) forget_last_row(*sums);
+  for (const RowGradients& sums : flight.replicated.sums()) forget_last_row(sums);
 }
 
 }  // namespace shardmark

@@ -48,6 +48,16 @@ std::int64_t Flight::lookup_bytes() {
   return sum;
 }
 
+TrainCounts Flight::train_counts() const {
+  TrainCounts sum;
+  for (const auto& group : groups_) {
+    sum += group->layout.exchanged.train_counts();
+    sum += group->layout.replicated.train_counts();
+    sum.executed_flops += group->updates.train_flops() + group->replicated.train_flops();
+  }
+  return sum;
+}
+
 SentBytes Flight::sent() const {
   SentBytes sent(embedding_.comm().rank(), embedding_.comm().size(), phase_names.size());
   for (const auto& group : groups_) sent += group->sent;

@@ -35,6 +35,9 @@ class Flight {
   /// after the update. Sorts the ids, so not for timed steps.
   std::int64_t lookup_bytes();
 
+  /// What the current step did in tables of Storage::tt; to be asked after the update.
+  TrainCounts train_counts() const;
+
   /// What this rank has sent in the current step, complete after it.
   SentBytes sent() const;
 

@@ -147,7 +147,7 @@ class DenseStore : public Store {
              const kernels::RowSums<Execution>& whole_rows) override {
       kernels::fused_update(Execution(), gradients, shards_, now, workspace_, whole_rows);
     }
-    kernels::RowElements count(const kernels::UniqueRows<Execution>& unique) const override {
+    kernels::RowElements count(const kernels::UniqueRows<Execution>& unique) override {
       return kernels::row_elements(Execution(), unique, shards_);
     }
 

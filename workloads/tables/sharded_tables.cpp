@@ -32,6 +32,12 @@ double ShardedTables::huge_page_share() const {
   return share;
 }
 
+CacheCounts ShardedTables::cache_counts() const {
+  CacheCounts sum;
+  for (const auto& store : stores_) sum += store->cache_counts();
+  return sum;
+}
+
 TableLookups::TableLookups(const ShardedTables& tables) : tables_(tables) {
   for (const auto& store : tables.stores()) parts_.push_back({store->lookups(), {}});
 }
@@ -54,6 +60,13 @@ void TableLookups::max_gradients(const BagIds& bags, const ConstDeviceArray<floa
     if (!part.blocks.empty()) part.lookups->max_gradients(bags, pooled, gradients, id_gradients);
 }
 
+TrainCounts TableLookups::train_counts() const {
+  TrainCounts sum;
+  for (const Part& part : parts_)
+    if (!part.blocks.empty()) sum += part.lookups->train_counts();
+  return sum;
+}
+
 TableUpdates::TableUpdates(const ShardedTables& tables, const std::vector<KeyedShard>& shards) {
   for (const auto& store : tables.stores()) parts_.push_back(store->updates(shards));
 }
@@ -72,6 +85,12 @@ std::int64_t TableUpdates::row_bytes(const kernels::UniqueRows<Execution>& uniqu
   std::int64_t bytes = 0;
   for (const auto& part : parts_) bytes += part->count(unique).bytes;
   return bytes;
+}
+
+std::int64_t TableUpdates::train_flops() const {
+  std::int64_t flops = 0;
+  for (const auto& part : parts_) flops += part->train_flops();
+  return flops;
 }
 
 }  // namespace shardmark

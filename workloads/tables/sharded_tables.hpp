@@ -37,6 +37,8 @@ class ShardedTables {
 
   /// Share of the bytes of the rows that lie in huge pages, 0 to 1; of the store with the least.
   double huge_page_share() const;
+  /// Of all caches, since the tables were filled.
+  CacheCounts cache_counts() const;
 
  private:
   std::vector<Table> tables_;
@@ -59,6 +61,9 @@ class TableLookups {
   void max_gradients(const BagIds& bags, const ConstDeviceArray<float>& pooled,
                      const ConstDeviceArray<float>& gradients, const DeviceArray<float>& id_gradients);
 
+  /// Of the latest run(), in tables of Storage::tt.
+  TrainCounts train_counts() const;
+
  private:
   struct Part {
     std::unique_ptr<Store::Lookups> lookups;
@@ -79,8 +84,13 @@ class TableUpdates {
   void run(const RowGradients& gradients, const kernels::UpdateStep& now,
            const kernels::RowSums<Execution>& whole_rows = {});
 
-  /// Bytes of the distinct rows, each read once.
+  /// Bytes of the distinct rows, each read once; of rows that are made of others, of those.
   std::int64_t row_bytes(const kernels::UniqueRows<Execution>& unique) const;
+
+  /// Of the latest gradients, in tables of Storage::tt.
+  std::int64_t train_flops() const;
+
+  const std::vector<std::unique_ptr<Store::Updates>>& by_store() const { return parts_; }
 
  private:
   std::vector<std::unique_ptr<Store::Updates>> parts_;

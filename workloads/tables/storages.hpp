@@ -5,6 +5,7 @@
 #include <array>
 
 #include "workloads/tables/dense_store.hpp"
+#include "workloads/tables/tt_store.hpp"
 
 namespace shardmark {
 
@@ -19,6 +20,7 @@ struct StorageMaker {
 /// A new storage is a store in this folder and a line here.
 inline constexpr std::array storage_makers{
     StorageMaker{Storage::dense, make_dense_store, dense_store_bytes},
+    StorageMaker{Storage::tt, make_tt_store, tt_store_bytes},
 };
 
 /// Bytes of so many rows of so many columns of a table, with their optimizer state.

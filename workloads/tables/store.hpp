@@ -8,6 +8,8 @@
 #include "kernels/fused_update.hpp"
 #include "reference/pooling.hpp"
 #include "reference/row_values.hpp"
+#include "reference/tensor_train/contraction_work.hpp"
+#include "reference/tensor_train/row_cache.hpp"
 #include "workloads/batches/execution.hpp"
 
 namespace shardmark {
@@ -47,7 +49,50 @@ struct ShardPart {
   std::int64_t dim() const { return column_end - column_begin; }
 };
 
+/// A row of a part.
+struct PartRow {
+  std::int64_t part = 0, row = 0;
+};
+
+/// A part of a shard whose row i has key first_key + i.
+struct KeyedPart {
+  std::int64_t shard = 0, part = 0, first_key = 0;
+  std::int64_t rows = 0, dim = 0;
+};
+
 using RowGradients = kernels::RowGradients<Execution>;
+
+/// Of the caches of tables of Storage::tt.
+struct CacheCounts : RowCacheCounts {
+  std::int64_t kept_differences = 0;  ///< rows that left and differ from their slices
+
+  CacheCounts& operator+=(const CacheCounts& other) {
+    hits += other.hits;
+    stale += other.stale;
+    misses += other.misses;
+    drops += other.drops;
+    evictions += other.evictions;
+    kept_differences += other.kept_differences;
+    return *this;
+  }
+};
+
+/// What a step did for lookups in tables of Storage::tt.
+struct TrainCounts {
+  std::int64_t ids = 0;     ///< lookups
+  std::int64_t rows = 0;    ///< distinct ones of them that were contracted
+  PrefixCounts prefixes{};  ///< distinct products of the first t + 1 cores, in the order of contraction
+  std::int64_t nominal_flops = 0, executed_flops = 0;
+
+  TrainCounts& operator+=(const TrainCounts& other) {
+    ids += other.ids;
+    rows += other.rows;
+    for (std::size_t t = 0; t < prefixes.size(); ++t) prefixes[t] += other.prefixes[t];
+    nominal_flops += other.nominal_flops;
+    executed_flops += other.executed_flops;
+    return *this;
+  }
+};
 
 /// The shards of this rank whose tables have one storage: their rows and optimizer state, and what a step does with
 /// them. Shards go by their numbers in ShardLayout. A store decides once per run of rows of a shard, never per row.
@@ -70,6 +115,8 @@ class Store {
     /// kernels::max_gradients of the blocks that pool by max. pooled: what run() wrote.
     virtual void max_gradients(const BagIds& bags, const ConstDeviceArray<float>& pooled,
                                const ConstDeviceArray<float>& gradients, const DeviceArray<float>& id_gradients) = 0;
+    /// Of the latest run(), forward. Waits for the device.
+    virtual TrainCounts train_counts() const { return {}; }
   };
   virtual std::unique_ptr<Lookups> lookups() = 0;
 
@@ -83,14 +130,30 @@ class Store {
     /// The optimizer of every distinct row's table. whole_rows: the completed sums, where row_sums() was called.
     virtual void run(const RowGradients& gradients, const kernels::UpdateStep& now,
                      const kernels::RowSums<Execution>& whole_rows) = 0;
-    /// How many of the distinct rows are of this store, and what they hold: for the work of a step.
-    virtual kernels::RowElements count(const kernels::UniqueRows<Execution>& unique) const = 0;
+    /// How many of the distinct rows are of this store, and what they are made of holds: for the work of a step.
+    virtual kernels::RowElements count(const kernels::UniqueRows<Execution>& unique) = 0;
+
+    /// Where rows are made of those of several parts: these under keys of their own, from 0 and ascending, so that
+    /// their gradients can be summed over ranks before they are updated. Elsewhere none: the rows are what is updated.
+    virtual std::vector<KeyedPart> parts() const { return {}; }
+    /// The gradients of the rows of the parts by those of rows.
+    virtual RowGradients part_gradients(const RowGradients& rows) { return rows; }
+    /// run(), by the gradients of the rows of the parts.
+    virtual void update_parts(const RowGradients& gradients, const kernels::UpdateStep& now) {
+      run(gradients, now, {});
+    }
+    /// Flops of the latest part_gradients(). Waits for the device.
+    virtual std::int64_t train_flops() const { return 0; }
   };
   /// shards: ascending by first_key.
   virtual std::unique_ptr<Updates> updates(const std::vector<KeyedShard>& shards) = 0;
 
   /// The parts of a shard, by number.
   virtual std::vector<ShardPart> parts(std::int64_t shard) const = 0;
+  /// Whether rows are made of those of several parts, so that Updates::parts() are what is updated.
+  virtual bool has_parts() const { return false; }
+  /// A row of a part that changes when a row of the shard is updated.
+  virtual PartRow part_row(std::int64_t /*shard*/, std::int64_t local_row) const { return {0, local_row}; }
 
   /// Values [local_rows, dim] as floats, and state [local_rows, state per row] of some rows of a part, on the host.
   virtual std::vector<float> read_rows(std::int64_t shard, std::int64_t part,
@@ -103,6 +166,9 @@ class Store {
 
   /// Local rows of a part whose values are no longer, bit for bit, the initial ones.
   virtual std::int64_t changed_rows(std::int64_t shard, std::int64_t part, const RowValues& initial) const = 0;
+
+  /// What the caches of its tables have counted since they were filled. Waits for the device.
+  virtual CacheCounts cache_counts() const { return {}; }
 
   /// Share of the bytes of the rows that lie in huge pages, 0 to 1.
   virtual double huge_page_share() const = 0;

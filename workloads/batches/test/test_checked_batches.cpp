@@ -3,7 +3,9 @@
 
 #include <cmath>
 
+#include "reference/tensor_train/shape.hpp"
 #include "workloads/batches/checked_batches.hpp"
+#include "workloads/cases/spec.hpp"
 
 namespace shardmark {
 namespace {
@@ -59,6 +61,19 @@ TEST(CheckedBatches, SoundBatchesPassUnchanged) {
 TEST(CheckedBatches, OnStopsAtTheFirstFaultAndNamesIt) {
   EXPECT_EQ(outcome_of(broken(), BoundsCheck::on).error,
             "batch: id 9 of feature 1, sample 1 is outside its table of 9 rows");
+}
+
+/// The factors of a tensor train may have a larger product than its table has rows.
+TEST(CheckedBatches, PaddedRowsOfATensorTrainAreOutsideItsTable) {
+  Table train{.name = "t", .rows = 9, .dim = 4, .storage = Storage::tt};
+  train.tensor_train = {.cores = 2, .row_shape = {3, 4}, .dim_shape = {2, 2}, .ranks = {2}};
+  ASSERT_GT(tensor_train_shape(train).rows(), train.rows);
+  Workload workload;
+  workload.tables = {{.name = "d", .rows = 5, .dim = 4}, train};
+  workload.features = {{.name = "f", .table = 0}, {.name = "g", .table = 1}};
+  const auto source = checked(std::make_unique<OneBatch>(broken()), BoundsCheck::on, rows_of_features(workload),
+                              [](const std::string&) {});
+  EXPECT_THROW(source->read(0, 0, 2), InputError);
 }
 
 TEST(CheckedBatches, WarnTellsOncePerBatchAndMendsTheIds) {

@@ -69,8 +69,9 @@ inline std::int64_t wrong_values(const Communicator& comm, const RunOptions& opt
                                  std::span<const StorageMaker> makers = storage_makers) {
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const Expectation expectation(comm, options, *batches, how.movement.wire);
-  ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank(), makers);
   const auto inputs = inputs_of(comm, options, *batches);
+  const auto& [described, features] = std::tie(options.workload.tables, options.workload.features);
+  ShardedTables tables(plan, with_directions(comm, described, features, inputs.front()), features, comm.rank(), makers);
   const auto ready = ready_case(comm, tables, plan, how, inputs.front(), options.fault);
   return count_wrong(comm, expectation, options.row_values(), ready->flight, inputs);
 }

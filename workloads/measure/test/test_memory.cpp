@@ -11,7 +11,7 @@
 #include "workloads/measure/measure.hpp"
 #include "workloads/measure/memory.hpp"
 #include "workloads/measure/test/plans.hpp"
-#include "workloads/measure/test/small_case.hpp"
+#include "workloads/measure/test/small_trains.hpp"
 #include "workloads/step/training_step.hpp"
 
 namespace shardmark {
@@ -55,8 +55,9 @@ double bytes_of_a_step(const Communicator& comm, const RunOptions& options, cons
   return static_cast<double>(allocated - before);
 }
 
-void check_estimate(const Communicator& comm, const RunOptions& options, const Case& movement) {
-  for (const std::string_view planner : {"row_wise", "table_wise"}) {
+void check_estimate(const Communicator& comm, const RunOptions& options, const Case& movement,
+                    const std::array<std::string_view, 2>& plans = {"row_wise", "table_wise"}) {
+  for (const std::string_view planner : plans) {
     const Plan plan = plan_of(planner, options, comm.size());
     const double actual = bytes_of_a_step(comm, options, plan, movement);
     RunOptions unchecked = options;  // without the reference, which this does not run
@@ -86,6 +87,28 @@ TEST(Memory, NeededIsEnoughAndNotFarFromWhatIsAllocated) {
     const Communicator nodes(MPI_COMM_WORLD, std::numeric_limits<int>::max(), {0, 0, 2, 2});
     check_estimate(nodes, options, {.movement = {.transfer = RowTransfer::unique_rows, .dedup = Dedup::node}});
   }
+}
+
+/// Tables of 40000 rows each, of which a step names nearly all or a part.
+TEST(Memory, OfTensorTrainsIsEnoughAndNotFarFromWhatIsAllocated) {
+  count_allocations();
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const std::int64_t cache_rows : {0, 4000})
+    for (const std::int64_t hotness : {2, 20})
+      for (const std::vector<std::int64_t>& rows : {std::vector<std::int64_t>{200, 200}, {30, 40, 40}}) {
+        SCOPED_TRACE("cache " + std::to_string(cache_rows) + " hotness " + std::to_string(hotness));
+        RunOptions options = large_case(Pooling::sum);
+        const bool three = rows.size() == 3;
+        for (Table& table : options.workload.tables) {
+          table.rows = 40000;
+          table.dim = 32;
+          make_train(table, rows, three ? std::vector<std::int64_t>{4, 4, 2} : std::vector<std::int64_t>{4, 8},
+                     {three ? 16 : 4}, ContractionDirection::prefix);
+          table.tensor_train.cache = {.rows = cache_rows, .writes = CacheWrites::read_only};
+        }
+        for (Feature& feature : options.workload.features) feature.hotness = hotness;
+        check_estimate(comm, options, {}, train_planners);
+      }
 }
 
 /// "VmHWM:" or another line of /proc/self/status, in bytes.

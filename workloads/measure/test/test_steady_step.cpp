@@ -8,7 +8,7 @@
 #include "comm/placement/support.hpp"
 #include "reference/error.hpp"
 #include "workloads/measure/test/plans.hpp"
-#include "workloads/measure/test/small_case.hpp"
+#include "workloads/measure/test/small_trains.hpp"
 
 namespace shardmark {
 namespace {
@@ -86,6 +86,18 @@ TEST_F(SteadySteps, OfEveryOptimizerAllocateNothing) {
     const RunOptions options = small_case(Pooling::sum, optimizer.value, false);
     for (const auto& planner : planners) expect_none(options, planner.name, {});
   }
+}
+
+TEST_F(SteadySteps, OfTensorTrainsAllocateNothing) {
+  for (const Pooling pooling : {Pooling::sum, Pooling::max})
+    for (const std::string_view planner : train_planners) {
+      RunOptions options = small_trains(pooling, OptimizerKind::adagrad, false);
+      for (Table& table : options.workload.tables) table.tensor_train.fused_update = pooling == Pooling::sum;
+      expect_none(options, planner, {});
+    }
+  RunOptions cached = small_trains(Pooling::sum, OptimizerKind::adagrad, false);
+  cached.workload.tables[2].tensor_train.cache = {.rows = 100, .populate_every = 1000};
+  expect_none(cached, "table_wise", {});
 }
 
 TEST_F(SteadySteps, OfNarrowWiresAndGroupsAllocateNothing) {

@@ -11,7 +11,8 @@ namespace shardmark {
 
 /// The update of replicated tables: every rank adds up the gradients of all ranks in the same order, so that the copies
 /// stay the same. Of each table either the gradients of all rows are reduced (dense), or the rows that any rank's ids
-/// name are gathered with their gradients.
+/// name are gathered with their gradients. Of a table whose rows are made of those of several parts (Storage::tt) the
+/// gradients of all rows of the parts, which are few, are reduced in either case.
 class ReplicatedUpdate {
  public:
   /// gathered: by table; empty: none.
@@ -26,6 +27,8 @@ class ReplicatedUpdate {
   std::int64_t keys() const { return keys_; }
   /// Bytes of the distinct rows of some keys, each read once.
   std::int64_t row_bytes(const kernels::UniqueRows<Execution>& unique) const { return updates_->row_bytes(unique); }
+  /// TableUpdates::train_flops.
+  std::int64_t train_flops() const { return updates_->train_flops(); }
 
   /// What the ids of this rank's samples look up, by position: key of the row, and what kernels::RowGradients takes.
   struct Positions {
@@ -38,32 +41,56 @@ class ReplicatedUpdate {
   /// Updates the rows by these sums.
   void apply(const kernels::UpdateStep& now);
 
-  /// The replicated shards under their keys, and the sums of this step, reduced and gathered, where there are some.
+  /// The replicated shards under their keys.
   const std::vector<KeyedShard>& replicas() const { return replicas_; }
-  std::array<std::optional<RowGradients>, 2> sums() const { return {reduced_, gathered_}; }
+  /// The sums of this step, reduced and gathered, of rows and of rows of parts.
+  std::vector<RowGradients> sums() const;
+  /// Rows that this step updates, under their keys: of tables that are made of parts, those that this rank named.
+  std::vector<RowGradients> updated_rows() const;
 
  private:
+  /// Rows whose gradients are summed where all of them have a place, with a count of the ranks that touched each.
+  struct DenseSums {
+    std::vector<kernels::DenseShard> shards = {};
+    std::int64_t keys = 0, elements = 0;
+    std::int64_t begin = 0;  ///< of the elements in dense_; the counts follow them
+    kernels::ShardList<Execution, kernels::DenseShard> list = {};
+    kernels::UniqueRowsWorkspace<Execution> workspace = {};
+    std::optional<RowGradients> reduced = {};  ///< of the current step
+
+    std::int64_t end() const { return begin + elements + keys; }
+  };
+  /// Those of the parts that tables of one store are made of.
+  struct PartSums : DenseSums {
+    Store::Updates* updates = nullptr;
+  };
+
+  enum class Way { dense, gathered, by_parts };
+  Way way(std::int64_t shard, std::int64_t table, const std::vector<bool>& gathered) const;
+  void add_replicas(const ShardLayout& layout, Way way, const std::vector<bool>& gathered);
+  void add_parts();
   void place_packed();
   void reduce_dense();
+  void find_touched(DenseSums& sums);
 
   const Communicator& comm_;
   Lane& lane_;
+  const ShardedTables& tables_;
   SentBytes& sent_;
-  std::vector<KeyedShard> replicas_;  ///< tables whose gradients are reduced come before those that are gathered
-  std::int64_t keys_ = 0, dense_keys_ = 0, dense_elements_ = 0;
+  std::vector<KeyedShard> replicas_;  ///< in the order of Way
+  std::int64_t keys_ = 0;
   std::optional<TableUpdates> updates_;
-  std::vector<kernels::DenseShard> sums_;  ///< where the sums of each table go
-  DeviceScratch<kernels::DenseShard> device_sums_{"shardmark::gradient_sums"};
-  kernels::ShardList<Execution, kernels::DenseShard> sum_list_;
-  DeviceArray<float> dense_;  ///< dense_elements_, then the touched count of each row of a reduced table
+  DenseSums rows_;  ///< and where the gathered sums go, shards from first_gathered_ on
+  std::vector<PartSums> parts_;
+  std::size_t first_gathered_ = 0;
+  DeviceScratch<kernels::DenseShard> device_shards_{"shardmark::gradient_sums"};
+  DeviceArray<float> dense_;  ///< rows_, then parts_
   RowGather gather_;
-  kernels::UniqueRowsWorkspace<Execution> unique_workspace_;
+  kernels::UniqueRowsWorkspace<Execution> unique_workspace_, gathered_workspace_;
   kernels::RowGradientsWorkspace<Execution> gradients_workspace_;
-  kernels::UniqueRowsWorkspace<Execution> touched_workspace_;
 
   // Of the current step.
-  std::optional<RowGradients> reduced_;
-  std::optional<RowGradients> gathered_;
+  std::optional<RowGradients> own_, gathered_;
 };
 
 }  // namespace shardmark

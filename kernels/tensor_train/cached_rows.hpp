@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/tensor_train/train_keys.hpp"
+#include "reference/optimizer.hpp"
+
+namespace shardmark::kernels {
+
+/// ids[positions[i]] = slots[i] where that is a slot (RowCacheDirectory::find). slots, positions: [n].
+template <class Exec>
+void number_hits(const Exec& exec, ConstArray<Exec, std::int64_t> slots, ConstArray<Exec, std::int64_t> positions,
+                 Array<Exec, std::int64_t> ids);
+
+/// Of some of the ids of a train, those numbered `chosen`: keys of their rows, and their positions.
+/// rows, positions: of all ids of the train; chosen, chosen_keys, chosen_positions: [n].
+template <class Exec>
+void list_chosen(const Exec& exec, const TrainKeys& train, ConstArray<Exec, std::int64_t> chosen,
+                 ConstArray<Exec, std::int64_t> rows, ConstArray<Exec, std::int64_t> positions,
+                 Array<Exec, std::int64_t> chosen_keys, Array<Exec, std::int64_t> chosen_positions);
+
+/// The distinct rows from first_unique on, all of one train, and at how many positions each is used. rows, uses: [n].
+template <class Exec>
+void list_uses(const Exec& exec, const UniqueRows<Exec>& unique, std::int64_t first_unique, const TrainKeys& train,
+               Array<Exec, std::int64_t> rows, Array<Exec, std::int64_t> uses);
+
+/// Vectors of dim elements, vector i in place number at[i], or number i where `at` is empty.
+template <class Exec, class Float>
+struct PlacedVectors {
+  Array<Exec, Float> values;
+  ConstArray<Exec, std::int64_t> at{};
+
+  KOKKOS_INLINE_FUNCTION Float* vector(std::int64_t i, std::int64_t dim) const {
+    return values.data() + (at.extent(0) == 0 ? i : at(i)) * dim;
+  }
+};
+
+/// Vectors [0, count) of `from` to those of `to`; slots that are not slots, at[i] < 0 of `to`, are passed over.
+template <class Exec>
+void copy_vectors(const Exec& exec, std::int64_t count, std::int64_t dim, const PlacedVectors<Exec, const float>& from,
+                  const PlacedVectors<Exec, float>& to);
+
+/// Vectors [0, count): to = from - to.
+template <class Exec>
+void subtract_from(const Exec& exec, std::int64_t count, std::int64_t dim, const PlacedVectors<Exec, const float>& from,
+                   const PlacedVectors<Exec, float>& to);
+
+/// Gives the rows in some slots their initial optimizer state, [slots of the cache, state_per_row].
+template <class Exec>
+void reset_state(const Exec& exec, const Optimizer& optimizer, std::int64_t dim, ConstArray<Exec, std::int64_t> slots,
+                 Array<Exec, float> state);
+
+/// slots[i] = the slot of a stale copy (stale_slot) that slots[i] told of, else -1.
+template <class Exec>
+void keep_stale(const Exec& exec, Array<Exec, std::int64_t> slots);
+
+}  // namespace shardmark::kernels

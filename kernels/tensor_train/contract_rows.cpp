@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/tensor_train/contract_rows.hpp"
+
+#include "kernels/instantiate.hpp"
+
+namespace shardmark::kernels {
+
+/// Per parent of rows: its product, and then each of its rows.
+template <class Exec>
+struct ContractRows {
+  static constexpr int level = 1;
+
+  PrefixNodes<Exec> tree;
+  TensorTrains<Exec> trains;
+  LevelVectors products;
+  Array<Exec, float> rows;
+  std::int64_t stride;
+  std::int64_t first_run;
+  int scratch_level;
+  std::int64_t floats;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    const NodeTile<Exec, Team> tile(team, tree, trains, tree.runs(first_run + team.league_rank()), level);
+    ScratchFloats scratch = scratch_floats(team, scratch_level, floats);
+    float* left = scratch.take(trains.largest[level].tile_left);
+    float* product = scratch.take(trains.largest[level].tile_product);
+    float* slice_space = scratch.take(trains.converts ? trains.largest[level].slice : 0);
+    const float* slice = tile.slice_of(tile.t, tile.run.slice, slice_space);
+    tile.for_each_tile([&](std::int64_t begin, std::int64_t count, bool) {
+      tile.pack_left(begin, count, products[level + 1], left);
+      tile.multiply(count, left, slice, product);
+      for (std::int64_t i = 0; i < count; ++i) {
+        const PrefixNode& node = tile.node(begin + i);
+        for (std::int64_t u = node.begin; u < node.end; ++u)
+          contract(tile, u, product + i * tile.step.product(), scratch);
+      }
+      team.team_barrier();
+    });
+  }
+
+ private:
+  /// Row u = product [columns of the other cores, r] times its slice [r, q] of the last core.
+  template <class Tile>
+  KOKKOS_FORCEINLINE_FUNCTION void contract(const Tile& tile, std::int64_t u, const float* product,
+                                            ScratchFloats scratch) const {
+    const auto& cores = tile.cores;
+    const CoreStep last = cores.step(tile.t + 1);
+    const std::int64_t digit = (tree.rows.key(u) - cores.first_key) % cores.shape.p[tile.t + 1];
+    float* out = rows.data() + u * stride;
+    float* natural = cores.mirrored ? scratch.take(trains.tables.largest_dim) : out;
+    const float* slice = tile.slice_of(tile.t + 1, digit, scratch.next);
+    small_gemm(tile.team, {last.before, last.q, last.r_in}, GemmLeft<float>{product, last.r_in, 1},
+               GemmRows<const float>{slice, last.q}, GemmRows<float>{natural, last.q}, GemmStart::zero);
+    if (cores.value_type != ValueType::fp32 || cores.mirrored) tile.team.team_barrier();
+    if (!cores.mirrored) return;
+    const std::int32_t* columns = trains.columns_of(tile.run.table);
+    Kokkos::parallel_for(Kokkos::TeamVectorRange(tile.team, cores.dim),
+                         [&](const std::int64_t c) { out[columns[c]] = natural[c]; });
+    tile.team.team_barrier();
+  }
+};
+
+template <class Exec>
+void contract_rows(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& trains,
+                   TensorTrainWorkspace<Exec>& workspace, Array<Exec, float> rows, std::int64_t stride) {
+  const FloatsPerNode per_node = kept_products(trains);
+  const auto& largest = trains.largest[1];
+  const std::int64_t floats = ScratchFloats::padded(largest.tile_left) + ScratchFloats::padded(largest.tile_product) +
+                              ScratchFloats::padded(trains.tables.largest_dim) +
+                              (trains.converts ? ScratchFloats::padded(largest.slice) + trains.largest[0].slice : 0);
+  for (const BlockPass& pass : block_passes(tree, per_node, workspace.most_bytes / std::int64_t{sizeof(float)})) {
+    float* next = workspace.vectors.first(floats_of(tree, per_node, pass)).data();
+    const LevelVectors products = lay_out(tree, per_node, pass, next);
+    node_products(exec, tree, trains, pass, products);
+    const std::int64_t first = tree.first_run(1, pass.begin);
+    const auto [policy, scratch_level] = team_per_run(exec, tree.first_run(1, pass.end) - first, floats);
+    Kokkos::parallel_for("shardmark::contract_rows", policy,
+                         ContractRows<Exec>{tree.nodes, trains, products, rows, stride, first, scratch_level, floats});
+  }
+}
+
+#define CONTRACT_ROWS_ON(Exec) SHARDMARK_INSTANCE(contract_rows<Exec>)
+SHARDMARK_ON_EACH_SPACE(CONTRACT_ROWS_ON)
+
+}  // namespace shardmark::kernels

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/tensor_train/cores.hpp"
+
+#include "kernels/instantiate.hpp"
+
+namespace shardmark::kernels {
+
+/// Column outside of each column of a train: the same, or with its digits in reverse order.
+static std::vector<std::int32_t> columns_outside(const TensorTrainCores& cores) {
+  const TensorTrainShape& shape = cores.shape;
+  std::vector<std::int32_t> columns(static_cast<std::size_t>(cores.dim));
+  for (std::int64_t c = 0; c < cores.dim; ++c) {
+    std::int64_t rest = c, outside = 0;
+    for (int t = shape.cores - 1; t >= 0; --t) {
+      outside = outside * shape.q[t] + rest % shape.q[t];
+      rest /= shape.q[t];
+    }
+    columns[c] = static_cast<std::int32_t>(cores.mirrored ? outside : c);
+  }
+  return columns;
+}
+
+template <class Exec>
+TensorTrains<Exec> tensor_trains(const Exec& exec, const std::vector<TensorTrainCores>& cores) {
+  TensorTrains<Exec> trains;
+  trains.tables = shard_list(exec, cores);
+  std::vector<std::int32_t> columns(static_cast<std::size_t>(std::ssize(cores) * trains.tables.largest_dim));
+  for (std::int64_t table = 0; const TensorTrainCores& of : cores) {
+    std::ranges::copy(columns_outside(of), columns.begin() + table++ * trains.tables.largest_dim);
+    trains.levels = std::max(trains.levels, of.shape.cores);
+    trains.converts |= of.value_type != ValueType::fp32;
+    for (int t = 0; t < of.shape.cores; ++t) {
+      trains.slices = std::max(trains.slices, of.first_slice[t] + of.shape.p[t]);
+      const CoreStep step = of.step(t);
+      auto& largest = trains.largest[of.shape.cores - 1 - t];
+      largest.left = std::max(largest.left, step.left());
+      largest.product = std::max(largest.product, step.product());
+      largest.slice = std::max(largest.slice, step.slice());
+      largest.tile_left = std::max(largest.tile_left, step.tile() * step.left());
+      largest.tile_product = std::max(largest.tile_product, step.tile() * step.product());
+    }
+  }
+  trains.columns = array_of(exec, columns, "shardmark::tensor_train_columns");
+  return trains;
+}
+
+#define CORES_ON(Exec) SHARDMARK_INSTANCE(tensor_trains<Exec>)
+SHARDMARK_ON_EACH_SPACE(CORES_ON)
+
+}  // namespace shardmark::kernels

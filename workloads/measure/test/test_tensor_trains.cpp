@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps over tables of Storage::tt, beside dense ones, against the reference.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "workloads/measure/test/small_trains.hpp"
+
+namespace shardmark {
+namespace {
+
+class TensorTrains : public testing::Test {
+ protected:
+  void expect_right(const RunOptions& options, std::string_view planner, const Case& how = {}) {
+    EXPECT_EQ(0, wrong_values(comm_, options, plan_of(planner, options, comm_.size()), how))
+        << planner << " " << how.name();
+  }
+  void expect_right(const RunOptions& options) {
+    for (const std::string_view planner : train_planners) expect_right(options, planner);
+  }
+
+  const Communicator comm_{MPI_COMM_WORLD};
+};
+
+TEST_F(TensorTrains, ExactSgdIsBitEqual) {
+  for (const Pooling pooling : {Pooling::sum, Pooling::none})
+    expect_right(small_trains(pooling, OptimizerKind::sgd, true));
+}
+
+TEST_F(TensorTrains, EveryPoolingAndOptimizerStaysInsideItsBound) {
+  std::size_t next = 0;
+  for (const auto& pooling : poolings)
+    for (const auto& optimizer : optimizers) {
+      SCOPED_TRACE(fmt::format("{} {}", pooling.name, optimizer.name));
+      expect_right(small_trains(pooling.value, optimizer.value, false), train_planners[next++ % 2]);
+    }
+}
+
+TEST_F(TensorTrains, EveryValueTypeThatTrains) {
+  std::size_t next = 0;
+  for (const ValueType type : {ValueType::fp16, ValueType::bf16})
+    for (const OptimizerKind optimizer :
+         {OptimizerKind::sgd, OptimizerKind::momentum, OptimizerKind::rowwise_adagrad, OptimizerKind::adam})
+      for (const bool stochastic : {false, true}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", name_of(type), name_of(optimizer), stochastic));
+        RunOptions options = small_trains(Pooling::mean, optimizer, false, type);
+        for (Table& table : options.workload.tables) {
+          table.stochastic_rounding = stochastic;
+          if (stochastic) table.tensor_train.direction = ContractionDirection::automatic;
+        }
+        expect_right(options, train_planners[next++ / 2 % 2]);
+      }
+}
+
+TEST_F(TensorTrains, StochasticRoundingOfMirroredSlicesIsRefused) {
+  RunOptions options = small_trains(Pooling::sum, OptimizerKind::sgd, false, ValueType::bf16);
+  options.workload.tables[2].stochastic_rounding = true;
+  const auto run = [&] { wrong_values(comm_, options, plan_of("table_wise", options, comm_.size()), {}); };
+  EXPECT_THROW(run(), InputError);
+}
+
+TEST_F(TensorTrains, UnweightedIdsGroupsAndTransfersChangeNothing) {
+  for (const Pooling pooling : {Pooling::sum, Pooling::max, Pooling::none}) {
+    RunOptions options = small_trains(pooling, OptimizerKind::adagrad, false);
+    options.workload.ids.weighted = pooling == Pooling::max;
+    options.workload.features[1].pooling = Pooling::mean;
+    Case groups{.exchange = exchange_named("pairwise")};
+    groups.groups = {2, GroupBalance::count};
+    expect_right(options, "table_wise", groups);
+    for (const RowTransfer transfer : {RowTransfer::unique_rows, RowTransfer::sparse_partials})
+      expect_right(options, "table_wise", {.movement = {.transfer = transfer}});
+  }
+}
+
+TEST_F(TensorTrains, GradientsOfReplicatedCoresAreReducedWhateverTravelsForRows) {
+  for (const auto& how : replicated_gradients)
+    expect_right(small_trains(Pooling::sum, OptimizerKind::adam, false), "data_parallel",
+                 {.movement = {.replicated_gradients = how.value}});
+}
+
+TEST_F(TensorTrains, EveryDirectionOrderOfSumsAndUpdateIsRight) {
+  for (const auto& direction : contraction_directions)
+    for (const auto& order : slice_sums)
+      for (const bool fused : {true, false}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", direction.name, order.name, fused));
+        RunOptions options = small_trains(Pooling::sum, OptimizerKind::adagrad, false);
+        for (Table& table : options.workload.tables) {
+          table.tensor_train.direction = direction.value;
+          table.tensor_train.slice_sums = order.value;
+          table.tensor_train.fused_update = fused;
+        }
+        expect_right(options);
+      }
+}
+
+TEST_F(TensorTrains, ManyMoreRowsThanASliceHasElementsAllTrain) {
+  RunOptions options = one_train(Pooling::sum, OptimizerKind::sgd);
+  options.workload.tables[0].rows = 3000;
+  options.workload.tables[0].dim = 2;
+  make_train(options.workload.tables[0], {600, 5}, {1, 2}, {1}, ContractionDirection::prefix);
+  expect_right(options);
+}
+
+TEST_F(TensorTrains, MoreRanksThanSamples) {
+  RunOptions options = small_trains(Pooling::sum, OptimizerKind::sgd, true);
+  options.workload.global_batch = 1;
+  expect_right(options);
+}
+
+/// Populates happen among the checked steps.
+TEST_F(TensorTrains, CachedRowsTrainOrAreCopied) {
+  for (const auto& writes : cache_writes)
+    for (const OptimizerKind optimizer :
+         {OptimizerKind::sgd, OptimizerKind::rowwise_adagrad, OptimizerKind::adam, OptimizerKind::none})
+      for (const Pooling pooling : {Pooling::sum, Pooling::max, Pooling::mean})
+        for (const std::int64_t rows : {5, 64, 300}) {
+          SCOPED_TRACE(fmt::format("{} {} {} {}", writes.name, name_of(optimizer), name_of(pooling), rows));
+          RunOptions options = one_train(pooling, optimizer);
+          options.checked_steps = options.batches = 7;
+          options.workload.tables[0].tensor_train.cache = {.rows = rows, .writes = writes.value, .populate_every = 2};
+          options.workload.tables[0].tensor_train.direction =
+              rows == 64 ? ContractionDirection::suffix : ContractionDirection::prefix;
+          expect_right(options, "table_wise");
+          if (writes.value == CacheWrites::read_only) expect_right(options, "data_parallel");
+        }
+}
+
+TEST_F(TensorTrains, TablesWithAndWithoutACacheShareAStep) {
+  for (const std::int64_t groups : {1, 2}) {
+    RunOptions options = small_trains(Pooling::sum, OptimizerKind::adagrad, false);
+    options.checked_steps = options.batches = 6;
+    options.workload.tables[2].dim = 16;  // as table 1, so that they are looked up together
+    options.workload.tables[2].tensor_train.dim_shape = {4, 2, 2};
+    options.workload.tables[2].tensor_train.cache = {.rows = 100, .populate_every = 1};
+    options.workload.tables[4].tensor_train.cache = {.rows = 20, .populate_every = 3};
+    Case how;
+    how.groups = {groups, GroupBalance::count};
+    expect_right(options, "table_wise", how);
+  }
+}
+
+TEST_F(TensorTrains, ValuesOfFaultsAreNoticed) {
+  for (const std::string_view planner : train_planners)
+    for (const auto& fault : faults) {
+      if (!makes_wrong_values(fault.value)) continue;
+      RunOptions options = one_train(Pooling::sum, OptimizerKind::adagrad);
+      options.fault = fault.value;
+      const Plan plan = plan_of(planner, options, comm_.size());
+      EXPECT_EQ(wrong_values(comm_, options, plan, {}) > 0, finds_prey(fault.value, options, plan))
+          << planner << " " << fault.name;
+    }
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/tables/train_cache.hpp"
+
+namespace shardmark {
+
+using Vectors = kernels::PlacedVectors<Execution, float>;
+using ConstVectors = kernels::PlacedVectors<Execution, const float>;
+
+DeviceArray<float> row_aligned(const DeviceArray<float>& values, std::int64_t dim) {
+  const auto row_bytes = static_cast<std::uintptr_t>(dim) * sizeof(float);
+  const std::uintptr_t over = reinterpret_cast<std::uintptr_t>(values.data()) % row_bytes;
+  const auto skip = static_cast<std::int64_t>((row_bytes - over) % row_bytes / sizeof(float));
+  return part(values, skip, static_cast<std::int64_t>(values.extent(0)) - dim + skip);
+}
+
+TrainCache::TrainCache(const TrainCores& cores, const KeptTrain& train)
+    : train_(train),
+      shape_(row_cache_shape(train.what.tensor_train.cache)),
+      cores_(kernels::tensor_trains(Execution(), {cores.cores(train, 0, 0)})),
+      zero_(kernels::array_of(Execution(), std::vector<std::int64_t>{0}, "shardmark::zero")) {
+  workspace_.most_bytes = train.what.tensor_train.workspace_mib << 20;
+  rows_ =
+      row_aligned(kernels::allocate<Execution, float>("shardmark::cached_rows", (shape_.rows() + 1) * dim()), dim());
+  if (trains())
+    state_ = kernels::allocate<Execution, float>("shardmark::cached_state",
+                                                 shape_.rows() * state_per_row(train.what.optimizer.kind, dim()));
+  clear();
+}
+
+void TrainCache::clear() {
+  directory_.emplace(shape_, train_.what.rows, train_.what.tensor_train.cache.writes);
+  differences_.emplace(dim());
+  step_ = populated_ = 0;
+}
+
+void TrainCache::complete(const DeviceArray<std::int64_t>& rows, const DeviceArray<float>& vectors) {
+  const Execution exec;
+  if (trains()) return differences_->add_to(exec, rows, vectors, dim());
+  const auto slots = slots_.first(static_cast<std::int64_t>(rows.extent(0)));
+  find(rows, slots);
+  kernels::keep_stale(exec, slots);
+  kernels::copy_vectors(exec, static_cast<std::int64_t>(rows.extent(0)), dim(), ConstVectors{vectors},
+                        Vectors{rows_, slots});
+  directory_->set_version(exec, slots, step_);
+}
+
+void TrainCache::populate_if_due() {
+  const std::int64_t every = train_.what.tensor_train.cache.populate_every;
+  if (step_ == populated_ || step_ % every != 0) return;
+  populated_ = step_;
+  populate();
+}
+
+/// The rows as their slices give them, in the order in which they are given; they are distinct.
+DeviceArray<float> TrainCache::contracted(const ConstDeviceArray<std::int64_t>& rows) {
+  const Execution exec;
+  const auto count = static_cast<std::int64_t>(rows.extent(0));
+  const auto keys = keys_.first(count), places = places_.first(count);
+  kernels::list_row_keys<Execution>(exec, train_.keys(0), rows, keys);
+  const auto unique = kernels::unique_rows<Execution>(exec, keys, train_.shape.rows(), unique_workspace_);
+  const auto products = products_.first(count * dim()), vectors = vectors_.first(count * dim());
+  kernels::contract_rows(exec, kernels::prefix_tree(exec, unique, cores_, tree_workspace_), cores_, workspace_,
+                         products, dim());
+  kernels::invert_unique_rows<Execution>(exec, unique, zero_, zero_, places);
+  kernels::copy_vectors(exec, count, dim(), ConstVectors{products, places}, Vectors{vectors});
+  return vectors;
+}
+
+/// A choice of rows changes the value of no row: one that leaves keeps by how much it differs from its slices, one
+/// that enters begins with its value. Copies that are never trained are filled when they are looked up.
+void TrainCache::populate() {
+  const Execution exec;
+  const auto changes = directory_->populate(exec);
+  const std::int64_t leaving = changes.leaving(), count = leaving + changes.entering();
+  if (count == 0 || !trains()) return;
+  const auto rows = changed_.first(count);
+  Kokkos::deep_copy(exec, part(rows, 0, leaving), changes.leaving_rows);
+  Kokkos::deep_copy(exec, part(rows, leaving, count), changes.entering_rows);
+  const auto vectors = contracted(rows);
+  const auto entering = part(vectors, leaving * dim(), count * dim());
+  kernels::subtract_from(exec, leaving, dim(), ConstVectors{rows_, changes.leaving_slots}, Vectors{vectors});
+  differences_->add_to(exec, changes.entering_rows, entering, dim());
+  differences_->merge(exec, changes.leaving_rows, vectors, dim(), changes.entering_rows);
+  kernels::copy_vectors(exec, count - leaving, dim(), ConstVectors{entering}, Vectors{rows_, changes.entering_slots});
+  kernels::reset_state(exec, train_.what.optimizer, dim(), changes.entering_slots, state_);
+}
+
+kernels::UpdateShard TrainCache::update_shard(std::int64_t first_key) const {
+  return {.rows = rows_.data(),
+          .state = state_.data(),
+          .first_key = first_key,
+          .dim = dim(),
+          .full_dim = dim(),
+          .optimizer = train_.what.optimizer,
+          .value_type = ValueType::fp32,
+          .table = train_.table};
+}
+
+double train_cache_bytes(const Table& table) {
+  const RowCache& cache = table.tensor_train.cache;
+  if (cache.rows == 0) return 0.0;
+  const RowCacheShape shape = row_cache_shape(cache);
+  const bool trains = cache.writes == CacheWrites::trained;
+  const std::int64_t state = trains ? state_per_row(table.optimizer.kind, table.dim) : 0;
+  const std::int64_t of_set = kernels::RowCacheArrays<Execution>::tag_words + 1 + 2 * shape.count_slots;  // words
+  const std::int64_t of_row = trains ? 2 : 3;
+  return 8.0 * static_cast<double>(shape.sets * of_set + shape.rows() * of_row) +
+         4.0 * static_cast<double>(shape.rows() * (table.dim + state) + table.dim);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "kernels/tensor_train/cached_rows.hpp"
+#include "kernels/tensor_train/contract_rows.hpp"
+#include "kernels/tensor_train/row_cache.hpp"
+#include "kernels/tensor_train/row_differences.hpp"
+#include "workloads/tables/train_cores.hpp"
+
+namespace shardmark {
+
+/// The cache of one tensor train: which of its rows are kept as vectors (RowCacheDirectory), these with their optimizer
+/// state, and what rows learned that have left.
+class TrainCache {
+ public:
+  TrainCache(const TrainCores& cores, const KeptTrain& train);
+
+  /// Forgets everything.
+  void clear();
+
+  bool trains() const { return train_.what.tensor_train.cache.writes == CacheWrites::trained; }
+  std::int64_t dim() const { return train_.what.dim; }
+  const float* rows() const { return rows_.data(); }
+  kernels::RowCacheDirectory<Execution>& directory() { return *directory_; }
+  /// Waits for the device.
+  CacheCounts counts() const { return {directory_->counts(Execution()), differences_->count()}; }
+
+  /// Where rows lie, see RowCacheDirectory::find.
+  void find(const ConstDeviceArray<std::int64_t>& rows, const DeviceArray<std::int64_t>& slots) const {
+    directory_->find(Execution(), rows, step_, slots);
+  }
+  /// The vectors of `rows` as their slices give them, [n, dim], become the values of the rows: what they learned while
+  /// they were cached is added, and copies in the cache that are older are renewed.
+  void complete(const DeviceArray<std::int64_t>& rows, const DeviceArray<float>& vectors);
+
+  /// After step number `step` has updated the cores. What it is time for then is done before the next lookup, since a
+  /// step of several groups of tables ends several times.
+  void end_step(std::int64_t step) { step_ = step; }
+  /// Chooses the cached rows anew where it is time.
+  void populate_if_due();
+
+  /// The cached rows as a shard whose rows are slots, with keys from first_key.
+  kernels::UpdateShard update_shard(std::int64_t first_key) const;
+  std::int64_t slots() const { return directory_->shape().rows(); }
+
+ private:
+  void populate();
+  DeviceArray<float> contracted(const ConstDeviceArray<std::int64_t>& rows);
+
+  KeptTrain train_;
+  RowCacheShape shape_;
+  kernels::TensorTrains<Execution> cores_;
+  std::optional<kernels::RowCacheDirectory<Execution>> directory_;
+  std::optional<kernels::RowDifferences<Execution>> differences_;
+  DeviceArray<float> rows_;   ///< [slots, dim], at a multiple of the bytes of a row
+  DeviceArray<float> state_;  ///< [slots, state per row], of CacheWrites::trained
+  std::int64_t step_ = 0;     ///< the latest one, by which the version of the cores goes
+  std::int64_t populated_ = 0;
+
+  ConstDeviceArray<std::int64_t> zero_;  ///< [1]
+  kernels::UniqueRowsWorkspace<Execution> unique_workspace_;
+  kernels::PrefixTreeWorkspace<Execution> tree_workspace_;
+  kernels::TensorTrainWorkspace<Execution> workspace_;
+  DeviceScratch<std::int64_t> keys_{"shardmark::cache_row_keys"}, places_{"shardmark::cache_row_places"},
+      changed_{"shardmark::cache_changed_rows"}, slots_{"shardmark::cache_slots"};
+  DeviceScratch<float> products_{"shardmark::cache_products"}, vectors_{"shardmark::cache_vectors"};
+};
+
+/// By shard, of those that have one.
+using TrainCaches = std::map<std::int64_t, TrainCache>;
+
+/// Bytes of a cache of the table, without the differences of rows that left, of which nobody knows how many there will
+/// be.
+double train_cache_bytes(const Table& table);
+
+/// Room for some rows of `dim` floats that begin at a multiple of their size in memory, so that rows of several such
+/// arrays can be numbered from the first of one of them. values: at least (rows + 1) dim.
+DeviceArray<float> row_aligned(const DeviceArray<float>& values, std::int64_t dim);
+
+}  // namespace shardmark

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/tensor_train/cores.hpp"
+#include "kernels/tensor_train/train_keys.hpp"
+#include "kernels/update_shard.hpp"
+#include "workloads/tables/shard_layout.hpp"
+#include "workloads/tables/store.hpp"
+
+namespace shardmark {
+
+/// A table of Storage::tt, as its rank keeps it.
+struct KeptTrain {
+  std::int64_t shard = 0, table = 0;
+  Table what;
+  TensorTrainShape shape;       ///< of the table
+  TensorTrainShape contracted;  ///< of the cores in the order of contraction: the last one first if mirrored
+  bool mirrored = false;
+  /// By core in the order of contraction: where its slices and their state begin, in bytes and in floats.
+  std::array<std::int64_t, TensorTrainShape::most_cores> values{}, state{};
+
+  /// The place in the order of contraction of core t of the table, and the other way round.
+  int place(int t) const { return mirrored ? shape.cores - 1 - t : t; }
+  kernels::TrainKeys keys(std::int64_t first_key) const { return {shape, mirrored, first_key}; }
+};
+
+/// The cores of all tensor trains of a rank with their optimizer state. Where the last core comes first, the mirrored
+/// train is kept, which is contracted like any other: the cores in reverse, each slice [r[t + 1]][q[t]][r[t]].
+class TrainCores {
+ public:
+  TrainCores(const ShardLayout& layout, const std::vector<Table>& tables, const std::vector<std::int64_t>& shards);
+
+  void fill(const RowValues& initial);
+
+  const std::vector<KeptTrain>& trains() const { return trains_; }
+  /// The train of a shard; nullptr for shards of other stores.
+  const KeptTrain* find(std::int64_t shard) const;
+
+  /// For kernels: the rows of the train have keys from first_key, its slices from first_slice, core by core.
+  kernels::TensorTrainCores cores(const KeptTrain& train, std::int64_t first_key, std::int64_t first_slice) const;
+  /// Core number `place` of the train as a shard whose rows are slices, with keys from first_key.
+  kernels::UpdateShard update_shard(const KeptTrain& train, int place, std::int64_t first_key) const;
+
+  /// Store::read_rows and so on, of core t of the table.
+  std::vector<float> read(const KeptTrain& train, int t, const std::vector<std::int64_t>& slices) const;
+  std::vector<float> read_state(const KeptTrain& train, int t, const std::vector<std::int64_t>& slices) const;
+  void write_state(const KeptTrain& train, int t, std::int64_t slice, const std::vector<float>& state);
+  std::int64_t changed(const KeptTrain& train, int t, const RowValues& initial) const;
+
+  double huge_page_share() const;
+
+ private:
+  std::int64_t state_size(const KeptTrain& train, int place) const;
+  void* values(const KeptTrain& train, int place) const { return values_.data() + train.values[place]; }
+  float* state(const KeptTrain& train, int place) const { return state_.data() + train.state[place]; }
+
+  std::vector<KeptTrain> trains_;
+  DeviceArray<std::byte> values_;
+  DeviceArray<float> state_;
+};
+
+}  // namespace shardmark

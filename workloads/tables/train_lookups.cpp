@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/tables/train_lookups.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/pooled_lookup.hpp"
+
+namespace shardmark {
+
+TrainLookup::TrainLookup(const TrainCores& cores, TrainCaches& caches, std::int64_t dim) : dim_(dim) {
+  std::vector<kernels::TensorTrainCores> all;
+  std::int64_t slices = 0;
+  workspace_.most_bytes = std::numeric_limits<std::int64_t>::max();
+  for (const KeptTrain& train : cores.trains()) {
+    if (train.what.dim != dim) continue;
+    const auto cache = caches.find(train.shard);
+    trains_.push_back({.shard = train.shard,
+                       .keys = train.keys(key_bound_),
+                       .contracted = train.contracted,
+                       .cache = cache == caches.end() ? nullptr : &cache->second});
+    has_caches_ |= trains_.back().cache != nullptr;
+    all.push_back(cores.cores(train, key_bound_, slices));
+    first_keys_.host.push_back(key_bound_);
+    key_bound_ += train.shape.rows();
+    slices += train.shape.slices();
+    workspace_.most_bytes = std::min(workspace_.most_bytes, train.what.tensor_train.workspace_mib << 20);
+  }
+  cores_ = kernels::tensor_trains(Execution(), all);
+  first_keys_.array();
+  shifts_.host.assign(trains_.size(), 0);
+  std::vector<std::int64_t> ends = first_keys_.host;
+  ends.push_back(key_bound_);
+  segments_ = kernels::ShardSegments<Execution>(ends);
+}
+
+void TrainLookup::clear() {
+  bags_of_shards_.clear();
+  lookups_.host.clear();
+  maxima_.host.clear();
+  shards_.clear();
+  maximum_shards_.clear();
+}
+
+const TrainLookup::Train& TrainLookup::train_of(std::int64_t shard) const {
+  return *std::ranges::find(trains_, shard, &Train::shard);
+}
+
+void TrainLookup::add(const BagBlock& block) {
+  const Train& train = train_of(block.shard);
+  const kernels::TrainKeys keys = train.cache == nullptr ? train.keys : kernels::TrainKeys{};  // those: rows themselves
+  bags_of_shards_.push_back({block.shard, {.first_bag = block.first_bag, .bags = block.bags, .keys = keys}});
+  shards_.push_back(block.shard);
+  lookups_.host.push_back({.first_bag = block.first_bag,
+                           .bags = block.bags,
+                           .dim = dim_,
+                           .output = block.output,
+                           .output_stride = block.stride,
+                           .pooling = block.pooling});
+  if (block.pooling != Pooling::max) return;
+  maximum_shards_.push_back(block.shard);
+  kernels::PooledGradient& maximum = maxima_.host.emplace_back(kernels::PooledGradient{lookups_.host.back()});
+  maximum.gradient = block.gradient;
+  maximum.gradient_stride = block.stride;
+  maximum.id_gradient = block.id_gradient;
+  maximum.id_gradient_stride = block.id_gradient_stride;
+}
+
+void TrainLookup::set() {
+  train_bags_.host.clear();
+  for (const bool cached : {false, true})
+    for (Train& train : trains_) {
+      if ((train.cache != nullptr) != cached) continue;
+      train.begin = train_bags_.host.size();
+      for (const auto& [shard, bags] : bags_of_shards_)
+        if (shard == train.shard) train_bags_.host.push_back(bags);
+      train.end = train_bags_.host.size();
+    }
+  train_bags_.array();
+}
+
+void TrainLookup::count_ids(const BagIds& bags) {
+  const Execution exec;
+  const auto before = before_.first(std::ssize(train_bags_.host) + 1);
+  kernels::count_train_ids<Execution>(exec, train_bags_.made(), bags.offsets, before);
+  ids_before_.resize(before.extent(0));
+  Kokkos::deep_copy(
+      exec,
+      Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(ids_before_.data(), ids_before_.size()),
+      before);
+  exec.fence("shardmark: the host reads how many ids name rows of tensor trains");
+}
+
+/// Of trains with a cache, with their rows in the place of keys.
+TrainLookup::Keyed TrainLookup::list_ids(const BagIds& bags) {
+  const std::int64_t count = ids_before_.back();
+  const Keyed all{keys_.first(count), positions_.first(count)};
+  kernels::list_train_ids<Execution>(Execution(), train_bags_.made(), bags.offsets,
+                                     before_.first(std::ssize(train_bags_.host) + 1), bags.ids, all.keys,
+                                     all.positions);
+  return all;
+}
+
+TrainLookup::Keyed TrainLookup::without_hits(const Keyed& all, const DeviceArray<std::int64_t>& numbers) {
+  const Execution exec;
+  const auto count = static_cast<std::int64_t>(all.keys.extent(0));
+  const Keyed missed{missed_keys_.first(count), missed_positions_.first(count)};
+  std::int64_t place = -1;
+  for (const Train& train : trains_) {
+    if (train.cache == nullptr) continue;
+    const std::int64_t begin = ids_before_[train.begin], end = ids_before_[train.end];
+    if (place < 0) {  // those before are of trains without a cache
+      place = begin;
+      Kokkos::deep_copy(exec, part(missed.keys, 0, begin), part(all.keys, 0, begin));
+      Kokkos::deep_copy(exec, part(missed.positions, 0, begin), part(all.positions, 0, begin));
+    }
+    place += find_hits(train, {part(all.keys, begin, end), part(all.positions, begin, end)}, missed, place, numbers);
+  }
+  return {part(missed.keys, 0, place), part(missed.positions, 0, place)};
+}
+
+/// Ids of one train: gives hits their slots as numbers, and appends the others to `missed`. Returns how many these are.
+std::int64_t TrainLookup::find_hits(const Train& train, const Keyed& ids, const Keyed& missed, std::int64_t place,
+                                    const DeviceArray<std::int64_t>& numbers) {
+  const Execution exec;
+  const auto count = static_cast<std::int64_t>(ids.keys.extent(0));
+  const auto slots = slots_.first(count), misses = misses_.first(count);
+  train.cache->find(ids.keys, slots);
+  train.cache->directory().count_found(exec, slots);
+  const std::int64_t missing = kernels::split_found<Execution>(exec, slots, hits_.first(count), misses);
+  kernels::number_hits<Execution>(exec, slots, ids.positions, numbers);
+  kernels::list_chosen<Execution>(exec, train.keys, part(misses, 0, missing), ids.keys, ids.positions,
+                                  part(missed.keys, place, place + missing),
+                                  part(missed.positions, place, place + missing));
+  return missing;
+}
+
+void TrainLookup::contract(const Keyed& ids, const DeviceArray<std::int64_t>& numbers) {
+  const Execution exec;
+  unique_ = kernels::unique_rows<Execution>(exec, ids.keys, key_bound_, ids.positions,
+                                            static_cast<std::int64_t>(numbers.extent(0)), unique_workspace_);
+  tree_ = kernels::prefix_tree(exec, *unique_, cores_, tree_workspace_);
+  const auto rows = row_aligned(rows_.first((tree_->rows() + 1) * dim_), dim_);
+  kernels::contract_rows(exec, *tree_, cores_, workspace_, rows, dim_);
+  if (has_caches_) complete(rows);
+  number_rows(rows, numbers);
+}
+
+/// Of rows that are not in the caches: what they are but the product of their slices, and that they were missed.
+void TrainLookup::complete(const DeviceArray<float>& vectors) {
+  const Execution exec;
+  const std::vector<std::int64_t>& begins = segments_(*unique_);
+  for (std::size_t t = 0; t < trains_.size(); ++t) {
+    const std::int64_t begin = begins[t], end = begins[t + 1];
+    if (trains_[t].cache == nullptr || begin == end) continue;
+    const auto rows = missed_rows_.first(end - begin), uses = uses_.first(end - begin);
+    kernels::list_uses<Execution>(exec, *unique_, begin, trains_[t].keys, rows, uses);
+    trains_[t].cache->directory().count_missed(exec, rows, uses, !trains_[t].keys.mirrored);
+    trains_[t].cache->complete(rows, part(vectors, begin * dim_, end * dim_));
+  }
+}
+
+/// Of a train with a cache, rows are numbered from the first cached one, wherever they lie.
+void TrainLookup::number_rows(const DeviceArray<float>& rows, const DeviceArray<std::int64_t>& numbers) {
+  for (std::size_t t = 0; t < trains_.size(); ++t) {
+    trains_[t].rows = trains_[t].cache == nullptr ? rows.data() : trains_[t].cache->rows();
+    const auto bytes = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(rows.data()) -
+                                                 reinterpret_cast<std::uintptr_t>(trains_[t].rows));
+    shifts_.host[t] = bytes / (dim_ * std::int64_t{sizeof(float)});
+  }
+  kernels::invert_unique_rows<Execution>(Execution(), *unique_, first_keys_.made(), shifts_.array(), numbers);
+}
+
+void TrainLookup::run(const BagIds& bags, const DeviceArray<std::int64_t>& numbers, const DeviceArray<float>& output) {
+  if (lookups_.host.empty()) return;
+  for (Train& train : trains_) {
+    train.rows = train.cache == nullptr ? nullptr : train.cache->rows();
+    if (train.cache != nullptr && train.begin < train.end) train.cache->populate_if_due();
+  }
+  unique_.reset();
+  tree_.reset();
+  count_ids(bags);
+  if (ids_before_.back() > 0) {
+    const Keyed all = list_ids(bags);
+    const Keyed ids = has_caches_ ? without_hits(all, numbers) : all;
+    if (ids.keys.extent(0) > 0) contract(ids, numbers);
+  }
+  for (std::size_t b = 0; b < shards_.size(); ++b) lookups_.host[b].rows = train_of(shards_[b]).rows;
+  for (std::size_t b = 0; b < maximum_shards_.size(); ++b) maxima_.host[b].rows = train_of(maximum_shards_[b]).rows;
+  kernels::pooled_lookup(Execution(), lookups_.array(), bags.offsets, numbers, bags.weights, output);
+}
+
+void TrainLookup::max_gradients(const BagIds& bags, const DeviceArray<std::int64_t>& numbers,
+                                const ConstDeviceArray<float>& pooled, const ConstDeviceArray<float>& gradients,
+                                const DeviceArray<float>& id_gradients) {
+  if (maxima_.host.empty()) return;
+  kernels::max_gradients<Execution>(Execution(), maxima_.array(), bags.offsets, numbers, bags.weights, pooled,
+                                    gradients, id_gradients);
+}
+
+TrainCounts TrainLookup::counts() const {
+  TrainCounts counts{.ids = ids_before_.empty() ? 0 : ids_before_.back()};
+  for (const Train& train : trains_)
+    counts.nominal_flops += nominal_flops(train.contracted, ids_before_[train.end] - ids_before_[train.begin]);
+  if (!tree_) return counts;
+  const auto prefixes = kernels::count_prefixes(Execution(), *tree_, cores_);
+  for (std::size_t t = 0; t < trains_.size(); ++t) {
+    counts.executed_flops += forward_flops(trains_[t].contracted, prefixes[t]);
+    for (int level = 0; level < trains_[t].contracted.cores; ++level) counts.prefixes[level] += prefixes[t][level];
+    counts.rows += prefixes[t][trains_[t].contracted.cores - 1];
+  }
+  return counts;
+}
+
+TrainLookups::TrainLookups(const TrainCores& cores, TrainCaches& caches) : cores_(cores) {
+  for (const KeptTrain& train : cores.trains()) by_dim_.try_emplace(train.what.dim, cores, caches, train.what.dim);
+}
+
+void TrainLookups::set(const std::vector<BagBlock>& blocks) {
+  for (auto& [dim, lookup] : by_dim_) lookup.clear();
+  for (const BagBlock& block : blocks) by_dim_.at(cores_.find(block.shard)->what.dim).add(block);
+  for (auto& [dim, lookup] : by_dim_) lookup.set();
+}
+
+void TrainLookups::run(const BagIds& bags, const DeviceArray<float>& output) {
+  numbers_ = scratch_.first(static_cast<std::int64_t>(bags.ids.extent(0)));
+  for (auto& [dim, lookup] : by_dim_) lookup.run(bags, numbers_, output);
+}
+
+void TrainLookups::max_gradients(const BagIds& bags, const ConstDeviceArray<float>& pooled,
+                                 const ConstDeviceArray<float>& gradients, const DeviceArray<float>& id_gradients) {
+  for (auto& [dim, lookup] : by_dim_) lookup.max_gradients(bags, numbers_, pooled, gradients, id_gradients);
+}
+
+TrainCounts TrainLookups::train_counts() const {
+  TrainCounts sum;
+  for (const auto& [dim, lookup] : by_dim_) sum += lookup.counts();
+  return sum;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+
+#include "kernels/pooled_gradients.hpp"
+#include "kernels/shard_segments.hpp"
+#include "kernels/tensor_train/contract_rows.hpp"
+#include "workloads/batches/listed.hpp"
+#include "workloads/tables/train_cache.hpp"
+
+namespace shardmark {
+
+/// Lookups in the tensor trains of one dim: the distinct rows that a step names are contracted, one behind the other,
+/// ids become their numbers, and bags are pooled as those of any rows are. Rows that a cache holds are read there.
+class TrainLookup {
+ public:
+  TrainLookup(const TrainCores& cores, TrainCaches& caches, std::int64_t dim);
+
+  /// Store::Lookups::set, block by block.
+  void clear();
+  void add(const BagBlock& block);
+  void set();
+
+  /// numbers: [ids of all bags] of the rows, in the places of the ids of these blocks.
+  void run(const BagIds& bags, const DeviceArray<std::int64_t>& numbers, const DeviceArray<float>& output);
+  void max_gradients(const BagIds& bags, const DeviceArray<std::int64_t>& numbers,
+                     const ConstDeviceArray<float>& pooled, const ConstDeviceArray<float>& gradients,
+                     const DeviceArray<float>& id_gradients);
+
+  /// Of the latest step.
+  TrainCounts counts() const;
+
+ private:
+  struct Train {
+    std::int64_t shard;
+    kernels::TrainKeys keys;
+    TensorTrainShape contracted;
+    TrainCache* cache;               ///< or nullptr
+    std::size_t begin = 0, end = 0;  ///< blocks among train_bags_
+    const float* rows = nullptr;     ///< whose numbers are ids now
+  };
+  /// Ids whose rows are contracted.
+  struct Keyed {
+    DeviceArray<std::int64_t> keys, positions;
+  };
+
+  void count_ids(const BagIds& bags);
+  Keyed list_ids(const BagIds& bags);
+  Keyed without_hits(const Keyed& all, const DeviceArray<std::int64_t>& numbers);
+  std::int64_t find_hits(const Train& train, const Keyed& ids, const Keyed& missed, std::int64_t place,
+                         const DeviceArray<std::int64_t>& numbers);
+  void contract(const Keyed& ids, const DeviceArray<std::int64_t>& numbers);
+  void number_rows(const DeviceArray<float>& rows, const DeviceArray<std::int64_t>& numbers);
+  void complete(const DeviceArray<float>& rows);
+  const Train& train_of(std::int64_t shard) const;
+
+  std::int64_t dim_;
+  std::vector<Train> trains_;  ///< by ascending key
+  std::int64_t key_bound_ = 0;
+  bool has_caches_ = false;
+  kernels::TensorTrains<Execution> cores_;
+  kernels::ShardSegments<Execution> segments_;
+
+  std::vector<std::pair<std::int64_t, kernels::TrainBags>> bags_of_shards_;
+  Listed<kernels::TrainBags> train_bags_;  ///< by train, those without a cache first
+  std::vector<std::int64_t> shards_;       ///< of lookups_ and, behind them, of maxima_
+  Listed<kernels::LookupBlock> lookups_;
+  Listed<kernels::PooledGradient> maxima_;
+  std::vector<std::int64_t> maximum_shards_;
+
+  // Of the current step.
+  std::vector<std::int64_t> ids_before_;  ///< by block of train_bags_, on the host
+  std::optional<kernels::UniqueRows<Execution>> unique_;
+  std::optional<kernels::PrefixTree<Execution>> tree_;
+
+  kernels::UniqueRowsWorkspace<Execution> unique_workspace_;
+  kernels::PrefixTreeWorkspace<Execution> tree_workspace_;
+  kernels::TensorTrainWorkspace<Execution> workspace_;
+  Listed<std::int64_t> first_keys_, shifts_;
+  DeviceScratch<std::int64_t> before_{"shardmark::train_ids_before"}, keys_{"shardmark::train_keys"},
+      positions_{"shardmark::train_positions"}, missed_keys_{"shardmark::missed_keys"},
+      missed_positions_{"shardmark::missed_positions"}, slots_{"shardmark::found_slots"}, hits_{"shardmark::hits"},
+      misses_{"shardmark::misses"}, missed_rows_{"shardmark::missed_rows"}, uses_{"shardmark::missed_uses"};
+  DeviceScratch<float> rows_{"shardmark::contracted_rows"};
+};
+
+/// Store::Lookups of a TrainCores: a TrainLookup for each dim of its tables.
+class TrainLookups : public Store::Lookups {
+ public:
+  TrainLookups(const TrainCores& cores, TrainCaches& caches);
+
+  void set(const std::vector<BagBlock>& blocks) override;
+  void run(const BagIds& bags, const DeviceArray<float>& output) override;
+  void max_gradients(const BagIds& bags, const ConstDeviceArray<float>& pooled,
+                     const ConstDeviceArray<float>& gradients, const DeviceArray<float>& id_gradients) override;
+  TrainCounts train_counts() const override;
+
+ private:
+  const TrainCores& cores_;
+  std::map<std::int64_t, TrainLookup> by_dim_;
+  DeviceScratch<std::int64_t> scratch_{"shardmark::contracted_row_numbers"};
+  DeviceArray<std::int64_t> numbers_;  ///< of the step
+};
+
+}  // namespace shardmark

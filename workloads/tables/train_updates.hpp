@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/pack_row_gradients.hpp"
+#include "kernels/shard_segments.hpp"
+#include "kernels/tensor_train/slice_gradients.hpp"
+#include "workloads/batches/listed.hpp"
+#include "workloads/tables/train_cache.hpp"
+
+namespace shardmark {
+
+/// Store::Updates of a TrainCores: gradients of rows become gradients of the slices that they are made of, and the
+/// slices are updated as the rows of a dense table are.
+class TrainUpdates : public Store::Updates {
+ public:
+  TrainUpdates(const TrainCores& cores, TrainCaches& caches, const ShardLayout& layout,
+               const std::vector<KeyedShard>& shards);
+
+  void row_sums(const RowGradients&, const kernels::UpdateStep&, const DeviceArray<double>&, std::int64_t) override {}
+  void run(const RowGradients& gradients, const kernels::UpdateStep& now,
+           const kernels::RowSums<Execution>& whole_rows) override;
+  kernels::RowElements count(const kernels::UniqueRows<Execution>& unique) override;
+
+  std::vector<KeyedPart> parts() const override { return parts_; }
+  RowGradients part_gradients(const RowGradients& rows) override;
+  void update_parts(const RowGradients& slices, const kernels::UpdateStep& now) override;
+  std::int64_t train_flops() const override;
+
+ private:
+  struct Train {
+    std::size_t number;  ///< among the shards
+    KeptTrain what;
+    kernels::TrainKeys keys;
+    std::int64_t first_slice;
+    TrainCache* cache;            ///< or nullptr
+    std::int64_t first_slot = 0;  ///< key of the first slot of a cache that is trained
+  };
+  /// Rows of trains by key, and where their gradients begin.
+  struct Keyed {
+    DeviceArray<std::int64_t> keys, vectors;
+  };
+  bool is_trained(const Train& train) const { return train.cache != nullptr && train.cache->trains(); }
+  std::int64_t place_rows(const kernels::UniqueRows<Execution>& unique);
+  Keyed without_cached(const Keyed& all, std::int64_t elements);
+  RowGradients stored(const RowGradients& slices);
+  void end_step(const kernels::UpdateStep& now);
+
+  std::vector<KeyedPart> parts_;
+  std::vector<Train> trains_of_shards_;
+  std::int64_t key_bound_ = 0, slices_ = 0;
+  SliceSums order_ = SliceSums::unordered;  ///< unless a table wants its sums ordered
+  bool fused_ = true;                       ///< for all tables
+  kernels::ShardSegments<Execution> segments_, core_segments_;
+  kernels::TensorTrains<Execution> trains_;
+  kernels::ShardList<Execution, kernels::UpdateShard> cores_, cached_rows_;
+  std::int64_t slots_of_caches_ = 0;
+
+  Listed<kernels::PackedRows> packed_rows_, packed_slices_;
+  Listed<kernels::TrainRows> rows_;
+  std::int64_t largest_dim_ = 0, largest_slice_ = 0;
+  kernels::UniqueRowsWorkspace<Execution> unique_workspace_, stored_workspace_;
+  kernels::RowGradientsWorkspace<Execution> row_workspace_, slice_workspace_;
+  kernels::PrefixTreeWorkspace<Execution> tree_workspace_;
+  kernels::TensorTrainWorkspace<Execution> workspace_;
+  DeviceScratch<float> row_gradients_{"shardmark::train_row_gradients"},
+      slice_gradients_{"shardmark::stored_slice_gradients"};
+  DeviceScratch<std::int64_t> keys_{"shardmark::train_row_keys"}, vectors_{"shardmark::train_row_vectors"},
+      core_keys_{"shardmark::core_row_keys"}, core_vectors_{"shardmark::core_row_vectors"},
+      cached_keys_{"shardmark::cached_row_keys"}, cached_vectors_{"shardmark::cached_row_vectors"},
+      slots_{"shardmark::found_slots"}, hits_{"shardmark::hits"}, misses_{"shardmark::misses"};
+  kernels::UniqueRowsWorkspace<Execution> cached_workspace_;
+
+  // Of the current step.
+  std::optional<RowGradients> cached_;  ///< of rows that are trained in a cache
+  std::optional<kernels::PrefixTree<Execution>> tree_;
+};
+
+}  // namespace shardmark
