@@ -124,7 +124,7 @@ class Train:
 
         self.rows = np.unique(ids_of(file, name))
         inside = (self.rows >= 0) & (self.rows < self.count)
-        require(inside.all(), group.name, f"a feature names row {first(self.rows, ~inside)}, which is outside the table")
+        require(inside.all(), group.name, f"row {first(self.rows, ~inside)} of a feature is outside the table")
         digits, rest = [], self.rows
         for factor in p[::-1]:  # the first digit is the most significant
             digits.insert(0, rest % factor)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensor trains in NumPy, in float64, with what fp32 may differ by: for verify-export, apart from the program it judges."""
+"""Tensor trains in float64, and by how much fp32 may differ: for verify-export, and apart from the program it judges."""
 import numpy as np
 
 from optimizer_rules import U
@@ -15,7 +15,8 @@ def products(slices):
 
 
 def gradients(slices, found, gradient):
-    """dG_t of each row, as the slices, by that of the row, [rows, dim]: dG_t = X_(t-1)^T dX_t, dX_(t-1) = dX_t G_t^T."""
+    """dG_t of each row, as the slices, by dX_last, that of the row, [rows, dim]:
+    dG_t = X_(t-1)^T dX_t, dX_(t-1) = dX_t G_t^T."""
     of_slices = []
     for core, before in zip(slices[:0:-1], found[-2::-1]):
         rows, rank, columns, next_rank = core.shape
@@ -69,7 +70,8 @@ class TensorTrain:
         for t, (value, error, most) in enumerate(zip(*sums)):
             named = np.bincount(self.places[t], uses, len(value)).astype(np.int64)
             roundings = (self.roundings(t) + named).reshape(-1, 1, 1, 1)
-            yield tuple(x.reshape(len(value), -1) for x in (value, error + roundings * U * most)) + (named,)
+            flat = (len(value), int(np.prod(value.shape[1:])))
+            yield value.reshape(flat), (error + roundings * U * most).reshape(flat), named
 
     def add(self, chunk, of_rows, sums):
         for terms, place, to in zip(of_rows, self.places, sums):
