@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensor trains in float64, and by how much fp32 may differ: for verify-export, and apart from the program it judges."""
+"""Tensor trains in float64, and by how much fp32 may differ: for verify-export, apart from the program it judges."""
 import numpy as np
 
 from optimizer_rules import U
