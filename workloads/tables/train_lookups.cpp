@@ -199,6 +199,7 @@ void TrainLookup::max_gradients(const BagIds& bags, const DeviceArray<std::int64
 }
 
 TrainCounts TrainLookup::counts() const {
+  if (lookups_.host.empty()) return {};
   TrainCounts counts{.ids = ids_before_.empty() ? 0 : ids_before_.back()};
   for (const Train& train : trains_)
     counts.nominal_flops += nominal_flops(train.contracted, ids_before_[train.end] - ids_before_[train.begin]);
