@@ -6,6 +6,7 @@
 #include "kernels/instantiate.hpp"
 #include "kernels/prefetch.hpp"
 #include "kernels/streamed_output.hpp"
+#include "kernels/tensor_train/small_gemm.hpp"
 
 namespace shardmark::kernels {
 
@@ -152,9 +153,78 @@ void triad(const Exec& exec, Array<Exec, float> a, ConstArray<Exec, float> b, Co
       "shardmark::triad", static_range(exec, static_cast<std::int64_t>(a.extent(0))),
       KOKKOS_LAMBDA(const std::int64_t i) { a(i) = b(i) + factor * c(i); });
 }
+
+/// Small enough for 48 KiB, and so large that a fused multiply-add waits for no other.
+inline constexpr GemmSize cached_product{32, 128, 32};
+inline constexpr std::int64_t cached_floats =
+    cached_product.m * cached_product.k + cached_product.k * cached_product.n + cached_product.m * cached_product.n;
+inline constexpr std::int64_t cached_flops = 2 * cached_product.m * cached_product.n * cached_product.k;
+/// Ranges of products, each with matrices of its own.
+template <class Exec>
+std::int64_t cached_ranges(const Exec& exec) {
+  return std::int64_t{4} * exec.concurrency();
+}
+
+template <class Exec>
+Array<Exec, float> cached_matrices(const Exec& exec) {
+  const auto matrices =
+      allocate<Exec, float>("shardmark::cached_matrices", cached_ranges(exec) * (on_device<Exec> ? 1 : cached_floats));
+  Kokkos::deep_copy(exec, matrices, 0.5F);
+  return matrices;
+}
+
+/// Chains of multiply-adds in registers, each step of all of them `chained_flops`.
+inline constexpr int chains = 16;
+inline constexpr std::int64_t chained_flops = 2 * chains;
+
+template <class Exec>
+void multiply_in_registers(const Exec& exec, std::int64_t steps, const Array<Exec, float>& sink) {
+  Kokkos::parallel_for(
+      "shardmark::multiply_in_registers", static_range(exec, static_cast<std::int64_t>(sink.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t thread) {
+        const float factor = sink(thread);
+        float sum[chains];
+        for (int c = 0; c < chains; ++c) sum[c] = static_cast<float>(c);
+        for (std::int64_t step = 0; step < steps; ++step)
+          for (int c = 0; c < chains; ++c) sum[c] = fused(sum[c], factor, factor);
+        float total = 0.0F;
+        for (int c = 0; c < chains; ++c) total += sum[c];
+        if (total == 0.1F) sink(thread) = total;  // never, but the compiler cannot know
+      });
+}
+
+template <class Exec>
+void multiply_matrices(const Exec& exec, std::int64_t products, const Array<Exec, float>& matrices) {
+  const GemmSize size = cached_product;
+  Kokkos::parallel_for(
+      "shardmark::multiply_matrices", dynamic_range(exec, cached_ranges(exec)),
+      KOKKOS_LAMBDA(const std::int64_t range) {
+        float* const a = matrices.data() + range * std::int64_t{cached_floats};
+        float* const b = a + size.m * size.k;
+        float* const c = b + size.k * size.n;
+        for (std::int64_t product = 0; product < products; ++product)
+          host::small_gemm(size, GemmLeft<float>{a, size.k, 1}, GemmRows<const float>{b, size.n},
+                           GemmRows<float>{c, size.n}, GemmStart::zero);
+      });
+}
+
+template <class Exec>
+std::int64_t multiply_in_caches(const Exec& exec, std::int64_t flops, Array<Exec, float> matrices) {
+  const std::int64_t each = on_device<Exec> ? chained_flops : cached_flops, ranges = cached_ranges(exec);
+  const std::int64_t rounds = std::max<std::int64_t>(1, (flops + ranges * each / 2) / (ranges * each));
+  if constexpr (on_device<Exec>)
+    multiply_in_registers(exec, rounds, matrices);
+  else
+    multiply_matrices(exec, rounds, matrices);
+  return rounds * ranges * each;
+}
+
 #define CEILINGS_ON(Exec)               \
   SHARDMARK_INSTANCE(gather_rows<Exec>) \
-  SHARDMARK_INSTANCE(modify_rows<Exec>) SHARDMARK_INSTANCE(stream_copy<Exec>) SHARDMARK_INSTANCE(triad<Exec>)
+  SHARDMARK_INSTANCE(modify_rows<Exec>) \
+  SHARDMARK_INSTANCE(stream_copy<Exec>) \
+  SHARDMARK_INSTANCE(triad<Exec>)       \
+  SHARDMARK_INSTANCE(cached_matrices<Exec>) SHARDMARK_INSTANCE(multiply_in_caches<Exec>)
 SHARDMARK_ON_EACH_SPACE(CEILINGS_ON)
 
 }  // namespace shardmark::kernels

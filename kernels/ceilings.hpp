@@ -81,4 +81,13 @@ void triad(const Exec& exec, Array<Exec, float> a, ConstArray<Exec, float> b, Co
 
 inline constexpr std::int64_t triad_bytes_per_element = 12;
 
+/// What multiply_in_caches works with.
+template <class Exec>
+Array<Exec, float> cached_matrices(const Exec& exec);
+
+/// The most floating point operations: about `flops` of them (a multiply-add is two) by all threads. On a host products
+/// by small_gemm of matrices in the nearest cache, on a device chains of multiply-adds in registers. Returns how many.
+template <class Exec>
+std::int64_t multiply_in_caches(const Exec& exec, std::int64_t flops, Array<Exec, float> matrices);
+
 }  // namespace shardmark::kernels

@@ -15,7 +15,7 @@ inline constexpr char parameters[] = "parameters";
 inline constexpr char compression[] = "compression";
 inline constexpr char direction[] = "direction";
 
-// Of a step, the last one that was timed.
+// Of a step, its first batch.
 inline constexpr char lookups[] = "lookups";
 inline constexpr char rows[] = "rows";
 inline constexpr char prefixes[] = "prefixes";

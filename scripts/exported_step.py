@@ -87,14 +87,14 @@ class Step:
         self.value_type, self.stochastic = value_type, stochastic
         self.spec = {"name": optimizer} | SPEC | {"learning_rate": lr or (0.0625 if exact else 0.01)} | hyperparameters
         self.arrays, self.attributes = {}, {}
-        before = np.vectorize(lambda x: to_type(x, value_type), otypes=[F])(self.some((rows, dim)))
+        before = self.rows_before(rows, dim)
         bags = {f: [self.random.integers(0, rows, self.random.integers(0, longest + 1)) for _ in range(samples)]
                 for f in "ab"}
         used = np.unique(np.concatenate([ids for f in "ab" for ids in bags[f]]))
         contributions = {int(row): [] for row in used}
         for f in "ab":
             self.add_feature(f, bags[f], before, contributions, weighted)
-        self.add_table(used, before[used], contributions, initial, 10**12)
+        self.add_table(used, before[used], [self.summed(contributions[row], dim) for row in used], initial, 10**12)
         self.attributes["/"] = {"format_version": 1, "workload": "w", "seed": 1, "ranks": 2,
                                 "case": json.dumps({"plan": "p", "exact": exact})}
 
@@ -102,6 +102,18 @@ class Step:
         if self.exact:
             return (self.random.integers(-64, 65, shape) * 2.0**-10).astype(F)
         return self.random.uniform(-1, 1, shape).astype(F)
+
+    def values_before(self, shape):
+        return np.vectorize(lambda x: to_type(x, self.value_type), otypes=[F])(self.some(shape))
+
+    def rows_before(self, rows, dim):
+        return self.values_before((rows, dim))
+
+    def summed(self, terms, dim):
+        total = np.zeros(dim, dtype=F)
+        for i in self.random.permutation(len(terms)):
+            total += terms[i]
+        return total
 
     def add_feature(self, f, bags, before, contributions, weighted):
         if self.pooling == "none":
@@ -133,24 +145,24 @@ class Step:
         self.arrays[f"/outputs/{f}"] = np.array(outputs, dtype=F).reshape(-1, dim)
         self.arrays[f"/gradients/{f}"] = gradients
 
-    def add_table(self, used, before, contributions, initial, rows):
+    def add_table(self, used, before, gradients, initial, rows):
+        self.add_rows("/tables/T", used, before, gradients, initial, rows)
+
+    def add_rows(self, group, used, before, gradients, initial, rows):
         name, dim = self.spec["name"], before.shape[1]
         state = np.zeros((len(used), WIDTH[name](dim)), dtype=F)
         if name in ("adagrad", "rowwise_adagrad", "ftrl"):
             state[:, :dim] = initial
         after, state_after = before.copy(), state.copy()
-        for k, row in enumerate(used):
-            g = np.zeros(dim, dtype=F)
-            for i in self.random.permutation(len(contributions[int(row)])):
-                g += contributions[int(row)][i]
+        for k, g in enumerate(gradients):
             values, state_after[k] = stepped(self.spec, before[k], g, state[k])
             after[k] = [to_type(x, self.value_type, self.random if self.stochastic else None) for x in values]
-        self.attributes["/tables/T"] = {"rows": rows, "dim": dim, "optimizer": json.dumps(self.spec),
-                                        "value_type": self.value_type, "stochastic_rounding": int(self.stochastic)}
-        self.arrays["/tables/T/rows"] = used.astype(np.int64)
-        self.arrays["/tables/T/before"], self.arrays["/tables/T/after"] = before, after
+        self.attributes[group] = {"rows": rows, "dim": dim, "optimizer": json.dumps(self.spec),
+                                  "value_type": self.value_type, "stochastic_rounding": int(self.stochastic)}
+        self.arrays[f"{group}/rows"] = used.astype(np.int64)
+        self.arrays[f"{group}/before"], self.arrays[f"{group}/after"] = before, after
         if state.size or state.shape[1]:
-            self.arrays["/tables/T/state_before"], self.arrays["/tables/T/state_after"] = state, state_after
+            self.arrays[f"{group}/state_before"], self.arrays[f"{group}/state_after"] = state, state_after
 
     def write(self, path):
         with h5py.File(path, "w") as file:

@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "reference/tensor_train/shape.hpp"
+
 namespace shardmark::kernels::bench {
 
 struct TableShape {
@@ -21,6 +23,7 @@ struct Case {
   std::int64_t batch;  ///< samples
   double alpha;        ///< of the power law of the ids, 0: uniform
   std::span<const TableShape> tables;
+  bool shuffled = false;  ///< rows that are used alike lie apart
 };
 
 inline constexpr std::array one_table{TableShape{10'000'000, 20}};
@@ -51,6 +54,19 @@ inline constexpr std::array cases{
     Case{"d", "the 26 tables of Criteo Kaggle, one-hot, power law", 16, 16384, 1.05, kaggle_tables},
     Case{"e", "MLPerf DLRM-DCNv2, multi-hot, power law, 1/40 of its rows", 128, 2048, 1.05, dcnv2_tables},
     Case{"f", "what each of two ranks holds of (d) split by columns", 8, 16384, 1.05, kaggle_tables},
+};
+
+inline constexpr std::array fbtt_table{TableShape{11'000'000, 20}};
+
+/// FBTT-Embedding's benchmark. With the power law, frequent rows lie together and share prefixes, or apart.
+inline constexpr TensorTrainShape fbtt_shape{.cores = 3, .p = {200, 220, 250}, .q = {4, 4, 4}, .r = {1, 32, 32, 1}};
+inline constexpr std::array tensor_train_cases{
+    Case{"tt-uniform", "FBTT-Embedding's benchmark: 512 bags of 20 uniform ids", 64, 512, 0, fbtt_table},
+    Case{"tt-zipf", "the same with a power law, frequent rows together", 64, 512, 1.05, fbtt_table},
+    Case{"tt-shuffled", "the same with a power law, frequent rows apart", 64, 512, 1.05, fbtt_table, true},
+    Case{"tt-uniform-16384", "32 times the batch, uniform ids", 64, 16384, 0, fbtt_table},
+    Case{"tt-zipf-16384", "32 times the batch, frequent rows together", 64, 16384, 1.05, fbtt_table},
+    Case{"tt-shuffled-16384", "32 times the batch, frequent rows apart", 64, 16384, 1.05, fbtt_table, true},
 };
 
 }  // namespace shardmark::kernels::bench

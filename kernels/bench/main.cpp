@@ -76,23 +76,35 @@ void add_context(const Options& options) {
   AddCustomContext("kokkos", kokkos_configuration());
 }
 
-/// [{"name", "dim", "batch", "alpha", "rows": [of each table], "hotness": [of each table]}]
+template <class List, class Of>
+std::string numbers(const List& list, const Of& of) {
+  std::string text;
+  for (const auto& entry : list) text += (text.empty() ? "" : ", ") + std::to_string(of(entry));
+  return '[' + text + ']';
+}
+
+/// {"name", "dim", "batch", "alpha", "shuffled", "rows": [of each table], "hotness": [of each table]}
+std::string told(const Case& shape, const Options& options) {
+  char alpha[32];
+  std::snprintf(alpha, sizeof(alpha), "%g", shape.alpha);
+  return "{\"name\": \"" + std::string(shape.name) + "\", \"dim\": " + std::to_string(shape.dim) +
+         ", \"batch\": " + std::to_string(scaled(shape.batch, options)) + ", \"alpha\": " + alpha +
+         ", \"shuffled\": " + (shape.shuffled ? "true" : "false") +
+         ", \"rows\": " + numbers(shape.tables, [&](const TableShape& t) { return scaled(t.rows, options); }) +
+         ", \"hotness\": " + numbers(shape.tables, [](const TableShape& t) { return t.hotness; });
+}
+
+/// The cases, those of tensor trains with "p", "q" and "r" of their shape.
 void list_cases(const Options& options) {
-  const auto numbers = [](std::span<const TableShape> tables, const auto& of) {
-    std::string text;
-    for (const auto& table : tables) text += (text.empty() ? "" : ", ") + std::to_string(of(table));
-    return text;
+  const auto factors = [](const auto& all, std::size_t count) {
+    return numbers(std::span(all).first(count), std::identity());
   };
-  const char* separator = "[";
-  for (const auto& shape : cases) {
-    const auto rows = numbers(shape.tables, [&](const TableShape& t) { return scaled(t.rows, options); });
-    const auto hotness = numbers(shape.tables, [](const TableShape& t) { return t.hotness; });
-    std::printf("%s{\"name\": \"%s\", \"dim\": %ld, \"batch\": %ld, \"alpha\": %g, \"rows\": [%s], \"hotness\": [%s]}",
-                separator, std::string(shape.name).c_str(), static_cast<long>(shape.dim),
-                static_cast<long>(scaled(shape.batch, options)), shape.alpha, rows.c_str(), hotness.c_str());
-    separator = ",\n ";
-  }
-  std::printf("]\n");
+  std::string text;
+  for (const auto& shape : cases) text += (text.empty() ? "[" : ",\n ") + told(shape, options) + '}';
+  for (const auto& shape : tensor_train_cases)
+    text += ",\n " + told(shape, options) + ", \"p\": " + factors(fbtt_shape.p, 3) +
+            ", \"q\": " + factors(fbtt_shape.q, 3) + ", \"r\": " + factors(fbtt_shape.r, 4) + '}';
+  std::printf("%s]\n", text.c_str());
 }
 
 /// Number of benchmarks that or cases that were run or listed.
@@ -109,6 +121,7 @@ std::size_t run(int argc, char** argv) {
   for (const auto& shape : cases)
     for (const auto& type : value_types)
       for (const auto& add_kernel : kernels) add_kernel(suite, shape, type.value);
+  for (const auto& shape : tensor_train_cases) add_tensor_train(suite, shape);
   const std::size_t count = benchmark::RunSpecifiedBenchmarks();
   benchmark::ClearRegisteredBenchmarks();
   return count;

@@ -9,12 +9,14 @@ namespace shardmark::kernels::bench {
 namespace {
 
 /// Maps r in [0, 1) to a row: P(i) ~ (i + 1)^-alpha by the inverse of its continuous distribution; uniform for 0.
-std::int64_t draw(double r, std::int64_t rows, double alpha) {
+/// Shuffled: times a prime larger than any number of rows, modulo theirs.
+std::int64_t draw(double r, std::int64_t rows, const Case& of) {
   const auto n = static_cast<double>(rows);
-  if (alpha == 0) return static_cast<std::int64_t>(r * n);
-  const double g = 1 - alpha;
+  if (of.alpha == 0) return static_cast<std::int64_t>(r * n);
+  const double g = 1 - of.alpha;
   const double y = std::pow(r * (std::pow(n + 1, g) - 1) + 1, 1 / g);
-  return std::clamp<std::int64_t>(static_cast<std::int64_t>(y) - 1, 0, rows - 1);
+  const std::int64_t row = std::clamp<std::int64_t>(static_cast<std::int64_t>(y) - 1, 0, rows - 1);
+  return of.shuffled ? row * 2'654'435'761 % rows : row;
 }
 
 IdBatch draw_batch(const Problem& problem, std::size_t number) {
@@ -22,7 +24,7 @@ IdBatch draw_batch(const Problem& problem, std::size_t number) {
   for (std::size_t t = 0; t < problem.table_rows.size(); ++t)
     for (std::int64_t i = 0; i < problem.batch * problem.shape.tables[t].hotness; ++i) {
       const double r = unit_interval(random_bits(7, number, t, i));
-      ids.push_back(draw(r, problem.table_rows[t], problem.shape.alpha));
+      ids.push_back(draw(r, problem.table_rows[t], problem.shape));
       keys.push_back(problem.first_key[t] + ids.back());
     }
   std::vector<bool> seen(static_cast<std::size_t>(problem.rows()));

@@ -167,6 +167,11 @@ Ceiling copy_ceiling(Suite& suite, const Work& work) {
   return {"copy", [&suite, from, to](std::size_t) { stream_copy<Exec>(suite.exec(), from, to); }};
 }
 
+Ceiling gemm_ceiling(Suite& suite, std::int64_t flops) {
+  const auto matrices = cached_matrices(suite.exec());
+  return {"gemm", [&suite, matrices, flops](std::size_t) { multiply_in_caches<Exec>(suite.exec(), flops, matrices); }};
+}
+
 void measure(benchmark::State& state, Suite& suite, const std::function<void(std::size_t batch)>& run, const Work& work,
              const std::vector<Ceiling>& ceilings) {
   const Problem& problem = suite.problem();

@@ -105,6 +105,8 @@ Ceiling gather_ceiling(Suite& suite, const WordRows& rows);
 Ceiling modify_ceiling(Suite& suite, const WordRows& rows, const WordRows& state, bool ascending);
 /// Copying half of the bytes of `work` to the other half.
 Ceiling copy_ceiling(Suite& suite, const Work& work);
+/// About as many flops, see multiply_in_caches.
+Ceiling gemm_ceiling(Suite& suite, std::int64_t flops);
 
 /// Times run(batch) once per iteration, the batches taking turns, and sets the counters from `work` (mean over the
 /// batches): GB/s, ids/s, rows/s (distinct rows), median_us, huge_pages_% of `tables`, triad_%, and for each ceiling
@@ -121,5 +123,7 @@ void add_backward_update(Suite& suite, const Case& shape, ValueType type);
 void add_bag_kernels(Suite& suite, const Case& shape, ValueType type);
 void add_id_kernels(Suite& suite, const Case& shape, ValueType type);
 void add_gradient_kernels(Suite& suite, const Case& shape, ValueType type);
+/// The same for a case of tensor_train_cases, on types of its own.
+void add_tensor_train(Suite& suite, const Case& shape);
 
 }  // namespace shardmark::kernels::bench

@@ -10,6 +10,7 @@ import unittest
 CONTEXT = {"shardmark", "git_hash", "compiler", "flags", "build_type", "cpu", "threads", "transparent_huge_pages",
            "scale", "kokkos"}
 COUNTERS = {"GB/s", "ids/s", "rows/s", "median_us", "huge_pages_%", "triad_%"}
+TENSOR_TRAIN = ("tt-uniform", "tt-zipf", "tt-shuffled", "tt-uniform-16384", "tt-zipf-16384", "tt-shuffled-16384")
 CEILINGS = {"pooled_lookup": {"gather"}, "backward_update": {"rmw", "sorted_rmw"}}
 
 
@@ -34,6 +35,10 @@ class Program(unittest.TestCase):
                            "pack_row_gradients", "row_sums"):
                 self.assertRegex(names, f"(?m)^{kernel}/case:{case}/")
         self.assertEqual(re.findall("reduce_to_dense/case:(.)", names), list("def"))
+        for case in TENSOR_TRAIN:
+            for kernel in ("forward/.*fp32/direction:suffix", "backward/.*fp32/optimizer:sgd/order:unordered",
+                           "step/.*bf16/optimizer:sgd"):
+                self.assertRegex(names, f"(?m)^tensor_train_{kernel.replace('/', f'/case:{case}/', 1)}/")
         self.assertEqual(len(names.split()), len(set(names.split())))
 
     def test_rows_hold_counters_and_ceilings(self):
@@ -62,6 +67,24 @@ class Program(unittest.TestCase):
         rows = self.measured("--ceilings=off", "--benchmark_filter=case:d/.*order:unordered")["benchmarks"]
         self.assertEqual(len(rows), 1)
         self.assertTrue(all(0 <= row["difference"] < 1e-3 for row in rows), rows)
+
+    def test_tensor_trains_tell_their_share_of_the_peak(self):
+        rows = self.measured("--benchmark_filter=^tensor_train_.*/case:tt-shuffled/")["benchmarks"]
+        self.assertEqual([row["name"] for row in rows if row.get("error_occurred")], [])
+        self.assertEqual(len(rows), 7)
+        for row in rows:
+            self.assertTrue(all(row[key] > 0 for key in ("us/lookup", "GFLOP/s", "nominal_GFLOP/s", "gemm_GFLOP/s",
+                                                         "gemm_%", "prefixes")), row)
+            self.assertLessEqual(row["prefixes"], row["rows"])
+            self.assertAlmostEqual(row["GFLOP/s"] / row["gemm_GFLOP/s"] * 100, row["gemm_%"], 6)
+
+    def test_lists_the_cases_for_other_programs(self):
+        found = {case["name"]: case for case in json.loads(run("--list-cases").stdout)}
+        self.assertLessEqual({*"abcdef", *TENSOR_TRAIN}, set(found))
+        self.assertEqual(found["d"]["hotness"], [1] * 26)
+        train = found["tt-shuffled"]
+        self.assertEqual((train["p"], train["q"], train["r"]), ([200, 220, 250], [4, 4, 4], [1, 32, 32, 1]))
+        self.assertTrue(train["shuffled"])
 
     def test_refuses_what_it_does_not_know(self):
         for bad in ("--scale=2", "--ceilings=maybe", "--frobnicate"):

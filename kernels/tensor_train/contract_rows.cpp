@@ -29,6 +29,7 @@ struct ContractRows {
     const float* slice = tile.slice_of(tile.t, tile.run.slice, slice_space);
     tile.for_each_tile([&](std::int64_t begin, std::int64_t count, bool) {
       tile.pack_left(begin, count, products[level + 1], left);
+      ask_for_rows(tile, begin, count);
       tile.multiply(count, left, slice, product);
       for (std::int64_t i = 0; i < count; ++i) {
         const PrefixNode& node = tile.node(begin + i);
@@ -40,6 +41,16 @@ struct ContractRows {
   }
 
  private:
+  /// Where the rows of the nodes are to be written, and their slices of the last core: while the nodes are multiplied.
+  template <class Tile>
+  KOKKOS_FORCEINLINE_FUNCTION void ask_for_rows(const Tile& tile, std::int64_t begin, std::int64_t count) const {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const PrefixNode& node = tile.node(begin + i);
+      for (std::int64_t u = node.begin; u < Kokkos::min(node.end, node.begin + 4); ++u)
+        prefetch_to_write(rows.data() + u * stride, tile.cores.dim);
+    }
+  }
+
   /// Row u = product [columns of the other cores, r] times its slice [r, q] of the last core.
   template <class Tile>
   KOKKOS_FORCEINLINE_FUNCTION void contract(const Tile& tile, std::int64_t u, const float* product,

@@ -162,16 +162,19 @@ struct NodeGradients {
     return at;
   }
 
-  /// Gradients of the first rows of each node, which lie wherever they came in: they arrive while products are
-  /// computed.
+  /// Gradients of the first rows of each node, which lie wherever they came in, and the places of what the rows give to
+  /// the last core: they arrive while products are computed.
   template <class Tile>
   KOKKOS_FORCEINLINE_FUNCTION void ask_for_rows(const Tile& tile, std::int64_t begin, std::int64_t count) const {
-    constexpr std::int64_t most = 8;
+    constexpr std::int64_t most = 4;
+    const CoreStep last = tile.cores.step(tile.t + 1);
     KOKKOS_IF_ON_HOST((for (std::int64_t i = 0; i < count; ++i) {
       const PrefixNode& node = tile.node(begin + i);
-      for (std::int64_t u = node.begin; u < Kokkos::min(node.end, node.begin + most); ++u)
-        prefetch(row_gradients.data() + tree.rows.position(tree.rows.begin(u)),
-                 tile.cores.dim * std::int64_t{sizeof(float)});
+      for (std::int64_t u = node.begin; u < Kokkos::min(node.end, node.begin + most); ++u) {
+        prefetch_near(row_gradients.data() + tree.rows.position(tree.rows.begin(u)),
+                      tile.cores.dim * std::int64_t{sizeof(float)});
+        if (!places.unordered()) prefetch_to_write(shares[0].of(u), last.slice());
+      }
     }))
   }
 

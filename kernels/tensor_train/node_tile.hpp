@@ -52,6 +52,11 @@ KOKKOS_FORCEINLINE_FUNCTION void copy_by_thread(const Team& team, const From* fr
                        [&](const std::int64_t i) { to[i] = to_float(from[i]); });
 }
 
+/// Asks for a vector that is to be written soon.
+KOKKOS_FORCEINLINE_FUNCTION void prefetch_to_write(float* vector, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += cache_line / std::int64_t{sizeof(float)}) prefetch_to_write(vector + i);
+}
+
 /// One team at work on the nodes of one slice.
 template <class Exec, class Team>
 struct NodeTile {
@@ -74,8 +79,12 @@ struct NodeTile {
   /// Calls body(first place, nodes, whether it is the run's first) for tile after tile.
   template <class Body>
   KOKKOS_FORCEINLINE_FUNCTION void for_each_tile(const Body& body) const {
-    for (std::int64_t begin = run.begin; begin < run.end; begin += step.tile())
-      body(begin, Kokkos::min(step.tile(), run.end - begin), begin == run.begin);
+    for (std::int64_t begin = run.begin; begin < run.end; begin += step.tile()) {
+      const std::int64_t end = Kokkos::min(begin + step.tile(), run.end);
+      for (std::int64_t next = end; next < Kokkos::min(end + step.tile(), run.end); ++next)
+        prefetch_near(&node(next), sizeof(PrefixNode));
+      body(begin, end - begin, begin == run.begin);
+    }
   }
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t number(std::int64_t place) const { return tree.groups.position(place); }
   KOKKOS_FORCEINLINE_FUNCTION const PrefixNode& node(std::int64_t place) const { return tree.at(number(place)); }

@@ -151,7 +151,8 @@ Advice if_updates_dominate(const Findings& f) {
   constexpr double dominant = 0.4;
   const CaseRecord& best = f.best();
   if (f.share("update") < dominant || best.ranks < 2 || best.plan.find("data_parallel") == std::string::npos ||
-      best.option("replicated_gradients") != "dense" || differs(f, "replicated_gradients"))
+      best.option("replicated_gradients") != "dense" || differs(f, "replicated_gradients") ||
+      best.option("storage") == "tt")
     return {};
   return fmt::format(
       "--replicated-gradients rows: updates are {:.0f} % of the step, and rows sends no gradients of "

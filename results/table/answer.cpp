@@ -9,6 +9,7 @@
 #include "results/json_text.hpp"
 #include "results/statistics.hpp"
 #include "results/table/advice.hpp"
+#include "results/table/tensor_trains.hpp"
 #include "results/verdict.hpp"
 
 namespace shardmark {
@@ -176,6 +177,7 @@ std::vector<std::string> answer(const Findings& f) {
   if (f.leaders.size() > 1) add(beside_runner_up(f));
   add(slowest(f));
   add(within(f));
+  std::ranges::for_each(storage_sentences(f), add);
   add(time_shares(f));
   std::ranges::move(advice(f), std::back_inserter(sentences));
   return sentences;

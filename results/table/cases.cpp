@@ -40,6 +40,7 @@ std::string value_of(const CaseRecord& record, const std::string& field) {
 
 std::vector<std::string> differing_fields(const Records& records) {
   std::vector<std::string> fields{"plan", "workload", "ranks", "threads", "transfer"};
+  if (all_have(records, "storage")) fields.insert(fields.begin() + 1, "storage");
   const auto add = [&](const std::string& name) {
     if (std::ranges::find(fields, name) == fields.end() && name != "exchange" && all_have(records, name))
       fields.push_back(name);

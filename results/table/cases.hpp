@@ -19,8 +19,9 @@ Records ranked(std::span<const CaseRecord> records);
 /// What a user chose for the case: "plan", "workload", "ranks", "threads", or the name of an option; as people read it.
 std::string value_of(const CaseRecord& record, const std::string& field);
 
-/// The fields whose values differ between the records, in the order in which people decide: the plan, what travels, the
-/// other options, and last the exchange. Options that some records lack are no difference.
+/// The fields whose values differ between the records, in the order in which people decide: the plan, the storage of
+/// the tables, what travels, the other options, and last the exchange. Options that some records lack are no
+/// difference.
 std::vector<std::string> differing_fields(const Records& records);
 
 /// The first of the differing fields, of whose values people ask which is best; "plan" when none differs.

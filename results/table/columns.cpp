@@ -9,6 +9,7 @@
 
 #include "results/json_text.hpp"
 #include "results/statistics.hpp"
+#include "results/table/tensor_trains.hpp"
 
 namespace shardmark {
 namespace {
@@ -19,6 +20,15 @@ bool agrees(const Column& column) {
 
 bool says_nothing(const Column& column) {
   return std::ranges::all_of(column.cells, [](const std::string& text) { return text.empty() || text == "-"; });
+}
+
+/// Leaves the value of an option that only some of the cases have, as those of tensor trains, where these agree.
+void settle(Column& column) {
+  const auto told = std::ranges::find_if(column.cells, [](const std::string& text) { return text != "-"; });
+  if (told == column.cells.end()) return;
+  const std::string value = *told;
+  const auto agrees = [&](const std::string& text) { return text == "-" || text == value; };
+  if (std::ranges::all_of(column.cells, agrees)) std::ranges::fill(column.cells, value);
 }
 
 template <class Cell>
@@ -58,8 +68,9 @@ void merge(std::vector<Column>& columns, std::string_view one, std::string_view 
 
 /// What the cases are.
 std::vector<Column> choices(const Records& records) {
-  std::vector<std::string> fields{"plan", "workload", "ranks", "threads"};
-  std::ranges::copy(told_options(records), std::back_inserter(fields));
+  std::vector<std::string> fields{"plan", "workload", "ranks", "threads"}, told = told_options(records);
+  if (std::erase(told, "storage") > 0) fields.insert(fields.begin() + 1, "storage");
+  std::ranges::copy(told, std::back_inserter(fields));
   std::vector<Column> columns;
   for (const std::string& field : fields)
     columns.push_back(with_cells({.header = field, .left_aligned = field != "ranks" && field != "threads"}, records,
@@ -187,11 +198,22 @@ void add_verdict(std::vector<Column>& columns, const Records& records, const Cas
                                records, [](const CaseRecord& r) { return r.details.contains("stopped") ? "*" : ""; }));
 }
 
+Column memory_column(const Records& records) {
+  return with_cells({.header = "table MB",
+                     .importance = Importance::memory,
+                     .legend = "table MB: rows and state of the rank that holds most"},
+                    records, [](const CaseRecord& r) {
+                      const auto bytes = r.details.find("table_bytes_max");
+                      return bytes != r.details.end() && bytes->is_number() ? figure(bytes->get<double>() * 1e-6) : "-";
+                    });
+}
+
 std::vector<Column> measurements(const Records& records, const CaseRecord* best) {
   std::vector<Column> columns;
   add_times(columns, records);
   add_phases(columns, records);
   add_transport(columns, records);
+  if (has_tensor_trains(records)) columns.push_back(memory_column(records));
   for (const char* saving : {"ids_per_row", "rows_per_read"})
     columns.push_back(detail(saving, Importance::saving, records));
   for (const char* remark : {"dedup_picked", "picked", "bound"})
@@ -212,7 +234,10 @@ Sheet sheet_of(const Records& records, const CaseRecord* best) {
       sheet.constants.push_back(fmt::format("{} {}{}", column.header, column.cells.front(), column.unit));
   };
   const bool alone = records.size() == 1;
-  for (Column& column : choices(records)) place(column, alone && column.header == "plan");
+  for (Column& column : choices(records)) {
+    settle(column);
+    place(column, alone && column.header == "plan");
+  }
   for (Column& column : measurements(records, best)) place(column, alone || column.header == "ms");
   return sheet;
 }

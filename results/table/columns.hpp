@@ -18,6 +18,7 @@ enum class Importance {
   interval,         ///< of the time
   phase,            ///< ms of lookup and update
   exchange_sum,     ///< ms of all exchanges
+  memory,           ///< of the tables, where their storages differ
   rate,             ///< samples/s
   traffic,          ///< bytes sent
   error,            ///< of narrow wires

@@ -39,6 +39,7 @@ std::string page_markdown(const Page& page) {
   std::string text;
   for (const std::string& line : page.where) text += fmt::format("- {}\n", line);
   if (!page.lines.empty()) text += fmt::format("- {}\n\n{}", fmt::join(page.sheet.constants, ", "), table(page));
+  for (const std::string& line : page.trains) text += fmt::format("\n{}\n", line);
   if (!page.published.empty()) text += fmt::format("\n{}\n", page.published);
   text += '\n';
   if (!page.sentences.empty()) {

@@ -10,6 +10,7 @@
 #include "results/json_text.hpp"
 #include "results/statistics.hpp"
 #include "results/table/answer.hpp"
+#include "results/table/tensor_trains.hpp"
 #include "results/verdict.hpp"
 
 namespace shardmark {
@@ -67,9 +68,26 @@ std::string published_ratio(const Json& environment, std::span<const CaseRecord>
   }
 }
 
+/// What is beside each other: the storages of tables too, where they differ.
+std::string compared_value(const CaseRecord& record, const Findings& findings) {
+  return fmt::format("{}\n{}", value_of(record, findings.field), record.option("storage"));
+}
+
+/// The best case of each.
+Records shown_alone(const Findings& findings) {
+  Records first;
+  for (const CaseRecord* record : findings.cases) {
+    const auto same = [&](const CaseRecord* other) {
+      return compared_value(*other, findings) == compared_value(*record, findings);
+    };
+    if (std::ranges::none_of(first, same)) first.push_back(record);
+  }
+  return first;
+}
+
 /// The best case of each value of the leading field, and every wrong one; or all.
 std::vector<Line> shown_lines(const Findings& findings, bool all) {
-  const Records first = leaders(findings.cases, findings.field);
+  const Records first = shown_alone(findings);
   const bool alone = first.size() == 1;
   std::vector<Line> lines;
   for (std::size_t i = 0; i < findings.cases.size(); ++i) {
@@ -102,12 +120,13 @@ std::string steps_of(const Records& records) {
 /// "each plan at its best of 10 cases; --all shows all 40".
 std::string hidden_cases(const Findings& findings) {
   std::vector<std::int64_t> counts;
-  for (const CaseRecord* first : leaders(findings.cases, findings.field))
+  for (const CaseRecord* first : shown_alone(findings))
     counts.push_back(std::ranges::count_if(findings.cases, [&](const CaseRecord* record) {
-      return value_of(*record, findings.field) == value_of(*first, findings.field);
+      return compared_value(*record, findings) == compared_value(*first, findings);
     }));
-  return fmt::format("each {} at its best of {} cases; --all shows all {}", findings.field, range_of(counts),
-                     findings.cases.size());
+  const bool storages = findings.field != "storage" && leaders(findings.cases, "storage").size() > 1;
+  return fmt::format("each {}{} at its best of {} cases; --all shows all {}", findings.field,
+                     storages ? " and storage" : "", range_of(counts), findings.cases.size());
 }
 
 std::vector<std::string> remarks(const Records& records) {
@@ -131,6 +150,7 @@ Page page_of(const Report& report, bool all) {
     if (page.lines.size() < findings.cases.size()) page.cases = hidden_cases(findings);
     page.steps = steps_of(findings.cases);
     page.remarks = remarks(findings.cases);
+    page.trains = tensor_train_lines(findings.cases);
     page.sentences = answer(findings);
   }
   page.published = published_ratio(report.environment, report.cases);

@@ -40,6 +40,7 @@ std::string page_text(const Page& page, const TableOptions& options) {
   std::string text;
   for (const std::string& line : page.where) text += wrapped(line, "# ", "#   ", options.width);
   if (!page.lines.empty()) text += cases_text(page, options);
+  for (const std::string& line : page.trains) text += wrapped(line, "# ", "#   ", options.width);
   if (!page.published.empty()) text += wrapped(page.published, "# ", "#   ", options.width);
   std::string start = "ANSWER: ";
   for (const std::string& sentence : page.sentences) {

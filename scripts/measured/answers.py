@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1] / "peers"))
 import comparison  # noqa: E402
 
+from measured import trains  # noqa: E402
 from measured.files import as_fast_as_best, best_of_each, faster_by, field, kernel_rows, overlap, traffics  # noqa: E402
 from measured.text import figure, ratio_text, several  # noqa: E402
 
@@ -153,4 +154,5 @@ def headlines_of_kernels(results):
 
 def headlines(results):
     return {"cases": headlines_of_cases, "exchanges": headlines_of_exchanges, "peers": headlines_of_peers,
-            "kernels": headlines_of_kernels}[results.campaign.kind](results)
+            "kernels": headlines_of_kernels, "trains": lambda found: trains.headlines(found, Headline),
+            "train_peers": lambda found: trains.peers_headlines(found, Headline)}[results.campaign.kind](results)

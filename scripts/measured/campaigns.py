@@ -8,11 +8,19 @@ KERNEL_SETTINGS = {"OMP_PROC_BIND": "spread", "OMP_PLACES": "threads"}
 
 
 @dataclass(frozen=True)
+class Part:
+    """One of several commands of a campaign; their records share a file, each with the name of its part."""
+    name: str
+    command: tuple
+    quick: tuple = ()  # instead of the same options of the command
+
+
+@dataclass(frozen=True)
 class Campaign:
     name: str  # of the file of results
     title: str
     answers: str  # the question
-    kind: str  # of the file: cases, exchanges, kernels or peers
+    kind: str  # of the file: cases, exchanges, kernels, peers, trains or train_peers
     command: tuple  # words; --launcher takes the place of LAUNCHER
     quick: tuple  # further words, to try the machinery out: nothing that these measure means anything
     minutes: float  # on two cores; scripts/measure gives up after twice that and a minute
@@ -20,8 +28,28 @@ class Campaign:
     axis: str = ""  # cases: the field in which those of interest differ
     links: bool = False  # between hosts: measured where --launcher says how to reach them
     suffix: str = ".jsonl"
+    parts: tuple = ()  # in place of the command
+    group: str = ""  # another name, of several campaigns
 
 
+# The workload of FBTT-Embedding's benchmark. Where rows are scaled, shapes are those suggested for them.
+FBTT = ("shardmark", "run", "fbtt", "--plan", "table_wise", "--check", "1", "--seconds", "4")
+GENTLE = ("--learning-rate", "0.001")  # SGD at 0.1, as published, diverges where hot rows are trained for many steps
+ZIPF = ("--ids.distribution", "power_law", *GENTLE)
+TRAINS = (*SHARDMARK, "compare", "fbtt", "--storage", "dense,tt", "--tt.row-shape", "auto", "--exchange", "mpi_alltoallv",
+          "--check", "1", "--seconds", "2", "--batches")
+SMALL_TRAINS = ("--steps", "2", "--batch", "32", "--scale", "1/1000", "--batches", "2")
+TRAIN_PARTS = (
+    Part("uniform", FBTT, SMALL_TRAINS),
+    Part("zipf", (*FBTT, *ZIPF), SMALL_TRAINS),
+    Part("drift", (*FBTT, *ZIPF, "--ids.drift", "1000", "--batches", "16"), SMALL_TRAINS),
+    # Dense gradients of all rows take seconds a step, and twice the memory, where the table has them all.
+    *(Part(f"rows{divisor}", (*TRAINS, "16", *GENTLE, "--plan", "table_wise" if divisor == 1 else
+                              "table_wise,data_parallel", "--scale", f"1/{divisor}"), SMALL_TRAINS)
+      for divisor in (1000, 100, 10, 1)),
+    Part("cache", (*TRAINS, "32", *ZIPF, "--plan", "table_wise", "--scale", "1/10", "--tt.cache-rows", "110000"),
+         (*SMALL_TRAINS, "--tt.cache-rows", "1000")),
+)
 SMALL = ("--budget", "10s", "--check", "1", "--scale", "1/1024", "--batch", "512")
 # A budget is for all cases together, with what prepares and checks them, so that any machine
 # is done in time.
@@ -50,6 +78,15 @@ CAMPAIGNS = (
     Campaign("peers", "Kernels beside FBGEMM and PyTorch",
              "The same lookups and updates in other libraries: who is faster?", "peers",
              ("scripts/peers/fbgemm", "--passes", "1"), ("--scale", "1/256", "--seconds", "0.05"), 5),
+    Campaign("tensor-train", "Tables as tensor trains",
+             "How fast are tables as products of cores, beside FBTT-Embedding and beside dense ones of the same rows, and from "
+             "which size on do they win?", "trains", (), (), 4, "a table is too large for its memory, or copied to all ranks",
+             parts=TRAIN_PARTS, group="tensor-train"),
+    Campaign("tensor-train-peers", "Tensor trains beside PyTorch",
+             "The same steps as FBTT-Embedding takes them, and as a PyTorch user could: who is faster?", "train_peers",
+             ("scripts/peers/tensor_train", "--passes", "1", "--seconds", "0.5", "--cases",
+              "tt-uniform,tt-zipf,tt-zipf-16384"), ("--cases", "tt-uniform", "--scale", "1/64", "--seconds", "0.05"), 2,
+             group="tensor-train"),
     Campaign("links-transfers", "Transfers between hosts",
              "Tables split by rows: what should travel where links are slow?", "cases",
              (*SHARDMARK, "compare", "criteo-kaggle", "--plan", "row_wise", "--transfer", "all", "--exchange",
@@ -77,6 +114,11 @@ CAMPAIGNS = (
              (*SHARDMARK, "exchange", "--bytes", "1K:4M:16", "--skew", "uniform,hot", "--seconds", "0.25"),
              ("--seconds", "0.02"), 1, "which exchange, between hosts", links=True),
 )
+
+
+def commands_of(campaign):
+    """[(part, words, words that try the machinery out)]; one without a name where the campaign has no parts."""
+    return [(part.name, part.command, part.quick) for part in campaign.parts] or [("", campaign.command, campaign.quick)]
 
 
 def campaign_of(name):

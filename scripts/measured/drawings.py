@@ -5,9 +5,10 @@ import json
 
 import comparison
 
+from measured import trains
 from measured.answers import name_of
 from measured.files import best_of_each
-from measured.text import circumstances, figure, origin
+from measured.text import circumstances, date_of, figure, origin
 
 
 def of_cases(results):
@@ -55,7 +56,8 @@ def of_peers(results):
 
 
 def drawing(results):
-    makers = {"cases": of_cases, "peers": of_peers}
+    makers = {"cases": of_cases, "peers": of_peers,
+              "trains": lambda found: trains.drawing(found, f"fbtt on {origin(found)['cpu']}, {date_of(found)}, 2 ranks of 1 thread")}
     return makers[results.campaign.kind](results) if results.campaign.kind in makers else None
 
 

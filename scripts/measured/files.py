@@ -82,12 +82,17 @@ def without_samples(record):
 
 
 def store(measured, target, campaign, command, note):
-    """Puts the file `measured` at `target`, all of it or nothing."""
-    environment, records = parse(measured)
-    if not records:
-        raise BadInput(f"{measured}: holds no measurement")
-    if environment.get("state"):
-        raise BadInput(f"{measured}: not finished ({environment['state']}); measure again")
+    """Puts the files `measured`, [(part, path)], at `target`, all of them or nothing: one environment, each record with the
+    name of its part where there are some."""
+    environment, records = None, []
+    for part, path in measured:
+        found, new = parse(path)
+        if not new:
+            raise BadInput(f"{path}: holds no measurement")
+        if found.get("state"):
+            raise BadInput(f"{path}: not finished ({found['state']}); measure again")
+        environment = environment or found
+        records += [{**record, "part": part} if part else record for record in new]
     told = {"name": campaign.name, "command": command, **({"note": note} if note else {})}
     environment = {**without_places(environment, "shardmark"), "campaign": told}
     if target.suffix == ".json":

@@ -2,6 +2,7 @@
 """Markdown: a page per machine, and the parts of other pages that stand between <!-- report: NAME --> and <!-- end -->."""
 import comparison
 
+from measured import trains
 from measured.answers import LIBRARY, advice, fastest, headlines
 from measured.files import field, kernel_rows, overlap, ranked, traffics
 from measured.text import (circumstances, commit_of, date_of, figure, interval, markdown_table, origin, ranks_of, ratio_text,
@@ -82,7 +83,8 @@ def peers_table(results):
             "[`scripts/peers`](../../../scripts/peers/README.md).")
 
 
-TABLES = {"cases": cases_table, "exchanges": exchanges_table, "kernels": kernels_table, "peers": peers_table}
+TABLES = {"cases": cases_table, "exchanges": exchanges_table, "kernels": kernels_table, "peers": peers_table,
+          "trains": trains.trains_table, "train_peers": trains.peers_table}
 
 
 def section(results, pictures):

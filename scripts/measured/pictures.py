@@ -129,6 +129,37 @@ def draw_peers(drawing):
     return figure
 
 
+# Colour and dash: the storage; marker: the plan.
+STORAGES = {"dense": ("#c04f00", "--"), "tt": ("#0072b2", "-")}
+
+
+def draw_trains(drawing):
+    """Time of a step against rows, both logarithmic, with 95 % intervals."""
+    height = 4.6
+    figure, axes = plt.subplots(figsize=(9.6, height))
+    plans = list(dict.fromkeys(line["label"].partition(", ")[2] for line in drawing["lines"]))
+    for line in drawing["lines"]:
+        colour, dash = STORAGES[line["storage"]]
+        rows, median, low, high = zip(*line["points"])
+        axes.errorbar(rows, median, yerr=([m - low_ for m, low_ in zip(median, low)], [high_ - m for m, high_ in zip(median, high)]),
+                      color=colour, linestyle=dash, marker="os^v"[plans.index(line["label"].partition(", ")[2]) % 4], markersize=6,
+                      capsize=3, linewidth=1.6, label=line["label"])
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_yticks(*ticks(*axes.get_ylim()))
+    axes.minorticks_off()
+    axes.set_xticks(sorted({point[0] for line in drawing["lines"] for point in line["points"]}))
+    axes.set_xticklabels([f"{tick:,.0f}" for tick in axes.get_xticks()])
+    axes.set_xlabel("rows of the table, logarithmic", fontsize=10, color=INK)
+    axes.set_ylabel("median step in ms, logarithmic", fontsize=10, color=INK)
+    axes.grid(axis="both", color="#d0d7de", linewidth=0.6)
+    axes.set_axisbelow(True)
+    heading(figure, drawing, height)
+    figure.legend(loc="upper left", bbox_to_anchor=(0.005, 1 - 0.62 / height), ncols=4, frameon=False, fontsize=9.5)
+    figure.subplots_adjust(left=0.085, right=0.985, top=1 - 1.1 / height, bottom=0.55 / height)
+    return figure
+
+
 def finished(svg, drawing, digest):
     """Without DOCTYPE and metadata; with title, description and the digest of what it shows."""
     svg = re.sub(r"<!DOCTYPE[^>]*>\s*", "", svg)
@@ -141,7 +172,7 @@ def finished(svg, drawing, digest):
 
 def main():
     for file, (digest, drawing) in json.load(sys.stdin).items():
-        figure = {"cases": draw_cases, "peers": draw_peers}[drawing["kind"]](drawing)
+        figure = {"cases": draw_cases, "peers": draw_peers, "trains": draw_trains}[drawing["kind"]](drawing)
         path = Path(file)
         figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
         plt.close(figure)

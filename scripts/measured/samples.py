@@ -35,6 +35,30 @@ def time(case_name, operation, system, setting, ms, number=0):
             "setting": setting, "ms": ms, "calls": 9}
 
 
+def train_case(part, storage, median, scale=1, plan="table_wise", **more):
+    """Of a table of 10^6 / scale rows of 64, whose cores hold 100,000 values; intervals are 5 % wide on both sides."""
+    told = {"parameters": 100_000, "compression": 640 / scale, "us_per_lookup": 0.2, "us_per_lookup_of_step": 0.3,
+            "nominal_gflops": 100.0, "executed_gflops": 40.0, "fbtt_printed_gflops": 1000.0, "rows": 9000, "prefixes": [500, 9000],
+            **more}
+    return case(plan, median, 0.95 * median, 1.05 * median, part=part, options={"storage": storage, "dim": 64},
+                table_bytes_max=256_000_000 // scale if storage == "dense" else 400_000,
+                **({"tensor_train": told} if storage == "tt" else {}))
+
+
+def train_time(system, setting, ms, number=0, **more):
+    return {**time("tt-zipf", "step", system, setting, ms, number), **more}
+
+
+TRAINS = [environment(), train_case("uniform", "tt", 4), train_case("zipf", "tt", 3), train_case("drift", "tt", 3.5),
+          *(train_case(f"rows{scale}", storage, ms, scale, plan) for scale, plan, dense, tt in (
+              (1, "table_wise", 2, 6), (10, "table_wise", 2, 5), (10, "data_parallel", 30, 5), (100, "data_parallel", 4, 4.5))
+            for storage, ms in (("dense", dense), ("tt", tt))),
+          train_case("cache", "dense", 2, 10), train_case("cache", "tt", 2.5, 10, cache={"hit_rate": 0.875})]
+TRAIN_PEERS = [environment(shardmark={"cpu": "Some CPU", "threads": "2", "git_hash": "0123456789abcdef", "compiler": "GNU 12",
+                                      "transparent_huge_pages": "madvise", "date": "2026-11-23"}, torch="2.10", capability="AVX2"),
+               train_time("shardmark", "as built", 5, **{"us/lookup": 0.5, "gemm_%": 30.0}),
+               train_time("chunks", "tuned", 100), train_time("chunks", "as installed", 110),
+               train_time("groups", "tuned", 20), train_time("groups", "as installed", 15)]
 PLACEMENTS = [environment(), case("row_wise", 40, 39, 41), case("table_wise", 20, 19, 21, "mpi_alltoallv"),
               case("data_parallel+table_wise", 19, 18.5, 19.5), case("table_wise", 25, 24, 26),
               case("column_wise", 10, 9, 11, wrong=3), case("grid", 60, 50, 70, stopped="after round 6")]

@@ -12,7 +12,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 SCRIPTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(SCRIPTS))
-from measured import answers, pages, samples  # noqa: E402
+from measured import answers, pages, samples, trains  # noqa: E402
 from measured.campaigns import campaign_of  # noqa: E402
 from measured.files import BadInput, Results, store  # noqa: E402
 
@@ -89,6 +89,40 @@ class Answers(unittest.TestCase):
         self.assertAlmostEqual(line.ratio, 0.6)
 
 
+class Trains(unittest.TestCase):
+    def test_fbtt_stands_beside_what_was_published(self):
+        table = trains.fbtt_table(results("tensor-train", samples.TRAINS)).splitlines()
+        self.assertEqual(table[-3], "| uniform | 4.000 [3.800, 4.200] | 0.200 | 0.300 | 100.0 | 40.00 | 1,000 | 9,000 | 500 | 0 |")
+        self.assertIn("published at 0.416 µs per lookup", table[0])
+
+    def test_the_size_from_which_tt_wins_is_the_least_from_which_on_intervals_are_apart(self):
+        text = trains.sizes_table(results("tensor-train", samples.TRAINS))
+        self.assertIn("By time: `data_parallel` from 100,000 rows on, not yet at 10,000; `table_wise` at no measured size up to "
+                      "1,000,000 rows.", text)
+        self.assertIn("| 100,000 | data_parallel | 30.00 [28.50, 31.50] | 5.000 [4.750, 5.250] | 6.00 [5.43, 6.63] | 25.60 / 0.400 "
+                      "| 6.900 / 6.900 |", text)
+
+    def test_the_cache_stands_beside_dense_tables(self):
+        text = trains.cache_table(results("tensor-train", samples.TRAINS))
+        self.assertIn("10 % of 100,000 rows, Zipf 1.05 (2 ranks of 1 thread); 88 % of the lookups hit it", text)
+        self.assertIn("| tt and its cache | 2.500 [2.375, 2.625] | 1.25 | 0.400 |", text)
+
+    def test_headlines(self):
+        told = [(line.ours, line.peer, round(line.ratio if isinstance(line.ratio, float) else line.ratio[0], 3))
+                for name, lines in (("tensor-train", samples.TRAINS), ("tensor-train-peers", samples.TRAIN_PEERS))
+                for line in answers.headlines(results(name, lines))]
+        self.assertEqual(told, [("0.200 µs", "0.416 µs published, on a GPU", 2.08), ("5.000 ms", "30.00 ms", 6.0),
+                                ("2.500 ms", "2.000 ms", 0.8), ("5.000 ms", "100.00 ms", 20.0), ("5.000 ms", "15.00 ms", 3.0)])
+
+    def test_parts_that_are_missing_or_wrong_are_named(self):
+        cases = [case for case in samples.TRAINS if case.get("part") not in ("drift", "rows10", "rows100")]
+        cases[1] = {**cases[1], "wrong": 1}
+        found = results("tensor-train", cases)
+        self.assertTrue(pages.TABLES["trains"](found).endswith("Without a valid measurement: uniform, drift, rows1000, rows100, rows10."))
+        self.assertEqual(len(answers.headlines(found)), 1)
+        self.assertIsNone(trains.drawing(results("tensor-train", [samples.environment(), samples.TRAINS[1]]), ""))
+
+
 class Report(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="shardmark-")
@@ -103,11 +137,12 @@ class Report(unittest.TestCase):
         campaign = campaign_of(name)
         source = self.root / f"made{campaign.suffix}"
         samples.write(source, lines)
-        store(source, self.measured / "box-2" / (name + campaign.suffix), campaign, f"run {name}", note)
+        store([("", source)], self.measured / "box-2" / (name + campaign.suffix), campaign, f"run {name}", note)
 
     def add_all(self):
         for name, lines in (("placements", samples.PLACEMENTS), ("exchanges", samples.EXCHANGES), ("peers", samples.PEERS),
-                            ("kernels", samples.KERNELS)):
+                            ("kernels", samples.KERNELS), ("tensor-train", samples.TRAINS),
+                            ("tensor-train-peers", samples.TRAIN_PEERS)):
             self.add(name, lines)
 
     def run_report(self, *arguments, code=0):
@@ -171,7 +206,7 @@ class Report(unittest.TestCase):
         self.add_all()
         self.assertEqual(report(self.root).returncode, 0)
         pictures = sorted((self.measured / "box-2").glob("*.svg"))
-        self.assertEqual([path.stem for path in pictures], ["peers", "placements"])
+        self.assertEqual([path.stem for path in pictures], ["peers", "placements", "tensor-train"])
         first = [path.read_bytes() for path in pictures]
         self.assertEqual(report(self.root, "--pictures", "all").returncode, 0)
         self.assertEqual([path.read_bytes() for path in pictures], first)

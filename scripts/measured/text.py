@@ -38,7 +38,7 @@ def origin(results):
     environment = results.environment
     if results.campaign.kind == "kernels":
         return environment
-    if results.campaign.kind == "peers":
+    if results.campaign.kind in ("peers", "train_peers"):
         return environment["shardmark"]
     build = environment["build"]
     return {"cpu": environment["machine"]["cpu"], "date": environment["time"],
@@ -58,7 +58,7 @@ def ranks_of(results):
     """2 ranks of 1 thread, 2 ranks, 2 threads"""
     def counted(number, thing):
         return f"{number} {thing}" + ("" if int(number) == 1 else "s")
-    if results.campaign.kind in ("kernels", "peers"):
+    if results.campaign.kind in ("kernels", "peers", "train_peers"):
         return counted(origin(results)["threads"], "thread")
     first = results.records[0]
     return counted(first["ranks"], "rank") + (f" of {counted(first['threads'], 'thread')}" if "threads" in first else "")
@@ -66,5 +66,6 @@ def ranks_of(results):
 
 def circumstances(results):
     """When, by which program, on how many ranks, and how hosts are joined."""
-    parts = (date_of(results), f"commit {commit_of(results)}", ranks_of(results), results.told.get("note"))
+    ranks = "" if results.campaign.parts else ranks_of(results)  # of each part its own
+    parts = (date_of(results), f"commit {commit_of(results)}", ranks, results.told.get("note"))
     return ", ".join(part for part in parts if part)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The arithmetic of the peers' table, and that scripts which need torch at least parse."""
+"""The arithmetic of the peers' tables, and that scripts which need torch at least parse."""
 import ast
 import json
 import subprocess
@@ -10,6 +10,7 @@ import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True
+import tensor_train_comparison as tensor_train  # noqa: E402
 from comparison import geometric_mean, markdown, ratio, read_records, times_of  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -55,10 +56,39 @@ class Comparison(unittest.TestCase):
             self.assertEqual(len(times_of(read_records(files), "forward")["a"]), 4)
 
     def test_scripts_parse(self):
-        ast.parse((HERE / "fbgemm_worker.py").read_text())
-        run = subprocess.run([sys.executable, HERE / "fbgemm", "--help"], capture_output=True, text=True)
-        self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertIn("--passes", run.stdout)
+        for name in ("fbgemm", "tensor_train"):
+            ast.parse((HERE / f"{name}_worker.py").read_text(encoding="utf-8"))
+            run = subprocess.run([sys.executable, HERE / name, "--help"], capture_output=True, text=True)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertIn(f"peers-{name}-TIME", run.stdout)
+
+
+def step(number, case, system, setting, **result):
+    return {**time(number, case, system, setting, **result), "operation": "step"}
+
+
+class TensorTrain(unittest.TestCase):
+    records = [
+        step(0, "tt", "shardmark", "as built", ms=2.0, **{"us/lookup": 0.2, "gemm_%": 40.0}),
+        step(0, "tt", "chunks", "tuned", ms=30.0), step(0, "tt", "chunks", "as installed", ms=20.0),
+        step(0, "tt", "groups", "tuned", ms=6.0), step(0, "tt", "groups", "as installed", error="no memory"),
+        step(1, "tt", "shardmark", "as built", ms=4.0, **{"us/lookup": 0.4, "gemm_%": 20.0}),
+        step(1, "tt", "chunks", "tuned", ms=80.0),
+        {"record": "peak", "pass": 0, "system": "groups", "setting": "tuned", "gflops": 200.0},
+        {"record": "peak", "pass": 0, "system": "shardmark", "setting": "as built", "gflops": 500.0},
+    ]
+
+    def test_ratio_is_that_of_the_faster_setting_in_the_same_pass(self):
+        passes = times_of(self.records, "step")["tt"]
+        self.assertEqual(tensor_train.ratio(passes, "chunks"), (20 / 2 + 80 / 4) / 2)
+        self.assertEqual(tensor_train.ratio(passes, "groups"), 3)
+        self.assertIsNone(tensor_train.ratio(passes, "nobody"))
+
+    def test_table_holds_medians_ratios_peaks_and_errors(self):
+        text = tensor_train.markdown(self.records)
+        self.assertIn("| tt | 3.00 | 0.300 | 30.0 | 20.00 | 55.00 | - | 6.00 | 15.0 | 3.0 |", text.splitlines())
+        self.assertIn("ours 500; torch.mm, tuned, 200.", text)
+        self.assertIn("- groups, as installed, case tt: no memory", text)
 
 
 if __name__ == "__main__":

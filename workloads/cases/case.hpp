@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/movement.hpp"
 #include "comm/placement/table_groups.hpp"
+#include "reference/table.hpp"
 
 namespace shardmark {
 
-/// How the data of a plan move: what compare tries several of.
+/// What compare tries several of: how the data of a plan move, and what stands for its tables.
 struct Case {
   Movement movement = {};
   NamedExchange exchange = exchange_named("mpi_alltoallv");
   TableGroups groups = {};
+  std::optional<Storage> storage = {};  ///< of every table; absent: as the workload says
 
   /// "dense_partials mpi_alltoallv"; what is not the default follows: ", wire_forward fp16, groups 4".
   std::string name() const;

@@ -130,6 +130,11 @@ void say_valid(const NumberRule& rule, Option& option) {
   for (const NamedValue& value : option.values) option.valid += (option.valid.empty() ? "" : ", ") + value.name;
 }
 
+/// Whether a Case has the struct: compare tries several values of its members.
+template <class Owner>
+constexpr bool is_of_case = std::same_as<Owner, Case> || std::same_as<Owner, Movement> ||
+                            std::same_as<Owner, WireTypes> || std::same_as<Owner, TableGroups>;
+
 /// Calls `visit` with each struct of the type `Owner` that a case has: its Movement, all its tables' Optimizers, ...
 template <class Owner, class Run, class How, class Visit>
 void for_each_owner(Run& run, How& how, const Visit& visit) {
@@ -158,7 +163,7 @@ template <class T, class Owner>
 Option option_of(OptionGroup group, std::string_view name, std::string_view description, T Owner::*field,
                  NumberRule rule = {}) {
   using option_values::Json;
-  Option option{.name = name, .description = description, .group = group};
+  Option option{.name = name, .description = description, .group = group, .several = option_values::is_of_case<Owner>};
   option_values::say_valid<T>(rule, option);
   option.set = [=](RunOptions& run, Case& how, const std::string& text) {
     option_values::for_each_owner<Owner>(run, how,

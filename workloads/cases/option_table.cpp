@@ -29,6 +29,18 @@ Option scale() {
   return option;
 }
 
+/// Of all tables; a case that says it hides what the workload says.
+Option storage() {
+  Option option =
+      option_of(OptionGroup::tables, "storage", "what stands for the rows of every table in memory", &Table::storage);
+  option.several = true;
+  option.set = [](RunOptions&, Case& how, const std::string& text) { how.storage = named<Storage>(text); };
+  option.get = [of_tables = option.get](const RunOptions& run, const Case& how) {
+    return how.storage ? option_values::Json(name_of(*how.storage)) : of_tables(run, how);
+  };
+  return option;
+}
+
 Option with_flag(Option option, std::string_view other_flag) {
   option.other_flag = other_flag;
   return option;
@@ -56,7 +68,7 @@ std::vector<Option> table() {
       scale(),
       option_of(tables, "dim", "dim of every table", &Table::dim, positive),
       option_of(tables, "dtype", "how every table keeps its values", &Table::value_type),
-      option_of(tables, "storage", "what stands for the rows of every table in memory", &Table::storage),
+      storage(),
       option_of(tables, "stochastic_rounding",
                 "whether new values of fp16 and bf16 tables are rounded at random, without bias",
                 &Table::stochastic_rounding),

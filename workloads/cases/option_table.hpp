@@ -16,7 +16,7 @@ struct RunOptions;
 
 /// Where an option belongs: its place in --help and in `shardmark list`, and what may be done with it.
 enum class OptionGroup {
-  movement,       ///< of a Case: compare tries several values
+  movement,       ///< of how the data of a plan move
   tables,         ///< of all tables or features; by default each is as the workload says
   tensor_trains,  ///< of tables of storage tt, and so of no use without one
   ids,            ///< of ids that are generated, and so of no use with a data file
@@ -40,6 +40,7 @@ struct Option {
   std::string valid = {};                   ///< "fp32, fp16", "a number of at least 1"
   std::string_view what = {};               ///< what the named values are: "value type"
   std::vector<NamedValue> values = {};      ///< what `all` stands for in compare; empty for numbers and texts
+  bool several = false;                     ///< it is of a Case: compare tries several values
   std::string_view other_flag = {};         ///< a second spelling on the command line
   std::vector<std::string_view> sets = {};  ///< the options that this one sets at once; it then has no `get`
   /// Throws InputError that says what is wrong with the text.
@@ -66,7 +67,7 @@ class AddedOption {
   AddedOption& operator=(const AddedOption&) = delete;
 };
 
-/// What was asked for; several values for options of movement alone. where: "--wire-ids", "--set wire_ids".
+/// What was asked for; several values only where the option takes them. where: "--wire-ids", "--set wire_ids".
 struct GivenOption {
   const Option* option;
   std::vector<std::string> values;
@@ -80,12 +81,12 @@ struct GivenOption {
 /// key, printing the valid ones.
 GivenOption given_setting(const std::string& text, bool several = false);
 
-/// Sets options in their order, `cases` becoming all combinations of the values of those of movement; the last one
-/// counts where an option is given twice. Then makes exact mode exact (learning rates become powers of two). Remembers
+/// Sets options in their order, `cases` becoming all combinations of the values of those of a Case; the last one counts
+/// where an option is given twice. Then makes exact mode exact (learning rates become powers of two). Remembers
 /// in `run.usual` what the workload had said. Throws InputError that names the option and its valid values.
 void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<GivenOption>& given);
 
-/// set_options for "key=value" texts that are not of movement.
+/// set_options for "key=value" texts that are not of movement, of the one case that they make.
 void apply_settings(RunOptions& run, const std::vector<std::string>& assignments);
 
 /// {name: value in effect} of all options that make the case what it is. `groups` and `wire_ids` are what was asked for

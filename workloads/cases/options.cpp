@@ -45,7 +45,7 @@ std::vector<std::string> parts_of(const std::string& text) {
 std::vector<std::string> values_of(const GivenOption& given) {
   std::vector<std::string> values;
   for (const std::string& text : given.values)
-    if (text == "all" && given.option->group == OptionGroup::movement && !given.option->values.empty())
+    if (text == "all" && given.option->several && !given.option->values.empty())
       for (const NamedValue& value : given.option->values) values.push_back(value.name);
     else
       values.push_back(text);
@@ -72,12 +72,14 @@ bool has_tensor_trains(const RunOptions& run) {
   return std::ranges::any_of(run.workload.tables, [](const Table& table) { return table.storage == Storage::tt; });
 }
 
-void require_use(const RunOptions& run, const std::vector<GivenOption>& given) {
+void require_use(const RunOptions& run, const std::vector<Case>& cases, const std::vector<GivenOption>& given) {
+  const bool trains =
+      std::ranges::any_of(cases, [&](const Case& how) { return has_tensor_trains(with_storage(run, how.storage)); });
   for (const GivenOption& each : given) {
     if (each.option->group == OptionGroup::ids && !run.data.file.empty())
       throw InputError(fmt::format("{}: the ids come from --data {}; leave one of them out",
                                    each.said(each.values.front()), run.data.file));
-    if (each.option->group == OptionGroup::tensor_trains && !has_tensor_trains(run))
+    if (each.option->group == OptionGroup::tensor_trains && !trains)
       throw InputError(fmt::format(
           "{}: no table is a tensor train{}; use --storage tt", each.said(each.values.front()),
           run.workload.tt_min_rows > 0 ? fmt::format(" of at least {} rows", run.workload.tt_min_rows) : ""));
@@ -121,8 +123,7 @@ GivenOption given_setting(const std::string& text, bool several) {
   if (equals == text.npos) throw InputError(fmt::format("--set {}: expected key=value", text));
   const Option& option = choice_named(options(), "key of --set", text.substr(0, equals));
   const std::string value = text.substr(equals + 1);
-  const bool list = several && option.group == OptionGroup::movement;
-  return {&option, list ? parts_of(value) : std::vector{value}, "--set " + text.substr(0, equals)};
+  return {&option, several && option.several ? parts_of(value) : std::vector{value}, "--set " + text.substr(0, equals)};
 }
 
 void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<GivenOption>& given) {
@@ -132,14 +133,14 @@ void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<Gi
     const bool again =
         std::any_of(each + 1, given.end(), [&](const auto& later) { return later.option == each->option; });
     if (again) continue;
-    if (each->option->group == OptionGroup::movement)
+    if (each->option->several)
       cases = each_with(cases, *each, run);
     else
       set_one(*each, each->values.front(), run, cases.front());
   }
   keep_small_tables_dense(run.workload);
   import_cores(run.workload);
-  require_use(run, given);
+  require_use(run, cases, given);
   if (run.exact) make_exact(run.workload);
 }
 
@@ -170,6 +171,7 @@ void apply_settings(RunOptions& run, const std::vector<std::string>& assignments
   for (const std::string& text : assignments) given.push_back(given_setting(text));
   std::vector<Case> cases(1);
   set_options(run, cases, given);
+  run = with_storage(std::move(run), cases.front().storage);
 }
 
 Json case_options(const RunOptions& run, const Case& how, const Plan& plan) {
@@ -203,7 +205,7 @@ std::string Case::name() const {
   std::string name = fmt::format("{} {}", name_of(movement.transfer), exchange.name());
   const RunOptions run;
   for (const Option& option : options()) {
-    if (option.group != OptionGroup::movement || !option.get) continue;
+    if (!option.several || !option.get) continue;
     const Json value = option.get(run, *this);
     if (option.name != "transfer" && option.name != "exchange" && value != option.get(run, Case{}))
       name += fmt::format(", {} {}", option.name, text_of(value));
@@ -224,6 +226,13 @@ Seconds seconds_in(std::string_view text) {
   if (!count || !std::isfinite(*count * unit) || *count <= 0.0)
     throw InputError(fmt::format("'{}' is not a duration above 0 such as 90s or 2m", text));
   return Seconds(*count * unit);
+}
+
+RunOptions with_storage(RunOptions run, std::optional<Storage> storage) {
+  if (storage)
+    for (Table& table : run.workload.tables) table.storage = *storage;
+  keep_small_tables_dense(run.workload);
+  return run;
 }
 
 std::int64_t RunOptions::most_batches() const {

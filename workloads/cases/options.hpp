@@ -49,6 +49,9 @@ struct RunOptions {
   std::int64_t most_batches() const;
 };
 
+/// The same with every table kept so, where it is said.
+RunOptions with_storage(RunOptions run, std::optional<Storage> storage);
+
 /// Reads the cores that tables are to begin with; they then have the shape and ranks of these. Throws InputError where
 /// a table has other rows, columns or, if given, other shapes or ranks.
 void import_cores(Workload& workload);

@@ -47,7 +47,7 @@ void add_table(CLI::App& app, CaseArguments& arguments) {
   for (std::size_t i = 0; i < options().size(); ++i) {
     const Option& option = options()[i];
     const std::string flags = option.flag() + (option.other_flag.empty() ? "" : fmt::format(",{}", option.other_flag));
-    const bool list = arguments.several && option.group == OptionGroup::movement;
+    const bool list = arguments.several && option.several;
     CLI::Option* added = app.add_option(flags, arguments.values[i], help_of(option));
     // Else "[8,16]" would be two values to the parser, and its message would not say what is valid.
     list ? added->delimiter(',') : added->expected(1)->allow_extra_args(false);
@@ -116,8 +116,9 @@ void define_run(CLI::App& app) {
 
 void define_compare(CLI::App& app) {
   app.footer(
-      "Options of how data move take several values, separated by commas, or all. Plans that split no rows are\n"
-      "measured with the first transfer.");
+      "Options of how data move, and --storage, take several values, separated by commas, or all. Plans that split no\n"
+      "rows are measured with the first transfer. A plan that one of several storages cannot do is measured with the\n"
+      "others.");
   app.add_option("--plan", define(app, true)->plans,
                  "planners or plan files, separated by commas (default: the workload's)")
       ->delimiter(',');

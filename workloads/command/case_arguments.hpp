@@ -14,7 +14,7 @@ namespace shardmark {
 struct CaseArguments {
   std::string workload;
   std::vector<std::string> plans;                ///< empty: the workload's
-  bool several = false;                          ///< compare: options of movement take several values
+  bool several = false;                          ///< compare: options of a Case take several values
   std::vector<std::vector<std::string>> values;  ///< of each option of the table; empty where it was not given
   std::vector<std::string> settings;             ///< of --set
   std::int64_t threads = 0;                      ///< per rank; 0: the rank's share of its node's cores

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "comm/agree.hpp"
 #include "comm/exchange/exchange_calibration.hpp"
 #include "comm/exchange/named_exchange.hpp"
@@ -35,8 +38,9 @@ bool splits_rows(const Plan& plan) {
 /// Everything that is known before the measurement starts.
 struct Setup {
   RunOptions options;
-  std::vector<Plan> plans;
+  std::vector<PlannedTables> plans;
   std::vector<PlannedCase> cases;
+  std::vector<std::string> left_out;  ///< "plan with storage S is left out: why"
 
   std::vector<Case> cases_of(std::size_t plan) const {
     std::vector<Case> of_plan;
@@ -67,24 +71,58 @@ std::vector<GivenOption> usable_options(const Communicator& world, const CaseArg
   return given;
 }
 
+/// The storages that the cases say, in their order; "as the workload says" is one of them.
+std::vector<std::optional<Storage>> storages_of(const std::vector<Case>& cases) {
+  std::vector<std::optional<Storage>> storages;
+  for (const Case& how : cases)
+    if (std::ranges::find(storages, how.storage) == storages.end()) storages.push_back(how.storage);
+  return storages;
+}
+
+/// Plans the tables with one of the storages, and adds those of the cases that have it. Throws InputError where such
+/// tables cannot be placed or their cases be run so.
+void add_plan(const std::string& name, std::optional<Storage> storage, const std::vector<Case>& cases, int ranks,
+              Setup& setup) {
+  PlannedTables planned{{}, with_storage(setup.options, storage)};
+  const Workload& workload = planned.options.workload;
+  planned.plan =
+      named_plan(name, workload.tables, workload.features, {.ranks = ranks, .replicate_rows = workload.replicate_rows});
+  const bool transfers_differ = splits_rows(planned.plan);
+  std::vector<PlannedCase> added;
+  for (const Case& how : cases) {
+    if (how.storage != storage) continue;
+    if (!transfers_differ && how.movement.transfer != cases.front().movement.transfer) continue;
+    require_supported(planned.plan, workload.tables, workload.features, how.movement);
+    group_of_tables(how.groups, planned.plan, workload.tables, workload.features);
+    added.push_back({setup.plans.size(), how});
+  }
+  setup.plans.push_back(std::move(planned));
+  std::ranges::copy(added, std::back_inserter(setup.cases));
+}
+
+/// Adds a plan with every storage that it can be done with. Throws InputError where there is none.
+void add_plans(const std::string& name, const std::vector<Case>& cases, int ranks, Setup& setup) {
+  const std::size_t before = setup.plans.size();
+  std::vector<std::pair<std::optional<Storage>, std::string>> refused;
+  for (const auto storage : storages_of(cases)) {
+    try {
+      add_plan(name, storage, cases, ranks, setup);
+    } catch (const InputError& error) {
+      refused.emplace_back(storage, error.what());
+    }
+  }
+  if (setup.plans.size() == before) throw InputError(refused.front().second);
+  for (const auto& [storage, why] : refused)
+    setup.left_out.push_back(fmt::format("{} is not measured with --storage {}: {}", name, name_of(*storage), why));
+}
+
 Setup set_up(const CaseArguments& arguments, const std::vector<GivenOption>& given, int ranks) {
   auto [options, cases] = cases_of(arguments, given);
-  Setup setup{.options = std::move(options), .plans = {}, .cases = {}};
+  Setup setup{.options = std::move(options), .plans = {}, .cases = {}, .left_out = {}};
   const Workload& workload = setup.options.workload;
   const auto& plans = arguments.plans.empty() ? workload.plans : arguments.plans;
   if (plans.empty()) throw InputError(workload.name + ": the spec names no plans; use --plan");
-  for (const std::string& plan : plans)
-    setup.plans.push_back(named_plan(plan, workload.tables, workload.features,
-                                     {.ranks = ranks, .replicate_rows = workload.replicate_rows}));
-  for (std::size_t plan = 0; plan < setup.plans.size(); ++plan) {
-    const bool transfers_differ = splits_rows(setup.plans[plan]);
-    for (const Case& how : cases) {
-      if (!transfers_differ && how.movement.transfer != cases.front().movement.transfer) continue;
-      require_supported(setup.plans[plan], workload.tables, workload.features, how.movement);
-      group_of_tables(how.groups, setup.plans[plan], workload.tables, workload.features);
-      setup.cases.push_back({plan, how});
-    }
-  }
+  for (const std::string& plan : plans) add_plans(plan, cases, ranks, setup);
   return setup;
 }
 
@@ -99,17 +137,19 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
     agree(world, [&] { set_calibration(world, read_calibration(arguments.calibration)); });
   const Setup setup = agree(world, [&] { return set_up(arguments, given, world.size()); });
   const RunOptions& options = setup.options;
-  const auto batches = agree(world, [&] {
-    return make_batch_source(options, [&](const std::string& text) {
-      if (world.rank() == 0) fmt::print(stderr, "shardmark: {}\n", text);
-    });
-  });
+  const auto say = [&](const std::string& text) {
+    if (world.rank() == 0) fmt::print(stderr, "shardmark: {}\n", text);
+  };
+  std::ranges::for_each(setup.left_out, say);
+  const auto batches = agree(world, [&] { return make_batch_source(options, say); });
   for (std::size_t p = 0; p < setup.plans.size(); ++p)
-    require_memory(world, setup.plans[p], options, setup.cases_of(p));
+    require_memory(world, setup.plans[p].plan, setup.plans[p].options, setup.cases_of(p));
+  const PlannedTables& first = setup.plans.front();
+  const Case& how = setup.cases.front().how;
   if (!arguments.export_file.empty())
-    export_step(world, options, setup.plans.front(), setup.cases.front().how, *batches, arguments.export_file);
+    export_step(world, first.options, first.plan, how, *batches, arguments.export_file);
   if (!arguments.traffic_file.empty())
-    write_step_traffic(world, options, setup.plans.front(), setup.cases.front().how, *batches, arguments.traffic_file);
+    write_step_traffic(world, first.options, first.plan, how, *batches, arguments.traffic_file);
   Json environment = environment_record(run_context(world, affinity, options.seed));
   if (options.workload.published) environment["published"] = to_json(*options.workload.published);
   ResultsFile file(world, arguments.out, options.workload.name, std::move(environment));
@@ -132,7 +172,8 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
 
 void run_cases(const CaseArguments& arguments) {
   if (arguments.dry_run) {
-    fmt::print("{}\n", to_json(cases_of(arguments, arguments.given()).first.workload).dump(2));
+    const auto [options, cases] = cases_of(arguments, arguments.given());
+    fmt::print("{}\n", to_json(with_storage(options, cases.front().storage).workload).dump(2));
     return;
   }
   const int code = with_mpi([&](const Communicator& world) { return run_on(world, arguments); });

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/measure/case_record.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "results/statistics.hpp"
 #include "results/tensor_train_fields.hpp"
 #include "workloads/cases/option_table.hpp"
+#include "workloads/measure/memory.hpp"
 
 namespace shardmark {
 namespace {
@@ -16,17 +18,26 @@ double ratio(std::int64_t over, std::int64_t under) {
   return rounded(static_cast<double>(over) / static_cast<double>(under));
 }
 
+/// Rows and state of the rank that holds most.
+std::int64_t table_bytes_max(const PlannedTables& planned) {
+  double most = 0.0;
+  for (int rank = 0; rank < planned.plan.ranks; ++rank)
+    most = std::max(most, table_bytes(planned.plan, planned.options.workload.tables, rank));
+  return std::llround(most);
+}
+
 }  // namespace
 
 CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const TimedBatches& batches) {
   const Timings& timings = state.timings;
-  const auto& [plan, how] = job.cases[number];
+  const Case& how = job.cases[number].how;
+  const auto& [plan, options] = job.planned(number);
   CaseRecord record;
   record.workload = job.options.workload.name;
-  record.plan = job.plans[plan].name;
-  record.options = case_options(job.options, how, job.plans[plan]);
+  record.plan = plan.name;
+  record.options = case_options(options, how, plan);
   record.options["batches"] = batches.inputs.size();
-  record.changed = changed_options(job.options, how);
+  record.changed = changed_options(options, how);
   record.details = schedule_options(job.options);
   record.ranks = job.comm.size();
   record.threads = Execution().concurrency();
@@ -42,6 +53,7 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
   record.imbalance = summarize(timings.imbalance).median;
   record.sent_bytes_max = timings.sent_bytes;
   record.details["payload_bytes_max"] = timings.payload_bytes;
+  record.details["table_bytes_max"] = table_bytes_max(job.planned(number));
   record.details["huge_page_share"] = rounded(timings.huge_page_share);
   if (timings.rows.read > 0) {
     if (!timings.picked_dedup.empty()) record.details["dedup_picked"] = timings.picked_dedup;

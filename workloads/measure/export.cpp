@@ -19,6 +19,7 @@ namespace {
 /// What is exported as a table: a dense table, or a core of a tensor train, whose rows are slices.
 struct ExportedTable {
   Table table;
+  std::string group;                  ///< where it stands in the file
   std::int64_t number, part;          ///< of the table of the workload, and of this part of it
   std::vector<std::int64_t> touched;  ///< rows that the batch names, ascending
 };
@@ -27,6 +28,15 @@ struct ExportedTable {
 struct TableRows {
   std::vector<float> values, state;
 };
+
+/// Factors of the rows, of the columns, and the ranks between cores, as a spec gives them.
+std::string description(const TensorTrainShape& shape) {
+  const auto numbers = [](auto begin, int count) { return std::vector<std::int64_t>(begin, begin + count); };
+  return nlohmann::ordered_json{{"row_shape", numbers(shape.p.begin(), shape.cores)},
+                                {"dim_shape", numbers(shape.q.begin(), shape.cores)},
+                                {"ranks", numbers(shape.r.begin() + 1, shape.cores - 1)}}
+      .dump();
+}
 
 class StepExport {
  public:
@@ -51,9 +61,11 @@ class StepExport {
   }
 
   void write_tables_before() {
+    for (const Table& table : workload_.tables)
+      if (table.storage == Storage::tt) on_root([&] { create_train(table); });
     for (const ExportedTable& part : parts_) {
       const Table& table = part.table;
-      const std::string group = "/tables/" + table.name;
+      const std::string& group = part.group;
       on_root([&] {
         file_->create_group(group);
         file_->write_attribute(group, "rows", table.rows);
@@ -115,14 +127,24 @@ class StepExport {
     for (std::int64_t f = 0; f < batch_.features; ++f)
       if (workload_.features[f].table == number)
         rows.insert(rows.end(), batch_.indices.begin() + batch_.begin_of(f), batch_.indices.begin() + batch_.end_of(f));
-    if (table.storage != Storage::tt) return parts_.push_back({table, number, 0, distinct(rows)});
+    const std::string group = "/tables/" + table.name;
+    if (table.storage != Storage::tt) return parts_.push_back({table, group, number, 0, distinct(rows)});
     const TensorTrainShape shape = tensor_train_shape(table);
     const std::vector<Table> cores = core_tables(table);
     for (int t = 0; t < shape.cores; ++t) {
       std::vector<std::int64_t> slices;
       for (const std::int64_t row : rows) slices.push_back(shape.digits(row)[t]);
-      parts_.push_back({cores[t], number, t, distinct(slices)});
+      parts_.push_back({cores[t], group + "/cores/" + std::to_string(t), number, t, distinct(slices)});
     }
+  }
+
+  void create_train(const Table& table) {
+    const std::string group = "/tables/" + table.name;
+    file_->create_group(group);
+    file_->create_group(group + "/cores");
+    file_->write_attribute(group, "rows", table.rows);
+    file_->write_attribute(group, "dim", table.dim);
+    file_->write_attribute(group, "tensor_train", description(tensor_train_shape(table)));
   }
 
   static std::vector<std::int64_t> distinct(std::vector<std::int64_t> rows) {
@@ -134,7 +156,7 @@ class StepExport {
   /// Every rank fills in what it holds and leaves the rest 0: the sum over ranks is the whole. Of replicated tables,
   /// and of state that every column shard keeps, one holder counts.
   TableRows gather_rows(const ExportedTable& part) const {
-    const auto& [table, number, part_number, touched] = part;
+    const auto& [table, group, number, part_number, touched] = part;
     const auto dim = static_cast<std::size_t>(table.dim);
     const auto state_size = static_cast<std::size_t>(state_per_row(table.optimizer.kind, table.dim));
     TableRows whole{std::vector<float>(touched.size() * dim), std::vector<float>(touched.size() * state_size)};
@@ -183,11 +205,10 @@ class StepExport {
   void write_rows(const ExportedTable& part, const std::string& when) {
     const TableRows rows = gather_rows(part);
     const std::int64_t touched = std::ssize(part.touched);
-    const std::string group = "/tables/" + part.table.name;
     on_root([&] {
-      file_->write_array<float>(group + "/" + when, rows.values, {touched, part.table.dim});
+      file_->write_array<float>(part.group + "/" + when, rows.values, {touched, part.table.dim});
       if (const std::int64_t width = state_per_row(part.table.optimizer.kind, part.table.dim); width > 0)
-        file_->write_array<float>(group + "/state_" + when, rows.state, {touched, width});
+        file_->write_array<float>(part.group + "/state_" + when, rows.state, {touched, width});
     });
   }
 

@@ -18,8 +18,12 @@ namespace shardmark {
 ///   /gradients/<feature>       the gradient of it that the update used
 ///   /tables/<name>             rows int64 [touched] ascending; before, after float32 [touched, dim]; state_before,
 ///                              state_after float32 [touched, state per row] where the optimizer has state;
-///                              attributes rows, dim, optimizer (JSON). A tensor train stands there as its cores,
-///                              "<name> core <t>", whose rows are slices (reference/tensor_train/shape.hpp)
+///                              attributes rows, dim, optimizer (JSON), value_type, stochastic_rounding
+///   /tables/<name>             of a tensor train: attributes rows, dim, tensor_train (JSON: row_shape, dim_shape,
+///   ranks) /tables/<name>/cores/<t>   core t in the table's own order (reference/tensor_train/shape.hpp), as a table
+///   whose rows
+///                              are its slices
+/// On fresh tables no row is cached yet, so cores are all that a train has.
 /// Collective; rank 0 writes an OutputFile. Throws InputError when the file cannot be written.
 void export_step(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
                  BatchSource& batches, const std::string& file);

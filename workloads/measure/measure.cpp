@@ -50,21 +50,34 @@ class Measurement {
 
   bool interrupted() { return (signal_ = std::max(signal_, interruption_.signal(job_.comm))) != 0; }
 
-  /// The reference runs once for each pair of wire types, since its bounds depend on them. count: which of the
-  /// counts of a case these steps are.
+  /// What the reference of a case depends on: its values on the storage of the tables, its bounds on the wire types.
+  bool share_reference(std::size_t one, std::size_t other) const {
+    const Case &a = job_.cases[one].how, &b = job_.cases[other].how;
+    return a.movement.wire == b.movement.wire && a.storage == b.storage;
+  }
+
+  /// The first case of each reference.
+  std::vector<std::size_t> references() const {
+    std::vector<std::size_t> firsts;
+    for (const std::size_t c : all_cases())
+      if (std::ranges::none_of(firsts, [&](std::size_t first) { return share_reference(first, c); }))
+        firsts.push_back(c);
+    return firsts;
+  }
+
+  /// count: which of the counts of a case these steps are.
   void check_all(std::int64_t steps, std::int64_t Checked::*count) {
-    std::vector<WireTypes> wires;
-    for (const PlannedCase& each : job_.cases)
-      if (std::ranges::find(wires, each.how.movement.wire) == wires.end()) wires.push_back(each.how.movement.wire);
-    for (const WireTypes wire : wires) {
+    for (const std::size_t first : references()) {
       status_("computing the reference");
       const double begin = spent();
-      const Expectation expectation =
-          agree(job_.comm, [&] { return Expectation(job_.comm, job_.options, batches_, wire, steps); });
+      const Expectation expectation = agree(job_.comm, [&] {
+        return Expectation(job_.comm, job_.planned(first).options, batches_, job_.cases[first].how.movement.wire,
+                           steps);
+      });
       reference_seconds_ += spent() - begin;
       for (std::size_t plan = 0; plan < job_.plans.size(); ++plan)
         for (const std::size_t c : job_.cases_of(plan)) {
-          if (job_.cases[c].how.movement.wire != wire) continue;
+          if (!share_reference(first, c)) continue;
           if (interrupted()) return;
           status_(fmt::format("checking {}", job_.name_of(c)));
           const double before = spent();
@@ -81,7 +94,8 @@ class Measurement {
     Wire& wire = ready.embedding.wire();
     Checked& checked = cases_[number].checked;
     wire.watch(true);
-    checked.wrong += count_wrong(job_.comm, expectation, job_.options.row_values(), ready.flight, prepared_.inputs());
+    checked.wrong += count_wrong(job_.comm, expectation, job_.planned(number).options.row_values(), ready.flight,
+                                 prepared_.inputs());
     wire.watch(false);
     checked.wire_error = WireError{wire_error(job_.comm, wire.error(Direction::forward)),
                                    wire_error(job_.comm, wire.error(Direction::backward))};
@@ -150,7 +164,7 @@ class Measurement {
   void run_plan(std::size_t plan, double seconds) {
     const auto cases = still_measured(job_.cases_of(plan));
     if (cases.empty()) return;
-    if (prepared_.hold(plan)) prepared_.tables().fill(job_.options.row_values());
+    if (prepared_.hold(plan)) prepared_.tables().fill(job_.plans[plan].options.row_values());
     for (const std::size_t turn : order_of_turns(cases.size(), job_.options.seed, rounds_, 1)) {
       status_(fmt::format("timing {}, round {}{}", job_.name_of(cases[turn]), rounds_ + 1, what_is_left()));
       visit(job_, prepared_, cases[turn], seconds, cases_[cases[turn]].timings);

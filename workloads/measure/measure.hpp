@@ -19,9 +19,9 @@ struct Measured {
 using Keep = std::function<void(const Measured&)>;
 
 /// Checks every case against the reference (check.hpp), times them in turns (schedule.hpp), and checks them again on
-/// all batches that they were timed with. Only one plan's tables are in memory at a time. A signal (interruption.hpp)
-/// ends the measurement after the visit that goes on. Collective. Throws InputError when options.budget does not hold
-/// one round.
+/// all batches that they were timed with. Only the tables of one plan and storage are in memory at a time. A signal
+/// (interruption.hpp) ends the measurement after the visit that goes on. Collective. Throws InputError when
+/// options.budget does not hold one round.
 Measured measure(const Job& job, BatchSource& batches, const Status& status, const Keep& keep);
 
 }  // namespace shardmark

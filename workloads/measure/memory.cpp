@@ -19,17 +19,13 @@ double cells(std::int64_t rows, std::int64_t columns) {
   return static_cast<double>(rows) * static_cast<double>(columns);
 }
 
-/// Rows and state; of replicated tables also a dense gradient, with a count per row, and MPI's copy of it.
-double table_bytes(const Plan& plan, const std::vector<Table>& tables, int rank) {
+/// Of replicated tables: a dense gradient of rows, or of slices of cores, with a count per row, and MPI's copy of it.
+double dense_gradient_bytes(const Plan& plan, const std::vector<Table>& tables) {
   double bytes = 0.0;
-  for (std::size_t t = 0; t < tables.size(); ++t) {
+  for (std::size_t t = 0; t < tables.size(); ++t)
     if (plan.tables[t].data_parallel)
-      bytes += storage_bytes(tables[t], tables[t].rows, tables[t].dim) +
-               (tables[t].storage == Storage::tt ? train_sum_bytes(tables[t])
-                                                 : 8.0 * cells(tables[t].rows, tables[t].dim + 1));
-    for (const Shard& shard : plan.tables[t].shards)
-      if (shard.rank == rank) bytes += storage_bytes(tables[t], shard.rows.count(), shard.columns());
-  }
+      bytes += tables[t].storage == Storage::tt ? train_sum_bytes(tables[t])
+                                                : 8.0 * cells(tables[t].rows, tables[t].dim + 1);
   return bytes;
 }
 
@@ -262,6 +258,16 @@ double reference_bytes(const RunOptions& options, std::int64_t batches, std::int
 
 }  // namespace
 
+double table_bytes(const Plan& plan, const std::vector<Table>& tables, int rank) {
+  double bytes = 0.0;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    if (plan.tables[t].data_parallel) bytes += storage_bytes(tables[t], tables[t].rows, tables[t].dim);
+    for (const Shard& shard : plan.tables[t].shards)
+      if (shard.rank == rank) bytes += storage_bytes(tables[t], shard.rows.count(), shard.columns());
+  }
+  return bytes;
+}
+
 double memory_needed(const Communicator& comm, const Plan& plan, const RunOptions& options,
                      std::span<const Case> cases) {
   const Workload& workload = options.workload;
@@ -278,8 +284,8 @@ double memory_needed(const Communicator& comm, const Plan& plan, const RunOption
     ids += ids_of(workload, t, counts.samples);
   }
   const std::int64_t batches = most_batches(options, bytes_of_batch(outputs / 4, ids));
-  return table_bytes(plan, workload.tables, comm.rank()) + largest_case + input_bytes(options, batches, outputs, ids) +
-         reference_bytes(options, batches, samples);
+  return table_bytes(plan, workload.tables, comm.rank()) + dense_gradient_bytes(plan, workload.tables) + largest_case +
+         input_bytes(options, batches, outputs, ids) + reference_bytes(options, batches, samples);
 }
 
 }  // namespace shardmark

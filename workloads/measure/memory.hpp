@@ -12,6 +12,9 @@
 
 namespace shardmark {
 
+/// Rows and optimizer state that a plan puts on a rank.
+double table_bytes(const Plan& plan, const std::vector<Table>& tables, int rank);
+
 /// Bytes that this rank needs to measure the cases of a plan: its rows and state, dense gradients of replicated tables,
 /// the buffers of the case that needs most (one exists at a time) with what its exchange keeps, the batches that are
 /// rotated through, and the reference. An estimate from sizes and the law of the ids (expected_counts.hpp), made before

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "comm/agree.hpp"
 #include "workloads/step/decide.hpp"
 
@@ -12,6 +14,13 @@ namespace {
 std::unique_ptr<ShardedTables> allocate(const Communicator& comm, const std::vector<Table>& tables,
                                         const std::vector<Feature>& features, const Plan& plan) {
   return agree(comm, [&] { return std::make_unique<ShardedTables>(plan, tables, features, comm.rank()); });
+}
+
+/// Those of which it takes most batches until their rows have left the caches: the others' have left them too then.
+const RunOptions& options_of_largest_tables(const Job& job) {
+  return std::ranges::max_element(job.plans, {},
+                                  [](const PlannedTables& planned) { return table_bytes(planned.options.workload); })
+      ->options;
 }
 
 }  // namespace
@@ -34,21 +43,24 @@ std::vector<std::size_t> Job::cases_of(std::size_t plan) const {
 }
 
 std::string Job::name_of(std::size_t number) const {
-  return fmt::format("{} {}", plans[cases[number].plan].name, cases[number].how.name());
+  return fmt::format("{} {}", planned(number).plan.name, cases[number].how.name());
 }
 
 Prepared::Prepared(const Job& job, BatchSource& batches, const Status& status)
     : job_(job),
-      batches_(read_batches(job.comm, job.options, batches, status)),
-      decided_tables_(with_directions(job.comm, job.options.workload.tables, job.options.workload.features,
-                                      batches_.inputs.front())),
-      decided_(job.cases.size()) {}
+      batches_(read_batches(job.comm, options_of_largest_tables(job), batches, status)),
+      decided_(job.cases.size()) {
+  for (const PlannedTables& planned : job.plans)
+    decided_tables_.push_back(with_directions(job.comm, planned.options.workload.tables,
+                                              planned.options.workload.features, batches_.inputs.front()));
+}
 
 bool Prepared::hold(std::size_t plan) {
   if (tables_ && held_ == plan) return false;
   ready_.reset();
   tables_.reset();
-  tables_ = allocate(job_.comm, decided_tables_, job_.options.workload.features, job_.plans[plan]);
+  tables_ =
+      allocate(job_.comm, decided_tables_[plan], job_.plans[plan].options.workload.features, job_.plans[plan].plan);
   held_ = plan;
   return true;
 }
@@ -57,7 +69,7 @@ ReadyCase& Prepared::ready(std::size_t number) {
   if (ready_ && ready_number_ == number) return *ready_;
   ready_.reset();
   const Case& how = job_.cases[number].how;
-  const Plan& plan = job_.plans[job_.cases[number].plan];
+  const Plan& plan = job_.planned(number).plan;
   auto& decided = decided_[number];
   if (!decided)
     decided = decide(job_.comm, plan, tables_->tables(), tables_->features(), how.movement, batches_.inputs.front());

@@ -9,6 +9,12 @@
 
 namespace shardmark {
 
+/// A plan, and the tables that it is a plan of: those of a job may differ in what stands for them in memory.
+struct PlannedTables {
+  Plan plan;
+  RunOptions options;  ///< of the job, with these tables
+};
+
 /// One row of the table: a plan (number in the list of plans) and how its data move.
 struct PlannedCase {
   std::size_t plan = 0;
@@ -19,10 +25,11 @@ struct PlannedCase {
 struct Job {
   const Communicator& comm;
   const RunOptions& options;
-  const std::vector<Plan>& plans;
+  const std::vector<PlannedTables>& plans;
   const std::vector<PlannedCase>& cases;
 
   std::vector<std::size_t> cases_of(std::size_t plan) const;
+  const PlannedTables& planned(std::size_t number) const { return plans[cases[number].plan]; }
   /// "row_wise unique_rows pairwise"
   std::string name_of(std::size_t number) const;
 };
@@ -47,8 +54,8 @@ struct FirstStep {
   ReadyCase ready;
 };
 
-/// The batches of a job, the tables of one plan at a time, and the buffers of one case of it at a time: those of a
-/// large batch need more memory than the tables do.
+/// The batches of a job, which all its cases share, the tables of one plan at a time, and the buffers of one case of it
+/// at a time: those of a large batch need more memory than the tables do.
 class Prepared {
  public:
   /// Collective, as all of it.
@@ -68,8 +75,8 @@ class Prepared {
  private:
   const Job& job_;
   TimedBatches batches_;
-  std::vector<Table> decided_tables_;              ///< with what the first batch decides of them
-  std::vector<std::optional<Decisions>> decided_;  ///< by case, once for all
+  std::vector<std::vector<Table>> decided_tables_;  ///< by plan, with what the first batch decides of them
+  std::vector<std::optional<Decisions>> decided_;   ///< by case, once for all
   std::size_t held_ = 0;
   std::unique_ptr<ShardedTables> tables_;
   std::size_t ready_number_ = 0;

@@ -24,17 +24,17 @@ double cache_bytes(const Communicator& comm) {
   return static_cast<double>(all_reduce(comm, own, Reduce::sum));
 }
 
-double table_bytes(const Workload& workload) {
-  double bytes = 0.0;
-  for (const Table& table : workload.tables) bytes += storage_bytes(table, table.rows, table.dim);
-  return bytes;
-}
-
 double bytes_of(const StepInput& input) {
   return bytes_of_batch(static_cast<double>(input.elements()), static_cast<double>(input.bags.indices.size()));
 }
 
 }  // namespace
+
+double table_bytes(const Workload& workload) {
+  double bytes = 0.0;
+  for (const Table& table : workload.tables) bytes += storage_bytes(table, table.rows, table.dim);
+  return bytes;
+}
 
 double bytes_of_batch(double elements, double ids) { return (4 + 8) * elements + 24 * ids; }
 

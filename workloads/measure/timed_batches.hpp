@@ -11,6 +11,9 @@
 
 namespace shardmark {
 
+/// Of all rows and their optimizer state, each table once.
+double table_bytes(const Workload& workload);
+
 /// Told what goes on, for people who wait.
 using Status = std::function<void(const std::string&)>;
 

@@ -19,14 +19,14 @@ struct Timings {
   std::int64_t sent_bytes = 0, payload_bytes = 0;    ///< with and without what is forwarded for others
   double huge_page_share = 0.0;                      ///< of the rows, on the rank with the least
   RowCounts rows;                                    ///< of the last step, over all ranks, where rows travel one by one
-  TrainFacts trains;                                 ///< of the last step; caches: of all
+  TrainFacts trains;                                 ///< of the first step; caches: of all
   std::string picked, picked_dedup;                  ///< what exchange auto and dedup auto chose
 
   void add(const Communicator& comm, const PhaseCosts& costs, double seconds);
 };
 
-/// Times a case until its next turn: two untimed steps, the second of which tells how many timed ones `seconds` hold.
-/// Collective.
+/// Times a case until its next turn: untimed steps until caches of rows are warm, then two, the second of which tells
+/// how many timed ones `seconds` hold. Collective.
 void visit(const Job& job, Prepared& prepared, std::size_t number, double seconds, Timings& timings);
 
 }  // namespace shardmark

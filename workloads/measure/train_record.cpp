@@ -51,6 +51,8 @@ nlohmann::ordered_json cache_details(const CacheCounts& counts) {
           {fields::kept_differences, counts.kept_differences}};
 }
 
+}  // namespace
+
 CacheCounts cache_counts(const Communicator& comm, const ShardedTables& tables) {
   const CacheCounts own = tables.cache_counts();
   std::array sums{own.hits, own.stale, own.misses, own.drops, own.evictions, own.kept_differences};
@@ -58,7 +60,14 @@ CacheCounts cache_counts(const Communicator& comm, const ShardedTables& tables) 
   return {{.hits = sums[0], .stale = sums[1], .misses = sums[2], .drops = sums[3], .evictions = sums[4]}, sums[5]};
 }
 
-}  // namespace
+void add_since(const CacheCounts& before, const CacheCounts& now, CacheCounts& sum) {
+  sum.hits += now.hits - before.hits;
+  sum.stale += now.stale - before.stale;
+  sum.misses += now.misses - before.misses;
+  sum.drops += now.drops - before.drops;
+  sum.evictions += now.evictions - before.evictions;
+  sum.kept_differences = now.kept_differences;
+}
 
 TrainFacts train_facts(const Communicator& comm, const Flight& flight, const ShardedTables& tables) {
   TrainFacts facts;
@@ -71,7 +80,6 @@ TrainFacts train_facts(const Communicator& comm, const Flight& flight, const Sha
     facts.has_cache |= table.tensor_train.cache.rows > 0;
   }
   if (facts.any()) facts.counts = over_all_ranks(comm, flight.train_counts());
-  if (facts.has_cache) facts.cache = cache_counts(comm, tables);
   return facts;
 }
 

@@ -18,13 +18,18 @@ struct TrainFacts {
   double elements = 0.0;                ///< of the tables
   bool has_cache = false;
   TrainCounts counts;  ///< of a step, over all ranks
-  CacheCounts cache;   ///< over all ranks, since the tables were filled
+  CacheCounts cache;   ///< over all ranks, of the timed steps
 
   bool any() const { return !directions.empty(); }
 };
 
 /// After a step. Waits for the device, so not for timed steps. Collective.
 TrainFacts train_facts(const Communicator& comm, const Flight& flight, const ShardedTables& tables);
+/// What is known of the caches now. Collective.
+CacheCounts cache_counts(const Communicator& comm, const ShardedTables& tables);
+/// Adds what happened between two counts to `sum`; differences that are kept are as many as there are now.
+void add_since(const CacheCounts& before, const CacheCounts& now, CacheCounts& sum);
+
 /// The object tensor_train of a record (results/tensor_train_fields.hpp). ms: median times of lookup and update
 /// together, and of the whole step.
 nlohmann::ordered_json train_details(const TrainFacts& facts, double lookup_and_update_ms, double step_ms,

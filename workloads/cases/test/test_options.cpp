@@ -70,6 +70,28 @@ TEST(Options, SeveralValuesMakeAllCombinations) {
   EXPECT_EQ(GroupBalance::bytes, cases[3].groups.balance);
 }
 
+TEST(Options, StoragesMakeCasesOfDifferentTables) {
+  RunOptions run = with({});
+  std::vector<Case> cases(1);
+  set_options(run, cases, {given_setting("wire_backward=bf16", true), given_setting("storage=dense,tt", true)});
+  ASSERT_EQ(2u, cases.size());
+  EXPECT_EQ("dense_partials mpi_alltoallv, wire_backward bf16, storage tt", cases[1].name());
+  for (const Table& table : run.workload.tables) EXPECT_EQ(Storage::dense, table.storage);  // as the workload says
+  for (const Table& table : with_storage(run, cases[1].storage).workload.tables) EXPECT_EQ(Storage::tt, table.storage);
+  EXPECT_EQ(case_options_of(run, cases[0]).at("storage"), "dense");
+  EXPECT_EQ(case_options_of(run, cases[1]).at("storage"), "tt");
+  EXPECT_EQ(changed_options(run, cases[0]), std::vector<std::string>{"wire_backward"});
+  EXPECT_EQ(changed_options(run, cases[1]), (std::vector<std::string>{"wire_backward", "storage"}));
+}
+
+TEST(Options, WithoutAStorageEachTableKeepsItsOwn) {
+  RunOptions run = with({});
+  run.workload.tables[2].storage = Storage::tt;
+  EXPECT_EQ(case_options_of(run, {}).at("storage").dump(), R"(["dense","tt"])");
+  EXPECT_EQ(with_storage(run, {}).workload.tables[2].storage, Storage::tt);
+  EXPECT_EQ(with({"storage=tt"}).workload.tables[2].storage, Storage::tt);
+}
+
 TEST(Options, ACaseTellsAllThatHasAUseAndWhatOfItIsChanged) {
   const RunOptions run = with({"dim=16", "hotness=20", "dtype=fp16", "learning_rate=0.5", "seed=9", "batches=4"});
   Case how{.movement = {.wire_ids = WireIds::int64}, .groups = {.groups = TableGroups::table}};

@@ -47,7 +47,7 @@ class AddedOptions : public testing::Test {
 
   std::vector<CaseRecord> measured() {
     const Communicator world(MPI_COMM_WORLD);
-    const std::vector<Plan> plans{plan_of("row_wise", run_, world.size())};
+    const std::vector<PlannedTables> plans{{plan_of("row_wise", run_, world.size()), run_}};
     std::vector<PlannedCase> planned;
     for (const Case& how : cases_) planned.push_back({0, how});
     const auto batches = make_batch_source(run_, [](const std::string&) {});

@@ -11,7 +11,8 @@ from program import ProgramTest, main, records
 WITHOUT_MPI = {"environment": {"OPAL_PREFIX": "/nonexistent"}}  # Open MPI cannot start then
 TABLES = ("workloads", "planners", "skews", "plan-formats", "results-formats", "options", "transfers", "exchanges", "value-types", "wire-ids",
           "dedups", "group-balances", "replicated-gradients", "storages", "poolings", "optimizers", "weight-decays",
-          "distributions", "id-rules", "malformed-lines", "bounds-checks", "faults")
+          "core-initializers", "contraction-directions", "order-of-slice-sums", "cache-writes", "distributions", "id-rules",
+          "malformed-lines", "bounds-checks", "faults")
 FAULTS = ("lookup", "route", "exchange", "update", "state", "stray_row", "one_replica", "late_step")
 CASE_FIELDS = {"record", "workload", "scale", "plan", "transfer", "exchange", "wire", "groups", "optimizer", "ranks",
                "threads", "global_batch", "step_ms", "samples_per_s", "phases", "imbalance", "sent_bytes_max",

@@ -18,20 +18,22 @@ const Status silent = [](const std::string&) {};
 class Measurements : public testing::Test {
  protected:
   Measurements() {
-    for (const char* planner : {"table_wise", "row_wise"}) plans.push_back(plan_of(planner, options, comm.size()));
+    for (const char* planner : {"table_wise", "row_wise"})
+      plans.push_back({plan_of(planner, options, comm.size()), options});
     for (const std::size_t plan : {0, 1})
       for (const char* exchange : {"mpi_alltoallv", "pairwise"})
         cases.push_back({plan, {.exchange = exchange_named(exchange)}});
   }
 
   Measured run(const Keep& keep, const Status& status = silent) {
+    for (PlannedTables& planned : plans) planned.options = options;  // as the test has set them since
     const auto batches = make_batch_source(options, [](const std::string&) {});
     return measure({comm, options, plans, cases}, *batches, status, keep);
   }
 
   Communicator comm{MPI_COMM_WORLD};
   RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
-  std::vector<Plan> plans;
+  std::vector<PlannedTables> plans;
   std::vector<PlannedCase> cases;
 };
 
@@ -66,6 +68,47 @@ TEST_F(Measurements, WhatIsTimedIsCheckedAfterwards) {
     EXPECT_EQ(record.details.at("checked_after"), 5);
     EXPECT_EQ(record.wrong, 0);
   }
+}
+
+/// Cases whose storages differ have tables and a reference of their own. Of what makes them differ here the optimizer
+/// stands in for a second storage, so that each is wrong by the reference of the other.
+TEST_F(Measurements, CasesOfSeveralStoragesHaveTheirOwnTablesAndReference) {
+  options.steps = 6;
+  RunOptions others = options;
+  for (Table& table : others.workload.tables) table.optimizer.kind = OptimizerKind::adagrad;
+  plans = {{plan_of("row_wise", options, comm.size()), options}, {plan_of("row_wise", others, comm.size()), others}};
+  cases = {{0, {}}, {1, {.storage = Storage::dense}}, {0, {.exchange = exchange_named("pairwise")}}};
+  const auto batches = make_batch_source(options, [](const std::string&) {});
+  const auto records = measure({comm, options, plans, cases}, *batches, silent, [](const Measured&) {}).records;
+  ASSERT_EQ(records.size(), 3U);
+  for (const CaseRecord& record : records) {
+    EXPECT_EQ(record.wrong, 0) << record.option("optimizer") << record.option("exchange");
+    EXPECT_EQ(record.step_ms.n, 6);
+  }
+  EXPECT_EQ(records[1].option("optimizer"), "adagrad");
+  const auto bytes = [&](std::size_t c) { return records[c].details.at("table_bytes_max").get<std::int64_t>(); };
+  EXPECT_EQ(bytes(0), bytes(2));
+  EXPECT_EQ(bytes(1), 2 * bytes(0));  // a number of state per value
+}
+
+/// Tables of the two storages take each other's place, so that each visit begins with cold caches.
+TEST_F(Measurements, CachesAreWarmBeforeACaseIsTimed) {
+  RunOptions dense = one_small_table();
+  dense.exact = false;
+  dense.steps = 12;
+  RunOptions trains = with_storage(dense, Storage::tt);
+  trains.workload.tables[0].tensor_train = {.cores = 2, .ranks = {2}, .cache = {.rows = 12, .populate_every = 5}};
+  plans = {{plan_of("table_wise", dense, comm.size()), dense}, {plan_of("table_wise", trains, comm.size()), trains}};
+  cases = {{0, {.storage = Storage::dense}}, {1, {.storage = Storage::tt}}};
+  const auto batches = make_batch_source(dense, [](const std::string&) {});
+  const auto records = measure({comm, dense, plans, cases}, *batches, silent, [](const Measured&) {}).records;
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_GT(records[1].step_ms.visit_count(), 3);
+  EXPECT_EQ(records[1].wrong, 0);
+  EXPECT_FALSE(records[0].details.contains("tensor_train"));
+  const auto& cache = records[1].details.at("tensor_train").at("cache");
+  EXPECT_EQ(cache.at("misses"), 0) << cache;
+  EXPECT_EQ(cache.at("hits"), 12 * 37 * 40) << cache;
 }
 
 TEST_F(Measurements, ASignalOnOneRankEndsThemAll) {

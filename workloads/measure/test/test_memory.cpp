@@ -136,7 +136,7 @@ double growth_in(const Body& body) {
 /// `factor` times what they use.
 void check_growth(const Communicator& comm, const RunOptions& options, std::string_view planner,
                   const std::vector<Case>& hows, double factor) {
-  const std::vector<Plan> plans{plan_of(planner, options, comm.size())};
+  const std::vector<PlannedTables> plans{{plan_of(planner, options, comm.size()), options}};
   std::vector<PlannedCase> cases;
   for (const Case& how : hows) cases.push_back({0, how});
   const auto batches = make_batch_source(options, [](const std::string&) {});
@@ -151,7 +151,7 @@ void check_growth(const Communicator& comm, const RunOptions& options, std::stri
   if (all_reduce(comm, growth, Reduce::min) <= 0.0) GTEST_SKIP() << "no high-water mark that can be reset";
   EXPECT_EQ(wrong, 0);
   constexpr double of_libraries = 16e6;  // of MPI, and pages that freed pieces keep
-  const double needed = memory_needed(comm, plans.front(), options, hows);
+  const double needed = memory_needed(comm, plans.front().plan, options, hows);
   EXPECT_LE(growth, needed + of_libraries) << planner << " " << hows.front().name();
   EXPECT_LE(all_reduce(comm, needed, Reduce::max), factor * all_reduce(comm, growth, Reduce::max))
       << planner << " " << hows.front().name();

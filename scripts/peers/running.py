@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the scripts that measure peers share: their environment, the processes, the options, the results file."""
+import argparse
+import datetime
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from comparison import read_records
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PACKAGES = ("torch==2.10.*", "fbgemm-gpu-cpu==1.5.0", "numpy")
+PINNED = {"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"}
+SETTINGS = {
+    "as installed": {},
+    "tuned": {**PINNED, "THP_MEM_ALLOC_ENABLE": "1", "MALLOC_MMAP_THRESHOLD_": "4294967296",
+              "MALLOC_TRIM_THRESHOLD_": "4294967296"},
+}
+
+
+def say(text):
+    print(f"scripts/peers/{Path(sys.argv[0]).name}: {text}", file=sys.stderr, flush=True)
+
+
+def make_environment(folder):
+    """Its Python, with the peers in it. The mark comes last: what an interrupted run left is made anew."""
+    complete = folder / "complete"
+    python = folder / "bin" / "python"
+    if complete.exists():
+        return python
+    say(f"installing {', '.join(PACKAGES)} into {folder}: about 3 GB, most of it CUDA libraries that torch asks for")
+    subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-cache-dir", "--disable-pip-version-check",
+                    *PACKAGES], check=True, stdout=sys.stderr)
+    complete.touch()
+    return python
+
+
+def build_ours():
+    for command in (["cmake", "--preset", "release"],
+                    ["cmake", "--build", "--preset", "release", "--target", "shardmark-kernels"]):
+        subprocess.run(command, check=True, stdout=sys.stderr, cwd=ROOT)
+    return ROOT / "build" / "release" / "bin" / "shardmark-kernels"
+
+
+class Peers:
+    """A process of a worker script in one setting; it measures what it is told to and holds no tables in between."""
+
+    def __init__(self, python, script, setting, threads):
+        environment = {**os.environ, **SETTINGS[setting], "OMP_NUM_THREADS": str(threads)}
+        self.setting = setting
+        self.process = subprocess.Popen([python, HERE / script], env=environment, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.versions = self.answer()
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"the process of the peers ({self.setting}) ended with code {self.process.wait()}")
+        return json.loads(line)
+
+    def measure(self, request):
+        print(json.dumps(request), file=self.process.stdin, flush=True)
+        return self.answer()
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def listed_cases(program, options):
+    """Those of --cases, as shardmark-kernels describes them."""
+    cases = json.loads(subprocess.run([program, "--list-cases", f"--scale={options.scale}"], check=True, text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
+    return [{**case, "scale": options.scale} for case in cases if case["name"] in options.cases.split(",")]
+
+
+def run_ours(program, options, benchmarks, ceilings):
+    """What Google Benchmark reports of the benchmarks that match; its rows in "benchmarks", of what it ran on in "context"."""
+    command = [program, f"--scale={options.scale}", f"--ceilings={ceilings}", f"--benchmark_filter=^({benchmarks})",
+               f"--benchmark_min_time={options.seconds}", "--benchmark_format=json"]
+    run = subprocess.run(command, env={**os.environ, **PINNED, "OMP_NUM_THREADS": str(options.threads)}, text=True,
+                         check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    found = json.loads(run.stdout)
+    found["context"] = {key: value for key, value in found["context"].items() if key not in ("caches", "host_name")}
+    return found
+
+
+def main(description, cases, measure_all, markdown):
+    """measure_all(options, program, python, write) measures everything, write(record) keeps a line of the file."""
+    name = Path(sys.argv[0]).name
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", default=cases, help="default %(default)s")
+    parser.add_argument("--passes", type=int, default=3, help="how often everything is measured, default %(default)s")
+    parser.add_argument("--seconds", type=float, default=1, help="of each measurement, default %(default)s")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)),
+                        help="default %(default)s, all CPUs")
+    parser.add_argument("--scale", default="1/1", help="of rows and batch, to try the script out; default %(default)s")
+    parser.add_argument("--out", type=Path, help=f"default results/local/peers-{name}-TIME.jsonl")
+    parser.add_argument("--program", type=Path, help="a built shardmark-kernels; default: that of preset release")
+    parser.add_argument("--environment", type=Path, default=ROOT / ".deps" / "peers-fbgemm",
+                        help="Python environment of the peers, made if it is not there; default .deps/peers-fbgemm")
+    parser.add_argument("--report", type=Path, nargs="+", metavar="FILE", help="measure nothing, print what FILES hold")
+    parser.add_argument("--prepare", action="store_true", help="make the environment if it is not there, measure nothing")
+    options = parser.parse_args()
+    if options.prepare:
+        make_environment(options.environment)
+        return
+    if options.report:
+        print(markdown(read_records(options.report)))
+        return
+    python = make_environment(options.environment)
+    program = options.program or build_ours()
+    now = datetime.datetime.now(datetime.timezone.utc)
+    out = options.out or ROOT / "results" / "local" / f"peers-{name}-{now:%Y%m%dT%H%M%SZ}.jsonl"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with out.open("w", encoding="utf-8") as file:
+        measure_all(options, program, python, lambda record: print(json.dumps(record), file=file, flush=True))
+    print(markdown(read_records([out])))
+    say(f"measurements are in {out}")

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Dense tables and tensor trains beside each other, as a user asks for them and reads of them."""
+from program import ProgramTest, main, records
+
+TRAINS = {"workload": "fbtt", "scale": "1/1000", "batch": 32, "steps": 6, "exchange": "mpi_alltoallv", "tt.row-shape": "auto"}
+
+
+class Storages(ProgramTest):
+    def test_compare_puts_storages_beside_each_other(self):
+        outcome, file = self.case(2, command="compare", storage="dense,tt", plan="table_wise,data_parallel,row_wise", **TRAINS)
+        self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+        (note,) = outcome.complaints()
+        self.assertTrue(note.startswith("shardmark: row_wise is not measured with --storage tt: "), note)
+        cases = {(case["plan"], case["options"]["storage"]): case for case in records(file)[1:]}
+        self.assertEqual(sorted(cases), [("data_parallel", "dense"), ("data_parallel", "tt"), ("row_wise", "dense"),
+                                         ("table_wise", "dense"), ("table_wise", "tt")])
+        for (plan, storage), case in cases.items():
+            self.assertEqual((case["wrong"], "tensor_train" in case, "tt.ranks" in case["options"]),
+                             (0, storage == "tt", storage == "tt"), (plan, storage))
+            self.assertEqual("storage" in case["changed"], storage == "dense")  # the workload says tt
+            self.assertEqual(case["options"]["batches"], cases["table_wise", "dense"]["options"]["batches"])
+        self.assertEqual(cases["table_wise", "dense"]["table_bytes_max"], 4 * 64 * 11000)
+        self.assertEqual(cases["row_wise", "dense"]["table_bytes_max"], 4 * 64 * 5500)
+        train = cases["table_wise", "tt"]
+        self.assertEqual(train["table_bytes_max"], 4 * train["tensor_train"]["parameters"])
+        self.assertLess(cases["data_parallel", "tt"]["sent_bytes_max"], cases["data_parallel", "dense"]["sent_bytes_max"])
+        for line in outcome.out.splitlines():
+            self.assertLessEqual(len(line), 120, line)
+        for part in ("# plan           storage", "\n# tt: tables as products of cores, ", "\n# fbtt: ", "  Measured at 11,000 rows: ",
+                     "  tt wins by memory from about ", "with data_parallel"):
+            self.assertIn(part, outcome.out)
+        shown = self.succeeds(self.serial("results", "show", file)).out
+        self.assertEqual(shown.partition("ANSWER:")[2], outcome.out.partition("ANSWER:")[2])
+        same = self.serial("results", "diff", file, file)
+        self.assertIn("storage:dense", same.out)
+
+    def test_a_plan_that_no_storage_can_do_is_an_error(self):
+        self.refuses_case("row_wise", "tensor train", ranks=[2], **TRAINS, plan="row_wise")
+
+    def test_run_says_how_fast_lookups_are_beside_fbtt(self):
+        outcome, file = self.case(1, "fbtt", **{key: value for key, value in TRAINS.items() if key != "workload"}, plan="table_wise")
+        self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+        self.assertRegex(outcome.out.replace("\n#   ", " "),
+                         r"# fbtt: [\d.]+ us per lookup forward \+ backward \+ update, 0.416 published \(GPU\); GFLOP/s: [\d.]+ "
+                         r"nominal, [\d.]+ executed, [\d.]+ FBTT-printed \(published accounting, 10 times too high\)")
+        self.assertEqual(records(file)[1]["options"]["storage"], "tt")
+
+
+if __name__ == "__main__":
+    main()
