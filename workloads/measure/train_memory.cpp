@@ -10,26 +10,39 @@
 namespace shardmark {
 namespace {
 
-/// Of products between cores and rows, all nodes at once: a slice of the last core for each row, and for each shorter
-/// prefix what it keeps and gives to the one before it.
-double product_bytes(const TensorTrainShape& shape, double distinct) {
-  double bytes = 4.0 * distinct * static_cast<double>(shape.slice_elements(shape.cores - 1));
-  double prefixes = 1.0, columns = 1.0;
-  for (int t = 0; t + 1 < shape.cores; ++t) {
+/// What `rows` distinct rows, worked on together, keep between cores and rows (node_products.hpp, slice_gradients.cpp).
+struct PassBytes {
+  double products = 0.0;  ///< of prefixes that end two or more cores before the last
+  double shares = 0.0;    ///< of the gradients of prefixes and rows for the cores before them and for the last one
+  double sums = 0.0;      ///< of slices, one of each run of nodes
+
+  double forward() const { return products; }
+  double backward() const { return products + shares + sums; }
+};
+
+PassBytes pass_bytes(const TensorTrainShape& shape, double rows) {
+  constexpr double longest_run = 64;  // of nodes with one slice
+  const int last = shape.cores - 1;
+  PassBytes bytes;
+  double prefixes = 1.0, before = 1.0;
+  for (int t = 0; t <= last; ++t) {
     prefixes *= static_cast<double>(shape.p[t]);
-    columns *= static_cast<double>(shape.q[t]);
-    bytes += 8.0 * std::min(prefixes, distinct) * columns * static_cast<double>(shape.r[t + 1]);
+    const double nodes = std::min(prefixes, rows), slice = static_cast<double>(shape.slice_elements(t));
+    const double runs = std::min(nodes, static_cast<double>(shape.p[t]) + nodes / longest_run);
+    if (t > 0 && t < last - 1) bytes.products += 4.0 * nodes * before * slice / static_cast<double>(shape.r[t]);
+    if (t > 0 && t < last) bytes.shares += 4.0 * nodes * before * static_cast<double>(shape.r[t]);
+    if (t == last) bytes.shares += 4.0 * nodes * slice;
+    bytes.sums += 4.0 * runs * slice;
+    before *= static_cast<double>(shape.q[t]);
   }
   return bytes;
 }
 
-/// Of the gradients that blocks of rows give to slices before they are added up.
-double slice_gradient_bytes(const TensorTrainShape& shape, double distinct) {
-  const double blocks = std::ceil(distinct / static_cast<double>(kernels::tree_block));
+/// Of the sums of all slices that so many rows touch.
+double slice_sum_bytes(const TensorTrainShape& shape, double rows) {
   double bytes = 0.0;
   for (int t = 0; t < shape.cores; ++t)
-    bytes += 4.0 * std::min(distinct, blocks * static_cast<double>(shape.p[t])) *
-             static_cast<double>(shape.slice_elements(t));
+    bytes += 4.0 * std::min(rows, static_cast<double>(shape.p[t])) * static_cast<double>(shape.slice_elements(t));
   return bytes;
 }
 
@@ -41,10 +54,11 @@ double train_step_bytes(const Table& table, double ids, double distinct) {
   const double budget = 0x1p20 * static_cast<double>(table.tensor_train.workspace_mib);
   double bytes = ids * 64 + distinct * (64 + 2 * row);  // keys, their sort, numbers; rows and gradients
   bytes += distinct * 2 * 120 * (shape.cores - 1);      // nodes and runs of both trees
-  bytes += 2 * std::min(product_bytes(shape, distinct),
-                        std::max(budget, product_bytes(shape, static_cast<double>(kernels::tree_block))));
-  bytes += slice_gradient_bytes(shape, distinct);
-  if (!table.tensor_train.fused_update) bytes += slice_gradient_bytes(shape, distinct);
+  const PassBytes all = pass_bytes(shape, distinct), block = pass_bytes(shape, kernels::tree_block);
+  bytes += std::min(all.forward(), std::max(budget, block.forward()));
+  bytes += std::min(all.backward(), std::max(budget, block.backward()));
+  if (distinct > kernels::tree_block) bytes += slice_sum_bytes(shape, distinct);  // added up behind each pass
+  if (!table.tensor_train.fused_update) bytes += slice_sum_bytes(shape, distinct);
   if (table.tensor_train.cache.rows > 0) bytes += ids * 56 + distinct * 80;  // what is found, and what is missed
   return bytes;
 }
