@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -28,8 +29,9 @@ std::optional<double> number_in(const Json& object, const std::string& name) {
   return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
 
-/// "1,024 lookups of 900 rows by 30 + 200 prefixes (suffix first)".
+/// "1,024 lookups of 900 rows by 30 + 200 shared products (suffix)". Not with a cache, whose rows share no products.
 std::string sharing(const Json& train) {
+  if (train.contains(names::cache)) return "";
   const auto lookups = number_in(train, names::lookups), rows = number_in(train, names::rows);
   if (!lookups || !rows) return "";
   std::vector<std::string> shared;
@@ -92,6 +94,23 @@ Pair fastest(const Records& ranked, const Wanted& wanted) {
     if (storage == "tt" && !pair.tt) pair.tt = record;
   }
   return pair;
+}
+
+/// Whether the steps of two cases look up as many rows by the same law, in tables of any size.
+bool same_traffic(const CaseRecord& a, const CaseRecord& b) {
+  return std::ranges::none_of(std::array{"batch", "hotness", "ids.distribution", "ids.alpha", "ids.drift"},
+                              [&](const char* option) { return a.differs(b, option); });
+}
+
+/// The fastest case with tt that has one with dense tables of the same size and traffic beside it, and that one.
+Pair fastest_beside(const Records& ranked) {
+  for (const CaseRecord* tt : ranked) {
+    if (tt->option("storage") != "tt") continue;
+    const Pair pair = fastest(
+        ranked, [&](const CaseRecord& r) { return same_traffic(r, *tt) && r.option("scale") == tt->option("scale"); });
+    if (pair) return pair;
+  }
+  return {};
 }
 
 /// Of all tables with storage tt; rows are those of the tables, which have one dim.
@@ -179,7 +198,7 @@ std::string winning_size(const Findings& f, const Pair& best) {
   std::map<double, Pair> scales;
   for (const CaseRecord* record : f.valid) {
     const Pair pair = fastest(f.valid, [&](const CaseRecord& r) {
-      return r.plan == best.tt->plan && r.option("scale") == record->option("scale");
+      return r.plan == best.tt->plan && same_traffic(r, *best.tt) && r.option("scale") == record->option("scale");
     });
     if (const auto size = pair ? rows_of(*pair.tt) : std::nullopt) scales.emplace(*size, pair);
   }
@@ -208,7 +227,7 @@ std::vector<std::string> tensor_train_lines(const Records& ranked) {
 }
 
 std::vector<std::string> storage_sentences(const Findings& findings) {
-  const Pair best = fastest(findings.valid, [](const CaseRecord&) { return true; });
+  const Pair best = fastest_beside(findings.valid);
   if (!best) return {};
   return {measured(best), winning_size(findings, best)};
 }

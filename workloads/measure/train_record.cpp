@@ -13,9 +13,9 @@ namespace {
 
 namespace fields = tensor_train_fields;
 
-double rounded(double value) { return std::round(1e4 * value) / 1e4; }
+double to_four_places(double value) { return std::round(1e4 * value) / 1e4; }
 
-double per(double over, double under) { return under > 0.0 ? rounded(over / under) : 0.0; }
+double per(double over, double under) { return under > 0.0 ? to_four_places(over / under) : 0.0; }
 
 TrainCounts over_all_ranks(const Communicator& comm, const TrainCounts& own) {
   std::array<std::int64_t, TensorTrainShape::most_cores + 4> sums{own.ids, own.rows, own.nominal_flops,

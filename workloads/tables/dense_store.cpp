@@ -22,9 +22,6 @@ std::vector<float> on_host(const kernels::ShardRows& shard, const void* rows, co
   return {host.data(), host.data() + host.extent(0)};
 }
 
-/// Shards begin with the first of a pair of cache lines. size, pair: in the same unit.
-std::int64_t align(std::int64_t size, std::int64_t pair) { return (size + pair - 1) / pair * pair; }
-
 class DenseStore : public Store {
  public:
   DenseStore(const ShardLayout& layout, const std::vector<Table>& tables, const std::vector<std::int64_t>& shards)

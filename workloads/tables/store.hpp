@@ -94,6 +94,9 @@ struct TrainCounts {
   }
 };
 
+/// What is kept of a shard begins with the first of a pair of cache lines. size, pair: in the same unit.
+constexpr std::int64_t align(std::int64_t size, std::int64_t pair) { return (size + pair - 1) / pair * pair; }
+
 /// The shards of this rank whose tables have one storage: their rows and optimizer state, and what a step does with
 /// them. Shards go by their numbers in ShardLayout. A store decides once per run of rows of a shard, never per row.
 class Store {

@@ -14,9 +14,6 @@
 namespace shardmark {
 namespace {
 
-/// Cores begin with the first of a pair of cache lines. size, pair: in the same unit.
-std::int64_t align(std::int64_t size, std::int64_t pair) { return (size + pair - 1) / pair * pair; }
-
 KeptTrain kept_train(std::int64_t shard, std::int64_t table, const Table& what) {
   KeptTrain train{.shard = shard, .table = table, .what = what, .shape = tensor_train_shape(what), .contracted = {}};
   train.mirrored = what.tensor_train.direction == ContractionDirection::suffix;
