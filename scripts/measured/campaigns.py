@@ -83,7 +83,7 @@ CAMPAIGNS = (
              parts=TRAIN_PARTS, group="tensor-train"),
     Campaign("tensor-train-peers", "Tensor trains beside PyTorch",
              "The same steps as FBTT-Embedding takes them, and as a PyTorch user could: who is faster?", "train_peers",
-             ("scripts/peers/tensor_train", "--passes", "1", "--seconds", "0.5", "--cases",
+             ("scripts/peers/tensor_train", "--passes", "3", "--seconds", "0.5", "--cases",
               "tt-uniform,tt-zipf,tt-zipf-16384"), ("--cases", "tt-uniform", "--scale", "1/64", "--seconds", "0.05"), 2,
              group="tensor-train"),
     Campaign("links-transfers", "Transfers between hosts",
