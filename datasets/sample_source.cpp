@@ -60,18 +60,11 @@ class Hdf5Source : public SampleSource {
   SampleFileReader reader_;
 };
 
-IdMapping mapping_for(const std::string& path, const SourceOptions& options) {
-  if (options.rule == IdRule::modulo) return IdMapping::modulo(options.rows);
-  return count_frequencies(path, options.reader, options.rows, options.min_count, [](std::int64_t) {});
-}
-
 /// The samples of a TSV file in memory, ids as 32-bit columns.
 class TsvSource : public SampleSource {
  public:
   TsvSource(const std::string& path, const SourceOptions& options, const Notice& notice) : SampleSource(path, notice) {
-    const IdMapping mapping = mapping_for(path, options);
-    const std::string dropped = mapping.dropped_summary();
-    if (!dropped.empty()) notice(path + ": " + dropped);
+    const IdMapping mapping = mapping_of(path, options, notice);
     CriteoReader reader(path, options.reader);
     CriteoBlock block;
     std::vector<std::uint32_t> ids;
@@ -113,6 +106,13 @@ class TsvSource : public SampleSource {
 
 }  // namespace
 
+IdMapping mapping_of(const std::string& path, const SourceOptions& options, const Notice& notice) {
+  if (options.rule == IdRule::modulo) return IdMapping::modulo(options.rows);
+  IdMapping mapping = count_frequencies(path, options.reader, options.rows, options.min_count, [](std::int64_t) {});
+  if (const std::string dropped = mapping.dropped_summary(); !dropped.empty()) notice(path + ": " + dropped);
+  return mapping;
+}
+
 void SampleSource::set_samples(std::int64_t samples) {
   if (samples == 0) throw InputError(path_ + ": holds no samples");
   samples_ = samples;
@@ -140,14 +140,15 @@ bool is_hdf5(const std::string& path) {
   if (!file) throw InputError(path + ": cannot open: " + std::strerror(errno));
   char head[8] = {};
   file.read(head, sizeof head);
-  return file.gcount() == sizeof head && std::memcmp(head, "\x89HDF\r\n\x1a\n", sizeof head) == 0;
+  if (file.gcount() == sizeof head && std::memcmp(head, "\x89HDF\r\n\x1a\n", sizeof head) == 0) return true;
+  if (path.ends_with(".h5") || path.ends_with(".hdf5"))
+    throw InputError(path + ": does not begin as an HDF5 file does");
+  return false;
 }
 
 std::unique_ptr<SampleSource> open_samples(const std::string& path, const SourceOptions& options,
                                            const Notice& notice) {
   if (is_hdf5(path)) return std::make_unique<Hdf5Source>(path, options.rows, notice);
-  if (path.ends_with(".h5") || path.ends_with(".hdf5"))
-    throw InputError(path + ": does not begin as an HDF5 file does");
   return std::make_unique<TsvSource>(path, options, notice);
 }
 

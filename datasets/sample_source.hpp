@@ -50,7 +50,10 @@ struct SourceOptions {
   std::int64_t limit = std::numeric_limits<std::int64_t>::max();  ///< samples of a TSV file that are kept in memory
 };
 
-/// Whether the file begins as HDF5 files do. Throws InputError when it cannot be read.
+/// How a TSV file's values become rows. The rule frequency reads the whole file; `notice` is told what did not fit.
+IdMapping mapping_of(const std::string& path, const SourceOptions& options, const Notice& notice);
+
+/// Whether the file begins as HDF5 files do. Throws InputError when it cannot be read, or is called so and is none.
 bool is_hdf5(const std::string& path);
 
 /// Opens an HDF5 file (recognised by its first bytes) or a Criteo TSV file (plain, .gz, .zst). Of a TSV file the first

@@ -26,6 +26,23 @@ Wide inverse_modulo(Wide a, Wide m) {
   return ((x0 % m) + m) % m;
 }
 
+std::string hot_problem(const TablePlacement& placement, const Table& table) {
+  const std::int64_t hot = placement.hot_rows;
+  if (hot == 0) return {};
+  if (placement.data_parallel) return fmt::format("a data_parallel table has no hot rows; leave hot_rows {} out", hot);
+  if (hot < 0 || hot >= table.rows)
+    return fmt::format("it has {} hot rows; they must be fewer than its {} rows, all of which data_parallel copies",
+                       hot, table.rows);
+  for (const Shard& shard : placement.shards) {
+    if (shard.columns() < table.dim)
+      return fmt::format("it has hot rows, but rank {} holds its columns {} to {} only; split it by rows", shard.rank,
+                         shard.column_begin, shard.column_end);
+    if (shard.rows.begin < hot)
+      return fmt::format("row {} is hot, so on every rank, and again on rank {}", shard.rows.begin, shard.rank);
+  }
+  return {};
+}
+
 std::string shard_problem(const Shard& shard, const Table& table, int ranks) {
   const RowSet& rows = shard.rows;
   if (shard.rank < 0 || shard.rank >= ranks) return fmt::format("the ranks of this plan are 0 to {}", ranks - 1);
@@ -84,9 +101,9 @@ std::string doubled_row(Strip& strip) {
   return {};
 }
 
-/// Rows below `limit` that the strip owns, when none is doubled.
-std::int64_t owned_below(const Strip& strip, std::int64_t limit) {
-  std::int64_t owned = 0;
+/// Rows below `limit` that are hot or that the strip owns, when none is doubled.
+std::int64_t owned_below(const Strip& strip, std::int64_t hot, std::int64_t limit) {
+  std::int64_t owned = std::min(hot, limit);
   for (const Shard* shard : strip.shards) {
     RowSet rows = shard->rows;
     rows.end = std::min(rows.end, limit);
@@ -96,19 +113,21 @@ std::int64_t owned_below(const Strip& strip, std::int64_t limit) {
 }
 
 /// The first row that nobody owns: owned_below(x) equals x up to it and stays smaller after it.
-std::string missed_row(const Strip& strip, std::int64_t rows) {
-  if (owned_below(strip, rows) == rows) return {};
+std::string missed_row(const Strip& strip, std::int64_t hot, std::int64_t rows) {
+  if (owned_below(strip, hot, rows) == rows) return {};
   std::int64_t complete = 0;
   std::int64_t incomplete = rows;
   while (incomplete - complete > 1) {
     const std::int64_t middle = std::midpoint(complete, incomplete);
-    (owned_below(strip, middle) == middle ? complete : incomplete) = middle;
+    (owned_below(strip, hot, middle) == middle ? complete : incomplete) = middle;
   }
   return fmt::format("row {} is on no rank", complete);
 }
 
 void check_table(const TablePlacement& placement, const Table& table, int ranks, std::vector<std::string>& problems) {
   if (placement.data_parallel) {
+    if (const std::string text = hot_problem(placement, table); !text.empty())
+      problems.push_back(fmt::format("table '{}': {}", table.name, text));
     if (!placement.shards.empty())
       problems.push_back(fmt::format("table '{}', rank {}: a data_parallel table has no shards", table.name,
                                      placement.shards.front().rank));
@@ -119,9 +138,13 @@ void check_table(const TablePlacement& placement, const Table& table, int ranks,
     if (const std::string text = shard_problem(shard, table, ranks); !text.empty())
       problems.push_back(fmt::format("table '{}', rank {}: {}", table.name, shard.rank, text));
   if (problems.size() > before || table.rows <= 0 || table.dim <= 0) return;
+  if (const std::string text = hot_problem(placement, table); !text.empty()) {
+    problems.push_back(fmt::format("table '{}': {}", table.name, text));
+    return;
+  }
   for (Strip& strip : strips_of(placement.shards, table.dim)) {
     std::string text = doubled_row(strip);
-    if (text.empty()) text = missed_row(strip, table.rows);
+    if (text.empty()) text = missed_row(strip, placement.hot_rows, table.rows);
     if (text.empty()) continue;
     problems.push_back(fmt::format("table '{}', columns {} to {}: {}", table.name, strip.begin, strip.end, text));
     return;  // the strips beside it mostly repeat the message

@@ -13,10 +13,13 @@ namespace shardmark {
 
 /// What is wrong with the plan: empty when there is one placement per table, 1 <= plan.ranks <= largest_job, every rank
 /// is below it, no shard is empty or leaves its table, and every cell of every table that is not data_parallel is owned
-/// exactly once. One line per problem, naming table and rank, or the first row and column that are missed or doubled.
+/// exactly once: cells of hot rows by all ranks, which are fewer than the rows and go with shards of whole rows, the
+/// others by one shard. One line per problem, naming table and rank, or the first row and column that are missed or
+/// doubled.
 ///
 /// Exact, without visiting rows: row sets are arithmetic progressions, so in each strip of columns they must be
-/// pairwise disjoint (Chinese remainder theorem) and their counts must add up to the rows of the table.
+/// pairwise disjoint (Chinese remainder theorem) and their counts must add up to the rows of the table that are not
+/// hot.
 std::vector<std::string> check(const Plan& plan, std::span<const Table> tables);
 
 /// Throws InputError with the first problem (and how many there are), prefixed by `where`, unless check() is empty.

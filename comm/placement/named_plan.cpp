@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "comm/placement/plan_file.hpp"
+#include "comm/placement/formats/plan_file.hpp"
 #include "comm/placement/planner.hpp"
 #include "reference/named.hpp"
 
@@ -14,8 +14,7 @@ namespace shardmark {
 
 Plan named_plan(const std::string& name_or_file, std::span<const Table> tables, std::span<const Feature> features,
                 const PlanRequest& request) {
-  if (std::ranges::find(planners, name_or_file, &Planner::name) != planners.end())
-    return make_plan(name_or_file, tables, features, request);
+  if (names_planner(name_or_file)) return make_plan(name_or_file, tables, features, request);
   std::error_code unreadable;
   if (!std::filesystem::exists(name_or_file, unreadable)) {
     std::vector<std::string_view> names;

@@ -11,17 +11,47 @@ Shard whole(const Table& table, int rank) {
   return {.rows = {0, table.rows, 1}, .column_begin = 0, .column_end = table.dim, .rank = rank};
 }
 
-std::string_view kind_of(const TablePlacement& placement) {
-  if (placement.data_parallel) return "data_parallel";
-  if (placement.shards.size() <= 1) return "table_wise";
-  const Shard& first = placement.shards.front();
+namespace {
+
+/// Behind this prefix stands the kind of the shards.
+constexpr std::string_view hot_prefix = "hot_rows+";
+
+/// Of the shards, with the prefix.
+std::string_view hot_kind_of(const std::vector<Shard>& shards) {
+  if (shards.size() <= 1) return "hot_rows+table_wise";
+  const Shard& first = shards.front();
   const auto same_columns = [&](const Shard& shard) {
     return shard.column_begin == first.column_begin && shard.column_end == first.column_end;
   };
   const auto same_rows = [&](const Shard& shard) { return shard.rows == first.rows; };
-  if (std::ranges::all_of(placement.shards, same_columns)) return "row_wise";
-  if (std::ranges::all_of(placement.shards, same_rows)) return "column_wise";
-  return "grid";
+  if (std::ranges::all_of(shards, same_columns)) return "hot_rows+row_wise";
+  if (std::ranges::all_of(shards, same_rows)) return "hot_rows+column_wise";
+  return "hot_rows+grid";
+}
+
+}  // namespace
+
+std::string_view kind_of(const TablePlacement& placement) {
+  if (placement.data_parallel) return "data_parallel";
+  const std::string_view kind = hot_kind_of(placement.shards);
+  return placement.hot_rows > 0 ? kind : kind.substr(hot_prefix.size());
+}
+
+RowSet replicated_rows(const TablePlacement& placement, const Table& table) {
+  return {0, placement.data_parallel ? table.rows : placement.hot_rows, 1};
+}
+
+bool has_replicas(const TablePlacement& placement) { return placement.data_parallel || placement.hot_rows > 0; }
+
+Table stored(Table table, const TablePlacement& placement) {
+  table.storage = placement.storage.value_or(table.storage);
+  return table;
+}
+
+std::vector<Table> stored(std::span<const Table> tables, const Plan& plan) {
+  std::vector<Table> result(tables.begin(), tables.end());
+  for (std::size_t t = 0; t < result.size(); ++t) result[t] = stored(std::move(result[t]), plan.tables[t]);
+  return result;
 }
 
 std::int64_t exchanged_row_sums(const Table& table, const TablePlacement& placement) {
@@ -68,14 +98,16 @@ RankLoad load_of(const Shard& shard, const Table& table) {
 std::vector<RankLoad> loads_of(const Plan& plan, std::span<const Table> tables) {
   std::vector<RankLoad> loads(static_cast<std::size_t>(plan.ranks));
   for (std::size_t t = 0; t < plan.tables.size(); ++t) {
-    if (plan.tables[t].data_parallel) {
-      for (RankLoad& load : loads) load += load_of(whole(tables[t], 0), tables[t]);
-      continue;
+    const TablePlacement& placement = plan.tables[t];
+    const Table table = stored(tables[t], placement);
+    if (has_replicas(placement)) {
+      const RankLoad copy = load_of({replicated_rows(placement, table), 0, table.dim, 0}, table);
+      for (RankLoad& load : loads) load += copy;
     }
     std::vector<int> holders;
-    for (const Shard& shard : plan.tables[t].shards) {
-      RankLoad part = load_of(shard, tables[t]);
-      if (std::ranges::find(holders, shard.rank) != holders.end()) part.tables = 0;
+    for (const Shard& shard : placement.shards) {
+      RankLoad part = load_of(shard, table);
+      if (has_replicas(placement) || std::ranges::find(holders, shard.rank) != holders.end()) part.tables = 0;
       holders.push_back(shard.rank);
       loads[shard.rank] += part;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,10 +39,13 @@ struct Shard {
   bool operator==(const Shard&) const = default;
 };
 
-/// Where one table lives: a full copy on every rank (data_parallel, no shards), or shards that own every cell once.
+/// Where one table lives: a full copy on every rank (data_parallel, no shards), or shards that own every cell once; of
+/// the first hot_rows rows every rank has a copy then, and the shards own the others.
 struct TablePlacement {
   bool data_parallel = false;
   std::vector<Shard> shards;
+  std::int64_t hot_rows = 0;
+  std::optional<Storage> storage = {};  ///< what stands for its rows; absent: as the workload says
 
   bool operator==(const TablePlacement&) const = default;
 };
@@ -62,8 +66,17 @@ struct Plan {
 Shard whole(const Table& table, int rank);
 
 /// "data_parallel", "table_wise" (one shard), "row_wise" (shards differ in rows only), "column_wise" (in columns only)
-/// or "grid".
+/// or "grid"; with hot rows "hot_rows+" and what the shards of the others are.
 std::string_view kind_of(const TablePlacement& placement);
+
+/// The first rows of the table, of which every rank has a copy: all of a data_parallel one, else the hot rows.
+RowSet replicated_rows(const TablePlacement& placement, const Table& table);
+/// Whether there are any.
+bool has_replicas(const TablePlacement& placement);
+
+/// The table, with the storage that its placement says.
+Table stored(Table table, const TablePlacement& placement);
+std::vector<Table> stored(std::span<const Table> tables, const Plan& plan);
 
 /// Sums over whole rows that the holders of different columns complete between them in each update: row_sum_count of
 /// the optimizer where shards hold only some of the columns, else 0.
@@ -81,11 +94,12 @@ struct RankLoad {
   RankLoad& operator+=(const RankLoad& other);
 };
 
-/// The load that `shard` of `table` puts on its rank (tables = 1). Of a tensor train: that of its cores and its cache,
-/// whole whatever the shard, because support.hpp lets no plan split it. Throws InputError where no cores fit the table.
+/// The load that `shard` of `table`, as it is stored, puts on its rank (tables = 1). Of a tensor train: that of its
+/// cores and its cache, whole whatever the shard, because support.hpp lets no plan split it. Throws InputError where no
+/// cores fit the table.
 RankLoad load_of(const Shard& shard, const Table& table);
 
-/// Loads of ranks 0 .. plan.ranks - 1. The plan must be sound (check.hpp).
+/// Loads of ranks 0 .. plan.ranks - 1, tables being stored as the plan says. The plan must be sound (check.hpp).
 std::vector<RankLoad> loads_of(const Plan& plan, std::span<const Table> tables);
 
 }  // namespace shardmark

@@ -4,122 +4,153 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <numeric>
 #include <set>
 
+#include "comm/placement/show_columns.hpp"
+
 namespace shardmark {
 namespace {
 
-double megabytes(std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; }
-
-/// Max over ranks divided by the mean; 1 when nobody holds anything.
-template <class Loads, class Amount>
-double imbalance(const Loads& loads, Amount amount) {
-  double sum = 0, largest = 0;
-  for (const auto& load : loads) {
-    const auto value = static_cast<double>(amount(load));
-    sum += value;
-    largest = std::max(largest, value);
-  }
-  return sum > 0 ? largest * static_cast<double>(std::size(loads)) / sum : 1.0;
+/// The values of all ranks, ascending.
+std::vector<double> sorted_values(const RankColumn& column, std::span<const RankFacts> ranks) {
+  std::vector<double> values;
+  std::ranges::transform(ranks, std::back_inserter(values), column.value);
+  std::ranges::sort(values);
+  return values;
 }
 
-/// "0-3,7"
-std::string ranges_of(const std::set<int>& ranks) {
-  std::string text;
-  for (auto first = ranks.begin(); first != ranks.end();) {
-    auto last = first;
-    while (std::next(last) != ranks.end() && *std::next(last) == *last + 1) ++last;
-    text += fmt::format("{}{}", text.empty() ? "" : ",", *first);
-    if (last != first) text += fmt::format("-{}", *last);
-    first = std::next(last);
+/// Max over ranks divided by the mean; 1 when there is nothing.
+double imbalance(const std::vector<double>& sorted) {
+  const double sum = std::accumulate(sorted.begin(), sorted.end(), 0.0);
+  return sum > 0.0 ? sorted.back() * static_cast<double>(sorted.size()) / sum : 1.0;
+}
+
+/// "NAME" and a text for each column.
+template <class Text>
+std::string row(std::string_view name, const Text& text_of) {
+  std::string text = fmt::format("{:>9}", name);
+  for (const RankColumn& column : rank_columns) text += text_of(column);
+  return text + "\n";
+}
+
+std::string rank_row(const PlanFacts& facts, int rank) {
+  return row(std::to_string(rank),
+             [&](const RankColumn& column) { return column.text(column.value(facts.ranks[rank])); });
+}
+
+/// Ranks that have most of a column, each once.
+std::set<int> extreme_ranks(const PlanFacts& facts) {
+  std::set<int> extreme;
+  for (const RankColumn& column : rank_columns)
+    extreme.insert(static_cast<int>(std::ranges::max_element(facts.ranks, {}, column.value) - facts.ranks.begin()));
+  return extreme;
+}
+
+std::string per_rank(const PlanFacts& facts) {
+  std::string text =
+      row("rank", [](const RankColumn& column) { return fmt::format("{:>{}}", column.heading, column.width); });
+  const auto of_all = [&](std::string_view name, auto pick) {
+    return row(name, [&](const RankColumn& column) { return column.text(pick(sorted_values(column, facts.ranks))); });
+  };
+  if (facts.ranks.size() <= most_ranks) {
+    for (int rank = 0; rank < std::ssize(facts.ranks); ++rank) text += rank_row(facts, rank);
+  } else {
+    text += of_all("least", [](const auto& sorted) { return sorted.front(); });
+    text += of_all("median", [](const auto& sorted) { return sorted[sorted.size() / 2]; });
+    text += of_all("most", [](const auto& sorted) { return sorted.back(); });
   }
+  text += row("imbalance", [&](const RankColumn& column) {
+    return fmt::format("{:>{}.2f}", imbalance(sorted_values(column, facts.ranks)), column.width);
+  });
+  if (facts.ranks.size() <= most_ranks) return text;
+  text += "Ranks that have most of something:\n";
+  for (const int rank : extreme_ranks(facts)) text += rank_row(facts, rank);
   return text;
 }
 
-std::string ranks_of(const TablePlacement& placement) {
-  if (placement.data_parallel) return "all";
-  std::set<int> ranks;
-  for (const Shard& shard : placement.shards) ranks.insert(shard.rank);
-  return ranges_of(ranks);
+std::string per_phase(const StepPrediction& step) {
+  std::string text = fmt::format("{:<11} {:>10} {:>12} {:>12} {:>10} {:>10}\n", "phase", "ms", "exchange ms",
+                                 "slowest rank", "its ms", "imbalance");
+  for (std::size_t p = 0; p < step_phases; ++p) {
+    const PhasePrediction& phase = step.phases[p];
+    if (phase.seconds > 0.0)
+      text += fmt::format("{:<11} {:>10.3f} {:>12.3f} {:>12} {:>10.3f} {:>10.2f}\n", step_phase_names[p],
+                          1e3 * phase.seconds, 1e3 * phase.exchange, phase.slowest_rank,
+                          1e3 * (phase.seconds - phase.exchange), imbalance_of(phase));
+  }
+  return text + fmt::format("{:<11} {:>10.3f}\n", "step", 1e3 * step.seconds);
 }
 
-std::string per_rank(const std::vector<RankLoad>& loads, const std::vector<double>& ids) {
-  std::string text = fmt::format("{:>9} {:>7} {:>14} {:>12} {:>12} {:>12}\n", "rank", "tables", "rows", "tables MB",
-                                 "state MB", "ids/sample");
-  for (std::size_t rank = 0; rank < loads.size(); ++rank)
-    text +=
-        fmt::format("{:>9} {:>7} {:>14} {:>12.3f} {:>12.3f} {:>12.3f}\n", rank, loads[rank].tables, loads[rank].rows,
-                    megabytes(loads[rank].table_bytes), megabytes(loads[rank].state_bytes), ids[rank]);
-  const auto of = [&](auto amount) {
-    return imbalance(loads, [&](const RankLoad& load) { return std::invoke(amount, load); });
-  };
-  return text + fmt::format("{:>9} {:>7.2f} {:>14.2f} {:>12.2f} {:>12.2f} {:>12.2f}\n", "imbalance",
-                            of(&RankLoad::tables), of(&RankLoad::rows), of(&RankLoad::table_bytes),
-                            of(&RankLoad::state_bytes), imbalance(ids, [](double value) { return value; }));
+/// Whether the table can be one line with its neighbour. tables: as they are stored.
+bool shown_alike(const Plan& plan, std::span<const Table> tables, std::size_t a, std::size_t b) {
+  return tables[a].rows == tables[b].rows && tables[a].dim == tables[b].dim &&
+         bytes_of(tables[a]) == bytes_of(tables[b]) && kind_of(plan.tables[a]) == kind_of(plan.tables[b]) &&
+         shards_of(plan.tables[a], plan.ranks) == shards_of(plan.tables[b], plan.ranks);
+}
+
+/// Of tables [first, end), which are shown alike.
+std::string ranks_of_all(const Plan& plan, std::size_t first, std::size_t end) {
+  std::set<int> ranks;
+  for (std::size_t t = first; t < end; ++t) {
+    if (plan.tables[t].data_parallel) return "all";
+    for (const Shard& shard : plan.tables[t].shards) ranks.insert(shard.rank);
+  }
+  const std::string text = ranges_of({ranks.begin(), ranks.end()});
+  constexpr std::size_t longest = 16;
+  return text.size() <= longest ? text : fmt::format("{} ranks", ranks.size());
 }
 
 std::string per_table(const Plan& plan, std::span<const Table> tables) {
+  std::string lines;
   std::size_t width = 5;
-  for (const Table& table : tables) width = std::max(width, table.name.size());
-  std::string text = fmt::format("{:<{}} {:>12} {:>5} {:>12}  {:<13} {:>7}  {}\n", "table", width, "rows", "dim", "MB",
-                                 "placement", "shards", "ranks");
+  std::vector<std::pair<std::size_t, std::size_t>> groups;  // [first, end)
   for (std::size_t t = 0; t < tables.size(); ++t) {
-    const TablePlacement& placement = plan.tables[t];
-    const RankLoad load = load_of(whole(tables[t], 0), tables[t]);
-    text += fmt::format("{:<{}} {:>12} {:>5} {:>12.3f}  {:<13} {:>7}  {}\n", tables[t].name, width, tables[t].rows,
-                        tables[t].dim, megabytes(load.bytes()), kind_of(placement),
-                        placement.data_parallel ? plan.ranks : std::ssize(placement.shards), ranks_of(placement));
+    if (t > 0 && tables.size() > most_tables && shown_alike(plan, tables, t - 1, t))
+      groups.back().second = t + 1;
+    else
+      groups.emplace_back(t, t + 1);
+  }
+  const auto name_of_group = [&](std::size_t first, std::size_t end) {
+    return end - first == 1 ? tables[first].name : fmt::format("{} and {} more", tables[first].name, end - first - 1);
+  };
+  for (const auto& [first, end] : groups) width = std::max(width, name_of_group(first, end).size());
+  std::string text = fmt::format("{:<{}} {:>12} {:>5} {:>12}  {:<19} {:>7}  {}\n", "table", width, "rows", "dim", "MB",
+                                 "placement", "shards", "ranks");
+  for (const auto& [first, end] : groups) {
+    const Table& table = tables[first];
+    const TablePlacement& placement = plan.tables[first];
+    text += fmt::format("{:<{}} {:>12} {:>5} {:>12.3f}  {:<19} {:>7}  {}{}\n", name_of_group(first, end), width,
+                        table.rows, table.dim, static_cast<double>(bytes_of(table)) / 1e6, kind_of(placement),
+                        shards_of(placement, plan.ranks), ranks_of_all(plan, first, end),
+                        table.storage == Storage::tt ? ", tt" : "");
   }
   return text;
 }
 
-std::int64_t bytes_on(const TablePlacement& placement, const Table& table, int rank) {
-  if (placement.data_parallel) return load_of(whole(table, rank), table).bytes();
-  std::int64_t bytes = 0;
-  for (const Shard& shard : placement.shards)
-    if (shard.rank == rank) bytes += load_of(shard, table).bytes();
-  return bytes;
-}
-
-std::string fullest_rank(const Plan& plan, std::span<const Table> tables, const std::vector<RankLoad>& loads) {
-  const auto fullest = std::ranges::max_element(loads, {}, &RankLoad::bytes);
-  const auto rank = static_cast<int>(std::distance(loads.begin(), fullest));
-  std::vector<std::pair<std::int64_t, std::size_t>> parts;  // bytes, table
-  for (std::size_t t = 0; t < tables.size(); ++t) parts.emplace_back(bytes_on(plan.tables[t], tables[t], rank), t);
-  const auto largest = std::min<std::ptrdiff_t>(5, std::ssize(parts));
-  std::ranges::partial_sort(parts, parts.begin() + largest, std::greater{},
-                            [](const auto& part) { return part.first; });
-  std::string text = fmt::format("fullest rank {}: {:.3f} MB\n", rank, megabytes(fullest->bytes()));
-  for (auto part = parts.begin(); part != parts.begin() + largest && part->first > 0; ++part)
-    text += fmt::format("  {:>12.3f} MB  {:5.1f} %  {}\n", megabytes(part->first),
-                        100.0 * static_cast<double>(part->first) / static_cast<double>(fullest->bytes()),
-                        tables[part->second].name);
+std::string busiest_text(std::string_view what, const BusiestRank& busiest, std::span<const Table> tables, double unit,
+                         std::string_view unit_name) {
+  std::string text = fmt::format("{} rank {}: {:.3f} {}\n", what, busiest.rank, busiest.amount / unit, unit_name);
+  for (const TableShare& share : busiest.tables)
+    text += fmt::format("  {:>12.3f} {}  {:5.1f} %  {}\n", share.amount / unit, unit_name,
+                        100.0 * share.amount / busiest.amount, tables[share.table].name);
   return text;
 }
 
 }  // namespace
 
-std::vector<double> ids_per_sample(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features) {
-  std::vector<double> ids(static_cast<std::size_t>(plan.ranks));
-  for (const Feature& feature : features) {
-    const auto t = static_cast<std::size_t>(feature.table);
-    const auto hotness = static_cast<double>(feature.hotness);
-    if (plan.tables[t].data_parallel)
-      for (double& rank : ids) rank += hotness / plan.ranks;
-    for (const Shard& shard : plan.tables[t].shards)
-      ids[shard.rank] += hotness * static_cast<double>(shard.rows.count()) / static_cast<double>(tables[t].rows);
+std::string show(const PlanFacts& facts, const Plan& plan, std::span<const Table> tables) {
+  std::string text = fmt::format("plan '{}' for {} ranks, {} tables\n", plan.name, plan.ranks, tables.size());
+  if (!facts.idle.empty()) {
+    const std::string ranks = ranges_of(facts.idle);
+    constexpr std::size_t longest = 80;
+    text +=
+        fmt::format("{} of the ranks hold nothing{}\n", facts.idle.size(), ranks.size() > longest ? "" : ": " + ranks);
   }
-  return ids;
-}
-
-std::string show(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features) {
-  const auto loads = loads_of(plan, tables);
-  return fmt::format("plan '{}' for {} ranks, {} tables (ids per sample: expected for uniform ids)\n\n{}\n{}\n{}",
-                     plan.name, plan.ranks, tables.size(), per_rank(loads, ids_per_sample(plan, tables, features)),
-                     per_table(plan, tables), fullest_rank(plan, tables, loads));
+  return fmt::format("{}\n{}\n{}\n{}\n{}{}", text, per_rank(facts), per_phase(facts.step),
+                     per_table(plan, stored(tables, plan)), busiest_text("slowest", facts.slowest, tables, 1e-3, "ms"),
+                     busiest_text("fullest", facts.fullest, tables, 1e6, "MB"));
 }
 
 }  // namespace shardmark

@@ -16,7 +16,7 @@ void require_supported_cores(const std::string& plan, const TablePlacement& plac
   if (table.value_type == ValueType::int8)
     throw InputError(
         fmt::format("table {}: cores of a tensor train are not kept as int8; use fp32, fp16 or bf16", table.name));
-  if (placement.shards.size() > 1)
+  if (placement.shards.size() > 1 || placement.hot_rows > 0)
     throw InputError(
         fmt::format("plan {} splits table {} {}, but it is a tensor train, each of whose {} rows is made of "
                     "all its cores; place it data_parallel or table_wise",
@@ -41,13 +41,20 @@ void require_supported(const Plan& plan, const std::vector<Table>& tables, const
     if (table.value_type == ValueType::int8 && table.optimizer.kind != OptimizerKind::none)
       throw InputError(fmt::format("table {}: int8 rows can be looked up but not trained by {}; use --optimizer none",
                                    table.name, name_of(table.optimizer.kind)));
+  const std::vector<Table> stored_tables = stored(tables, plan);
   for (std::size_t t = 0; t < tables.size(); ++t)
-    if (tables[t].storage == Storage::tt) require_supported_cores(plan.name, plan.tables[t], tables[t]);
+    if (stored_tables[t].storage == Storage::tt) require_supported_cores(plan.name, plan.tables[t], stored_tables[t]);
   for (const Feature& feature : features) {
-    if (feature.pooling != Pooling::max || transfer == RowTransfer::unique_rows || transfer == RowTransfer::automatic)
-      continue;
+    if (feature.pooling != Pooling::max) continue;
     const auto number = static_cast<std::size_t>(feature.table);
     const Table& table = tables[number];
+    if (const std::int64_t hot = plan.tables[number].hot_rows; hot > 0)
+      throw InputError(
+          fmt::format("plan {} copies the first {} rows of table {} to every rank, but feature {} pools by max, whose "
+                      "gradient goes to the largest row of the whole bag; parts of bags, pooled from hot rows and from "
+                      "others, are added: use a plan without hot_rows",
+                      plan.name, hot, table.name, feature.name));
+    if (transfer == RowTransfer::unique_rows || transfer == RowTransfer::automatic) continue;
     if (std::ranges::any_of(plan.tables[number].shards, [&](const Shard& s) { return s.rows.count() < table.rows; }))
       throw InputError(fmt::format(
           "plan {} splits table {} by rows, but feature {} pools by max, whose gradient goes to "

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "comm/placement/reduction_bytes.hpp"
+#include "comm/placement/traffic/reduction_bytes.hpp"
 #include "comm/reduction/halving_reduction.hpp"
 #include "comm/reduction/library_reduction.hpp"
 #include "comm/reduction/nccl_reduction.hpp"

@@ -6,6 +6,7 @@
 
 #include "datasets/tt_svd.hpp"
 #include "reference/error.hpp"
+#include "reference/tensor_train/contraction.hpp"
 
 namespace shardmark {
 namespace {
@@ -24,34 +25,22 @@ Floats random_values(const Table& table, std::uint64_t seed) {
   return values;
 }
 
-/// One entry of the table by the definition in shape.hpp.
-double entry_of(const DecomposedTable& train, std::int64_t row, std::int64_t column) {
-  const TensorTrainShape& shape = train.shape;
-  const auto digits = shape.digits(row);
-  std::vector<double> x{1.0};
-  std::int64_t columns = shape.dim();
-  for (int t = 0; t < shape.cores; ++t) {
-    columns /= shape.q[t];
-    const std::int64_t j = column / columns % shape.q[t];
-    std::vector<double> product(static_cast<std::size_t>(shape.r[t + 1]));
-    for (std::int64_t a = 0; a < shape.r[t]; ++a)
-      for (std::int64_t b = 0; b < shape.r[t + 1]; ++b)
-        product[b] +=
-            x[a] * static_cast<double>(
-                       train.cores[t][digits[t] * shape.slice_elements(t) + (a * shape.q[t] + j) * shape.r[t + 1] + b]);
-    x = product;
-  }
-  return x.front();
+/// [shape.rows()][dim]
+std::vector<double> rows_of(const DecomposedTable& train) {
+  std::vector<std::vector<double>> cores;
+  for (const auto& core : train.cores) cores.emplace_back(core.begin(), core.end());
+  return reference::full_table(train.shape, cores);
 }
 
 /// |table - cores| / |table|, entry by entry, over the rows and over the padding, which should be 0.
 double measured_error(const Table& table, const Floats& values, const DecomposedTable& train) {
+  const std::vector<double> rows = rows_of(train);
   double all = 0.0, wrong = 0.0;
   for (std::int64_t row = 0; row < train.shape.rows(); ++row)
     for (std::int64_t column = 0; column < table.dim; ++column) {
       const double wanted = row < table.rows ? static_cast<double>(values[row * table.dim + column]) : 0.0;
       all += wanted * wanted;
-      wrong += std::pow(entry_of(train, row, column) - wanted, 2.0);
+      wrong += std::pow(rows[row * table.dim + column] - wanted, 2.0);
     }
   return std::sqrt(wrong / all);
 }
@@ -87,10 +76,8 @@ TEST(TtSvd, MoreRankIsNeverWorseAndEnoughOfItIsExact) {
     auto& core = train.cores.emplace_back(static_cast<std::size_t>(train.shape.p[t] * train.shape.slice_elements(t)));
     for (float& entry : core) entry = normal(random);
   }
-  Floats values;
-  for (std::int64_t row = 0; row < made.rows; ++row)
-    for (std::int64_t column = 0; column < made.dim; ++column)
-      values.push_back(static_cast<float>(entry_of(train, row, column)));
+  const std::vector<double> rows = rows_of(train);
+  const Floats values(rows.begin(), rows.begin() + made.rows * made.dim);
   double before = 1.0;
   for (const std::int64_t rank : {1, 2, 3, 4}) {
     const DecomposedTable found = tt_svd(table_of(60, 8, {.ranks = {std::min<std::int64_t>(rank, 3), rank}}), values);

@@ -78,7 +78,7 @@ void BoundedTrain::add_gradient(std::int64_t row, std::int64_t uses, const Bound
     core.uses[slots_[t]] += uses;
   }
   for (int kind = 0; kind < 3; ++kind) {
-    SliceSums sums;
+    SliceGradients sums;
     for (int t = 0; t < shape_.cores; ++t)
       sums[t] = core_[t].gradients.slice(kind, slots_[t], shape_.slice_elements(t));
     contractions_[kind].add_gradients(of_row[kind], sums);

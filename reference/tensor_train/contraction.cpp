@@ -52,7 +52,7 @@ std::span<const double> RowContraction::row(const Slices& slices, int kept) {
   return products_[shape_.cores - 1];
 }
 
-void RowContraction::add_gradients(std::span<const double> gradient, const SliceSums& sums) {
+void RowContraction::add_gradients(std::span<const double> gradient, const SliceGradients& sums) {
   std::ranges::copy(gradient, gradients_[shape_.cores - 1].begin());
   for (int t = shape_.cores - 1; t > 0; --t) {
     const std::int64_t columns = columns_[t], rank = shape_.r[t], width = shape_.q[t] * shape_.r[t + 1];

@@ -12,7 +12,7 @@ namespace shardmark::reference {
 
 /// A slice of each core, of which the first `cores` are used: [r_t][q_t][r_(t+1)].
 using Slices = std::array<std::span<const double>, TensorTrainShape::most_cores>;
-using SliceSums = std::array<std::span<double>, TensorTrainShape::most_cores>;
+using SliceGradients = std::array<std::span<double>, TensorTrainShape::most_cores>;
 
 /// One row of a tensor train and its gradients, by the definition (FBTT-Embedding), in double. Q_t = q_0 .. q_(t-1):
 ///   X_0 = G_0, [q_0][r_1];   X_t = X_(t-1) G_t, [Q_t][r_t] times [r_t][q_t r_(t+1)];   the row is X_(cores-1).
@@ -26,7 +26,7 @@ class RowContraction {
 
   /// Adds to `sums` the gradients of the slices of the latest row by the gradient of the row, [dim]. From the last core
   /// on, dX_(cores-1) being that of the row:  dG_t += X_(t-1)^T dX_t,  dX_(t-1) = dX_t G_t^T;  dG_0 += dX_0.
-  void add_gradients(std::span<const double> gradient, const SliceSums& sums);
+  void add_gradients(std::span<const double> gradient, const SliceGradients& sums);
 
  private:
   TensorTrainShape shape_;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "reference/tensor_train/contraction.hpp"
 #include "reference/tensor_train/initial_cores.hpp"
 
 namespace shardmark {
@@ -25,21 +26,19 @@ Cores cores_of(const Table& table, const RowValues& values, std::int64_t number 
   return cores;
 }
 
-/// A row by the definition in shape.hpp.
 std::vector<double> row_of(const TensorTrainShape& shape, const Cores& cores, std::int64_t row) {
   const auto digits = shape.digits(row);
-  std::vector<double> x{1.0};  // [columns so far][r_t]
+  std::array<std::vector<double>, TensorTrainShape::most_cores> entries;
+  reference::Slices slices;
   for (int t = 0; t < shape.cores; ++t) {
-    const std::int64_t width = shape.q[t] * shape.r[t + 1], columns = std::ssize(x) / shape.r[t];
-    const float* slice = cores[t].data() + digits[t] * shape.slice_elements(t);
-    std::vector<double> product(static_cast<std::size_t>(columns * width));
-    for (std::int64_t c = 0; c < columns; ++c)
-      for (std::int64_t k = 0; k < shape.r[t]; ++k)
-        for (std::int64_t j = 0; j < width; ++j)
-          product[c * width + j] += x[c * shape.r[t] + k] * static_cast<double>(slice[k * width + j]);
-    x = product;
+    const std::int64_t size = shape.slice_elements(t);
+    const auto slice = std::span(cores[t]).subspan(digits[t] * size, size);
+    entries[t].assign(slice.begin(), slice.end());
+    slices[t] = entries[t];
   }
-  return x;
+  reference::RowContraction contraction(shape);
+  const auto values = contraction.row(slices);
+  return {values.begin(), values.end()};
 }
 
 struct Moments {

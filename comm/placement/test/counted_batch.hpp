@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "comm/placement/plan_counts.hpp"
+#include "comm/placement/statistics/plan_counts.hpp"
 #include "reference/batch.hpp"
 
 namespace shardmark {

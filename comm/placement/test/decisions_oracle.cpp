@@ -7,9 +7,10 @@
 namespace shardmark {
 namespace {
 
-/// What is sent of some columns alone, or of a replicated table.
+/// Some columns alone, with the hot rows that they lack, or without any a replicated table or its hot rows.
 Plan part_of(const Plan& plan, const std::vector<TableColumns>& wanted) {
   Plan part{.name = plan.name, .ranks = plan.ranks, .tables = std::vector<TablePlacement>(plan.tables.size())};
+  for (const TableColumns& columns : wanted) part.tables[columns.table].hot_rows = plan.tables[columns.table].hot_rows;
   for (const TableColumns& columns : wanted)
     for (const Shard& shard : plan.tables[columns.table].shards)
       if (shard.column_begin == columns.begin && shard.column_end == columns.end)
@@ -17,11 +18,18 @@ Plan part_of(const Plan& plan, const std::vector<TableColumns>& wanted) {
   return part;
 }
 
+/// Of rows that are not replicated.
 std::int64_t busiest(const Traffic& traffic) {
   std::int64_t most = 0;
   for (int r = 0; r < traffic.update.ranks(); ++r)
-    most = std::max(most, traffic.input_dist.sent_by(r) + traffic.output_dist.sent_by(r) +
-                              traffic.grad_dist.sent_by(r) + traffic.update.sent_by(r));
+    most =
+        std::max(most, traffic.input_dist.sent_by(r) + traffic.output_dist.sent_by(r) + traffic.grad_dist.sent_by(r));
+  return most;
+}
+
+std::int64_t busiest_in_update(const Traffic& traffic) {
+  std::int64_t most = 0;
+  for (int r = 0; r < traffic.update.ranks(); ++r) most = std::max(most, traffic.update.sent_by(r));
   return most;
 }
 
@@ -42,10 +50,11 @@ Decisions predict_decisions(const Plan& plan, std::span<const Table> tables, std
   Decisions decided{.splits = {}, .dedup = movement.dedup, .by_rows = {}};
   Movement one = movement;
   one.wire_ids = id_type(movement.wire_ids, plan, tables) == IdType::int64 ? WireIds::int64 : WireIds::automatic;
+  one.replicated_gradients = ReplicatedGradients::dense;  // until these are compared themselves
   std::set<TableColumns> splits;
   for (const Feature& feature : features)
     for (const Shard& shard : plan.tables[feature.table].shards)
-      if (shard.rows.count() < tables[feature.table].rows)
+      if (shard.rows.count() < tables[feature.table].rows - plan.tables[feature.table].hot_rows)
         splits.insert({feature.table, shard.column_begin, shard.column_end});
   if (movement.dedup == Dedup::automatic) one.dedup = decided.dedup = Dedup::local;
   std::vector<TableColumns> one_by_one;
@@ -80,11 +89,13 @@ Decisions predict_decisions(const Plan& plan, std::span<const Table> tables, std
   for (std::size_t t = 0; t < tables.size(); ++t) {
     Plan part = part_of(plan, {});
     part.tables[t].data_parallel = plan.tables[t].data_parallel;
+    part.tables[t].hot_rows = plan.tables[t].hot_rows;
     const auto most = [&](ReplicatedGradients how) {
       one.replicated_gradients = how;
-      return busiest(predict_traffic(part, tables, features, homes, one));
+      return busiest_in_update(predict_traffic(part, tables, features, homes, one));
     };
-    const bool open = movement.replicated_gradients == ReplicatedGradients::automatic && plan.tables[t].data_parallel;
+    const bool open = movement.replicated_gradients == ReplicatedGradients::automatic &&
+                      (plan.tables[t].data_parallel || plan.tables[t].hot_rows > 0);
     decided.by_rows.push_back(open ? most(ReplicatedGradients::rows) <= most(ReplicatedGradients::dense)
                                    : movement.replicated_gradients == ReplicatedGradients::rows);
   }

@@ -11,20 +11,24 @@
 namespace shardmark {
 namespace {
 
-/// Counts the owners of every cell, one by one.
+/// Counts the owners of every cell, one by one; all ranks together own a hot one.
 bool sound_by_counting(const Plan& plan, const std::vector<Table>& tables) {
   for (std::size_t t = 0; t < tables.size(); ++t) {
     const TablePlacement& placement = plan.tables[t];
     if (placement.data_parallel) {
-      if (!placement.shards.empty()) return false;
+      if (!placement.shards.empty() || placement.hot_rows != 0) return false;
       continue;
     }
     const std::int64_t rows = tables[t].rows, dim = tables[t].dim;
+    const std::int64_t hot = placement.hot_rows;
     std::vector<int> owners(static_cast<std::size_t>(rows * dim));
+    if (hot < 0 || hot >= rows) return false;
+    std::fill_n(owners.begin(), hot * dim, 1);
     for (const Shard& shard : placement.shards) {
       if (shard.rank < 0 || shard.rank >= plan.ranks || shard.rows.count() == 0 || shard.columns() <= 0) return false;
       if (shard.rows.begin < 0 || shard.rows.end > rows || shard.column_begin < 0 || shard.column_end > dim)
         return false;
+      if (hot > 0 && shard.columns() < dim) return false;
       for (std::int64_t row = 0; row < rows; ++row)
         for (std::int64_t column = shard.column_begin; column < shard.column_end; ++column)
           owners[row * dim + column] += shard.rows.contains(row) ? 1 : 0;
@@ -70,6 +74,28 @@ TEST(Check, names_the_row_that_is_missed_or_doubled) {
   expect_problem({{{0, 12, 1}, 0, 4, 0}, {{0, 12, 1}, 3, 6, 1}},
                  "table 'T0', columns 3 to 4: row 0 is on rank 0 and again on rank 1");
   expect_problem({{{0, 12, 1}, 0, 4, 0}, {{0, 12, 1}, 5, 6, 1}}, "table 'T0', columns 4 to 5: row 0 is on no rank");
+}
+
+TEST(Check, hot_rows_are_on_every_rank_and_the_others_on_one) {
+  const std::vector<Table> tables{{"T0", 12, 6, {}}};
+  const auto problem = [&](std::int64_t hot_rows, std::vector<Shard> shards) -> std::string {
+    const auto problems = check({"hand", 3, {{shards.empty(), std::move(shards), hot_rows}}}, tables);
+    EXPECT_LE(problems.size(), 1U);
+    return problems.empty() ? "" : problems[0];
+  };
+  EXPECT_EQ(problem(4, {{{4, 12, 1}, 0, 6, 1}}), "");
+  EXPECT_EQ(problem(11, {{{11, 12, 1}, 0, 6, 2}}), "");
+  EXPECT_EQ(problem(3, {{{3, 12, 2}, 0, 6, 0}, {{4, 12, 2}, 0, 6, 0}}), "");
+  EXPECT_EQ(problem(4, {{{5, 12, 1}, 0, 6, 1}}), "table 'T0', columns 0 to 6: row 4 is on no rank");
+  EXPECT_EQ(problem(4, {{{4, 12, 2}, 0, 6, 1}}), "table 'T0', columns 0 to 6: row 5 is on no rank");
+  EXPECT_EQ(problem(4, {{{3, 12, 1}, 0, 6, 1}}), "table 'T0': row 3 is hot, so on every rank, and again on rank 1");
+  EXPECT_EQ(problem(4, {{{4, 12, 1}, 0, 6, 1}, {{7, 9, 1}, 0, 6, 0}}),
+            "table 'T0', columns 0 to 6: row 7 is on rank 1 and again on rank 0");
+  EXPECT_EQ(problem(4, {{{4, 12, 1}, 0, 3, 1}, {{4, 12, 1}, 3, 6, 0}}),
+            "table 'T0': it has hot rows, but rank 1 holds its columns 0 to 3 only; split it by rows");
+  for (const std::int64_t rows : {-1, 12, 13})
+    EXPECT_NE(problem(rows, {{{4, 12, 1}, 0, 6, 1}}).find("they must be fewer than its 12 rows"), std::string::npos);
+  EXPECT_EQ(problem(4, {}), "table 'T0': a data_parallel table has no hot rows; leave hot_rows 4 out");
 }
 
 TEST(Check, finds_strides_that_meet_although_counts_add_up) {
@@ -145,7 +171,7 @@ void damage(Plan& plan, std::mt19937& random) {
   if (placement.shards.empty()) return;
   const int chosen = draw(0, static_cast<int>(placement.shards.size()) - 1);
   Shard& shard = placement.shards[chosen];
-  switch (draw(0, 7)) {
+  switch (draw(0, 8)) {
     case 0:
       placement.shards.erase(placement.shards.begin() + chosen);
       break;
@@ -166,6 +192,9 @@ void damage(Plan& plan, std::mt19937& random) {
       break;
     case 6:
       shard.column_end += draw(0, 1) * 2 - 1;
+      break;
+    case 7:
+      placement.hot_rows += draw(0, 1) * 2 - 1;
       break;
     default:
       shard.rank += plan.ranks;

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "comm/placement/check.hpp"
-#include "comm/placement/plan_file.hpp"
+#include "comm/placement/formats/plan_file.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/test/random_tables.hpp"
-#include "comm/placement/traffic_file.hpp"
+#include "comm/placement/traffic/traffic_file.hpp"
 #include "reference/error.hpp"
 
 namespace shardmark {
@@ -69,6 +69,30 @@ TEST(DamagedPlans, AreRefusedOrChecked) {
     }
   }
   EXPECT_GT(refused, 2000);
+}
+
+TEST(DamagedPlans, OfOtherSystemsToo) {
+  int refused = 0;
+  for (unsigned seed = 0; seed < 1000; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    RandomTables workload(random);
+    const char* planner = seed % 2 == 0 ? "table_wise" : "data_parallel+table_wise";
+    const Plan plan = make_plan(planner, workload.tables, workload.features, {.ranks = 4, .replicate_rows = 10});
+    try {
+      const std::string text = damaged(plan_to_shard_matrix(plan, workload.tables), random);
+      check(plan_from_shard_matrix(text, "m.json", "m", workload.tables), workload.tables);
+    } catch (const InputError&) {
+      ++refused;
+    }
+    try {
+      const std::string text = damaged(plan_to_torchrec(plan, workload.tables), random);
+      check(plan_from_torchrec(text, "t.json", "t", workload.tables), workload.tables);
+    } catch (const InputError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 700);
 }
 
 TEST(DamagedTraffic, IsRefusedOrRead) {

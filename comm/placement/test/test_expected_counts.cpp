@@ -5,9 +5,10 @@
 #include <cmath>
 #include <random>
 
-#include "comm/placement/expected_counts.hpp"
 #include "comm/placement/planner.hpp"
+#include "comm/placement/statistics/expected_counts.hpp"
 #include "comm/placement/test/counted_batch.hpp"
+#include "comm/placement/test/row_probabilities.hpp"
 
 namespace shardmark {
 namespace {
@@ -24,19 +25,6 @@ struct OneTable {
   }
 };
 
-/// The formula of IdStatistics, written down.
-std::vector<double> probabilities(std::int64_t rows, double alpha) {
-  const auto integral = [&](double y) {
-    return alpha == 1.0 ? std::log(y) : (std::pow(y, 1.0 - alpha) - 1.0) / (1.0 - alpha);
-  };
-  std::vector<double> p;
-  for (std::int64_t i = 0; i < rows; ++i) {
-    const auto y = static_cast<double>(i + 1);
-    p.push_back((integral(y + 1) - integral(y)) / integral(static_cast<double>(rows) + 1));
-  }
-  return p;
-}
-
 /// A sum over all rows, a power for each length that a bag may have.
 double missed(double p, std::int64_t hotness, bool ragged) {
   if (!ragged) return std::pow(1 - p, static_cast<double>(hotness));
@@ -51,7 +39,7 @@ TEST(ExpectedCounts, AreTheSumsOverAllRows) {
     for (const double alpha : {0.0, 0.6, 1.0, 1.05, 2.0})
       for (const bool ragged : {false, true}) {
         const OneTable one(rows);
-        const std::vector<double> p = probabilities(rows, alpha);
+        const std::vector<double> p = row_probabilities(rows, alpha);
         for (const std::string_view planner : {"row_wise", "row_wise_block", "data_parallel"}) {
           SCOPED_TRACE(std::string(planner) + ", " + std::to_string(rows) + " rows, alpha " + std::to_string(alpha));
           const Plan plan = one.plan(planner, 3);
@@ -86,7 +74,7 @@ TEST(ExpectedCounts, AreTheMeansOfExactOnes) {
   const OneTable one(rows);
   const Plan plan = one.plan("row_wise_block", 3);
   for (const double alpha : {0.0, 1.05}) {
-    const auto p = probabilities(rows, alpha);
+    const auto p = row_probabilities(rows, alpha);
     std::discrete_distribution<std::int64_t> draw(p.begin(), p.end());
     std::mt19937_64 random(7);
     std::vector<ShardCounts> sum(3);

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "comm/placement/check.hpp"
-#include "comm/placement/hugectr_plan_file.hpp"
+#include "comm/placement/formats/hugectr_plan_file.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/test/random_tables.hpp"
 #include "reference/error.hpp"
@@ -97,6 +97,23 @@ TEST(HugectrConvert, what_cannot_be_expressed_is_refused_by_name) {
     }
   }
   EXPECT_THROW(plan_to_hugectr({"p", 3, {{true, {}}}}, tables, {}, hugectr_spellings[0]), InputError);
+}
+
+TEST(HugectrConvert, hot_rows_and_storage_are_refused_by_name) {
+  const std::vector<Table> tables{{"A", 9, 4, {}}};
+  const std::vector<Feature> lookups{{"a", 0}};
+  const auto refusal = [&](const TablePlacement& placement) -> std::string {
+    try {
+      return plan_to_hugectr({"p", 3, {placement}}, tables, lookups, hugectr_spellings[0]);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+  };
+  const std::string words = "table 'A': a HugeCTR plan file cannot express ";
+  EXPECT_EQ(refusal({false, {{{2, 9, 1}, 0, 4, 0}}, 2}),
+            words + "copies of its first 2 rows on every rank; place it without hot rows");
+  EXPECT_EQ(refusal({.data_parallel = true, .shards = {}, .storage = Storage::tt}),
+            words + "its storage, tt; leave it as the workload says");
 }
 
 std::vector<HugectrProblem> problems_of(const std::string& text) {

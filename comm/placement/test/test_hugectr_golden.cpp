@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "comm/placement/check.hpp"
-#include "comm/placement/hugectr_groups.hpp"
-#include "comm/placement/hugectr_plan_file.hpp"
+#include "comm/placement/formats/hugectr_groups.hpp"
+#include "comm/placement/formats/hugectr_plan_file.hpp"
 #include "comm/placement/planner.hpp"
 #include "reference/error.hpp"
 

@@ -46,6 +46,36 @@ TEST(Plan, kinds_are_told_from_the_shards) {
   EXPECT_EQ(kind({{{0, 3, 1}, 0, 4, 0}, {{3, 6, 1}, 0, 2, 1}, {{3, 6, 1}, 2, 4, 2}}), "grid");
 }
 
+TEST(Plan, kinds_with_hot_rows_are_those_of_the_other_rows) {
+  EXPECT_EQ(kind_of({false, {{{2, 6, 1}, 0, 4, 1}}, 2}), "hot_rows+table_wise");
+  EXPECT_EQ(kind_of({false, {{{2, 6, 2}, 0, 4, 1}, {{3, 6, 2}, 0, 4, 0}}, 2}), "hot_rows+row_wise");
+}
+
+TEST(Plan, hot_rows_load_every_rank) {
+  const std::vector<Table> tables{{"t", 10, 4, {.kind = OptimizerKind::adagrad}}};
+  const Plan plan{"hand", 3, {{false, {{{3, 10, 2}, 0, 4, 0}, {{4, 10, 2}, 0, 4, 1}}, 3}}};
+  const auto loads = loads_of(plan, tables);
+  const std::vector<std::int64_t> rows{3 + 4, 3 + 3, 3};
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    EXPECT_EQ(loads[r].tables, 1) << r;
+    EXPECT_EQ(loads[r].rows, rows[r]) << r;
+    EXPECT_EQ(loads[r].bytes(), 2 * 4 * 4 * rows[r]) << r;
+  }
+}
+
+TEST(Plan, tables_are_stored_as_their_placement_says) {
+  const std::vector<Table> tables{{.name = "a", .rows = 1'000'000, .dim = 64, .storage = Storage::tt},
+                                  {.name = "b", .rows = 1'000'000, .dim = 64}};
+  Plan plan{"hand", 1, {{false, {whole(tables[0], 0)}}, {false, {whole(tables[1], 0)}}}};
+  const std::int64_t train = load_of(whole(tables[0], 0), tables[0]).bytes(), dense = 1'000'000 * 64 * 4;
+  EXPECT_LT(train, dense / 10);
+  EXPECT_EQ(loads_of(plan, tables)[0].bytes(), train + dense);
+  plan.tables[1].storage = Storage::tt;
+  EXPECT_EQ(loads_of(plan, tables)[0].bytes(), train + train);
+  plan.tables[0].storage = plan.tables[1].storage = Storage::dense;
+  EXPECT_EQ(loads_of(plan, tables)[0].bytes(), dense + dense);
+}
+
 TEST(Plan, loads_of_tensor_trains_are_those_of_their_cores) {
   Table table{.name = "tt", .rows = 11'000'000, .dim = 64, .storage = Storage::tt};
   const auto load_with = [&](OptimizerKind kind) {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "comm/placement/reduction_bytes.hpp"
+#include "comm/placement/traffic/reduction_bytes.hpp"
 
 namespace shardmark {
 namespace {

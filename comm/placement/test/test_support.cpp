@@ -12,7 +12,7 @@ class TensorTrainPlans : public testing::Test {
   /// What require_supported says of a plan by this planner.
   std::string refusal(std::string_view planner, int ranks = 3) const {
     try {
-      const Plan plan = make_plan(planner, tables_, features_, {.ranks = ranks});
+      const Plan plan = make_plan(planner, tables_, features_, {.ranks = ranks, .replicate_rows = 0});
       require_supported(plan, tables_, features_, {});
     } catch (const InputError& error) {
       return error.what();
@@ -42,6 +42,27 @@ TEST_F(TensorTrainPlans, SplitTablesAreRefusedByName) {
   train().storage = Storage::dense;
   features_[1].pooling = Pooling::sum;
   EXPECT_EQ(refusal("row_wise"), "");
+}
+
+TEST_F(TensorTrainPlans, HotRowsAreRefusedByName) {
+  const std::string words = "hot_rows:rows=10";
+  expect_refusal(words,
+                 {"plan " + words, "table train", "hot_rows+row_wise", "1000 rows", "data_parallel or table_wise"});
+  train().storage = Storage::dense;
+  expect_refusal(words,
+                 {"plan " + words, "first 10 rows of table train", "feature g pools by max", "without hot_rows"});
+  features_[1].pooling = Pooling::mean;
+  EXPECT_EQ(refusal(words), "");
+}
+
+TEST_F(TensorTrainPlans, ThePlanSaysTheStorage) {
+  Plan plan = make_plan("row_wise", tables_, features_, {.ranks = 2});
+  features_[1].pooling = Pooling::sum;
+  EXPECT_THROW(require_supported(plan, tables_, features_, {}), InputError);
+  plan.tables[1].storage = Storage::dense;
+  EXPECT_NO_THROW(require_supported(plan, tables_, features_, {}));
+  plan.tables[0].storage = Storage::tt;
+  EXPECT_THROW(require_supported(plan, tables_, features_, {}), InputError);
 }
 
 TEST_F(TensorTrainPlans, ReplicasHaveNoTrainedCache) {

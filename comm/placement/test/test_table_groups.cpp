@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "comm/placement/table_groups.hpp"
+#include "comm/placement/traffic/table_groups.hpp"
 #include "reference/error.hpp"
 
 namespace shardmark {

@@ -25,8 +25,9 @@ struct TwoRanks {
   std::vector<Batch> homes{{.samples = 2, .features = 1, .offsets = {0, 3, 3}, .indices = {0, 1, 1}, .weights = {}},
                            {.samples = 1, .features = 1, .offsets = {0, 1}, .indices = {3}, .weights = {}}};
 
-  Traffic operator()(std::vector<Shard> shards, const Movement& rules = {}) const {
-    const Plan plan{.name = "p", .ranks = 2, .tables = {{.data_parallel = shards.empty(), .shards = shards}}};
+  Traffic operator()(std::vector<Shard> shards, const Movement& rules = {}, std::int64_t hot_rows = 0) const {
+    const Plan plan{
+        .name = "p", .ranks = 2, .tables = {{.data_parallel = shards.empty(), .shards = shards, .hot_rows = hot_rows}}};
     const Traffic traffic = predict_traffic(plan, tables, features, homes, rules);
     EXPECT_EQ(traffic, of_model(plan, rules));
     return traffic;
@@ -97,6 +98,21 @@ TEST(Traffic, OfReplicatedTables) {
   const Traffic traffic = TwoRanks()({});
   EXPECT_EQ(traffic.input_dist, ByteMatrix(2));
   EXPECT_EQ(traffic.update, matrix({{0, 4 * 7 * 4}, {4 * 7 * 4, 0}}));
+}
+
+/// Row 0 is on both ranks: of the ids {0, 1, 1}, {} and {3} all but the first look for rows of rank 1 and 0.
+TEST(Traffic, OfHotRows) {
+  const std::vector<Shard> shards{{{1, 4, 2}, 0, 6, 1}, {{2, 4, 2}, 0, 6, 0}};
+  const Traffic dense = TwoRanks()(shards, {}, 1);
+  EXPECT_EQ(dense.input_dist, matrix({{0, 2 * 4 + 2 * 4}, {1 * 4, 0}}));
+  EXPECT_EQ(dense.output_dist, matrix({{0, 1 * 6 * 4}, {2 * 6 * 4, 0}}));
+  EXPECT_EQ(dense.update, matrix({{0, 7 * 4}, {7 * 4, 0}}));
+  const Traffic rows =
+      TwoRanks()(shards, {.transfer = RowTransfer::unique_rows, .replicated_gradients = ReplicatedGradients::rows}, 1);
+  EXPECT_EQ(rows.input_dist, matrix({{0, 8 + 1 * 4}, {8, 0}}));
+  EXPECT_EQ(rows.update, matrix({{0, 8 + 4 + 6 * 4}, {8, 0}}));
+  EXPECT_EQ(TwoRanks()({{{1, 4, 1}, 0, 6, 1}}, {.transfer = RowTransfer::sparse_partials}, 1).output_dist,
+            matrix({{0, 0}, {2 * 6 * 4, 0}}));  // of whole other rows every bag has a vector
 }
 
 /// Every pair of ranks in every phase, for any plan, ids and movement.

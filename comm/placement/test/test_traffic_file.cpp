@@ -5,8 +5,8 @@
 #include <random>
 #include <sstream>
 
-#include "comm/placement/skew.hpp"
-#include "comm/placement/traffic_file.hpp"
+#include "comm/placement/traffic/skew.hpp"
+#include "comm/placement/traffic/traffic_file.hpp"
 #include "reference/error.hpp"
 
 namespace shardmark {

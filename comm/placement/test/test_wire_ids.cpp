@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "comm/placement/wire_ids.hpp"
+#include "comm/placement/traffic/wire_ids.hpp"
 
 namespace shardmark {
 namespace {

@@ -83,7 +83,13 @@ class Prediction {
   std::int64_t bags(std::int64_t f, int rank) const {
     return feature(f).pooling == Pooling::none ? std::ssize(ids(f, rank)) : home(rank).samples;
   }
-  bool row_split(std::int64_t t, const Shard& shard) const { return shard.rows.count() < table(t).rows; }
+  bool row_split(std::int64_t t, const Shard& shard) const {
+    return shard.rows.count() < table(t).rows - placement_of(t).hot_rows;
+  }
+  /// Of a table or its hot rows: how many every rank has.
+  std::int64_t copied_rows(std::int64_t t) const {
+    return placement_of(t).data_parallel ? table(t).rows : placement_of(t).hot_rows;
+  }
 
   RowTransfer transfer_of(std::int64_t t, const Shard& shard) const {
     if (!row_split(t, shard)) return RowTransfer::dense_partials;
@@ -234,12 +240,12 @@ class Prediction {
   void add_replicated_gradients() {
     std::int64_t dense_values = 0;
     for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
-      if (!placement_of(t).data_parallel) continue;
+      if (copied_rows(t) == 0) continue;
       if (movement_.replicated_gradients == ReplicatedGradients::rows ||
           (movement_.replicated_gradients == ReplicatedGradients::automatic && decided_.by_rows[t]))
         add_gathered_gradients(t);
       else
-        dense_values += table(t).rows * (table(t).dim + 1);
+        dense_values += copied_rows(t) * (table(t).dim + 1);
     }
     for (int i = 0; i < plan_.ranks; ++i)
       traffic_.update.add(i, (i + 1) % plan_.ranks, 2 * (plan_.ranks - 1) * dense_values * value_bytes / plan_.ranks);
@@ -247,7 +253,7 @@ class Prediction {
 
   void add_gathered_gradients(std::int64_t t) {
     for (int i = 0; i < plan_.ranks; ++i) {
-      const std::int64_t rows = distinct_rows(t, whole(table(t), 0).rows, {i});
+      const std::int64_t rows = distinct_rows(t, {0, copied_rows(t), 1}, {i});
       for (int j = 0; j < plan_.ranks; ++j)
         traffic_.update.add(i, j, 8 + rows * (row_id_bytes + table(t).dim * value_bytes));
     }

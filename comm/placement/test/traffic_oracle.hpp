@@ -3,7 +3,7 @@
 // any code of the model (transfer_bytes.hpp, traffic.hpp, decisions.hpp) that it is compared with.
 #pragma once
 
-#include "comm/placement/traffic.hpp"
+#include "comm/placement/traffic/traffic.hpp"
 #include "reference/batch.hpp"
 
 namespace shardmark {
@@ -23,9 +23,10 @@ namespace shardmark {
 ///   update       sums over whole rows of column-split tables (row-wise Adagrad and Adam: 1, LAMB: 2; the most that any
 ///                table needs): 8 bytes each per distinct row of a shard, to the holder of every other column range;
 ///                dense gradients of replicated tables and a count per row: a ring, 2 (P - 1) / P of them;
-///                by rows: 4 for the id and s w for the gradient of each distinct row, and 8 per table, to every rank
+///                by rows: 4 for the id and s w for the gradient of each distinct row, and 8 per table, to every rank;
+///                the same of hot rows, whose ids travel nowhere
 /// node_of [ranks] is needed for Dedup::node alone. The plan must be sound (check.hpp), and all its shards of a table
-/// with the same columns hold every row once.
+/// with the same columns hold every row once that is not hot.
 Traffic predict_traffic(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
                         std::span<const Batch> homes, const Movement& movement, const Decisions& decided = {},
                         const std::vector<int>& node_of = {});

@@ -58,7 +58,7 @@ struct HostTrain {
   void add_gradients(std::int64_t id, std::span<const float> g, bool magnitude, SumsOfSlices& sums) {
     contraction.row(slices(id, magnitude));
     const auto digits = shape.digits(id);
-    reference::SliceSums targets;
+    reference::SliceGradients targets;
     for (int t = 0; t < shape.cores; ++t) {
       Row& sum = sums[{t, digits[at(t)]}];
       sum.resize(at(shape.slice_elements(t)));

@@ -79,7 +79,7 @@ TEST(Contraction, GradientsAreFiniteDifferences) {
       return sum;
     };
     std::vector<std::vector<double>> found;
-    SliceSums sums;
+    SliceGradients sums;
     for (int t = 0; t < shape.cores; ++t) found.emplace_back(shape.slice_elements(t), 0.5);  // what is added to
     for (int t = 0; t < shape.cores; ++t) sums[t] = found[t];
     loss();

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/placement/cost/cached_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace shardmark {
+namespace {
+
+constexpr double most_steps = 4096;  ///< that a cache is taken to remember
+
+double bytes_of_row(const Table& table) {
+  return static_cast<double>(row_bytes(table.value_type, table.dim) +
+                             4 * state_per_row(table.optimizer.kind, table.dim));
+}
+
+/// Of the different rows of so many samples, in all tables.
+double footprint(const StepContext& step, double samples) {
+  double bytes = 0.0;
+  for (std::int64_t t = 0; t < std::ssize(step.tables()); ++t) {
+    const Table& table = step.tables()[t];
+    if (table.storage == Storage::dense)
+      bytes +=
+          bytes_of_row(table) * step.statistics.expected(t, {0, table.rows, 1}, std::llround(samples)).distinct_rows;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+double cached_samples(const StepContext& step, const MachineModel& machine) {
+  const double room = machine.cache_per_rank * step.ranks;
+  double samples = 1.0, before = 0.0, low = 0.0;
+  for (;; samples *= 2) {
+    const double high = footprint(step, samples);
+    if (high >= room) return before + (samples - before) * (high > low ? (room - low) / (high - low) : 0.0);
+    if (samples >= most_steps * static_cast<double>(step.global_batch)) return samples;
+    before = samples;
+    low = high;
+  }
+}
+
+FarRows far_rows(const StepContext& step, std::int64_t table, const RowSet& rows, double share) {
+  const auto distinct = [&](double samples) {
+    const auto whole = static_cast<std::int64_t>(std::llround(samples));
+    return whole <= 0 ? 0.0 : step.statistics.expected(table, rows, whole).distinct_rows;
+  };
+  const double samples = std::max(1.0, std::round(share * static_cast<double>(step.global_batch)));
+  const double in_step = distinct(samples);
+  if (!step.cached_samples) return {in_step, 0.0, in_step};
+  const double window = std::round(share * *step.cached_samples);
+  if (window >= samples) {
+    const double far = std::max(0.0, distinct(window + samples) - distinct(window));
+    return {far, 0.0, far};
+  }
+  const double known = distinct(window), ahead = std::max(1.0, std::round(window / 4));
+  return {samples / ahead * std::max(0.0, distinct(window + ahead) - known), in_step - known, in_step};
+}
+
+double lines_of(std::int64_t bytes) {
+  constexpr std::int64_t line = 64;
+  return static_cast<double>(bytes + line - std::gcd(bytes, line)) / line;
+}
+
+}  // namespace shardmark

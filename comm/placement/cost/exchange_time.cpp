@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/placement/cost/exchange_time.hpp"
+
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "reference/number.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Of "name:N"; absent: `otherwise`.
+int number_of(std::string_view exchange, int otherwise) {
+  const auto colon = exchange.find(':');
+  if (colon == std::string_view::npos) return otherwise;
+  return static_cast<int>(number_in<std::int64_t>(std::string(exchange.substr(colon + 1))).value_or(otherwise));
+}
+
+/// One more than the digits of the largest distance in this radix.
+int bruck_rounds(int ranks, int radix) {
+  int rounds = 0;
+  for (std::int64_t reach = 1; reach < ranks; reach *= radix) ++rounds;
+  return rounds;
+}
+
+double cost(const MessageCost& message, double count, double bytes) {
+  return count > 0.0 && bytes > 0.0 ? count * message.seconds(bytes) : 0.0;
+}
+
+double sum_of(std::span<const double> bytes) { return std::accumulate(bytes.begin(), bytes.end(), 0.0); }
+
+/// What leaves, or enters, the busiest node.
+double node_seconds(const RankLayout& layout, const MachineModel& machine, std::span<const double> bytes) {
+  if (machine.node_bytes_per_second <= 0.0 || layout.nodes() == 1) return 0.0;
+  const double all = sum_of(bytes);
+  double most = 0.0;
+  for (int node = 0; node < layout.nodes(); ++node) {
+    const int own = layout.on_node(node);
+    const double of_node = sum_of(bytes.subspan(static_cast<std::size_t>(node) * layout.per_node, own));
+    most = std::max({most, of_node * (layout.ranks - own), (all - of_node) * own});
+  }
+  return most / machine.node_bytes_per_second;
+}
+
+/// Every rank sends to every other directly.
+double direct_seconds(const RankLayout& layout, const ExchangeCost& message, std::span<const double> bytes) {
+  std::vector<double> inside(bytes.size()), between(bytes.size()), node_inside(layout.nodes()),
+      node_between(layout.nodes());
+  double all_between = 0.0;
+  for (std::size_t r = 0; r < bytes.size(); ++r) {
+    inside[r] = cost(message.inside, 1, bytes[r]);
+    between[r] = layout.nodes() > 1 ? cost(message.between, 1, bytes[r]) : 0.0;
+    node_inside[layout.node_of(static_cast<int>(r))] += inside[r];
+    node_between[layout.node_of(static_cast<int>(r))] += between[r];
+    all_between += between[r];
+  }
+  double most = 0.0;
+  for (std::size_t r = 0; r < bytes.size(); ++r) {
+    const int node = layout.node_of(static_cast<int>(r)), neighbours = layout.on_node(node) - 1;
+    const double sent = inside[r] * neighbours + between[r] * (layout.ranks - 1 - neighbours);
+    const double received = node_inside[node] - inside[r] + all_between - node_between[node];
+    most = std::max({most, sent, received});
+  }
+  return most;
+}
+
+/// Blocks of other ranks travel along: every rank carries the mean.
+double forwarded_seconds(const RankLayout& layout, const ExchangeCost& message, std::string_view exchange,
+                         std::span<const double> bytes) {
+  const MessagesOfRank messages = messages_of(exchange, layout);
+  const double mean = sum_of(bytes) / static_cast<double>(bytes.size());
+  return cost(message.inside, messages.inside, messages.inside_size * mean) +
+         cost(message.between, messages.between, messages.between_size * mean);
+}
+
+bool forwards(std::string_view exchange) {
+  return exchange.starts_with("bruck") || exchange.starts_with("node_aware") || exchange.starts_with("node_leader");
+}
+
+double seconds_of(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
+                  std::span<const double> bytes) {
+  const ExchangeCost& message = machine.exchange(exchange);
+  const double links =
+      forwards(exchange) ? forwarded_seconds(layout, message, exchange, bytes) : direct_seconds(layout, message, bytes);
+  return std::max(links, node_seconds(layout, machine, bytes));
+}
+
+/// Ranks of one node, or of one rail, as a cluster of their own.
+double group_seconds(const RankLayout& group, const MachineModel& machine, std::string_view exchange,
+                     std::span<const double> bytes, std::size_t first, std::size_t stride) {
+  std::vector<double> of_group;
+  for (std::size_t r = first; of_group.size() < static_cast<std::size_t>(group.ranks) && r < bytes.size(); r += stride)
+    of_group.push_back(bytes[r]);
+  return exchange_seconds({static_cast<int>(of_group.size()), group.per_node}, machine, exchange, of_group);
+}
+
+}  // namespace
+
+MessagesOfRank messages_of(std::string_view exchange, const RankLayout& layout) {
+  const double P = layout.ranks, L = std::min(layout.per_node, layout.ranks), N = layout.nodes();
+  if (exchange.starts_with("bruck")) {
+    const int radix = number_of(exchange, 2);
+    const double rounds = (radix - 1) * bruck_rounds(layout.ranks, radix), size = P / radix;
+    return N > 1 ? MessagesOfRank{0, 1, rounds, size} : MessagesOfRank{rounds, size, 0, 1};
+  }
+  if (N == 1) return {L - 1, 1, 0, 1};
+  if (exchange.starts_with("node_aware")) return {L - 1, N, N - 1, L};
+  if (exchange.starts_with("node_leader")) {
+    const double leaders = std::min<double>(number_of(exchange, 1), L), members = L / leaders;
+    // Members hand over (P - L) b each, twice; what the leader sends its neighbours is small beside it.
+    return {std::max(L - 1, 2 * (members - 1)), members > 1 ? P - L : 1, (N - 1) * leaders, members * members};
+  }
+  return {L - 1, 1, P - L, 1};
+}
+
+double exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
+                        std::span<const double> bytes) {
+  if (layout.ranks <= 1) return 0.0;
+  if (exchange != "auto") return seconds_of(layout, machine, exchange, bytes);
+  double best = seconds_of(layout, machine, "mpi_alltoallv", bytes);
+  for (const auto& [name, of_exchange] : machine.exchanges)
+    best = std::min(best, seconds_of(layout, machine, name, bytes));
+  return best;
+}
+
+double node_exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
+                             std::span<const double> bytes) {
+  double most = 0.0;
+  for (int node = 0; node < layout.nodes(); ++node)
+    most = std::max(most, group_seconds({layout.on_node(node), layout.per_node}, machine, exchange, bytes,
+                                        static_cast<std::size_t>(node) * layout.per_node, 1));
+  return most;
+}
+
+double rail_exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
+                             std::span<const double> bytes) {
+  double most = 0.0, of_node = 0.0;
+  for (int rail = 0; rail < std::min(layout.per_node, layout.ranks); ++rail)
+    most = std::max(most, group_seconds({layout.nodes(), 1}, machine, exchange, bytes, rail, layout.per_node));
+  if (machine.node_bytes_per_second > 0.0)
+    for (int node = 0; node < layout.nodes(); ++node)
+      of_node = std::max(of_node,
+                         sum_of(bytes.subspan(static_cast<std::size_t>(node) * layout.per_node, layout.on_node(node))) *
+                             (layout.nodes() - 1) / machine.node_bytes_per_second);
+  return std::max(most, of_node);
+}
+
+double all_reduce_seconds(const RankLayout& layout, const MachineModel& machine, double bytes) {
+  if (layout.ranks <= 1 || bytes <= 0.0) return 0.0;
+  const double P = layout.ranks, L = std::min(layout.per_node, layout.ranks), N = layout.nodes();
+  const MessageCost &inside = machine.all_reduce_inside, &between = machine.all_reduce_between;
+  const double ring = 2 * (L - 1) * cost(inside, 1, bytes / L) + 2 * (N - 1) * cost(between, 1, bytes / P);
+  const double tree =
+      2 * std::ceil(std::log2(L)) * cost(inside, 1, bytes) + 2 * std::ceil(std::log2(N)) * cost(between, 1, bytes);
+  const double node =
+      N > 1 && machine.node_bytes_per_second > 0.0 ? 2 * (N - 1) / N * bytes / machine.node_bytes_per_second : 0.0;
+  return std::max(std::min(ring, tree), node);
+}
+
+double link_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
+                    std::span<const double> bytes) {
+  if (layout.ranks <= 1) return 0.0;
+  const ExchangeCost& message = machine.exchange(exchange);
+  const double inside = message.inside.bytes_per_second(), between = message.between.bytes_per_second();
+  const double L = std::min(layout.per_node, layout.ranks), far = layout.ranks - L, all = sum_of(bytes);
+  double most = 0.0;
+  for (const double sent : bytes) {
+    const double share = (all - sent) / (layout.ranks - 1);  // that the rank receives, of each other rank
+    const double busiest = std::max(sent, share);
+    most = std::max(most, (inside > 0 ? (L - 1) * busiest / inside : 0.0) +
+                              (far > 0 && between > 0 ? far * busiest / between : 0.0));
+  }
+  return std::max(most, node_seconds(layout, machine, bytes));
+}
+
+}  // namespace shardmark

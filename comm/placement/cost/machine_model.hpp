@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/placement/cost/terms.hpp"
+#include "reference/optimizer.hpp"
+
+namespace shardmark {
+
+/// Seconds of a message by its size: linear between the points (ascending in bytes), those of the first one below it,
+/// beyond the last by the last slope. Without points messages take no time.
+struct MessageCost {
+  struct Point {
+    double bytes = 0.0;
+    double seconds = 0.0;
+
+    bool operator==(const Point&) const = default;
+  };
+  std::vector<Point> points;
+
+  double seconds(double bytes) const;
+  /// Of large messages; 0: unknown.
+  double bytes_per_second() const;
+
+  bool operator==(const MessageCost&) const = default;
+};
+
+/// What one message of an exchange takes of the time of the rank that sends it, or of the one that receives it, inside
+/// a node and between nodes. exchange_time.hpp says how many messages of which sizes a rank has, by algorithm, and so
+/// how to get this from an all-to-all that was measured as a whole.
+struct ExchangeCost {
+  MessageCost inside, between;
+
+  bool operator==(const ExchangeCost&) const = default;
+};
+
+/// How fast a machine does what a step needs: measured (`shardmark calibrate`) or described (workloads/machines/).
+/// JSON: machine_file.hpp.
+struct MachineModel {
+  std::string name;
+  std::string source;  ///< "measured on 2 ranks of 1 thread, ..." or what it is described by
+  bool measured = false;
+  std::string fingerprint;       ///< of the hosts it was measured on; empty where described
+  int ranks_per_node = 0;        ///< that predictions assume; 0: all
+  double memory_per_rank = 0.0;  ///< bytes; 0: unknown
+  double cache_per_rank = 0.0;   ///< bytes of the last-level cache that a rank may fill
+  double flops = 0.0;            ///< a rank's, of large dense products
+
+  TermCounts seconds{};                                          ///< by term
+  std::map<std::string, double, std::less<>> optimizer_weights;  ///< of update.optimizer_value; absent ones: 1
+  std::map<std::string, ExchangeCost, std::less<>> exchanges;    ///< by name; others are taken to be as mpi_alltoallv
+  double node_bytes_per_second = 0.0;  ///< that leave a node at most, of all its ranks; 0: no limit but the messages'
+  MessageCost all_reduce_inside, all_reduce_between;  ///< of a step of a ring, by the bytes of the step: vector / P
+
+  /// The least that the measured ceilings allow, for floors beside phases: bytes per second of a rank; 0: unknown.
+  double stream_bytes_per_second = 0.0, gather_bytes_per_second = 0.0, update_bytes_per_second = 0.0;
+
+  /// Of exchange `name`, "bruck:2" being "bruck" where that alone is known, else of mpi_alltoallv.
+  const ExchangeCost& exchange(std::string_view name) const;
+  double optimizer_weight(OptimizerKind kind) const;
+
+  bool operator==(const MachineModel&) const = default;
+};
+
+/// A cluster of CPU nodes on 100 Gb/s: what planners assume when nobody says on what a plan is to run. That of
+/// workloads/machines/cpu-100g.json.
+const MachineModel& described_cluster();
+
+}  // namespace shardmark

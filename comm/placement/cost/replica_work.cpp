@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/placement/cost/table_sums.hpp"
+#include "comm/placement/cost/train_cost.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Gradients travel by rows: every rank sorts and adds up those of all.
+void gather_replicas(TableSums& sums, const LookedUp& looked) {
+  RankWork& work = sums.everywhere();
+  const double dim = static_cast<double>(sums.table.dim), gathered = sums.ranks() * looked.own.distinct_rows;
+  sums.work.all_gathered += row_gradient_bytes(looked.own.distinct_rows, sums.table.dim);
+  sums.add_positions(work, gathered);
+  work.replicated_ids += gathered;
+  TableSums::add(work, Term::update_value, (gathered + looked.own.distinct_rows) * dim);
+  work.memory += gathered * (4 * dim + 80);
+}
+
+/// All rows, or slices of trains, have a place in the sums, and with it a count.
+void reduce_replicas(TableSums& sums, std::int64_t rows) {
+  const double values = sums.is_train() ? train_work(sums.table, 1).sliced_values
+                                        : static_cast<double>(rows) * static_cast<double>(sums.table.dim + 1);
+  TableSums::add(sums.everywhere(), Term::replicated_value, values);
+  if (sums.step.ranks > 1) sums.work.all_reduced += 4 * values;
+  sums.everywhere().memory += 8 * values;  // MPI's copy too
+}
+
+}  // namespace
+
+void add_replicas(TableSums& sums, const RowSet& rows) {
+  RankWork& work = sums.everywhere();
+  const LookedUp looked = sums.looked_up(rows, 1.0 / sums.ranks());
+  const ShardCounts& own = looked.own;
+  const double outputs = own.bags * static_cast<double>(sums.table.dim);
+  work.memory += sums.resident_bytes(rows.count(), sums.table.dim) + TableSums::room_to_grow * 4 * outputs;
+  sums.add_home_ids(looked);
+  TableSums::add(work, Term::route_cell, 2 * own.bags);
+  TableSums::add(work, Term::owned_id, own.ids);
+  TableSums::add(work, Term::lookup_block, sums.features);
+  TableSums::add(work, Term::lookup_bag, own.bags);
+  TableSums::add(work, Term::lookup_id, own.ids);
+  TableSums::add(work, Term::lookup_value, own.ids * static_cast<double>(sums.table.dim) + outputs);
+  sums.read_rows(work, looked, own.distinct_rows, sums.table.dim);
+  if (!sums.placement.data_parallel) TableSums::add(work, Term::output_value, 2 * outputs);  // added to those of shards
+  if (sums.divides && sums.placement.data_parallel) TableSums::add(work, Term::gradient_value, 4 * outputs);
+  sums.add_positions(work, own.ids);
+  work.replicated_ids += own.ids;
+  work.replicated_keys += static_cast<double>(rows.count());
+  sums.update_rows(work, looked, own.ids, sums.table.dim);
+  if (!sums.is_train() && gradients_by_rows(sums.step, rows.count(), sums.table.dim, own.distinct_rows))
+    gather_replicas(sums, looked);
+  else
+    reduce_replicas(sums, rows.count());
+}
+
+}  // namespace shardmark

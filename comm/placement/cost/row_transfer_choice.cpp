@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/placement/cost/row_transfer_choice.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace shardmark {
+namespace {
+
+/// Nodes of equally many neighbours, where any dedup may ask for them.
+Nodes nodes_of(const StepContext& step) {
+  std::vector<int> node_of;
+  for (int rank = 0; rank < step.ranks; ++rank) node_of.push_back(step.layout().node_of(rank));
+  return Nodes(std::move(node_of));
+}
+
+/// What the busiest rank sends: as a home like all others, and as an owner to all of them.
+double busiest(const std::vector<RoundTrip>& trips, int ranks) {
+  double asked = 0.0;
+  std::map<int, std::pair<double, double>> of_owner;  // what it is asked by each home; what it sends each
+  for (const RoundTrip& trip : trips) {
+    asked += trip.asked + trip.gradients;
+    auto& [in, out] = of_owner[trip.owner];
+    in += trip.asked + trip.gradients;
+    out += trip.vectors;
+  }
+  double most = static_cast<int>(std::ssize(of_owner)) < ranks ? asked : 0.0;
+  for (const auto& [owner, bytes] : of_owner) most = std::max(most, asked - bytes.first + (ranks - 1) * bytes.second);
+  return most;
+}
+
+}  // namespace
+
+ShardsByColumns shards_by_columns(const TablePlacement& placement) {
+  ShardsByColumns result;
+  for (const Shard& shard : placement.shards) result[{shard.column_begin, shard.column_end}].push_back(&shard);
+  return result;
+}
+
+HomeLookups home_lookups(const StepContext& step, std::int64_t table, const std::vector<const Shard*>& shards,
+                         std::int64_t samples) {
+  HomeLookups lookups{.home = 0, .ranks = step.ranks, .columns = shards.front()->columns(), .holders = {}};
+  for (const Shard* shard : shards)
+    lookups.holders.push_back({shard->rank, step.statistics.expected(table, shard->rows, samples)});
+  return lookups;
+}
+
+Packing packing_of(const StepContext& step, std::int64_t table, const TablePlacement& placement) {
+  const Plan plan{.name = {}, .ranks = step.ranks, .tables = {placement}};
+  const std::int64_t id_bytes = bytes_of(id_type(step.movement.wire_ids, plan, step.tables().subspan(table, 1)));
+  const Dedup dedup = step.movement.dedup == Dedup::automatic ? Dedup::local : step.movement.dedup;
+  return {.wire = step.movement.wire,
+          .row_id_bytes = id_bytes,
+          .id_bytes = id_bytes + (step.weighted ? 4 : 0),
+          .dedup = dedup,
+          .nodes = dedup == Dedup::node ? nodes_of(step) : Nodes{}};
+}
+
+RowTransfer transfer_of(const StepContext& step, std::int64_t table, const HomeLookups& own, const Packing& packing) {
+  if (own.holders.size() < 2) return RowTransfer::dense_partials;
+  if (step.movement.transfer != RowTransfer::automatic) return step.movement.transfer;
+  const auto pools_by_max = [&](const Feature& f) { return f.table == table && f.pooling == Pooling::max; };
+  if (std::ranges::any_of(step.features(), pools_by_max)) return RowTransfer::unique_rows;
+  Packing compared = packing;  // transfers are compared before dedup is decided
+  if (compared.dedup == Dedup::node) compared.dedup = Dedup::local;
+  RowTransfer best = RowTransfer::dense_partials;
+  double least = busiest(choice_of(best).bytes(own, compared), step.ranks);
+  for (const TransferChoice& transfer : transfers) {
+    if (transfer.bytes == nullptr || !transfer.reduction.empty()) continue;
+    const double most = busiest(transfer.bytes(own, compared), step.ranks);
+    if (most < least) best = transfer.value;
+    least = std::min(least, most);
+  }
+  return best;
+}
+
+bool gradients_by_rows(const StepContext& step, std::int64_t rows, std::int64_t dim, double named) {
+  if (step.movement.replicated_gradients != ReplicatedGradients::automatic)
+    return step.movement.replicated_gradients == ReplicatedGradients::rows;
+  return (step.ranks - 1) * row_gradient_bytes(named, dim) <=
+         static_cast<double>(ring_bytes(rows * (dim + 1), step.ranks));
+}
+
+}  // namespace shardmark

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "comm/placement/cost/table_sums.hpp"
+
+namespace shardmark {
+namespace {
+
+/// One shard whose rows travel one by one.
+class SingleRows {
+ public:
+  SingleRows(TableSums& sums, const Shard& shard, const LookedUp& looked)
+      : sums_(sums), shard_(shard), looked_(looked), w_(static_cast<double>(shard.columns())) {
+    asked_ = asks_once(sums.packing.dedup) ? looked.own.distinct_rows : looked.own.ids;
+  }
+
+  void add_of_ranks() {
+    RankWork& owner = sums_.owners[shard_.rank];
+    const double held = asked_ * sums_.ranks();
+    ask();
+    answer(held, sums_.ranks());
+    sums_.add_codec(sums_.everywhere(), asked_ * w_);
+    sums_.add_codec(owner, held * w_);
+    TableSums::add(owner, Term::output_value, 2 * asked_ * w_);  // what it sends itself
+    TableSums::add(owner, Term::gradient_value, 2 * asked_ * w_);
+  }
+
+  /// Ranks with the owner's number on their nodes ask it, for what all ranks of their nodes ask them.
+  void add_of_nodes() {
+    const int per_node = sums_.step.ranks_per_node, nodes = sums_.step.ranks / per_node;
+    const double of_node =
+        sums_.step.statistics.expected(sums_.number, shard_.rows, sums_.step.samples() * per_node).distinct_rows;
+    ask();
+    answer(nodes * of_node, nodes);
+    for (int node = 0; node < nodes; ++node)
+      hand_on(sums_.owners[node * per_node + shard_.rank % per_node], per_node, of_node);
+    RankWork& owner = sums_.owners[shard_.rank];
+    const WireTypes& wire = sums_.packing.wire;
+    owner.asked.rail += request_bytes(of_node);
+    owner.vectors.rail += of_node * static_cast<double>(row_bytes(wire.forward, shard_.columns()));
+    owner.gradients.rail += of_node * static_cast<double>(row_bytes(wire.backward, shard_.columns()));
+    sums_.add_codec(owner, nodes * of_node * w_);
+  }
+
+ private:
+  double request_bytes(double rows) const { return 8 + static_cast<double>(sums_.packing.row_id_bytes) * rows; }
+
+  /// The home's part: it sorts its ids, puts the rows that come together, pools them, and adds up their gradients.
+  void ask() {
+    RankWork& home = sums_.everywhere();
+    sums_.add_home_ids(looked_);
+    TableSums::add(home, Term::sorted_id, looked_.own.ids);
+    home.sorted_keys += static_cast<double>(shard_.rows.count());
+    TableSums::add(home, Term::output_value, 2 * asked_ * w_);
+    TableSums::add(home, Term::pooled_value, looked_.own.ids * w_);
+    TableSums::add(home, Term::summed_value, (looked_.own.ids + asked_) * w_);
+    home.memory += TableSums::room_to_grow * (72 * looked_.own.ids + asked_ * (16 + 12 * w_));
+  }
+
+  /// The owner's part, of `held` rows in so many blocks that it is asked for.
+  void answer(double held, double blocks) {
+    RankWork& owner = sums_.owners[shard_.rank];
+    const double distinct = looked_.all.distinct_rows;
+    TableSums::add(owner, Term::owned_id, held);
+    TableSums::add(owner, Term::lookup_block, blocks);
+    TableSums::add(owner, Term::lookup_bag, held);
+    TableSums::add(owner, Term::lookup_id, held);
+    TableSums::add(owner, Term::lookup_value, 2 * held * w_);
+    if (reads_once(sums_.packing.dedup)) {
+      TableSums::add(owner, Term::sorted_id, held);
+      TableSums::add(owner, Term::lookup_id, distinct);
+      TableSums::add(owner, Term::lookup_value, 2 * distinct * w_);
+    }
+    LookedUp read = looked_;
+    read.far.lookup = std::min(looked_.far.lookup, held);
+    sums_.read_rows(owner, read, distinct, shard_.columns());
+    owner.memory += TableSums::room_to_grow * held * (80 + 4 * w_);
+    sums_.update_shard(shard_, looked_, held);
+  }
+
+  /// The part of a rank between the homes of its node and the owner.
+  void hand_on(RankWork& rail, int per_node, double of_node) {
+    const double handed_on = per_node * asked_;
+    rail.asked.node += request_bytes(asked_);
+    rail.vectors.node += 4 * w_ * asked_;
+    rail.gradients.node += 4 * w_ * asked_;
+    TableSums::add(rail, Term::sorted_id, handed_on);
+    TableSums::add(rail, Term::owned_id, handed_on);
+    TableSums::add(rail, Term::output_value, 2 * (handed_on + asked_) * w_);
+    TableSums::add(rail, Term::summed_value, (handed_on + of_node) * w_);
+    sums_.add_codec(rail, of_node * w_);
+    rail.memory += TableSums::room_to_grow * handed_on * (80 + 4 * w_);
+  }
+
+  TableSums& sums_;
+  const Shard& shard_;
+  const LookedUp& looked_;
+  double w_, asked_ = 0.0;
+};
+
+}  // namespace
+
+void add_single_rows(TableSums& sums, const Shard& shard, const LookedUp& looked) {
+  SingleRows rows(sums, shard, looked);
+  if (sums.packing.dedup == Dedup::node) return rows.add_of_nodes();
+  rows.add_of_ranks();
+}
+
+}  // namespace shardmark

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/placement/cost/step_cost.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "reference/work.hpp"
+
+namespace shardmark {
+
+WayBytes& WayBytes::operator+=(const WayBytes& other) {
+  all += other.all;
+  node += other.node;
+  rail += other.rail;
+  return *this;
+}
+
+WayBytes& WayBytes::operator-=(const WayBytes& other) {
+  return *this += {.all = -other.all, .node = -other.node, .rail = -other.rail};
+}
+
+RankWork& RankWork::operator+=(const RankWork& other) {
+  for (std::size_t t = 0; t < counts.size(); ++t) counts[t] += other.counts[t];
+  sorted_keys += other.sorted_keys;
+  update_keys += other.update_keys;
+  replicated_keys += other.replicated_keys;
+  replicated_ids += other.replicated_ids;
+  asked += other.asked;
+  vectors += other.vectors;
+  gradients += other.gradients;
+  row_sums += other.row_sums;
+  memory += other.memory;
+  return *this;
+}
+
+RankWork& RankWork::operator-=(const RankWork& other) {
+  for (std::size_t t = 0; t < counts.size(); ++t) counts[t] -= other.counts[t];
+  sorted_keys -= other.sorted_keys;
+  update_keys -= other.update_keys;
+  replicated_keys -= other.replicated_keys;
+  replicated_ids -= other.replicated_ids;
+  asked -= other.asked;
+  vectors -= other.vectors;
+  gradients -= other.gradients;
+  row_sums -= other.row_sums;
+  memory -= other.memory;
+  return *this;
+}
+
+TermCounts finished_counts(const StepContext& step, const RankWork& work) {
+  const auto passes = [](double keys) { return radix_passes(static_cast<std::int64_t>(keys)); };
+  TermCounts counts = work.counts;
+  at(counts, Term::sorted_id) *= passes(work.sorted_keys);
+  at(counts, Term::update_sorted_id) =
+      (at(counts, Term::update_sorted_id) - work.replicated_ids) * passes(work.update_keys) +
+      work.replicated_ids * passes(work.replicated_keys);
+  for (const Term term :
+       {Term::route_step, Term::lookup_step, Term::output_step, Term::gradient_step, Term::update_step})
+    at(counts, term) += static_cast<double>(step.groups);
+  return counts;
+}
+
+std::array<double, step_phases> compute_seconds(const MachineModel& machine, const TermCounts& finished) {
+  std::array<double, step_phases> seconds{};
+  for (std::size_t t = 0; t < terms.size(); ++t)
+    seconds[static_cast<std::size_t>(terms[t].phase)] += finished[t] * machine.seconds[t];
+  return seconds;
+}
+
+namespace {
+
+/// What decides the work of a table under a placement, by table.
+class TableKinds {
+ public:
+  explicit TableKinds(const StepContext& step) : tables_(step.tables()), reads_(step.tables().size()) {
+    for (const Feature& feature : step.features()) reads_[feature.table].emplace_back(feature.hotness, feature.pooling);
+    for (auto& reads : reads_) std::ranges::sort(reads);
+  }
+
+  bool alike(std::int64_t a, std::int64_t b) const {
+    const auto key = [&](std::int64_t t) {
+      const Table& table = tables_[t];
+      return std::tie(table.rows, table.dim, table.optimizer.kind, table.value_type, reads_[t]);
+    };
+    return tables_[a].storage == Storage::dense && tables_[b].storage == Storage::dense && key(a) == key(b);
+  }
+
+ private:
+  std::span<const Table> tables_;
+  std::vector<std::vector<std::pair<std::int64_t, Pooling>>> reads_;
+};
+
+}  // namespace
+
+StepWork step_work(const StepContext& step, const MachineModel& machine, const Plan& plan) {
+  StepWork sum{.ranks = std::vector<RankWork>(static_cast<std::size_t>(plan.ranks))};
+  const TableKinds kinds(step);
+  RankWork everywhere;
+  TableWork work;
+  for (std::int64_t t = 0; t < std::ssize(plan.tables); ++t) {
+    const bool again = t > 0 && plan.tables[t] == plan.tables[t - 1] && kinds.alike(t, t - 1);
+    if (!again) work = table_work(step, machine, t, plan.tables[t]);
+    everywhere += work.everywhere;
+    for (const auto& [rank, of_rank] : work.at) sum.ranks[rank] += of_rank;
+    sum.reduced += work.reduced;
+    sum.all_reduced += work.all_reduced;
+    sum.all_gathered += work.all_gathered;
+    sum.pools |= work.pools;
+    sum.asks_rows |= work.asks_rows;
+  }
+  for (RankWork& rank : sum.ranks) rank += everywhere;
+  return sum;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/placement/cost/exchange_time.hpp"
+#include "comm/placement/statistics/lookup_statistics.hpp"
+#include "comm/placement/traffic/movement.hpp"
+
+namespace shardmark {
+
+/// Everything about a step but the plan. What it refers to outlives it.
+struct StepContext {
+  const LookupStatistics& statistics;  ///< of the tables and features
+  int ranks = 1;
+  int ranks_per_node = 1;
+  std::int64_t global_batch = 1;
+  Movement movement = {};
+  bool weighted = false;
+  std::string exchange = "mpi_alltoallv";
+  std::int64_t groups = 1;        ///< of tables that travel one after the other while others compute
+  double dense_flops = 0.0;       ///< of the dense half, per sample, forward and backward
+  double dense_parameters = 0.0;  ///< of the dense half, whose gradients are summed over all ranks
+  /// A row is still in a cache where it was last used at most so many samples of the global batch ago; absent: where it
+  /// was used in this step before. cached_samples() finds it.
+  std::optional<double> cached_samples = {};
+
+  std::span<const Table> tables() const { return statistics.tables(); }
+  std::span<const Feature> features() const { return statistics.features(); }
+  RankLayout layout() const { return {ranks, ranks_per_node}; }
+  std::int64_t samples() const { return (global_batch + ranks - 1) / ranks; }  ///< of the rank that has most
+};
+
+/// How many samples' different rows fit the caches of all ranks together, if each holds its share of the tables:
+/// sum over tables of distinct rows x row bytes = ranks x cache_per_rank.
+double cached_samples(const StepContext& step, const MachineModel& machine);
+
+/// Bytes of one way: input_dist, output_dist or grad_dist.
+struct WayBytes {
+  double all = 0.0;   ///< with each other rank
+  double node = 0.0;  ///< besides with each other rank of its node: rows that its node asks for together (dedup node)
+  double rail = 0.0;  ///< besides with each rank that has its number on another node
+
+  WayBytes& operator+=(const WayBytes& other);
+  WayBytes& operator-=(const WayBytes& other);
+};
+
+/// What a rank does and sends in a step on account of some tables. Additive: parts of a plan can be added and taken
+/// away. Samples are spread evenly and alike, so that an owner exchanges the same with every home.
+struct RankWork {
+  TermCounts counts{};  ///< of sorts: with one pass; finished_counts() makes it as many as all keys take
+  double sorted_keys = 0.0, update_keys = 0.0, replicated_keys = 0.0;  ///< rows that the keys of a sort tell apart
+  double replicated_ids = 0.0;  ///< of update_sorted_id: those sorted by replicated keys
+  WayBytes asked;               ///< bytes that each other rank sends it in input_dist
+  WayBytes vectors;             ///< bytes that it sends each other rank in output_dist
+  WayBytes gradients;           ///< bytes that each other rank sends it in grad_dist
+  double row_sums = 0.0;        ///< bytes that it sends in update for sums over whole rows, in all
+  double memory = 0.0;          ///< bytes: rows, state, and what buffers grow by
+
+  RankWork& operator+=(const RankWork& other);
+  RankWork& operator-=(const RankWork& other);
+};
+
+/// One table under one placement.
+struct TableWork {
+  RankWork everywhere;                       ///< what it is to every rank: to homes, and copies of replicated tables
+  std::vector<std::pair<int, RankWork>> at;  ///< what it is besides to ranks that own some of it, each rank once
+  double reduced = 0.0;       ///< bytes of partial sums that each rank sends each other, added on their way
+  double all_reduced = 0.0;   ///< bytes of the gradients that are summed over all ranks
+  double all_gathered = 0.0;  ///< bytes that each rank sends each other of rows of replicated tables
+  bool pools = false;         ///< bags travel to be pooled by owners
+  bool asks_rows = false;     ///< rows travel one by one
+};
+
+/// Of table number t. With transfer auto, the transfer is the one whose busiest rank sends least, as in a run. Of an
+/// optimizer's values, weights by `machine`.
+TableWork table_work(const StepContext& step, const MachineModel& machine, std::int64_t t,
+                     const TablePlacement& placement);
+
+/// The context with what only the plan as a whole decides: the type of ids and, where dedup is auto, the dedup; and
+/// cached_samples.
+StepContext settled(const StepContext& step, const MachineModel& machine, const Plan& plan);
+
+/// All tables of a plan.
+struct StepWork {
+  std::vector<RankWork> ranks;
+  double reduced = 0.0, all_reduced = 0.0, all_gathered = 0.0;
+  bool pools = false, asks_rows = false;
+};
+/// step: settled.
+StepWork step_work(const StepContext& step, const MachineModel& machine, const Plan& plan);
+
+/// All that a rank does, by term, once all its tables are added up: passes of sorts by their keys, and the steps.
+TermCounts finished_counts(const StepContext& step, const RankWork& work);
+
+/// Seconds by phase that a rank computes: finished counts x seconds of the terms.
+std::array<double, step_phases> compute_seconds(const MachineModel& machine, const TermCounts& finished);
+
+/// A predicted phase: seconds of the slowest rank, and of what.
+struct PhasePrediction {
+  double seconds = 0.0;   ///< of the phase: computing, plus what its exchange takes
+  double exchange = 0.0;  ///< of them, in the exchange
+  double mean = 0.0;      ///< mean over the ranks
+  double least = 0.0;     ///< that the machine's ceilings and links allow for the same bytes
+  int slowest_rank = 0;
+};
+
+struct StepPrediction {
+  std::array<PhasePrediction, step_phases> phases{};
+  double seconds = 0.0;          ///< of the step; less than the sum of the phases where groups overlap
+  std::vector<double> memory;    ///< bytes, by rank
+  std::vector<double> sent;      ///< bytes that leave each rank in a step
+  std::vector<double> received;  ///< bytes that come to each rank
+  std::vector<std::array<double, step_phases>> computing;  ///< seconds, by rank and phase
+  std::vector<double> rank_seconds;                        ///< by rank, of what it computes
+};
+
+/// The step of a sound plan: sum over the phases of the maximum over the ranks.
+StepPrediction predict_step(const StepContext& step, const MachineModel& machine, const Plan& plan);
+
+/// The same from work that is known. step: settled.
+StepPrediction predict_work(const StepContext& step, const MachineModel& machine, const StepWork& work);
+
+/// Seconds of an exchange in which rank r exchanges bytes[r] with each other rank: from r to all (output_dist), which
+/// takes as long as from all to r.
+double exchange_seconds(const StepContext& step, const MachineModel& machine, std::span<const double> bytes);
+
+/// Seconds of an all-reduce of so many bytes over all ranks.
+double all_reduce_seconds(const StepContext& step, const MachineModel& machine, double bytes);
+
+}  // namespace shardmark

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/placement/cost/table_sums.hpp"
+
+#include "comm/placement/cost/train_cost.hpp"
+
+namespace shardmark {
+
+TableSums::TableSums(const StepContext& of_step, const MachineModel& of_machine, std::int64_t t,
+                     const TablePlacement& of_table)
+    : step(of_step),
+      machine(of_machine),
+      number(t),
+      table(of_step.tables()[t]),
+      placement(of_table),
+      packing(packing_of(of_step, t, of_table)) {
+  table.storage = placement.storage.value_or(table.storage);
+  for (const Feature& feature : step.features()) {
+    if (feature.table != t) continue;
+    ++features;
+    by_max |= feature.pooling == Pooling::max;
+    divides |= feature.pooling == Pooling::mean || feature.pooling == Pooling::sqrtn;
+  }
+}
+
+TableWork TableSums::finished() {
+  work.at.assign(owners.begin(), owners.end());
+  return std::move(work);
+}
+
+LookedUp TableSums::looked_up(const RowSet& rows, double share) const {
+  return {step.statistics.expected(number, rows, step.samples()),
+          step.statistics.expected(number, rows, step.global_batch), far_rows(step, number, rows, share)};
+}
+
+double TableSums::resident_bytes(std::int64_t rows, std::int64_t columns) const {
+  if (is_train()) return static_cast<double>(load_of(whole(table, 0), table).bytes());
+  const std::int64_t bytes = row_bytes(table.value_type, columns) + 4 * state_per_row(table.optimizer.kind, columns);
+  return static_cast<double>(rows) * static_cast<double>(bytes);
+}
+
+void TableSums::read_rows(RankWork& to, const LookedUp& looked, double distinct, std::int64_t columns) const {
+  if (!is_train())
+    return add(to, Term::lookup_line, looked.far.lookup * lines_of(row_bytes(table.value_type, columns)));
+  const TrainWork train = train_work(table, distinct);
+  add(to, Term::train_flop, train.forward_flops);
+  add(to, Term::train_gradient_flop, train.backward_flops);
+  add(to, Term::lookup_value, distinct * static_cast<double>(columns));
+}
+
+void TableSums::update_rows(RankWork& to, const LookedUp& looked, double positions, std::int64_t columns) const {
+  const double gradients = positions * static_cast<double>(columns), rows = looked.all.distinct_rows;
+  const bool in_two_passes = exchanged_row_sums(table, placement) > 0;
+  add(to, Term::update_value, gradients * ((in_two_passes ? 2 : 1) + (by_max ? 1 : 0)));
+  add(to, Term::update_row, rows);
+  const double values = is_train() ? train_work(table, rows).updated_values : rows * static_cast<double>(columns);
+  add(to, Term::optimizer_value, values * machine.optimizer_weight(table.optimizer.kind));
+  if (is_train()) return;
+  const std::int64_t state = 4 * state_per_row(table.optimizer.kind, columns);
+  add(to, Term::update_line,
+      looked.far.update * lines_of(row_bytes(table.value_type, columns)) +
+          (state > 0 ? looked.far.state * lines_of(state) : 0.0));
+}
+
+void TableSums::add_positions(RankWork& to, double positions) const {
+  add(to, Term::update_id, positions);
+  add(to, Term::update_sorted_id, positions);
+}
+
+void TableSums::update_shard(const Shard& shard, const LookedUp& looked, double positions) {
+  RankWork& owner = owners[shard.rank];
+  add_positions(owner, positions);
+  owner.update_keys += static_cast<double>(shard.rows.count());
+  update_rows(owner, looked, positions, shard.columns());
+}
+
+void TableSums::add_codec(RankWork& to, double values) const {
+  if (packing.wire.forward != ValueType::fp32) add(to, Term::coded_value, values);
+  if (packing.wire.backward != ValueType::fp32) add(to, Term::coded_gradient, values);
+}
+
+void TableSums::add_home_ids(const LookedUp& looked) {
+  constexpr double bytes_of_id = 92;  // ids, keys and their sort
+  add(everywhere(), Term::route_id, looked.own.ids);
+  everywhere().memory += room_to_grow * bytes_of_id * looked.own.ids;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+
+#include "comm/placement/cost/cached_rows.hpp"
+#include "comm/placement/cost/row_transfer_choice.hpp"
+
+namespace shardmark {
+
+/// What is looked up in some rows.
+struct LookedUp {
+  ShardCounts own;  ///< by the samples of one rank
+  ShardCounts all;  ///< by those of all ranks
+  FarRows far;
+};
+
+/// The sums of one table under one placement as they grow, and what all kinds of placements and transfers add to them.
+/// A buffer grows by a fifth more than is asked for (kernels::Scratch), and so does memory here.
+class TableSums {
+ public:
+  static constexpr double room_to_grow = 1.2;
+
+  /// All outlive the object.
+  TableSums(const StepContext& step, const MachineModel& machine, std::int64_t t, const TablePlacement& placement);
+
+  const StepContext& step;
+  const MachineModel& machine;
+  const std::int64_t number;
+  Table table;  ///< with the storage that the placement gives it
+  const TablePlacement& placement;
+  const Packing packing;
+  double features = 0.0;  ///< that read it
+  bool by_max = false, divides = false;
+
+  TableWork work;
+  std::map<int, RankWork> owners;
+
+  static void add(RankWork& to, Term term, double count) { at(to.counts, term) += count; }
+  RankWork& everywhere() { return work.everywhere; }
+  TableWork finished();
+
+  bool is_train() const { return table.storage == Storage::tt; }
+  double ranks() const { return step.ranks; }
+  LookedUp looked_up(const RowSet& rows, double share) const;
+  /// Rows and state.
+  double resident_bytes(std::int64_t rows, std::int64_t columns) const;
+
+  /// `distinct` rows that are read: dense ones from memory, those of trains as products.
+  void read_rows(RankWork& to, const LookedUp& looked, double distinct, std::int64_t columns) const;
+  /// All distinct rows, whose gradients are sums over so many positions.
+  void update_rows(RankWork& to, const LookedUp& looked, double positions, std::int64_t columns) const;
+  void add_positions(RankWork& to, double positions) const;
+  /// Those of an owner's shard.
+  void update_shard(const Shard& shard, const LookedUp& looked, double positions);
+  /// Values of vectors that are written at one end of a way and read at the other, and as many gradients.
+  void add_codec(RankWork& to, double values) const;
+  /// Ids of a rank's samples that are put in the order of a shard, their keys and the sort of these.
+  void add_home_ids(const LookedUp& looked);
+};
+
+/// Copies of some rows on every rank, and the sums of their gradients.
+void add_replicas(TableSums& sums, const RowSet& rows);
+
+/// A shard whose rows travel one by one: asked for by every rank, or with dedup node by one rank of each node.
+void add_single_rows(TableSums& sums, const Shard& shard, const LookedUp& looked);
+
+}  // namespace shardmark

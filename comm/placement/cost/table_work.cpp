@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+
+#include "comm/placement/cost/table_sums.hpp"
+
+namespace shardmark {
+namespace {
+
+/// The shards of one range of columns, which together hold every row that is not hot once.
+class StripWork {
+ public:
+  StripWork(TableSums& sums, const std::vector<const Shard*>& shards)
+      : sums_(sums), shards_(shards), columns_(shards.front()->columns()), w_(static_cast<double>(columns_)) {
+    HomeLookups own{.home = 0, .ranks = sums.step.ranks, .columns = columns_, .holders = {}};
+    for (const Shard* shard : shards) {
+      looked_.push_back(sums.looked_up(shard->rows, 1.0));
+      own.holders.push_back({shard->rank, looked_.back().own});
+    }
+    outputs_ = looked_.front().own.bags * w_;
+    transfer_ = transfer_of(sums.step, sums.number, own, sums.packing);
+    trips_ = choice_of(transfer_).bytes(own, sums.packing);
+    in_place_ = shards.size() == 1 && columns_ == sums.table.dim && sums.placement.hot_rows == 0;
+  }
+
+  void add() {
+    const bool rows = transfer_ == RowTransfer::unique_rows;
+    (rows ? sums_.work.asks_rows : sums_.work.pools) = true;
+    if (rows)
+      TableSums::add(sums_.everywhere(), Term::pooled_value, outputs_);
+    else if (reduces())
+      add_reduced();
+    else if (!in_place_)
+      TableSums::add(sums_.everywhere(), Term::output_value, outputs_);
+    if (sums_.divides) add_divided();
+    for (std::size_t s = 0; s < shards_.size(); ++s) {
+      if (!rows || sums_.packing.dedup != Dedup::node) add_bytes(trips_[s]);
+      rows ? add_single_rows(sums_, *shards_[s], looked_[s]) : add_pooled(*shards_[s], looked_[s]);
+    }
+  }
+
+ private:
+  bool reduces() const { return adds_on_the_way(transfer_); }
+
+  /// Of vectors that are added on their way, ids alone; what else trips say is the same for all ranks.
+  void add_bytes(const RoundTrip& trip) {
+    RankWork& owner = sums_.owners[trip.owner];
+    owner.asked.all += trip.asked;
+    if (reduces()) return;
+    owner.vectors.all += trip.vectors;
+    owner.gradients.all += trip.gradients;
+  }
+
+  /// Every rank has a term of the sums, and adds those of the others.
+  void add_reduced() {
+    RankWork& everywhere = sums_.everywhere();
+    sums_.work.reduced += 4 * outputs_;
+    TableSums::add(everywhere, Term::output_value, 3 * outputs_ * (sums_.ranks() - 1));
+    TableSums::add(everywhere, Term::gradient_value, 2 * outputs_);
+    if (columns_ != sums_.table.dim || sums_.placement.hot_rows > 0)
+      TableSums::add(everywhere, Term::output_value, 2 * outputs_);
+    everywhere.memory += TableSums::room_to_grow * 4 * outputs_ * (sums_.ranks() + 1);
+  }
+
+  /// Means at home: outputs are divided, gradients copied and divided.
+  void add_divided() {
+    TableSums::add(sums_.everywhere(), Term::output_value, 2 * outputs_);
+    TableSums::add(sums_.everywhere(), Term::gradient_value, 4 * outputs_);
+  }
+
+  /// Bags are pooled by the owner of the shard.
+  void add_pooled(const Shard& shard, const LookedUp& looked) {
+    RankWork &home = sums_.everywhere(), &owner = sums_.owners[shard.rank];
+    const bool sparse = transfer_ == RowTransfer::sparse_partials;
+    const double own = (sparse ? looked.own.touched_bags : looked.own.bags) * w_;
+    sums_.add_home_ids(looked);
+    TableSums::add(home, Term::route_cell, looked.own.bags);
+    TableSums::add(owner, Term::route_cell, looked.all.bags);
+    TableSums::add(owner, Term::owned_id, looked.all.ids);
+    TableSums::add(owner, Term::lookup_block, sums_.features * sums_.ranks());
+    TableSums::add(owner, Term::lookup_bag, looked.all.bags);
+    TableSums::add(owner, Term::lookup_id, looked.all.ids);
+    TableSums::add(owner, Term::lookup_value, looked.all.ids * w_ + own * sums_.ranks());
+    sums_.read_rows(owner, looked, looked.all.distinct_rows, columns_);
+    owner.memory += TableSums::room_to_grow * 80 * looked.all.ids;  // ids, keys and their sort
+    if (!reduces()) send(home, owner, own);
+    sums_.update_shard(shard, looked, looked.all.ids);
+  }
+
+  /// So many values to each home, the owner itself included, and back.
+  void send(RankWork& home, RankWork& owner, double own) {
+    if (!in_place_) TableSums::add(home, Term::output_value, own);
+    TableSums::add(home, Term::gradient_value, 2 * own);
+    TableSums::add(owner, Term::output_value, 2 * own);  // what it sends itself
+    TableSums::add(owner, Term::gradient_value, 2 * own);
+    sums_.add_codec(home, own);
+    sums_.add_codec(owner, own * sums_.ranks());
+    home.memory += TableSums::room_to_grow * 4 * own * (in_place_ ? 2 : 1);
+    owner.memory += TableSums::room_to_grow * 4 * own * sums_.ranks();
+  }
+
+  TableSums& sums_;
+  const std::vector<const Shard*>& shards_;
+  std::int64_t columns_;
+  double w_, outputs_ = 0.0;  ///< values of a rank's vectors
+  std::vector<LookedUp> looked_;
+  RowTransfer transfer_;
+  std::vector<RoundTrip> trips_;
+  bool in_place_;  ///< vectors are outputs where they arrive
+};
+
+/// Holders of different columns of the same rows tell each other their sums over these.
+void add_row_sums(TableSums& sums) {
+  const std::int64_t count = exchanged_row_sums(sums.table, sums.placement);
+  if (count == 0) return;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<const Shard*>> holders;
+  for (const Shard& shard : sums.placement.shards) holders[{shard.rows.begin, shard.rows.end}].push_back(&shard);
+  for (const auto& [rows, shards] : holders) {
+    const double distinct =
+        sums.step.statistics.expected(sums.number, shards.front()->rows, sums.step.global_batch).distinct_rows;
+    for (const Shard* from : shards) {
+      const auto elsewhere = std::ranges::count_if(shards, [&](const Shard* to) { return to->rank != from->rank; });
+      sums.owners[from->rank].row_sums += 8.0 * static_cast<double>(count * elsewhere) * distinct;
+    }
+  }
+}
+
+}  // namespace
+
+TableWork table_work(const StepContext& step, const MachineModel& machine, std::int64_t t,
+                     const TablePlacement& placement) {
+  TableSums sums(step, machine, t, placement);
+  if (has_replicas(placement)) add_replicas(sums, replicated_rows(placement, sums.table));
+  for (const Shard& shard : placement.shards)
+    sums.owners[shard.rank].memory += sums.resident_bytes(shard.rows.count(), shard.columns());
+  if (sums.features > 0.0) {
+    for (const auto& [columns, shards] : shards_by_columns(placement)) StripWork(sums, shards).add();
+    add_row_sums(sums);
+  }
+  return sums.finished();
+}
+
+}  // namespace shardmark

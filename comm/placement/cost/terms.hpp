@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace shardmark {
+
+/// The phases that a prediction has, by the numbers of results' phase_names: what a plan decides, and the dense half.
+enum class StepPhase : std::size_t { input_dist, lookup, output_dist, dense, grad_dist, update };
+inline constexpr std::size_t step_phases = 6;
+inline constexpr std::array<std::string_view, step_phases> step_phase_names{"input_dist", "lookup",    "output_dist",
+                                                                            "dense",      "grad_dist", "update"};
+
+/// What a rank does in a step besides waiting for bytes, in units of which a machine model knows the seconds. A line
+/// per term; calibration measures each that its cases can tell apart.
+enum class Term : std::size_t {
+  route_step,
+  route_cell,
+  route_id,
+  owned_id,
+  sorted_id,
+  lookup_step,
+  lookup_block,
+  lookup_bag,
+  lookup_id,
+  lookup_value,
+  lookup_line,
+  train_flop,
+  output_step,
+  output_value,
+  pooled_value,
+  coded_value,
+  gradient_step,
+  gradient_value,
+  summed_value,
+  coded_gradient,
+  update_step,
+  update_id,
+  update_sorted_id,
+  update_value,
+  update_row,
+  update_line,
+  optimizer_value,
+  replicated_value,
+  train_gradient_flop,
+};
+
+struct TermChoice {
+  std::string_view name;
+  StepPhase phase;
+  std::string_view unit;
+};
+
+inline constexpr std::array terms{
+    TermChoice{"route.step", StepPhase::input_dist, "a step, or each of its groups"},
+    TermChoice{"route.cell", StepPhase::input_dist, "bag x shard that its ids may go to, at the home and at the owner"},
+    TermChoice{"route.id", StepPhase::input_dist, "id of an own sample that is put in the order of the owners"},
+    TermChoice{"route.owned_id", StepPhase::input_dist, "id that this rank owns the row of"},
+    TermChoice{"route.sorted_id", StepPhase::input_dist, "id x pass of the sort that finds the distinct ones"},
+    TermChoice{"lookup.step", StepPhase::lookup, "a step, or each of its groups"},
+    TermChoice{"lookup.block", StepPhase::lookup, "block of bags: a feature of one source rank in one shard"},
+    TermChoice{"lookup.bag", StepPhase::lookup, "bag that is pooled"},
+    TermChoice{"lookup.id", StepPhase::lookup, "id whose row is added"},
+    TermChoice{"lookup.value", StepPhase::lookup, "id x column that is added, and bag x column that is written"},
+    TermChoice{"lookup.line", StepPhase::lookup, "64 bytes of a row that come from memory because no cache holds them"},
+    TermChoice{"train.flop", StepPhase::lookup, "flop of the products of a tensor train"},
+    TermChoice{"output.step", StepPhase::output_dist, "a step, or each of its groups"},
+    TermChoice{"output.value", StepPhase::output_dist, "value that is read or written as vectors are put together"},
+    TermChoice{"output.pooled_value", StepPhase::output_dist, "id x column that is pooled at home"},
+    TermChoice{"codec.value", StepPhase::output_dist, "value that is written or read in a narrow wire type"},
+    TermChoice{"gradient.step", StepPhase::grad_dist, "a step, or each of its groups"},
+    TermChoice{"gradient.value", StepPhase::grad_dist, "value that is read or written as gradients are copied"},
+    TermChoice{"gradient.summed_value", StepPhase::grad_dist, "id x column that is added to the gradient of its row"},
+    TermChoice{"codec.gradient", StepPhase::grad_dist, "value of a gradient written or read in a narrow wire type"},
+    TermChoice{"update.step", StepPhase::update, "a step, or each of its groups"},
+    TermChoice{"update.id", StepPhase::update, "id whose row is updated"},
+    TermChoice{"update.sorted_id", StepPhase::update, "id x pass of the sort that brings equal rows together"},
+    TermChoice{"update.value", StepPhase::update, "id x column whose gradient is added"},
+    TermChoice{"update.row", StepPhase::update, "distinct row"},
+    TermChoice{"update.line", StepPhase::update, "64 bytes of a distinct row or its state that no cache holds"},
+    TermChoice{"update.optimizer_value", StepPhase::update, "column of a distinct row x weight of its optimizer"},
+    TermChoice{"update.replicated_value", StepPhase::update, "value of a table whose gradients are summed densely"},
+    TermChoice{"train.gradient_flop", StepPhase::update, "flop of the gradients of a tensor train's slices"},
+};
+
+/// How often each term occurs, or seconds by term.
+using TermCounts = std::array<double, terms.size()>;
+
+constexpr double& at(TermCounts& counts, Term term) { return counts[static_cast<std::size_t>(term)]; }
+constexpr double at(const TermCounts& counts, Term term) { return counts[static_cast<std::size_t>(term)]; }
+
+}  // namespace shardmark

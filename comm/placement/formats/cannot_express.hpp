@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "comm/placement/plan.hpp"
+#include "reference/error.hpp"
+
+namespace shardmark {
+
+/// Throws InputError: `format` is "a HugeCTR plan file", say.
+[[noreturn]] inline void cannot_express(std::string_view format, const Table& table, std::string_view what) {
+  throw InputError(fmt::format("table '{}': {} cannot express {}", table.name, format, what));
+}
+
+/// Throws InputError for what no format but ours can express: hot rows, and a storage that the plan chose.
+inline void require_plain(std::string_view format, const Table& table, const TablePlacement& placement) {
+  if (placement.hot_rows > 0)
+    cannot_express(
+        format, table,
+        fmt::format("copies of its first {} rows on every rank; place it without hot rows", placement.hot_rows));
+  if (placement.storage)
+    cannot_express(format, table,
+                   fmt::format("its storage, {}; leave it as the workload says", name_of(*placement.storage)));
+}
+
+}  // namespace shardmark

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/placement/formats/plan_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "comm/placement/check.hpp"
+#include "comm/placement/memory_fit.hpp"
+#include "reference/error.hpp"
+#include "reference/json.hpp"
+
+namespace shardmark {
+namespace {
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file.is_open() || std::filesystem::is_directory(path))
+    throw InputError(fmt::format("{}: cannot read this plan file", path));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool is_hugectr(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '[';
+}
+
+/// The plan in a file that is no HugeCTR plan file.
+Plan plan_in(std::string_view text, const std::string& path, std::span<const Table> tables) {
+  const auto document = parse_json(text, path);
+  const std::string name = std::filesystem::path(path).stem().string();
+  if (document.contains("shard_matrix")) return plan_from_shard_matrix(text, path, name, tables);
+  if (document.contains("plan")) return plan_from_torchrec(text, path, name, tables);
+  return plan_from_json(text, path, tables);
+}
+
+void add_hugectr_problems(std::string_view text, const std::string& path, const PlanFileCheck& expected,
+                          bool only_limits, std::vector<std::string>& lines) {
+  const HugectrContext context{.tables = expected.tables,
+                               .lookups = expected.features,
+                               .ranks = expected.ranks,
+                               .bytes_per_rank = expected.bytes_per_rank,
+                               .global_batch = expected.global_batch};
+  for (const HugectrProblem& problem : check_hugectr_plan(text, path, context))
+    if (problem.only_hugectr ? expected.hugectr_limits : !only_limits)
+      lines.push_back(fmt::format("{}: {}", path, problem.line()));
+}
+
+std::vector<std::string> expectations_missed(const Plan& plan, const PlanFileCheck& expected) {
+  std::vector<std::string> problems;
+  if (expected.ranks && plan.ranks != *expected.ranks)
+    problems.push_back(fmt::format("the plan is for {} ranks, the job has {}", plan.ranks, *expected.ranks));
+  if (expected.global_batch && *expected.global_batch % plan.ranks != 0)
+    problems.push_back(
+        fmt::format("the global batch of {} does not divide by {} ranks", *expected.global_batch, plan.ranks));
+  if (expected.bytes_per_rank)
+    std::ranges::copy(memory_problems(plan, expected.tables, static_cast<double>(*expected.bytes_per_rank)),
+                      std::back_inserter(problems));
+  return problems;
+}
+
+void add_problems(std::string_view text, const std::string& path, const PlanFileCheck& expected,
+                  std::vector<std::string>& lines) {
+  const Plan plan = plan_in(text, path, expected.tables);
+  for (const std::string& problem : check(plan, expected.tables)) lines.push_back(fmt::format("{}: {}", path, problem));
+  if (!lines.empty()) return;
+  for (const std::string& problem : expectations_missed(plan, expected))
+    lines.push_back(fmt::format("{}: {}", path, problem));
+  if (!expected.hugectr_limits) return;
+  try {
+    const std::string converted = plan_to_hugectr(plan, expected.tables, expected.features, hugectr_spellings.back());
+    add_hugectr_problems(converted, path, expected, true, lines);
+  } catch (const InputError& error) {
+    lines.push_back(fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+}  // namespace
+
+Plan read_plan(const std::string& path, std::span<const Table> tables, std::span<const Feature> features) {
+  const std::string text = read_file(path);
+  const std::string name = std::filesystem::path(path).stem().string();
+  const Plan plan = is_hugectr(text) ? plan_from_hugectr(text, path, name, {.tables = tables, .lookups = features})
+                                     : plan_in(text, path, tables);
+  require_sound(plan, tables, path);
+  return plan;
+}
+
+std::vector<std::string> check_plan_file(const std::string& path, const PlanFileCheck& expected) {
+  std::vector<std::string> lines;
+  try {
+    const std::string text = read_file(path);
+    if (is_hugectr(text))
+      add_hugectr_problems(text, path, expected, false, lines);
+    else
+      add_problems(text, path, expected, lines);
+  } catch (const InputError& error) {
+    lines.push_back(error.what());
+  }
+  return lines;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "comm/placement/plan.hpp"
+
+namespace shardmark {
+
+/// The plan as JSON, one line per table or shard:
+///   {"format": "shardmark-plan/1", "name": ..., "ranks": 2, "tables": [
+///     {"name": "C1", "data_parallel": true},
+///     {"name": "C2", "shards": [{"rows": [begin, end, stride], "columns": [begin, end], "rank": 0}, ...]},
+///     {"name": "C3", "storage": "tt", "hot_rows": 100, "shards": [...]}]}
+/// "storage" (a name of `storages`) and "hot_rows" are written where the plan says them. What a plan may say beside
+/// these keys becomes a key of shardmark-plan/1 too, written only where it is said: a reader that does not know it
+/// refuses the file rather than run another plan. What changes the meaning of a key gets another number. The plan must
+/// place `tables` (one placement each).
+std::string plan_to_json(const Plan& plan, std::span<const Table> tables);
+
+/// The inverse of plan_to_json; tables are matched by name and may come in any order. Throws InputError naming
+/// `origin` (the file), table and shard when the text is no JSON, when a key is missing, unknown, repeated or of the
+/// wrong type, when a table is missing, unknown or repeated. Does not check the placements: see check.hpp.
+Plan plan_from_json(std::string_view text, std::string_view origin, std::span<const Table> tables);
+
+}  // namespace shardmark

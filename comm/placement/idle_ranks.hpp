@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "comm/placement/plan.hpp"
+
+namespace shardmark {
+
+/// Ranks that hold nothing of any table, ascending: legal, they look up samples like the others.
+std::vector<int> idle_ranks(const Plan& plan);
+
+/// "ranks 5-7 hold nothing"; empty where all hold something.
+std::string idle_ranks_text(const Plan& plan);
+
+}  // namespace shardmark

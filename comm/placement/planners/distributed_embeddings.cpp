@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/placement/planners/distributed_embeddings.hpp"
+
+#include "comm/placement/planners/row_wise.hpp"
+#include "comm/placement/planners/sliced_columns.hpp"
+
+namespace shardmark {
+namespace {
+
+std::vector<TablePlacement> place_slices(SliceStrategy strategy, std::span<const Table> tables,
+                                         std::span<const Feature> features, const PlanRequest& request) {
+  const SlicedTables placed = slice_tables(tables, features,
+                                           {.strategy = strategy,
+                                            .ranks = request.ranks,
+                                            .column_threshold = request.settings.maybe_whole("column_threshold", 1),
+                                            .row_threshold = request.settings.maybe_whole("row_threshold", 1),
+                                            .data_parallel_threshold = request.settings.maybe_whole("dp_threshold", 1),
+                                            .merge = request.settings.on("merge")});
+  std::vector<TablePlacement> placements(tables.size());
+  for (const std::int64_t t : placed.data_parallel) placements[t].data_parallel = true;
+  for (const std::int64_t t : placed.row)
+    placements[t] = place_row_wise_block(tables.subspan(t, 1), features, request).front();
+  for (int rank = 0; rank < request.ranks; ++rank)
+    for (const ColumnPart& part : placed.parts[rank])
+      placements[part.table].shards.push_back({{0, tables[part.table].rows, 1}, part.begin, part.end, rank});
+  return placements;
+}
+
+}  // namespace
+
+std::vector<TablePlacement> place_basic(std::span<const Table> tables, std::span<const Feature> features,
+                                        const PlanRequest& request) {
+  return place_slices(SliceStrategy::basic, tables, features, request);
+}
+
+std::vector<TablePlacement> place_memory_balanced(std::span<const Table> tables, std::span<const Feature> features,
+                                                  const PlanRequest& request) {
+  return place_slices(SliceStrategy::memory_balanced, tables, features, request);
+}
+
+std::vector<TablePlacement> place_memory_optimized(std::span<const Table> tables, std::span<const Feature> features,
+                                                   const PlanRequest& request) {
+  return place_slices(SliceStrategy::memory_optimized, tables, features, request);
+}
+
+}  // namespace shardmark

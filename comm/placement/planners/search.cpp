@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/placement/planners/search.hpp"
+
+#include <fmt/format.h>
+
+#include "comm/placement/planner.hpp"
+#include "comm/placement/search/search.hpp"
+#include "reference/error.hpp"
+
+namespace shardmark {
+namespace {
+
+bool is_on(const PlanRequest& request, std::string_view setting) {
+  constexpr std::array switches{Choice<bool>{"on", "", true}, Choice<bool>{"off", "", false}};
+  return choice_named(switches, setting, request.settings.text(setting)).value;
+}
+
+std::vector<std::string_view> joined_by_plus(std::string_view text) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('+'), text.size());
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+/// Of the planners that can place these tables so.
+std::vector<SearchStart> plans_of_others(std::span<const Table> tables, std::span<const Feature> features,
+                                         const PlanRequest& request) {
+  std::vector<SearchStart> starts;
+  for (const Planner& planner : planners) {
+    if (planner.place == place_search) continue;
+    try {
+      starts.push_back({std::string(planner.name), make_plan(planner.name, tables, features, request).tables});
+    } catch (const InputError&) {
+      // Nothing to begin with, which is no problem of the search.
+    }
+  }
+  return starts;
+}
+
+}  // namespace
+
+std::vector<TablePlacement> place_search(std::span<const Table> tables, std::span<const Feature> features,
+                                         const PlanRequest& request) {
+  const LookupStatistics statistics(tables, features, request.ids);
+  const StepContext step{.statistics = statistics,
+                         .ranks = request.ranks,
+                         .ranks_per_node = request.node_size(),
+                         .global_batch = request.global_batch,
+                         .movement = request.movement};
+  const std::string options = request.settings.text("options");
+  SearchSettings settings{.memory = {},
+                          .seconds = request.settings.number("seconds"),
+                          .anneals = is_on(request, "anneal"),
+                          .seed = static_cast<std::uint64_t>(
+                              request.settings.maybe_whole("seed").value_or(static_cast<std::int64_t>(request.seed))),
+                          .families = joined_by_plus(options)};
+  if (is_on(request, "tt")) settings.families.push_back("tt");
+  const double reserve = request.settings.number("reserve");
+  if (reserve > 100)
+    throw InputError(fmt::format("planner 'search': reserve is a percentage, at most 100, not {}", reserve));
+  if (request.memory) settings.memory = static_cast<double>(*request.memory) * (1.0 - reserve / 100);
+  const MachineModel& machine = request.machine ? *request.machine : described_cluster();
+  SearchResult result = search(step, machine, settings, plans_of_others(tables, features, request));
+  if (request.remarks) request.remarks->push_back(result.report.text());
+  return std::move(result.placements);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/placement/search/lower_bound.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "comm/placement/search/least_prices.hpp"
+
+namespace shardmark {
+namespace {
+
+constexpr double unbounded = std::numeric_limits<double>::infinity();
+
+double total(const std::array<double, step_phases>& seconds) {
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
+}
+
+std::array<bool, ways> travels(const OptionWork& work) {
+  std::array<bool, ways> travels{};
+  for (std::size_t w = 0; w < ways; ++w)
+    for (const RankSums& seat : work.seats) travels[w] |= seat[RankSums::asked + w] > 0.0;
+  return travels;
+}
+
+/// An option as bounds see it, in seconds and bytes.
+struct Item {
+  double mean = 0.0;        ///< seconds of the step in the mean of the ranks
+  double alone = 0.0;       ///< of the step if there were no other table
+  double everywhere = 0.0;  ///< that every rank computes
+  double memory = 0.0;      ///< of all ranks together
+  bool travels = false;
+  bool fits = true;
+};
+
+class Bound {
+ public:
+  Bound(const SearchProblem& problem, ExchangePrice price)
+      : problem_(problem),
+        price_(price),
+        all_reduce_(all_reduce_price(problem.step(), problem.machine())),
+        always_(problem.seconds().step({}, {}, {})) {
+    std::array<bool, ways> each;
+    each.fill(true);
+    for (const TableKind& kind : problem.kinds()) {
+      std::vector<Item>& items = items_.emplace_back();
+      for (const OptionWork& work : kind.works) {
+        items.push_back(item_of(work));
+        const auto of_work = travels(work);
+        for (std::size_t w = 0; w < ways; ++w) each[w] &= of_work[w] || !items.back().travels;
+      }
+    }
+    starts_ = price.start * static_cast<double>(std::ranges::count(each, true));
+  }
+
+  /// Of plans in which nothing travels between ranks but gradients of copies, and of others.
+  LowerBound of_total() const {
+    const LowerBound still = cheapest(false), moving = cheapest(true);
+    return still.seconds < moving.seconds + starts_ ? LowerBound{always_ + still.seconds, still.options}
+                                                    : LowerBound{always_ + starts_ + moving.seconds, moving.options};
+  }
+
+  double largest_item() const {
+    double everywhere = 0.0, most = 0.0;
+    for (std::size_t k = 0; k < items_.size(); ++k) everywhere += tables(k) * least(k, &Item::everywhere);
+    for (std::size_t k = 0; k < items_.size(); ++k)
+      most = std::max(most, least(k, &Item::alone) - least(k, &Item::everywhere));
+    return always_ + everywhere + most;
+  }
+
+ private:
+  Item item_of(const OptionWork& work) const {
+    const double ranks = problem_.ranks();
+    Item item{.everywhere = total(compute_seconds(work.everywhere)),
+              .memory = ranks * work.everywhere[RankSums::memory]};
+    RankSums all, most;
+    std::array<double, step_phases> heaviest{};
+    for (const RankSums& seat : work.seats) {
+      const auto seconds = compute_seconds(seat);
+      for (std::size_t p = 0; p < step_phases; ++p) heaviest[p] = std::max(heaviest[p], seconds[p]);
+      for (std::size_t p = 0; p < RankSums::places; ++p) most[p] = std::max(most[p], seat[p]);
+      all += seat;
+      item.mean += total(seconds) / ranks;
+    }
+    const double copies = item.everywhere + all_reduce_ * work.totals.all_reduced;
+    item.mean += copies;
+    item.alone = copies + total(heaviest);
+    for (std::size_t w = 0; w < ways; ++w) {
+      item.mean += price_.mean * all[RankSums::asked + w] / ranks;
+      item.alone += price_.busiest * most[RankSums::asked + w];
+      item.travels |= all[RankSums::asked + w] > 0.0;
+    }
+    item.memory += all[RankSums::memory];
+    item.fits = work.everywhere[RankSums::memory] + most[RankSums::memory] <= problem_.memory();
+    return item;
+  }
+
+  double tables(std::size_t kind) const { return static_cast<double>(problem_.kinds()[kind].tables.size()); }
+
+  double least(std::size_t kind, double Item::*what) const {
+    double least = unbounded;
+    for (const Item& item : items_[kind])
+      if (item.fits) least = std::min(least, item.*what);
+    return least;
+  }
+
+  /// Every table in its cheapest option, memory at a price of seconds per byte.
+  LowerBound at_price(double memory, bool moving) const {
+    LowerBound bound{.seconds = memory > 0.0 ? -memory * problem_.memory() * problem_.ranks() : 0.0, .options = {}};
+    for (std::size_t k = 0; k < items_.size(); ++k) {
+      double least = unbounded;
+      int best = 0;
+      for (std::size_t o = 0; o < items_[k].size(); ++o) {
+        const Item& item = items_[k][o];
+        if (!item.fits || (item.travels && !moving)) continue;
+        const double seconds = item.mean + memory * item.memory;
+        if (seconds < least) best = static_cast<int>(o);
+        least = std::min(least, seconds);
+      }
+      bound.seconds += tables(k) * least;
+      bound.options.push_back(best);
+    }
+    return bound;
+  }
+
+  /// The largest bound of all prices: a concave function of the price, found by thirds.
+  LowerBound cheapest(bool moving) const {
+    LowerBound free = at_price(0.0, moving);
+    if (problem_.memory() == no_limit || !(free.seconds < unbounded)) return free;
+    const auto seconds = [&](double price) { return at_price(price, moving).seconds; };
+    double low = 0.0, high = (free.seconds + 1e-6) / (problem_.memory() * problem_.ranks());
+    while (high < 1.0 && seconds(2 * high) > seconds(high)) high *= 2;
+    high *= 2;
+    for (int round = 0; round < 100; ++round) {
+      const double third = (high - low) / 3;
+      if (seconds(low + third) < seconds(high - third))
+        low += third;
+      else
+        high -= third;
+    }
+    LowerBound priced = at_price(high, moving);
+    return priced.seconds > free.seconds ? priced : free;
+  }
+
+  const SearchProblem& problem_;
+  ExchangePrice price_;
+  double all_reduce_, always_, starts_ = 0.0;
+  std::vector<std::vector<Item>> items_;  ///< by kind and option
+};
+
+LowerBound larger(LowerBound a, LowerBound b) { return a.seconds < b.seconds ? b : a; }
+
+}  // namespace
+
+LowerBound lower_bound(const SearchProblem& problem) {
+  const Bound small(problem, price_from_start(problem.step(), problem.machine()));
+  const Bound large(problem, price_per_byte(problem.step(), problem.machine()));
+  LowerBound bound = larger(small.of_total(), large.of_total());
+  bound.seconds = std::max({bound.seconds, small.largest_item(), large.largest_item()});
+  // Groups hide the shorter of computing and travelling, but for the first group's.
+  const auto groups = static_cast<double>(std::max<std::int64_t>(problem.step().groups, 1));
+  bound.seconds *= 0.5 + 0.5 / groups;
+  return bound;
+}
+
+}  // namespace shardmark

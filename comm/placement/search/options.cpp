@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/placement/search/options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "comm/placement/support.hpp"
+#include "reference/named.hpp"
+
+namespace shardmark {
+namespace {
+
+constexpr std::int64_t least_columns = 4;  ///< of a strip: 16 bytes of a row
+
+/// 2, 4, 8, ... below `most`, and `most`; nothing below 2.
+std::vector<std::int64_t> parts_up_to(std::int64_t most) {
+  std::vector<std::int64_t> parts;
+  for (std::int64_t n = 2; n < most; n *= 2) parts.push_back(n);
+  if (most >= 2) parts.push_back(most);
+  return parts;
+}
+
+enum class Rows { modulo, blocks };
+
+/// Rows [first, rows) in so many parts; blocks differ by one row at most, the first ones being the longer.
+std::vector<RowSet> row_parts(std::int64_t first, std::int64_t rows, std::int64_t parts, Rows how) {
+  std::vector<RowSet> sets;
+  std::int64_t begin = first;
+  for (std::int64_t k = 0; k < parts; ++k) {
+    const std::int64_t end = begin + (rows - first) / parts + (k < (rows - first) % parts ? 1 : 0);
+    sets.push_back(how == Rows::modulo ? RowSet{first + k, rows, parts} : RowSet{begin, end, 1});
+    begin = end;
+  }
+  return sets;
+}
+
+/// Every part of the columns x every set of rows, each at a seat of its own.
+TableOption grid(const Table& table, std::int64_t strips, const std::vector<RowSet>& rows) {
+  TableOption option;
+  int seat = 0;
+  std::int64_t begin = 0;
+  for (std::int64_t strip = 0; strip < strips; ++strip) {
+    const std::int64_t end = begin + table.dim / strips + (strip < table.dim % strips ? 1 : 0);
+    for (const RowSet& set : rows) option.placement.shards.push_back({set, begin, end, seat++});
+    begin = end;
+  }
+  return option;
+}
+
+TableOption split_rows_of(const Table& table, std::int64_t first, std::int64_t parts, Rows how) {
+  TableOption option = grid(table, 1, row_parts(first, table.rows, parts, how));
+  option.placement.hot_rows = first;
+  return option;
+}
+
+void propose_rows(const TableToPlace& place, Rows how, std::vector<TableOption>& options) {
+  for (const std::int64_t parts : parts_up_to(std::min<std::int64_t>(place.ranks, place.table().rows)))
+    options.push_back(split_rows_of(place.table(), 0, parts, how));
+}
+
+bool has_nodes(const TableToPlace& place) { return place.node_size > 1 && place.node_size < place.ranks; }
+
+/// The fewest first rows that so much of the ids name; none if those are more than an eighth of the rows, and so hardly
+/// hotter than others.
+std::optional<std::int64_t> hot_rows(const TableToPlace& place, double mass) {
+  const std::int64_t few = place.table().rows / 8;
+  if (few < 1 || place.statistics.mass(place.number, {0, few, 1}) < mass) return std::nullopt;
+  return std::max<std::int64_t>(1, place.statistics.hot_rows(place.number, mass));
+}
+
+}  // namespace
+
+void propose_data_parallel(const TableToPlace&, std::vector<TableOption>& options) {
+  options.push_back({.placement = {.data_parallel = true, .shards = {}}});
+}
+
+void propose_table_wise(const TableToPlace& place, std::vector<TableOption>& options) {
+  options.push_back({.placement = {.data_parallel = false, .shards = {whole(place.table(), 0)}}});
+}
+
+void propose_column_wise(const TableToPlace& place, std::vector<TableOption>& options) {
+  const Table& table = place.table();
+  for (const std::int64_t strips : parts_up_to(std::min<std::int64_t>(place.ranks, table.dim / least_columns)))
+    options.push_back(grid(table, strips, {{0, table.rows, 1}}));
+}
+
+void propose_row_wise(const TableToPlace& place, std::vector<TableOption>& options) {
+  propose_rows(place, Rows::modulo, options);
+}
+
+void propose_row_wise_block(const TableToPlace& place, std::vector<TableOption>& options) {
+  propose_rows(place, Rows::blocks, options);
+}
+
+void propose_table_row_wise(const TableToPlace& place, std::vector<TableOption>& options) {
+  if (!has_nodes(place) || place.table().rows < place.node_size) return;
+  options.push_back(split_rows_of(place.table(), 0, place.node_size, Rows::modulo));
+  options.back().one_node = true;
+}
+
+void propose_grid(const TableToPlace& place, std::vector<TableOption>& options) {
+  const Table& table = place.table();
+  for (const std::int64_t strips : parts_up_to(std::min<std::int64_t>(place.ranks / 2, table.dim / least_columns)))
+    for (const std::int64_t parts : parts_up_to(std::min(place.ranks / strips, table.rows)))
+      options.push_back(grid(table, strips, row_parts(0, table.rows, parts, Rows::modulo)));
+}
+
+void propose_hot_rows(const TableToPlace& place, std::vector<TableOption>& options) {
+  if (place.ranks == 1) return;
+  std::int64_t before = 0;
+  for (const double mass : {0.25, 0.5, 0.75, 0.9}) {
+    const auto hot = hot_rows(place, mass);
+    if (!hot || *hot == before) continue;
+    before = *hot;
+    const std::int64_t cold = place.table().rows - *hot;
+    options.push_back(split_rows_of(place.table(), *hot, 1, Rows::blocks));
+    options.push_back(split_rows_of(place.table(), *hot, std::min<std::int64_t>(place.ranks, cold), Rows::modulo));
+    if (!has_nodes(place) || cold < place.node_size) continue;
+    options.push_back(split_rows_of(place.table(), *hot, place.node_size, Rows::modulo));
+    options.back().one_node = true;
+  }
+}
+
+void propose_tensor_train(const TableToPlace& place, std::vector<TableOption>& options) {
+  if (place.table().storage == Storage::tt) return;
+  options.push_back({.placement = {.data_parallel = true, .shards = {}, .storage = Storage::tt}});
+  options.push_back({.placement = {.shards = {whole(place.table(), 0)}, .storage = Storage::tt}});
+}
+
+int TableOption::seats() const {
+  int seats = 0;
+  for (const Shard& shard : placement.shards) seats = std::max(seats, shard.rank + 1);
+  return seats;
+}
+
+TablePlacement TableOption::at(std::span<const int> ranks) const {
+  TablePlacement placed = placement;
+  for (Shard& shard : placed.shards) shard.rank = ranks[static_cast<std::size_t>(shard.rank)];
+  return placed;
+}
+
+SeatedOption seated(const TablePlacement& placement) {
+  SeatedOption made{.option = {.placement = placement}, .ranks = {}};
+  for (Shard& shard : made.option.placement.shards) {
+    const auto seat = std::ranges::find(made.ranks, shard.rank) - made.ranks.begin();
+    if (seat == std::ssize(made.ranks)) made.ranks.push_back(shard.rank);
+    shard.rank = static_cast<int>(seat);
+  }
+  return made;
+}
+
+std::vector<TableOption> table_options(const TableToPlace& place, const Movement& movement,
+                                       std::span<const std::string_view> families) {
+  std::vector<TableOption> proposed, options;
+  for (const std::string_view family : families)
+    choice_named(option_families, "placement option", family).propose(place, proposed);
+  std::vector<Feature> features;
+  for (Feature feature : place.statistics.features()) {
+    if (feature.table != place.number) continue;
+    feature.table = 0;
+    features.push_back(std::move(feature));
+  }
+  Movement asked = movement;  // whose dedup predictions have settled, also where no rows travel
+  asked.dedup = Dedup::automatic;
+  std::optional<InputError> refused;
+  for (TableOption& option : proposed) {
+    if (std::ranges::find(options, option) != options.end()) continue;
+    const Plan plan{.name = "search", .ranks = place.ranks, .tables = {option.placement}};
+    try {
+      require_supported(plan, {place.table()}, features, asked);
+      options.push_back(std::move(option));
+    } catch (const InputError& error) {
+      if (!refused) refused = error;
+    }
+  }
+  if (options.empty() && refused) throw InputError(*refused);
+  if (options.empty())
+    throw InputError(
+        fmt::format("table {}: no placement option among '{}' suits {} rows and {} columns on {} ranks; add "
+                    "table_wise",
+                    place.table().name, fmt::join(families, "+"), place.table().rows, place.table().dim, place.ranks));
+  return options;
+}
+
+}  // namespace shardmark

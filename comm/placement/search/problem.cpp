@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/placement/search/problem.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace shardmark {
+namespace {
+
+using Reads = std::vector<std::pair<std::int64_t, Pooling>>;
+
+/// Hotness and pooling of the features of each table, sorted.
+std::vector<Reads> reads_of(const StepContext& step) {
+  std::vector<Reads> reads(step.tables().size());
+  for (const Feature& feature : step.features())
+    reads[static_cast<std::size_t>(feature.table)].emplace_back(feature.hotness, feature.pooling);
+  for (Reads& of_table : reads) std::ranges::sort(of_table);
+  return reads;
+}
+
+bool alike(const Table& a, const Table& b) {
+  return a.rows == b.rows && a.dim == b.dim && a.optimizer == b.optimizer && a.storage == b.storage &&
+         a.value_type == b.value_type && a.stochastic_rounding == b.stochastic_rounding &&
+         a.tensor_train == b.tensor_train;
+}
+
+std::vector<int> identity(int count) {
+  std::vector<int> ranks(static_cast<std::size_t>(count));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+OptionWork option_work(const StepContext& step, const MachineModel& machine, const StepSeconds& seconds,
+                       std::int64_t table, const TableOption& option) {
+  const int seats = option.seats();
+  const TableWork work = table_work(step, machine, table, option.at(identity(seats)));
+  OptionWork made{.everywhere = sums_of(work.everywhere, machine),
+                  .seats = std::vector<RankSums>(static_cast<std::size_t>(seats)),
+                  .totals = {work.reduced, work.all_reduced, work.all_gathered, work.pools, work.asks_rows},
+                  .weights = {},
+                  .heaviest = identity(seats)};
+  for (const auto& [seat, of_rank] : work.at) made.seats[static_cast<std::size_t>(seat)] += sums_of(of_rank, machine);
+  for (const RankSums& seat : made.seats) made.weights.push_back(seconds.lanes(seat).seconds());
+  std::ranges::stable_sort(made.heaviest, [&](int a, int b) {
+    return made.weights[static_cast<std::size_t>(a)] > made.weights[static_cast<std::size_t>(b)];
+  });
+  return made;
+}
+
+bool costs_alike(const OptionWork& a, const OptionWork& b) {
+  return a.everywhere == b.everywhere && a.seats == b.seats && a.totals == b.totals;
+}
+
+}  // namespace
+
+SearchProblem::SearchProblem(const StepContext& step, const MachineModel& machine, double memory,
+                             std::span<const std::string_view> families)
+    : step_(step), machine_(machine), memory_(memory), seconds_(step, machine) {
+  const auto reads = reads_of(step);
+  for (std::int64_t t = 0; t < std::ssize(step.tables()); ++t) {
+    const auto as_kind = [&](const TableKind& kind) {
+      const auto first = static_cast<std::size_t>(kind.tables.front()), number = static_cast<std::size_t>(t);
+      return step.statistics.alike(kind.tables.front(), t) && reads[first] == reads[number] &&
+             alike(step.tables()[first], step.tables()[number]);
+    };
+    const auto known = std::ranges::find_if(kinds_, as_kind);
+    kind_.push_back(static_cast<std::size_t>(known - kinds_.begin()));
+    if (known == kinds_.end()) kinds_.emplace_back();
+    kinds_[kind_.back()].tables.push_back(t);
+  }
+  for (TableKind& kind : kinds_) {
+    const TableToPlace place{step.statistics, kind.tables.front(), step.ranks, step.ranks_per_node};
+    for (const TableOption& option : table_options(place, step.movement, families)) add_option(kind, option);
+    kind.proposed = static_cast<int>(std::ssize(kind.options));
+  }
+}
+
+int SearchProblem::add_option(TableKind& kind, const TableOption& option) {
+  const auto same = std::ranges::find(kind.options, option.placement, &TableOption::placement);
+  if (same != kind.options.end()) return static_cast<int>(same - kind.options.begin());
+  OptionWork work = option_work(step_, machine_, seconds_, kind.tables.front(), option);
+  const auto costs_as_this = [&](const OptionWork& other) { return costs_alike(work, other); };
+  const auto alike = std::ranges::find_if(kind.works, costs_as_this);
+  if (alike != kind.works.end()) return static_cast<int>(alike - kind.works.begin());
+  kind.options.push_back(option);
+  kind.works.push_back(std::move(work));
+  return static_cast<int>(std::ssize(kind.works)) - 1;
+}
+
+std::vector<Placed> SearchProblem::adopt(std::span<const TablePlacement> placements) {
+  std::vector<Placed> placed;
+  for (std::size_t t = 0; t < placements.size(); ++t) {
+    const SeatedOption seats = seated(placements[t]);
+    placed.push_back({add_option(kinds_[kind_[t]], seats.option), seats.ranks});
+  }
+  return placed;
+}
+
+std::vector<TablePlacement> SearchProblem::placements(std::span<const Placed> placed) const {
+  std::vector<TablePlacement> placements;
+  for (std::size_t t = 0; t < placed.size(); ++t)
+    placements.push_back(option(static_cast<std::int64_t>(t), placed[t].option).at(placed[t].ranks));
+  return placements;
+}
+
+}  // namespace shardmark

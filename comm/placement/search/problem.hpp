@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <limits>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "comm/placement/cost/step_cost.hpp"
+#include "comm/placement/search/options.hpp"
+#include "comm/placement/search/step_seconds.hpp"
+
+namespace shardmark {
+
+/// What an option costs, wherever its seats are.
+struct OptionWork {
+  RankSums everywhere;          ///< on every rank
+  std::vector<RankSums> seats;  ///< besides, by seat
+  StepTotals totals;
+  std::vector<double> weights;  ///< seconds of a seat, about, by seat
+  std::vector<int> heaviest;    ///< seats, by falling weight
+};
+
+/// Tables that nothing but the name tells apart, and what can be done with each.
+struct TableKind {
+  std::vector<std::int64_t> tables;
+  std::vector<TableOption> options;
+  std::vector<OptionWork> works;  ///< by option
+  int proposed = 0;               ///< options that families propose, which come first; others came with other plans
+};
+
+inline constexpr double no_limit = std::numeric_limits<double>::infinity();
+
+/// Where a table is: an option of its kind, and the rank of each seat.
+struct Placed {
+  int option = 0;
+  std::vector<int> ranks;
+
+  bool operator==(const Placed&) const = default;
+};
+
+/// What has to be placed, on what, and what each option costs.
+class SearchProblem {
+ public:
+  /// step: settled; it and the machine outlive the object. memory: bytes of a rank, or no_limit.
+  /// Throws InputError where a table has no option (options.hpp).
+  SearchProblem(const StepContext& step, const MachineModel& machine, double memory,
+                std::span<const std::string_view> families);
+
+  int ranks() const { return step_.ranks; }
+  int node_size() const { return step_.ranks_per_node; }
+  std::size_t nodes() const { return static_cast<std::size_t>(step_.layout().nodes()); }
+  std::size_t node_of(std::size_t rank) const { return rank / static_cast<std::size_t>(step_.ranks_per_node); }
+  std::int64_t tables() const { return std::ssize(kind_); }
+  double memory() const { return memory_; }
+  const StepContext& step() const { return step_; }
+  const MachineModel& machine() const { return machine_; }
+  const StepSeconds& seconds() const { return seconds_; }
+
+  std::span<const TableKind> kinds() const { return kinds_; }
+  std::size_t kind_number(std::int64_t table) const { return kind_[static_cast<std::size_t>(table)]; }
+  const TableKind& kind(std::int64_t table) const { return kinds_[kind_number(table)]; }
+  const TableOption& option(std::int64_t table, int number) const {
+    return kind(table).options[static_cast<std::size_t>(number)];
+  }
+  const OptionWork& work(std::int64_t table, int number) const {
+    return kind(table).works[static_cast<std::size_t>(number)];
+  }
+
+  /// Placements of all tables that somebody else made; their options are added to those of the kinds.
+  std::vector<Placed> adopt(std::span<const TablePlacement> placements);
+  std::vector<TablePlacement> placements(std::span<const Placed> placed) const;
+
+ private:
+  int add_option(TableKind& kind, const TableOption& option);
+
+  const StepContext& step_;
+  const MachineModel& machine_;
+  double memory_;
+  StepSeconds seconds_;
+  std::vector<TableKind> kinds_;
+  std::vector<std::size_t> kind_;  ///< by table
+};
+
+}  // namespace shardmark

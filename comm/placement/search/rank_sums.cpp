@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/placement/search/rank_sums.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "reference/work.hpp"
+
+namespace shardmark {
+namespace {
+
+constexpr auto index_of_phase(StepPhase phase) { return static_cast<std::size_t>(phase); }
+
+double passes_of(double keys) { return static_cast<double>(radix_passes(static_cast<std::int64_t>(keys))); }
+
+}  // namespace
+
+RankSums sums_of(const RankWork& work, const MachineModel& machine) {
+  RankSums sums;
+  TermCounts counts = work.counts;
+  const auto take = [&](Term term) { return std::exchange(at(counts, term), 0.0) * at(machine.seconds, term); };
+  sums[RankSums::sorted] = take(Term::sorted_id);
+  sums[RankSums::replicated_sorted] = work.replicated_ids * at(machine.seconds, Term::update_sorted_id);
+  sums[RankSums::update_sorted] = take(Term::update_sorted_id) - sums[RankSums::replicated_sorted];
+  const auto linear = compute_seconds(machine, counts);
+  std::ranges::copy(linear, sums.at.begin() + RankSums::computing);
+  sums[RankSums::sorted_keys] = work.sorted_keys;
+  sums[RankSums::update_keys] = work.update_keys;
+  sums[RankSums::replicated_keys] = work.replicated_keys;
+  sums[RankSums::asked] = work.asked.all;
+  sums[RankSums::vectors] = work.vectors.all;
+  sums[RankSums::gradients] = work.gradients.all;
+  sums[RankSums::row_sums] = work.row_sums;
+  sums[RankSums::memory] = work.memory;
+  return sums;
+}
+
+std::array<double, step_phases> compute_seconds(const RankSums& sums) {
+  std::array<double, step_phases> seconds;
+  std::copy_n(sums.at.begin() + RankSums::computing, step_phases, seconds.begin());
+  if (sums[RankSums::sorted] > 0.0)
+    seconds[index_of_phase(StepPhase::input_dist)] += sums[RankSums::sorted] * passes_of(sums[RankSums::sorted_keys]);
+  seconds[index_of_phase(StepPhase::update)] +=
+      sums[RankSums::update_sorted] * passes_of(sums[RankSums::update_keys]) +
+      sums[RankSums::replicated_sorted] * passes_of(sums[RankSums::replicated_keys]);
+  return seconds;
+}
+
+}  // namespace shardmark

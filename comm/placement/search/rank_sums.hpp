@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "comm/placement/cost/step_cost.hpp"
+
+namespace shardmark {
+
+/// A RankWork for one machine: what adds up on a rank, with the terms of a phase already as seconds. Sorts take their
+/// seconds per pass times the passes for all their keys. Without what ranks ask for together (Dedup::node), which
+/// depends on the rank.
+struct RankSums {
+  enum Place : std::size_t {
+    computing,  ///< seconds by phase, without sorts
+    sorted = step_phases,
+    update_sorted,
+    replicated_sorted,
+    sorted_keys,
+    update_keys,
+    replicated_keys,
+    asked,  ///< bytes by way: with each other rank
+    vectors,
+    gradients,
+    row_sums,
+    memory,
+    places
+  };
+  std::array<double, places> at{};
+
+  double operator[](std::size_t place) const { return at[place]; }
+  double& operator[](std::size_t place) { return at[place]; }
+  RankSums& operator+=(const RankSums& other) {
+    for (std::size_t p = 0; p < places; ++p) at[p] += other.at[p];
+    return *this;
+  }
+  RankSums& operator-=(const RankSums& other) {
+    for (std::size_t p = 0; p < places; ++p) at[p] -= other.at[p];
+    return *this;
+  }
+
+  bool operator==(const RankSums&) const = default;
+};
+
+/// Without the steps' own terms, which a step has once, whatever its tables.
+RankSums sums_of(const RankWork& work, const MachineModel& machine);
+
+/// Seconds by phase that a rank computes on account of its tables.
+std::array<double, step_phases> compute_seconds(const RankSums& sums);
+
+}  // namespace shardmark

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/placement/search/state.hpp"
+
+#include <algorithm>
+
+namespace shardmark {
+namespace {
+
+constexpr double rounding_of_scores = 1e-9;
+
+}  // namespace
+
+bool Score::better_than(const Score& other) const {
+  const double bytes = 1.0 + rounding_of_scores * other.overflow;
+  if (overflow < other.overflow - bytes) return true;
+  if (overflow > other.overflow + bytes) return false;
+  if (seconds < other.seconds * (1.0 - rounding_of_scores)) return true;
+  if (seconds > other.seconds * (1.0 + rounding_of_scores)) return false;
+  return squares < other.squares * (1.0 - rounding_of_scores);
+}
+
+SearchState::SearchState(const SearchProblem& problem, std::vector<Placed> placed)
+    : problem_(&problem),
+      placed_(std::move(placed)),
+      on_rank_(static_cast<std::size_t>(problem.ranks())),
+      sums_(on_rank_.size()),
+      lanes_(on_rank_.size()),
+      touched_at_(on_rank_.size(), -1) {
+  for (std::int64_t t = 0; t < problem.tables(); ++t) {
+    gather(problem.work(t, placed_[static_cast<std::size_t>(t)].option), this->placed(t).ranks, false);
+    for (const int rank : this->placed(t).ranks) on_rank_[static_cast<std::size_t>(rank)].push_back(t);
+  }
+  changes_all_ = true;
+  commit();
+}
+
+void SearchState::gather(const OptionWork& work, std::span<const int> ranks, bool leaves) {
+  const auto add = [leaves](auto& to, const auto& what) { leaves ? to -= what : to += what; };
+  add(everywhere_by_, work.everywhere);
+  add(totals_by_, work.totals);
+  for (std::size_t seat = 0; seat < ranks.size(); ++seat) {
+    int& at = touched_at_[static_cast<std::size_t>(ranks[seat])];
+    if (at < 0) {
+      at = static_cast<int>(touched_.size());
+      touched_.push_back({ranks[seat], {}});
+    }
+    add(touched_[static_cast<std::size_t>(at)].by, work.seats[seat]);
+  }
+}
+
+void SearchState::gather(std::span<const Change> changes) {
+  for (const auto& [table, to] : changes) {
+    gather(problem_->work(table, placed(table).option), placed(table).ranks, true);
+    gather(problem_->work(table, to.option), to.ranks, false);
+    changes_all_ |= placed(table).option != to.option;
+  }
+  changes_all_ &= everywhere_by_ != RankSums{};
+}
+
+void SearchState::forget() {
+  for (const Touched& touched : touched_) touched_at_[static_cast<std::size_t>(touched.rank)] = -1;
+  touched_.clear();
+  everywhere_by_ = {};
+  totals_by_ = {};
+  changes_all_ = false;
+}
+
+RankSums SearchState::sums_with(std::size_t rank) const {
+  RankSums sums = sums_[rank];
+  if (touched_at_[rank] >= 0) sums += touched_[static_cast<std::size_t>(touched_at_[rank])].by;
+  sums += everywhere_;
+  if (changes_all_) sums += everywhere_by_;
+  return sums;
+}
+
+Lanes SearchState::lanes_with(std::size_t rank) const {
+  if (touched_at_[rank] < 0 && !changes_all_) return lanes_[rank];
+  return problem_->seconds().lanes(sums_with(rank));
+}
+
+Score SearchState::with(std::span<const Change> changes) {
+  gather(changes);
+  const bool all = changes_all_ || !problem_->seconds().follows_from_busiest();
+  work_ += all ? problem_->ranks() : std::ssize(touched_) + 1;
+  const Score score = all ? evaluate_all() : evaluate_touched();
+  forget();
+  return score;
+}
+
+Lanes SearchState::most_of_untouched() const {
+  Lanes most;
+  bool known = true;
+  for (std::size_t lane = 0; lane < Lanes::places && known; ++lane) {
+    const auto untouched = [&](int rank) { return rank >= 0 && touched_at_[static_cast<std::size_t>(rank)] < 0; };
+    const auto first = std::ranges::find_if(most_[lane], untouched);
+    known = first != most_[lane].end();
+    if (known) most[lane] = lanes(*first)[lane];
+  }
+  if (known) return most;
+  for (std::size_t rank = 0; rank < lanes_.size(); ++rank)
+    if (touched_at_[rank] < 0) most.raise_to(lanes_[rank]);
+  return most;
+}
+
+Score SearchState::evaluate_touched() {
+  Lanes most = most_of_untouched();
+  double squares = score_.squares;
+  for (const Touched& touched : touched_) {
+    const auto rank = static_cast<std::size_t>(touched.rank);
+    const Lanes after = lanes_with(rank);
+    most.raise_to(after);
+    squares += after.squares() - lanes_[rank].squares();
+  }
+  add_touched_to(bytes_, 1.0);
+  const Score score{overflow_with(most[Lanes::memory]), seconds(most, bytes_), squares};
+  add_touched_to(bytes_, -1.0);
+  return score;
+}
+
+Score SearchState::evaluate_all() const {
+  Lanes most;
+  Score score;
+  for (std::size_t rank = 0; rank < lanes_.size(); ++rank) {
+    const Lanes after = lanes_with(rank);
+    most.raise_to(after);
+    score.squares += after.squares();
+    score.overflow += std::max(0.0, after[Lanes::memory] - problem_->memory());
+  }
+  score.seconds = seconds(most, exchanged_bytes());
+  return score;
+}
+
+SearchState::WayBytes SearchState::exchanged_bytes() const {
+  const StepSeconds& step = problem_->seconds();
+  WayBytes bytes;
+  if (step.follows_from_busiest() && !step.has_nodes()) return bytes;
+  for (auto& of_way : bytes) of_way.resize(step.follows_from_busiest() ? problem_->nodes() : lanes_.size());
+  for (std::size_t rank = 0; rank < lanes_.size(); ++rank) {
+    const RankSums sums = sums_with(rank);
+    for (std::size_t w = 0; w < ways; ++w)
+      bytes[w][step.follows_from_busiest() ? problem_->node_of(rank) : rank] += sums[RankSums::asked + w];
+  }
+  return bytes;
+}
+
+double SearchState::seconds(const Lanes& most, const WayBytes& bytes) const {
+  const StepSeconds& step = problem_->seconds();
+  StepTotals totals = totals_;
+  totals += totals_by_;
+  std::array<double, ways> exchanges;
+  for (std::size_t w = 0; w < ways; ++w)
+    exchanges[w] =
+        step.follows_from_busiest() ? step.exchange(most[Lanes::sending + w], bytes[w]) : step.exchange(bytes[w]);
+  return step.step(most, exchanges, totals);
+}
+
+void SearchState::add_touched_to(WayBytes& bytes, double sign) const {
+  if (bytes[0].empty()) return;
+  for (const Touched& touched : touched_)
+    for (std::size_t w = 0; w < ways; ++w)
+      bytes[w][problem_->node_of(static_cast<std::size_t>(touched.rank))] += sign * touched.by[RankSums::asked + w];
+}
+
+double SearchState::overflow_with(double most_memory) const {
+  if (most_memory <= problem_->memory()) return 0.0;
+  double overflow = 0.0;
+  for (std::size_t rank = 0; rank < lanes_.size(); ++rank)
+    overflow += std::max(0.0, sums_with(rank)[RankSums::memory] - problem_->memory());
+  return overflow;
+}
+
+void SearchState::apply(std::span<const Change> changes) {
+  gather(changes);
+  for (const auto& [table, to] : changes) {
+    for (const int rank : placed(table).ranks) std::erase(on_rank_[static_cast<std::size_t>(rank)], table);
+    for (const int rank : to.ranks) on_rank_[static_cast<std::size_t>(rank)].push_back(table);
+    placed_[static_cast<std::size_t>(table)] = to;
+  }
+  commit();
+}
+
+void SearchState::commit() {
+  for (std::size_t rank = 0; rank < lanes_.size(); ++rank) lanes_[rank] = lanes_with(rank);
+  for (const Touched& touched : touched_) sums_[static_cast<std::size_t>(touched.rank)] += touched.by;
+  everywhere_ += everywhere_by_;
+  totals_ += totals_by_;
+  forget();
+  bytes_ = exchanged_bytes();
+  score_ = evaluate_all();
+  for (std::size_t lane = 0; lane < Lanes::places; ++lane) rank_lane(lane);
+}
+
+/// Inserts each rank into those kept so far, which are in falling order.
+void SearchState::rank_lane(std::size_t lane) {
+  auto& most = most_[lane];
+  std::size_t known = 0;
+  for (int rank = 0; rank < problem_->ranks(); ++rank) {
+    const double value = lanes(rank)[lane];
+    if (known == kept && value <= lanes(most.back())[lane]) continue;
+    std::size_t at = known < kept ? known++ : kept - 1;
+    for (; at > 0 && value > lanes(most[at - 1])[lane]; --at) most[at] = most[at - 1];
+    most[at] = rank;
+  }
+  std::fill(most.begin() + static_cast<std::ptrdiff_t>(known), most.end(), -1);
+}
+
+std::vector<int> SearchState::critical_ranks() const {
+  std::vector<int> ranks;
+  for (std::size_t lane = 0; lane < Lanes::places; ++lane) {
+    if (lane == Lanes::memory && score_.overflow == 0.0) continue;
+    const int rank = most_[lane].front();
+    if (lanes(rank)[lane] > 0.0 && std::ranges::find(ranks, rank) == ranks.end()) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+}  // namespace shardmark

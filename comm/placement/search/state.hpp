@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "comm/placement/search/problem.hpp"
+
+namespace shardmark {
+
+/// How good a plan is: bytes that ranks have too little of; then seconds of a step; then, to tell apart plans of one
+/// maximum, the squares of the seconds of all ranks in each lane.
+struct Score {
+  double overflow = 0.0;
+  double seconds = 0.0;
+  double squares = 0.0;
+
+  /// By more than rounding: 1e-9 of the other.
+  bool better_than(const Score& other) const;
+};
+
+/// Another place for one table.
+struct Change {
+  std::int64_t table = 0;
+  Placed to;
+};
+
+/// A plan in the making: sums by rank and their maxima. What a change would make of them takes time proportional to the
+/// seats that it moves, plus the nodes; where it changes what a table is to every rank, to the ranks.
+class SearchState {
+ public:
+  SearchState(const SearchProblem& problem, std::vector<Placed> placed);
+
+  const SearchProblem& problem() const { return *problem_; }
+  const Score& score() const { return score_; }
+  std::span<const Placed> placed() const { return placed_; }
+  const Placed& placed(std::int64_t table) const { return placed_[static_cast<std::size_t>(table)]; }
+  std::span<const std::int64_t> tables_on(int rank) const { return on_rank_[static_cast<std::size_t>(rank)]; }
+  const Lanes& lanes(int rank) const { return lanes_[static_cast<std::size_t>(rank)]; }
+  /// Ranks that all calls of with() had to look at, for budgets.
+  std::int64_t work() const { return work_; }
+
+  /// The score after changes of different tables.
+  Score with(std::span<const Change> changes);
+  void apply(std::span<const Change> changes);
+
+  /// For each lane that any rank has some of, a rank that has most; each once.
+  std::vector<int> critical_ranks() const;
+
+ private:
+  /// Ranks of which a lane knows that they have most of it, in their order: one more than a swap touches, and one.
+  static constexpr std::size_t kept = 4;
+  struct Touched {
+    int rank = 0;
+    RankSums by;
+  };
+  using WayBytes = std::array<std::vector<double>, ways>;
+
+  void gather(std::span<const Change> changes);
+  void gather(const OptionWork& work, std::span<const int> ranks, bool leaves);
+  void forget();
+  void commit();
+  void rank_lane(std::size_t lane);
+
+  // With what was gathered, of all ranks or those touched.
+  RankSums sums_with(std::size_t rank) const;
+  Lanes lanes_with(std::size_t rank) const;
+  Score evaluate_all() const;
+  Score evaluate_touched();
+  Lanes most_of_untouched() const;
+  double overflow_with(double most_memory) const;
+  double seconds(const Lanes& most, const WayBytes& bytes) const;
+  /// With each other rank, by node; by rank where exchanges do not follow from the busiest; none where nobody asks.
+  WayBytes exchanged_bytes() const;
+  void add_touched_to(WayBytes& bytes, double sign) const;
+
+  const SearchProblem* problem_;
+  std::vector<Placed> placed_;
+  std::vector<std::vector<std::int64_t>> on_rank_;
+  std::vector<RankSums> sums_;  ///< by rank, without everywhere_
+  RankSums everywhere_;
+  StepTotals totals_;
+  std::vector<Lanes> lanes_;  ///< by rank, with everywhere_
+  std::array<std::array<int, kept>, Lanes::places> most_{};
+  WayBytes bytes_;
+  Score score_;
+  std::int64_t work_ = 0;
+
+  std::vector<Touched> touched_;  ///< what was gathered, and is forgotten again
+  std::vector<int> touched_at_;   ///< by rank: its place there, -1 where there is none
+  RankSums everywhere_by_;
+  StepTotals totals_by_;
+  bool changes_all_ = false;
+};
+
+}  // namespace shardmark

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "comm/placement/search/rank_sums.hpp"
+
+namespace shardmark {
+
+inline constexpr std::size_t ways = 3;  ///< input_dist, output_dist, grad_dist
+
+/// What maxima over ranks are taken of.
+struct Lanes {
+  enum Place : std::size_t {
+    computing,                  ///< seconds by phase, of the tables
+    sending = step_phases,      ///< seconds of its messages, by way
+    row_sums = sending + ways,  ///< bytes
+    memory,                     ///< bytes
+    places
+  };
+  std::array<double, places> at{};
+
+  double operator[](std::size_t place) const { return at[place]; }
+  double& operator[](std::size_t place) { return at[place]; }
+  void raise_to(const Lanes& other) {
+    for (std::size_t p = 0; p < places; ++p) at[p] = at[p] < other.at[p] ? other.at[p] : at[p];
+  }
+  double seconds() const;  ///< of computing and sending
+  double squares() const;  ///< of each of these seconds, added up
+
+  bool operator==(const Lanes&) const = default;
+};
+
+/// What a step has but once.
+struct StepTotals {
+  double reduced = 0.0, all_reduced = 0.0, all_gathered = 0.0;
+  int pools = 0, asks_rows = 0;  ///< tables that do
+
+  StepTotals& operator+=(const StepTotals& other);
+  StepTotals& operator-=(const StepTotals& other);
+  bool operator==(const StepTotals&) const = default;
+};
+
+/// predict_work() (step_cost.hpp) from maxima over the ranks, for one context and machine, which outlive it.
+class StepSeconds {
+ public:
+  StepSeconds(const StepContext& step, const MachineModel& machine);
+
+  Lanes lanes(const RankSums& sums) const;
+
+  /// Whether the time of an exchange follows from its busiest rank and its busiest node: every rank sends to every
+  /// other directly, nodes have equally many ranks, and larger messages never take less time.
+  bool follows_from_busiest() const { return follows_from_busiest_; }
+  /// Then of an exchange in which nobody's messages take longer than `sending` and the ranks of each node exchange so
+  /// many bytes with each other rank.
+  double exchange(double sending, std::span<const double> node_bytes) const;
+  /// Of one in which ranks exchange so many bytes with each other rank.
+  double exchange(std::span<const double> bytes) const;
+  /// Whether nodes limit exchanges.
+  bool has_nodes() const;
+
+  double step(const Lanes& most, const std::array<double, ways>& exchanges, const StepTotals& totals) const;
+
+ private:
+  struct Phases {
+    std::array<double, step_phases> computing{}, travelling{};
+  };
+  double groups() const { return static_cast<double>(std::max<std::int64_t>(step_.groups, 1)); }
+  double sending(double bytes) const;
+  double even_exchange(double bytes, std::string_view exchange) const;
+  Phases phases_of(const StepTotals& totals) const;
+  /// Seconds of a step whose groups of tables compute while others travel, forward and backward.
+  double overlapped(const Phases& phases) const;
+
+  const StepContext& step_;
+  const MachineModel& machine_;
+  RankLayout layout_;
+  bool follows_from_busiest_ = false;
+  Phases always_;
+  mutable StepTotals last_{.pools = -1};  ///< what phases_of was asked before, and answered
+  mutable Phases of_last_;
+};
+
+}  // namespace shardmark

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+namespace shardmark {
+
+struct MeasuredIds;
+
+/// How ids fall on rows: as they were counted, or drawn apart and independently. Then row i of N has the probability
+///   p_i = (G(i + 2) - G(i + 1)) / G(N + 1)   with G(y) = (y^(1 - alpha) - 1) / (1 - alpha), the logarithm for alpha =
+///   1,
+/// which is about (i + 1)^-alpha (workloads/batches/id_generator.hpp draws so). alpha = 0: every row equally likely.
+struct IdStatistics {
+  double alpha = 0.0;
+  bool scattered = false;  ///< popular rows lie anywhere in the table, instead of at its beginning
+  bool ragged = false;     ///< bags of 0 to 2 x hotness ids, all lengths equally likely, instead of always hotness
+  std::shared_ptr<const MeasuredIds> measured = {};  ///< counted in data (measured_ids.hpp): no law then
+};
+
+}  // namespace shardmark

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "comm/placement/check.hpp"
+#include "comm/placement/planner.hpp"
+#include "comm/placement/search/lower_bound.hpp"
+#include "comm/placement/search/search.hpp"
+#include "comm/placement/test/search_oracle.hpp"
+#include "comm/placement/test/search_workload.hpp"
+
+namespace shardmark {
+namespace {
+
+SearchResult found(const SearchWorkload& workload, int ranks, std::vector<std::string_view> families = all_families,
+                   std::optional<double> memory = {}) {
+  return search(workload.step(ranks), described_cluster(), {.memory = memory, .families = std::move(families)}, {});
+}
+
+double predicted(const SearchWorkload& workload, int ranks, const std::vector<TablePlacement>& placements) {
+  return predict_step(workload.step(ranks), described_cluster(), workload.plan(ranks, placements)).seconds;
+}
+
+/// Of the search, over the optimum, for random tables; also checks the bound and that the optimum is one.
+std::vector<double> gaps(int instances, int tables, int ranks, const std::vector<std::string_view>& families) {
+  std::vector<double> gaps;
+  for (int seed = 0; seed < instances; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << tables << " tables, " << ranks << " ranks");
+    std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+    const SearchWorkload workload = SearchWorkload::random(random, tables, seed % 2 == 0 ? 1.05 : 0.0);
+    const SearchResult result = found(workload, ranks, families);
+    EXPECT_NEAR(result.report.seconds, predicted(workload, ranks, result.placements), 1e-9 * result.report.seconds);
+    StepContext step = workload.step(ranks);
+    step.movement.dedup = Dedup::local;
+    const StepContext whole = settled(step, described_cluster(), workload.plan(ranks, result.placements));
+    const SearchProblem problem(whole, described_cluster(), no_limit, families);
+    const double optimum = fastest_plan(problem, result.report.seconds);
+    EXPECT_LE(optimum, result.report.seconds * (1 + 1e-9));
+    EXPECT_LE(lower_bound(problem).seconds, optimum * (1 + 1e-9));
+    gaps.push_back(result.report.seconds / optimum - 1.0);
+  }
+  return gaps;
+}
+
+void expect_near_optimum(const std::vector<double>& gaps) {
+  EXPECT_LE(*std::ranges::max_element(gaps), 0.02);
+  EXPECT_GE(std::ranges::count_if(gaps, [](double gap) { return gap < 1e-6; }), std::ssize(gaps) * 3 / 4)
+      << testing::PrintToString(gaps);
+}
+
+TEST(Search, is_near_the_optimum_of_few_tables_in_all_options) {
+  expect_near_optimum(gaps(8, 3, 3, all_families));
+  expect_near_optimum(gaps(6, 4, 2, all_families));
+}
+
+TEST(Search, is_near_the_optimum_of_twelve_tables_in_some_options) {
+  EXPECT_LE(std::ranges::max(gaps(6, 12, 4, {"data_parallel", "table_wise"})), 0.02);
+  expect_near_optimum(gaps(6, 6, 4, {"data_parallel", "table_wise", "row_wise"}));
+}
+
+TEST(Search, is_no_slower_than_any_other_planner) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    std::mt19937_64 random(seed);
+    const int ranks = 1 + static_cast<int>(seed % 9);
+    const SearchWorkload workload = SearchWorkload::random(random, 10, seed % 2 == 0 ? 1.05 : 0.0);
+    const PlanRequest request{.ranks = ranks,
+                              .ranks_per_node = seed % 3 == 0 ? 2 : 0,
+                              .global_batch = 32768,
+                              .ids = {.alpha = seed % 2 == 0 ? 1.05 : 0.0}};
+    StepContext step = workload.step(ranks, request.ranks_per_node);
+    const auto seconds = [&](std::string_view planner) {
+      return predict_step(step, described_cluster(), make_plan(planner, workload.tables, workload.features, request))
+          .seconds;
+    };
+    const double of_search = seconds("search");
+    for (const Planner& planner : planners)
+      EXPECT_LE(of_search, seconds(planner.name) * (1 + 1e-9)) << planner.name << ", seed " << seed;
+  }
+}
+
+TEST(Search, of_the_same_seed_finds_the_same_plan) {
+  std::mt19937_64 random(3);
+  const SearchWorkload workload = SearchWorkload::random(random, 20, 1.05);
+  const PlanRequest request{.ranks = 8, .ids = {.alpha = 1.05}};
+  const auto plan = [&](const char* name) {
+    return make_plan(name, workload.tables, workload.features, request).tables;
+  };
+  EXPECT_EQ(plan("search:seed=5"), plan("search:seed=5"));
+  EXPECT_EQ(plan("search:seconds=60"), plan("search:seconds=50"));
+}
+
+TEST(Search, places_any_number_of_tables_on_any_number_of_ranks) {
+  std::mt19937_64 random(4);
+  for (const int ranks : {1, 2, 3, 17})
+    for (const int tables : {0, 1, 2, 5}) {
+      const SearchWorkload workload = SearchWorkload::random(random, tables, 1.05);
+      const Plan plan = make_plan("search", workload.tables, workload.features, {.ranks = ranks});
+      EXPECT_EQ(check(plan, workload.tables), std::vector<std::string>()) << tables << " tables, " << ranks << " ranks";
+    }
+}
+
+TEST(Search, deals_equal_tables_evenly) {
+  const SearchWorkload workload = SearchWorkload::alike(12);
+  std::vector<int> tables(4);
+  for (const TablePlacement& placement : found(workload, 4, {"table_wise"}).placements)
+    ++tables[static_cast<std::size_t>(placement.shards.at(0).rank)];
+  EXPECT_EQ(tables, std::vector(4, 3));
+}
+
+TEST(Search, keeps_every_rank_within_its_memory) {
+  const SearchWorkload workload = SearchWorkload::alike(8);
+  const auto most = [&](const SearchResult& result) {
+    const auto memory = predict_step(workload.step(4), described_cluster(), workload.plan(4, result.placements)).memory;
+    return *std::ranges::max_element(memory);
+  };
+  const double roomy = most(found(workload, 4, {"data_parallel"}));
+  const double tight = most(found(workload, 4, {"table_wise"})) * 1.001;
+  ASSERT_LT(tight, roomy);
+  EXPECT_LE(most(found(workload, 4, all_families, tight)), tight);
+  try {
+    found(workload, 4, all_families, tight / 4);
+    FAIL() << "found a plan";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("rank "), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("largest table is T"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Search, bound_holds_under_a_memory_limit) {
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    std::mt19937_64 random(seed);
+    const SearchWorkload workload = SearchWorkload::random(random, 5, 1.05);
+    StepContext asked = workload.step(3);
+    asked.movement.dedup = Dedup::local;
+    const StepContext step = settled(asked, described_cluster(), workload.plan(3, found(workload, 3).placements));
+    const std::vector<std::string_view> families{"data_parallel", "table_wise", "row_wise"};
+    const SearchProblem roomy(step, described_cluster(), no_limit, families);
+    double bytes = 0.0;
+    for (std::int64_t t = 0; t < 5; ++t)
+      for (const RankSums& seat : roomy.work(t, 1).seats) bytes += seat[RankSums::memory];
+    const SearchProblem problem(step, described_cluster(), 0.6 * bytes, families);
+    const double optimum = fastest_plan(problem, 1e9);
+    EXPECT_LE(lower_bound(problem).seconds, optimum * (1 + 1e-9)) << "seed " << seed;
+    EXPECT_GE(optimum, fastest_plan(roomy, 1e9) * (1 - 1e-9)) << "seed " << seed;
+  }
+}
+
+TEST(Search, says_what_it_found) {
+  const SearchWorkload workload = SearchWorkload::alike(3);
+  std::vector<std::string> remarks;
+  make_plan("search", workload.tables, workload.features, {.ranks = 2, .remarks = &remarks});
+  ASSERT_EQ(remarks.size(), 1U);
+  EXPECT_NE(remarks[0].find("gap"), std::string::npos) << remarks[0];
+}
+
+TEST(Search, settings_that_make_no_sense_are_refused) {
+  const SearchWorkload workload = SearchWorkload::alike(1);
+  for (const char* name : {"search:options=tables_wise", "search:anneal=perhaps", "search:seconds=-1",
+                           "search:reserve=101", "search:options="})
+    EXPECT_THROW(make_plan(name, workload.tables, workload.features, {.ranks = 2, .memory = std::int64_t{1} << 40}),
+                 InputError)
+        << name;
+}
+
+}  // namespace
+}  // namespace shardmark

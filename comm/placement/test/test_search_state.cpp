@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "comm/placement/check.hpp"
+#include "comm/placement/search/seating.hpp"
+#include "comm/placement/search/state.hpp"
+#include "comm/placement/test/search_workload.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Any option, on any ranks.
+Placed any_place(const SearchProblem& problem, std::int64_t table, std::mt19937_64& random) {
+  Placed placed;
+  placed.option = static_cast<int>(random() % problem.kind(table).options.size());
+  std::vector<int> ranks(static_cast<std::size_t>(problem.ranks()));
+  for (std::size_t r = 0; r < ranks.size(); ++r) ranks[r] = static_cast<int>(r);
+  for (std::size_t seat = 0; seat < problem.work(table, placed.option).seats.size(); ++seat) {
+    std::swap(ranks[seat], ranks[seat + random() % (ranks.size() - seat)]);
+    placed.ranks.push_back(ranks[seat]);
+  }
+  return placed;
+}
+
+/// Of predict_step(), from scratch.
+void expect_predicted(const SearchState& state, const SearchWorkload& workload) {
+  const SearchProblem& problem = state.problem();
+  const Plan plan = workload.plan(problem.ranks(), problem.placements(state.placed()));
+  ASSERT_EQ(check(plan, workload.tables), std::vector<std::string>());
+  const StepPrediction predicted = predict_step(problem.step(), problem.machine(), plan);
+  EXPECT_NEAR(state.score().seconds, predicted.seconds, 1e-9 * predicted.seconds);
+  double overflow = 0.0;
+  for (const double bytes : predicted.memory) overflow += std::max(0.0, bytes - problem.memory());
+  EXPECT_NEAR(state.score().overflow, overflow, 1.0 + 1e-9 * overflow);
+  for (int rank = 0; rank < problem.ranks(); ++rank)
+    EXPECT_NEAR(state.lanes(rank)[Lanes::memory], predicted.memory[static_cast<std::size_t>(rank)], 1.0);
+}
+
+struct Cluster {
+  int ranks, per_node;
+  std::string exchange;
+};
+
+TEST(SearchState, changes_are_priced_as_the_whole_plan_would_be) {
+  const std::vector<Cluster> clusters{{4, 4, "mpi_alltoallv"}, {8, 2, "mpi_alltoallv"}, {7, 3, "pairwise"},
+                                      {6, 2, "node_aware"},    {8, 8, "bruck"},         {1, 1, "mpi_alltoallv"}};
+  for (std::uint64_t seed = 0; seed < 24; ++seed) {
+    std::mt19937_64 random(seed);
+    const Cluster& cluster = clusters[seed % clusters.size()];
+    SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << cluster.ranks << " ranks, " << cluster.exchange);
+    const SearchWorkload workload = SearchWorkload::random(random, 5, seed % 3 == 0 ? 0.0 : 1.05);
+    StepContext asked = workload.step(cluster.ranks, cluster.per_node);
+    asked.exchange = cluster.exchange;
+    asked.groups = seed % 4 == 0 ? 2 : 1;
+    asked.movement.transfer = transfers[seed % transfers.size()].value;
+    asked.movement.dedup = Dedup::local;
+    asked.movement.replicated_gradients = seed % 5 == 0 ? ReplicatedGradients::rows : ReplicatedGradients::dense;
+    const StepContext step =
+        settled(asked, described_cluster(),
+                workload.plan(cluster.ranks, std::vector(5, TablePlacement{.data_parallel = true, .shards = {}})));
+    const SearchProblem problem(step, described_cluster(), 4e6, all_families);
+    std::vector<Placed> placed;
+    for (std::int64_t t = 0; t < problem.tables(); ++t) placed.push_back(any_place(problem, t, random));
+    SearchState state(problem, placed);
+    expect_predicted(state, workload);
+    for (int round = 0; round < 25; ++round) {
+      std::vector<Change> changes;
+      const std::int64_t table = static_cast<std::int64_t>(random() % 5);
+      changes.push_back({table, any_place(problem, table, random)});
+      if (round % 2 == 0) changes.push_back({(table + 1) % 5, any_place(problem, (table + 1) % 5, random)});
+      if (round % 3 == 0) {  // the same option elsewhere
+        changes.resize(1);
+        Placed& to = changes[0].to = state.placed(table);
+        for (int& rank : to.ranks) rank = (rank + 1) % problem.ranks();
+      }
+      const Score expected = state.with(changes);
+      state.apply(changes);
+      EXPECT_NEAR(state.score().seconds, expected.seconds, 1e-9 * expected.seconds);
+      EXPECT_NEAR(state.score().overflow, expected.overflow, 1.0);
+      EXPECT_NEAR(state.score().squares, expected.squares, 1e-9 * expected.squares);
+      expect_predicted(state, workload);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST(SearchState, options_are_sound_and_different) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    std::mt19937_64 random(seed);
+    const int ranks = 1 + static_cast<int>(seed % 9);
+    const SearchWorkload workload = SearchWorkload::random(random, 3, 1.05);
+    const StepContext step = workload.step(ranks, seed % 2 == 0 ? 2 : 0);
+    const SearchProblem problem(step, described_cluster(), no_limit, all_families);
+    for (const TableKind& kind : problem.kinds())
+      for (const TableOption& option : kind.options) {
+        const Table& table = workload.tables[static_cast<std::size_t>(kind.tables.front())];
+        const Plan plan{.name = "option", .ranks = ranks, .tables = {option.placement}};
+        EXPECT_EQ(check(plan, std::span(&table, 1)), std::vector<std::string>()) << "seed " << seed;
+        EXPECT_LE(option.seats(), ranks);
+        EXPECT_EQ(std::ranges::count(kind.options, option), 1);
+      }
+  }
+}
+
+TEST(SearchState, what_no_step_can_do_is_no_option) {
+  SearchWorkload workload;
+  workload.tables = {{.name = "T0", .rows = 1000, .dim = 16}};
+  workload.features = {{"F0", 0, Pooling::max, 3}};
+  workload.expect({.alpha = 1.2});
+  const StepContext step = workload.step(4);
+  const TableToPlace place{*workload.statistics, 0, 4, 4};
+  for (const TableOption& option : table_options(place, step.movement, all_families))
+    for (const Shard& shard : option.placement.shards) EXPECT_EQ(shard.rows.count(), 1000);
+  workload.tables[0].value_type = ValueType::int8;
+  workload.expect({});
+  EXPECT_THROW(table_options({*workload.statistics, 0, 4, 4}, step.movement, all_families), InputError);
+}
+
+TEST(SearchState, skewed_tables_may_have_hot_rows_and_even_ones_not) {
+  const auto has_hot_rows = [](double alpha) {
+    SearchWorkload workload;
+    workload.tables = {{.name = "T0", .rows = 1'000'000, .dim = 16}};
+    workload.features = {{"F0", 0, Pooling::sum, 3}};
+    workload.expect({.alpha = alpha});
+    return std::ranges::any_of(table_options({*workload.statistics, 0, 4, 4}, {}, all_families),
+                               [](const TableOption& option) { return option.placement.hot_rows > 0; });
+  };
+  EXPECT_TRUE(has_hot_rows(1.1));
+  EXPECT_FALSE(has_hot_rows(0.0));
+}
+
+}  // namespace
+}  // namespace shardmark

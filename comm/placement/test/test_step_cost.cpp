@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "comm/placement/cost/step_cost.hpp"
+#include "comm/placement/planner.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Messages of 1 s and 10 ms per byte.
+const MessageCost slow{{{0, 1}, {100, 2}}};
+
+MachineModel slow_machine() {
+  MachineModel machine;
+  machine.exchanges["mpi_alltoallv"] = {slow, slow};
+  machine.all_reduce_inside = machine.all_reduce_between = slow;
+  return machine;
+}
+
+/// A table of 100 rows and 16 columns, uniform ids, one to a bag, 8 samples.
+struct OneTable {
+  std::vector<Table> tables{{.name = "t", .rows = 100, .dim = 16}};
+  std::vector<Feature> features{{.name = "f", .table = 0, .pooling = Pooling::sum, .hotness = 1}};
+  LookupStatistics statistics{tables, features, {}};
+
+  StepContext step(int ranks) const {
+    return {.statistics = statistics, .ranks = ranks, .ranks_per_node = ranks, .global_batch = 8};
+  }
+  Plan plan(std::string_view planner, int ranks) const {
+    return make_plan(planner, tables, features, {.ranks = ranks, .global_batch = 8});
+  }
+};
+
+double seconds(const StepPrediction& step, StepPhase phase) {
+  return step.phases[static_cast<std::size_t>(phase)].seconds;
+}
+
+TEST(StepCost, OfAWholeTableOnTwoRanksByHand) {
+  const OneTable one;
+  MachineModel machine = slow_machine();
+  at(machine.seconds, Term::route_cell) = 10;
+  at(machine.seconds, Term::lookup_value) = 0.25;
+  at(machine.seconds, Term::update_id) = 100;
+  const StepPrediction step = predict_step(one.step(2), machine, one.plan("table_wise", 2));
+  // Rank 0 writes the lengths of its 4 bags and reads those of all 8. Rank 1 tells it 4 lengths, 4 ids: 32 bytes; that
+  // there are two messages costs one more, of a byte.
+  EXPECT_NEAR(seconds(step, StepPhase::input_dist), 10 * (4 + 8) + (1 + 0.32) + (1 + 0.01), 1e-9);
+  // 8 rows of 16 values read, 8 vectors written.
+  EXPECT_NEAR(seconds(step, StepPhase::lookup), 0.25 * (8 * 16 + 8 * 16), 1e-9);
+  // 4 vectors of 64 bytes to rank 1, and 4 gradients back.
+  EXPECT_NEAR(seconds(step, StepPhase::output_dist), 1 + 2.56, 1e-9);
+  EXPECT_NEAR(seconds(step, StepPhase::grad_dist), 1 + 2.56, 1e-9);
+  EXPECT_NEAR(seconds(step, StepPhase::update), 800, 1e-9);
+  EXPECT_EQ(step.sent, (std::vector<double>{256, 32 + 256}));
+  double sum = 0.0;
+  for (const PhasePrediction& phase : step.phases) sum += phase.seconds;
+  EXPECT_NEAR(step.seconds, sum, 1e-9);
+}
+
+TEST(StepCost, OfACopyOnEachOfTwoRanksByHand) {
+  const OneTable one;
+  MachineModel machine = slow_machine();
+  at(machine.seconds, Term::lookup_id) = 5;
+  const StepPrediction step = predict_step(one.step(2), machine, one.plan("data_parallel", 2));
+  EXPECT_NEAR(seconds(step, StepPhase::input_dist), 0, 1e-9);
+  EXPECT_NEAR(seconds(step, StepPhase::lookup), 5 * 4, 1e-9);
+  // 100 rows of 16 gradients and a count, in a ring of 2 steps with half of them.
+  EXPECT_NEAR(seconds(step, StepPhase::update), 2 * (1 + 0.01 * 100 * 17 * 4 / 2), 1e-9);
+}
+
+TEST(StepCost, OneRankExchangesNothing) {
+  const OneTable one;
+  for (const Planner& planner : planners) {
+    if (!planner.settings.empty()) continue;
+    const StepPrediction step = predict_step(one.step(1), slow_machine(), one.plan(planner.name, 1));
+    for (const PhasePrediction& phase : step.phases) EXPECT_EQ(phase.exchange, 0) << planner.name;
+    EXPECT_EQ(step.seconds, 0) << planner.name;
+  }
+}
+
+/// Tables of several kinds, for planners to split.
+struct SomeTables {
+  std::vector<Table> tables;
+  std::vector<Feature> features;
+  std::unique_ptr<LookupStatistics> statistics;
+
+  SomeTables() {
+    for (int t = 0; t < 6; ++t) {
+      tables.push_back({.name = "t" + std::to_string(t), .rows = 50 << (2 * t), .dim = 8 << (t % 3)});
+      features.push_back({"f" + std::to_string(t), t, t % 2 ? Pooling::mean : Pooling::sum, 1 + t});
+    }
+    features.push_back({"f6", 0, Pooling::sum, 2});
+    statistics = std::make_unique<LookupStatistics>(tables, features, IdStatistics{.alpha = 1.05});
+  }
+  StepContext step(int ranks) const {
+    return {.statistics = *statistics, .ranks = ranks, .ranks_per_node = (ranks + 1) / 2, .global_batch = 64 * ranks};
+  }
+  Plan plan(std::string_view planner, int ranks) const {
+    return make_plan(planner, tables, features, {.ranks = ranks});
+  }
+};
+
+void expect_near(const RankWork& a, const RankWork& b) {
+  for (std::size_t t = 0; t < terms.size(); ++t) EXPECT_NEAR(a.counts[t], b.counts[t], 1e-6) << terms[t].name;
+  EXPECT_NEAR(a.vectors.all, b.vectors.all, 1e-6);
+  EXPECT_NEAR(a.asked.all, b.asked.all, 1e-6);
+  EXPECT_NEAR(a.memory, b.memory, 1e-3);
+}
+
+TEST(StepCost, OfTablesAddsUp) {
+  const SomeTables some;
+  const MachineModel& machine = described_cluster();
+  for (const RowTransfer transfer :
+       {RowTransfer::dense_partials, RowTransfer::unique_rows, RowTransfer::reduce_scatter, RowTransfer::automatic})
+    for (const std::string_view planner : {"row_wise", "column_wise", "data_parallel+table_wise"}) {
+      StepContext open = some.step(4);
+      open.movement.transfer = transfer;
+      const Plan plan = some.plan(planner, 4);
+      const StepContext step = settled(open, machine, plan);
+      const StepWork whole = step_work(step, machine, plan);
+      std::vector<RankWork> without = whole.ranks;
+      for (std::int64_t t = std::ssize(plan.tables) - 1; t >= 0; --t) {
+        const TableWork table = table_work(step, machine, t, plan.tables[t]);
+        for (RankWork& rank : without) rank -= table.everywhere;
+        for (const auto& [rank, work] : table.at) without[rank] -= work;
+      }
+      for (const RankWork& rank : without) expect_near(rank, RankWork{});
+    }
+}
+
+TEST(StepCost, OfAPhaseIsThatOfTheSlowestRank) {
+  const SomeTables some;
+  MachineModel machine = described_cluster();
+  machine.exchanges.clear();
+  machine.node_bytes_per_second = 0.0;
+  const StepContext step = settled(some.step(3), machine, some.plan("table_wise", 3));
+  const StepWork work = step_work(step, machine, some.plan("table_wise", 3));
+  const StepPrediction predicted = predict_work(step, machine, work);
+  std::array<double, step_phases> most{};
+  for (const RankWork& rank : work.ranks) {
+    const auto of_rank = compute_seconds(machine, finished_counts(step, rank));
+    for (std::size_t p = 0; p < step_phases; ++p) most[p] = std::max(most[p], of_rank[p]);
+  }
+  for (std::size_t p = 0; p + 1 < step_phases; ++p) {
+    EXPECT_DOUBLE_EQ(predicted.phases[p].seconds, most[p]) << step_phase_names[p];
+    EXPECT_LE(predicted.phases[p].mean, most[p] * (1 + 1e-12));
+  }
+}
+
+TEST(StepCost, GrowsWithTheBatchAndShrinksWithNarrowWires) {
+  const SomeTables some;
+  MachineModel machine = described_cluster();
+  at(machine.seconds, Term::coded_value) = at(machine.seconds, Term::coded_gradient) = 0;
+  for (const Planner& planner : planners) {
+    if (!planner.settings.empty()) continue;
+    double before = 0.0;
+    for (std::int64_t batch = 64; batch <= 65536; batch *= 4) {
+      StepContext step = some.step(4);
+      step.global_batch = batch;
+      const double wide = predict_step(step, machine, some.plan(planner.name, 4)).seconds;
+      step.movement.wire = {ValueType::fp16, ValueType::fp16};
+      EXPECT_LE(predict_step(step, machine, some.plan(planner.name, 4)).seconds, wide) << planner.name;
+      EXPECT_GT(wide, before) << planner.name << ' ' << batch;
+      before = wide;
+    }
+  }
+}
+
+TEST(StepCost, GroupsHideTheShorterOfComputingAndTravelling) {
+  const SomeTables some;
+  const MachineModel& machine = described_cluster();
+  StepContext step = some.step(4);
+  step.global_batch = 1 << 18;
+  const Plan plan = some.plan("table_wise", 4);
+  const double alone = predict_step(step, machine, plan).seconds;
+  step.groups = 3;
+  const double overlapped = predict_step(step, machine, plan).seconds;
+  EXPECT_LT(overlapped, alone);
+  EXPECT_GT(overlapped, alone / 2);
+}
+
+TEST(StepCost, OfHotRowsIsThatOfCopiesAndOfTheRest) {
+  const SomeTables some;
+  const MachineModel& machine = described_cluster();
+  const StepContext step = settled(some.step(4), machine, some.plan("table_wise", 4));
+  TablePlacement placement{.shards = {{{1000, some.tables[5].rows, 1}, 0, some.tables[5].dim, 2}}, .hot_rows = 1000};
+  const TableWork hot = table_work(step, machine, 5, placement);
+  const double hot_ids = some.statistics->expected(5, {0, 1000, 1}, step.samples()).ids;
+  const double cold_ids = some.statistics->expected(5, placement.shards[0].rows, step.global_batch).ids;
+  EXPECT_NEAR(at(hot.everywhere.counts, Term::lookup_id), hot_ids, 1e-9);
+  ASSERT_EQ(hot.at.size(), 1U);
+  EXPECT_EQ(hot.at[0].first, 2);
+  EXPECT_NEAR(at(hot.at[0].second.counts, Term::lookup_id), cold_ids, 1e-9);
+  EXPECT_EQ(hot.all_reduced, 4.0 * 1000 * static_cast<double>(some.tables[5].dim + 1));
+}
+
+TEST(StepCost, RowsThatACacheHoldsComeFromMemoryLessOften) {
+  const SomeTables some;
+  MachineModel machine = described_cluster();
+  double before = 1e300;
+  for (const double cache : {1e3, 1e5, 1e6, 1e8}) {
+    machine.cache_per_rank = cache;
+    const Plan plan = some.plan("table_wise", 2);
+    const StepContext step = settled(some.step(2), machine, plan);
+    double lines = 0.0;
+    for (const RankWork& rank : step_work(step, machine, plan).ranks) lines += at(rank.counts, Term::lookup_line);
+    EXPECT_LT(lines, before) << cache;
+    before = lines;
+  }
+  EXPECT_LT(before, 1.0);  // all of the tables fit
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "comm/placement/plan.hpp"
+#include "reference/named.hpp"
+
+namespace shardmark {
+
+/// What is asked for the numbers of rows on their way to the owners, and what it comes to.
+enum class WireIds { automatic, int64 };
+enum class IdType { int32, int64 };
+
+inline constexpr std::array wire_ids{
+    Choice<WireIds>{"auto", "int32 when no shard holds more than 2^31 rows, else int64", WireIds::automatic},
+    Choice<WireIds>{"int64", "always int64", WireIds::int64},
+};
+constexpr auto choices_of(WireIds) { return Choices{"wire ids", wire_ids}; }
+
+constexpr std::string_view name_of(IdType type) { return type == IdType::int32 ? "int32" : "int64"; }
+constexpr std::int64_t bytes_of(IdType type) { return type == IdType::int32 ? 4 : 8; }
+
+/// One type for the whole plan, so that all ranks decide alike. Ids travel as local rows of a shard, and those of a
+/// replicated rows, which stay at home, are written beside them: the last row of 2^31 is the largest int32.
+inline IdType id_type(WireIds asked, const Plan& plan, std::span<const Table> tables) {
+  constexpr std::int64_t most_rows = std::int64_t{1} << 31;
+  bool fit = asked == WireIds::automatic;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    const TablePlacement& placement = plan.tables[t];
+    fit &= replicated_rows(placement, tables[t]).count() <= most_rows;
+    fit &= std::ranges::all_of(placement.shards, [](const Shard& shard) { return shard.rows.count() <= most_rows; });
+  }
+  return fit ? IdType::int32 : IdType::int64;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/later_rows.hpp"
+#include "kernels/test/bags.hpp"
+
+namespace shardmark::kernels::test {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+/// Three features, the second without bags.
+TEST(LaterRows, FirstRowsAreLeftOutAndTheOthersCountedFromTheFirst) {
+  const Space exec;
+  const Numbers first_bag{0, 2, 2, 5}, offsets{0, 3, 4, 4, 6, 7}, indices{5, 2, 3, 0, 1, 9, 0};
+  const std::vector<float> weights{1, 2, 3, 4, 5, 6, 7};
+  LaterRowsWorkspace<Space> workspace;
+  for (const bool weighted : {true, false}) {
+    const Bags<Space, std::int64_t> bags{array_of(exec, first_bag, ""), array_of(exec, offsets, ""),
+                                         array_of(exec, indices, ""),
+                                         array_of(exec, weighted ? weights : std::vector<float>(), "")};
+    const auto later = later_rows<Space>(exec, array_of(exec, Numbers{3, 100, 1}, ""), bags, workspace);
+    EXPECT_EQ(host(later.first_bag), first_bag);
+    EXPECT_EQ(host(later.offsets), (Numbers{0, 2, 2, 2, 4, 4}));
+    Numbers left = host(later.indices);
+    left.resize(4);
+    EXPECT_EQ(left, (Numbers{2, 0, 0, 8}));
+    std::vector<float> left_weights = host(later.weights);
+    left_weights.resize(weighted ? 4 : 0);
+    EXPECT_EQ(left_weights, (weighted ? std::vector<float>{1, 3, 5, 6} : std::vector<float>()));
+  }
+}
+
+}  // namespace
+}  // namespace shardmark::kernels::test
