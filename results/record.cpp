@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "reference/error.hpp"
+#include "results/json_fields.hpp"
 #include "results/json_text.hpp"
 #include "results/statistics.hpp"
 
@@ -63,84 +63,6 @@ bool is_field(std::string_view name) {
                              [&](const OptionField& f) { return (f.object.empty() ? f.name : f.object) == name; });
 }
 
-/// A JSON object that is being read: its members by name and type, and where it stands.
-class Fields {
- public:
-  Fields(const Json& json, std::string origin, std::string path = "")
-      : json_(json), origin_(std::move(origin)), path_(std::move(path)) {
-    if (!json_.is_object()) fail(path_.empty() ? "the record" : path_.substr(0, path_.size() - 1), "an object");
-  }
-
-  const Json& at(const std::string& name) const {
-    const auto member = json_.find(name);
-    if (member == json_.end())
-      throw InputError(
-          fmt::format("{}: the case record lacks '{}{}'; measure again, or remove the line", origin_, path_, name));
-    return *member;
-  }
-
-  Fields object(const std::string& name) const {
-    std::string path = path_ + name + '.';
-    std::ranges::replace_if(
-        path, [](unsigned char c) { return c < ' '; }, '?');  // messages stay on one line
-    return {at(name), origin_, std::move(path)};
-  }
-
-  std::string text(const std::string& name) const {
-    if (!at(name).is_string()) fail(path_ + name, "a text");
-    return at(name).get<std::string>();
-  }
-
-  double number(const std::string& name) const { return number(at(name), path_ + name); }
-
-  std::vector<std::string> texts(const std::string& name) const {
-    const Json& values = at(name);
-    if (!values.is_array() || !std::ranges::all_of(values, [](const Json& each) { return each.is_string(); }))
-      fail(path_ + name, "an array of texts");
-    return values.get<std::vector<std::string>>();
-  }
-
-  std::int64_t count(const std::string& name, std::int64_t least) const { return count(at(name), path_ + name, least); }
-
-  /// None where the field is absent.
-  std::vector<std::int64_t> counts(const std::string& name, std::int64_t least) const {
-    std::vector<std::int64_t> values;
-    if (!json_.contains(name)) return values;
-    if (!at(name).is_array()) fail(path_ + name, "an array");
-    for (const Json& value : at(name)) values.push_back(count(value, path_ + name, least));
-    return values;
-  }
-
-  std::vector<double> numbers(const std::string& name) const {
-    if (!at(name).is_array()) fail(path_ + name, "an array");
-    std::vector<double> values;
-    for (const Json& value : at(name)) values.push_back(number(value, path_ + name));
-    return values;
-  }
-
-  [[noreturn]] void fail(const std::string& what, std::string_view expected) const {
-    throw InputError(fmt::format("{}: {} is not {}; measure again, or remove the line", origin_, what, expected));
-  }
-
- private:
-  std::int64_t count(const Json& value, const std::string& what, std::int64_t least) const {
-    // Beyond 2^63 the conversion wraps to a negative number, which is less than any `least`.
-    if (!value.is_number_integer() || value.get<std::int64_t>() < least)
-      fail(what, fmt::format("a whole number of at least {}", least));
-    return value.get<std::int64_t>();
-  }
-
-  double number(const Json& value, const std::string& what) const {
-    if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() < 0.0)
-      fail(what, "a finite number of at least 0");
-    return value.get<double>();
-  }
-
-  const Json& json_;
-  std::string origin_;
-  std::string path_;
-};
-
 StepTime step_time_from(const Fields& fields) {
   StepTime time{.median = fields.number("median"),
                 .low = fields.number("low"),
@@ -169,7 +91,8 @@ std::vector<PhaseTime> phases_from(const Fields& record, const Json& json) {
   std::vector<PhaseTime> phases;
   for (const auto& [name, value] : json.at("phases").items()) {
     const Fields phase = fields.object(name);
-    phases.push_back({name, phase.number("median_ms"), phase.number("mean_over_ranks_ms"), phase.count("bytes", 0)});
+    phases.push_back({name, phase.number("median_ms"), phase.number("mean_over_ranks_ms"), phase.count("bytes", 0),
+                      phase.maybe_number("predicted_ms"), phase.maybe_number("least_ms")});
   }
   return phases;
 }
@@ -232,8 +155,10 @@ bool CaseRecord::differs(const CaseRecord& other, std::string_view name) const {
 Json to_json(const CaseRecord& record) {
   Json phases = Json::object();
   for (const PhaseTime& phase : record.phases) {
-    phases[phase.name] = {
+    Json& fields = phases[phase.name] = {
         {"median_ms", phase.median_ms}, {"mean_over_ranks_ms", phase.mean_over_ranks_ms}, {"bytes", phase.bytes}};
+    if (phase.predicted_ms) fields["predicted_ms"] = *phase.predicted_ms;
+    if (phase.least_ms) fields["least_ms"] = *phase.least_ms;
   }
   Json json = {{"record", "case"}, {"workload", record.workload}, {"plan", record.plan}};
   for (const OptionField& field : option_fields)
@@ -287,8 +212,7 @@ CaseRecord case_record_from_json(const Json& json, const std::string& origin) {
   record.phases = phases_from(fields, json);
   record.imbalance = fields.number("imbalance");
   record.sent_bytes_max = fields.count("sent_bytes_max", 0);
-  if (json.contains("predicted_ms") && !json.at("predicted_ms").is_null())
-    record.predicted_ms = fields.number("predicted_ms");
+  record.predicted_ms = fields.maybe_number("predicted_ms");
   record.checked_steps = fields.count("checked_steps", 0);
   record.wrong = fields.count("wrong", 0);
   for (const auto& [name, value] : json.items())

@@ -19,7 +19,7 @@ struct Report {
 };
 
 struct TableOptions {
-  bool all = false;         ///< every case, in place of the best of each plan
+  bool all = false;         ///< every case and its phases, in place of the best of each plan and those of the best
   bool emphasis = false;    ///< bold the best case and dim those not shown to differ from it, as a terminal does
   std::size_t width = 120;  ///< most characters of a line
 };
@@ -30,6 +30,8 @@ struct TableOptions {
 ///   valid
 ///                   ones first, then unchecked, then wrong ones, each by falling samples/s. Wrong ones are never left
 ///                   out. Fields in which the cases differ are columns
+///   # phases of ..  where they were predicted: measured, predicted and least ms of the phases of the best case, with
+///                   `all` of each
 ///   # fast / slow   where the environment has a published ratio of two plans, ours beside it
 ///   ANSWER:         the answer in words (results/table/answer.hpp)
 ///   FOM samples/s:  the rate of the best valid case, or none

@@ -9,6 +9,7 @@
 #include "results/json_text.hpp"
 #include "results/statistics.hpp"
 #include "results/table/advice.hpp"
+#include "results/table/predictions.hpp"
 #include "results/table/tensor_trains.hpp"
 #include "results/verdict.hpp"
 
@@ -179,6 +180,7 @@ std::vector<std::string> answer(const Findings& f) {
   add(within(f));
   std::ranges::for_each(storage_sentences(f), add);
   add(time_shares(f));
+  std::ranges::for_each(prediction_sentences(f), add);
   std::ranges::move(advice(f), std::back_inserter(sentences));
   return sentences;
 }

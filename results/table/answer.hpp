@@ -30,7 +30,8 @@ struct Findings {
 Findings findings_of(const nlohmann::ordered_json& environment, std::span<const CaseRecord> records);
 
 /// The answer in sentences: what is best, by how much against what comes next and within which interval, or that no
-/// difference has been shown; whether anything else matters; where its time goes; what to try next (advice.hpp).
+/// difference has been shown; whether anything else matters; where its time goes; what predictions were worth
+/// (predictions.hpp); what to try next (advice.hpp).
 std::vector<std::string> answer(const Findings& findings);
 
 }  // namespace shardmark

@@ -9,6 +9,7 @@
 
 #include "results/json_text.hpp"
 #include "results/statistics.hpp"
+#include "results/table/predictions.hpp"
 #include "results/table/tensor_trains.hpp"
 
 namespace shardmark {
@@ -185,8 +186,6 @@ void add_verdict(std::vector<Column>& columns, const Records& records, const Cas
                                             ? fmt::format("{:.2f}", best->samples_per_s / r.samples_per_s)
                                             : "-";
                                }));
-  columns.push_back(with_cells({.header = "pred ms", .importance = Importance::remark}, records,
-                               [](const CaseRecord& r) { return r.predicted_ms ? figure(*r.predicted_ms) : "-"; }));
   columns.push_back(
       with_cells({.header = "wrong", .importance = Importance::verdict}, records, [](const CaseRecord& r) {
         return r.wrong == 0 && r.checked_steps == 0 ? "unchecked" : std::to_string(r.wrong);
@@ -211,6 +210,7 @@ Column memory_column(const Records& records) {
 std::vector<Column> measurements(const Records& records, const CaseRecord* best) {
   std::vector<Column> columns;
   add_times(columns, records);
+  std::ranges::move(prediction_columns(records), std::back_inserter(columns));
   add_phases(columns, records);
   add_transport(columns, records);
   if (has_tensor_trains(records)) columns.push_back(memory_column(records));

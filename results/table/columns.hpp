@@ -15,6 +15,7 @@ enum class Importance {
   choice,           ///< what the case is, and its time
   ratio,            ///< vs best
   verdict,          ///< wrong, stopped
+  prediction,       ///< predicted, and how far off
   interval,         ///< of the time
   phase,            ///< ms of lookup and update
   exchange_sum,     ///< ms of all exchanges
@@ -26,7 +27,7 @@ enum class Importance {
   balance,          ///< of the lookup over the ranks
   exchange_phases,  ///< ms of each exchange
   overlap,          ///< communication, and what of it is exposed
-  remark            ///< predictions, what auto picked, phases of less than a hundredth of each step
+  remark            ///< what auto picked, phases of less than a hundredth of each step
 };
 
 struct Column {

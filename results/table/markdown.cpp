@@ -17,20 +17,24 @@ std::string cell(std::string_view text, bool bold) {
   return bold && !safe.empty() ? fmt::format(" **{}** |", safe) : fmt::format(" {} |", safe);
 }
 
-std::string table(const Page& page) {
+std::string table(const std::vector<Column>& columns, const std::vector<Line>& lines) {
   std::string header = "|", rule = "|", rows;
-  std::vector<Column> columns = page.sheet.columns;
-  std::erase_if(columns, [](const Column& column) { return column.importance == Importance::exchange_sum; });
   for (const Column& column : columns) {
     header += cell(column.header, false);
     rule += column.left_aligned ? "--|" : "--:|";
   }
-  for (const Line& line : page.lines) {
+  for (const Line& line : lines) {
     rows += '|';
     for (const Column& column : columns) rows += cell(column.cells[line.record], line.emphasis == Emphasis::best);
     rows += '\n';
   }
-  std::string text = fmt::format("{}\n{}\n{}\n{}.\n", header, rule, rows, legend(page, columns));
+  return fmt::format("{}\n{}\n{}", header, rule, rows);
+}
+
+std::string cases_table(const Page& page) {
+  std::vector<Column> columns = page.sheet.columns;
+  std::erase_if(columns, [](const Column& column) { return column.importance == Importance::exchange_sum; });
+  std::string text = fmt::format("{}\n{}.\n", table(columns, page.lines), legend(page, columns));
   for (const std::string& remark : page.remarks) text += fmt::format("{}.\n", remark);
   return page.cases.empty() ? text : text + fmt::format("Shown: {}.\n", page.cases);
 }
@@ -38,7 +42,9 @@ std::string table(const Page& page) {
 std::string page_markdown(const Page& page) {
   std::string text;
   for (const std::string& line : page.where) text += fmt::format("- {}\n", line);
-  if (!page.lines.empty()) text += fmt::format("- {}\n\n{}", fmt::join(page.sheet.constants, ", "), table(page));
+  if (!page.lines.empty()) text += fmt::format("- {}\n\n{}", fmt::join(page.sheet.constants, ", "), cases_table(page));
+  for (const PhaseTable& phases : page.phases)
+    text += fmt::format("\n{}\n\n{}", phases.title, table(phases.columns, phases.lines));
   for (const std::string& line : page.trains) text += fmt::format("\n{}\n", line);
   if (!page.published.empty()) text += fmt::format("\n{}\n", page.published);
   text += '\n';

@@ -39,6 +39,15 @@ std::string memory_of(const Json& environment) {
   return fmt::format("{:.1f} GiB", environment.at(memory).get<double>() * 0x1p-30);
 }
 
+/// "predicted by NAME: measured on 2 ranks of 1 thread": nothing where nothing was.
+std::vector<std::string> predicted_by(const Json& environment) {
+  if (!environment.contains("predicted_by")) return {};
+  const std::string warning = text_at(environment, "/predicted_by/warning");
+  return {fmt::format("predicted by {}: {}{}", text_at(environment, "/predicted_by/name"),
+                      text_at(environment, "/predicted_by/source"),
+                      warning == "unknown" ? "" : fmt::format("; WARNING: {}", warning))};
+}
+
 std::vector<std::string> where(const Json& environment) {
   const bool dirty = text_at(environment, "/build/dirty") == "true";
   std::string command;
@@ -129,6 +138,12 @@ std::string hidden_cases(const Findings& findings) {
                      storages ? " and storage" : "", range_of(counts), findings.cases.size());
 }
 
+/// Predicted phases of the best case; with --all of each.
+std::vector<PhaseTable> phases_of_cases(const Findings& findings, bool all) {
+  if (all) return phase_tables(findings, findings.cases);
+  return findings.leaders.empty() ? std::vector<PhaseTable>() : phase_tables(findings, {&findings.best()});
+}
+
 std::vector<std::string> remarks(const Records& records) {
   const std::int64_t fewest = independent_samples(
       **std::ranges::min_element(records, {}, [](const CaseRecord* record) { return independent_samples(*record); }));
@@ -150,6 +165,8 @@ Page page_of(const Report& report, bool all) {
     if (page.lines.size() < findings.cases.size()) page.cases = hidden_cases(findings);
     page.steps = steps_of(findings.cases);
     page.remarks = remarks(findings.cases);
+    std::ranges::move(predicted_by(report.environment), std::back_inserter(page.remarks));
+    page.phases = phases_of_cases(findings, all);
     page.trains = tensor_train_lines(findings.cases);
     page.sentences = answer(findings);
   }

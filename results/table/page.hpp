@@ -7,6 +7,7 @@
 #include "results/table.hpp"
 #include "results/table/columns.hpp"
 #include "results/table/layout.hpp"
+#include "results/table/predictions.hpp"
 
 namespace shardmark {
 
@@ -18,6 +19,7 @@ struct Page {
   std::string steps;                   ///< how many were timed for each case, "40" or "6 to 120"
   std::string cases;                   ///< how many of which these are; empty when they are all
   std::vector<std::string> remarks;    ///< what the reader must know of the figures
+  std::vector<PhaseTable> phases;      ///< of the best case, or of all that are shown, where they were predicted
   std::vector<std::string> trains;     ///< what tensor trains came to (tensor_trains.hpp)
   std::string published;               ///< the ratio beside a published one; empty when there is none
   std::vector<std::string> sentences;  ///< the answer; empty when there is no case

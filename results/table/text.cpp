@@ -36,10 +36,18 @@ std::string cases_text(const Page& page, const TableOptions& options) {
   return text + text_lines(layout.columns, page.lines);
 }
 
+/// Each line is a remark.
+std::string phases_text(const PhaseTable& table, std::size_t width) {
+  std::string text = wrapped(table.title, "# ", "#   ", width), lines = text_lines(table.columns, table.lines);
+  for (std::size_t begin = 0; begin < lines.size(); begin = lines.find('\n', begin) + 1) lines[begin] = '#';
+  return text + lines;
+}
+
 std::string page_text(const Page& page, const TableOptions& options) {
   std::string text;
   for (const std::string& line : page.where) text += wrapped(line, "# ", "#   ", options.width);
   if (!page.lines.empty()) text += cases_text(page, options);
+  for (const PhaseTable& phases : page.phases) text += phases_text(phases, options.width);
   for (const std::string& line : page.trains) text += wrapped(line, "# ", "#   ", options.width);
   if (!page.published.empty()) text += wrapped(page.published, "# ", "#   ", options.width);
   std::string start = "ANSWER: ";

@@ -129,6 +129,19 @@ TEST(Record, PredictionMayBeAbsentOrNullOrANumber) {
             "a:2: predicted_ms is not a finite number of at least 0; measure again, or remove the line");
 }
 
+TEST(Record, PhasesMayHavePredictionsAndLeastTimes) {
+  Json json = Json::parse(small_case_line);
+  EXPECT_EQ(case_record_from_json(json, "a:2").phases[0].predicted_ms, std::nullopt);
+  json["phases"]["lookup"]["predicted_ms"] = 1.75;
+  json["phases"]["lookup"]["least_ms"] = 0.5;
+  const CaseRecord record = case_record_from_json(json, "a:2");
+  EXPECT_EQ(record.phases[0], (PhaseTime{"lookup", 1.5, 1.25, 4096, 1.75, 0.5}));
+  EXPECT_EQ(to_json(record).at("phases"), json.at("phases"));
+  json["phases"]["lookup"]["least_ms"] = -1.0;
+  EXPECT_EQ(input_error([&] { case_record_from_json(json, "a:2"); }),
+            "a:2: phases.lookup.least_ms is not a finite number of at least 0; measure again, or remove the line");
+}
+
 TEST(Record, WireErrorsMayBeAbsent) {
   Json json = Json::parse(small_case_line);
   EXPECT_EQ(case_record_from_json(json, "a:2").wire_error, std::nullopt);
@@ -254,8 +267,10 @@ CaseRecord any_record(std::mt19937_64& random) {
   for (double& sample : record.step_ms.samples) sample = any_number(random);
   record.step_ms.n = std::ssize(record.step_ms.samples);
   for (const std::string_view name : phase_names) {
-    if (random() % 2 == 0)
-      record.phases.push_back({std::string(name), any_number(random), any_number(random), any_count(random)});
+    if (random() % 2 == 0) continue;
+    record.phases.push_back({std::string(name), any_number(random), any_number(random), any_count(random)});
+    if (random() % 2 == 0) record.phases.back().predicted_ms = any_number(random);
+    if (random() % 2 == 0) record.phases.back().least_ms = any_number(random);
   }
   if (random() % 2 == 0) record.predicted_ms = any_number(random);
   if (random() % 2 == 0) record.details["note"] = {any_text(random), any_count(random), any_number(random), nullptr};

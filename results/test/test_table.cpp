@@ -140,16 +140,6 @@ TEST(Table, AnOptionThatSomeRecordsLackIsNoDifference) {
   EXPECT_NE(lines_with(results_table(sample_environment(), records), "# nosuch  ").find(" nosuch "), std::string::npos);
 }
 
-TEST(Table, PredictionsHaveAColumnWhenThereIsOne) {
-  std::vector records{sample_case("row_wise", 8.0), sample_case("table_wise", 10.0)};
-  EXPECT_EQ(results_table(sample_environment(), records).find("pred"), std::string::npos);
-  records[0].predicted_ms = 8.25;
-  const std::string text = results_table(sample_environment(), records);
-  EXPECT_TRUE(lines_with(text, "# plan").ends_with(" vs best pred ms\n")) << text;
-  EXPECT_TRUE(lines_with(text, "  row_wise ").ends_with("    1.00   8.250\n")) << text;
-  EXPECT_TRUE(lines_with(text, "  table_wise ").ends_with("    1.25       -\n")) << text;
-}
-
 TEST(Table, ErrorsOfNarrowWiresHaveColumns) {
   std::vector records{sample_case("row_wise", 8.0), sample_case("row_wise", 10.0)};
   records[1].options["exchange"] = "pairwise";

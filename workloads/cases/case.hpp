@@ -5,8 +5,8 @@
 #include <string>
 
 #include "comm/exchange/named_exchange.hpp"
-#include "comm/placement/movement.hpp"
-#include "comm/placement/table_groups.hpp"
+#include "comm/placement/traffic/movement.hpp"
+#include "comm/placement/traffic/table_groups.hpp"
 #include "reference/table.hpp"
 
 namespace shardmark {

@@ -9,11 +9,11 @@
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "reference/json.hpp"
 #include "reference/number.hpp"
 #include "workloads/builtin_specs.hpp"
+#include "workloads/cases/spec_entries.hpp"
 #include "workloads/cases/spec_keys.hpp"
 
 namespace shardmark {
@@ -45,11 +45,30 @@ void keys_of(Keys& keys, IdSpec& ids) {
   keys.at_least(0, "drift", ids.drift);
 }
 
-void keys_of(Keys& keys, PublishedRatio& published) {
-  keys.must("fast", published.fast);
-  keys.must("slow", published.slow);
-  keys.must("ratio", published.ratio);
-  keys.must("source", published.source);
+void keys_of(Keys& keys, PublishedStep& step) {
+  keys.must("machine", step.machine);
+  keys.must("ranks", step.ranks);
+  keys.at_least(1, "ranks", step.ranks);
+  keys.must("plan", step.plan);
+  keys.must("ms", step.ms);
+  keys.must("source", step.source);
+}
+
+void keys_of(Keys& keys, DenseHalf& dense) {
+  const DenseHalf plain;
+  keys.must("numerical_features", dense.numerical_features);
+  keys.at_least(0, "numerical_features", dense.numerical_features);
+  keys.unless(plain.bottom_mlp, "bottom_mlp", dense.bottom_mlp);
+  keys.at_least(1, "bottom_mlp", dense.bottom_mlp);
+  keys.must("interaction", dense.interaction);
+  keys.unless(plain.stride, "stride", dense.stride);
+  keys.at_least(1, "stride", dense.stride);
+  keys.unless(plain.cross_layers, "cross_layers", dense.cross_layers);
+  keys.at_least(dense.interaction == Interaction::cross ? 1 : 0, "cross_layers", dense.cross_layers);
+  keys.unless(plain.cross_rank, "cross_rank", dense.cross_rank);
+  keys.at_least(dense.interaction == Interaction::cross ? 1 : 0, "cross_rank", dense.cross_rank);
+  keys.must("top_mlp", dense.top_mlp);
+  keys.at_least(1, "top_mlp", dense.top_mlp);
 }
 
 void keys_of(Keys& keys, RowCache& cache) {
@@ -77,9 +96,15 @@ void keys_of(Keys& keys, TensorTrain& train) {
   keys.unless(plain.cache, "cache", train.cache);
 }
 
-void keys_of(Keys& keys, Table& table, const Optimizer& usual) {
+/// How many tables an entry may stand for.
+constexpr std::int64_t largest_count = 1'000'000;
+
+void keys_of(Keys& keys, TableEntry& entry, const Optimizer& usual) {
   const Table plain;
+  Table& table = entry.table;
   keys.must("name", table.name);
+  keys.may("count", entry.count);
+  keys.within(1, largest_count, "count", entry.count.value_or(1));
   keys.must("rows", table.rows);
   keys.at_least(1, "rows", table.rows);
   keys.must("dim", table.dim);
@@ -91,12 +116,12 @@ void keys_of(Keys& keys, Table& table, const Optimizer& usual) {
   keys.unless(plain.tensor_train, "tensor_train", table.tensor_train);
 }
 
-void keys_of(Keys& keys, Feature& feature, const std::vector<Table>& tables) {
-  keys.must("name", feature.name);
-  keys.table("table", feature.table, tables);
-  keys.may("pooling", feature.pooling);
-  keys.may("hotness", feature.hotness);
-  keys.at_least(0, "hotness", feature.hotness);
+void keys_of(Keys& keys, FeatureEntry& entry) {
+  keys.must("name", entry.feature.name);
+  keys.must("table", entry.table);
+  keys.may("pooling", entry.feature.pooling);
+  keys.may("hotness", entry.feature.hotness);
+  keys.at_least(0, "hotness", entry.feature.hotness);
 }
 
 void keys_of(Keys& keys, Workload& workload) {
@@ -113,13 +138,16 @@ void keys_of(Keys& keys, Workload& workload) {
   keys.unless(std::int64_t{0}, "tt_min_rows", workload.tt_min_rows);
   keys.may("scale", workload.scale);
   keys.at_least(1, "scale", workload.scale);
-  keys.may("published", workload.published);
-  keys.list("tables", workload.tables, usual, usual.optimizer);
-  std::set<std::string_view> names;
-  for (const Table& table : workload.tables)
-    if (!names.insert(table.name).second)
-      throw InputError(fmt::format("{}: two tables are called \"{}\"", keys.where(), table.name));
-  keys.list("features", workload.features, {}, workload.tables);
+  keys.may("dense", workload.dense);
+  keys.may_list("published_steps", workload.published_steps);
+  std::vector<TableEntry> tables = entries_of(workload.tables);
+  keys.list("tables", tables, {usual, {}}, usual.optimizer);
+  std::vector<FeatureEntry> features = entries_of(workload.features, workload.tables, tables);
+  keys.list("features", features, {});
+  if (!keys.reads()) return;
+  workload.tables = tables_of(tables, keys.where());
+  workload.features = features_of(features, tables, keys.where());
+  if (workload.tables.empty()) throw InputError(keys.where() + ": there are no tables");
   if (workload.features.empty()) throw InputError(keys.where() + ": there are no features");
 }
 
@@ -144,7 +172,6 @@ Workload named_workload(const std::string& name_or_file) {
 }  // namespace
 
 Json to_json(Optimizer optimizer) { return Keys::write(optimizer); }
-Json to_json(PublishedRatio published) { return Keys::write(published); }
 Json to_json(Workload workload) { return Keys::write(workload); }
 
 Workload workload_from_json(const Json& json, const std::string& origin) {
@@ -163,6 +190,13 @@ std::vector<std::int64_t> rows_of_features(const Workload& workload) {
   std::vector<std::int64_t> rows;
   for (const Feature& feature : workload.features) rows.push_back(workload.tables[feature.table].rows);
   return rows;
+}
+
+std::vector<std::int64_t> output_widths(const Workload& workload) {
+  std::vector<std::int64_t> widths;
+  for (const Feature& feature : workload.features)
+    widths.push_back(workload.tables[feature.table].dim * (feature.pooling == Pooling::none ? feature.hotness : 1));
+  return widths;
 }
 
 void scale_rows(Workload& workload, std::int64_t divisor) {

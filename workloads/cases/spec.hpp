@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "reference/table.hpp"
+#include "workloads/cases/dense_half.hpp"
+#include "workloads/cases/published.hpp"
 
 namespace shardmark {
 
@@ -32,13 +34,6 @@ struct IdSpec {
   std::int64_t drift = 0;  ///< rows by which all ids move from one batch to the next, modulo the rows of the table
 };
 
-/// A figure that others published for two plans of this workload: their time ratio slow / fast.
-struct PublishedRatio {
-  std::string fast, slow;  ///< plan names
-  double ratio = 0.0;
-  std::string source;
-};
-
 /// What a batch looks like and what it reads: specs/<name>.json, or a file of the user's in the same format.
 struct Workload {
   std::string name;
@@ -50,7 +45,8 @@ struct Workload {
   std::vector<std::string> plans;      ///< planners that `compare` takes when none is named
   std::int64_t replicate_rows = 6000;  ///< tables of at most so many rows are "small" to the mixed planner
   std::int64_t tt_min_rows = 0;        ///< tables of fewer rows are dense where they are asked to be tensor trains
-  std::optional<PublishedRatio> published;
+  std::optional<DenseHalf> dense;      ///< behind the embeddings
+  std::vector<PublishedStep> published_steps;
   std::int64_t scale = 1;  ///< row counts have been divided by this
 };
 
@@ -64,6 +60,9 @@ Workload load_workload(const std::string& name_or_file, std::string_view scale =
 /// Rows of the table that each feature reads.
 std::vector<std::int64_t> rows_of_features(const Workload& workload);
 
+/// Values that each feature gives for a sample: the dim of its table, without pooling for each of its ids.
+std::vector<std::int64_t> output_widths(const Workload& workload);
+
 /// Divides the rows of every table by `divisor`, rounding up, so that no table vanishes. Row shapes of cores that were
 /// given for the whole table are left to be chosen.
 void scale_rows(Workload& workload, std::int64_t divisor);
@@ -75,7 +74,6 @@ void keep_small_tables_dense(Workload& workload);
 std::int64_t parse_scale(std::string_view text);
 
 nlohmann::ordered_json to_json(Optimizer optimizer);
-nlohmann::ordered_json to_json(PublishedRatio published);
 nlohmann::ordered_json to_json(Workload workload);
 Workload workload_from_json(const nlohmann::ordered_json& json, const std::string& origin);
 

@@ -52,9 +52,19 @@ class Keys {
     rest_.erase(key);
   }
 
+  /// Each number of a list.
+  void at_least(std::int64_t least, const std::string& key, const std::vector<std::int64_t>& members) const {
+    for (const std::int64_t member : members) at_least(least, key, member);
+  }
   void at_least(std::int64_t least, const std::string& key, std::int64_t member) const {
     if (member < least)
       throw InputError(fmt::format("{}: \"{}\" must be at least {}, got {}", where_, key, least, member));
+  }
+
+  void within(std::int64_t least, std::int64_t most, const std::string& key, std::int64_t member) const {
+    at_least(least, key, member);
+    if (member > most)
+      throw InputError(fmt::format("{}: \"{}\" must be at most {}, got {}", where_, key, most, member));
   }
 
   /// Leaves the member as it is when there is no such key.
@@ -75,24 +85,23 @@ class Keys {
     if (reads_ || member != usual) may(key, member);
   }
 
-  /// The number of a table, which the object calls by its name.
-  void table(const std::string& key, std::int64_t& number, const std::vector<Table>& tables) {
-    std::string name = reads_ ? "" : tables[number].name;
-    must(key, name);
-    number = std::ranges::find(tables, name, &Table::name) - tables.begin();
-    if (number == std::ssize(tables)) throw InputError(fmt::format("{}: no table is called \"{}\"", where_, name));
-  }
-
   /// A list of structs; where they have no key they are like `usual`.
-  template <class T, class Context>
-  void list(const std::string& key, std::vector<T>& members, const T& usual, const Context& context) {
+  template <class T, class... Context>
+  void list(const std::string& key, std::vector<T>& members, const T& usual, const Context&... context) {
     std::vector<Json> entries;
-    for (T& member : members) entries.push_back(write(member, context));
+    for (T& member : members) entries.push_back(write(member, context...));
     must(key, entries);
     for (std::size_t i = members.size(); i < entries.size(); ++i)
-      read(entries[i], fmt::format("{}: {}[{}]", where_, key, i), members.emplace_back(usual), context);
+      read(entries[i], fmt::format("{}: {}[{}]", where_, key, i), members.emplace_back(usual), context...);
   }
 
+  /// As list(), but an empty one is left out.
+  template <class T>
+  void may_list(const std::string& key, std::vector<T>& members) {
+    if (reads_ ? rest_.contains(key) : !members.empty()) list(key, members, T{});
+  }
+
+  bool reads() const { return reads_; }
   const std::string& where() const { return where_; }
 
  private:

@@ -7,14 +7,14 @@
 #include <optional>
 
 #include "comm/agree.hpp"
-#include "comm/collectives.hpp"
 #include "comm/session.hpp"
 #include "reference/output_file.hpp"
 #include "workloads/batches/execution.hpp"
+#include "workloads/command/calibration_report.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
-#include "workloads/measure/machine_rates.hpp"
-#include "workloads/measure/memory.hpp"
+#include "workloads/measure/calibrate/calibration_record.hpp"
+#include "workloads/step/watchdog.hpp"
 
 namespace shardmark {
 namespace {
@@ -23,48 +23,15 @@ using Json = nlohmann::ordered_json;
 
 struct CalibrateArguments {
   std::string out;
-  RateSizes sizes;
+  CalibrationSettings settings;
   std::int64_t threads = 0;
+  double watchdog = 600.0;
 };
-
-/// {"min", "max"} over the ranks.
-Json over_ranks(const Communicator& world, double value) {
-  return {{"min", all_reduce(world, value, Reduce::min)}, {"max", all_reduce(world, value, Reduce::max)}};
-}
-
-Json to_json(const Communicator& world, const Rate& rate) {
-  Json json{{"name", rate.name}};
-  if (rate.dim > 0) json["dim"] = rate.dim;
-  json["bytes_per_second"] = over_ranks(world, rate.bytes_per_second);
-  if (rate.dim > 0)
-    json["setting"] = {{"far", rate.setting.far}, {"near", rate.setting.near}, {"grain", rate.setting.grain}};
-  return json;
-}
-
-void print(const Json& machine, const Communicator& world) {
-  fmt::print("# {} ranks of {} threads, all at once; min and max over the ranks\n", world.size(),
-             Execution().concurrency());
-  fmt::print("# tables of {} MB per rank, {:.0f} % in huge pages; arrays of {} MB\n",
-             machine.at("table_bytes").get<std::int64_t>() / 1000000,
-             100 * machine.at("huge_page_share").at("min").get<double>(),
-             machine.at("array_bytes").get<std::int64_t>() / 1000000);
-  fmt::print("{:<18} {:>4} {:>10} {:>10} {:>14}\n", "ceiling", "dim", "min GB/s", "max GB/s", "min rows/s");
-  for (const Json& rate : machine.at("ceilings")) {
-    const double low = rate.at("bytes_per_second").at("min");
-    const double high = rate.at("bytes_per_second").at("max");
-    const std::int64_t dim = rate.value("dim", 0);
-    const int directions = rate.at("name") == "gather" ? 1 : 2;
-    fmt::print("{:<18} {:>4} {:>10.2f} {:>10.2f} {:>14}\n", rate.at("name").get<std::string>(),
-               dim > 0 ? fmt::format("{}", dim) : "-", low * 1e-9, high * 1e-9,
-               dim > 0 ? fmt::format("{:.4g}", low / static_cast<double>(4 * directions * dim)) : "-");
-  }
-}
 
 int run_on(const Communicator& world, const CalibrateArguments& arguments) {
   const Affinity affinity = agree(world, observed_affinity);
   const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, arguments.threads));
-  require_memory(world, static_cast<double>(arguments.sizes.table_bytes + 3 * arguments.sizes.array_bytes), "calibrate",
-                 "--table, --array");
+  const Watchdog watchdog(world, arguments.watchdog);
   std::optional<OutputFile> file;
   std::ofstream stream;
   agree(world, [&] {
@@ -74,18 +41,13 @@ int run_on(const Communicator& world, const CalibrateArguments& arguments) {
     if (!stream) throw InputError(arguments.out + ": cannot write this file");
   });
 
-  const MachineRates measured = machine_rates(world, arguments.sizes);
-  Json machine{{"format", "shardmark-machine/1"},
-               {"table_bytes", arguments.sizes.table_bytes},
-               {"array_bytes", arguments.sizes.array_bytes},
-               {"rows", arguments.sizes.rows},
-               {"rounds", arguments.sizes.rounds},
-               {"huge_page_share", over_ranks(world, measured.huge_page_share)},
-               {"ceilings", Json::array()}};
-  for (const Rate& rate : measured.rates) machine["ceilings"].push_back(to_json(world, rate));
+  const Status status = status_line(world);
+  const Calibration measured = calibrate(world, arguments.settings, status);
+  Json machine = to_json(world, measured, arguments.settings);
   machine["environment"] = environment_record(run_context(world, affinity, 0));
+  status("");
   agree(world, [&] {
-    if (world.rank() == 0) print(machine, world);
+    if (world.rank() == 0) print_calibration(measured, machine, world.size());
     if (!file) return;
     stream << machine.dump(2) << '\n';
     stream.close();
@@ -95,29 +57,40 @@ int run_on(const Communicator& world, const CalibrateArguments& arguments) {
   return 0;
 }
 
+void add_sizes(CLI::App& app, RateSizes& sizes) {
+  app.add_option("--table", sizes.table_bytes, "size of the table whose rows are read for the ceilings, per rank")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("1G");
+  app.add_option("--array", sizes.array_bytes, "size of each of the arrays that are streamed, per rank")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("256M");
+  app.add_option("--rows", sizes.rows, "rows of one round of the ceilings")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--rounds", sizes.rounds, "rounds of the ceilings, of which the best counts")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void define_calibrate(CLI::App& app) {
   const auto arguments = std::make_shared<CalibrateArguments>();
   app.add_option("--out", arguments->out,
-                 "write the rates and what they were measured on as JSON, such as machine.json");
-  app.add_option("--table", arguments->sizes.table_bytes, "size of the table whose rows are read, per rank")
-      ->transform(CLI::AsSizeValue(false))
-      ->default_str("2G");
-  app.add_option("--array", arguments->sizes.array_bytes, "size of each of the arrays that are streamed, per rank")
-      ->transform(CLI::AsSizeValue(false))
-      ->default_str("256M");
-  app.add_option("--rows", arguments->sizes.rows, "rows of one round")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--rounds", arguments->sizes.rounds, "rounds, of which the best counts")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+                 "write what predictions need, and what it was measured on, as JSON, such as machine.json");
+  add_sizes(app, arguments->settings.rates);
+  const auto quick = std::make_shared<bool>(false);
+  app.add_flag("--quick", *quick, "small sizes and few repetitions, in seconds: a look, not a basis for predictions");
   app.add_option("--threads", arguments->threads,
                  "threads per rank (default: OMP_NUM_THREADS, or the cores it may use / the ranks that share them)")
       ->check(CLI::PositiveNumber);
-  app.callback([arguments] {
-    if (arguments->sizes.table_bytes < 1 << 20 || arguments->sizes.array_bytes < 1 << 10)
+  app.add_option("--watchdog", arguments->watchdog, std::string(watchdog_help))
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.callback([arguments, quick] {
+    if (*quick) arguments->settings = quick_calibration();
+    const RateSizes& sizes = arguments->settings.rates;
+    if (sizes.table_bytes < 1 << 20 || sizes.array_bytes < 1 << 10)
       throw InputError("calibrate: --table must be at least 1M and --array 1K");
     const int code = with_mpi([&](const Communicator& world) { return run_on(world, *arguments); });
     if (code != 0) throw Failure{code};

@@ -11,6 +11,7 @@
 #include "reference/named.hpp"
 #include "reference/number.hpp"
 #include "workloads/command/command.hpp"
+#include "workloads/command/machine_choice.hpp"
 #include "workloads/step/watchdog.hpp"
 
 namespace shardmark {
@@ -42,10 +43,12 @@ std::string help_of(const Option& option) {
   return fmt::format("{} (shardmark list {})", option.description, option.list_name());
 }
 
-void add_table(CLI::App& app, CaseArguments& arguments) {
+/// The options of the table whose groups are wanted.
+void add_table(CLI::App& app, CaseArguments& arguments, const std::function<bool(OptionGroup)>& wanted) {
   arguments.values.resize(options().size());
   for (std::size_t i = 0; i < options().size(); ++i) {
     const Option& option = options()[i];
+    if (!wanted(option.group)) continue;
     const std::string flags = option.flag() + (option.other_flag.empty() ? "" : fmt::format(",{}", option.other_flag));
     const bool list = arguments.several && option.several;
     CLI::Option* added = app.add_option(flags, arguments.values[i], help_of(option));
@@ -58,13 +61,11 @@ void add_table(CLI::App& app, CaseArguments& arguments) {
   }
   for (const Option& option : options())
     for (const std::string_view set_too : option.sets)
-      app.get_option(option.flag())->excludes(app.get_option(choice_named(options(), "option", set_too).flag()));
+      if (wanted(option.group))
+        app.get_option(option.flag())->excludes(app.get_option(choice_named(options(), "option", set_too).flag()));
 }
 
 void add_rest(CLI::App& app, CaseArguments& a) {
-  app.add_option("WORKLOAD", a.workload, "built-in workload (shardmark list workloads) or spec file ending in .json")
-      ->required();
-  app.add_option("--set", a.settings, "key=value, repeatable: any of the options below (shardmark list options)");
   app.add_option("--threads", a.threads,
                  "threads per rank (default: OMP_NUM_THREADS, or the cores it may use / the ranks that share them)")
       ->check(check_positive);
@@ -73,16 +74,27 @@ void add_rest(CLI::App& app, CaseArguments& a) {
       ->capture_default_str();
   app.add_option("--calibration", a.calibration,
                  "with --exchange auto: FILE of `shardmark exchange --calibrate` (default: measured in the job)");
+  app.add_option("--machine", a.machine, std::string(machine_help))
+      ->envname("SHARDMARK_MACHINE")
+      ->capture_default_str();
   app.add_option("--out", a.out, "results file (default: results/local/WORKLOAD-TIME.jsonl)");
   add_printing(app, a.printing);
   app.add_flag("--dry-run", a.dry_run, "print the workload in full and stop; needs no MPI");
 }
 
+void add_workload(CLI::App& app, CaseArguments& a) {
+  app.add_option("WORKLOAD", a.workload, "built-in workload (shardmark list workloads) or spec file ending in .json")
+      ->required();
+  app.add_option("--set", a.settings, "key=value, repeatable: any of the options below (shardmark list options)");
+}
+
 std::shared_ptr<CaseArguments> define(CLI::App& app, bool several) {
   auto arguments = std::make_shared<CaseArguments>();
   arguments->several = several;
+  arguments->machine = several ? "auto" : "known";
+  add_workload(app, *arguments);
   add_rest(app, *arguments);
-  add_table(app, *arguments);
+  add_table(app, *arguments, [](OptionGroup) { return true; });
   app.callback([arguments] { run_cases(*arguments); });
   return arguments;
 }
@@ -102,10 +114,17 @@ std::vector<GivenOption> CaseArguments::given() const {
   return given;
 }
 
+void add_case(CLI::App& app, CaseArguments& arguments) {
+  add_workload(app, arguments);
+  add_table(app, arguments,
+            [](OptionGroup group) { return group != OptionGroup::run && group != OptionGroup::schedule; });
+}
+
 void define_run(CLI::App& app) {
   const auto arguments = define(app, false);
   arguments->plans = {"table_wise"};
-  app.add_option("--plan", arguments->plans.front(), "planner (shardmark list planners) or plan file")
+  app.add_option("--plan", arguments->plans.front(),
+                 "planner (shardmark list planners), with settings as NAME:SETTING=VALUE:..., or plan file")
       ->capture_default_str();
   app.add_option("--export", arguments->export_file, "write one whole step to FILE.h5, for others to check");
   app.add_option(
@@ -120,7 +139,8 @@ void define_compare(CLI::App& app) {
       "rows are measured with the first transfer. A plan that one of several storages cannot do is measured with the\n"
       "others.");
   app.add_option("--plan", define(app, true)->plans,
-                 "planners or plan files, separated by commas (default: the workload's)")
+                 "planners, with settings as NAME:SETTING=VALUE:..., or plan files, separated by commas (default: the\n"
+                 "workload's)")
       ->delimiter(',');
 }
 

@@ -20,6 +20,7 @@ struct CaseArguments {
   std::int64_t threads = 0;                      ///< per rank; 0: the rank's share of its node's cores
   double watchdog = 600.0;                       ///< seconds; 0: off
   std::string calibration;                       ///< file; empty: made in the job when it is needed
+  std::string machine;                           ///< by what cases are predicted (machine_choice.hpp)
   std::string out;
   std::string export_file, traffic_file;  ///< empty: none
   bool dry_run = false;
@@ -28,6 +29,9 @@ struct CaseArguments {
   /// Options of the table in its order, then the settings. Throws InputError for settings that are none.
   std::vector<GivenOption> given() const;
 };
+
+/// Adds the workload and what says how its data move, what its tables and ids are; nothing of how it is run.
+void add_case(CLI::App& app, CaseArguments& arguments);
 
 /// Checks and measures every combination of plan, transfer and exchange on the ranks of MPI, prints the table and the
 /// verdict and writes the results file. Throws Failure with the exit code unless all is well.

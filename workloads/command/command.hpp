@@ -24,11 +24,16 @@ struct Failure {
   int exit_code = 1;
 };
 
-/// `what`, and a line per choice, for --help.
+/// `what`, and a line per choice and setting of a choice, for --help.
 template <class Choices>
 std::string described(std::string what, const Choices& choices) {
   what += ":";
-  for (const auto& choice : choices) what += "\n" + std::string(choice.name) + ": " + std::string(choice.description);
+  for (const auto& choice : choices) {
+    what += "\n" + std::string(choice.name) + ": " + std::string(choice.description);
+    if constexpr (requires { choice.settings; })
+      for (const auto& setting : choice.settings)
+        what += "\n  " + std::string(choice.name) + ':' + setting.spelled() + ": " + std::string(setting.description);
+  }
   return what;
 }
 
@@ -40,10 +45,12 @@ void define_calibrate(CLI::App& app);
 void define_compare(CLI::App& app);
 void define_data(CLI::App& app);
 void define_data_tensor_train(CLI::App& app);  ///< a command of `data`
+void define_data_statistics(CLI::App& app);    ///< a command of `data`
 void define_doctor(CLI::App& app);
 void define_exchange(CLI::App& app);
 void define_list(CLI::App& app);
 void define_plan(CLI::App& app);
+void define_predict(CLI::App& app);
 void define_results(CLI::App& app);
 void define_results_diff(CLI::App& app);  ///< of results
 void define_run(CLI::App& app);

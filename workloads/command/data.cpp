@@ -24,7 +24,7 @@
 namespace shardmark {
 namespace {
 
-struct DataOptions {
+struct DataArguments {
   std::string in;
   std::string out;
   std::int64_t samples = 0;
@@ -72,7 +72,7 @@ CriteoRows parse_rows(const std::string& text) {
   return rows;
 }
 
-void generate(const DataOptions& options) {
+void generate(const DataArguments& options) {
   require_alone("data generate");
   const CriteoRecipe recipe{
       .samples = options.samples, .seed = options.seed, .alpha = options.alpha, .rows = parse_rows(options.rows)};
@@ -83,7 +83,7 @@ void generate(const DataOptions& options) {
              no_file ? "" : fmt::format(", {} bytes", bytes));
 }
 
-IdMapping make_mapping(const DataOptions& options) {
+IdMapping make_mapping(const DataArguments& options) {
   if (!options.dictionary.empty()) return SampleFileReader(options.dictionary).mapping();
   const std::vector<std::int64_t> rows = rows_of_features(load_workload(options.workload, options.scale));
   if (named<IdRule>(options.ids) == IdRule::modulo) return IdMapping::modulo(rows);
@@ -92,7 +92,7 @@ IdMapping make_mapping(const DataOptions& options) {
   return mapping;
 }
 
-void convert(const DataOptions& options) {
+void convert(const DataArguments& options) {
   // Not left to the parser, which would take the word criteo for a required IN.
   if (options.in.empty() || options.out.empty()) throw InputError("data convert: IN and OUT are required; see --help");
   require_alone("data convert");
@@ -132,7 +132,7 @@ void print(const DataStatistics& statistics, bool hexadecimal_categories) {
   }
 }
 
-void inspect_text(const DataOptions& options) {
+void inspect_text(const DataArguments& options) {
   CriteoReader reader(options.in, options.reader());
   const DataStatistics statistics = inspect(reader, progress_of("reading"));
   if (statistics.samples == 0) throw InputError(options.in + ": holds no samples");
@@ -142,7 +142,7 @@ void inspect_text(const DataOptions& options) {
   warn(reader.malformed_summary());
 }
 
-void inspect_hdf5(const DataOptions& options) {
+void inspect_hdf5(const DataArguments& options) {
   SampleFileReader reader(options.in);
   if (reader.samples() == 0) throw InputError(options.in + ": holds no samples");
   reader.verify();
@@ -151,9 +151,9 @@ void inspect_hdf5(const DataOptions& options) {
   print(inspect(reader, progress_of("reading")), false);
 }
 
-void inspect_file(const DataOptions& options) { is_hdf5(options.in) ? inspect_hdf5(options) : inspect_text(options); }
+void inspect_file(const DataArguments& options) { is_hdf5(options.in) ? inspect_hdf5(options) : inspect_text(options); }
 
-using SharedData = std::shared_ptr<DataOptions>;
+using SharedData = std::shared_ptr<DataArguments>;
 
 void add_malformed(CLI::App& command, const SharedData& options) {
   command.add_option("--malformed", options->malformed, described("malformed lines", malformed_choices))
@@ -166,7 +166,7 @@ CLI::Option* add_output(CLI::App& command, const SharedData& options, const std:
 }
 
 void define_generate(CLI::App& app) {
-  const auto options = std::make_shared<DataOptions>();
+  const auto options = std::make_shared<DataArguments>();
   CLI::App& command = *app.add_subcommand("generate", "write a synthetic data set");
   command.require_subcommand(1);
   CLI::App& criteo = *command.add_subcommand(
@@ -183,7 +183,7 @@ void define_generate(CLI::App& app) {
 }
 
 void define_data_convert(CLI::App& app) {
-  const auto options = std::make_shared<DataOptions>();
+  const auto options = std::make_shared<DataArguments>();
   CLI::App& command = *app.add_subcommand("convert", "convert a Criteo TSV file to HDF5, ids mapped into the tables");
   command.add_option("IN", options->in, "Criteo TSV file: plain, .gz or .zst");
   add_output(command, options, "HDF5 file to write");
@@ -204,7 +204,7 @@ void define_data_convert(CLI::App& app) {
 }
 
 void define_inspect(CLI::App& app) {
-  const auto options = std::make_shared<DataOptions>();
+  const auto options = std::make_shared<DataArguments>();
   CLI::App& command = *app.add_subcommand("inspect", "print what a data file holds; verify its checksums");
   command.add_option("FILE", options->in, "Criteo TSV file, or converted HDF5 file")->required();
   add_malformed(command, options);
@@ -218,6 +218,7 @@ void define_data(CLI::App& app) {
   define_generate(app);
   define_data_convert(app);
   define_inspect(app);
+  define_data_statistics(app);
   define_data_tensor_train(app);
 }
 

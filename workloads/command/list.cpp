@@ -4,9 +4,10 @@
 #include <memory>
 #include <vector>
 
-#include "comm/placement/plan_file.hpp"
+#include "comm/placement/cost/machine_file.hpp"
+#include "comm/placement/formats/plan_file.hpp"
 #include "comm/placement/planner.hpp"
-#include "comm/placement/skew.hpp"
+#include "comm/placement/traffic/skew.hpp"
 #include "results/table.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/cases/spec.hpp"
@@ -20,9 +21,26 @@ void print_choices(const Choices& choices) {
   for (const auto& choice : choices) fmt::print("  {:<26} {}\n", choice.name, choice.description);
 }
 
+/// Settings are printed as they are said after the planner's name, each with what it usually is.
+void print_planners() {
+  for (const Planner& planner : planners) {
+    fmt::print("  {:<26} {}\n", planner.name, planner.description);
+    for (const PlannerSetting& setting : planner.settings)
+      fmt::print("    {:<24} {}\n", ':' + setting.spelled(), setting.description);
+  }
+}
+
 void print_workloads() {
   for (const std::string& name : builtin_workloads())
     fmt::print("  {:<26} {}\n", name, load_workload(name).description);
+}
+
+void print_machines() {
+  for (const std::string& name : described_machines()) fmt::print("  {:<26} {}\n", name, named_machine(name).source);
+}
+
+void print_terms() {
+  for (const TermChoice& term : terms) fmt::print("  {:<26} {}\n", term.name, term.unit);
 }
 
 void print_options() {
@@ -41,7 +59,9 @@ struct Listing {
 std::vector<Listing> listings() {
   std::vector<Listing> all{
       {"workloads", "tables, features and batches", print_workloads},
-      {"planners", "which rank owns what", [] { print_choices(planners); }},
+      {"planners", "which rank owns what", print_planners},
+      {"machines", "described ones, for shardmark predict", print_machines},
+      {"terms", "what a machine file gives the seconds of", print_terms},
       {"skews", "shapes of traffic for shardmark exchange", [] { print_choices(skews); }},
       {"plan-formats", "plan files that can be written", [] { print_choices(plan_formats); }},
       {"results-formats", "how run, compare and results show print", [] { print_choices(results_formats); }},

@@ -27,6 +27,7 @@ constexpr std::array commands{
     Command{"calibrate", "measure how fast this machine moves memory and rows of tables", define_calibrate},
     Command{"doctor", "what this machine gives, and what to change", define_doctor},
     Command{"plan", "create, show, check and convert plans; needs no MPI", define_plan},
+    Command{"predict", "what a step would take on so many ranks of a machine; needs no MPI", define_predict},
     Command{"data", "generate, convert and inspect training data; needs no MPI", define_data},
     Command{"list", "what can be named: workloads, planners, transfers, exchanges, optimizers, ...", define_list},
     Command{"results", "print results files again; compare launches", define_results},

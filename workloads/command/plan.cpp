@@ -8,15 +8,13 @@
 #include <optional>
 #include <string>
 
-#include "comm/placement/named_plan.hpp"
-#include "comm/placement/plan_file.hpp"
-#include "comm/placement/planner.hpp"
-#include "comm/placement/show.hpp"
+#include "comm/placement/formats/plan_file.hpp"
 #include "reference/error.hpp"
 #include "reference/output_file.hpp"
 #include "workloads/cases/spec.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/launcher.hpp"
+#include "workloads/command/plan_commands.hpp"
 
 namespace shardmark {
 namespace {
@@ -24,46 +22,14 @@ namespace {
 struct Options {
   std::string workload;
   std::string scale = "1";
-  std::string plan;  ///< file or planner
+  std::string plan;  ///< file
   std::optional<int> ranks;
-  std::optional<std::int64_t> replicate_rows;
   std::string out;
   std::string format = "shardmark";
   std::string strict;
   std::optional<std::uint64_t> memory;
   std::optional<std::int64_t> global_batch;
-
-  PlanRequest request(const Workload& loaded) const {
-    return {.ranks = ranks.value_or(1), .replicate_rows = replicate_rows.value_or(loaded.replicate_rows)};
-  }
 };
-
-void write(const Options& options, const Workload& workload, const Plan& plan) {
-  const std::string text =
-      choice_named(plan_formats, "plan format", options.format).text(plan, workload.tables, workload.features);
-  if (options.out.empty()) {
-    fmt::print("{}", text);
-  } else {
-    require_alone("plan");
-    write_file(options.out, text);
-    fmt::print(stderr, "wrote {}\n", options.out);
-  }
-}
-
-void create(const Options& options, const Workload& workload) {
-  write(options, workload, make_plan(options.plan, workload.tables, workload.features, options.request(workload)));
-}
-
-Plan plan_to_show(const Options& options, const Workload& workload) {
-  if (options.ranks) return named_plan(options.plan, workload.tables, workload.features, options.request(workload));
-  if (std::ranges::find(planners, options.plan, &Planner::name) != planners.end())
-    throw InputError(fmt::format("planner '{}' needs --ranks", options.plan));
-  return read_plan(options.plan, workload.tables, workload.features);
-}
-
-void show_plan(const Options& options, const Workload& workload) {
-  fmt::print("{}", show(plan_to_show(options, workload), workload.tables, workload.features));
-}
 
 void check_file(const Options& options, const Workload& workload) {
   PlanFileCheck expected{.tables = workload.tables,
@@ -81,7 +47,7 @@ void check_file(const Options& options, const Workload& workload) {
 }
 
 void convert(const Options& options, const Workload& workload) {
-  write(options, workload, read_plan(options.plan, workload.tables, workload.features));
+  write_plan(options.format, options.out, workload, read_plan(options.plan, workload.tables, workload.features));
 }
 
 using Shared = std::shared_ptr<Options>;
@@ -100,37 +66,10 @@ CLI::Option* add_ranks(CLI::App& command, const Shared& options, const char* des
   return command.add_option("--ranks", options->ranks, description)->check(CLI::Range(1, largest_job));
 }
 
-void add_replicate_rows(CLI::App& command, const Shared& options) {
-  command.add_option("--replicate-rows", options->replicate_rows,
-                     "copy tables of at most so many rows to every rank (mixed planners; default: the workload's)");
-}
-
-void add_output(CLI::App& command, const Shared& options) {
-  command.add_option("--to", options->format, described("format", plan_formats))->capture_default_str();
-  command.add_option("--out", options->out, "write to this file instead of the screen");
-}
-
-void define_create(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
-  CLI::App& command = add(app, "create", "make a plan with a planner", options, create);
-  command.add_option("--planner", options->plan, described("planner", planners))->required();
-  add_ranks(command, options, "ranks to plan for")->required();
-  add_replicate_rows(command, options);
-  add_output(command, options);
-}
-
-void define_show(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
-  CLI::App& command = add(app, "show", "print what each rank holds and where each table lives", options, show_plan);
-  command.add_option("PLAN", options->plan, "plan file, or a planner (then --ranks too)")->required();
-  add_ranks(command, options, "ranks to plan for; for a file, the ranks it must be for");
-  add_replicate_rows(command, options);
-}
-
 void define_check(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App& command = add(app, "check", "list every problem of a plan file; exit 2 if any", options, check_file);
-  command.add_option("FILE", options->plan, "plan file, ours or HugeCTR's")->required();
+  command.add_option("FILE", options->plan, "plan file, ours, HugeCTR's or TorchRec's")->required();
   add_ranks(command, options, "ranks that the plan must be for");
   command.add_option("--memory", options->memory, "bytes a rank has for tables and optimizer state, such as 16G")
       ->transform(CLI::AsSizeValue(false));
@@ -143,16 +82,33 @@ void define_check(CLI::App& app) {
 void define_convert(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App& command = add(app, "convert", "write a plan file in another format", options, convert);
-  command.add_option("FILE", options->plan, "plan file, ours or HugeCTR's")->required();
-  add_output(command, options);
+  command.add_option("FILE", options->plan, "plan file, ours, HugeCTR's or TorchRec's")->required();
+  add_plan_output(command, options->format, options->out);
 }
 
 }  // namespace
 
+void write_plan(const std::string& format, const std::string& out, const Workload& workload, const Plan& plan) {
+  const std::string text =
+      choice_named(plan_formats, "plan format", format).text(plan, workload.tables, workload.features);
+  if (out.empty()) {
+    fmt::print("{}", text);
+    return;
+  }
+  require_alone("plan");
+  write_file(out, text);
+  fmt::print(stderr, "wrote {}\n", out);
+}
+
+void add_plan_output(CLI::App& command, std::string& format, std::string& out) {
+  command.add_option("--to", format, described("format", plan_formats))->capture_default_str();
+  command.add_option("--out", out, "write to this file instead of the screen");
+}
+
 void define_plan(CLI::App& app) {
   app.require_subcommand(1);
-  define_create(app);
-  define_show(app);
+  define_plan_create(app);
+  define_plan_show(app);
   define_check(app);
   define_convert(app);
 }

@@ -43,7 +43,9 @@ void add_printing(CLI::App& app, Printing& printing) {
         choice_named(results_formats, "format", name);
         return std::string();
       });
-  app.add_flag("--all", printing.all, "print every case, not only the best of each plan");
+  app.add_flag(
+      "--all", printing.all,
+      "print every case, not only the best of each plan, and the predicted phases of each, not only of the best");
 }
 
 bool stdout_is_terminal(bool launched) {

@@ -3,22 +3,28 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "comm/agree.hpp"
 #include "comm/exchange/exchange_calibration.hpp"
 #include "comm/exchange/named_exchange.hpp"
-#include "comm/placement/named_plan.hpp"
+#include "comm/placement/idle_ranks.hpp"
 #include "comm/placement/support.hpp"
 #include "comm/session.hpp"
 #include "results/verdict.hpp"
+#include "workloads/batches/lookup_statistics.hpp"
 #include "workloads/cases/option_table.hpp"
+#include "workloads/cases/plan_request_of.hpp"
 #include "workloads/command/case_arguments.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
+#include "workloads/command/machine_choice.hpp"
 #include "workloads/command/results_file.hpp"
+#include "workloads/command/shared_plans.hpp"
 #include "workloads/measure/export.hpp"
 #include "workloads/measure/measure.hpp"
 #include "workloads/measure/memory.hpp"
+#include "workloads/measure/predictions.hpp"
 #include "workloads/step/watchdog.hpp"
 #include "workloads/sweep/step_traffic.hpp"
 
@@ -31,8 +37,13 @@ using Json = nlohmann::ordered_json;
 bool splits_rows(const Plan& plan) {
   return std::ranges::any_of(plan.tables, [](const TablePlacement& placement) {
     const auto kind = kind_of(placement);
-    return kind == "row_wise" || kind == "grid";
+    return kind.ends_with("row_wise") || kind.ends_with("grid");
   });
+}
+
+bool says_storage(const Plan& plan) {
+  return std::ranges::any_of(plan.tables,
+                             [](const TablePlacement& placement) { return placement.storage.has_value(); });
 }
 
 /// Everything that is known before the measurement starts.
@@ -79,14 +90,40 @@ std::vector<std::optional<Storage>> storages_of(const std::vector<Case>& cases) 
   return storages;
 }
 
-/// Plans the tables with one of the storages, and adds those of the cases that have it. Throws InputError where such
-/// tables cannot be placed or their cases be run so.
-void add_plan(const std::string& name, std::optional<Storage> storage, const std::vector<Case>& cases, int ranks,
-              Setup& setup) {
+/// For whom plans are made.
+struct Ranks {
+  int count = 1, per_node = 1;
+  const MachineModel* machine = nullptr;  ///< by which planners predict; null: a described one
+  IdStatistics ids = {};
+};
+
+PlanRequest plan_request(const RunOptions& options, const Ranks& ranks, const Movement& movement) {
+  PlanRequest request = plan_request_of(options.workload, ranks.count, movement);
+  request.seed = options.seed;
+  request.ranks_per_node = ranks.per_node;
+  request.machine = ranks.machine;
+  request.ids = ranks.ids;
+  return request;
+}
+
+/// Of several movements with this storage, plans are made for the first.
+const Case& first_with(std::optional<Storage> storage, const std::vector<Case>& cases) {
+  return *std::ranges::find(cases, storage, &Case::storage);
+}
+
+/// Plans the tables with one of the storages, where the plan does not say their own, and adds those of the cases that
+/// have it. Throws InputError where such tables cannot be placed or their cases be run so.
+void add_plan(const std::string& name, std::optional<Storage> storage, const std::vector<Case>& cases,
+              const Ranks& ranks, SharedPlans& plans, Setup& setup) {
   PlannedTables planned{{}, with_storage(setup.options, storage)};
   const Workload& workload = planned.options.workload;
-  planned.plan =
-      named_plan(name, workload.tables, workload.features, {.ranks = ranks, .replicate_rows = workload.replicate_rows});
+  planned.plan = plans.named(name, workload, plan_request(planned.options, ranks, first_with(storage, cases).movement));
+  planned.options.workload.tables = stored(workload.tables, planned.plan);
+  const auto same = [&](const PlannedTables& other) {
+    return other.plan == planned.plan &&
+           std::ranges::equal(other.options.workload.tables, workload.tables, {}, &Table::storage, &Table::storage);
+  };
+  if (says_storage(planned.plan) && std::ranges::any_of(setup.plans, same)) return;  // another storage was asked for
   const bool transfers_differ = splits_rows(planned.plan);
   std::vector<PlannedCase> added;
   for (const Case& how : cases) {
@@ -95,18 +132,20 @@ void add_plan(const std::string& name, std::optional<Storage> storage, const std
     require_supported(planned.plan, workload.tables, workload.features, how.movement);
     group_of_tables(how.groups, planned.plan, workload.tables, workload.features);
     added.push_back({setup.plans.size(), how});
+    if (says_storage(planned.plan)) added.back().how.storage.reset();  // records then tell that of the tables
   }
   setup.plans.push_back(std::move(planned));
   std::ranges::copy(added, std::back_inserter(setup.cases));
 }
 
 /// Adds a plan with every storage that it can be done with. Throws InputError where there is none.
-void add_plans(const std::string& name, const std::vector<Case>& cases, int ranks, Setup& setup) {
+void add_plans(const std::string& name, const std::vector<Case>& cases, const Ranks& ranks, SharedPlans& plans,
+               Setup& setup) {
   const std::size_t before = setup.plans.size();
   std::vector<std::pair<std::optional<Storage>, std::string>> refused;
   for (const auto storage : storages_of(cases)) {
     try {
-      add_plan(name, storage, cases, ranks, setup);
+      add_plan(name, storage, cases, ranks, plans, setup);
     } catch (const InputError& error) {
       refused.emplace_back(storage, error.what());
     }
@@ -116,14 +155,21 @@ void add_plans(const std::string& name, const std::vector<Case>& cases, int rank
     setup.left_out.push_back(fmt::format("{} is not measured with --storage {}: {}", name, name_of(*storage), why));
 }
 
-Setup set_up(const CaseArguments& arguments, const std::vector<GivenOption>& given, int ranks) {
-  auto [options, cases] = cases_of(arguments, given);
+Setup set_up(const CaseArguments& arguments, RunOptions options, const std::vector<Case>& cases, const Ranks& ranks,
+             SharedPlans& plans) {
   Setup setup{.options = std::move(options), .plans = {}, .cases = {}, .left_out = {}};
   const Workload& workload = setup.options.workload;
-  const auto& plans = arguments.plans.empty() ? workload.plans : arguments.plans;
-  if (plans.empty()) throw InputError(workload.name + ": the spec names no plans; use --plan");
-  for (const std::string& plan : plans) add_plans(plan, cases, ranks, setup);
+  const auto& names = arguments.plans.empty() ? workload.plans : arguments.plans;
+  if (names.empty()) throw InputError(workload.name + ": the spec names no plans; use --plan");
+  for (const std::string& name : names) add_plans(name, cases, ranks, plans, setup);
   return setup;
+}
+
+/// What predictions rest on, for the header of the results.
+Json to_json(const ChosenMachine& machine) {
+  Json json{{"name", machine.model->name}, {"source", machine.model->source}, {"measured", machine.model->measured}};
+  if (!machine.warning.empty()) json["warning"] = machine.warning;
+  return json;
 }
 
 int run_on(const Communicator& world, const CaseArguments& arguments) {
@@ -135,12 +181,24 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   const auto given = usable_options(world, arguments);
   if (!arguments.calibration.empty())
     agree(world, [&] { set_calibration(world, read_calibration(arguments.calibration)); });
-  const Setup setup = agree(world, [&] { return set_up(arguments, given, world.size()); });
-  const RunOptions& options = setup.options;
+  const ChosenMachine machine = choose_machine(world, affinity, arguments.machine, status);
+  std::set<std::string> said;
   const auto say = [&](const std::string& text) {
-    if (world.rank() == 0) fmt::print(stderr, "shardmark: {}\n", text);
+    if (world.rank() == 0 && said.insert(text).second) fmt::print(stderr, "shardmark: {}\n", text);
   };
+  const auto [asked, asked_cases] = agree(world, [&] { return cases_of(arguments, given); });
+  const IdStatistics ids = id_statistics_of(world, asked.workload, asked.data, say);
+  const Ranks ranks{world.size(), ranks_per_node(world), machine.get(), ids};
+  SharedPlans plans(world);
+  Setup setup =
+      agree(world, [&] { return world.rank() == 0 ? set_up(arguments, asked, asked_cases, ranks, plans) : Setup{}; });
+  plans.share(world);
+  if (world.rank() != 0) setup = set_up(arguments, asked, asked_cases, ranks, plans);
+  const RunOptions& options = setup.options;
   std::ranges::for_each(setup.left_out, say);
+  for (const PlannedTables& planned : setup.plans)
+    if (const std::string idle = idle_ranks_text(planned.plan); !idle.empty())
+      say(fmt::format("plan {}: {}", planned.plan.name, idle));
   const auto batches = agree(world, [&] { return make_batch_source(options, say); });
   for (std::size_t p = 0; p < setup.plans.size(); ++p)
     require_memory(world, setup.plans[p].plan, setup.plans[p].options, setup.cases_of(p));
@@ -151,9 +209,14 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   if (!arguments.traffic_file.empty())
     write_step_traffic(world, first.options, first.plan, how, *batches, arguments.traffic_file);
   Json environment = environment_record(run_context(world, affinity, options.seed));
-  if (options.workload.published) environment["published"] = to_json(*options.workload.published);
+  if (const auto published = published_ratio(options.workload.published_steps))
+    environment["published"] = {{"fast", published->fast},
+                                {"slow", published->slow},
+                                {"ratio", published->ratio},
+                                {"source", published->source}};
+  if (machine.model) environment["predicted_by"] = to_json(machine);
   ResultsFile file(world, arguments.out, options.workload.name, std::move(environment));
-  const Measured measured = measure({world, options, setup.plans, setup.cases}, *batches, status,
+  const Measured measured = measure({world, options, setup.plans, setup.cases, machine.get()}, *batches, status,
                                     [&](const Measured& so_far) { file.keep(so_far); });
   const bool written = file.finish(measured);
   if (world.rank() == 0) {

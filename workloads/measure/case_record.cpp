@@ -8,6 +8,7 @@
 #include "results/tensor_train_fields.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/measure/memory.hpp"
+#include "workloads/measure/predictions.hpp"
 
 namespace shardmark {
 namespace {
@@ -20,10 +21,7 @@ double ratio(std::int64_t over, std::int64_t under) {
 
 /// Rows and state of the rank that holds most.
 std::int64_t table_bytes_max(const PlannedTables& planned) {
-  double most = 0.0;
-  for (int rank = 0; rank < planned.plan.ranks; ++rank)
-    most = std::max(most, table_bytes(planned.plan, planned.options.workload.tables, rank));
-  return std::llround(most);
+  return std::llround(std::ranges::max(table_bytes(planned.plan, planned.options.workload.tables)));
 }
 
 }  // namespace
@@ -48,6 +46,7 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
                              .median_ms = summarize(timings.phase_max_ms[p]).median,
                              .mean_over_ranks_ms = summarize(timings.phase_mean_ms[p]).median,
                              .bytes = timings.phase_bytes[p]});
+  if (state.predicted) record_prediction(*state.predicted, record);
   record.communication_ms = summarize(timings.communication_ms).median;
   record.exposed_ms = summarize(timings.exposed_ms).median;
   record.imbalance = summarize(timings.imbalance).median;

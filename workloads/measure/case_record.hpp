@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "comm/placement/cost/step_cost.hpp"
 #include "results/record.hpp"
 #include "workloads/measure/timing.hpp"
 
@@ -15,6 +16,7 @@ struct Checked {
 
 /// A case as far as it has been measured.
 struct CaseState {
+  std::optional<StepPrediction> predicted;  ///< before anything ran
   Timings timings;
   Checked checked;
   double check_seconds = 0.0;

@@ -9,6 +9,7 @@
 #include "comm/collectives.hpp"
 #include "datasets/hdf5.hpp"
 #include "reference/output_file.hpp"
+#include "reference/sort_distinct.hpp"
 #include "reference/tensor_train/shape.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/measure/prepare.hpp"
@@ -148,8 +149,7 @@ class StepExport {
   }
 
   static std::vector<std::int64_t> distinct(std::vector<std::int64_t> rows) {
-    std::ranges::sort(rows);
-    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+    sort_distinct(rows);
     return rows;
   }
 

@@ -8,6 +8,7 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "kernels/huge_pages.hpp"
+#include "reference/sort_distinct.hpp"
 #include "workloads/batches/execution.hpp"
 
 namespace shardmark {
@@ -64,8 +65,7 @@ class Ceilings {
     for (int list = 0; list < 8; ++list) {
       std::vector<std::int64_t> keys(sizes_.rows);
       for (auto& key : keys) key = draw(random);
-      std::sort(keys.begin(), keys.end());
-      keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+      sort_distinct(keys);
       std::shuffle(keys.begin(), keys.end(), random);
       lists.push_back(kernels::array_of(exec_, keys, "shardmark::keys"));
     }

@@ -13,9 +13,9 @@ namespace shardmark {
 /// What the rates of a machine are measured on; sizes are those of one rank.
 struct RateSizes {
   std::uint64_t array_bytes = std::uint64_t{256} << 20;  ///< each of the three arrays that are streamed
-  std::uint64_t table_bytes = std::uint64_t{2} << 30;    ///< the table whose rows are read
+  std::uint64_t table_bytes = std::uint64_t{1} << 30;    ///< the table whose rows are read
   std::int64_t rows = std::int64_t{1} << 18;             ///< of one round
-  int rounds = 10;                                       ///< of which the best counts
+  int rounds = 5;                                        ///< of which the best counts
 };
 
 /// How fast one rank moves memory while all others do the same.

@@ -12,6 +12,7 @@
 #include "workloads/measure/case_record.hpp"
 #include "workloads/measure/check.hpp"
 #include "workloads/measure/interruption.hpp"
+#include "workloads/measure/predictions.hpp"
 #include "workloads/measure/schedule.hpp"
 
 namespace shardmark {
@@ -33,7 +34,10 @@ class Measurement {
         status_(status),
         keep_(keep),
         prepared_(job, batches, status),
-        cases_(job.cases.size()) {}
+        cases_(job.cases.size()) {
+    const auto predictions = predict_cases(job);
+    for (std::size_t c = 0; c < cases_.size(); ++c) cases_[c].predicted = predictions[c];
+  }
 
   Measured run() {
     if (job_.options.checked_steps > 0) check_all(job_.options.checked_steps, &Checked::steps);
@@ -53,7 +57,9 @@ class Measurement {
   /// What the reference of a case depends on: its values on the storage of the tables, its bounds on the wire types.
   bool share_reference(std::size_t one, std::size_t other) const {
     const Case &a = job_.cases[one].how, &b = job_.cases[other].how;
-    return a.movement.wire == b.movement.wire && a.storage == b.storage;
+    const auto tables_of = [&](std::size_t c) { return std::span(job_.planned(c).options.workload.tables); };
+    return a.movement.wire == b.movement.wire && a.storage == b.storage &&
+           std::ranges::equal(tables_of(one), tables_of(other), {}, &Table::storage, &Table::storage);
   }
 
   /// The first case of each reference.

@@ -3,37 +3,32 @@
 
 #include <algorithm>
 
-#include "comm/placement/expected_counts.hpp"
+#include "comm/placement/statistics/expected_counts.hpp"
 #include "reference/row_gradients.hpp"
 #include "reference/tensor_train/shape.hpp"
 #include "workloads/batches/step_input.hpp"
+#include "workloads/cases/plan_request_of.hpp"
 #include "workloads/measure/timed_batches.hpp"
 #include "workloads/measure/train_memory.hpp"
 #include "workloads/tables/storages.hpp"
 
 namespace shardmark {
-
 namespace {
 
 double cells(std::int64_t rows, std::int64_t columns) {
   return static_cast<double>(rows) * static_cast<double>(columns);
 }
 
-/// Of replicated tables: a dense gradient of rows, or of slices of cores, with a count per row, and MPI's copy of it.
+/// Of replicated tables and hot rows: a dense gradient of rows, or of slices of cores, with a count per row, and MPI's
+/// copy of it.
 double dense_gradient_bytes(const Plan& plan, const std::vector<Table>& tables) {
   double bytes = 0.0;
   for (std::size_t t = 0; t < tables.size(); ++t)
-    if (plan.tables[t].data_parallel)
-      bytes += tables[t].storage == Storage::tt ? train_sum_bytes(tables[t])
-                                                : 8.0 * cells(tables[t].rows, tables[t].dim + 1);
+    if (has_replicas(plan.tables[t]))
+      bytes += tables[t].storage == Storage::tt
+                   ? train_sum_bytes(tables[t])
+                   : 8.0 * cells(replicated_rows(plan.tables[t], tables[t]).count(), tables[t].dim + 1);
   return bytes;
-}
-
-/// Ids that drift are taken to be popular anywhere, which holds for many batches, not for one.
-IdStatistics statistics_of(const IdSpec& ids) {
-  return {.alpha = ids.distribution == IdDistribution::power_law ? ids.alpha : 0.0,
-          .scattered = ids.shuffled || ids.drift > 0,
-          .ragged = ids.ragged};
 }
 
 /// Ids of some samples that look up rows of the table.
@@ -86,14 +81,20 @@ struct Vectors {
   double outputs = 0.0;             ///< of this rank's samples
   double behind = 0.0;              ///< outputs that are put together behind the packed vectors
   double packed = 0.0;              ///< that come home
+  double own_partials = 0.0;        ///< of hot rows; of others beside them that came one by one
   double reduced = 0.0;             ///< partial sums that are added on the way
   std::vector<double> owner, held;  ///< by rank: that it sends home; rows of its shards that are asked for one by one
 
   double largest_route() const { return std::max({packed, std::ranges::max(owner), std::ranges::max(held)}); }
 };
 
-bool travels_by_rows(const Movement& movement, const Table& table, const Shard& shard) {
-  return shard.rows.count() < table.rows && movement.transfer == RowTransfer::unique_rows;
+/// Whether a shard lacks some of the rows that are not hot.
+bool lacks_rows(const TablePlacement& placement, const Table& table, const Shard& shard) {
+  return shard.rows.count() < table.rows - placement.hot_rows;
+}
+
+bool travels_by_rows(const Movement& movement, const TablePlacement& placed, const Table& table, const Shard& shard) {
+  return lacks_rows(placed, table, shard) && movement.transfer == RowTransfer::unique_rows;
 }
 
 double held_rows(const Movement& movement, const ShardCounts& own, const ShardCounts& all, int ranks) {
@@ -101,14 +102,14 @@ double held_rows(const Movement& movement, const ShardCounts& own, const ShardCo
 }
 
 /// Adds the vectors of one shard.
-void add_shard(const Movement& movement, const Table& table, const Shard& shard, const ShardCounts& own,
-               const ShardCounts& all, Vectors& vectors) {
+void add_shard(const Movement& movement, const TablePlacement& placement, const Table& table, const Shard& shard,
+               const ShardCounts& own, const ShardCounts& all, Vectors& vectors) {
   const double vector = 4.0 * static_cast<double>(shard.columns());
-  const bool split = shard.rows.count() < table.rows;
-  if (travels_by_rows(movement, table, shard)) {
+  const bool split = lacks_rows(placement, table, shard);
+  if (travels_by_rows(movement, placement, table, shard)) {
     vectors.held[shard.rank] += held_rows(movement, own, all, static_cast<int>(std::ssize(vectors.held))) * vector;
   } else if (split && adds_on_the_way(movement.transfer)) {
-    if (shard.rows.begin > 0) return;  // the sums of a whole table, which every rank has a term of
+    if (shard.rows.begin > placement.hot_rows) return;  // the sums of a whole table, which every rank has a term of
     vectors.packed += own.bags * vector;
     for (double& owner : vectors.owner) owner += all.bags * vector;
     vectors.reduced += all.bags * vector;
@@ -125,12 +126,15 @@ Vectors vectors_of(const Plan& plan, const Workload& workload, const Movement& m
   vectors.owner.resize(plan.ranks);
   vectors.held.resize(plan.ranks);
   for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t) {
-    const auto& shards = plan.tables[t].shards;
+    const TablePlacement& placement = plan.tables[t];
+    const auto& shards = placement.shards;
     const double outputs = 4.0 * counts.own[t].front().bags * static_cast<double>(workload.tables[t].dim);
     vectors.outputs += outputs;
-    if (kind_of(plan.tables[t]) != "table_wise") vectors.behind += outputs;
+    if (kind_of(placement) != "table_wise") vectors.behind += outputs;
+    if (placement.hot_rows > 0)
+      vectors.own_partials += (movement.transfer == RowTransfer::unique_rows ? 2 : 1) * outputs;
     for (std::size_t s = 0; s < shards.size(); ++s)
-      add_shard(movement, workload.tables[t], shards[s], counts.own[t][s], counts.all[t][s], vectors);
+      add_shard(movement, placement, workload.tables[t], shards[s], counts.own[t][s], counts.all[t][s], vectors);
   }
   return vectors;
 }
@@ -138,7 +142,7 @@ Vectors vectors_of(const Plan& plan, const Workload& workload, const Movement& m
 /// Of the vectors of a step, on their ways forward and back.
 double vector_bytes(const Workload& workload, const Movement& movement, const Vectors& vectors, int rank) {
   const double owner = vectors.owner[rank] + vectors.held[rank];
-  double bytes = vectors.behind + vectors.packed + owner;
+  double bytes = vectors.behind + vectors.packed + vectors.own_partials + owner;
   if (vectors.behind < vectors.outputs) bytes += vectors.packed;  // their gradients, where outputs lie among them
   const auto pools = [&](auto... pooling) {
     return std::ranges::any_of(workload.features, [&](const Feature& f) { return ((f.pooling == pooling) || ...); });
@@ -169,21 +173,23 @@ double step_bytes(const Communicator& comm, const Plan& plan, const Workload& wo
     pooled.movement.transfer = RowTransfer::dense_partials;
     return std::max(step_bytes(comm, plan, workload, rows, counts), step_bytes(comm, plan, workload, pooled, counts));
   }
-  const double of_max = max_vector(workload);
   const Vectors vectors = vectors_of(plan, workload, movement, counts);
   double bytes = vector_bytes(workload, movement, vectors, comm.rank());
   for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t) {
     const Table& table = workload.tables[t];
-    bytes += ids_of(workload, t, counts.samples) * (92 + of_max);  // ids, keys and their sort
+    const double ids = ids_of(workload, t, counts.samples);
+    bytes += ids * (92 + max_vector(workload));  // ids, keys and their sort
+    if (plan.tables[t].hot_rows > 0)
+      bytes += counts.own[t].back().bags * 24 + (movement.transfer == RowTransfer::unique_rows ? ids * 28 : 0.0);
     if (table.storage == Storage::tt) bytes += train_bytes(plan, workload, t, comm.rank(), counts);
     for (std::int64_t s = 0; s < std::ssize(plan.tables[t].shards); ++s) {
       const Shard& shard = plan.tables[t].shards[s];
       const ShardCounts &own = counts.own[t][s], &all = counts.all[t][s];
-      const bool by_rows = travels_by_rows(movement, table, shard);
+      const bool by_rows = travels_by_rows(movement, plan.tables[t], table, shard);
       if (by_rows) bytes += asker_bytes(movement, shard, own);
       if (shard.rank != comm.rank()) continue;
       bytes += by_rows ? holder_bytes(movement, shard, held_rows(movement, own, all, plan.ranks), all.distinct_rows)
-                       : all.ids * (80 + of_max);
+                       : all.ids * (80 + max_vector(workload));
     }
   }
   constexpr double room_to_grow = 1.2;  // of kernels::Scratch, and ids vary
@@ -229,7 +235,7 @@ double reference_bytes(const RunOptions& options, std::int64_t batches, std::int
   const auto distinct = [&](std::int64_t some) {
     std::vector<double> rows;
     for (const auto& shards :
-         expected_counts(whole, workload.tables, workload.features, some, statistics_of(workload.ids)))
+         expected_counts(whole, workload.tables, workload.features, some, id_statistics_of(workload.ids)))
       rows.push_back(shards.front().distinct_rows);
     return rows;
   };
@@ -258,13 +264,16 @@ double reference_bytes(const RunOptions& options, std::int64_t batches, std::int
 
 }  // namespace
 
-double table_bytes(const Plan& plan, const std::vector<Table>& tables, int rank) {
-  double bytes = 0.0;
+std::vector<double> table_bytes(const Plan& plan, const std::vector<Table>& tables) {
+  std::vector<double> bytes(static_cast<std::size_t>(plan.ranks));
+  double copied = 0.0;
   for (std::size_t t = 0; t < tables.size(); ++t) {
-    if (plan.tables[t].data_parallel) bytes += storage_bytes(tables[t], tables[t].rows, tables[t].dim);
+    if (has_replicas(plan.tables[t]))
+      copied += storage_bytes(tables[t], replicated_rows(plan.tables[t], tables[t]).count(), tables[t].dim);
     for (const Shard& shard : plan.tables[t].shards)
-      if (shard.rank == rank) bytes += storage_bytes(tables[t], shard.rows.count(), shard.columns());
+      bytes[shard.rank] += storage_bytes(tables[t], shard.rows.count(), shard.columns());
   }
+  for (double& of_rank : bytes) of_rank += copied;
   return bytes;
 }
 
@@ -272,7 +281,7 @@ double memory_needed(const Communicator& comm, const Plan& plan, const RunOption
                      std::span<const Case> cases) {
   const Workload& workload = options.workload;
   const auto counts_of = [&](std::int64_t samples) {
-    return expected_counts(plan, workload.tables, workload.features, samples, statistics_of(workload.ids));
+    return expected_counts(plan, workload.tables, workload.features, samples, id_statistics_of(workload.ids));
   };
   const std::int64_t samples = samples_of(workload.global_batch, plan.ranks, comm.rank()).count;
   const StepCounts counts{static_cast<double>(samples), counts_of(samples), counts_of(workload.global_batch)};
@@ -284,7 +293,7 @@ double memory_needed(const Communicator& comm, const Plan& plan, const RunOption
     ids += ids_of(workload, t, counts.samples);
   }
   const std::int64_t batches = most_batches(options, bytes_of_batch(outputs / 4, ids));
-  return table_bytes(plan, workload.tables, comm.rank()) + dense_gradient_bytes(plan, workload.tables) + largest_case +
+  return table_bytes(plan, workload.tables)[comm.rank()] + dense_gradient_bytes(plan, workload.tables) + largest_case +
          input_bytes(options, batches, outputs, ids) + reference_bytes(options, batches, samples);
 }
 

@@ -9,11 +9,12 @@
 #include "comm/placement/plan.hpp"
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/options.hpp"
+#include "workloads/measure/control_groups.hpp"
 
 namespace shardmark {
 
-/// Rows and optimizer state that a plan puts on a rank.
-double table_bytes(const Plan& plan, const std::vector<Table>& tables, int rank);
+/// Bytes of the rows and optimizer state that a plan puts on each rank, [ranks].
+std::vector<double> table_bytes(const Plan& plan, const std::vector<Table>& tables);
 
 /// Bytes that this rank needs to measure the cases of a plan: its rows and state, dense gradients of replicated tables,
 /// the buffers of the case that needs most (one exists at a time) with what its exchange keeps, the batches that are
@@ -22,15 +23,12 @@ double table_bytes(const Plan& plan, const std::vector<Table>& tables, int rank)
 double memory_needed(const Communicator& comm, const Plan& plan, const RunOptions& options,
                      std::span<const Case> cases);
 
-/// Bytes that processes may still take on this node: what the kernel calls available, or what the control group leaves.
-std::int64_t memory_available();
-
 /// Throws InputError naming the command and `remedy` unless every node has so many bytes left for each of its ranks.
 /// Collective.
 void require_memory(const Communicator& comm, double bytes_per_rank, std::string_view command, std::string_view remedy);
 
-/// Throws InputError naming the rank, what it needs and what its node has, unless every node can hold its ranks.
-/// Collective.
+/// Throws InputError naming the rank, what it needs, what its node has and what would help (memory_fit.hpp), unless
+/// every node can hold its ranks. Collective.
 void require_memory(const Communicator& comm, const Plan& plan, const RunOptions& options, std::span<const Case> cases);
 
 }  // namespace shardmark

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "comm/placement/cost/machine_model.hpp"
 #include "workloads/measure/timed_batches.hpp"
 #include "workloads/step/training_step.hpp"
 
@@ -12,7 +13,7 @@ namespace shardmark {
 /// A plan, and the tables that it is a plan of: those of a job may differ in what stands for them in memory.
 struct PlannedTables {
   Plan plan;
-  RunOptions options;  ///< of the job, with these tables
+  RunOptions options;  ///< of the job, with these tables, stored as the plan says
 };
 
 /// One row of the table: a plan (number in the list of plans) and how its data move.
@@ -27,6 +28,7 @@ struct Job {
   const RunOptions& options;
   const std::vector<PlannedTables>& plans;
   const std::vector<PlannedCase>& cases;
+  const MachineModel* machine = nullptr;  ///< by which cases are predicted; null: they are not
 
   std::vector<std::size_t> cases_of(std::size_t plan) const;
   const PlannedTables& planned(std::size_t number) const { return plans[cases[number].plan]; }

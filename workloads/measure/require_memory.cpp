@@ -2,36 +2,14 @@
 // What a node has, against what is needed of it.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <fstream>
-#include <limits>
+#include <vector>
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/placement/memory_fit.hpp"
 #include "workloads/measure/memory.hpp"
 
 namespace shardmark {
-namespace {
-
-std::int64_t read_number(const std::string& file, std::int64_t otherwise) {
-  std::int64_t value = otherwise;
-  std::ifstream(file) >> value;
-  return value > 0 ? value : otherwise;
-}
-
-}  // namespace
-
-std::int64_t memory_available() {
-  std::int64_t available = std::numeric_limits<std::int64_t>::max();
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string key; meminfo >> key;) {
-    std::int64_t kibibytes = 0;
-    if (key == "MemAvailable:" && meminfo >> kibibytes) available = 1024 * kibibytes;
-  }
-  const std::int64_t limit = read_number("/sys/fs/cgroup/memory.max", std::numeric_limits<std::int64_t>::max());
-  const std::int64_t used = read_number("/sys/fs/cgroup/memory.current", 0);
-  return std::min(available, limit - std::min(used, limit));
-}
 
 void require_memory(const Communicator& comm, double bytes_per_rank, std::string_view command,
                     std::string_view remedy) {
@@ -46,18 +24,19 @@ void require_memory(const Communicator& comm, double bytes_per_rank, std::string
 
 void require_memory(const Communicator& comm, const Plan& plan, const RunOptions& options,
                     std::span<const Case> cases) {
-  const double needed = memory_needed(comm, plan, options, cases);
-  const auto all = all_gather(comm, needed);
-  double node = 0.0;
-  for (int r = 0; r < comm.size(); ++r)
-    if (comm.node_of(r) == comm.node_of(comm.rank())) node += all[r];
+  const auto needed = all_gather(comm, memory_needed(comm, plan, options, cases));
+  const auto available = all_gather(comm, static_cast<double>(memory_available()));
+  std::vector<double> of_node(static_cast<std::size_t>(comm.nodes())), room;
+  for (int r = 0; r < comm.size(); ++r) of_node[comm.node_of(r)] += needed[r];
+  for (int r = 0; r < comm.size(); ++r) room.push_back(available[r] - of_node[comm.node_of(r)]);
   agree(comm, [&] {
-    const auto available = static_cast<double>(memory_available());
-    if (node > available)
-      throw InputError(
-          fmt::format("plan {} needs {:.1f} GB of memory on this rank and {:.1f} GB on its node, which has {:.1f} GB "
-                      "left; use more nodes, another plan, or --scale and --batch to make the case smaller",
-                      plan.name, needed * 1e-9, node * 1e-9, available * 1e-9));
+    const int rank = comm.rank();
+    if (room[rank] >= 0.0) return;
+    throw InputError(
+        fmt::format("plan {} needs {:.1f} GB of memory on this rank and {:.1f} GB on its node, which has {:.1f} GB "
+                    "left; {}; or use more nodes, another plan, or --scale and --batch to make the case smaller",
+                    plan.name, needed[rank] * 1e-9, of_node[comm.node_of(rank)] * 1e-9, available[rank] * 1e-9,
+                    relief(plan, options.workload.tables, rank, room)));
   });
 }
 

@@ -47,10 +47,12 @@ void time_step(const Communicator& comm, ReadyCase& ready, const StepInput& inpu
 }  // namespace
 
 void Timings::add(const Communicator& comm, const PhaseCosts& costs, double seconds) {
-  std::array<double, phases + 1> largest{}, sum{};
-  std::ranges::copy(costs.seconds, largest.begin());
-  largest[phases] = seconds;
-  sum = largest;
+  std::array<double, phases + 1> sum{};
+  std::ranges::copy(costs.seconds, sum.begin());
+  sum[phases] = seconds;
+  std::array<double, 2 * phases + 1> largest{};  // of phases, of the step, of the times at which phases are left
+  std::ranges::copy(sum, largest.begin());
+  std::partial_sum(costs.seconds.begin(), costs.seconds.end(), largest.begin() + phases + 1);
   all_reduce(comm, std::span<double>(largest), Reduce::max);
   all_reduce(comm, std::span<double>(sum), Reduce::sum);
   std::array<std::int64_t, phases + 2> bytes{};
@@ -67,6 +69,8 @@ void Timings::add(const Communicator& comm, const PhaseCosts& costs, double seco
   for (std::size_t p = 0; p < phases; ++p) {
     phase_max_ms[p].push_back(1e3 * largest[p]);
     phase_mean_ms[p].push_back(1e3 * sum[p] / comm.size());
+    const double left_before = p > 0 ? largest[phases + p] : 0.0;
+    phase_path_ms[p].push_back(1e3 * (largest[phases + 1 + p] - left_before));
     phase_bytes[p] = std::max(phase_bytes[p], bytes[p]);
   }
   sent_bytes = std::max(sent_bytes, bytes[phases]);

@@ -13,6 +13,8 @@ struct Timings {
   std::vector<double> step_ms;
   std::vector<std::int64_t> visits;  ///< how many of these steps each visit took
   std::array<std::vector<double>, phase_names.size()> phase_max_ms, phase_mean_ms;
+  /// From when the last rank left the phase before until the last rank left this one: they add up to the step.
+  std::array<std::vector<double>, phase_names.size()> phase_path_ms;
   std::array<std::int64_t, phase_names.size()> phase_bytes{};
   std::vector<double> imbalance;  ///< maximum over mean of the ranks' lookup times; elsewhere ranks wait for each other
   std::vector<double> communication_ms, exposed_ms;  ///< of the rank that waits longest

@@ -4,6 +4,7 @@
 #include "comm/collectives.hpp"
 #include "comm/mpi_error.hpp"
 #include "reference/error.hpp"
+#include "reference/sort_distinct.hpp"
 #include "reference/tensor_train/contraction_work.hpp"
 
 namespace shardmark {
@@ -31,13 +32,6 @@ Communicator ranks_of_node(const Communicator& comm) {
   Communicator ranks(node);
   MPI_Comm_free(&node);
   return ranks;
-}
-
-/// The different ones, ascending.
-void sort_distinct(std::vector<std::int64_t>& rows) {
-  std::ranges::sort(rows);
-  const auto repeated = std::ranges::unique(rows);
-  rows.erase(repeated.begin(), repeated.end());
 }
 
 /// Those that any of the ranks has.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "comm/communicator.hpp"
-#include "comm/placement/decisions.hpp"
+#include "comm/placement/traffic/decisions.hpp"
 #include "workloads/batches/step_input.hpp"
 
 namespace shardmark {

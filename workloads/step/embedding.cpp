@@ -49,9 +49,10 @@ Embedding::Embedding(const Communicator& comm, ShardedTables& tables, const Plan
       lane_(lane_of(comm, count_groups(group_of_table_))) {
   const std::int64_t count = count_groups(group_of_table_);
   for (std::int64_t g = 0; g < count; ++g) {
-    std::vector<bool> chosen;
-    for (const Feature& feature : tables.features()) chosen.push_back(group_of_table_[feature.table] == g);
-    ShardLayout layout = tables.layout().of_features(chosen, g + 1 == count);
+    std::vector<bool> of_tables, of_features;
+    for (const std::int64_t group : group_of_table_) of_tables.push_back(group == g);
+    for (const Feature& feature : tables.features()) of_features.push_back(of_tables[feature.table]);
+    ShardLayout layout = tables.layout().of_tables(of_tables, of_features);
     std::vector<RowTransfer> modes;
     for (const Strip& strip : layout.strips)
       modes.push_back(

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "comm/exchange/lane.hpp"
-#include "comm/placement/decisions.hpp"
+#include "comm/placement/traffic/decisions.hpp"
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/fault.hpp"
 #include "workloads/tables/sharded_tables.hpp"

@@ -37,14 +37,13 @@ DeviceArray<float> GroupFlight::output(const StepInput& input, std::int64_t feat
   return part(vectors, begin, begin + input.first_element[feature + 1] - input.first_element[feature]);
 }
 
-void GroupFlight::divide(const StepInput& input, const std::vector<std::int64_t>& begins, bool replicated_too,
+void GroupFlight::divide(const StepInput& input, const std::vector<std::int64_t>& begins, bool whole_too,
                          const DeviceArray<float>& bag_vectors) {
   const auto& features = group.tables.features();
-  const auto& replicated_features = group.layout.replicated_features;
   divided_blocks.host.clear();
   for (std::int64_t f = 0; f < std::ssize(features); ++f) {
     if (!group.layout.served[f] || !kernels::divides(features[f].pooling)) continue;
-    if (!replicated_too && std::ranges::count(replicated_features, f) > 0) continue;
+    if (!whole_too && layout.pools_whole(f)) continue;
     const std::int64_t dim = group.tables.table_of(features[f]).dim;
     divided_blocks.host.push_back({.first_bag = input.first_bag[f],
                                    .bags = input.bags_of(f),

@@ -26,8 +26,8 @@ struct GroupFlight {
   DeviceArray<float> output(const StepInput& input, std::int64_t feature) const;
 
   /// Divides the vectors of features that pool by mean or sqrtn by their bags' divisors. begins: where those of each
-  /// feature begin; replicated_too: those of replicated tables as well, whose lookup has divided the outputs already.
-  void divide(const StepInput& input, const std::vector<std::int64_t>& begins, bool replicated_too,
+  /// feature begin; whole_too: those of replicated tables as well, whose lookup has divided the outputs already.
+  void divide(const StepInput& input, const std::vector<std::int64_t>& begins, bool whole_too,
               const DeviceArray<float>& bag_vectors);
 
   const Group& group;

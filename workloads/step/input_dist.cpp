@@ -2,6 +2,7 @@
 #include "workloads/step/input_dist.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <type_traits>
 
@@ -16,26 +17,46 @@ std::span<T> span_of(const DeviceArray<T>& array, std::int64_t size) {
   return {array.data(), static_cast<std::size_t>(size)};
 }
 
-/// Which slot gets an id. Replicated features have a slot of their own behind those that travel.
+/// Features that have hot rows and ask for their other ones one by one.
+std::vector<std::int64_t> features_asked_apart(const ShardLayout& layout, const std::vector<RowTransfer>& modes) {
+  std::vector<std::int64_t> features;
+  for (std::size_t s = 0; s < layout.strips.size(); ++s)
+    if (modes[s] == RowTransfer::unique_rows && layout.strips[s].hot_rows > 0)
+      features.push_back(layout.strips[s].feature);
+  return features;
+}
+
+/// Which slot gets an id. Replicated features have a slot of their own behind those that travel, for all their ids or
+/// those of hot rows; behind these have slots, for the ids that are left then, those whose other rows are asked for one
+/// by one.
 kernels::RowPartition row_partition(const ShardLayout& layout, const ShardedTables& tables,
                                     const std::vector<RowTransfer>& modes) {
   const auto rows_of = [&](std::int64_t feature) { return tables.table_of(tables.features()[feature]).rows; };
   kernels::RowPartition partition;
+  std::vector<kernels::OwnedRows> owners;
+  std::vector<std::int64_t> hot_rows(tables.features().size());
+  const auto replicated = [&](std::int64_t feature, std::int64_t rows) {
+    const auto number = std::ranges::find(layout.replicated_features, feature) - layout.replicated_features.begin();
+    return kernels::OwnedRows{.begin = 0, .end = rows, .stride = 1, .slot = std::ssize(layout.slots) + number};
+  };
+  std::int64_t slot = std::ssize(layout.slots) + std::ssize(layout.replicated_features);
   for (std::size_t number = 0; number < layout.strips.size(); ++number) {
-    if (modes[number] == RowTransfer::unique_rows) continue;
     const Strip& strip = layout.strips[number];
-    std::vector<kernels::OwnedRows> owners;
+    const bool asked = modes[number] == RowTransfer::unique_rows;
+    if (asked && strip.hot_rows == 0) continue;
+    owners.clear();
+    if (asked) owners.push_back({.begin = strip.hot_rows, .end = rows_of(strip.feature), .stride = 1, .slot = slot++});
     for (const std::int64_t s : strip.slots) {
       const RowSet& rows = layout.slots[s].rows;
-      owners.push_back({.begin = rows.begin, .end = rows.end, .stride = rows.stride, .slot = s});
+      if (!asked) owners.push_back({.begin = rows.begin, .end = rows.end, .stride = rows.stride, .slot = s});
     }
+    if (strip.hot_rows > 0) owners.push_back(replicated(strip.feature, strip.hot_rows));
+    hot_rows[strip.feature] = strip.hot_rows;
     partition.add_strip(strip.feature, rows_of(strip.feature), owners);
   }
-  std::int64_t slot = std::ssize(layout.slots);
-  for (const std::int64_t feature : layout.replicated_features) {
-    const std::array<kernels::OwnedRows, 1> all{{{.begin = 0, .end = rows_of(feature), .stride = 1, .slot = slot++}}};
-    partition.add_strip(feature, rows_of(feature), all);
-  }
+  for (const std::int64_t feature : layout.replicated_features)
+    if (hot_rows[feature] == 0)
+      partition.add_strip(feature, rows_of(feature), std::array{replicated(feature, rows_of(feature))});
   return partition;
 }
 
@@ -49,13 +70,17 @@ InputDist::InputDist(const Communicator& comm, Lane& lane, Exchange& exchange, c
       layout_(layout),
       features_(tables.features()),
       modes_(modes),
-      owners_(kernels::row_owners(Execution(), row_partition(layout, tables, modes))),
-      slot_counts_("shardmark::slot_counts", layout.slots.size() + layout.replicated_features.size()),
+      asked_apart_(features_asked_apart(layout, modes)),
+      slot_counts_("shardmark::slot_counts",
+                   layout.slots.size() + layout.replicated_features.size() + asked_apart_.size()),
       source_ids_("shardmark::source_ids", static_cast<std::size_t>(layout.ranks) + 1),
       sent_vectors_("shardmark::sent_vectors", slot_counts_.extent(0) + 1),
       block_vectors_("shardmark::block_vectors",
                      static_cast<std::size_t>(layout.ranks) * layout.own_slots().size() + 1),
       id_wire_(id_type) {
+  const kernels::RowPartition partition = row_partition(layout, tables, modes);
+  owners_ = kernels::row_owners(Execution(), partition);
+  for (const kernels::Strip& strip : partition.strips()) bucketed_.push_back(strip.feature);
   std::vector<std::int64_t> strips(features_.size());
   for (const Strip& strip : layout.strips) most_strips_ = std::max(most_strips_, ++strips[strip.feature]);
   some_touched_only_ = std::ranges::any_of(layout.slots, [&](const Slot& slot) { return only_touched(slot); });
@@ -120,6 +145,7 @@ void InputDist::lay_out(const BagCounts& bags) {
     add_sent(bags(layout_.rank, feature));
     owned_bags_ += bags(layout_.rank, feature);
   }
+  for (const std::int64_t feature : asked_apart_) add_sent(bags(layout_.rank, feature));
   first_replicated_bags_ =
       layout_.replicated_features.empty() ? 0 : bags(layout_.rank, layout_.replicated_features.front());
   const std::int64_t bound = std::max(std::ranges::max(sent_by), std::ranges::max(received_by));
@@ -134,9 +160,7 @@ void InputDist::lay_out(const BagCounts& bags) {
 void InputDist::bucketize(const StepInput& input) {
   weighted_ = input.weighted;
   bucketed_ids_ = 0;
-  for (std::size_t s = 0; s < layout_.strips.size(); ++s)
-    if (modes_[s] != RowTransfer::unique_rows) bucketed_ids_ += input.ids[layout_.strips[s].feature];
-  for (const std::int64_t f : layout_.replicated_features) bucketed_ids_ += input.ids[f];
+  for (const std::int64_t f : bucketed_) bucketed_ids_ += input.ids[f];
   const std::pair<std::size_t, std::size_t> slots(0, slot_counts_.extent(0));
   id_wire_.write(bucketed_ids_, [&](const auto& ids) {
     using Index = typename std::remove_cvref_t<decltype(ids)>::value_type;
@@ -149,14 +173,13 @@ void InputDist::bucketize(const StepInput& input) {
 
 namespace {
 
-/// Appends the last `count` elements of what was bucketized, those of replicated features, to what was received.
+/// Appends `count` elements of what was bucketized, those of replicated features behind the `sent` ones, to what was
+/// received.
 template <class T>
-void append_own(const DeviceArray<T>& sent, const DeviceArray<T>& received, std::int64_t count) {
-  const auto tail = [count](const DeviceArray<T>& array) {
-    const auto end = static_cast<std::int64_t>(array.extent(0));
-    return Kokkos::subview(array, std::pair(end - count, end));
-  };
-  Kokkos::deep_copy(Execution(), tail(received), tail(sent));
+void append_own(const DeviceArray<T>& bucketized, std::int64_t sent, const DeviceArray<T>& received,
+                std::int64_t count) {
+  const auto end = static_cast<std::int64_t>(received.extent(0));
+  Kokkos::deep_copy(Execution(), part(received, end - count, end), part(bucketized, sent, sent + count));
 }
 
 }  // namespace
@@ -166,7 +189,7 @@ void InputDist::receive_lengths() {
   const auto lengths = lengths_.first(owned_bags_);
   shardmark::run(exchange_, length_route_, std::span<const std::int32_t>(span_of(sent, length_route_.send_total())),
                  span_of(lengths, length_route_.receive_total()));
-  append_own(sent, lengths, owned_bags_ - length_route_.receive_total());
+  append_own(sent, length_route_.send_total(), lengths, owned_bags_ - length_route_.receive_total());
 }
 
 /// host[i] = values[at[i]]
@@ -231,7 +254,7 @@ DeviceArray<float> InputDist::receive_weights(const Route& route, std::int64_t r
   Kokkos::deep_copy(Execution(), part(weights, 0, rows), 1.0F);
   shardmark::run(exchange_, route, std::span<const float>(span_of(sent, route.send_total())),
                  span_of(behind_rows, route.receive_total()));
-  append_own(sent, behind_rows, own);
+  append_own(sent, route.send_total(), behind_rows, own);
   return weights;
 }
 
@@ -253,7 +276,8 @@ OwnedIds InputDist::run(const StepInput& input, HomeRows& rows) {
   receive_lengths();
   scan_lengths(owned);
   const Route route = id_route(input);
-  const std::int64_t own = bucketed_ids_ - route.send_total();
+  std::int64_t own = 0;
+  for (std::size_t k = 0; k < layout_.replicated_features.size(); ++k) own += slot_counts_(layout_.slots.size() + k);
   const std::int64_t end = owned.rows + route.receive_total() + own;
   owned.ids = ids_.first(end);
   id_wire_.exchange(exchange_, route, part(owned.ids, owned.rows, end));

@@ -3,7 +3,7 @@
 
 #include "comm/exchange/exchange.hpp"
 #include "comm/exchange/lane.hpp"
-#include "comm/placement/movement.hpp"
+#include "comm/placement/traffic/movement.hpp"
 #include "kernels/bucketize.hpp"
 #include "workloads/batches/listed.hpp"
 #include "workloads/batches/step_input.hpp"
@@ -15,7 +15,8 @@ namespace shardmark {
 
 /// The bags that this rank looks up: first, as bags of one id, the rows that others (and itself) ask it for, see
 /// RowHop; those of its slots, by (source rank, own slot, bag), of slots with RowTransfer::sparse_partials only the
-/// ones that hold an id; then its own samples' bags of replicated features. Ids are local rows of the shard.
+/// ones that hold an id; then its own samples' bags of replicated features, with the ids of replicated rows. Ids are
+/// local rows of the shard.
 struct OwnedIds : BagIds {
   std::int64_t rows = 0;           ///< that are asked for one by one
   std::int64_t exchanged_ids = 0;  ///< with these
@@ -75,13 +76,15 @@ class InputDist {
   const std::vector<RowTransfer>& modes_;  ///< by strip
   bool some_touched_only_ = false;
   std::int64_t most_strips_ = 1;
+  std::vector<std::int64_t> asked_apart_;  ///< features with hot rows whose others are asked for one by one
   kernels::RowOwners<Execution> owners_;
+  std::vector<std::int64_t> bucketed_;  ///< features by strip of owners_
 
   // Of the current bag counts.
   Route length_route_;
   std::int64_t sent_bags_ = 0, owned_bags_ = 0;
   std::int64_t first_replicated_bags_ = 0;  ///< of the first replicated feature
-  Listed<std::int64_t> slot_begin_;         ///< [slots + replicated features + 1] in the lengths that are sent
+  Listed<std::int64_t> slot_begin_;         ///< [slots + replicated features + asked_apart_ + 1] in those that are sent
   Listed<std::int64_t> source_bags_;        ///< [ranks + 1] in those that are received
   Listed<std::int64_t> block_begin_;        ///< [ranks x own slots + 1] there, by (source, own slot)
   Listed<std::uint8_t> sent_touched_only_, owned_touched_only_;  ///< by bag: 1 when it must hold an id

@@ -24,7 +24,7 @@ void input_dist(GroupFlight& flight, const StepInput& input) {
   if (bags_changed || flight.group.counts_follow_ids || flight.ids.vector_counts() != flight.counts)
     flight.lay_out(bags);
   if (!flight.rows.any()) return;
-  flight.rows.lay_out(input, flight.layout.output_begin(), flight.layout.gradient_begin());
+  flight.rows.lay_out(input, flight.layout.row_pooled_begin(), flight.layout.gradient_begin());
   if (OwnerRows* owner = flight.rows.owner())
     owner->find(part(flight.owned.offsets, 0, flight.owned.rows + 1), part(flight.owned.ids, 0, flight.owned.rows));
 }
@@ -51,12 +51,13 @@ void output_dist(GroupFlight& flight, const StepInput& input) {
   flight.pooled->pack(Direction::forward, owner);
   flight.pooled->move(Direction::forward, owner, home);
   flight.pooled->unpack(Direction::forward, home);
-  kernels::sum_partials<Execution>(exec, layout.to_sum.pieces, {layout.to_sum.partials, flight.owned.vectors_before},
-                                   layout.to_sum.rows, home, vectors);
   if (flight.rows.any()) {
     flight.rows.receive(part(vectors, layout.rows_begin(), layout.packed_begin()));
     flight.rows.pool(vectors);
   }
+  kernels::sum_partials<Execution>(exec, layout.to_sum.pieces, {layout.to_sum.partials, flight.owned.vectors_before},
+                                   layout.to_sum.rows, part(vectors, layout.packed_begin(), layout.partials_end()),
+                                   vectors);
   if (flight.group.divides) flight.divide(input, layout.output_begin(), false, vectors);
   exec.fence("shardmark: the outputs are complete");
 }

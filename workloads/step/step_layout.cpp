@@ -23,9 +23,26 @@ void StepLayout::set(const BagCounts& bags, const VectorCounts& counts, VectorPl
   held_elements_ = 0;
   for (std::size_t b = 0; b < counts.held_rows.size(); ++b)
     held_elements_ += counts.held_rows[b] * layout_.shards[held_shards_[b % held_shards_.size()]].dim();
+  place_own_partials(bags);
   place_homes(bags);
   list_blocks(bags, counts);
   list_pieces(bags, counts);
+}
+
+/// What a feature's hot rows are pooled to and, where its other rows come one by one, what these are.
+void StepLayout::place_own_partials(const BagCounts& bags) {
+  own_partial_elements_ = 0;
+  hot_begin_.assign(tables_.features().size(), -1);
+  row_pooled_begin_.assign(tables_.features().size(), -1);
+  for (const Strip& strip : layout_.strips) {
+    if (!has_hot_rows(strip)) continue;
+    const auto place = [&](std::vector<std::int64_t>& begin) {
+      begin[strip.feature] = partials_end();
+      own_partial_elements_ += bags(layout_.rank, strip.feature) * strip.dim();
+    };
+    place(hot_begin_);
+    if (travels_by_rows(strip)) place(row_pooled_begin_);
+  }
 }
 
 /// A feature whose vectors come home whole is used where they arrive; others are put together behind.
@@ -39,7 +56,7 @@ void StepLayout::place_homes(const BagCounts& bags) {
     const Feature& feature = features[strip.feature];
     const bool whole = strip.dim() == tables_.tables()[feature.table].dim;
     const bool one = std::ranges::count_if(strip.slots, [&](std::int64_t s) { return places_.packed[s] >= 0; }) == 1;
-    if (!whole || !one) continue;
+    if (!whole || !one || has_hot_rows(strip)) continue;
     output_begin_[strip.feature] = packed_begin() + places_.packed[strip.slots.front()];
     outputs_are_packed_ = true;
   }
@@ -48,9 +65,15 @@ void StepLayout::place_homes(const BagCounts& bags) {
         bags(layout_.rank, static_cast<std::int64_t>(f)) * tables_.tables()[features[f].table].dim;
     gradient_begin_.push_back(gradient_begin_.back() + elements);
     if (output_begin_[f] >= 0 || !layout_.served[f]) continue;
-    output_begin_[f] = packed_end() + home_elements_;
+    output_begin_[f] = partials_end() + home_elements_;
     home_elements_ += elements;
   }
+  for (std::size_t f = 0; f < features.size(); ++f)
+    if (row_pooled_begin_[f] < 0) row_pooled_begin_[f] = output_begin_[f];
+}
+
+bool StepLayout::pools_whole(std::int64_t feature) const {
+  return hot_begin_[feature] < 0 && std::ranges::count(layout_.replicated_features, feature) > 0;
 }
 
 void StepLayout::list_blocks(const BagCounts& bags, const VectorCounts& counts) {
@@ -77,8 +100,9 @@ void StepLayout::list_blocks(const BagCounts& bags, const VectorCounts& counts) 
     const Feature& feature = tables_.features()[f];
     const auto shard = std::ranges::find_if(
         layout_.shards, [&](const LocalShard& s) { return s.replicated && s.table == feature.table; });
-    add_block(bags(layout_.rank, f), shard - layout_.shards.begin(), output_begin_[f], gradient_begin_[f],
-              feature.pooling == Pooling::none ? Pooling::sum : feature.pooling);
+    const bool hot = hot_begin_[f] >= 0;
+    add_block(bags(layout_.rank, f), shard - layout_.shards.begin(), hot ? hot_begin_[f] : output_begin_[f],
+              gradient_begin_[f], hot || feature.pooling == Pooling::none ? Pooling::sum : feature.pooling);
   }
   exchanged.set(exchanged_blocks_);
   replicated.set(replicated_blocks_);
@@ -117,32 +141,38 @@ void StepLayout::ListedPieces::clear() {
   rows = 0;
 }
 
-void StepLayout::ListedPieces::add(kernels::VectorPiece piece, const Strip& strip, const VectorPlaces& places,
-                                   const VectorCounts& counts) {
+void StepLayout::ListedPieces::add(kernels::VectorPiece piece, const std::vector<kernels::Partial>& of_piece) {
   piece.first_row = rows;
   piece.first_partial = std::ssize(partials.host);
-  for (const std::int64_t slot : strip.slots) {
-    const auto s = static_cast<std::size_t>(slot);
-    if (places.packed[s] >= 0) partials.host.push_back({places.packed[s], counts.first_cell[s]});
-  }
-  piece.partials = std::ssize(partials.host) - piece.first_partial;
+  piece.partials = std::ssize(of_piece);
+  partials.host.insert(partials.host.end(), of_piece.begin(), of_piece.end());
   pieces.host.push_back(piece);
   rows += piece.bags;
+}
+
+/// The partials that come home from the slots.
+void StepLayout::list_packed(const Strip& strip, const VectorCounts& counts) {
+  partials_.clear();
+  for (const std::int64_t s : strip.slots)
+    if (places_.packed[s] >= 0) partials_.push_back({places_.packed[s], counts.first_cell[s]});
 }
 
 void StepLayout::list_pieces(const BagCounts& bags, const VectorCounts& counts) {
   to_sum_.clear();
   to_send_.clear();
   for (const Strip& strip : layout_.strips) {
-    if (places_.packed[strip.slots.front()] < 0) continue;  // its rows travel one by one
+    if (travels_by_rows(strip) && !has_hot_rows(strip)) continue;
     const auto f = static_cast<std::size_t>(strip.feature);
     const std::int64_t dim = tables_.tables()[tables_.features()[f].table].dim;
     kernels::VectorPiece piece{.bags = bags(layout_.rank, strip.feature), .dim = strip.dim(), .home_stride = dim};
+    list_packed(strip, counts);
     piece.home = gradient_begin_[f] + strip.column_begin;
-    to_send_.add(piece, strip, places_, counts);
+    if (!travels_by_rows(strip)) to_send_.add(piece, partials_);
     if (output_begin_[f] < packed_end()) continue;
+    if (travels_by_rows(strip)) partials_.push_back({row_pooled_begin_[f] - packed_begin()});
+    if (has_hot_rows(strip)) partials_.push_back({hot_begin_[f] - packed_begin()});
     piece.home = output_begin_[f] + strip.column_begin;
-    to_sum_.add(piece, strip, places_, counts);
+    to_sum_.add(piece, partials_);
   }
   to_sum = to_sum_.arrays();
   to_send = to_send_.arrays();

@@ -12,7 +12,8 @@ namespace shardmark {
 
 /// Where the vectors of a step lie, and what the kernels are told of it. One array of `size` elements holds, in this
 /// order, what the lookup writes and what comes home: the owner's buffer, the rows that this rank is asked for one by
-/// one, the home's packed partials, and the outputs that are put together from several of them. The gradients on their
+/// one, the home's packed partials, those that it has pooled itself because some rows are hot, and the outputs that are
+/// put together from several of them. The gradients on their
 /// way back take the places of the vectors that they belong to, of which nobody needs any but the outputs.
 class StepLayout {
  public:
@@ -34,15 +35,20 @@ class StepLayout {
   std::int64_t rows_begin() const { return places_.owner_size; }
   std::int64_t packed_begin() const { return rows_begin() + held_elements_; }
   std::int64_t packed_end() const { return packed_begin() + places_.packed_size; }
-  std::int64_t size() const { return packed_end() + home_elements_; }
+  std::int64_t partials_end() const { return packed_end() + own_partial_elements_; }
+  std::int64_t size() const { return partials_end() + home_elements_; }
   /// Some features use their vectors as outputs where these arrive, so that no gradients may take their places.
   bool outputs_are_packed() const { return outputs_are_packed_; }
   /// By feature: among the vectors, and among the gradients of the outputs.
   const std::vector<std::int64_t>& output_begin() const { return output_begin_; }
   const std::vector<std::int64_t>& gradient_begin() const { return gradient_begin_; }
+  /// By feature: among the vectors, where rows that came one by one are pooled. The outputs, or partials of them.
+  const std::vector<std::int64_t>& row_pooled_begin() const { return row_pooled_begin_; }
+  /// Whether the lookup here pools whole bags of a feature: of a replicated table.
+  bool pools_whole(std::int64_t feature) const;
 
   /// Bags of shards that hold parts of tables, one block per (source rank, held shard), unless their owner reads each
-  /// row once for all (OwnerRows), and one per (source rank, own slot); bags of replicated tables, one per feature.
+  /// row once for all (OwnerRows), and one per (source rank, own slot); bags of replicated rows, one per feature.
   TableLookups exchanged, replicated;
   /// Elements that they write.
   std::int64_t looked_up() const { return looked_up_; }
@@ -53,11 +59,15 @@ class StepLayout {
   Pieces to_send;  ///< what goes back to the owners
 
  private:
+  bool has_hot_rows(const Strip& strip) const { return strip.hot_rows > 0; }
+  bool travels_by_rows(const Strip& strip) const { return places_.packed[strip.slots.front()] < 0; }
+  void place_own_partials(const BagCounts& bags);
   void place_homes(const BagCounts& bags);
   void list_blocks(const BagCounts& bags, const VectorCounts& counts);
   void add_block(std::int64_t bags, std::int64_t shard_number, std::int64_t output, std::int64_t gradient,
                  Pooling pooling);
   void list_pieces(const BagCounts& bags, const VectorCounts& counts);
+  void list_packed(const Strip& strip, const VectorCounts& counts);
 
   const ShardedTables& tables_;
   const ShardLayout& layout_;
@@ -66,10 +76,11 @@ class StepLayout {
   bool reads_held_;                        ///< by the lookup of the bags
 
   VectorPlaces places_;
-  std::int64_t home_elements_ = 0, held_elements_ = 0;
+  std::int64_t home_elements_ = 0, held_elements_ = 0, own_partial_elements_ = 0;
   bool outputs_are_packed_ = false;
   std::int64_t next_bag_ = 0, looked_up_ = 0;
-  std::vector<std::int64_t> output_begin_, gradient_begin_;
+  std::vector<std::int64_t> output_begin_, gradient_begin_, row_pooled_begin_;
+  std::vector<std::int64_t> hot_begin_;  ///< by feature: where its hot rows are pooled; -1: it reads none
 
   struct ListedPieces {
     Listed<kernels::VectorPiece> pieces;
@@ -77,12 +88,13 @@ class StepLayout {
     std::int64_t rows = 0;
 
     void clear();
-    void add(kernels::VectorPiece piece, const Strip& strip, const VectorPlaces& places, const VectorCounts& counts);
+    void add(kernels::VectorPiece piece, const std::vector<kernels::Partial>& of_piece);
     Pieces arrays() { return {pieces.array(), partials.array(), rows}; }
   };
   std::vector<BagBlock> exchanged_blocks_, replicated_blocks_;
   Listed<kernels::GradientBlock> gradients_;
   ListedPieces to_sum_, to_send_;
+  std::vector<kernels::Partial> partials_;  ///< of one piece
 };
 
 }  // namespace shardmark

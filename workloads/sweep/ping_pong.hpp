@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "comm/placement/byte_matrix.hpp"
+#include "comm/placement/traffic/byte_matrix.hpp"
 
 namespace shardmark {
 

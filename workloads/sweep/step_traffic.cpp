@@ -3,7 +3,7 @@
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "comm/placement/traffic_file.hpp"
+#include "comm/placement/traffic/traffic_file.hpp"
 #include "reference/output_file.hpp"
 #include "workloads/measure/prepare.hpp"
 

@@ -12,7 +12,8 @@ namespace {
 
 using Columns = std::pair<std::int64_t, std::int64_t>;
 
-/// The shards of one table by their columns, each list ordered by first row; every list must hold every row.
+/// The shards of one table by their columns, each list ordered by first row; every list must hold every row that is not
+/// hot.
 std::map<Columns, std::vector<Shard>> shards_by_columns(const TablePlacement& placement, const Table& table) {
   std::map<Columns, std::vector<Shard>> strips;
   for (const Shard& shard : placement.shards) strips[{shard.column_begin, shard.column_end}].push_back(shard);
@@ -20,7 +21,7 @@ std::map<Columns, std::vector<Shard>> shards_by_columns(const TablePlacement& pl
     std::ranges::sort(shards, {}, [](const Shard& shard) { return std::pair(shard.rows.begin, shard.rank); });
     std::int64_t rows = 0;
     for (const Shard& shard : shards) rows += shard.rows.count();
-    if (rows != table.rows)
+    if (rows != table.rows - placement.hot_rows)
       throw InputError(
           fmt::format("plan: the shards of table {} with columns {} to {} hold {} of its {} rows; shards may only "
                       "overlap in columns "
@@ -49,9 +50,12 @@ ShardLayout::ShardLayout(const Plan& plan, const std::vector<Table>& tables, con
     const auto& table = tables[t];
     const auto& placement = plan.tables[t];
     strips_of_table.push_back(shards_by_columns(placement, table));
-    if (placement.data_parallel)
-      replicated.push_back(
-          {.table = t, .rows = {0, table.rows, 1}, .column_begin = 0, .column_end = table.dim, .replicated = true});
+    if (has_replicas(placement))
+      replicated.push_back({.table = t,
+                            .rows = replicated_rows(placement, table),
+                            .column_begin = 0,
+                            .column_end = table.dim,
+                            .replicated = true});
     for (const Shard& shard : placement.shards)
       if (shard.rank == rank)
         shards.push_back(
@@ -61,7 +65,7 @@ ShardLayout::ShardLayout(const Plan& plan, const std::vector<Table>& tables, con
 
   for (std::int64_t f = 0; f < std::ssize(features); ++f) {
     const std::int64_t t = features[f].table;
-    if (plan.tables[t].data_parallel) replicated_features.push_back(f);
+    if (has_replicas(plan.tables[t])) replicated_features.push_back(f);
     for (const auto& [columns, holders] : strips_of_table[t]) {
       for (const Shard& shard : holders)
         slots.push_back({.strip = std::ssize(strips),
@@ -69,7 +73,11 @@ ShardLayout::ShardLayout(const Plan& plan, const std::vector<Table>& tables, con
                          .local_shard = shard.rank == rank ? local_number(shards, t, shard) : -1,
                          .rank = shard.rank,
                          .rows = shard.rows});
-      strips.push_back({.feature = f, .column_begin = columns.first, .column_end = columns.second, .slots = {}});
+      strips.push_back({.feature = f,
+                        .column_begin = columns.first,
+                        .column_end = columns.second,
+                        .slots = {},
+                        .hot_rows = plan.tables[t].hot_rows});
     }
   }
   std::ranges::stable_sort(slots, {}, &Slot::rank);
@@ -79,29 +87,28 @@ ShardLayout::ShardLayout(const Plan& plan, const std::vector<Table>& tables, con
   for (Strip& strip : strips) std::ranges::sort(strip.slots, {}, [&](std::int64_t s) { return slots[s].rows.begin; });
 
   shards.insert(shards.end(), replicated.begin(), replicated.end());
-  for (LocalShard& shard : shards) {
-    shard.first_key = keys;
-    keys += shard.rows.count();
+  for (std::int64_t s = 0; s < std::ssize(shards); ++s) {
+    if (shards[s].replicated) replicas.push_back(s);
+    shards[s].first_key = keys;
+    keys += shards[s].rows.count();
   }
 }
 
-ShardLayout ShardLayout::of_features(const std::vector<bool>& chosen, bool replicated) const {
+ShardLayout ShardLayout::of_tables(const std::vector<bool>& tables, const std::vector<bool>& features) const {
   ShardLayout part = *this;
-  part.served = chosen;
-  if (!replicated) {
-    std::erase_if(part.shards, [](const LocalShard& shard) { return shard.replicated; });
-    part.replicated_features.clear();
-  }
+  part.served = features;
+  std::erase_if(part.replicas, [&](std::int64_t s) { return !tables[shards[s].table]; });
+  std::erase_if(part.replicated_features, [&](std::int64_t f) { return !features[f]; });
   part.strips.clear();
   part.slots.clear();
   std::vector<std::int64_t> new_strip(strips.size(), -1), new_slot(slots.size(), -1);
   for (std::size_t s = 0; s < strips.size(); ++s) {
-    if (!chosen[strips[s].feature]) continue;
+    if (!features[strips[s].feature]) continue;
     new_strip[s] = std::ssize(part.strips);
     part.strips.push_back(strips[s]);
   }
   for (std::size_t s = 0; s < slots.size(); ++s) {
-    if (!chosen[slots[s].feature]) continue;
+    if (!features[slots[s].feature]) continue;
     new_slot[s] = std::ssize(part.slots);
     part.slots.push_back(slots[s]);
     part.slots.back().strip = new_strip[slots[s].strip];

@@ -11,7 +11,7 @@
 namespace shardmark {
 
 /// A piece of a table in this rank's memory: the rows of `rows` and the columns [column_begin, column_end).
-/// A data-parallel table is one such piece, whole, on every rank.
+/// A data-parallel table is one such piece, whole, on every rank; so are the hot rows of a table.
 struct LocalShard {
   std::int64_t table = 0;
   RowSet rows;
@@ -22,11 +22,13 @@ struct LocalShard {
   std::int64_t dim() const { return column_end - column_begin; }
 };
 
-/// One full set of rows of a feature's table for one range of columns. A feature's ids go once to each of its strips.
+/// One full set of rows of a feature's table for one range of columns. A feature's ids go once to each of its strips,
+/// those of hot rows staying at home.
 struct Strip {
   std::int64_t feature = 0;
   std::int64_t column_begin = 0, column_end = 0;
   std::vector<std::int64_t> slots;  ///< its shards' slots, in the order of their first rows
+  std::int64_t hot_rows = 0;        ///< first rows that no slot has, because every rank has a copy; then of all columns
 
   std::int64_t dim() const { return column_end - column_begin; }
   bool row_split() const { return slots.size() > 1; }
@@ -46,14 +48,15 @@ struct Slot {
 struct ShardLayout {
   ShardLayout(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features, int rank);
 
-  /// The part that serves the chosen features; with or without the data-parallel tables, whose features are all chosen
-  /// or none. Shards keep their numbers.
-  ShardLayout of_features(const std::vector<bool>& chosen, bool replicated) const;
+  /// The part that serves the chosen tables and features, which are those that read these tables. Shards are all
+  /// kept, under their numbers.
+  ShardLayout of_tables(const std::vector<bool>& tables, const std::vector<bool>& features) const;
 
   int rank;
   int ranks;
-  std::vector<LocalShard> shards;                 ///< of this rank, replicated tables last
-  std::vector<std::int64_t> replicated_features;  ///< those that read a data-parallel table
+  std::vector<LocalShard> shards;                 ///< of this rank, replicated ones last
+  std::vector<std::int64_t> replicas;             ///< numbers of the replicated shards that are served
+  std::vector<std::int64_t> replicated_features;  ///< those that read replicated rows: of a whole table, or hot ones
   std::vector<bool> served;                       ///< [features]
   std::vector<Strip> strips;
   std::vector<Slot> slots;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "comm/exchange/exchange.hpp"
-#include "comm/placement/wire_ids.hpp"
+#include "comm/placement/traffic/wire_ids.hpp"
 #include "workloads/batches/execution.hpp"
 
 namespace shardmark {
@@ -23,7 +23,8 @@ class IdWire {
       write(wide_sent_.first(count));
   }
 
-  /// ids [route.receive_total() + own]: what is received, then the `own` ids that were written behind those to send.
+  /// ids [route.receive_total() + own]: what is received, then the first `own` ids that were written behind those to
+  /// send.
   /// Collective.
   void exchange(Exchange& exchange, const Route& route, const DeviceArray<std::int64_t>& ids) {
     const std::int64_t end = route.receive_total();
@@ -45,7 +46,8 @@ class IdWire {
     exec.fence("shardmark: ids are sent");
     run(exchange, route, std::span<const T>(written.data(), static_cast<std::size_t>(route.send_total())),
         std::span(received.data(), received.extent(0)));
-    Kokkos::deep_copy(exec, own, part(written, route.send_total(), written_));
+    const std::int64_t begin = route.send_total();
+    Kokkos::deep_copy(exec, own, part(written, begin, begin + static_cast<std::int64_t>(own.extent(0))));
   }
 
   IdType type_;

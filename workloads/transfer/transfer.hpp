@@ -9,7 +9,7 @@
 #include "comm/exchange/exchange.hpp"
 #include "comm/exchange/lane.hpp"
 #include "comm/exchange/sent_bytes.hpp"
-#include "comm/placement/movement.hpp"
+#include "comm/placement/traffic/movement.hpp"
 #include "workloads/transfer/vector_places.hpp"
 #include "workloads/transfer/wire.hpp"
 
@@ -46,7 +46,7 @@ struct TransferContext {
 std::unique_ptr<Transfer> make_partials(const TransferContext& context);
 std::unique_ptr<Transfer> make_reduce_scatter(const TransferContext& context);
 
-/// The entry of `transfers` (comm/placement/movement.hpp) that the context names.
+/// The entry of `transfers` (comm/placement/traffic/movement.hpp) that the context names.
 inline std::unique_ptr<Transfer> make_transfer(const TransferContext& context) {
   return adds_on_the_way(context.transfer) ? make_reduce_scatter(context) : make_partials(context);
 }

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "comm/placement/movement.hpp"
+#include "comm/placement/traffic/movement.hpp"
 #include "kernels/vector_errors.hpp"
 #include "workloads/batches/execution.hpp"
 

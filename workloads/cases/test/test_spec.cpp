@@ -34,7 +34,7 @@ TEST(Spec, BuiltInTablesAreThePublishedOnes) {
   const Workload hugectr = load_workload("hugectr-dlrm");
   EXPECT_EQ(1221286, sum_of_rows(hugectr));
   EXPECT_EQ(65536, hugectr.global_batch);
-  EXPECT_DOUBLE_EQ(1.845, hugectr.published->ratio);
+  EXPECT_DOUBLE_EQ(1.845, published_ratio(hugectr.published_steps)->ratio);
 }
 
 TEST(Spec, EveryBuiltInSurvivesTheRoundTrip) {

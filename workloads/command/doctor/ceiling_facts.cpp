@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "comm/collectives.hpp"
-#include "comm/placement/skew.hpp"
+#include "comm/placement/traffic/skew.hpp"
 #include "workloads/command/doctor/gather.hpp"
 #include "workloads/measure/machine_rates.hpp"
 #include "workloads/measure/memory.hpp"

@@ -10,7 +10,7 @@
 #include "results/build_info.hpp"
 #include "results/machine.hpp"
 #include "workloads/command/doctor/gather.hpp"
-#include "workloads/measure/memory.hpp"
+#include "workloads/measure/control_groups.hpp"
 
 namespace shardmark {
 namespace {
@@ -26,21 +26,16 @@ double number_at(const fs::path& file) {
 
 /// Processors' worth of time that the control groups of this process allow: the least of them and those they lie in.
 double cpu_quota() {
-  const fs::path root = "/sys/fs/cgroup";
+  const fs::path version_1 = "/sys/fs/cgroup/cpu";
   double least = 0.0;
   const auto take = [&](double quota, double period) {
     if (quota > 0.0 && period > 0.0 && (least == 0.0 || quota / period < least)) least = quota / period;
   };
-  take(number_at(root / "cpu/cpu.cfs_quota_us"), number_at(root / "cpu/cpu.cfs_period_us"));  // version 1
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    if (!line.starts_with("0::/")) continue;
-    for (fs::path group = line.substr(4);; group = group.parent_path()) {
-      std::ifstream file(root / group / "cpu.max");  // "200000 100000", or "max 100000"
-      double quota = 0.0, period = 0.0;
-      if (file >> quota >> period) take(quota, period);
-      if (group.empty()) break;
-    }
+  take(number_at(version_1 / "cpu.cfs_quota_us"), number_at(version_1 / "cpu.cfs_period_us"));
+  for (const fs::path& group : control_groups("cpu")) {
+    std::ifstream file(group / "cpu.max");  // "200000 100000", or "max 100000"
+    double quota = 0.0, period = 0.0;
+    if (file >> quota >> period) take(quota, period);
   }
   return least;
 }

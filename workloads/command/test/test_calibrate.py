@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`calibrate`: what it prints and writes, on one rank and on several; bad input."""
+"""`calibrate`: what it prints and writes, on one rank and on several; predictions by its file; bad input."""
 import json
 import re
 
-from program import ProgramTest, main
+from program import SMALL, ProgramTest, main, options
 
-SMALL = ["--table", "1M", "--array", "64K", "--rows", "256", "--rounds", "2", "--threads", "1"]
+QUICK = ["--quick", "--threads", "1"]
 CEILINGS = [("triad", None), ("copy", None), *(("gather", dim) for dim in (16, 64, 128)),
             *(("read_modify_write", dim) for dim in (16, 64, 128))]
+
+
+def small(machine):
+    return options({**SMALL, "machine": machine})
 
 
 class Calibrate(ProgramTest):
@@ -16,9 +20,9 @@ class Calibrate(ProgramTest):
         for ranks in (1, 2):
             with self.subTest(ranks=ranks):
                 file = self.new_path(".json")
-                outcome = self.succeeds(self.launch(ranks, "calibrate", *SMALL, "--out", file))
+                outcome = self.succeeds(self.launch(ranks, "calibrate", *QUICK, "--out", file))
                 machine = json.loads(file.read_text())
-                self.assertEqual(machine["format"], "shardmark-machine/1")
+                self.assertEqual(machine["format"], "shardmark-machine/2")
                 self.assertEqual([(each["name"], each.get("dim")) for each in machine["ceilings"]], CEILINGS)
                 for each in machine["ceilings"]:
                     rate = each["bytes_per_second"]
@@ -26,19 +30,62 @@ class Calibrate(ProgramTest):
                     self.assertEqual("setting" in each, "dim" in each)
                 self.assertEqual([rank["rank"] for rank in machine["environment"]["ranks"]], list(range(ranks)))
                 self.assertLessEqual({"machine", "build", "libraries"}, machine["environment"].keys())
-                self.assertEqual((machine["table_bytes"], machine["array_bytes"]), (1 << 20, 1 << 16))
+                self.assertEqual((machine["table_bytes"], machine["array_bytes"]), (1 << 22, 1 << 20))
+                self.assertTrue(machine["measured"])
+                self.assertRegex(machine["fingerprint"], "^[0-9a-f]{16}$")
+                self.assertIn(f"{ranks} ranks per node, one node; 1 threads", machine["words"])
+                for name, seconds in machine["seconds"].items():
+                    self.assertTrue(0 <= seconds < 1, name)
+                self.assertEqual("mpi_alltoallv" in machine.get("exchanges", {}), ranks > 1)
+                cases = machine["calibration"]["cases"]
+                self.assertGreater(len(cases), 40)
+                for case in cases:
+                    self.assertAlmostEqual(case["measured_ms"], sum(p["measured_ms"] for p in case["phases"].values()),
+                                           delta=case["measured_ms"])
                 printed = re.findall(r"(?m)^(\w+) +(\d+|-) +[\d.]+ +[\d.]+", outcome.out)
                 self.assertEqual([(name, None if dim == "-" else int(dim)) for name, dim in printed], CEILINGS)
                 self.assertEqual([path.name for path in self.folder.glob("*.tmp")], [])
 
+    def test_cases_are_predicted_by_its_file_and_by_one_of_other_ranks_with_a_warning(self):
+        file = self.new_path(".json")
+        self.succeeds(self.launch(1, "calibrate", *QUICK, "--out", file))
+        for ranks, warned in ((1, False), (2, True)):
+            with self.subTest(ranks=ranks):
+                out = self.new_path(".jsonl")
+                outcome = self.launch(ranks, "compare", "criteo-kaggle", *small(file), "--out", out,
+                                      "--exchange", "mpi_alltoallv", "--plan", "table_wise,row_wise")
+                self.assertEqual(outcome.code, 0, outcome.err)
+                self.assertEqual("not on these ranks" in outcome.err, warned, outcome.err)
+                header, *records = map(json.loads, out.read_text().splitlines())
+                self.assertEqual("warning" in header["predicted_by"], warned)
+                for record in records:
+                    self.assertGreater(record["predicted_ms"], 0)
+                    self.assertGreater(record["predicted_memory_max"], 0)
+                    self.assertGreater(record["phases"]["lookup"]["predicted_ms"], 0)
+
+    def test_damaged_files_and_none_are_refused_by_name(self):
+        file = self.new_path(".json")
+        for text in ("", "{}", '{"format": "shardmark-machine/1"}'):
+            file.write_text(text)
+            self.refuses(self.serial("run", "criteo-kaggle", *small(file)), file.name)
+        self.refuses(self.serial("run", "criteo-kaggle", *small("nowhere.json")), "nowhere.json")
+
+    def test_nothing_is_predicted_without_a_machine(self):
+        for machine in ("off", "known"):
+            out = self.new_path(".jsonl")
+            self.succeeds(self.serial("run", "criteo-kaggle", *small(machine), "--out", out))
+            header, record = map(json.loads, out.read_text().splitlines())
+            self.assertNotIn("predicted_by", header)
+            self.assertIsNone(record["predicted_ms"])
+
     def test_prints_only_without_a_file(self):
         before = sorted(self.folder.rglob("*"))
-        self.assertIn("triad", self.succeeds(self.serial("calibrate", *SMALL)).out)
+        self.assertIn("triad", self.succeeds(self.serial("calibrate", *QUICK)).out)
         self.assertEqual(sorted(self.folder.rglob("*")), before)
 
     def test_refuses_bad_input(self):
         self.refuses(self.launch(2, "calibrate", "--table", "100000G"), "--table", "need")
-        self.refuses(self.launch(2, "calibrate", *SMALL, "--out", "nowhere/machine.json"), "nowhere/machine.json")
+        self.refuses(self.launch(2, "calibrate", *QUICK, "--out", "nowhere/machine.json"), "nowhere/machine.json")
         self.refuses(self.serial("calibrate", "--table", "1K"), "--table must be at least 1M")
         self.refuses(self.serial("calibrate", "--rows", "0"), "--rows")
 

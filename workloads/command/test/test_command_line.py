@@ -9,7 +9,7 @@ import re
 from program import ProgramTest, main, records
 
 WITHOUT_MPI = {"environment": {"OPAL_PREFIX": "/nonexistent"}}  # Open MPI cannot start then
-TABLES = ("workloads", "planners", "skews", "plan-formats", "results-formats", "options", "transfers", "exchanges", "value-types", "wire-ids",
+TABLES = ("workloads", "planners", "machines", "terms", "skews", "plan-formats", "results-formats", "options", "transfers", "exchanges", "value-types", "wire-ids",
           "dedups", "group-balances", "replicated-gradients", "storages", "poolings", "optimizers", "weight-decays",
           "core-initializers", "contraction-directions", "order-of-slice-sums", "cache-writes", "distributions", "id-rules",
           "malformed-lines", "bounds-checks", "faults")
@@ -52,6 +52,10 @@ class WithoutMpi(ProgramTest):
             self.assertIn(part, whole)
 
     def test_list_of_options_names_their_values_and_help_has_each_of_them(self):
+        planners = self.serial("list", "planners").out
+        self.assertRegex(planners, r"\n  memory_balanced +distributed-embeddings: .*\n    :column_threshold=N +larger tables .*\n"
+                                   r"(    :.*\n)*    :merge=on +on: ")
+        self.assertIn("memory_balanced:column_threshold=N: larger tables", re.sub(r"\s+", " ", self.serial("plan", "create", "--help").out))
         options = self.serial("list", "options").out
         self.assertEqual(self.serial("list", "settings").out, options)
         self.assertRegex(options, r"\n  wire_ids +\S.*: auto, int64 \(default: auto\)\n")

@@ -6,13 +6,17 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "comm/placement/plan_file.hpp"
+#include "comm/placement/formats/plan_file.hpp"
 #include "comm/placement/planner.hpp"
 #include "reference/error.hpp"
 #include "workloads/cases/spec.hpp"
+#include "workloads/command/case_arguments.hpp"
 #include "workloads/command/command.hpp"
 
 namespace shardmark {
+
+void run_cases(const CaseArguments&) {}  // what `run` would do
+
 namespace {
 
 struct Outcome {
@@ -79,9 +83,10 @@ TEST_F(PlanCommand, converted_plans_check_and_show) {
   for (const PlanFormat& format : plan_formats) {
     SCOPED_TRACE(format.name);
     const std::string name(format.name);
-    EXPECT_EQ(plan_command({"create", "hugectr-dlrm", "--planner", "row_wise", "--ranks", "9", "--out", path("a.json")})
-                  .error,
-              "");
+    EXPECT_EQ(
+        plan_command({"create", "hugectr-dlrm", "--planner", "table_wise", "--ranks", "9", "--out", path("a.json")})
+            .error,
+        "");
     EXPECT_EQ(plan_command({"convert", "hugectr-dlrm", path("a.json"), "--to", name, "--out", path("b.json")}).error,
               "");
     EXPECT_EQ(plan_command({"convert", "hugectr-dlrm", path("b.json"), "--out", path("c.json")}).error, "");
@@ -114,6 +119,62 @@ TEST_F(PlanCommand, check_lists_the_rules_that_are_broken) {
   EXPECT_TRUE(contains(checked({"--memory", "1M"}).err, ": rule 18: rank 0: "));
 }
 
+TEST_F(PlanCommand, show_predicts_for_a_machine_as_the_options_say) {
+  const auto shown = [](std::vector<std::string> options) {
+    options.insert(options.begin(), {"show", "synthetic-tiny", "row_wise", "--ranks", "16", "--format", "json"});
+    const Outcome outcome = plan_command(options);
+    EXPECT_EQ(outcome.error, "");
+    return nlohmann::json::parse(outcome.out);
+  };
+  const auto usual = shown({});
+  EXPECT_EQ(usual.at("machine"), "cpu-100g");
+  EXPECT_FALSE(usual.at("machine_measured"));
+  EXPECT_EQ(usual.at("per_rank").size(), 16U);
+  EXPECT_EQ(usual.at("tables").size(), 55U);
+  EXPECT_EQ(usual.at("slowest_rank").at("rank"), 0);  // the hottest rows are its
+  const auto step = [](const nlohmann::json& json) { return json.at("step_ms").get<double>(); };
+  EXPECT_LT(step(shown({"--machine", "dgx-a100"})), step(usual) / 2);
+  EXPECT_GT(step(shown({"--batch", "131072"})), 1.5 * step(usual));
+  EXPECT_NE(step(shown({"--transfer", "unique_rows"})), step(usual));
+  EXPECT_NE(step(shown({"--ranks-per-node", "1"})), step(usual));
+  EXPECT_LT(shown({"--ids.distribution", "uniform"}).at("per_rank")[0].at("ids_per_sample"),
+            usual.at("per_rank")[0].at("ids_per_sample"));
+}
+
+TEST_F(PlanCommand, show_says_what_it_assumes) {
+  const Outcome shown = plan_command(
+      {"show", "criteo-kaggle", "table_wise", "--ranks", "40", "--scale", "1/64", "--machine", "dgx-a100"});
+  EXPECT_EQ(shown.error, "");
+  EXPECT_EQ(shown.out.rfind("# criteo-kaggle at 1/64, batch 16384, ids: power law 1.05; dense_partials mpi_alltoallv\n"
+                            "# predicted, not measured: for machine dgx-a100 (",
+                            0),
+            0U)
+      << shown.out;
+  EXPECT_TRUE(contains(shown.out, "), 8 ranks a node\nplan 'table_wise' for 40 ranks, 26 tables\n")) << shown.out;
+  EXPECT_TRUE(contains(shown.out, "\n14 of the ranks hold nothing: 26-39\n")) << shown.out;
+}
+
+TEST_F(PlanCommand, show_says_what_does_not_fit) {
+  const auto last_line = [](const char* memory) {
+    const std::string out =
+        plan_command({"show", "criteo-kaggle", "table_wise", "--ranks", "2", "--memory", memory}).out;
+    return out.substr(out.rfind('\n', out.size() - 2) + 1);
+  };
+  EXPECT_TRUE(contains(last_line("1M"), "does not fit: rank 0 needs ")) << last_line("1M");
+  EXPECT_TRUE(contains(last_line("1M"), "(and 1 more rank of it)")) << last_line("1M");
+  EXPECT_FALSE(contains(last_line("1T"), "does not fit")) << last_line("1T");
+}
+
+TEST_F(PlanCommand, create_tells_planners_of_nodes) {
+  const auto created = [](const char* per_node) {
+    return plan_command({"create", "synthetic-tiny", "--planner", "hugectr_table_row_wise", "--ranks", "8",
+                         "--ranks-per-node", per_node})
+        .out;
+  };
+  EXPECT_NE(created("2"), created("4"));
+  EXPECT_FALSE(created("2").empty());
+}
+
 TEST_F(PlanCommand, bad_input_is_refused) {
   EXPECT_TRUE(contains(plan_command({"create", "none", "--planner", "row_wise", "--ranks", "2"}).error, "none"));
   EXPECT_TRUE(contains(plan_command({"create", "hugectr-dlrm", "--planner", "rows", "--ranks", "2"}).error,
@@ -121,6 +182,13 @@ TEST_F(PlanCommand, bad_input_is_refused) {
   EXPECT_FALSE(plan_command({"create", "hugectr-dlrm", "--planner", "row_wise", "--ranks", "0"}).error.empty());
   EXPECT_FALSE(plan_command({"create", "hugectr-dlrm", "--planner", "row_wise"}).error.empty());
   EXPECT_EQ(plan_command({"show", "hugectr-dlrm", "row_wise"}).error, "planner 'row_wise' needs --ranks");
+  const auto refusal = [](const char* option, const char* value) {
+    return plan_command({"show", "hugectr-dlrm", "row_wise", "--ranks", "2", option, value}).error;
+  };
+  EXPECT_TRUE(contains(refusal("--format", "yaml"), "unknown format 'yaml'; valid: text, json"));
+  EXPECT_TRUE(contains(refusal("--machine", "laptop"), "laptop"));
+  EXPECT_TRUE(contains(refusal("--machine", "none.json"), "none.json"));
+  EXPECT_FALSE(refusal("--ranks-per-node", "0").empty());
   EXPECT_TRUE(contains(plan_command({"show", "hugectr-dlrm", path("no.json")}).error, "cannot read"));
   EXPECT_TRUE(contains(plan_command({"check", "hugectr-dlrm", path("no.json")}).err, "cannot read"));
   EXPECT_TRUE(contains(

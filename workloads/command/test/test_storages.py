@@ -10,8 +10,9 @@ class Storages(ProgramTest):
     def test_compare_puts_storages_beside_each_other(self):
         outcome, file = self.case(2, command="compare", storage="dense,tt", plan="table_wise,data_parallel,row_wise", **TRAINS)
         self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
-        (note,) = outcome.complaints()
+        note, idle = outcome.complaints()
         self.assertTrue(note.startswith("shardmark: row_wise is not measured with --storage tt: "), note)
+        self.assertEqual(idle, "shardmark: plan table_wise: rank 1 holds nothing")
         cases = {(case["plan"], case["options"]["storage"]): case for case in records(file)[1:]}
         self.assertEqual(sorted(cases), [("data_parallel", "dense"), ("data_parallel", "tt"), ("row_wise", "dense"),
                                          ("table_wise", "dense"), ("table_wise", "tt")])
@@ -37,6 +38,26 @@ class Storages(ProgramTest):
 
     def test_a_plan_that_no_storage_can_do_is_an_error(self):
         self.refuses_case("row_wise", "tensor train", ranks=[2], **TRAINS, plan="row_wise")
+
+    def test_a_plan_file_says_the_storage_of_tables(self):
+        tables = [{"name": name, "rows": 4000, "dim": 16, "optimizer": {"name": "sgd"}} for name in ("A", "B")]
+        spec = self.new_file({"name": "two", "global_batch": 64, "optimizer": {"name": "sgd"}, "tables": tables,
+                              "features": [{"name": t["name"], "table": t["name"], "pooling": "sum"} for t in tables]})
+        whole = lambda rank: [{"rows": [0, 4000, 1], "columns": [0, 16], "rank": rank}]
+        halves = [{"rows": [rank, 4000, 2], "columns": [0, 16], "rank": rank} for rank in (0, 1)]
+        plan = lambda shards: self.new_file({"format": "shardmark-plan/1", "name": "mixed", "ranks": 2, "tables": [
+            {"name": "A", "shards": whole(0)}, {"name": "B", "storage": "tt", "shards": shards}]})
+        mixed = plan(whole(1))
+        for storage in (None, "dense,tt"):
+            outcome, file = self.case(2, spec, command="compare", scale=1, plan=mixed, storage=storage,
+                                      exchange="mpi_alltoallv")
+            self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+            told = [case["options"]["storage"] for case in records(file)[1:]]
+            self.assertEqual(told, [["dense", "tt"]] if storage is None else [["dense", "tt"], "tt"])
+            for case in records(file)[1:]:
+                self.assertEqual((case["wrong"], "tensor_train" in case), (0, True))
+        self.refuses_case("table B", "tensor train", "row_wise", ranks=[2], workload=spec, scale=1, plan=plan(halves))
+        self.assertRegex(self.succeeds(self.serial("plan", "show", spec, mixed)).out, r"\nB .* table_wise +1 +1, tt\n")
 
     def test_run_says_how_fast_lookups_are_beside_fbtt(self):
         outcome, file = self.case(1, "fbtt", **{key: value for key, value in TRAINS.items() if key != "workload"}, plan="table_wise")

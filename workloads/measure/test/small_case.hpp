@@ -97,7 +97,7 @@ inline bool finds_prey(Fault fault, const RunOptions& options, const Plan& plan)
   const auto& tables = options.workload.tables;
   if (fault == Fault::state)
     return std::ranges::any_of(tables, [](const Table& t) { return state_per_row(t.optimizer.kind, t.dim) > 0; });
-  if (fault == Fault::one_replica) return std::ranges::any_of(plan.tables, &TablePlacement::data_parallel);
+  if (fault == Fault::one_replica) return std::ranges::any_of(plan.tables, has_replicas);
   return fault != Fault::late_step || options.checked_steps > 1;
 }
 

@@ -30,6 +30,9 @@ TEST(Dedup, IsRefusedWhereNoRowsTravel) {
                InputError);
 }
 
+/// Whether a bag can be pooled from its hot rows and from the others apart.
+bool adds_parts(const Choice<Pooling>& pooling) { return pooling.value != Pooling::max; }
+
 TEST(Dedup, UniqueRowsPoolSplitRowsInEveryWay) {
   const Communicator comm(MPI_COMM_WORLD);
   for (const auto& pooling : poolings)
@@ -39,7 +42,7 @@ TEST(Dedup, UniqueRowsPoolSplitRowsInEveryWay) {
       for (std::uint64_t seed = 1; seed <= 6; ++seed) {
         std::mt19937_64 random(seed);
         const Plan plan = seed == 1 ? plan_of("row_wise", options, comm.size())
-                                    : random_plan(options.workload.tables, comm.size(), random);
+                                    : random_plan(options.workload.tables, comm.size(), random, adds_parts(pooling));
         for (const Dedup dedup : on_one_node)
           EXPECT_EQ(0, wrong_values(comm, options, plan,
                                     {.movement = {.transfer = RowTransfer::unique_rows, .dedup = dedup}}))
@@ -63,8 +66,8 @@ TEST(Dedup, ByNodeGivesTheSameRows) {
       }
       for (std::uint64_t seed = 1; seed <= 4; ++seed) {
         std::mt19937_64 random(seed);
-        EXPECT_EQ(0, wrong_values(comm, options, random_plan(options.workload.tables, 4, random), movement))
-            << pooling.name << " seed " << seed;
+        const Plan plan = random_plan(options.workload.tables, 4, random, adds_parts(pooling));
+        EXPECT_EQ(0, wrong_values(comm, options, plan, movement)) << pooling.name << " seed " << seed;
       }
     }
   }

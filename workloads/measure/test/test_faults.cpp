@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "workloads/measure/test/planners_of_every_kind.hpp"
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
 
@@ -26,10 +27,10 @@ TEST(Faults, EveryFaultIsFoundInEveryPlan) {
     for (const bool exact : {true, false}) {
       const RunOptions options =
           small_case(Pooling::sum, exact ? OptimizerKind::sgd : OptimizerKind::rowwise_adagrad, exact);
-      for (const auto& planner : planners)
+      for (const std::string_view planner : planners_of_every_kind(comm.size()))
         for (const auto& transfer : transfers)
           if (depends_on_travel(fault.value) || transfer.value == RowTransfer::dense_partials)
-            expect_found(fault, comm, options, planner.name, {.movement = {.transfer = transfer.value}});
+            expect_found(fault, comm, options, planner, {.movement = {.transfer = transfer.value}});
       for (const auto& how : replicated_gradients)
         expect_found(fault, comm, options, "data_parallel", {.movement = {.replicated_gradients = how.value}});
     }
@@ -66,19 +67,19 @@ std::int64_t wrong_after_one_step(const Communicator& comm, std::string_view pla
 /// each rank that has one.
 TEST(Faults, StateIsComparedThoughValuesAreRight) {
   const Communicator comm(MPI_COMM_WORLD);
-  for (const auto& planner : planners)
+  for (const std::string_view planner : planners_of_every_kind(comm.size()))
     for (const OptimizerKind kind : {OptimizerKind::rowwise_adagrad, OptimizerKind::adagrad, OptimizerKind::lamb}) {
-      const std::int64_t wrong = wrong_after_one_step(comm, planner.name, kind, Fault::state);
-      EXPECT_TRUE(wrong > 0 && wrong <= comm.size()) << planner.name << ": " << wrong;
+      const std::int64_t wrong = wrong_after_one_step(comm, planner, kind, Fault::state);
+      EXPECT_TRUE(wrong > 0 && wrong <= comm.size()) << planner << ": " << wrong;
     }
 }
 
 TEST(Faults, ARowThatNoIdAskedForIsSeenToChange) {
   const Communicator comm(MPI_COMM_WORLD);
-  for (const auto& planner : planners)
+  for (const std::string_view planner : planners_of_every_kind(comm.size()))
     for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::rowwise_adagrad}) {
-      const std::int64_t wrong = wrong_after_one_step(comm, planner.name, kind, Fault::stray_row);
-      EXPECT_TRUE(wrong > 0 && wrong <= comm.size()) << planner.name << ": " << wrong;
+      const std::int64_t wrong = wrong_after_one_step(comm, planner, kind, Fault::stray_row);
+      EXPECT_TRUE(wrong > 0 && wrong <= comm.size()) << planner << ": " << wrong;
     }
 }
 

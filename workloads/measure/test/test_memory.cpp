@@ -89,6 +89,15 @@ TEST(Memory, NeededIsEnoughAndNotFarFromWhatIsAllocated) {
   }
 }
 
+TEST(Memory, OfHotRowsIsEnoughAndNotFarFromWhatIsAllocated) {
+  count_allocations();
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const Pooling pooling : {Pooling::sum, Pooling::none})
+    for (const auto& transfer : transfers)
+      check_estimate(comm, large_case(pooling), {.movement = {.transfer = transfer.value}},
+                     {"hot_rows:rows=300", "hot_rows:rows=3000"});
+}
+
 /// Tables of 40000 rows each, of which a step names nearly all or a part.
 TEST(Memory, OfTensorTrainsIsEnoughAndNotFarFromWhatIsAllocated) {
   count_allocations();

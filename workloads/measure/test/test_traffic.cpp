@@ -7,6 +7,7 @@
 #include "comm/collectives.hpp"
 #include "comm/placement/check.hpp"
 #include "comm/placement/test/traffic_oracle.hpp"
+#include "workloads/measure/test/planners_of_every_kind.hpp"
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
 #include "workloads/step/training_step.hpp"
@@ -84,8 +85,8 @@ TEST(Traffic, IsWhatIsSentOnEveryPlan) {
       RunOptions options = small_case(pooling, kind, false);
       options.workload.tables[1].optimizer.kind = OptimizerKind::sgd;
       options.workload.ids.weighted = kind == OptimizerKind::lamb;
-      for (const auto& planner : planners)
-        check_every_movement(comm, options, plan_of(planner.name, options, comm.size()));
+      for (const std::string_view planner : planners_of_every_kind(comm.size()))
+        check_every_movement(comm, options, plan_of(planner, options, comm.size()));
     }
 }
 
@@ -105,10 +106,10 @@ TEST(Traffic, IsWhatIsSentInEveryIdType) {
   for (const bool weighted : {false, true}) {
     RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, false);
     options.workload.ids.weighted = weighted;
-    for (const auto& planner : planners)
+    for (const std::string_view planner : planners_of_every_kind(comm.size()))
       for (const auto& transfer : transfers)
         for (const auto& ids : wire_ids)
-          check_traffic(comm, options, plan_of(planner.name, options, comm.size()),
+          check_traffic(comm, options, plan_of(planner, options, comm.size()),
                         {.movement = {.transfer = transfer.value, .wire_ids = ids.value}});
   }
 }

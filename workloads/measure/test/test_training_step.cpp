@@ -10,6 +10,7 @@
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/check.hpp"
 #include "comm/placement/support.hpp"
+#include "workloads/measure/test/planners_of_every_kind.hpp"
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
 #include "workloads/step/training_step.hpp"
@@ -35,12 +36,12 @@ void check_all_movements(const RunOptions& options) {
   const std::vector<Case> movements = all_movements(comm);
   const std::size_t exchanges = movements.size() / transfers.size();
   std::size_t turn = 0;
-  for (const auto& planner : planners)
+  for (const std::string_view planner : planners_of_every_kind(comm.size()))
     for (std::size_t m = 0; m < movements.size(); ++m) {
       if (m % exchanges == 0) ++turn;
-      if (planner.name != "row_wise" && m % exchanges != turn % exchanges) continue;
-      EXPECT_EQ(0, wrong_values(comm, options, plan_of(planner.name, options, comm.size()), movements[m]))
-          << planner.name << " " << movements[m].name();
+      if (planner != "row_wise" && m % exchanges != turn % exchanges) continue;
+      EXPECT_EQ(0, wrong_values(comm, options, plan_of(planner, options, comm.size()), movements[m]))
+          << planner << " " << movements[m].name();
     }
 }
 
@@ -53,9 +54,9 @@ TEST(TrainingStep, ExactSgdIsBitEqualForEveryPlanTransferAndExchange) {
 class Movements {
  public:
   Movements(const Communicator& comm, const RunOptions& options) : comm_(comm) {
-    for (const auto& planner : planners)
+    for (const std::string_view planner : planners_of_every_kind(comm.size()))
       for (const Case& movement : all_movements(comm))
-        all_.push_back({plan_of(planner.name, options, comm.size()), movement});
+        all_.push_back({plan_of(planner, options, comm.size()), movement});
   }
 
   /// Checks the options with the next movement that can carry them.
@@ -97,13 +98,13 @@ TEST(TrainingStep, WideIdsGiveTheSameValues) {
   const Communicator comm(MPI_COMM_WORLD);
   for (const Pooling pooling : {Pooling::sum, Pooling::none}) {
     const RunOptions options = small_case(pooling, OptimizerKind::sgd, true);
-    for (const auto& planner : planners)
+    for (const std::string_view planner : planners_of_every_kind(comm.size()))
       for (const auto& transfer : transfers)
         for (const char* exchange : {"mpi_alltoallv", "persistent"})
-          EXPECT_EQ(0, wrong_values(comm, options, plan_of(planner.name, options, comm.size()),
+          EXPECT_EQ(0, wrong_values(comm, options, plan_of(planner, options, comm.size()),
                                     {.movement = {.transfer = transfer.value, .wire_ids = WireIds::int64},
                                      .exchange = exchange_named(exchange)}))
-              << name_of(pooling) << " " << planner.name << " " << transfer.name << " " << exchange;
+              << name_of(pooling) << " " << planner << " " << transfer.name << " " << exchange;
   }
 }
 

@@ -2,7 +2,7 @@
 // The pure parts of `shardmark exchange`: sizes, findings.
 #include <gtest/gtest.h>
 
-#include "comm/placement/skew.hpp"
+#include "comm/placement/traffic/skew.hpp"
 #include "reference/error.hpp"
 #include "workloads/sweep/report.hpp"
 #include "workloads/sweep/sizes.hpp"

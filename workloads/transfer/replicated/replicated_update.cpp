@@ -36,9 +36,9 @@ ReplicatedUpdate::Way ReplicatedUpdate::way(std::int64_t shard, std::int64_t tab
 
 /// Only the dense ones take part of the dense sums; the others' places are not in memory, or found in every step.
 void ReplicatedUpdate::add_replicas(const ShardLayout& layout, Way wanted, const std::vector<bool>& gathered) {
-  for (std::int64_t s = 0; s < std::ssize(layout.shards); ++s) {
+  for (const std::int64_t s : layout.replicas) {
     const LocalShard& shard = layout.shards[s];
-    if (!shard.replicated || way(s, shard.table, gathered) != wanted) continue;
+    if (way(s, shard.table, gathered) != wanted) continue;
     replicas_.push_back({s, keys_});
     rows_.shards.push_back({.first_key = keys_,
                             .dim = wanted == Way::by_parts ? 0 : shard.dim(),

@@ -9,10 +9,10 @@
 
 namespace shardmark {
 
-/// The update of replicated tables: every rank adds up the gradients of all ranks in the same order, so that the copies
-/// stay the same. Of each table either the gradients of all rows are reduced (dense), or the rows that any rank's ids
-/// name are gathered with their gradients. Of a table whose rows are made of those of several parts (Storage::tt) the
-/// gradients of all rows of the parts, which are few, are reduced in either case.
+/// The update of replicated tables and hot rows: every rank adds up the gradients of all ranks in the same order, so
+/// that the copies stay the same. Of each table either the gradients of all its replicated rows are reduced (dense), or
+/// the rows that any rank's ids name are gathered with their gradients. Of a table whose rows are made of those of
+/// several parts (Storage::tt) the gradients of all rows of the parts, which are few, are reduced in either case.
 class ReplicatedUpdate {
  public:
   /// gathered: by table; empty: none.

@@ -34,6 +34,7 @@ HomeRows::HomeRows(const Communicator& comm, Exchange& exchange, Wire& wire, con
       layout_(layout),
       dedup_(dedup),
       shards_(layout_, tables.tables(), tables.features(), modes, places_of(comm, dedup)),
+      asked_bags_(layout_, modes, std::ssize(tables.features())),
       owners_(stage_of_owners(comm, exchange, wire, shards_, dedup)) {
   if (dedup == Dedup::node) node_ = std::make_unique<NodeRows>(comm, exchange, wire.ids(), shards_);
   if (shardmark::reads_once(dedup)) owner_ = std::make_unique<OwnerRows>(shards_, owners_, tables);
@@ -64,8 +65,9 @@ void HomeRows::request(const StepInput& input) {
 
 /// Offsets, keys and weights of the ids of every strip, in the order of the bags.
 void HomeRows::list_positions(const StepInput& input) {
+  asked_bags_.set(input);
   std::vector<std::int64_t> ids_before{0};
-  for (const std::int64_t ids : input.ids) ids_before.push_back(ids_before.back() + ids);
+  for (const std::int64_t ids : asked_bags_.ids()) ids_before.push_back(ids_before.back() + ids);
   std::int64_t bags = 0;
   positions_ = 0;
   first_of_strip_.host.clear();
@@ -75,17 +77,17 @@ void HomeRows::list_positions(const StepInput& input) {
     first_of_strip_.host.push_back(bags);
     position_shift_.host.push_back(positions_ - ids_before[f]);
     bags += input.bags_of(f);
-    positions_ += input.ids[f];
+    positions_ += asked_bags_.ids()[f];
   }
   const bool weighted = input.bags.weights.extent(0) > 0;
   offsets_ = offsets_scratch_.first(bags + 1);
   weights_ = weights_scratch_.first(weighted ? positions_ : 0);
   kernels::list_strip_positions<Execution>(
-      Execution(), shards_.owners, shards_.first_keys, input.bags,
+      Execution(), shards_.owners, shards_.first_keys, asked_bags_.bags(),
       {first_of_strip_.array(), position_shift_.array(), offsets_, weights_, keys_.first(positions_)});
 }
 
-void HomeRows::lay_out(const StepInput& input, const std::vector<std::int64_t>& output_begin,
+void HomeRows::lay_out(const StepInput& input, const std::vector<std::int64_t>& pooled_begin,
                        const std::vector<std::int64_t>& gradient_begin) {
   place_groups();
   list_rows();
@@ -96,7 +98,7 @@ void HomeRows::lay_out(const StepInput& input, const std::vector<std::int64_t>& 
   maxima_.host.clear();
   for (std::size_t n = 0; n < shards_.strips.size(); ++n) {
     const auto f = static_cast<std::size_t>(layout_.strips[shards_.strips[n]].feature);
-    add_strip(n, input.bags_of(f), output_begin[f], gradient_begin[f], gradient_begin.back());
+    add_strip(n, input.bags_of(f), pooled_begin[f], gradient_begin[f], gradient_begin.back());
   }
 }
 

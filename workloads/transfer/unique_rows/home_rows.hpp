@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "comm/placement/dedup.hpp"
+#include "comm/placement/traffic/dedup.hpp"
 #include "kernels/pooled_gradients.hpp"
 #include "kernels/vector_pieces.hpp"
 #include "workloads/batches/listed.hpp"
 #include "workloads/batches/step_input.hpp"
 #include "workloads/tables/sharded_tables.hpp"
+#include "workloads/transfer/unique_rows/asked_bags.hpp"
 #include "workloads/transfer/unique_rows/node_rows.hpp"
 #include "workloads/transfer/unique_rows/owner_rows.hpp"
 
@@ -14,7 +15,7 @@ namespace shardmark {
 
 /// What dedup does to the rows of a step.
 struct RowCounts {
-  std::int64_t ids = 0;    ///< of this rank's samples
+  std::int64_t ids = 0;    ///< of this rank's samples, but of hot rows
   std::int64_t asked = 0;  ///< rows that it asks for, of whatever rank
   std::int64_t read = 0;   ///< rows that it reads from its tables for all who ask
 
@@ -51,9 +52,9 @@ class HomeRows {
   std::int64_t shards() const { return std::ssize(shards_.shards); }
   const RowShard& shard(std::int64_t number) const { return shards_.shards[number]; }
 
-  /// Lists what the kernels are told. By feature: where outputs lie among the vectors, and gradients; behind the
-  /// gradients, their end.
-  void lay_out(const StepInput& input, const std::vector<std::int64_t>& output_begin,
+  /// Lists what the kernels are told. By feature: where pool() writes among the vectors, and where gradients lie;
+  /// behind the gradients, their end.
+  void lay_out(const StepInput& input, const std::vector<std::int64_t>& pooled_begin,
                const std::vector<std::int64_t>& gradient_begin);
 
   /// The owner's part when it reads a row once for all who ask (dedup owner): find() tells the ids that it is asked
@@ -62,7 +63,8 @@ class HomeRows {
 
   /// Rows from the owners; `held`: the rows that this rank is asked for. Returns them.
   DeviceArray<float> receive(const DeviceArray<float>& held);
-  /// The outputs, before they are divided, of all strips that travel this way.
+  /// What the bags of all strips that travel this way pool of these rows: outputs, before they are divided, or partial
+  /// sums beside those of hot rows.
   void pool(const DeviceArray<float>& vectors);
   /// Sums of the gradients of each row to the owners. vectors: of pool().
   void return_gradients(const DeviceArray<float>& vectors, const ConstDeviceArray<float>& gradients,
@@ -79,6 +81,7 @@ class HomeRows {
   const ShardLayout& layout_;
   Dedup dedup_;
   RowShards shards_;
+  AskedBags asked_bags_;
   RowHop owners_;
   std::unique_ptr<NodeRows> node_;    ///< with Dedup::node
   std::unique_ptr<OwnerRows> owner_;  ///< when rows are read once

@@ -49,8 +49,9 @@ RowShards::RowShards(const ShardLayout& layout, const std::vector<Table>& tables
     std::vector<kernels::OwnedRows> rows;
     for (const std::int64_t slot : strip.slots)
       if (const RowSet& held = slot_of(slot).rows; held.count() > 0)
-        rows.push_back({held.begin, held.end, held.stride, numbers.at(key_of(strip, slot_of(slot)))});
-    partition.add_strip(strip.feature, tables[table_of(strip)].rows, rows);
+        rows.push_back({held.begin - strip.hot_rows, held.end - strip.hot_rows, held.stride,
+                        numbers.at(key_of(strip, slot_of(slot)))});
+    partition.add_strip(strip.feature, tables[table_of(strip)].rows - strip.hot_rows, rows);
   }
   owners = kernels::row_owners(Execution(), partition);
 }

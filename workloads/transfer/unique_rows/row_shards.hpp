@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "comm/placement/movement.hpp"
+#include "comm/placement/traffic/movement.hpp"
 #include "kernels/row_partition.hpp"
 #include "workloads/batches/execution.hpp"
 #include "workloads/tables/shard_layout.hpp"
@@ -35,7 +35,8 @@ struct RowShards {
   std::int64_t groups = 0;
   std::int64_t keys = 0;
   std::int64_t largest_dim = 0;
-  kernels::RowOwners<Execution> owners;  ///< by place in `strips`; `slot`: number of the shard
+  /// By place in `strips`, of rows counted from the first that is not hot; `slot`: number of the shard.
+  kernels::RowOwners<Execution> owners;
 };
 
 }  // namespace shardmark

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/table/predictions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "results/prediction_quality.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Of a sample of the case, in ms.
+std::optional<PredictedTime> predicted_time(const CaseRecord& record) {
+  if (!record.predicted_ms || *record.predicted_ms <= 0.0 || record.step_ms.median <= 0.0) return std::nullopt;
+  const auto samples = static_cast<double>(record.global_batch());
+  return PredictedTime{*record.predicted_ms / samples, record.step_ms.median / samples};
+}
+
+/// "+3.4 %"
+std::string error_text(double error) { return fmt::format("{:+.1f} %", 100.0 * error); }
+
+std::string error_text(std::optional<double> predicted, double measured) {
+  return predicted && measured > 0.0 ? error_text(PredictedTime{*predicted, measured}.error()) : "-";
+}
+
+std::string figure_or_dash(std::optional<double> ms) { return ms ? figure(*ms) : "-"; }
+
+std::string of_one(const CaseRecord& record, const PredictedTime& time) {
+  return fmt::format("Predicted were {} ms, {:.1f} % {} than was measured.", figure(*record.predicted_ms),
+                     100.0 * std::abs(time.error()), time.error() < 0.0 ? "less" : "more");
+}
+
+/// Which case the model would have had us choose, and what that would have cost.
+std::string regret_text(const Findings& f, const CaseRecord& liked, double regret) {
+  if (&liked == &f.best()) return fmt::format("they liked the fastest best, {}", f.name_of(liked));
+  return fmt::format("they liked {} best, {:.1f} % slower than the fastest (regret)", f.name_of(liked), 100.0 * regret);
+}
+
+/// The sum of what all phases of the case have, unless groups of tables overlap them.
+std::optional<double> least_step_ms(const CaseRecord& record) {
+  double sum = 0.0;
+  for (const PhaseTime& phase : record.phases) {
+    if (!phase.least_ms) return std::nullopt;
+    sum += *phase.least_ms;
+  }
+  const std::string groups = record.option("groups");
+  return groups == "1" || groups == "-" ? std::optional(sum) : std::nullopt;
+}
+
+PhaseTable phase_table(const CaseRecord& record, std::string title) {
+  std::vector<Column> columns{{.header = "phase", .left_aligned = true},
+                              {.header = "measured"},
+                              {.header = "predicted"},
+                              {.header = "error"},
+                              {.header = "least"},
+                              {.header = "measured/least"}};
+  std::vector<Line> lines;
+  const auto add = [&](const std::string& name, double measured, std::optional<double> predicted,
+                       std::optional<double> least) {
+    lines.push_back({lines.size()});
+    const std::string times = least && *least > 0.0 ? fmt::format("{:.1f}", measured / *least) : "-";
+    const std::string cells[] = {
+        name, figure(measured), figure_or_dash(predicted), error_text(predicted, measured), figure_or_dash(least),
+        times};
+    for (std::size_t c = 0; c < columns.size(); ++c) columns[c].cells.push_back(cells[c]);
+  };
+  for (const PhaseTime& phase : record.phases) add(phase.name, phase.median_ms, phase.predicted_ms, phase.least_ms);
+  add("step", record.step_ms.median, record.predicted_ms, least_step_ms(record));
+  return {.title = std::move(title), .columns = std::move(columns), .lines = std::move(lines)};
+}
+
+}  // namespace
+
+std::vector<Column> prediction_columns(const Records& records) {
+  Column predicted{.header = "predicted", .importance = Importance::prediction, .unit = " ms"};
+  Column error{
+      .header = "error", .importance = Importance::prediction, .legend = "error: (predicted - measured) / measured"};
+  for (const CaseRecord* record : records) {
+    predicted.cells.push_back(figure_or_dash(record->predicted_ms));
+    error.cells.push_back(error_text(record->predicted_ms, record->step_ms.median));
+  }
+  return {std::move(predicted), std::move(error)};
+}
+
+std::vector<std::string> prediction_sentences(const Findings& f) {
+  std::vector<PredictedTime> times;
+  Records cases;
+  for (const CaseRecord* record : f.valid) {
+    const auto time = predicted_time(*record);
+    if (!time) continue;
+    times.push_back(*time);
+    cases.push_back(record);
+  }
+  if (cases.empty()) return {};
+  if (cases.size() == 1) return {of_one(*cases.front(), times.front())};
+  const PredictionQuality quality = prediction_quality(times);
+  const std::string ranks = quality.rank_correlation ? fmt::format("rank correlation {:.2f}", *quality.rank_correlation)
+                                                     : "no rank correlation";
+  return {fmt::format("Predictions of {} cases: {:.1f} % off on average (MAPE), {} (Spearman); {}.", cases.size(),
+                      100.0 * quality.mean_error, ranks, regret_text(f, *cases[quality.liked], quality.regret))};
+}
+
+std::vector<PhaseTable> phase_tables(const Findings& findings, const Records& records) {
+  std::vector<PhaseTable> tables;
+  for (const CaseRecord* record : records) {
+    const auto told = [](const PhaseTime& phase) { return phase.predicted_ms || phase.least_ms; };
+    if (std::ranges::none_of(record->phases, told)) continue;
+    tables.push_back(
+        phase_table(*record, fmt::format("phases of {}, ms; least: what the measured speed of memory and links "
+                                         "allows for the same bytes",
+                                         findings.name_of(*record))));
+  }
+  return tables;
+}
+
+}  // namespace shardmark

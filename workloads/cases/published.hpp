@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+namespace shardmark {
+
+/// What others published of a workload: the time of a whole step, its dense half included.
+struct PublishedStep {
+  std::string machine;  ///< workloads/machines/NAME.json describes it
+  int ranks = 0;
+  std::string plan;  ///< a planner that makes the plan they had
+  double ms = 0.0;
+  std::string source;
+};
+
+/// Two plans of one machine, their time ratio slow / fast.
+struct PublishedRatio {
+  std::string fast, slow;  ///< plan names
+  double ratio = 0.0;      ///< to four digits
+  std::string source;
+};
+
+/// Of the first two steps on the same ranks of the same machine under different plans, if there are such.
+std::optional<PublishedRatio> published_ratio(std::span<const PublishedStep> steps);
+
+}  // namespace shardmark

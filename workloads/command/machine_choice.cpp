@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/command/machine_choice.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/placement/cost/machine_file.hpp"
+#include "reference/output_file.hpp"
+#include "workloads/command/context.hpp"
+#include "workloads/measure/calibrate/calibration_record.hpp"
+
+namespace shardmark {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path kept_file(const Fingerprint& fingerprint) {
+  return fs::path("results/local/machines") / (fingerprint.digits + ".json");
+}
+
+/// The file's machine, read by rank 0 alone.
+MachineModel read_on_one(const Communicator& world, const std::string& file) {
+  std::string text;
+  agree(world, [&] {
+    if (world.rank() == 0) text = to_json(read_machine(file)).dump();
+  });
+  broadcast(world, text, 0);
+  return machine_from_json(nlohmann::ordered_json::parse(text), file);
+}
+
+bool is_there(const Communicator& world, const fs::path& file) {
+  return all_reduce(world, world.rank() == 0 && fs::exists(file) ? 1 : 0, Reduce::max) == 1;
+}
+
+/// A disk that cannot be written to is no reason not to predict.
+void keep(const fs::path& file, const nlohmann::ordered_json& machine) {
+  try {
+    fs::create_directories(file.parent_path());
+    write_file(file.string(), machine.dump(2) + "\n");
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "shardmark: the calibration is not kept: {}\n", error.what());
+  }
+}
+
+MachineModel calibrated_now(const Communicator& world, const Affinity& affinity, const fs::path& file,
+                            const Status& status) {
+  if (world.rank() == 0)
+    fmt::print(stderr, "shardmark: calibrating these ranks for predictions, once, in less than a minute: {}\n",
+               file.string());
+  const CalibrationSettings settings;
+  const Calibration measured = calibrate(world, settings, status);
+  auto json = to_json(world, measured, settings);
+  json["environment"] = environment_record(run_context(world, affinity, 0));
+  if (world.rank() == 0) keep(file, json);
+  return measured.machine;
+}
+
+}  // namespace
+
+ChosenMachine choose_machine(const Communicator& world, const Affinity& affinity, const std::string& wanted,
+                             const Status& status) {
+  if (wanted == "off") return {};
+  const Fingerprint present = fingerprint_of(world);
+  if (wanted == "auto" || wanted == "known") {
+    const fs::path file = kept_file(present);
+    if (is_there(world, file)) return {read_on_one(world, file.string()), ""};
+    if (wanted == "known") return {};
+    return {calibrated_now(world, affinity, file, status), ""};
+  }
+  ChosenMachine chosen{read_on_one(world, wanted), ""};
+  require_known(*chosen.model, world.nodes());
+  if (!chosen.model->fingerprint.empty() && chosen.model->fingerprint == present.digits) return chosen;
+  chosen.warning =
+      fmt::format("--machine {}: {}, not on these ranks ({})", wanted, chosen.model->source, present.words);
+  if (world.rank() == 0) fmt::print(stderr, "shardmark: {}\n", chosen.warning);
+  return chosen;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// `plan create` and `plan show`: plans for a workload as it is run, on a machine.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "comm/placement/cost/machine_file.hpp"
+#include "comm/placement/formats/plan_file.hpp"
+#include "comm/placement/idle_ranks.hpp"
+#include "comm/placement/memory_fit.hpp"
+#include "comm/placement/named_plan.hpp"
+#include "comm/placement/planner.hpp"
+#include "comm/placement/show.hpp"
+#include "comm/placement/support.hpp"
+#include "reference/error.hpp"
+#include "workloads/batches/lookup_statistics.hpp"
+#include "workloads/cases/plan_request_of.hpp"
+#include "workloads/cases/step_context_of.hpp"
+#include "workloads/command/case_arguments.hpp"
+#include "workloads/command/command.hpp"
+#include "workloads/command/plan_commands.hpp"
+
+namespace shardmark {
+namespace {
+
+struct PlanArguments {
+  CaseArguments of_case;
+  std::string plan;  ///< planner, or of show a file
+  std::optional<int> ranks, ranks_per_node;
+  std::optional<std::uint64_t> memory;
+  std::string machine = "cpu-100g";
+  std::string format, out;
+};
+
+void say(const std::string& text) { fmt::print(stderr, "shardmark: {}\n", text); }
+
+/// A workload as it is run, and the machine that plans of it are for.
+struct PlanSubject {
+  RunOptions run;
+  Case how;
+  MachineModel machine;
+  std::optional<int> ranks_per_node;
+  std::optional<std::uint64_t> memory;
+
+  explicit PlanSubject(const PlanArguments& arguments)
+      : machine(named_machine(arguments.machine)), ranks_per_node(arguments.ranks_per_node), memory(arguments.memory) {
+    run.workload = load_workload(arguments.of_case.workload);
+    std::vector<Case> cases{Case{}};
+    set_options(run, cases, arguments.of_case.given());
+    how = cases.front();
+    run = with_storage(std::move(run), how.storage);
+  }
+
+  const Workload& workload() const { return run.workload; }
+  int per_node(int ranks) const {
+    const int most = ranks_per_node.value_or(machine.ranks_per_node);
+    return most > 0 ? std::min(most, ranks) : ranks;
+  }
+
+  PlanRequest request(int ranks) const {
+    PlanRequest request = plan_request_of(workload(), ranks, how.movement);
+    request.ids = id_statistics_of(workload(), run.data, say);
+    request.ranks_per_node = per_node(ranks);
+    request.machine = &machine;
+    if (memory) request.memory = static_cast<std::int64_t>(*memory);
+    return request;
+  }
+};
+
+void create(const PlanArguments& arguments) {
+  const PlanSubject planned(arguments);
+  const Workload& workload = planned.workload();
+  std::vector<std::string> remarks;
+  PlanRequest request = planned.request(arguments.ranks.value());
+  request.remarks = &remarks;
+  const Plan plan = make_plan(arguments.plan, workload.tables, workload.features, request);
+  if (planned.memory) require_fit(plan, workload.tables, static_cast<double>(*planned.memory));
+  write_plan(arguments.format, arguments.out, workload, plan);
+  if (const std::string idle = idle_ranks_text(plan); !idle.empty()) say(idle);
+  for (const std::string& remark : remarks) say(fmt::format("{}: {}", arguments.plan, remark));
+}
+
+Plan plan_to_show(const PlanArguments& arguments, const PlanSubject& planned) {
+  const Workload& workload = planned.workload();
+  if (arguments.ranks)
+    return named_plan(arguments.plan, workload.tables, workload.features, planned.request(*arguments.ranks));
+  if (names_planner(arguments.plan)) throw InputError(fmt::format("planner '{}' needs --ranks", arguments.plan));
+  return read_plan(arguments.plan, workload.tables, workload.features);
+}
+
+std::string heading(const PlanSubject& planned, int ranks) {
+  const Workload& workload = planned.workload();
+  const IdSpec& ids = workload.ids;
+  const std::string law = ids.distribution == IdDistribution::power_law ? fmt::format("power law {}", ids.alpha)
+                                                                        : std::string(name_of(ids.distribution));
+  return fmt::format(
+      "# {}{}, batch {}, ids: {}; {}\n"
+      "# predicted, not measured: for machine {} ({}), {} ranks a node\n",
+      workload.name, workload.scale > 1 ? fmt::format(" at 1/{}", workload.scale) : "", workload.global_batch,
+      planned.run.data.file.empty() ? law : planned.run.data.file, planned.how.name(), planned.machine.name,
+      planned.machine.source, planned.per_node(ranks));
+}
+
+nlohmann::ordered_json heading_json(const PlanSubject& planned, int ranks) {
+  const Workload& workload = planned.workload();
+  return {{"workload", workload.name},
+          {"scale", workload.scale},
+          {"global_batch", workload.global_batch},
+          {"data", planned.run.data.file},
+          {"case", planned.how.name()},
+          {"machine", planned.machine.name},
+          {"machine_source", planned.machine.source},
+          {"machine_measured", planned.machine.measured},
+          {"ranks_per_node", planned.per_node(ranks)}};
+}
+
+/// A line for each rank that needs more memory than it has, where anybody knows.
+std::vector<std::string> memory_problems_of(const PlanSubject& planned, const PlanFacts& facts, const Plan& plan) {
+  const double available = planned.memory ? static_cast<double>(*planned.memory) : planned.machine.memory_per_rank;
+  if (available <= 0.0) return {};
+  return memory_problems(plan, planned.workload().tables, facts.step.memory, available);
+}
+
+/// The first of them.
+std::string memory_text(const std::vector<std::string>& problems) {
+  if (problems.empty()) return "";
+  const std::size_t more = problems.size() - 1;
+  return fmt::format("does not fit: {}{}\n", problems.front(),
+                     more > 0 ? fmt::format(" (and {} more rank{} of it)", more, more == 1 ? "" : "s") : "");
+}
+
+/// How a plan is shown.
+struct ShowFormat {
+  std::string_view name, description;
+  std::string (*text)(const PlanSubject&, const PlanFacts&, const Plan&);
+};
+
+constexpr std::array show_formats{
+    ShowFormat{"text", "a page to read",
+               [](const PlanSubject& planned, const PlanFacts& facts, const Plan& plan) {
+                 return heading(planned, plan.ranks) + show(facts, plan, planned.workload().tables) +
+                        memory_text(memory_problems_of(planned, facts, plan));
+               }},
+    ShowFormat{"json", "every rank and table, for programs",
+               [](const PlanSubject& planned, const PlanFacts& facts, const Plan& plan) {
+                 auto json = heading_json(planned, plan.ranks);
+                 json.update(to_json(facts, plan, planned.workload().tables));
+                 json["memory_problems"] = memory_problems_of(planned, facts, plan);
+                 return json.dump(1) + "\n";
+               }},
+};
+
+void show_plan(const PlanArguments& arguments) {
+  const ShowFormat& format = choice_named(show_formats, "format", arguments.format);
+  const PlanSubject planned(arguments);
+  const Workload& workload = planned.workload();
+  const Plan plan = plan_to_show(arguments, planned);
+  require_supported(plan, workload.tables, workload.features, planned.how.movement);
+  const int per_node = planned.per_node(plan.ranks);
+  require_known(planned.machine, (plan.ranks + per_node - 1) / per_node);
+  const LookupStatistics statistics = lookup_statistics_of(workload, planned.run.data, say);
+  const PlanFacts facts =
+      facts_of(step_context_of(statistics, workload, plan, planned.how, per_node), planned.machine, plan);
+  fmt::print("{}", format.text(planned, facts, plan));
+}
+
+/// A subcommand on a workload as `run` has it.
+CLI::App& add(CLI::App& app, const char* name, const char* description,
+              const std::shared_ptr<PlanArguments>& arguments) {
+  CLI::App& command = *app.add_subcommand(name, description);
+  add_case(command, arguments->of_case);
+  command
+      .add_option("--machine", arguments->machine,
+                  "file of `shardmark calibrate` (.json), or a described machine (shardmark list machines)")
+      ->capture_default_str();
+  command.add_option("--ranks-per-node", arguments->ranks_per_node, "ranks that share a node (default: the machine's)")
+      ->check(CLI::Range(1, largest_job));
+  command
+      .add_option(
+          "--memory", arguments->memory,
+          "bytes a rank has, such as 16G: planners may keep to it, tables and their state must (default: no limit)")
+      ->transform(CLI::AsSizeValue(false));
+  return command;
+}
+
+}  // namespace
+
+void define_plan_create(CLI::App& app) {
+  const auto arguments = std::make_shared<PlanArguments>();
+  arguments->format = "shardmark";
+  CLI::App& command = add(app, "create", "make a plan with a planner", arguments);
+  command.add_option("--planner", arguments->plan, described("planner", planners))->required();
+  command.add_option("--ranks", arguments->ranks, "ranks to plan for")->required()->check(CLI::Range(1, largest_job));
+  add_plan_output(command, arguments->format, arguments->out);
+  command.callback([arguments] { create(*arguments); });
+}
+
+void define_plan_show(CLI::App& app) {
+  const auto arguments = std::make_shared<PlanArguments>();
+  arguments->format = show_formats.front().name;
+  CLI::App& command =
+      add(app, "show", "print what each rank holds, gets and computes, and where each table lives", arguments);
+  command.add_option("PLAN", arguments->plan, "plan file, or a planner (then --ranks too)")->required();
+  command.add_option("--ranks", arguments->ranks, "ranks to plan for; for a file, the ranks it must be for")
+      ->check(CLI::Range(1, largest_job));
+  command.add_option("--format", arguments->format, described("format", show_formats))->capture_default_str();
+  command.callback([arguments] { show_plan(*arguments); });
+}
+
+}  // namespace shardmark

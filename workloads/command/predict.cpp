@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "comm/placement/cost/machine_file.hpp"
+#include "reference/error.hpp"
+#include "workloads/command/case_arguments.hpp"
+#include "workloads/command/command.hpp"
+#include "workloads/command/predict/page.hpp"
+#include "workloads/command/predict/published_page.hpp"
+
+namespace shardmark {
+namespace {
+
+struct PredictArguments {
+  CaseArguments of_case;
+  std::vector<int> ranks{1, 8, 64};
+  std::string machine = "cpu-100g";
+  std::optional<int> ranks_per_node;
+  bool dense = false, published = false;
+  std::string format = std::string(prediction_formats.front().name);
+};
+
+PredictedCases cases_of(const PredictArguments& arguments) {
+  PredictedCases cases;
+  cases.options.workload = load_workload(arguments.of_case.workload);
+  std::vector<Case> how{Case{}};
+  set_options(cases.options, how, arguments.of_case.given());
+  cases.options = with_storage(cases.options, how.front().storage);
+  cases.how = how.front();
+  if (cases.options.workload.tables.empty())
+    throw InputError(cases.options.workload.name + ": the workload has no tables to predict");
+  cases.ranks = arguments.ranks;
+  std::ranges::sort(cases.ranks);
+  cases.ranks.erase(std::ranges::unique(cases.ranks).begin(), cases.ranks.end());
+  cases.ranks_per_node = arguments.ranks_per_node;
+  cases.dense = arguments.dense;
+  cases.plans = arguments.of_case.plans.empty() ? cases.options.workload.plans : arguments.of_case.plans;
+  if (cases.plans.empty()) throw InputError(cases.options.workload.name + ": the spec names no plans; use --plan");
+  if (cases.dense && !cases.options.workload.dense)
+    throw InputError(cases.options.workload.name + ": the spec describes no dense half; leave out --dense");
+  return cases;
+}
+
+void predict(const PredictArguments& arguments) {
+  PredictedCases cases = cases_of(arguments);
+  if (arguments.published) {
+    fmt::print("{}", published_text(std::move(cases)));
+    return;
+  }
+  cases.machine = named_machine(arguments.machine);
+  const auto& format = choice_named(prediction_formats, "format", arguments.format);
+  fmt::print("{}", format.print(cases, predict_plans(cases)));
+}
+
+}  // namespace
+
+void define_predict(CLI::App& app) {
+  const auto arguments = std::make_shared<PredictArguments>();
+  add_case(app, arguments->of_case);
+  app.add_option("--ranks", arguments->ranks, "counts of ranks, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::Range(1, largest_job))
+      ->capture_default_str();
+  app.add_option("--machine", arguments->machine,
+                 "file of `shardmark calibrate` (.json), or a described machine (shardmark list machines)")
+      ->capture_default_str();
+  app.add_option("--plan", arguments->of_case.plans,
+                 "planners or plan files, separated by commas (default: the workload's)")
+      ->delimiter(',');
+  app.add_option("--ranks-per-node", arguments->ranks_per_node, "ranks that share a node (default: the machine's)")
+      ->check(CLI::Range(1, largest_job));
+  app.add_flag("--dense", arguments->dense, "with the workload's dense half, as it was published");
+  app.add_flag("--published", arguments->published,
+               "instead, what others published of the workload beside predictions for the machines that they had");
+  app.add_option("--format", arguments->format, described("format", prediction_formats))->capture_default_str();
+  app.callback([arguments] { predict(*arguments); });
+}
+
+}  // namespace shardmark

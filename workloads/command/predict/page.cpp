@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/command/predict/page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace shardmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double batch_of(const PredictedCases& cases) { return static_cast<double>(cases.options.workload.global_batch); }
+
+double most_sent(const PredictedPlan& plan) { return plan.step.sent.empty() ? 0.0 : std::ranges::max(plan.step.sent); }
+
+/// Over the same plan on the fewest ranks that have it.
+double speedup(const PredictedPlan& of, std::span<const PredictedPlan> predicted) {
+  const auto first = std::ranges::find_if(
+      predicted, [&](const PredictedPlan& plan) { return plan.plan == of.plan && plan.predicted(); });
+  return first->step.seconds / of.step.seconds;
+}
+
+std::string fits(const PredictedPlan& plan, const MachineModel& machine) {
+  if (machine.memory_per_rank <= 0.0) return "unknown";
+  return plan.missing > 0.0 ? fmt::format("no, +{:.3g}", plan.missing / 1e9) : "yes";
+}
+
+std::string heading(const PredictedCases& cases) {
+  const Workload& workload = cases.options.workload;
+  return fmt::format(
+      "# predicted, not measured: {}{}, batch {}, {}, on machine {} ({})\n"
+      "# ms of a step{}; speedup over the plan's fewest ranks; MB that the busiest rank sends; GB of the fullest "
+      "rank\n",
+      workload.name, workload.scale > 1 ? fmt::format(" at 1/{}", workload.scale) : "", workload.global_batch,
+      cases.how.name(), cases.machine.name, cases.machine.source,
+      cases.dense ? ", its dense half included" : " without its dense half");
+}
+
+std::string notes(const PredictedPlan& plan) {
+  if (!plan.predicted()) return fmt::format("# {} on {} ranks: {}\n", plan.plan, plan.ranks, plan.problem);
+  std::string text;
+  if (plan.missing > 0.0)
+    text += fmt::format("# {} on {} ranks does not fit: rank {} lacks {:.3g} GB; {}\n", plan.plan, plan.ranks,
+                        plan.fullest_rank, plan.missing / 1e9, plan.relief);
+  if (plan.idle_ranks > 0)
+    text += fmt::format("# {} on {} ranks: {} rank{} hold{} nothing\n", plan.plan, plan.ranks, plan.idle_ranks,
+                        plan.idle_ranks == 1 ? "" : "s", plan.idle_ranks == 1 ? "s" : "");
+  return text;
+}
+
+/// The speedup, logarithmically: a full bar has that of the ranks.
+std::string bar(double speedup, double ranks) {
+  constexpr double length = 40.0;
+  const double share = ranks > 1.0 ? std::log(std::max(speedup, 1.0)) / std::log(ranks) : 1.0;
+  const auto full = static_cast<std::size_t>(std::lround(length * std::clamp(share, 0.0, 1.0)));
+  return std::string(full, '#') + std::string(static_cast<std::size_t>(length) - full, '.');
+}
+
+std::vector<const PredictedPlan*> of_plan(const std::string& plan, std::span<const PredictedPlan> predicted) {
+  std::vector<const PredictedPlan*> result;
+  for (const PredictedPlan& each : predicted)
+    if (each.plan == plan && each.predicted()) result.push_back(&each);
+  return result;
+}
+
+/// "NAME: lookup, all ranks up to 8 ranks; from 64 on output_dist, exchange between nodes".
+std::string where_it_moves(const std::vector<const PredictedPlan*>& plans) {
+  std::string text = fmt::format("BOTTLENECK of {}: {}", plans.front()->plan, plans.front()->bound.text());
+  for (std::size_t i = 1; i < plans.size(); ++i)
+    if (plans[i]->bound.phase != plans[i - 1]->bound.phase ||
+        plans[i]->bound.by.starts_with("exchange") != plans[i - 1]->bound.by.starts_with("exchange"))
+      text += fmt::format("; from {} ranks on {}", plans[i]->ranks, plans[i]->bound.text());
+  return text + "\n";
+}
+
+Json phases_json(const StepPrediction& step) {
+  Json phases;
+  for (std::size_t p = 0; p < step_phases; ++p) {
+    const PhasePrediction& phase = step.phases[p];
+    phases[std::string(step_phase_names[p])] = {{"ms", 1e3 * phase.seconds},
+                                                {"exchange_ms", 1e3 * phase.exchange},
+                                                {"mean_ms", 1e3 * phase.mean},
+                                                {"least_ms", 1e3 * phase.least},
+                                                {"slowest_rank", phase.slowest_rank}};
+  }
+  return phases;
+}
+
+}  // namespace
+
+std::string predictions_text(const PredictedCases& cases, std::span<const PredictedPlan> predicted) {
+  std::size_t width = 4;
+  for (const PredictedPlan& plan : predicted) width = std::max(width, plan.plan.size());
+  std::string text = heading(cases) + fmt::format("{:>6} {:<{}} {:>9} {:>11} {:>8} {:>9} {:>8} {:<10} {}\n", "ranks",
+                                                  "plan", width, "step ms", "samples/s", "speedup", "MB sent", "GB",
+                                                  "fits", "longest phase, bound by");
+  std::string remarks, curves, moves;
+  for (const PredictedPlan& plan : predicted) {
+    remarks += notes(plan);
+    if (!plan.predicted()) continue;
+    text += fmt::format("{:>6} {:<{}} {:>9.4g} {:>11.4g} {:>8.3g} {:>9.4g} {:>8.3g} {:<10} {}\n", plan.ranks, plan.plan,
+                        width, 1e3 * plan.step.seconds, batch_of(cases) / plan.step.seconds, speedup(plan, predicted),
+                        most_sent(plan) / 1e6, plan.memory / 1e9, fits(plan, cases.machine), plan.bound.text());
+  }
+  if (cases.ranks.size() > 1)
+    for (const std::string& name : cases.plans) {
+      const auto plans = of_plan(name, predicted);
+      if (plans.empty()) continue;
+      for (const PredictedPlan* plan : plans) {
+        const double faster = speedup(*plan, predicted), more = static_cast<double>(plan->ranks) / plans.front()->ranks;
+        curves += fmt::format("{:>6} {:<{}} {} {:.3g} of {:.3g}\n", plan->ranks, name, width, bar(faster, more), faster,
+                              more);
+      }
+      moves += where_it_moves(plans);
+    }
+  if (!curves.empty()) curves = "# speedup of that of the ranks, logarithmic\n" + curves;
+  return text + remarks + curves + moves;
+}
+
+std::string predictions_json(const PredictedCases& cases, std::span<const PredictedPlan> predicted) {
+  const Workload& workload = cases.options.workload;
+  Json json{{"predicted", true},
+            {"machine",
+             {{"name", cases.machine.name}, {"source", cases.machine.source}, {"measured", cases.machine.measured}}},
+            {"workload", workload.name},
+            {"scale", workload.scale},
+            {"global_batch", workload.global_batch},
+            {"case", cases.how.name()},
+            {"dense", cases.dense},
+            {"cases", Json::array()}};
+  for (const PredictedPlan& plan : predicted) {
+    Json each{{"plan", plan.plan}, {"ranks", plan.ranks}, {"nodes", plan.nodes}};
+    if (!plan.predicted()) {
+      each["problem"] = plan.problem;
+      json["cases"].push_back(each);
+      continue;
+    }
+    each["step_ms"] = 1e3 * plan.step.seconds;
+    each["samples_per_s"] = batch_of(cases) / plan.step.seconds;
+    each["speedup"] = speedup(plan, predicted);
+    each["bound"] = {{"phase", step_phase_names[static_cast<std::size_t>(plan.bound.phase)]}, {"by", plan.bound.by}};
+    each["phases"] = phases_json(plan.step);
+    each["sent_bytes_max"] = most_sent(plan);
+    each["memory_bytes_max"] = plan.memory;
+    each["fullest_rank"] = plan.fullest_rank;
+    if (cases.machine.memory_per_rank > 0.0) each["missing_bytes"] = plan.missing;
+    each["idle_ranks"] = plan.idle_ranks;
+    json["cases"].push_back(each);
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string predictions_csv(const PredictedCases& cases, std::span<const PredictedPlan> predicted) {
+  std::string text = "machine,measured,workload,scale,global_batch,plan,ranks,nodes,step_ms,samples_per_s,speedup";
+  for (const auto& phase : step_phase_names) text += fmt::format(",{}_ms", phase);
+  text += ",bound_phase,bound_by,sent_bytes_max,memory_bytes_max,missing_bytes,idle_ranks\n";
+  for (const PredictedPlan& plan : predicted) {
+    if (!plan.predicted()) continue;
+    text += fmt::format("{},{},{},{},{},\"{}\",{},{},{},{},{}", cases.machine.name, cases.machine.measured,
+                        cases.options.workload.name, cases.options.workload.scale, cases.options.workload.global_batch,
+                        plan.plan, plan.ranks, plan.nodes, 1e3 * plan.step.seconds, batch_of(cases) / plan.step.seconds,
+                        speedup(plan, predicted));
+    for (const PhasePrediction& phase : plan.step.phases) text += fmt::format(",{}", 1e3 * phase.seconds);
+    text +=
+        fmt::format(",{},{},{:.0f},{:.0f},{:.0f},{}\n", step_phase_names[static_cast<std::size_t>(plan.bound.phase)],
+                    plan.bound.by, most_sent(plan), plan.memory, plan.missing, plan.idle_ranks);
+  }
+  return text;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/command/predict/predictions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "comm/placement/cost/machine_file.hpp"
+#include "comm/placement/idle_ranks.hpp"
+#include "comm/placement/memory_fit.hpp"
+#include "comm/placement/named_plan.hpp"
+#include "comm/placement/support.hpp"
+#include "reference/error.hpp"
+#include "workloads/batches/lookup_statistics.hpp"
+#include "workloads/cases/plan_request_of.hpp"
+#include "workloads/cases/step_context_of.hpp"
+
+namespace shardmark {
+namespace {
+
+StepContext context_of(const PredictedCases& cases, const LookupStatistics& statistics, const Plan& plan,
+                       int ranks_per_node) {
+  const Workload& workload = cases.options.workload;
+  StepContext step = step_context_of(statistics, workload, plan, cases.how, ranks_per_node);
+  if (!cases.dense || !workload.dense) return step;
+  std::vector<std::int64_t> widths;
+  for (const Feature& feature : workload.features) widths.push_back(workload.tables[feature.table].dim);
+  const DenseWork dense = dense_work(*workload.dense, widths);
+  step.dense_flops = static_cast<double>(dense.flops());
+  step.dense_parameters = static_cast<double>(dense.parameters);
+  return step;
+}
+
+Bound bound_of(const StepPrediction& step, int nodes) {
+  const auto longest = std::ranges::max_element(step.phases, {}, &PhasePrediction::seconds);
+  Bound bound{static_cast<StepPhase>(longest - step.phases.begin()), {}};
+  const double computing = longest->seconds - longest->exchange;
+  if (longest->exchange > computing) {
+    const bool reduces = bound.phase == StepPhase::update || bound.phase == StepPhase::dense;
+    bound.by = fmt::format("{} {}", reduces ? "all-reduce" : "exchange", nodes > 1 ? "between nodes" : "inside");
+  } else {
+    const bool alike = longest->mean - longest->exchange > 0.9 * computing;
+    bound.by = alike ? "all ranks" : fmt::format("rank {}", longest->slowest_rank);
+  }
+  return bound;
+}
+
+void judge_memory(const Plan& plan, const PredictedCases& cases, PredictedPlan& predicted) {
+  const auto fullest = std::ranges::max_element(predicted.step.memory);
+  predicted.fullest_rank = static_cast<int>(fullest - predicted.step.memory.begin());
+  predicted.memory = *fullest;
+  if (cases.machine.memory_per_rank > 0.0)
+    predicted.missing = std::max(0.0, predicted.memory - cases.machine.memory_per_rank);
+  std::vector<double> room;
+  for (const double bytes : predicted.step.memory) room.push_back(cases.machine.memory_per_rank - bytes);
+  if (predicted.missing > 0.0)
+    predicted.relief = relief(plan, cases.options.workload.tables, predicted.fullest_rank, room);
+  predicted.idle_ranks = static_cast<int>(idle_ranks(plan).size());
+}
+
+PredictedPlan predict(const PredictedCases& cases, const IdStatistics& ids, const LookupStatistics& statistics,
+                      const std::string& name, int ranks) {
+  const Workload& workload = cases.options.workload;
+  const int most_per_node = cases.ranks_per_node.value_or(cases.machine.ranks_per_node);
+  const int per_node = most_per_node > 0 ? std::min(most_per_node, ranks) : ranks;
+  PredictedPlan predicted{.plan = name, .ranks = ranks, .nodes = (ranks + per_node - 1) / per_node};
+  require_known(cases.machine, predicted.nodes);
+  PlanRequest request = plan_request_of(workload, ranks, cases.how.movement);
+  request.ranks_per_node = per_node;
+  request.machine = &cases.machine;
+  request.ids = ids;
+  if (cases.machine.memory_per_rank > 0.0) request.memory = static_cast<std::int64_t>(cases.machine.memory_per_rank);
+  Plan plan;
+  try {
+    plan = named_plan(name, workload.tables, workload.features, request);
+    require_supported(plan, workload.tables, workload.features, cases.how.movement);
+  } catch (const InputError& error) {
+    predicted.problem = error.what();
+    return predicted;
+  }
+  predicted.step = predict_step(context_of(cases, statistics, plan, per_node), cases.machine, plan);
+  predicted.bound = bound_of(predicted.step, predicted.nodes);
+  judge_memory(plan, cases, predicted);
+  return predicted;
+}
+
+}  // namespace
+
+std::string Bound::text() const { return fmt::format("{}, {}", step_phase_names[static_cast<std::size_t>(phase)], by); }
+
+std::vector<PredictedPlan> predict_plans(const PredictedCases& cases) {
+  const Workload& workload = cases.options.workload;
+  const IdStatistics ids =
+      id_statistics_of(workload, cases.options.data, [](const std::string& text) { fmt::print(stderr, "{}\n", text); });
+  const LookupStatistics statistics(workload.tables, workload.features, ids);
+  std::vector<PredictedPlan> predicted;
+  for (const int ranks : cases.ranks)
+    for (const std::string& plan : cases.plans) predicted.push_back(predict(cases, ids, statistics, plan, ranks));
+  if (std::ranges::none_of(predicted, &PredictedPlan::predicted)) throw InputError(predicted.front().problem);
+  return predicted;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every planner makes plans that run, and are right, on 1 to 4 ranks."""
+import re
+
+from program import ProgramTest, main, records
+
+
+class Planners(ProgramTest):
+    def compare_all(self, workload, ranks, **given):
+        plans = re.findall(r"^  (\S+)", self.serial("list", "planners").out, re.MULTILINE)
+        self.assertGreater(len(plans), 20)
+        outcome, file = self.case(ranks, workload, "compare", plan=",".join(plans), exchange="mpi_alltoallv", **given)
+        self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+        self.assertEqual(outcome.complaints(), [])
+        cases = records(file)[1:]
+        self.assertEqual(sorted(case["plan"] for case in cases), sorted(plans))
+        for case in cases:
+            self.assertEqual((case["wrong"], case["ranks"]), (0, ranks), case["plan"])
+
+    def test_on_one_hot_features(self):
+        for ranks in (1, 2, 3, 4):
+            with self.subTest(ranks=ranks):
+                self.compare_all("criteo-kaggle", ranks, scale="1/4096")
+
+    def test_on_shared_multi_hot_tables(self):
+        for ranks in (1, 2, 3, 4):
+            with self.subTest(ranks=ranks):
+                self.compare_all("synthetic-tiny", ranks, scale="1/1024", batch=60)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/measure/calibrate/calibrate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "comm/affinity.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "workloads/measure/memory.hpp"
+#include "workloads/measure/predictions.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Bytes that a rank may use: its share of what its node has left; of the rank with least.
+double memory_per_rank(const Communicator& world) {
+  const auto own = static_cast<double>(agree(world, memory_available)) / world.node_size();
+  return all_reduce(world, own, Reduce::min);
+}
+
+/// Of the last-level caches of its node; of the rank with least.
+double cache_per_rank(const Communicator& world) {
+  const auto own = static_cast<double>(agree(world, last_level_cache_bytes)) / world.node_size();
+  return all_reduce(world, own, Reduce::min);
+}
+
+/// Bytes per second of the slowest rank; of the rows of 64 values, or of what has no rows.
+double ceiling(const Communicator& world, const MachineRates& rates, std::string_view name) {
+  double most = 0.0;
+  for (const Rate& rate : rates.rates)
+    if (rate.name == name && (rate.dim == 0 || rate.dim == 64)) most = std::max(most, rate.bytes_per_second);
+  return all_reduce(world, most, Reduce::min);
+}
+
+/// The cases, with tables small enough for what memory there is.
+std::vector<CalibrationCase> fitting_cases(const Communicator& world, const CalibrationSettings& settings,
+                                           double memory) {
+  double largest = settings.largest_table;
+  auto cases = calibration_cases(world.size(), largest, settings.samples);
+  while (case_bytes(cases) > 0.6 * memory && largest > 0x1p16)
+    cases = calibration_cases(world.size(), largest /= 2, settings.samples);
+  return cases;
+}
+
+}  // namespace
+
+CalibrationSettings quick_calibration() {
+  return {.rates = {.array_bytes = 1 << 20, .table_bytes = 1 << 22, .rows = 1 << 12, .rounds = 2},
+          .exchanges = {.smallest = 256, .largest = 1 << 16, .seconds = 0.0},
+          .passes = {.seconds = 0.0, .passes = 1},
+          .largest_table = 0x1p18,
+          .samples = 1.0 / 64};
+}
+
+Calibration calibrate(const Communicator& world, const CalibrationSettings& settings, const Status& status) {
+  const double begin = MPI_Wtime();
+  Calibration result;
+  MachineModel& machine = result.machine;
+  result.fingerprint = fingerprint_of(world);
+  machine.memory_per_rank = memory_per_rank(world);
+  require_memory(world, static_cast<double>(settings.rates.table_bytes + 3 * settings.rates.array_bytes), "calibrate",
+                 "--table, --array");
+  status("calibrating: ceilings of memory");
+  result.rates = machine_rates(world, settings.rates);
+  measure_exchanges(world, settings.exchanges, status, machine);
+  machine.name = result.fingerprint.digits;
+  machine.source = "measured: " + result.fingerprint.words;
+  machine.measured = true;
+  machine.fingerprint = result.fingerprint.digits;
+  machine.ranks_per_node = ranks_per_node(world);
+  machine.cache_per_rank = cache_per_rank(world);
+  machine.stream_bytes_per_second = ceiling(world, result.rates, "triad");
+  machine.gather_bytes_per_second = ceiling(world, result.rates, "gather");
+  machine.update_bytes_per_second = ceiling(world, result.rates, "read_modify_write");
+  result.cases = fitting_cases(world, settings, machine.memory_per_rank);
+  result.times = case_times(world, result.cases, settings.passes, status);
+  status("calibrating: fitting the terms");
+  result.fit = agree(world, [&] { return fit_terms(result.cases, result.times, machine.ranks_per_node, machine); });
+  result.seconds = all_reduce(world, MPI_Wtime() - begin, Reduce::max);
+  return result;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "workloads/measure/calibrate/exchange_times.hpp"
+#include "workloads/measure/calibrate/fingerprint.hpp"
+#include "workloads/measure/calibrate/fit_terms.hpp"
+#include "workloads/measure/machine_rates.hpp"
+
+namespace shardmark {
+
+/// How much a calibration measures, and for how long: as it is, in less than a minute.
+struct CalibrationSettings {
+  RateSizes rates{};
+  ExchangeSizes exchanges{};
+  CasePasses passes{};
+  double largest_table = 0x1p28;  ///< bytes of a rank
+  double samples = 1.0;           ///< of a step, times those of the cases
+};
+
+/// Small sizes and few repetitions: for tests, and to see in a few seconds what there is.
+CalibrationSettings quick_calibration();
+
+/// A machine as it has been measured, and what that rests on.
+struct Calibration {
+  MachineModel machine;
+  MachineRates rates;
+  Fingerprint fingerprint;
+  std::vector<CalibrationCase> cases;
+  std::vector<CaseTimes> times;  ///< by case
+  TermFit fit;
+  double seconds = 0.0;  ///< that it took
+};
+
+/// Measures the present ranks: ceilings, messages, and steps, to which the seconds of the terms are fitted. Collective;
+/// the same on every rank. Throws InputError where memory does not suffice. Kokkos has started.
+Calibration calibrate(const Communicator& world, const CalibrationSettings& settings, const Status& status);
+
+}  // namespace shardmark

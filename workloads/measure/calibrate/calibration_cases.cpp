@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/measure/calibrate/calibration_cases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "comm/placement/planner.hpp"
+#include "workloads/cases/plan_request_of.hpp"
+
+namespace shardmark {
+namespace {
+
+using enum OptimizerKind;
+using enum RowTransfer;
+
+/// One line of the table below. Of data_parallel tables there are `tables` in all, of others so many per rank.
+struct Shape {
+  std::string_view planner;
+  std::int64_t tables, rows, dim, hotness, batch;
+  double alpha = 0.0;  ///< 0: uniform
+  OptimizerKind optimizer = sgd;
+  RowTransfer transfer = dense_partials;
+  ReplicatedGradients gradients = ReplicatedGradients::dense;
+  ValueType wire = ValueType::fp32;
+};
+
+constexpr std::int64_t thousand = 1000, million = 1000000;
+
+constexpr std::array shapes{
+    // Rows in memory: what a line of a row costs, and what its values.
+    Shape{"table_wise", 1, 4 * million, 64, 1, 8192},
+    Shape{"table_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad},
+    Shape{"table_wise", 8, million, 4, 1, 8192},
+    Shape{"table_wise", 2, million, 32, 10, 2048, 0.0, adagrad},
+    Shape{"table_wise", 2, 250 * thousand, 128, 4, 2048},
+    Shape{"table_wise", 1, 250 * thousand, 256, 2, 2048, 0.0, adam},
+    Shape{"table_wise", 2, 500 * thousand, 64, 2, 4096, 0.0, rowwise_adagrad},
+    Shape{"table_wise", 2, 500 * thousand, 32, 2, 4096, 0.0, adam},
+    // Rows in caches of all sizes.
+    Shape{"table_wise", 4, thousand, 16, 1, 8192},
+    Shape{"table_wise", 4, thousand, 64, 10, 2048},
+    Shape{"table_wise", 2, thousand, 256, 5, 2048, 0.0, rowwise_adagrad},
+    Shape{"table_wise", 4, 20 * thousand, 32, 1, 8192, 0.0, rowwise_adagrad},
+    Shape{"table_wise", 2, 20 * thousand, 128, 5, 2048},
+    Shape{"table_wise", 4, 100 * thousand, 16, 2, 4096, 0.0, adagrad},
+    Shape{"table_wise", 8, 100, 16, 1, 8192},
+    Shape{"table_wise", 1, thousand, 4, 30, 4096},
+    Shape{"table_wise", 1, 100 * thousand, 8, 30, 2048, 0.0, adam},
+    // Some rows in every bag, others in none.
+    Shape{"table_wise", 2, 4 * million, 16, 1, 16384, 1.05, rowwise_adagrad},
+    Shape{"table_wise", 2, million, 64, 10, 2048, 1.05, rowwise_adagrad},
+    Shape{"table_wise", 2, million, 32, 5, 4096, 1.2, adagrad},
+    Shape{"table_wise", 2, 500 * thousand, 128, 2, 4096, 0.8},
+    Shape{"table_wise", 4, 200 * thousand, 16, 3, 4096, 1.05},
+    Shape{"table_wise", 13, 100 * thousand, 16, 1, 4096, 1.05, rowwise_adagrad},
+    // Many tables, few bags.
+    Shape{"table_wise", 26, 10 * thousand, 16, 1, 2048, 1.05, rowwise_adagrad},
+    Shape{"table_wise", 64, thousand, 16, 1, 512},
+    Shape{"table_wise", 128, thousand, 8, 1, 128},
+    Shape{"table_wise", 1, thousand, 16, 1, 128},
+    // Rows split.
+    Shape{"row_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad},
+    Shape{"row_wise", 1, 500 * thousand, 64, 10, 2048},
+    Shape{"row_wise", 26, 10 * thousand, 16, 1, 2048, 1.05},
+    Shape{"row_wise", 64, thousand, 16, 1, 256},
+    Shape{"row_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad, sparse_partials},
+    Shape{"row_wise", 1, 500 * thousand, 64, 10, 2048, 1.05, sgd, sparse_partials},
+    Shape{"row_wise", 26, 10 * thousand, 16, 1, 2048, 0.0, sgd, sparse_partials},
+    Shape{"row_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad, unique_rows},
+    Shape{"row_wise", 1, 500 * thousand, 64, 10, 2048, 1.05, sgd, unique_rows},
+    Shape{"row_wise", 1, 250 * thousand, 128, 2, 4096, 0.0, sgd, unique_rows},
+    Shape{"row_wise", 26, 10 * thousand, 16, 1, 2048, 1.05, sgd, unique_rows},
+    Shape{"row_wise", 1, thousand, 16, 1, 128, 0.0, sgd, unique_rows},
+    Shape{"row_wise", 2, 500 * thousand, 32, 4, 4096, 0.0, sgd, reduce_scatter},
+    // Columns split.
+    Shape{"column_wise", 4, 500 * thousand, 32, 1, 8192},
+    Shape{"column_wise", 1, 250 * thousand, 128, 10, 2048, 0.0, rowwise_adagrad},
+    Shape{"column_wise", 26, 10 * thousand, 16, 1, 2048, 1.05, rowwise_adagrad},
+    // Copies.
+    Shape{"data_parallel", 8, thousand, 16, 1, 16384},
+    Shape{"data_parallel", 2, 100 * thousand, 16, 1, 16384, 0.0, rowwise_adagrad},
+    Shape{"data_parallel", 1, 50 * thousand, 64, 5, 4096, 0.0, adagrad},
+    Shape{"data_parallel", 26, 200, 16, 1, 8192, 0.0, rowwise_adagrad},
+    Shape{"data_parallel", 64, 100, 8, 1, 512},
+    Shape{"data_parallel", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad, dense_partials, ReplicatedGradients::rows},
+    Shape{"data_parallel", 1, 500 * thousand, 64, 10, 2048, 1.05, sgd, dense_partials, ReplicatedGradients::rows},
+    // Narrow on the wire.
+    Shape{"table_wise", 4, 100 * thousand, 32, 1, 8192, 0.0, sgd, dense_partials, ReplicatedGradients::dense,
+          ValueType::fp16},
+    Shape{"row_wise", 1, 250 * thousand, 128, 2, 4096, 0.0, sgd, unique_rows, ReplicatedGradients::dense,
+          ValueType::fp16},
+};
+
+Workload workload_of(const Shape& shape, int ranks, double largest_table, double samples) {
+  const bool copies = shape.planner == "data_parallel";
+  Workload workload;
+  workload.name = "calibration";
+  workload.global_batch = std::max<std::int64_t>(
+      ranks, std::llround(samples * static_cast<double>(copies ? shape.batch * ranks / 2 : shape.batch)));
+  workload.ids.alpha = shape.alpha;
+  workload.ids.distribution = shape.alpha > 0.0 ? IdDistribution::power_law : IdDistribution::uniform;
+  const auto most_rows = static_cast<std::int64_t>(largest_table / static_cast<double>(4 * shape.dim));
+  for (std::int64_t t = 0; t < (copies ? shape.tables : shape.tables * ranks); ++t) {
+    workload.tables.push_back({.name = fmt::format("t{}", t),
+                               .rows = std::max<std::int64_t>(1, std::min(shape.rows, most_rows)),
+                               .dim = shape.dim,
+                               .optimizer = {.kind = shape.optimizer}});
+    workload.features.push_back({.name = fmt::format("f{}", t), .table = t, .hotness = shape.hotness});
+  }
+  return workload;
+}
+
+std::string name_of(const Shape& shape, const Workload& workload) {
+  std::string name = fmt::format("{} {} x {} x {}, hotness {}, batch {}, {}", shape.planner, workload.tables.size(),
+                                 workload.tables.front().rows, shape.dim, shape.hotness, workload.global_batch,
+                                 name_of(shape.optimizer));
+  if (shape.alpha > 0.0) name += fmt::format(", alpha {:g}", shape.alpha);
+  if (shape.planner == "row_wise") name += fmt::format(", {}", name_of(shape.transfer));
+  if (shape.gradients != ReplicatedGradients::dense) name += ", gradients by rows";
+  if (shape.wire != ValueType::fp32) name += fmt::format(", wire {}", name_of(shape.wire));
+  return name;
+}
+
+CalibrationCase case_of(const Shape& shape, int ranks, double largest_table, double samples) {
+  RunOptions options;
+  options.workload = workload_of(shape, ranks, largest_table, samples);
+  options.checked_steps = 0;
+  Case how;
+  how.movement = {.transfer = shape.transfer,
+                  .wire = {shape.wire, shape.wire},
+                  .dedup = Dedup::local,
+                  .replicated_gradients = shape.gradients};
+  const Workload& workload = options.workload;
+  Plan plan =
+      make_plan(shape.planner, workload.tables, workload.features, plan_request_of(workload, ranks, how.movement));
+  return {name_of(shape, workload), options, {{std::move(plan), options}}, {{0, std::move(how)}}};
+}
+
+}  // namespace
+
+std::vector<CalibrationCase> calibration_cases(int ranks, double largest_table, double samples) {
+  std::vector<CalibrationCase> cases;
+  for (const Shape& shape : shapes) cases.push_back(case_of(shape, ranks, largest_table, samples));
+  return cases;
+}
+
+}  // namespace shardmark

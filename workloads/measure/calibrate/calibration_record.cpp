@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/measure/calibrate/calibration_record.hpp"
+
+#include <cmath>
+
+#include "comm/collectives.hpp"
+#include "comm/placement/cost/machine_file.hpp"
+
+namespace shardmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double digits(double value) { return std::round(value * 1e5) / 1e5; }
+
+/// {"min", "max"} over the ranks.
+Json over_ranks(const Communicator& world, double value) {
+  return {{"min", all_reduce(world, value, Reduce::min)}, {"max", all_reduce(world, value, Reduce::max)}};
+}
+
+Json to_json(const Communicator& world, const Rate& rate) {
+  Json json{{"name", rate.name}};
+  if (rate.dim > 0) json["dim"] = rate.dim;
+  json["bytes_per_second"] = over_ranks(world, rate.bytes_per_second);
+  if (rate.dim > 0)
+    json["setting"] = {{"far", rate.setting.far}, {"near", rate.setting.near}, {"grain", rate.setting.grain}};
+  return json;
+}
+
+Json measured_and_predicted(double measured, double predicted) {
+  return {{"measured_ms", digits(1e3 * measured)}, {"predicted_ms", digits(1e3 * predicted)}};
+}
+
+Json case_json(const Calibration& calibration, std::size_t c) {
+  const CaseTimes& times = calibration.times[c];
+  const StepPrediction& predicted = calibration.fit.predictions[c];
+  Json json{{"name", calibration.cases[c].name}, {"steps", times.steps}};
+  json.update(measured_and_predicted(times.step, predicted.seconds));
+  for (std::size_t p = 0; p < step_phases; ++p)
+    json["phases"][std::string(step_phase_names[p])] =
+        measured_and_predicted(times.phases[p], predicted.phases[p].seconds);
+  return json;
+}
+
+Json errors_json(const Calibration& calibration, const FitErrors& errors) {
+  return {{"mean", digits(errors.mean)},
+          {"largest", digits(errors.largest)},
+          {"worst", calibration.cases[errors.worst].name}};
+}
+
+Json fit_json(const Calibration& calibration) {
+  Json json{{"seconds", digits(calibration.seconds)}};
+  Json& errors = json["errors"];
+  errors["step"] = errors_json(calibration, step_errors(calibration.times, calibration.fit));
+  for (std::size_t p = 0; p < step_phases; ++p)
+    errors[std::string(step_phase_names[p])] =
+        errors_json(calibration, phase_errors(calibration.times, calibration.fit, p));
+  json["unmeasured"] = Json::array();
+  for (std::size_t t = 0; t < terms.size(); ++t)
+    if (!calibration.fit.measured[t]) json["unmeasured"].push_back(terms[t].name);
+  json["cases"] = Json::array();
+  for (std::size_t c = 0; c < calibration.cases.size(); ++c) json["cases"].push_back(case_json(calibration, c));
+  return json;
+}
+
+}  // namespace
+
+Json to_json(const Communicator& world, const Calibration& calibration, const CalibrationSettings& settings) {
+  Json json = to_json(calibration.machine);
+  json["words"] = calibration.fingerprint.words;
+  json["table_bytes"] = settings.rates.table_bytes;
+  json["array_bytes"] = settings.rates.array_bytes;
+  json["rows"] = settings.rates.rows;
+  json["rounds"] = settings.rates.rounds;
+  json["huge_page_share"] = over_ranks(world, calibration.rates.huge_page_share);
+  json["ceilings"] = Json::array();
+  for (const Rate& rate : calibration.rates.rates) json["ceilings"].push_back(to_json(world, rate));
+  json["calibration"] = fit_json(calibration);
+  return json;
+}
+
+}  // namespace shardmark

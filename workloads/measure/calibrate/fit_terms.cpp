@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/measure/calibrate/fit_terms.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "workloads/cases/plan_request_of.hpp"
+#include "workloads/cases/step_context_of.hpp"
+#include "workloads/measure/calibrate/non_negative_least_squares.hpp"
+
+namespace shardmark {
+namespace {
+
+constexpr int turns_of_slowest_ranks = 3;
+constexpr double least_share = 0.05;  // of a step, below which errors of a phase count as if it took so much
+constexpr std::array cache_shares{0.125, 0.25, 0.5, 1.0, 2.0};
+
+/// What a case does, whatever that takes.
+struct KnownCase {
+  KnownCase(const CalibrationCase& of, const LookupStatistics& statistics, int ranks_per_node,
+            const MachineModel& machine)
+      : step(settled(step_context_of(statistics, of.options.workload, of.plan(), of.how(), ranks_per_node), machine,
+                     of.plan())),
+        work(step_work(step, machine, of.plan())),
+        optimizer(of.options.workload.tables.front().optimizer.kind) {
+    for (const RankWork& rank : work.ranks) counts.push_back(finished_counts(step, rank));
+  }
+
+  StepContext step;
+  StepWork work;
+  std::vector<TermCounts> counts;  ///< by rank
+  OptimizerKind optimizer;
+};
+
+/// A column of the system of a phase: a term; of an optimizer's values, of one optimizer.
+struct Unknown {
+  std::size_t term;
+  OptimizerKind optimizer;
+
+  double count(const KnownCase& of, const TermCounts& counts) const {
+    const bool other = term == static_cast<std::size_t>(Term::optimizer_value) && of.optimizer != optimizer;
+    return other ? 0.0 : counts[term];
+  }
+};
+
+std::vector<Unknown> unknowns_of(std::size_t phase, std::span<const KnownCase> cases) {
+  std::set<OptimizerKind> optimizers;
+  for (const KnownCase& each : cases) optimizers.insert(each.optimizer);
+  std::vector<Unknown> unknowns;
+  for (std::size_t t = 0; t < terms.size(); ++t) {
+    if (static_cast<std::size_t>(terms[t].phase) != phase) continue;
+    if (t != static_cast<std::size_t>(Term::optimizer_value))
+      unknowns.push_back({t, {}});
+    else
+      for (const OptimizerKind kind : optimizers) unknowns.push_back({t, kind});
+  }
+  return unknowns;
+}
+
+/// Seconds of an optimizer's values by optimizer: as those of one of them and weights.
+void set_optimizers(const std::vector<std::pair<OptimizerKind, double>>& seconds, MachineModel& machine) {
+  if (seconds.empty()) return;
+  const auto found = std::ranges::find(seconds, OptimizerKind::sgd, &std::pair<OptimizerKind, double>::first);
+  double one = found == seconds.end() ? 0.0 : found->second;
+  if (one <= 0.0) one = std::ranges::max(seconds, {}, &std::pair<OptimizerKind, double>::second).second;
+  at(machine.seconds, Term::optimizer_value) = one;
+  for (const auto& [kind, of_kind] : seconds)
+    machine.optimizer_weights[std::string(name_of(kind))] = one > 0.0 ? of_kind / one : 1.0;
+}
+
+class Fit {
+ public:
+  Fit(std::span<const CalibrationCase> cases, std::span<const CaseTimes> times, int ranks_per_node,
+      const std::vector<LookupStatistics>& statistics, MachineModel& machine)
+      : times_(times), machine_(machine) {
+    machine_.optimizer_weights.clear();
+    for (std::size_t c = 0; c < cases.size(); ++c)
+      cases_.emplace_back(cases[c], statistics[c], ranks_per_node, machine_);
+    machine_.seconds = described_cluster().seconds;
+    for (int turn = 0; turn < turns_of_slowest_ranks; ++turn)
+      for (std::size_t phase = 0; phase < step_phases; ++phase) solve(phase);
+    predict(cases);
+  }
+
+  double squares() const {
+    double sum = 0.0;
+    for (std::size_t c = 0; c < cases_.size(); ++c)
+      for (std::size_t p = 0; p < step_phases; ++p) {
+        const double error = (fit_.predictions[c].phases[p].seconds - times_[c].phases[p]) / scale(c, p);
+        sum += error * error;
+      }
+    return sum;
+  }
+
+  const TermFit& fit() const { return fit_; }
+
+ private:
+  double scale(std::size_t c, std::size_t phase) const {
+    return std::max(times_[c].phases[phase], least_share * times_[c].step);
+  }
+
+  void solve(std::size_t phase) {
+    const auto unknowns = unknowns_of(phase, cases_);
+    std::vector<std::vector<double>> rows;
+    std::vector<double> left;
+    std::vector<bool> known(unknowns.size());
+    for (std::size_t c = 0; c < cases_.size(); ++c) {
+      const KnownCase& each = cases_[c];
+      const PhasePrediction now = predict_work(each.step, machine_, each.work).phases[phase];
+      std::vector<double> row;
+      for (std::size_t u = 0; u < unknowns.size(); ++u) {
+        const double count = unknowns[u].count(each, each.counts[now.slowest_rank]);
+        known[u] = known[u] || count > 0.0;
+        row.push_back(count / scale(c, phase));
+      }
+      rows.push_back(std::move(row));
+      left.push_back((times_[c].phases[phase] - now.exchange) / scale(c, phase));
+    }
+    const auto seconds = non_negative_least_squares(rows, left);
+    std::vector<std::pair<OptimizerKind, double>> of_optimizers;
+    for (std::size_t u = 0; u < unknowns.size(); ++u) {
+      if (!known[u]) continue;
+      fit_.measured[unknowns[u].term] = true;
+      if (unknowns[u].term == static_cast<std::size_t>(Term::optimizer_value))
+        of_optimizers.emplace_back(unknowns[u].optimizer, seconds[u]);
+      else
+        machine_.seconds[unknowns[u].term] = seconds[u];
+    }
+    set_optimizers(of_optimizers, machine_);
+  }
+
+  /// Anew, with the optimizers' weights.
+  void predict(std::span<const CalibrationCase> cases) {
+    for (std::size_t c = 0; c < cases_.size(); ++c)
+      fit_.predictions.push_back(
+          predict_work(cases_[c].step, machine_, step_work(cases_[c].step, machine_, cases[c].plan())));
+  }
+
+  std::span<const CaseTimes> times_;
+  MachineModel& machine_;
+  std::vector<KnownCase> cases_;
+  TermFit fit_;
+};
+
+FitErrors errors_of(std::span<const CaseTimes> times, const auto& measured, const auto& predicted) {
+  FitErrors errors;
+  std::size_t counted = 0;
+  for (std::size_t c = 0; c < times.size(); ++c) {
+    if (measured(c) < least_share * times[c].step) continue;
+    const double error = std::abs(predicted(c) - measured(c)) / measured(c);
+    errors.mean += error;
+    ++counted;
+    if (error < errors.largest) continue;
+    errors.largest = error;
+    errors.worst = c;
+  }
+  if (counted > 0) errors.mean /= static_cast<double>(counted);
+  return errors;
+}
+
+}  // namespace
+
+TermFit fit_terms(std::span<const CalibrationCase> cases, std::span<const CaseTimes> times, int ranks_per_node,
+                  MachineModel& machine) {
+  std::vector<LookupStatistics> statistics;
+  for (const CalibrationCase& each : cases) {
+    const Workload& workload = each.options.workload;
+    statistics.emplace_back(workload.tables, workload.features, id_statistics_of(workload.ids));
+  }
+  TermFit best;
+  MachineModel best_machine = machine;
+  double least = std::numeric_limits<double>::infinity();
+  for (const double share : cache_shares) {
+    MachineModel tried = machine;
+    tried.cache_per_rank *= share;
+    const Fit fit(cases, times, ranks_per_node, statistics, tried);
+    if (fit.squares() >= least) continue;
+    least = fit.squares();
+    best = fit.fit();
+    best_machine = std::move(tried);
+  }
+  machine = std::move(best_machine);
+  return best;
+}
+
+FitErrors step_errors(std::span<const CaseTimes> times, const TermFit& fit) {
+  return errors_of(
+      times, [&](std::size_t c) { return times[c].step; }, [&](std::size_t c) { return fit.predictions[c].seconds; });
+}
+
+FitErrors phase_errors(std::span<const CaseTimes> times, const TermFit& fit, std::size_t phase) {
+  return errors_of(
+      times, [&](std::size_t c) { return times[c].phases[phase]; },
+      [&](std::size_t c) { return fit.predictions[c].phases[phase].seconds; });
+}
+
+}  // namespace shardmark

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "comm/placement/cost/step_cost.hpp"
+#include "workloads/measure/calibrate/case_times.hpp"
+
+namespace shardmark {
+
+/// What fitted seconds say of the cases that they were fitted to.
+struct TermFit {
+  std::array<bool, terms.size()> measured{};  ///< terms that some case has; others are those of described_cluster()
+  std::vector<StepPrediction> predictions;    ///< by case
+};
+
+/// Sets the seconds of the terms, the weights of the optimizers and cache_per_rank of `machine`, whose messages are
+/// known, by the times of cases: for each phase the non-negative least squares of
+///   measured - predicted exchange = sum over its terms of count x seconds
+/// over the cases, counts being those of the slowest rank, and each case divided by its time, so that short steps count
+/// as much as long ones. Of the caches, some fractions and multiples of what cache_per_rank says are tried.
+TermFit fit_terms(std::span<const CalibrationCase> cases, std::span<const CaseTimes> times, int ranks_per_node,
+                  MachineModel& machine);
+
+/// How far predictions are from measurements: |predicted - measured| / measured.
+struct FitErrors {
+  double mean = 0.0, largest = 0.0;
+  std::size_t worst = 0;  ///< number of the case with the largest
+};
+
+/// Of the steps, and of one phase, of the cases where it takes at least a twentieth of the step.
+FitErrors step_errors(std::span<const CaseTimes> times, const TermFit& fit);
+FitErrors phase_errors(std::span<const CaseTimes> times, const TermFit& fit, std::size_t phase);
+
+}  // namespace shardmark

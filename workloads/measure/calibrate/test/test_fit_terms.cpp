@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fit on times that are known to follow the model, and a whole calibration in small.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "comm/communicator.hpp"
+#include "comm/placement/cost/machine_file.hpp"
+#include "workloads/cases/plan_request_of.hpp"
+#include "workloads/cases/step_context_of.hpp"
+#include "workloads/measure/calibrate/calibration_record.hpp"
+
+namespace shardmark {
+namespace {
+
+const Status silent = [](const std::string&) {};
+
+/// Seconds unlike those that a fit begins with.
+MachineModel some_machine() {
+  MachineModel machine = described_cluster();
+  for (std::size_t t = 0; t < terms.size(); ++t) machine.seconds[t] *= 0.5 + static_cast<double>(t % 5);
+  machine.optimizer_weights = {{"adam", 3.0}, {"adagrad", 2.0}, {"rowwise_adagrad", 1.5}};
+  return machine;
+}
+
+/// What the cases would take on a machine.
+std::vector<CaseTimes> times_on(const MachineModel& machine, std::span<const CalibrationCase> cases, int per_node) {
+  std::vector<CaseTimes> times;
+  for (const CalibrationCase& each : cases) {
+    const Workload& workload = each.options.workload;
+    const LookupStatistics statistics(workload.tables, workload.features, id_statistics_of(workload.ids));
+    const StepPrediction step =
+        predict_step(step_context_of(statistics, workload, each.plan(), each.how(), per_node), machine, each.plan());
+    CaseTimes& of = times.emplace_back();
+    for (std::size_t p = 0; p < step_phases; ++p) of.step += of.phases[p] = step.phases[p].seconds;
+  }
+  return times;
+}
+
+TEST(FitTerms, ExplainsTimesThatFollowTheModel) {
+  for (const int ranks : {1, 2, 5}) {
+    SCOPED_TRACE(ranks);
+    const auto cases = calibration_cases(ranks);
+    const auto times = times_on(some_machine(), cases, ranks);
+    MachineModel machine = described_cluster();
+    machine.cache_per_rank = some_machine().cache_per_rank;
+    const TermFit fit = fit_terms(cases, times, ranks, machine);
+    EXPECT_LT(step_errors(times, fit).largest, 0.01) << cases[step_errors(times, fit).worst].name;
+    for (std::size_t p = 0; p < step_phases; ++p)
+      EXPECT_LT(phase_errors(times, fit, p).largest, 0.02)
+          << step_phase_names[p] << " of " << cases[phase_errors(times, fit, p).worst].name;
+  }
+}
+
+TEST(FitTerms, FindsSecondsThatCasesTellApart) {
+  const auto cases = calibration_cases(2);
+  const auto times = times_on(some_machine(), cases, 2);
+  MachineModel machine = described_cluster();
+  machine.cache_per_rank = some_machine().cache_per_rank;
+  const TermFit fit = fit_terms(cases, times, 2, machine);
+  for (const Term term : {Term::lookup_line, Term::lookup_value, Term::update_line, Term::update_value}) {
+    const auto t = static_cast<std::size_t>(term);
+    EXPECT_TRUE(fit.measured[t]) << terms[t].name;
+    EXPECT_NEAR(machine.seconds[t] / some_machine().seconds[t], 1.0, 0.05) << terms[t].name;
+  }
+}
+
+TEST(CalibrationCases, GiveEveryRankWorkAndStandApart) {
+  for (const int ranks : {1, 2, 3, 8}) {
+    const auto cases = calibration_cases(ranks, 0x1p18, 1.0 / 64);
+    std::set<std::string> names;
+    for (const CalibrationCase& each : cases) {
+      names.insert(each.name);
+      EXPECT_EQ(each.plan().ranks, ranks);
+      EXPECT_GE(each.options.workload.global_batch, ranks) << each.name;
+    }
+    EXPECT_EQ(names.size(), cases.size());
+  }
+}
+
+TEST(Calibration, OfTheseRanksKnowsAllThatPredictionsNeed) {
+  const Communicator world(MPI_COMM_WORLD);
+  const Calibration measured = calibrate(world, quick_calibration(), silent);
+  for (std::size_t t = 0; t < terms.size(); ++t)
+    EXPECT_TRUE(std::isfinite(measured.machine.seconds[t]) && measured.machine.seconds[t] >= 0.0) << terms[t].name;
+  EXPECT_EQ(measured.machine.exchanges.contains("mpi_alltoallv"), world.size() > 1);
+  EXPECT_TRUE(measured.machine.measured);
+  EXPECT_GT(measured.machine.gather_bytes_per_second, 0.0);
+  for (const StepPrediction& step : measured.fit.predictions) EXPECT_TRUE(std::isfinite(step.seconds));
+  const auto json = to_json(world, measured, quick_calibration());
+  EXPECT_EQ(json.at("calibration").at("cases").size(), measured.cases.size());
+  EXPECT_EQ(machine_from_json(json, "a calibration"), measured.machine);
+  require_known(measured.machine, world.nodes());
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/measure/predictions.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "workloads/batches/lookup_statistics.hpp"
+#include "workloads/cases/step_context_of.hpp"
+
+namespace shardmark {
+int ranks_per_node(const Communicator& comm) {
+  std::size_t most = 1;
+  for (int node = 0; node < comm.nodes(); ++node) most = std::max(most, comm.ranks_of(node).size());
+  return static_cast<int>(most);
+}
+
+std::vector<std::optional<StepPrediction>> predict_cases(const Job& job) {
+  std::vector<std::optional<StepPrediction>> predictions(job.cases.size());
+  if (job.machine == nullptr) return predictions;
+  const IdStatistics ids =
+      id_statistics_of(job.comm, job.options.workload, job.options.data, [](const std::string&) {});
+  for (std::size_t p = 0; p < job.plans.size(); ++p) {
+    const auto& [plan, options] = job.plans[p];
+    const Workload& workload = options.workload;
+    const LookupStatistics statistics(workload.tables, workload.features, ids);
+    for (const std::size_t c : job.cases_of(p))
+      predictions[c] = predict_step(
+          step_context_of(statistics, workload, plan, job.cases[c].how, ranks_per_node(job.comm)), *job.machine, plan);
+  }
+  return predictions;
+}
+
+void record_prediction(const StepPrediction& predicted, CaseRecord& record) {
+  const auto ms = [](double seconds) { return std::round(1e9 * seconds) / 1e6; };
+  record.predicted_ms = ms(predicted.seconds);
+  for (std::size_t p = 0; p < record.phases.size(); ++p) {
+    record.phases[p].predicted_ms = ms(predicted.phases[p].seconds);
+    record.phases[p].least_ms = ms(predicted.phases[p].least);
+  }
+  record.details["predicted_memory_max"] = std::llround(std::ranges::max(predicted.memory));
+}
+
+}  // namespace shardmark

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "comm/placement/cost/step_cost.hpp"
+#include "workloads/measure/prepare.hpp"
+
+namespace shardmark {
+
+/// Of the node with most: predictions take nodes to be alike.
+int ranks_per_node(const Communicator& comm);
+
+/// What job.machine says of every case, before any is run; of none without a machine. Cases of one plan share what is
+/// known of its lookups.
+std::vector<std::optional<StepPrediction>> predict_cases(const Job& job);
+
+/// Into a record: predicted_ms, predicted_ms and least_ms of its phases, and in its details the memory of the rank that
+/// needs most.
+void record_prediction(const StepPrediction& predicted, CaseRecord& record);
+
+}  // namespace shardmark
