@@ -9,6 +9,7 @@ set(ENV{PRTE_MCA_rmaps_default_mapping_policy} :oversubscribe)
 set(ENV{PRTE_MCA_hwloc_default_binding_policy} none)
 set(ENV{OMPI_ALLOW_RUN_AS_ROOT} 1)
 set(ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM} 1)
+set(ENV{SHARDMARK_MACHINE} off) # nothing is calibrated but where a test asks for it
 set(ENV{OMP_NUM_THREADS} 2)
 set(ENV{OMP_PROC_BIND} false)
 set(ENV{OMP_WAIT_POLICY} passive) # threads of oversubscribed ranks must not spin

@@ -8,7 +8,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1] / "peers"))
 import comparison  # noqa: E402
 
-from measured import trains  # noqa: E402
+from measured import predictions, trains  # noqa: E402
 from measured.files import as_fast_as_best, best_of_each, faster_by, field, kernel_rows, overlap, traffics  # noqa: E402
 from measured.text import figure, ratio_text, several  # noqa: E402
 
@@ -82,8 +82,12 @@ def advice_of_exchanges(results):
 
 
 def advice(results):
+    """Of one situation, or of one for each workload; none where there is nothing to choose."""
+    if results.campaign.kind == "predictions":
+        return predictions.advice_rows(results, Advice)
     kinds = {"cases": advice_of_cases, "exchanges": advice_of_exchanges}
-    return kinds[results.campaign.kind](results) if results.campaign.kind in kinds else None
+    found = kinds[results.campaign.kind](results) if results.campaign.kind in kinds else None
+    return [found] if found else []
 
 
 def ms(record):
@@ -155,4 +159,6 @@ def headlines_of_kernels(results):
 def headlines(results):
     return {"cases": headlines_of_cases, "exchanges": headlines_of_exchanges, "peers": headlines_of_peers,
             "kernels": headlines_of_kernels, "trains": lambda found: trains.headlines(found, Headline),
+            "predictions": lambda found: predictions.headlines(found, Headline),
+            "holdout": lambda found: predictions.holdout_headlines(found, Headline),
             "train_peers": lambda found: trains.peers_headlines(found, Headline)}[results.campaign.kind](results)

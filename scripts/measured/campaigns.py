@@ -13,6 +13,7 @@ class Part:
     name: str
     command: tuple
     quick: tuple = ()  # instead of the same options of the command
+    when: str = ""  # the situation in which its answer is advice, where parts are of different ones
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Campaign:
     name: str  # of the file of results
     title: str
     answers: str  # the question
-    kind: str  # of the file: cases, exchanges, kernels, peers, trains or train_peers
+    kind: str  # of the file: cases, exchanges, kernels, peers, trains, train_peers, predictions or holdout
     command: tuple  # words; --launcher takes the place of LAUNCHER
     quick: tuple  # further words, to try the machinery out: nothing that these measure means anything
     minutes: float  # on two cores; scripts/measure gives up after twice that and a minute
@@ -30,6 +31,8 @@ class Campaign:
     suffix: str = ".jsonl"
     parts: tuple = ()  # in place of the command
     group: str = ""  # another name, of several campaigns
+    first: tuple = ()  # a command before: it writes the file MACHINE, which the others read
+    asked: bool = False  # measured only where it is named: it takes long
 
 
 # The workload of FBTT-Embedding's benchmark. Where rows are scaled, shapes are those suggested for them.
@@ -49,6 +52,37 @@ TRAIN_PARTS = (
     Part("cache", (*TRAINS, "32", *ZIPF, "--plan", "table_wise", "--scale", "1/10", "--tt.cache-rows", "110000"),
          (*SMALL_TRAINS, "--tt.cache-rows", "1000")),
 )
+# Predictions beside measurements: every kind of planner, one exchange, one transfer.
+MACHINE = "machine.json"
+CALIBRATE = (*SHARDMARK, "calibrate", "--out", MACHINE)
+PLANS = ("table_wise,row_wise,column_wise,data_parallel+table_wise,memory_balanced,memory_optimized,lookup_greedy,random:seed=1,"
+         "hugectr_auto,cost_rule,torchrec,search")
+
+
+def predicted(workload, scale, when, budget="100s", more=()):
+    return Part(workload, (*SHARDMARK, "compare", workload, "--scale", scale, "--plan", PLANS, "--exchange", "mpi_alltoallv",
+                           "--machine", MACHINE, "--budget", budget, *more),
+                ("--scale", "1/1024", "--batch", "512", "--budget", "10s", "--plan", "table_wise,row_wise,search"), when)
+
+
+# Scaled to about 1 GB of rows: tables of other sizes, widths and hotness, shared and not.
+PREDICTED = (
+    predicted("criteo-kaggle", "1/2", "few of your tables are large, rows of 64 bytes"),
+    predicted("hugectr-dlrm", "1", "the same with rows of 512 bytes"),
+    predicted("synthetic-tiny", "1/4", "tables are shared, and bags hold up to ten ids"),
+    predicted("deeprec-dlrm", "1", "all tables are small"),
+    predicted("dlrm-dcnv2", "1/128", "bags hold up to a hundred ids, rows of 512 bytes"),
+    predicted("criteo-terabyte", "1/512", "two thirds of all rows are in a few tables"),
+)
+LINKS_PREDICTED = tuple(
+    predicted(workload, scale, when, "80s", ("--check", "1")) for workload, scale, when in (
+        ("criteo-kaggle", "1/64", "links are slow, few of your tables are large"),
+        ("hugectr-dlrm", "1/16", "links are slow, rows of 512 bytes"),
+        ("synthetic-tiny", "1/64", "links are slow, tables are shared"),
+        ("deeprec-dlrm", "1", "links are slow, all tables are small"),
+        ("dlrm-dcnv2", "1/1024", "links are slow, bags hold up to a hundred ids")))
+PUBLISHED = tuple(Part(workload, ("shardmark", "predict", workload, "--published")) for workload in (
+    "hugectr-dlrm", "synthetic-tiny", "synthetic-small", "synthetic-medium", "synthetic-large", "synthetic-jumbo"))
 SMALL = ("--budget", "10s", "--check", "1", "--scale", "1/1024", "--batch", "512")
 # A budget is for all cases together, with what prepares and checks them, so that any machine
 # is done in time.
@@ -61,6 +95,11 @@ CAMPAIGNS = (
              "Does the plan that HugeCTR publishes as the faster one win here too, and by as much?", "cases",
              (*SHARDMARK, "compare", "hugectr-dlrm", "--budget", "150s"), SMALL, 2.7,
              "the same with rows of 512 bytes", "plan"),
+    Campaign("predictions", "Predictions beside measurements",
+             "Which plan does the calibrated model like best, how far off is it, and is `search` better than every rule?",
+             "predictions", (), (), 14, axis="plan", parts=PREDICTED, first=CALIBRATE, asked=True),
+    Campaign("holdout", "Predictions beside what others published",
+             "From descriptions of their machines alone: what would their steps take?", "holdout", (), (), 0.1, parts=PUBLISHED),
     Campaign("transfers", "Transfers within one machine",
              "Tables split by rows: what should travel where ranks share their memory?", "cases",
              (*SHARDMARK, "compare", "criteo-kaggle", "--plan", "row_wise", "--transfer", "all", "--exchange",
@@ -96,6 +135,9 @@ CAMPAIGNS = (
              (*SHARDMARK, "compare", "criteo-kaggle", "--plan", "row_wise", "--transfer", "auto", "--exchange",
               "mpi_alltoallv", "--wire", "fp32,fp16,bf16", "--scale", "1/64", "--check", "1", "--budget", "90s"), SMALL, 2,
              "links are slow, and an error of half precision is no harm", "wire", True),
+    Campaign("links-predictions", "Predictions beside measurements between hosts",
+             "The same where links are slow: is the plan that the model likes best the fastest?", "predictions", (), (), 11,
+             axis="plan", links=True, parts=LINKS_PREDICTED, first=CALIBRATE, asked=True),
     Campaign("links-dedup", "Repeated ids between hosts",
              "Bags of 8 ids, many of them the same: where should repeated ids become one?", "cases",
              (*SHARDMARK, "compare", "criteo-kaggle", "--plan", "row_wise", "--transfer", "unique_rows", "--dedup",

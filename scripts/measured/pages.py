@@ -2,7 +2,7 @@
 """Markdown: a page per machine, and the parts of other pages that stand between <!-- report: NAME --> and <!-- end -->."""
 import comparison
 
-from measured import trains
+from measured import predictions, trains
 from measured.answers import LIBRARY, advice, fastest, headlines
 from measured.files import field, kernel_rows, overlap, ranked, traffics
 from measured.text import (circumstances, commit_of, date_of, figure, interval, markdown_table, origin, ranks_of, ratio_text,
@@ -84,7 +84,8 @@ def peers_table(results):
 
 
 TABLES = {"cases": cases_table, "exchanges": exchanges_table, "kernels": kernels_table, "peers": peers_table,
-          "trains": trains.trains_table, "train_peers": trains.peers_table}
+          "trains": trains.trains_table, "train_peers": trains.peers_table, "predictions": predictions.predictions_table,
+          "holdout": predictions.holdout_table}
 
 
 def section(results, pictures):
@@ -98,7 +99,7 @@ def section(results, pictures):
 
 def machine_lines(results_of):
     """CPU and memory, compiler and libraries, of the first file that tells."""
-    environments = [results.environment for results in results_of if "machine" in results.environment]
+    environments = [results.environment for results in results_of if results.environment.get("machine")]
     if not environments:
         return origin(results_of[0])['cpu']
     first = environments[0]
@@ -119,8 +120,8 @@ def decisions(machine, results_of):
     rows = []
     for results in results_of:
         found = advice(results)
-        where = f"{machine}, {results.told.get('note') or ranks_of(results)}"
-        rows += [[found.situation, found.attempt, found.measured, where]] if found else []
+        where = f"{machine}, {results.told.get('note') or ranks_of(results)}" if found else ""
+        rows += [[each.situation, each.attempt, each.measured, where] for each in found]
     return markdown_table(["when", "try", "because", "measured on"], rows)
 
 
@@ -134,6 +135,12 @@ def machines_list(machines):
     return markdown_table(["machine", "measured", "date", "commit"], [
         [f"[{machine}]({machine}/README.md)", ", ".join(results.campaign.name for results in several),
          date_of(several[0]), commit_of(several[0])] for machine, several in machines.items()])
+
+
+def holdout(results_of):
+    """What was published beside what is predicted; None before that was done."""
+    found = [results for results in results_of if results.campaign.kind == "holdout"]
+    return predictions.holdout_table(found[0]) if found else None
 
 
 def first_placements(machines):

@@ -62,6 +62,28 @@ TRAIN_PEERS = [environment(shardmark={"cpu": "Some CPU", "threads": "2", "git_ha
 PLACEMENTS = [environment(), case("row_wise", 40, 39, 41), case("table_wise", 20, 19, 21, "mpi_alltoallv"),
               case("data_parallel+table_wise", 19, 18.5, 19.5), case("table_wise", 25, 24, 26),
               case("column_wise", 10, 9, 11, wrong=3), case("grid", 60, 50, 70, stopped="after round 6")]
+
+
+def predicted_case(workload, plan, measured, predicted, **more):
+    """Intervals are 1 % wide on both sides; a case that was not predicted has None."""
+    found = case(plan, measured, 0.99 * measured, 1.01 * measured, part=workload, **more)
+    found["phases"]["lookup"] |= {"predicted_ms": measured / 3, "least_ms": measured / 8} if predicted else {}
+    return {**found, "workload": workload, "predicted_ms": predicted}
+
+
+# Errors +10, -5, -25, 0 %; ranks 3 2 1 4 beside 3 1 2 4; lookup_greedy is liked best.
+PREDICTIONS = [environment(predicted_by={"name": "here", "source": "measured", "measured": True}),
+               *(predicted_case("criteo-kaggle", *each) for each in (
+                   ("row_wise", 20, 22), ("search", 10, 9.5), ("lookup_greedy:a=1", 12, 9), ("random:seed=1", 40, 40))),
+               *(predicted_case("synthetic-tiny", *each) for each in (("table_wise", 10, 10), ("search", 10.3, 10.5))),
+               predicted_case("synthetic-tiny", "torchrec", 5, 5, wrong=3)]
+PUBLISHED = """# hugectr-dlrm, batch 65536: published, and predicted from described machines, fitted to none of this
+machine      ranks plan         published ms predicted ms  error % embeddings ms  dense ms   share %
+dgx-1-v100       8 slow               190.85       200.00     +4.8         150.0      50.0        75
+dgx-1-v100       8 fast               103.45        70.00    -32.3          60.0      10.0        86
+# mean absolute error 18.6 %
+# HugeCTR's notebook
+"""
 EXCHANGES = [environment(), exchange("uniform", 1024, "mpi_alltoallv", 0.004, 0.0039, 0.0041),
              exchange("uniform", 1024, "auto", 0.002, 0.0019, 0.0021), exchange("hot", 4 << 20, "mpi_alltoallv", 1, 0.9, 1.1),
              exchange("hot", 4 << 20, "auto", 1.5, 1.4, 1.6), exchange("hot", 4 << 20, "bruck:2", 0.95, 0.85, 1.05)]

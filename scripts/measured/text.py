@@ -41,7 +41,7 @@ def origin(results):
     if results.campaign.kind in ("peers", "train_peers"):
         return environment["shardmark"]
     build = environment["build"]
-    return {"cpu": environment["machine"]["cpu"], "date": environment["time"],
+    return {"cpu": environment.get("machine", {}).get("cpu", "no machine"), "date": environment["time"],
             "git_hash": (build["git_hash"] or "unknown") + ("+" if build["dirty"] else "")}
 
 
@@ -66,6 +66,7 @@ def ranks_of(results):
 
 def circumstances(results):
     """When, by which program, on how many ranks, and how hosts are joined."""
-    ranks = "" if results.campaign.parts else ranks_of(results)  # of each part its own
+    alike = len({(record.get("ranks"), record.get("threads")) for record in results.records}) == 1  # or each part has its own
+    ranks = ranks_of(results) if alike else ""
     parts = (date_of(results), f"commit {commit_of(results)}", ranks, results.told.get("note"))
     return ", ".join(part for part in parts if part)

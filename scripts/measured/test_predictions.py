@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Pages about predictions, of files whose numbers can be checked by eye."""
+import sys
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from measured import answers, pages, predictions, samples  # noqa: E402
+from measured.campaigns import CAMPAIGNS, campaign_of  # noqa: E402
+from measured.files import BadInput, Results  # noqa: E402
+
+
+def results(name, lines):
+    return Results(campaign_of(name), Path(name + ".jsonl"), lines[0], lines[1:])
+
+
+def holdout():
+    return results("holdout", [samples.environment(), *predictions.published_records(samples.PUBLISHED, "hugectr-dlrm")])
+
+
+class Quality(unittest.TestCase):
+    def test_ranks_that_are_equal_are_shared(self):
+        self.assertEqual(predictions.mean_ranks([7, 3, 7, 1, 7]), [4, 2, 4, 1, 4])
+        self.assertAlmostEqual(predictions.rank_correlation([10, 20, 20, 30], [1, 2, 3, 4]), 4.5 / 22.5 ** 0.5)
+        self.assertAlmostEqual(predictions.rank_correlation([1, 3, 2], [10, 20, 30]), 0.5)
+        self.assertIsNone(predictions.rank_correlation([1, 2], [3, 3]))
+
+    def test_among_equal_predictions_the_slowest_case_counts(self):
+        for order in ((4, 5), (5, 4)):
+            cases = [samples.predicted_case("w", "p", measured, 3) for measured in order]
+            self.assertEqual(predictions.regret(cases), 0.25)
+
+
+class Predictions(unittest.TestCase):
+    def setUp(self):
+        self.results = results("predictions", samples.PREDICTIONS)
+
+    def test_each_workload_has_its_quality_and_search_beside_the_others(self):
+        table = predictions.predictions_table(self.results).splitlines()
+        self.assertIn("| criteo-kaggle | 4 | `search` 10.00 | 10.0 % | 0.80 | 20.0 % | `lookup_greedy:a=1` | 1.20 [1.18, 1.22] "
+                      "(`lookup_greedy:a=1`) | 2.00 [1.96, 2.04] (`row_wise`) |", table)
+        self.assertIn("| synthetic-tiny | 2 | `table_wise` 10.00 | 1.0 % | 1.00 | 0.0 % | `table_wise` | 0.97 [0.95, 0.99] "
+                      "(`table_wise`) | 0.97 [0.95, 0.99] (`table_wise`) |", table)
+
+    def test_goals_that_are_missed_are_told(self):
+        rows = {line[0]: line[1:] for line in predictions.summary(self.results)}
+        self.assertEqual(rows["mean error of all predictions (MAPE)"], ("7.0 %", "at most 10.0 %", True))
+        self.assertEqual(rows["rank correlation (Spearman), mean of the workloads"], ("0.90, least 0.80", "at least 0.95", False))
+        self.assertEqual(rows["most regret of a workload"], ("20.0 %", "at most 5.0 %", False))
+        self.assertEqual(rows["`search` behind the best other planner, at worst"], ("+3.0 %", "at most 2.0 %", False))
+        self.assertEqual(rows["workloads on which `search` is 10.0 % faster than the best seed rule"], ("1 of 2", "at least half", True))
+        self.assertIn("| most regret of a workload | 20.0 % | at most 5.0 % | **missed** |",
+                      predictions.predictions_table(self.results))
+
+    def test_cases_and_phases_stand_beside_their_predictions(self):
+        text = predictions.predictions_table(self.results)
+        self.assertIn("| `lookup_greedy:a=1` | 12.00 [11.88, 12.12] | 9.000 | -25.0 % |  |", text)
+        self.assertIn("| phase of `search` | measured, ms | predicted | least |", text)
+        self.assertIn("| lookup | 5.000 | 3.333 | 1.250 |", text)
+        self.assertIn("| update | 2.500 | - | - |", text)
+        self.assertNotIn("torchrec", text)  # wrong values
+        self.assertTrue(text.endswith("Without a valid measurement: hugectr-dlrm, deeprec-dlrm, dlrm-dcnv2, criteo-terabyte."))
+
+    def test_cases_without_predictions_are_still_compared(self):
+        cases = [{**record, "predicted_ms": None} for record in samples.PREDICTIONS[1:5]]
+        found = results("predictions", [samples.environment(), *cases])
+        self.assertIn("| criteo-kaggle | 4 | `search` 10.00 | - | - | - | - |", predictions.predictions_table(found))
+        self.assertEqual(len(predictions.summary(found)), 2)
+
+    def test_advice_is_given_for_each_kind_of_tables(self):
+        first, second = answers.advice(self.results)
+        self.assertEqual((first.situation, first.attempt), ("few of your tables are large, rows of 64 bytes", "`--plan search`"))
+        self.assertEqual(first.measured, "1.20 times as fast as `lookup_greedy:a=1`, 4.00 times as fast as `random:seed=1`")
+        self.assertEqual(second.attempt, "`--plan table_wise`")
+        self.assertIn(["few of your tables are large, rows of 64 bytes", "`--plan search`"],
+                      [line.strip("| ").split(" | ")[:2] for line in pages.decisions("box", [self.results]).splitlines()])
+
+    def test_headlines(self):
+        told = [(line.ours, line.peer, round(line.ratio, 3)) for line in answers.headlines(self.results)]
+        self.assertEqual(told, [("7.0 %", "goal 10.0 %", 1.431), ("10.15 ms", "10.95 ms", 1.079), ("10.15 ms", "14.14 ms", 1.393)])
+
+    def test_workloads_and_plans_are_as_many_as_were_promised(self):
+        for name in ("predictions", "links-predictions"):
+            parts = campaign_of(name).parts
+            self.assertGreaterEqual(len(parts), 5)
+            for part in parts:
+                plans = part.command[part.command.index("--plan") + 1].split(",")
+                self.assertGreaterEqual(len(set(plans)), 8)
+                self.assertTrue(part.when)
+        self.assertTrue(all(campaign.first for campaign in CAMPAIGNS if campaign.kind == "predictions"))
+
+
+class Holdout(unittest.TestCase):
+    def test_every_published_step_is_told_misses_included(self):
+        text = predictions.holdout_table(holdout())
+        self.assertIn("| hugectr-dlrm | dgx-1-v100 | 8 | `slow` | 190.8 | 200.0 | +4.8 % | 150.0 (75 %) |", text)
+        self.assertIn("| hugectr-dlrm | dgx-1-v100 | 8 | `fast` | 103.5 | 70.00 | -32.3 % (missed) | 60.00 (86 %) |", text)
+        self.assertIn("Within 25.0 %: 1 of 2", text)
+        self.assertIn("`slow` / `fast`: published 1.845, predicted 2.857 (+54.9 %; wanted within 10.0 %).", text)
+
+    def test_what_is_no_table_is_named(self):
+        with self.assertRaisesRegex(BadInput, "hugectr-dlrm --published"):
+            predictions.published_records("# a\nmachine ranks\nx 8\n# b\n", "hugectr-dlrm")
+
+    def test_the_readme_has_the_table(self):
+        self.assertEqual(pages.holdout([holdout()]), predictions.holdout_table(holdout()))
+        self.assertIsNone(pages.holdout([]))
+        self.assertEqual(len(answers.headlines(holdout())), 1)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
