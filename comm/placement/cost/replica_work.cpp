@@ -40,9 +40,11 @@ void add_replicas(TableSums& sums, const RowSet& rows) {
   TableSums::add(work, Term::lookup_bag, own.bags);
   TableSums::add(work, Term::lookup_id, own.ids);
   TableSums::add(work, Term::lookup_value, own.ids * static_cast<double>(sums.table.dim) + outputs);
+  TableSums::add_written(work, outputs);
   sums.read_rows(work, looked, own.distinct_rows, sums.table.dim);
   if (!sums.placement.data_parallel) TableSums::add(work, Term::output_value, 2 * outputs);  // added to those of shards
   if (sums.divides && sums.placement.data_parallel) TableSums::add(work, Term::gradient_value, 4 * outputs);
+  TableSums::add(work, Term::replicated_table, 1);
   sums.add_positions(work, own.ids);
   work.replicated_ids += own.ids;
   work.replicated_keys += static_cast<double>(rows.count());

@@ -54,6 +54,8 @@ class SingleRows {
     TableSums::add(home, Term::output_value, 2 * asked_ * w_);
     TableSums::add(home, Term::pooled_value, looked_.own.ids * w_);
     TableSums::add(home, Term::summed_value, (looked_.own.ids + asked_) * w_);
+    TableSums::add(home, Term::summed_id, looked_.own.ids);
+    TableSums::add(home, Term::gradient_line, looked_.own.ids * lines_of(4 * shard_.columns()));
     home.memory += TableSums::room_to_grow * (72 * looked_.own.ids + asked_ * (16 + 12 * w_));
   }
 
@@ -66,6 +68,7 @@ class SingleRows {
     TableSums::add(owner, Term::lookup_bag, held);
     TableSums::add(owner, Term::lookup_id, held);
     TableSums::add(owner, Term::lookup_value, 2 * held * w_);
+    TableSums::add_written(owner, held * w_);
     if (reads_once(sums_.packing.dedup)) {
       TableSums::add(owner, Term::sorted_id, held);
       TableSums::add(owner, Term::lookup_id, distinct);

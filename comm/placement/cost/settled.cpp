@@ -47,12 +47,21 @@ bool node_is_cheaper(const StepContext& local, const Plan& plan) {
   return most > 0.0 && 5 * of_nodes.busiest_node(1) <= 4 * most;
 }
 
+/// What is left of 1 when so much of the vectors of a rank's samples, all features side by side, stays in its cache.
+double share_beyond_cache(const StepContext& step, double cache) {
+  double bytes = 0.0;
+  for (const Feature& feature : step.features())
+    bytes += 4.0 * static_cast<double>(step.samples() * step.tables()[feature.table].dim);
+  return cache > 0.0 && bytes > cache ? 1.0 - cache / bytes : 0.0;
+}
+
 }  // namespace
 
 StepContext settled(const StepContext& step, const MachineModel& machine, const Plan& plan) {
   StepContext result = step;
   if (id_type(step.movement.wire_ids, plan, step.tables()) == IdType::int64) result.movement.wire_ids = WireIds::int64;
   if (!result.cached_samples && machine.cache_per_rank > 0.0) result.cached_samples = cached_samples(step, machine);
+  result.far_vectors = share_beyond_cache(step, machine.cache_per_rank);
   if (step.movement.dedup != Dedup::automatic) return result;
   result.movement.dedup = Dedup::local;
   const RankLayout layout = step.layout();

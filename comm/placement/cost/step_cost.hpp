@@ -28,6 +28,7 @@ struct StepContext {
   /// A row is still in a cache where it was last used at most so many samples of the global batch ago; absent: where it
   /// was used in this step before. cached_samples() finds it.
   std::optional<double> cached_samples = {};
+  double far_vectors = 0.0;  ///< share of a rank's vectors, and of their gradients, that its cache does not hold
 
   std::span<const Table> tables() const { return statistics.tables(); }
   std::span<const Feature> features() const { return statistics.features(); }
@@ -82,7 +83,7 @@ TableWork table_work(const StepContext& step, const MachineModel& machine, std::
                      const TablePlacement& placement);
 
 /// The context with what only the plan as a whole decides: the type of ids and, where dedup is auto, the dedup; and
-/// cached_samples.
+/// with cached_samples and far_vectors.
 StepContext settled(const StepContext& step, const MachineModel& machine, const Plan& plan);
 
 /// All tables of a plan.
@@ -94,7 +95,8 @@ struct StepWork {
 /// step: settled.
 StepWork step_work(const StepContext& step, const MachineModel& machine, const Plan& plan);
 
-/// All that a rank does, by term, once all its tables are added up: passes of sorts by their keys, and the steps.
+/// All that a rank does, by term, once all its tables are added up: passes of sorts by their keys, the lines of vectors
+/// that no cache holds, and the steps.
 TermCounts finished_counts(const StepContext& step, const RankWork& work);
 
 /// Seconds by phase that a rank computes: finished counts x seconds of the terms.

@@ -49,9 +49,12 @@ void TableSums::read_rows(RankWork& to, const LookedUp& looked, double distinct,
 
 void TableSums::update_rows(RankWork& to, const LookedUp& looked, double positions, std::int64_t columns) const {
   const double gradients = positions * static_cast<double>(columns), rows = looked.all.distinct_rows;
-  const bool in_two_passes = exchanged_row_sums(table, placement) > 0;
+  const auto exchanged_sums = static_cast<double>(exchanged_row_sums(table, placement));
+  const bool in_two_passes = exchanged_sums > 0.0;
   add(to, Term::update_value, gradients * ((in_two_passes ? 2 : 1) + (by_max ? 1 : 0)));
+  add(to, Term::update_vector_line, positions * lines_of(4 * columns));
   add(to, Term::update_row, rows);
+  add(to, Term::exchanged_row, exchanged_sums * rows);
   const double values = is_train() ? train_work(table, rows).updated_values : rows * static_cast<double>(columns);
   add(to, Term::optimizer_value, values * machine.optimizer_weight(table.optimizer.kind));
   if (is_train()) return;

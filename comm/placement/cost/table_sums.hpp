@@ -50,6 +50,8 @@ class TableSums {
   void read_rows(RankWork& to, const LookedUp& looked, double distinct, std::int64_t columns) const;
   /// All distinct rows, whose gradients are sums over so many positions.
   void update_rows(RankWork& to, const LookedUp& looked, double positions, std::int64_t columns) const;
+  /// Vectors that a lookup writes.
+  static void add_written(RankWork& to, double values) { add(to, Term::lookup_vector_line, values / 16); }
   void add_positions(RankWork& to, double positions) const;
   /// Those of an owner's shard.
   void update_shard(const Shard& shard, const LookedUp& looked, double positions);

@@ -40,6 +40,11 @@ class StripWork {
   }
 
  private:
+  /// A processor guesses well which bags of a shard are empty where almost all are, or almost none.
+  static double mixed_bags(const ShardCounts& counts) {
+    return std::min(counts.touched_bags, counts.bags - counts.touched_bags);
+  }
+
   bool reduces() const { return adds_on_the_way(transfer_); }
 
   /// Of vectors that are added on their way, ids alone; what else trips say is the same for all ranks.
@@ -81,6 +86,9 @@ class StripWork {
     TableSums::add(owner, Term::lookup_bag, looked.all.bags);
     TableSums::add(owner, Term::lookup_id, looked.all.ids);
     TableSums::add(owner, Term::lookup_value, looked.all.ids * w_ + own * sums_.ranks());
+    TableSums::add_written(owner, own * sums_.ranks());
+    if (!sparse) TableSums::add(owner, Term::lookup_mixed_bag, mixed_bags(looked.all));
+    if (sparse) TableSums::add(owner, Term::route_touched_bag, looked.own.touched_bags * sums_.ranks());
     sums_.read_rows(owner, looked, looked.all.distinct_rows, columns_);
     owner.memory += TableSums::room_to_grow * 80 * looked.all.ids;  // ids, keys and their sort
     if (!reduces()) send(home, owner, own);
@@ -91,6 +99,7 @@ class StripWork {
   void send(RankWork& home, RankWork& owner, double own) {
     if (!in_place_) TableSums::add(home, Term::output_value, own);
     TableSums::add(home, Term::gradient_value, 2 * own);
+    TableSums::add(home, Term::gradient_line, own / 16);
     TableSums::add(owner, Term::output_value, 2 * own);  // what it sends itself
     TableSums::add(owner, Term::gradient_value, 2 * own);
     sums_.add_codec(home, own);

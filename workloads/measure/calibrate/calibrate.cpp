@@ -34,14 +34,26 @@ double ceiling(const Communicator& world, const MachineRates& rates, std::string
   return all_reduce(world, most, Reduce::min);
 }
 
-/// The cases, with tables small enough for what memory there is.
+constexpr double share_of_memory = 0.5;
+
+/// The cases, with tables small enough for so much memory: `largest` is the size of these at most, and may come down.
 std::vector<CalibrationCase> fitting_cases(const Communicator& world, const CalibrationSettings& settings,
-                                           double memory) {
-  double largest = settings.largest_table;
+                                           double memory, double& largest) {
   auto cases = calibration_cases(world.size(), largest, settings.samples);
-  while (case_bytes(cases) > 0.6 * memory && largest > 0x1p16)
+  const auto too_large = [&](const CalibrationCase& of) { return case_bytes(of) > memory; };
+  while (std::ranges::any_of(cases, too_large) && largest > 0x1p16)
     cases = calibration_cases(world.size(), largest /= 2, settings.samples);
   return cases;
+}
+
+std::vector<ControlStep> controls_of(const Calibration& calibration) {
+  std::vector<ControlStep> steps;
+  for (std::size_t c = 0; c < calibration.cases.size(); ++c) {
+    if (!calibration.cases[c].control) continue;
+    steps.push_back({.name = calibration.cases[c].name});
+    std::ranges::copy(calibration.times[c].phases, steps.back().seconds.begin());
+  }
+  return steps;
 }
 
 }  // namespace
@@ -74,10 +86,13 @@ Calibration calibrate(const Communicator& world, const CalibrationSettings& sett
   machine.stream_bytes_per_second = ceiling(world, result.rates, "triad");
   machine.gather_bytes_per_second = ceiling(world, result.rates, "gather");
   machine.update_bytes_per_second = ceiling(world, result.rates, "read_modify_write");
-  result.cases = fitting_cases(world, settings, machine.memory_per_rank);
-  result.times = case_times(world, result.cases, settings.passes, status);
+  const double memory = share_of_memory * machine.memory_per_rank;
+  double largest = settings.largest_table;
+  result.cases = fitting_cases(world, settings, memory, largest);
+  result.times = case_times(world, result.cases, memory, settings.passes, status);
   status("calibrating: fitting the terms");
   result.fit = agree(world, [&] { return fit_terms(result.cases, result.times, machine.ranks_per_node, machine); });
+  machine.controls = {.largest_table = largest, .samples = settings.samples, .steps = controls_of(result)};
   result.seconds = all_reduce(world, MPI_Wtime() - begin, Reduce::max);
   return result;
 }

@@ -28,15 +28,23 @@ struct Shape {
 
 constexpr std::int64_t thousand = 1000, million = 1000000;
 
+constexpr std::size_t controls = 7;
+
 constexpr std::array shapes{
+    // The controls.
+    Shape{"table_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad},
+    Shape{"table_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad},
+    Shape{"table_wise", 2, 500 * thousand, 64, 2, 4096, 0.0, rowwise_adagrad},
+    Shape{"row_wise", 26, 10 * thousand, 16, 1, 2048, 1.05},
+    Shape{"row_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad, unique_rows},
+    Shape{"column_wise", 26, 10 * thousand, 16, 1, 2048, 1.05, rowwise_adagrad},
+    Shape{"data_parallel", 26, thousand, 16, 1, 16384, 1.05, rowwise_adagrad},
     // Rows in memory: what a line of a row costs, and what its values.
     Shape{"table_wise", 1, 4 * million, 64, 1, 8192},
-    Shape{"table_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad},
     Shape{"table_wise", 8, million, 4, 1, 8192},
     Shape{"table_wise", 2, million, 32, 10, 2048, 0.0, adagrad},
     Shape{"table_wise", 2, 250 * thousand, 128, 4, 2048},
     Shape{"table_wise", 1, 250 * thousand, 256, 2, 2048, 0.0, adam},
-    Shape{"table_wise", 2, 500 * thousand, 64, 2, 4096, 0.0, rowwise_adagrad},
     Shape{"table_wise", 2, 500 * thousand, 32, 2, 4096, 0.0, adam},
     // Rows in caches of all sizes.
     Shape{"table_wise", 4, thousand, 16, 1, 8192},
@@ -55,6 +63,14 @@ constexpr std::array shapes{
     Shape{"table_wise", 2, 500 * thousand, 128, 2, 4096, 0.8},
     Shape{"table_wise", 4, 200 * thousand, 16, 3, 4096, 1.05},
     Shape{"table_wise", 13, 100 * thousand, 16, 1, 4096, 1.05, rowwise_adagrad},
+    // More vectors than caches hold.
+    Shape{"table_wise", 4, 250 * thousand, 64, 2, 16384, 0.0, adagrad},
+    Shape{"table_wise", 8, 20 * thousand, 32, 1, 32768},
+    Shape{"row_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad},
+    Shape{"row_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad, sparse_partials},
+    Shape{"row_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad, unique_rows},
+    Shape{"row_wise", 2, 100 * thousand, 64, 5, 16384, 0.0, sgd, unique_rows},
+    Shape{"column_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad},
     // Many tables, few bags.
     Shape{"table_wise", 26, 10 * thousand, 16, 1, 2048, 1.05, rowwise_adagrad},
     Shape{"table_wise", 64, thousand, 16, 1, 512},
@@ -63,12 +79,10 @@ constexpr std::array shapes{
     // Rows split.
     Shape{"row_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad},
     Shape{"row_wise", 1, 500 * thousand, 64, 10, 2048},
-    Shape{"row_wise", 26, 10 * thousand, 16, 1, 2048, 1.05},
     Shape{"row_wise", 64, thousand, 16, 1, 256},
     Shape{"row_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad, sparse_partials},
     Shape{"row_wise", 1, 500 * thousand, 64, 10, 2048, 1.05, sgd, sparse_partials},
     Shape{"row_wise", 26, 10 * thousand, 16, 1, 2048, 0.0, sgd, sparse_partials},
-    Shape{"row_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad, unique_rows},
     Shape{"row_wise", 1, 500 * thousand, 64, 10, 2048, 1.05, sgd, unique_rows},
     Shape{"row_wise", 1, 250 * thousand, 128, 2, 4096, 0.0, sgd, unique_rows},
     Shape{"row_wise", 26, 10 * thousand, 16, 1, 2048, 1.05, sgd, unique_rows},
@@ -77,7 +91,6 @@ constexpr std::array shapes{
     // Columns split.
     Shape{"column_wise", 4, 500 * thousand, 32, 1, 8192},
     Shape{"column_wise", 1, 250 * thousand, 128, 10, 2048, 0.0, rowwise_adagrad},
-    Shape{"column_wise", 26, 10 * thousand, 16, 1, 2048, 1.05, rowwise_adagrad},
     // Copies.
     Shape{"data_parallel", 8, thousand, 16, 1, 16384},
     Shape{"data_parallel", 2, 100 * thousand, 16, 1, 16384, 0.0, rowwise_adagrad},
@@ -142,7 +155,10 @@ CalibrationCase case_of(const Shape& shape, int ranks, double largest_table, dou
 
 std::vector<CalibrationCase> calibration_cases(int ranks, double largest_table, double samples) {
   std::vector<CalibrationCase> cases;
-  for (const Shape& shape : shapes) cases.push_back(case_of(shape, ranks, largest_table, samples));
+  for (const Shape& shape : shapes) {
+    cases.push_back(case_of(shape, ranks, largest_table, samples));
+    cases.back().control = cases.size() <= controls;
+  }
   return cases;
 }
 

@@ -36,9 +36,14 @@ Json case_json(const Calibration& calibration, std::size_t c) {
   const StepPrediction& predicted = calibration.fit.predictions[c];
   Json json{{"name", calibration.cases[c].name}, {"steps", times.steps}};
   json.update(measured_and_predicted(times.step, predicted.seconds));
-  for (std::size_t p = 0; p < step_phases; ++p)
-    json["phases"][std::string(step_phase_names[p])] =
-        measured_and_predicted(times.phases[p], predicted.phases[p].seconds);
+  for (std::size_t p = 0; p < step_phases; ++p) {
+    Json& phase = json["phases"][std::string(step_phase_names[p])];
+    phase = measured_and_predicted(times.phases[p], predicted.phases[p].seconds);
+    phase["exchange_ms"] = digits(1e3 * predicted.phases[p].exchange);
+  }
+  const TermCounts& counts = calibration.fit.counts[c];
+  for (std::size_t t = 0; t < terms.size(); ++t)
+    if (counts[t] > 0.0) json["counts"][std::string(terms[t].name)] = std::round(counts[t]);
   return json;
 }
 

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <numeric>
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -18,56 +20,74 @@ namespace {
 
 constexpr double bytes_of_batches = 0x1p26;  // of ids, gradients and vectors of a case, most have less
 
-/// A case with its batches and tables, about to be timed.
-struct Running {
-  Running(const Communicator& comm, const CalibrationCase& of, BatchSource& source, const Status& status)
-      : job(of.job(comm)), prepared(job, source, status) {
-    prepared.hold(0);
-    prepared.tables().fill(of.options.row_values());
+const Status silent = [](const std::string&) {};
+
+/// In turns, all of them at once in memory.
+std::vector<CaseTimes> interleaved_times(const Communicator& comm, std::span<const CalibrationCase> cases,
+                                         const CasePasses& passes, const std::function<void()>& next) {
+  std::vector<std::unique_ptr<RunningCase>> running(cases.size());
+  for (int pass = 0; pass < passes.passes; ++pass) {
+    for (const std::size_t c : order_of_turns(cases.size(), 1, pass)) {
+      next();
+      if (!running[c]) running[c] = std::make_unique<RunningCase>(comm, cases[c]);
+      running[c]->visit(passes.seconds);
+    }
   }
-
-  Job job;
-  Prepared prepared;
-  Timings timings;
-};
-
-CaseTimes times_of(const Timings& timings) {
-  CaseTimes times{.step = 1e-3 * summarize(timings.step_ms).median, .steps = std::ssize(timings.step_ms)};
-  for (std::size_t p = 0; p < phase_names.size(); ++p)
-    times.phases[p] = 1e-3 * summarize(timings.phase_path_ms[p]).median;
+  std::vector<CaseTimes> times;
+  for (const auto& each : running) times.push_back(each->times());
   return times;
+}
+
+/// How many of the first cases fit so much memory; at least 1.
+std::size_t first_that_fit(std::span<const CalibrationCase> cases, double memory) {
+  std::size_t count = 0;
+  for (double bytes = 0.0; count < cases.size(); ++count)
+    if ((bytes += case_bytes(cases[count])) > memory) break;
+  return std::max<std::size_t>(count, 1);
 }
 
 }  // namespace
 
-std::vector<CaseTimes> case_times(const Communicator& comm, std::span<const CalibrationCase> cases,
-                                  const CasePasses& passes, const Status& status) {
-  std::vector<std::unique_ptr<Running>> running(cases.size());
-  for (int pass = 0; pass < passes.passes; ++pass) {
-    std::size_t done = 0;
-    for (const std::size_t c : order_of_turns(cases.size(), 1, pass)) {
-      status(fmt::format("calibrating: pass {} of {}, step {} of {}", pass + 1, passes.passes, ++done, cases.size()));
-      if (!running[c]) {
-        const auto source = agree(comm, [&] { return make_batch_source(cases[c].options, [](const std::string&) {}); });
-        running[c] = std::make_unique<Running>(comm, cases[c], *source, [](const std::string&) {});
-      }
-      visit(running[c]->job, running[c]->prepared, 0, passes.seconds, running[c]->timings);
-    }
-  }
-  std::vector<CaseTimes> times;
-  for (const auto& each : running) times.push_back(times_of(each->timings));
+RunningCase::RunningCase(const Communicator& comm, const CalibrationCase& of)
+    : job_(of.job(comm)),
+      source_(agree(comm, [&] { return make_batch_source(of.options, silent); })),
+      prepared_(job_, *source_, silent) {
+  prepared_.hold(0);
+  prepared_.tables().fill(of.options.row_values());
+}
+
+void RunningCase::visit(double seconds) { shardmark::visit(job_, prepared_, 0, seconds, timings_); }
+
+CaseTimes RunningCase::times(std::size_t visits) const {
+  const auto& counts = timings_.visits;
+  const std::size_t steps = std::reduce(counts.begin(), counts.begin() + std::min(visits, counts.size()));
+  const auto median = [&](std::span<const double> ms) { return 1e-3 * summarize(ms.first(steps)).median; };
+  CaseTimes times{.step = median(timings_.step_ms), .steps = static_cast<std::int64_t>(steps)};
+  for (std::size_t p = 0; p < phase_names.size(); ++p) times.phases[p] = median(timings_.phase_path_ms[p]);
   return times;
 }
 
-double case_bytes(std::span<const CalibrationCase> cases) {
-  double bytes = 0.0;
-  for (const CalibrationCase& each : cases) {
-    const auto& tables = each.options.workload.tables;
-    bytes += bytes_of_batches + std::ranges::max(table_bytes(each.plan(), tables));
-    for (std::size_t t = 0; t < tables.size(); ++t)
-      if (each.plan().tables[t].data_parallel && each.how().movement.replicated_gradients == ReplicatedGradients::dense)
-        bytes += 8.0 * static_cast<double>(tables[t].rows * (tables[t].dim + 1));
+std::vector<CaseTimes> case_times(const Communicator& comm, std::span<const CalibrationCase> cases, double memory,
+                                  const CasePasses& passes, const Status& status) {
+  std::vector<CaseTimes> times;
+  std::size_t visits = 0;
+  const auto next = [&] {
+    status(fmt::format("calibrating: visit {} of {} to kinds of steps", ++visits, cases.size() * passes.passes));
+  };
+  while (times.size() < cases.size()) {
+    const auto left = cases.subspan(times.size());
+    for (CaseTimes& each : interleaved_times(comm, left.first(first_that_fit(left, memory)), passes, next))
+      times.push_back(std::move(each));
   }
+  return times;
+}
+
+double case_bytes(const CalibrationCase& of) {
+  const auto& tables = of.options.workload.tables;
+  double bytes = bytes_of_batches + std::ranges::max(table_bytes(of.plan(), tables));
+  for (std::size_t t = 0; t < tables.size(); ++t)
+    if (of.plan().tables[t].data_parallel && of.how().movement.replicated_gradients == ReplicatedGradients::dense)
+      bytes += 8.0 * static_cast<double>(tables[t].rows * (tables[t].dim + 1));
   return bytes;
 }
 

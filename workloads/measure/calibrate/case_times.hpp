@@ -2,11 +2,13 @@
 #pragma once
 
 #include <array>
-#include <functional>
+#include <limits>
+#include <memory>
 #include <span>
 
 #include "workloads/measure/calibrate/calibration_cases.hpp"
 #include "workloads/measure/timed_batches.hpp"
+#include "workloads/measure/timing.hpp"
 
 namespace shardmark {
 
@@ -18,6 +20,23 @@ struct CaseTimes {
   std::int64_t steps = 0;  ///< that were timed
 };
 
+/// A case with its batches and tables, about to be timed. All calls are collective.
+class RunningCase {
+ public:
+  /// What is passed must outlive the object.
+  RunningCase(const Communicator& comm, const CalibrationCase& of);
+
+  void visit(double seconds);
+  /// Medians over the steps of the first visits, or of all.
+  CaseTimes times(std::size_t visits = std::numeric_limits<std::size_t>::max()) const;
+
+ private:
+  Job job_;
+  std::unique_ptr<BatchSource> source_;
+  Prepared prepared_;
+  Timings timings_;
+};
+
 /// How long calibration may time each case in each pass, and how often it comes back to all.
 struct CasePasses {
   double seconds = 0.1;
@@ -25,13 +44,13 @@ struct CasePasses {
 };
 
 /// Runs the training step of every case, in passes over all of them in a random order, so that what disturbs the
-/// machine for a while does not meet one case alone. All their tables are in memory together. Collective; the same on
-/// every rank.
-std::vector<CaseTimes> case_times(const Communicator& comm, std::span<const CalibrationCase> cases,
+/// machine for a while does not meet one case alone. As many cases as fit `memory` bytes of a rank are in memory
+/// together; then come the next ones. Collective; the same on every rank.
+std::vector<CaseTimes> case_times(const Communicator& comm, std::span<const CalibrationCase> cases, double memory,
                                   const CasePasses& passes, const Status& status);
 
-/// Bytes that this takes on the rank that needs most, about: tables, state, dense gradients, and of each case what its
-/// batches and buffers take at most.
-double case_bytes(std::span<const CalibrationCase> cases);
+/// Bytes that a case takes on the rank that needs most, about: tables, state, dense gradients, and what its batches and
+/// buffers take at most.
+double case_bytes(const CalibrationCase& of);
 
 }  // namespace shardmark

@@ -32,6 +32,8 @@ Communicator split(const Communicator& comm, int color) {
   return ranks;
 }
 
+constexpr std::int64_t beyond_caches = std::int64_t{1} << 26;
+
 /// Something that all ranks of a group do with messages of a size.
 struct Action {
   std::string name;
@@ -55,7 +57,7 @@ class GroupTimes {
     if (!all_reduce(world_, here ? 1 : 0, Reduce::max)) return;
     std::shared_ptr<Exchange> exchange = here ? named.make(group_) : nullptr;
     actions_.push_back({named.name(), [this, exchange](std::int64_t bytes) {
-                          if (exchange) exchange->run(route(bytes), send_.data(), receive_.data(), 1);
+                          if (exchange) exchange->run(route(bytes), send_.data(), receive_.data() + place_, 1);
                         }});
   }
 
@@ -77,7 +79,7 @@ class GroupTimes {
   std::vector<double> seconds(std::int64_t bytes, std::int64_t buffer_bytes, double budget) {
     if (takes_part_ && std::ssize(send_) < buffer_bytes) {
       send_.assign(static_cast<std::size_t>(buffer_bytes), std::byte{});
-      receive_ = send_;
+      receive_.assign(static_cast<std::size_t>(std::max(2 * buffer_bytes, beyond_caches)), std::byte{});
     }
     std::vector<std::vector<double>> samples(actions_.size());
     const double begin = MPI_Wtime();
@@ -85,6 +87,7 @@ class GroupTimes {
       const double spent = all_reduce(world_, MPI_Wtime() - begin, Reduce::max);
       if (round >= least_rounds_of_size && spent > budget) break;
       for (const std::size_t m : order_of_turns(actions_.size(), 1, round + 1)) {
+        prepare_buffers(buffer_bytes);
         const double once = time(actions_[m], bytes);
         if (round >= 0) samples[m].push_back(once);
       }
@@ -95,6 +98,13 @@ class GroupTimes {
   }
 
  private:
+  /// As in a step: what is sent has just been computed, where it is received nobody has been for long.
+  void prepare_buffers(std::int64_t buffer_bytes) {
+    if (!takes_part_) return;
+    std::fill_n(send_.begin(), buffer_bytes, std::byte{});
+    place_ = place_ + 2 * buffer_bytes <= std::ssize(receive_) ? place_ + buffer_bytes : 0;
+  }
+
   double time(const Action& action, std::int64_t bytes) const {
     enter(action.name);
     barrier(world_);
@@ -103,10 +113,11 @@ class GroupTimes {
     return all_reduce(world_, MPI_Wtime() - begin, Reduce::max);
   }
 
-  /// Of one size at a time, so that an exchange finds the route that it knows.
+  /// Of one size at a time, so that an exchange finds the route that it knows. What a rank sends itself is no message.
   const Route& route(std::int64_t bytes) {
     if (!route_ || route_->bound() != bytes * group_.size()) {
-      const std::vector<std::int64_t> counts(static_cast<std::size_t>(group_.size()), bytes);
+      std::vector<std::int64_t> counts(static_cast<std::size_t>(group_.size()), bytes);
+      counts[group_.rank()] = 0;
       route_.emplace(counts, counts, bytes * group_.size());
     }
     return *route_;
@@ -118,11 +129,12 @@ class GroupTimes {
   std::vector<Action> actions_;
   std::optional<Route> route_;
   std::vector<std::byte> send_, receive_;
+  std::int64_t place_ = 0;  ///< in receive_
 };
 
 std::vector<std::int64_t> sizes_between(const ExchangeSizes& sizes, int ranks) {
   std::vector<std::int64_t> all;
-  for (std::int64_t bytes = sizes.smallest; bytes <= std::min(sizes.largest, most_memory / ranks); bytes *= 4)
+  for (std::int64_t bytes = sizes.smallest; bytes <= std::min(sizes.largest, most_memory / ranks); bytes *= 2)
     all.push_back(bytes);
   return all;
 }

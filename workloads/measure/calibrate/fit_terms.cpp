@@ -15,7 +15,7 @@ namespace {
 
 constexpr int turns_of_slowest_ranks = 3;
 constexpr double least_share = 0.05;  // of a step, below which errors of a phase count as if it took so much
-constexpr std::array cache_shares{0.125, 0.25, 0.5, 1.0, 2.0};
+constexpr std::array cache_shares{0.0625, 0.125, 0.25, 0.5, 1.0, 2.0};
 
 /// What a case does, whatever that takes.
 struct KnownCase {
@@ -133,9 +133,21 @@ class Fit {
 
   /// Anew, with the optimizers' weights.
   void predict(std::span<const CalibrationCase> cases) {
-    for (std::size_t c = 0; c < cases_.size(); ++c)
-      fit_.predictions.push_back(
-          predict_work(cases_[c].step, machine_, step_work(cases_[c].step, machine_, cases[c].plan())));
+    for (std::size_t c = 0; c < cases_.size(); ++c) {
+      const StepContext& step = cases_[c].step;
+      const StepWork work = step_work(step, machine_, cases[c].plan());
+      fit_.predictions.push_back(predict_work(step, machine_, work));
+      fit_.counts.push_back(counts_of_slowest(step, work, fit_.predictions.back()));
+    }
+  }
+
+  static TermCounts counts_of_slowest(const StepContext& step, const StepWork& work, const StepPrediction& predicted) {
+    TermCounts counts{};
+    for (std::size_t t = 0; t < terms.size(); ++t) {
+      const PhasePrediction& phase = predicted.phases[static_cast<std::size_t>(terms[t].phase)];
+      counts[t] = finished_counts(step, work.ranks[phase.slowest_rank])[t];
+    }
+    return counts;
   }
 
   std::span<const CaseTimes> times_;

@@ -13,6 +13,7 @@ namespace shardmark {
 struct TermFit {
   std::array<bool, terms.size()> measured{};  ///< terms that some case has; others are those of described_cluster()
   std::vector<StepPrediction> predictions;    ///< by case
+  std::vector<TermCounts> counts;             ///< by case: of each phase's slowest rank
 };
 
 /// Sets the seconds of the terms, the weights of the optimizers and cache_per_rank of `machine`, whose messages are
