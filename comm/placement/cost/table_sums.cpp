@@ -51,6 +51,7 @@ void TableSums::update_rows(RankWork& to, const LookedUp& looked, double positio
   const double gradients = positions * static_cast<double>(columns), rows = looked.all.distinct_rows;
   const bool in_two_passes = exchanged_row_sums(table, placement) > 0;
   add(to, Term::update_value, gradients * ((in_two_passes ? 2 : 1) + (by_max ? 1 : 0)));
+  add(to, Term::update_shard, 1);
   add(to, Term::update_row, rows);
   const double values = is_train() ? train_work(table, rows).updated_values : rows * static_cast<double>(columns);
   add(to, Term::optimizer_value, values * machine.optimizer_weight(table.optimizer.kind));
