@@ -9,11 +9,15 @@ namespace shardmark {
 
 /// What others published of a workload: the time of a whole step, its dense half included.
 struct PublishedStep {
-  std::string machine;  ///< workloads/machines/NAME.json describes it
+  std::string machine;  ///< workloads/machines/NAME.json describes it, and what they ran on it
   int ranks = 0;
   std::string plan;  ///< a planner that makes the plan they had
   double ms = 0.0;
   std::string source;
+  bool ids_at_owners =
+      false;                 ///< each rank was given the ids of its tables, of all samples: nothing is exchanged for it
+  double evaluations = 0.0;  ///< batches that were evaluated in the time of a step: forward passes besides
+  bool used = false;         ///< to choose a constant of the machine: no hold-out
 };
 
 /// Two plans of one machine, their time ratio slow / fast.

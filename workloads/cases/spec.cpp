@@ -52,6 +52,9 @@ void keys_of(Keys& keys, PublishedStep& step) {
   keys.must("plan", step.plan);
   keys.must("ms", step.ms);
   keys.must("source", step.source);
+  keys.unless(false, "ids_at_owners", step.ids_at_owners);
+  keys.unless(0.0, "evaluations", step.evaluations);
+  keys.unless(false, "used", step.used);
 }
 
 void keys_of(Keys& keys, DenseHalf& dense) {

@@ -53,6 +53,7 @@ void TableSums::update_rows(RankWork& to, const LookedUp& looked, double positio
   const bool in_two_passes = exchanged_sums > 0.0;
   add(to, Term::update_value, gradients * ((in_two_passes ? 2 : 1) + (by_max ? 1 : 0)));
   add(to, Term::update_vector_line, positions * lines_of(4 * columns));
+  add(to, Term::update_shard, 1);
   add(to, Term::update_row, rows);
   add(to, Term::exchanged_row, exchanged_sums * rows);
   const double values = is_train() ? train_work(table, rows).updated_values : rows * static_cast<double>(columns);

@@ -93,6 +93,15 @@ TEST(Workloads, PublishedStepsAreInTheSpecs) {
   EXPECT_EQ(times_of("hugectr-dlrm"), (Times{{8, 103.45}, {8, 190.85}}));
 }
 
+TEST(Workloads, PublishedStepsSayHowTheyWereRun) {
+  const auto steps = load_workload("hugectr-dlrm").published_steps;
+  EXPECT_TRUE(steps[0].used && !steps[1].used);
+  EXPECT_EQ(steps[1].evaluations, 0.63);
+  EXPECT_FALSE(steps[1].ids_at_owners);
+  for (const PublishedStep& step : load_workload("synthetic-large").published_steps)
+    EXPECT_TRUE(step.ids_at_owners && !step.used && step.evaluations == 0.0) << step.ranks;
+}
+
 TEST(Workloads, TheRatioIsOfTwoPlansOnTheSameRanks) {
   const PublishedStep step{"m", 8, "a", 10.0, "theirs"};
   std::vector<PublishedStep> steps{step, step, step};

@@ -52,8 +52,18 @@ class Predict(ProgramTest):
 
     def test_published_figures_stand_beside_predictions(self):
         page = self.predict("hugectr-dlrm", "--published")
-        for text in ("103.45", "190.85", "fitted to none of this", "published 1.84", "mean absolute error"):
+        for text in ("103.45", "190.85", "a hold-out but for", "published 1.84", "mean absolute error of the hold-out"):
             self.assertIn(text, page)
+        fast, slow = (line.split() for line in page.splitlines() if line.startswith("dgx-1-hugectr"))
+        self.assertEqual((fast[-1], slow[-1]), ("no", "yes"))
+        self.assertLess(abs(float(fast[5])), 0.5)  # it chose a constant
+
+    def test_published_steps_are_predicted_as_they_were_run(self):
+        run = [line.split() for line in self.predict("synthetic-large", "--published").splitlines() if line[:1] != "#"][1]
+        case, = self.cases("synthetic-large", "--ranks", "32", "--plan", run[2], "--machine", run[0], "--dense")
+        self.assertAlmostEqual(float(run[4]), case["step_ms"] - case["phases"]["input_dist"]["ms"], 1)
+
+    def test_steps_that_nobody_published_are_refused(self):
         self.refuses_serial(["predict", "criteo-kaggle", "--published"], "nothing was published")
 
     def test_bad_input_is_one_line(self):
