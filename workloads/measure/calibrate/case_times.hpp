@@ -39,7 +39,7 @@ class RunningCase {
 
 /// How long calibration may time each case in each pass, and how often it comes back to all.
 struct CasePasses {
-  double seconds = 0.1;
+  double seconds = 0.08;
   int passes = 3;
 };
 

@@ -15,6 +15,7 @@
 #include "comm/mpi_error.hpp"
 #include "comm/placement/cost/exchange_time.hpp"
 #include "results/statistics.hpp"
+#include "workloads/batches/execution.hpp"
 #include "workloads/measure/schedule.hpp"
 
 namespace shardmark {
@@ -33,6 +34,8 @@ Communicator split(const Communicator& comm, int color) {
 }
 
 constexpr std::int64_t beyond_caches = std::int64_t{1} << 26;
+
+std::int64_t size_of(const DeviceArray<std::byte>& array) { return static_cast<std::int64_t>(array.extent(0)); }
 
 /// Something that all ranks of a group do with messages of a size.
 struct Action {
@@ -77,9 +80,10 @@ class GroupTimes {
 
   /// By movement: seconds of a run with messages of so many bytes.
   std::vector<double> seconds(std::int64_t bytes, std::int64_t buffer_bytes, double budget) {
-    if (takes_part_ && std::ssize(send_) < buffer_bytes) {
-      send_.assign(static_cast<std::size_t>(buffer_bytes), std::byte{});
-      receive_.assign(static_cast<std::size_t>(std::max(2 * buffer_bytes, beyond_caches)), std::byte{});
+    if (takes_part_ && size_of(send_) < buffer_bytes) {
+      send_ = kernels::allocate<Execution, std::byte>("shardmark::sent", buffer_bytes);
+      receive_ = kernels::allocate<Execution, std::byte>("shardmark::received", std::max(2 * buffer_bytes, beyond_caches));
+      Kokkos::deep_copy(receive_, std::byte{});
     }
     std::vector<std::vector<double>> samples(actions_.size());
     const double begin = MPI_Wtime();
@@ -101,8 +105,8 @@ class GroupTimes {
   /// As in a step: what is sent has just been computed, where it is received nobody has been for long.
   void prepare_buffers(std::int64_t buffer_bytes) {
     if (!takes_part_) return;
-    std::fill_n(send_.begin(), buffer_bytes, std::byte{});
-    place_ = place_ + 2 * buffer_bytes <= std::ssize(receive_) ? place_ + buffer_bytes : 0;
+    Kokkos::deep_copy(part(send_, 0, buffer_bytes), std::byte{});
+    place_ = place_ + 2 * buffer_bytes <= size_of(receive_) ? place_ + buffer_bytes : 0;
   }
 
   double time(const Action& action, std::int64_t bytes) const {
@@ -128,7 +132,7 @@ class GroupTimes {
   bool takes_part_;
   std::vector<Action> actions_;
   std::optional<Route> route_;
-  std::vector<std::byte> send_, receive_;
+  DeviceArray<std::byte> send_, receive_;  ///< as those of steps, in huge pages
   std::int64_t place_ = 0;  ///< in receive_
 };
 
