@@ -61,21 +61,21 @@ PLANS = ("table_wise,row_wise,column_wise,data_parallel+table_wise,memory_balanc
 
 def predicted(workload, scale, when, budget="100s", more=()):
     return Part(workload, (*SHARDMARK, "compare", workload, "--scale", scale, "--plan", PLANS, "--exchange", "mpi_alltoallv",
-                           "--machine", MACHINE, "--budget", budget, *more),
+                           "--machine", MACHINE, "--check", "1", "--batches", "8", "--budget", budget, *more),
                 ("--scale", "1/1024", "--batch", "512", "--budget", "10s", "--plan", "table_wise,row_wise,search"), when)
 
 
 # Scaled to about 1 GB of rows: tables of other sizes, widths and hotness, shared and not.
 PREDICTED = (
-    predicted("criteo-kaggle", "1/2", "few of your tables are large, rows of 64 bytes"),
-    predicted("hugectr-dlrm", "1", "the same with rows of 512 bytes"),
-    predicted("synthetic-tiny", "1/4", "tables are shared, and bags hold up to ten ids"),
-    predicted("deeprec-dlrm", "1", "all tables are small"),
-    predicted("dlrm-dcnv2", "1/128", "bags hold up to a hundred ids, rows of 512 bytes"),
-    predicted("criteo-terabyte", "1/512", "two thirds of all rows are in a few tables"),
+    predicted("criteo-kaggle", "1/16", "few of your tables are large, rows of 64 bytes"),
+    predicted("hugectr-dlrm", "1/16", "the same with rows of 512 bytes", more=("--batch", "8192")),
+    predicted("synthetic-tiny", "1/16", "tables are shared, and bags hold up to ten ids", more=("--batch", "16384")),
+    predicted("deeprec-dlrm", "1", "all tables are small", more=("--batch", "8192")),
+    predicted("dlrm-dcnv2", "1/512", "bags hold up to a hundred ids, rows of 512 bytes", more=("--batch", "2048")),
+    predicted("criteo-terabyte", "1/512", "two thirds of all rows are in a few tables", more=("--batch", "8192")),
 )
 LINKS_PREDICTED = tuple(
-    predicted(workload, scale, when, "80s", ("--check", "1")) for workload, scale, when in (
+    predicted(workload, scale, when, "80s") for workload, scale, when in (
         ("criteo-kaggle", "1/64", "links are slow, few of your tables are large"),
         ("hugectr-dlrm", "1/16", "links are slow, rows of 512 bytes"),
         ("synthetic-tiny", "1/64", "links are slow, tables are shared"),

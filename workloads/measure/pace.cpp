@@ -10,7 +10,7 @@
 namespace shardmark {
 namespace {
 
-constexpr double least_share = 0.05, share_of_memory = 0.1;
+constexpr double least_share = 0.05, share_of_memory = 0.2;
 
 double sum(const std::array<double, step_phases>& phases) { return std::reduce(phases.begin(), phases.end()); }
 

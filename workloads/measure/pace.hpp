@@ -30,7 +30,7 @@ StepPrediction at_pace(const StepPrediction& predicted, const std::array<double,
 class Pace {
  public:
   /// Prepares the control steps of a machine that was calibrated on these ranks, unless they would need more than a
-  /// tenth of the memory. What is passed must outlive the object.
+  /// fifth of the memory. What is passed must outlive the object.
   Pace(const Communicator& comm, const MachineModel* machine);
   ~Pace();
 
