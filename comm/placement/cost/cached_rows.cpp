@@ -58,6 +58,8 @@ FarRows far_rows(const StepContext& step, std::int64_t table, const RowSet& rows
   return {samples / ahead * std::max(0.0, distinct(window + ahead) - known), in_step - known, in_step};
 }
 
+double share_beyond(double bytes, double cache) { return cache > 0.0 && bytes > cache ? 1.0 - cache / bytes : 0.0; }
+
 double lines_of(std::int64_t bytes) {
   constexpr std::int64_t line = 64;
   return static_cast<double>(bytes + line - std::gcd(bytes, line)) / line;

@@ -19,6 +19,9 @@ struct FarRows {
 /// share: of the samples of all ranks that look up here: 1 at an owner, 1 / ranks in a replica.
 FarRows far_rows(const StepContext& step, std::int64_t table, const RowSet& rows, double share);
 
+/// The share of so many bytes, used one after the other again and again, that a cache does not hold; 0 without a cache.
+double share_beyond(double bytes, double cache);
+
 /// Lines of 64 bytes of a row of so many bytes, expected over the places that rows have in an array of them.
 double lines_of(std::int64_t bytes);
 

@@ -40,7 +40,7 @@ void add_replicas(TableSums& sums, const RowSet& rows) {
   TableSums::add(work, Term::lookup_bag, own.bags);
   TableSums::add(work, Term::lookup_id, own.ids);
   TableSums::add(work, Term::lookup_value, own.ids * static_cast<double>(sums.table.dim) + outputs);
-  TableSums::add_written(work, outputs);
+  sums.add_lines(work, Term::lookup_vector_line, outputs / 16);
   sums.read_rows(work, looked, own.distinct_rows, sums.table.dim);
   if (!sums.placement.data_parallel) TableSums::add(work, Term::output_value, 2 * outputs);  // added to those of shards
   if (sums.divides && sums.placement.data_parallel) TableSums::add(work, Term::gradient_value, 4 * outputs);
@@ -48,7 +48,7 @@ void add_replicas(TableSums& sums, const RowSet& rows) {
   sums.add_positions(work, own.ids);
   work.replicated_ids += own.ids;
   work.replicated_keys += static_cast<double>(rows.count());
-  sums.update_rows(work, looked, own.ids, sums.table.dim);
+  sums.update_rows(work, looked, own.ids, own.touched_bags, sums.table.dim);
   if (!sums.is_train() && gradients_by_rows(sums.step, rows.count(), sums.table.dim, own.distinct_rows))
     gather_replicas(sums, looked);
   else

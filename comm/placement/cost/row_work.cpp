@@ -55,7 +55,7 @@ class SingleRows {
     TableSums::add(home, Term::pooled_value, looked_.own.ids * w_);
     TableSums::add(home, Term::summed_value, (looked_.own.ids + asked_) * w_);
     TableSums::add(home, Term::summed_id, looked_.own.ids);
-    TableSums::add(home, Term::gradient_line, looked_.own.ids * lines_of(4 * shard_.columns()));
+    sums_.add_lines(home, Term::gradient_line, looked_.own.ids * lines_of(4 * shard_.columns()));
     home.memory += TableSums::room_to_grow * (72 * looked_.own.ids + asked_ * (16 + 12 * w_));
   }
 
@@ -68,7 +68,7 @@ class SingleRows {
     TableSums::add(owner, Term::lookup_bag, held);
     TableSums::add(owner, Term::lookup_id, held);
     TableSums::add(owner, Term::lookup_value, 2 * held * w_);
-    TableSums::add_written(owner, held * w_);
+    sums_.add_lines(owner, Term::lookup_vector_line, held * w_ / 16);
     if (reads_once(sums_.packing.dedup)) {
       TableSums::add(owner, Term::sorted_id, held);
       TableSums::add(owner, Term::lookup_id, distinct);
@@ -78,7 +78,7 @@ class SingleRows {
     read.far.lookup = std::min(looked_.far.lookup, held);
     sums_.read_rows(owner, read, distinct, shard_.columns());
     owner.memory += TableSums::room_to_grow * held * (80 + 4 * w_);
-    sums_.update_shard(shard_, looked_, held);
+    sums_.update_shard(shard_, looked_, held, held);
   }
 
   /// The part of a rank between the homes of its node and the owner.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "comm/placement/cost/cached_rows.hpp"
 #include "comm/placement/cost/row_transfer_choice.hpp"
 
 namespace shardmark {
@@ -47,12 +48,12 @@ bool node_is_cheaper(const StepContext& local, const Plan& plan) {
   return most > 0.0 && 5 * of_nodes.busiest_node(1) <= 4 * most;
 }
 
-/// What is left of 1 when so much of the vectors of a rank's samples, all features side by side, stays in its cache.
-double share_beyond_cache(const StepContext& step, double cache) {
+/// The pooled vectors of a rank's samples.
+double vector_bytes(const StepContext& step) {
   double bytes = 0.0;
   for (const Feature& feature : step.features())
     bytes += 4.0 * static_cast<double>(step.samples() * step.tables()[feature.table].dim);
-  return cache > 0.0 && bytes > cache ? 1.0 - cache / bytes : 0.0;
+  return bytes;
 }
 
 }  // namespace
@@ -61,7 +62,7 @@ StepContext settled(const StepContext& step, const MachineModel& machine, const 
   StepContext result = step;
   if (id_type(step.movement.wire_ids, plan, step.tables()) == IdType::int64) result.movement.wire_ids = WireIds::int64;
   if (!result.cached_samples && machine.cache_per_rank > 0.0) result.cached_samples = cached_samples(step, machine);
-  result.far_vectors = share_beyond_cache(step, machine.cache_per_rank);
+  result.far_vectors = share_beyond(vector_bytes(step), machine.cache_per_rank);
   if (step.movement.dedup != Dedup::automatic) return result;
   result.movement.dedup = Dedup::local;
   const RankLayout layout = step.layout();

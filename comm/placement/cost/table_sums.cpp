@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/placement/cost/table_sums.hpp"
 
+#include <algorithm>
+
 #include "comm/placement/cost/train_cost.hpp"
 
 namespace shardmark {
@@ -47,12 +49,20 @@ void TableSums::read_rows(RankWork& to, const LookedUp& looked, double distinct,
   add(to, Term::lookup_value, distinct * static_cast<double>(columns));
 }
 
-void TableSums::update_rows(RankWork& to, const LookedUp& looked, double positions, std::int64_t columns) const {
+/// Vectors are read once from wherever they are, and then, table by table, once more for each further id of their bags.
+double TableSums::far_gradient_lines(double positions, double vectors, std::int64_t columns) const {
+  const double of_feature = 4 * vectors * static_cast<double>(columns) / features;
+  const double again = std::max(0.0, positions - vectors) * share_beyond(of_feature, machine.cache_per_rank);
+  return (step.far_vectors * vectors + again) * lines_of(4 * columns);
+}
+
+void TableSums::update_rows(RankWork& to, const LookedUp& looked, double positions, double vectors,
+                            std::int64_t columns) const {
   const double gradients = positions * static_cast<double>(columns), rows = looked.all.distinct_rows;
   const auto exchanged_sums = static_cast<double>(exchanged_row_sums(table, placement));
   const bool in_two_passes = exchanged_sums > 0.0;
   add(to, Term::update_value, gradients * ((in_two_passes ? 2 : 1) + (by_max ? 1 : 0)));
-  add(to, Term::update_vector_line, positions * lines_of(4 * columns));
+  add(to, Term::update_vector_line, far_gradient_lines(positions, vectors, columns));
   add(to, Term::update_shard, 1);
   add(to, Term::update_row, rows);
   add(to, Term::exchanged_row, exchanged_sums * rows);
@@ -70,11 +80,11 @@ void TableSums::add_positions(RankWork& to, double positions) const {
   add(to, Term::update_sorted_id, positions);
 }
 
-void TableSums::update_shard(const Shard& shard, const LookedUp& looked, double positions) {
+void TableSums::update_shard(const Shard& shard, const LookedUp& looked, double positions, double vectors) {
   RankWork& owner = owners[shard.rank];
   add_positions(owner, positions);
   owner.update_keys += static_cast<double>(shard.rows.count());
-  update_rows(owner, looked, positions, shard.columns());
+  update_rows(owner, looked, positions, vectors, shard.columns());
 }
 
 void TableSums::add_codec(RankWork& to, double values) const {

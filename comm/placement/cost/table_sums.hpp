@@ -48,17 +48,20 @@ class TableSums {
 
   /// `distinct` rows that are read: dense ones from memory, those of trains as products.
   void read_rows(RankWork& to, const LookedUp& looked, double distinct, std::int64_t columns) const;
-  /// All distinct rows, whose gradients are sums over so many positions.
-  void update_rows(RankWork& to, const LookedUp& looked, double positions, std::int64_t columns) const;
-  /// Vectors that a lookup writes.
-  static void add_written(RankWork& to, double values) { add(to, Term::lookup_vector_line, values / 16); }
+  /// All distinct rows, whose gradients are sums over so many positions, which name so many vectors.
+  void update_rows(RankWork& to, const LookedUp& looked, double positions, double vectors, std::int64_t columns) const;
+  /// Lines of vectors that no cache holds: that a lookup writes, or whose gradients are read.
+  void add_lines(RankWork& to, Term term, double lines) const { add(to, term, step.far_vectors * lines); }
   void add_positions(RankWork& to, double positions) const;
   /// Those of an owner's shard.
-  void update_shard(const Shard& shard, const LookedUp& looked, double positions);
+  void update_shard(const Shard& shard, const LookedUp& looked, double positions, double vectors);
   /// Values of vectors that are written at one end of a way and read at the other, and as many gradients.
   void add_codec(RankWork& to, double values) const;
   /// Ids of a rank's samples that are put in the order of a shard, their keys and the sort of these.
   void add_home_ids(const LookedUp& looked);
+
+ private:
+  double far_gradient_lines(double positions, double vectors, std::int64_t columns) const;
 };
 
 /// Copies of some rows on every rank, and the sums of their gradients.

@@ -86,20 +86,20 @@ class StripWork {
     TableSums::add(owner, Term::lookup_bag, looked.all.bags);
     TableSums::add(owner, Term::lookup_id, looked.all.ids);
     TableSums::add(owner, Term::lookup_value, looked.all.ids * w_ + own * sums_.ranks());
-    TableSums::add_written(owner, own * sums_.ranks());
+    sums_.add_lines(owner, Term::lookup_vector_line, own * sums_.ranks() / 16);
     if (!sparse) TableSums::add(owner, Term::lookup_mixed_bag, mixed_bags(looked.all));
     if (sparse) TableSums::add(owner, Term::route_touched_bag, looked.own.touched_bags * sums_.ranks());
     sums_.read_rows(owner, looked, looked.all.distinct_rows, columns_);
     owner.memory += TableSums::room_to_grow * 80 * looked.all.ids;  // ids, keys and their sort
     if (!reduces()) send(home, owner, own);
-    sums_.update_shard(shard, looked, looked.all.ids);
+    sums_.update_shard(shard, looked, looked.all.ids, looked.all.touched_bags);
   }
 
   /// So many values to each home, the owner itself included, and back.
   void send(RankWork& home, RankWork& owner, double own) {
     if (!in_place_) TableSums::add(home, Term::output_value, own);
     TableSums::add(home, Term::gradient_value, 2 * own);
-    TableSums::add(home, Term::gradient_line, own / 16);
+    sums_.add_lines(home, Term::gradient_line, own / 16);
     TableSums::add(owner, Term::output_value, 2 * own);  // what it sends itself
     TableSums::add(owner, Term::gradient_value, 2 * own);
     sums_.add_codec(home, own);

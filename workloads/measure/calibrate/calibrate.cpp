@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "comm/affinity.hpp"
 #include "comm/agree.hpp"
@@ -34,14 +36,16 @@ double ceiling(const Communicator& world, const MachineRates& rates, std::string
   return all_reduce(world, most, Reduce::min);
 }
 
-constexpr double share_of_memory = 0.5;
+constexpr double share_of_memory = 0.7;
 
 /// The cases, with tables small enough for so much memory: `largest` is the size of these at most, and may come down.
 std::vector<CalibrationCase> fitting_cases(const Communicator& world, const CalibrationSettings& settings,
                                            double memory, double& largest) {
   auto cases = calibration_cases(world.size(), largest, settings.samples);
-  const auto too_large = [&](const CalibrationCase& of) { return case_bytes(of) > memory; };
-  while (std::ranges::any_of(cases, too_large) && largest > 0x1p16)
+  const auto bytes = [&] {
+    return std::transform_reduce(cases.begin(), cases.end(), 0.0, std::plus<>(), case_bytes);
+  };
+  while (bytes() > memory && largest > 0x1p16)
     cases = calibration_cases(world.size(), largest /= 2, settings.samples);
   return cases;
 }
@@ -86,10 +90,9 @@ Calibration calibrate(const Communicator& world, const CalibrationSettings& sett
   machine.stream_bytes_per_second = ceiling(world, result.rates, "triad");
   machine.gather_bytes_per_second = ceiling(world, result.rates, "gather");
   machine.update_bytes_per_second = ceiling(world, result.rates, "read_modify_write");
-  const double memory = share_of_memory * machine.memory_per_rank;
   double largest = settings.largest_table;
-  result.cases = fitting_cases(world, settings, memory, largest);
-  result.times = case_times(world, result.cases, memory, settings.passes, status);
+  result.cases = fitting_cases(world, settings, share_of_memory * machine.memory_per_rank, largest);
+  result.times = case_times(world, result.cases, settings.passes, status);
   status("calibrating: fitting the terms");
   result.fit = agree(world, [&] { return fit_terms(result.cases, result.times, machine.ranks_per_node, machine); });
   machine.controls = {.largest_table = largest, .samples = settings.samples, .steps = controls_of(result)};

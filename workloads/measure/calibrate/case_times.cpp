@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <numeric>
 
@@ -18,33 +17,9 @@
 namespace shardmark {
 namespace {
 
-constexpr double bytes_of_batches = 0x1p26;  // of ids, gradients and vectors of a case, most have less
+constexpr double bytes_of_batches = 0x1p25;  // of ids, gradients and vectors of a case; most have less
 
 const Status silent = [](const std::string&) {};
-
-/// In turns, all of them at once in memory.
-std::vector<CaseTimes> interleaved_times(const Communicator& comm, std::span<const CalibrationCase> cases,
-                                         const CasePasses& passes, const std::function<void()>& next) {
-  std::vector<std::unique_ptr<RunningCase>> running(cases.size());
-  for (int pass = 0; pass < passes.passes; ++pass) {
-    for (const std::size_t c : order_of_turns(cases.size(), 1, pass)) {
-      next();
-      if (!running[c]) running[c] = std::make_unique<RunningCase>(comm, cases[c]);
-      running[c]->visit(passes.seconds);
-    }
-  }
-  std::vector<CaseTimes> times;
-  for (const auto& each : running) times.push_back(each->times());
-  return times;
-}
-
-/// How many of the first cases fit so much memory; at least 1.
-std::size_t first_that_fit(std::span<const CalibrationCase> cases, double memory) {
-  std::size_t count = 0;
-  for (double bytes = 0.0; count < cases.size(); ++count)
-    if ((bytes += case_bytes(cases[count])) > memory) break;
-  return std::max<std::size_t>(count, 1);
-}
 
 }  // namespace
 
@@ -67,18 +42,19 @@ CaseTimes RunningCase::times(std::size_t visits) const {
   return times;
 }
 
-std::vector<CaseTimes> case_times(const Communicator& comm, std::span<const CalibrationCase> cases, double memory,
+std::vector<CaseTimes> case_times(const Communicator& comm, std::span<const CalibrationCase> cases,
                                   const CasePasses& passes, const Status& status) {
-  std::vector<CaseTimes> times;
-  std::size_t visits = 0;
-  const auto next = [&] {
-    status(fmt::format("calibrating: visit {} of {} to kinds of steps", ++visits, cases.size() * passes.passes));
-  };
-  while (times.size() < cases.size()) {
-    const auto left = cases.subspan(times.size());
-    for (CaseTimes& each : interleaved_times(comm, left.first(first_that_fit(left, memory)), passes, next))
-      times.push_back(std::move(each));
+  std::vector<std::unique_ptr<RunningCase>> running(cases.size());
+  for (int pass = 0; pass < passes.passes; ++pass) {
+    std::size_t done = 0;
+    for (const std::size_t c : order_of_turns(cases.size(), 1, pass)) {
+      status(fmt::format("calibrating: pass {} of {}, step {} of {}", pass + 1, passes.passes, ++done, cases.size()));
+      if (!running[c]) running[c] = std::make_unique<RunningCase>(comm, cases[c]);
+      running[c]->visit(passes.seconds);
+    }
   }
+  std::vector<CaseTimes> times;
+  for (const auto& each : running) times.push_back(each->times());
   return times;
 }
 

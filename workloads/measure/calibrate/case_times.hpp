@@ -39,14 +39,14 @@ class RunningCase {
 
 /// How long calibration may time each case in each pass, and how often it comes back to all.
 struct CasePasses {
-  double seconds = 0.08;
-  int passes = 3;
+  double seconds = 0.06;
+  int passes = 4;
 };
 
 /// Runs the training step of every case, in passes over all of them in a random order, so that what disturbs the
-/// machine for a while does not meet one case alone. As many cases as fit `memory` bytes of a rank are in memory
-/// together; then come the next ones. Collective; the same on every rank.
-std::vector<CaseTimes> case_times(const Communicator& comm, std::span<const CalibrationCase> cases, double memory,
+/// machine for a while does not meet one case alone. All their tables are in memory together. Collective; the same on
+/// every rank.
+std::vector<CaseTimes> case_times(const Communicator& comm, std::span<const CalibrationCase> cases,
                                   const CasePasses& passes, const Status& status);
 
 /// Bytes that a case takes on the rank that needs most, about: tables, state, dense gradients, and what its batches and
