@@ -13,7 +13,7 @@ class Part:
     name: str
     command: tuple
     quick: tuple = ()  # instead of the same options of the command
-    when: str = ""  # the situation in which its answer is advice, where parts are of different ones
+    when: str = ""  # what its workload is like
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ CAMPAIGNS = (
              "the same with rows of 512 bytes", "plan"),
     Campaign("predictions", "Predictions beside measurements",
              "Which plan does the calibrated model like best, how far off is it, and is `search` better than every rule?",
-             "predictions", (), (), 14, axis="plan", parts=PREDICTED, first=CALIBRATE, asked=True),
+             "predictions", (), (), 14, "you know no plan yet, or tables of many kinds, ranks on one machine", parts=PREDICTED, first=CALIBRATE, asked=True),
     Campaign("holdout", "Predictions beside what others published",
              "From descriptions of their machines alone: what would their steps take?", "holdout", (), (), 0.1, parts=PUBLISHED),
     Campaign("transfers", "Transfers within one machine",
@@ -137,7 +137,7 @@ CAMPAIGNS = (
              "links are slow, and an error of half precision is no harm", "wire", True),
     Campaign("links-predictions", "Predictions beside measurements between hosts",
              "The same where links are slow: is the plan that the model likes best the fastest?", "predictions", (), (), 11,
-             axis="plan", links=True, parts=LINKS_PREDICTED, first=CALIBRATE, asked=True),
+             "the same, ranks on hosts with slow links", links=True, parts=LINKS_PREDICTED, first=CALIBRATE, asked=True),
     Campaign("links-dedup", "Repeated ids between hosts",
              "Bags of 8 ids, many of them the same: where should repeated ids become one?", "cases",
              (*SHARDMARK, "compare", "criteo-kaggle", "--plan", "row_wise", "--transfer", "unique_rows", "--dedup",

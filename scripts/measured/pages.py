@@ -140,7 +140,7 @@ def machines_list(machines):
 def holdout(results_of):
     """What was published beside what is predicted; None before that was done."""
     found = [results for results in results_of if results.campaign.kind == "holdout"]
-    return predictions.holdout_table(found[0]) if found else None
+    return predictions.holdout_summary(found[0]) if found else None
 
 
 def first_placements(machines):

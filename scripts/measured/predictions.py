@@ -4,7 +4,7 @@
 The three figures are those of results/prediction_quality.hpp: MAPE, Spearman's rank correlation, regret."""
 import statistics
 
-from measured.files import BadInput, as_fast_as_best, faster_by, median_ms, ranked
+from measured.files import BadInput, faster_by, median_ms, ranked
 from measured.text import figure, interval, markdown_table, ratio_text
 
 SEARCH = "search"
@@ -160,28 +160,33 @@ def predictions_table(results):
          f"best seed rule / `{SEARCH}`"], [workload_row(name, cases) for name, cases in found.items()])
     text += ("\n\nRegret: time of the plan that the predictions liked best / the least - 1. Seed rules: " +
              ", ".join(f"`{name}`" for name in SEEDS) + ". Least: what the measured speed of memory and links allows for the same bytes.")
+    told = {part.name: part.when for part in results.campaign.parts}
     for name, cases in found.items():
         phases = phases_table(cases[0])
-        text += f"\n\n**{name}**\n\n{cases_table(cases)}" + (f"\n\n{phases}" if phases else "")
+        text += f"\n\n**{name}**: {told.get(name, name)}\n\n{cases_table(cases)}" + (f"\n\n{phases}" if phases else "")
     return text + (f"\n\nWithout a valid measurement: {', '.join(missing)}." if missing else "")
 
 
+def behind_best(found):
+    """{plan: times of its steps / the least, a workload each} of the plans that all workloads have."""
+    behind = {}
+    for cases in found.values():
+        for record in cases:
+            behind.setdefault(plan_of(record), []).append(median_ms(record) / median_ms(cases[0]))
+    return {plan: times for plan, times in behind.items() if len(times) == len(found)}
+
+
 def advice_rows(results, make):
-    """For each workload, `make(situation, attempt, measured)`: the fastest plans that no interval tells apart."""
-    rows = []
-    told = {part.name: part.when for part in results.campaign.parts}
-    for name, cases in workloads(results).items():
-        situation = told.get(cases[0].get("part"), "") or f"as {name}"
-        tied = as_fast_as_best(cases)
-        chosen = [record for record in tied if rule_of(record) == SEARCH] or tied[:1]
-        others = [record for record in cases if record not in tied]
-        if not others:
-            rows.append(make(situation, "any `--plan`", "none was faster beyond the scatter"))
-            continue
-        compared = [f"{faster_by(chosen[0], record)[0]:.2f} times as fast as `{plan_of(record)}`"
-                    for record in others[:1] + others[1:][-1:]]
-        rows.append(make(situation, f"`--plan {plan_of(chosen[0])}`", ", ".join(compared)))
-    return rows
+    """`make(situation, attempt, measured)` of the plan that is least behind the best of each workload, on average."""
+    found = workloads(results)
+    means = {plan: statistics.geometric_mean(times) for plan, times in behind_best(found).items()}
+    if not means:
+        return []
+    best, *others = sorted(means, key=means.get)
+    compared = "".join(f"; `{plan}`: {means[plan]:.2f}" for plan in others[:1] + others[1:][-1:])
+    return [make(results.campaign.when, f"`--plan {best}`",
+                 f"on average {means[best]:.2f} of the time of the fastest of {len(means)} plans for each of {len(found)} workloads, "
+                 f"at worst {max(behind_best(found)[best]):.2f}{compared}")]
 
 
 def headlines(results, make):
@@ -242,6 +247,27 @@ def holdout_table(results):
                      signed(miss) + (" (missed)" if abs(miss) > MOST_HOLDOUT_ERROR else "" if record["held_out"] else " (chosen)"),
                      f"{figure(record['embeddings_ms'])} ({record['share']:.0f} %)"])
     text = markdown_table(["workload", "machine", "ranks", "plan", "published, ms", "predicted, ms", "error", "embeddings of it, ms"], rows)
+    return text + "\n\n" + holdout_sentences(results)
+
+
+def holdout_summary(results):
+    """The same in a row for each workload."""
+    found = {}
+    for record in results.records:
+        found.setdefault((record["workload"], record["machine"]), []).append(record)
+
+    def cells(records, text_of):
+        return " / ".join(map(text_of, records))
+    rows = [[f"{workload} ({machine})",
+             cells(records, lambda record: str(record["ranks"]) if len({each["ranks"] for each in records}) > 1 else f"`{record['plan']}`"),
+             cells(records, lambda record: figure(record["published_ms"])), cells(records, lambda record: figure(record["predicted_ms"])),
+             cells(records, lambda record: signed(published_error(record)) if record["held_out"] else "chosen")]
+            for (workload, machine), records in found.items()]
+    return (markdown_table(["workload (described machine)", "ranks or plans", "published, ms", "predicted, ms", "error"], rows) + "\n\n" +
+            holdout_sentences(results))
+
+
+def holdout_sentences(results):
     held_out = [abs(published_error(record)) for record in results.records if record["held_out"]]
     within = sum(miss <= MOST_HOLDOUT_ERROR for miss in held_out)
     lines = [f"Within {percent(MOST_HOLDOUT_ERROR)}: {within} of {len(held_out)}, from described machines, fitted to none of these."]
@@ -250,7 +276,7 @@ def holdout_table(results):
     for workload, slow, fast, published, ours in ratios(results.records):
         lines.append(f"{workload}, `{slow}` / `{fast}`: published {published:.3f}, predicted {ours:.3f} ({signed(ours / published - 1)}; "
                      f"wanted within {percent(MOST_RATIO_ERROR)}).")
-    return text + "\n\n" + " ".join(lines)
+    return " ".join(lines)
 
 
 def holdout_headlines(results, make):

@@ -21,7 +21,7 @@ class SingleRows {
     answer(held, sums_.ranks());
     sums_.add_codec(sums_.everywhere(), asked_ * w_);
     sums_.add_codec(owner, held * w_);
-    TableSums::add(owner, Term::output_value, 2 * asked_ * w_);  // what it sends itself
+    sums_.add_outputs(owner, 2 * asked_ * w_);  // what it sends itself
     TableSums::add(owner, Term::gradient_value, 2 * asked_ * w_);
   }
 
@@ -51,7 +51,7 @@ class SingleRows {
     sums_.add_home_ids(looked_);
     TableSums::add(home, Term::sorted_id, looked_.own.ids);
     home.sorted_keys += static_cast<double>(shard_.rows.count());
-    TableSums::add(home, Term::output_value, 2 * asked_ * w_);
+    sums_.add_outputs(home, 2 * asked_ * w_);
     TableSums::add(home, Term::pooled_value, looked_.own.ids * w_);
     TableSums::add(home, Term::summed_value, (looked_.own.ids + asked_) * w_);
     TableSums::add(home, Term::summed_id, looked_.own.ids);
@@ -89,7 +89,7 @@ class SingleRows {
     rail.gradients.node += 4 * w_ * asked_;
     TableSums::add(rail, Term::sorted_id, handed_on);
     TableSums::add(rail, Term::owned_id, handed_on);
-    TableSums::add(rail, Term::output_value, 2 * (handed_on + asked_) * w_);
+    sums_.add_outputs(rail, 2 * (handed_on + asked_) * w_);
     TableSums::add(rail, Term::summed_value, (handed_on + of_node) * w_);
     sums_.add_codec(rail, of_node * w_);
     rail.memory += TableSums::room_to_grow * handed_on * (80 + 4 * w_);

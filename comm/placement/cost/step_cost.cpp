@@ -54,8 +54,6 @@ TermCounts finished_counts(const StepContext& step, const RankWork& work) {
   at(counts, Term::update_sorted_id) =
       (at(counts, Term::update_sorted_id) - work.replicated_ids) * passes(work.update_keys) +
       work.replicated_ids * passes(work.replicated_keys);
-  constexpr double values_of_line = 16;
-  at(counts, Term::output_line) = step.far_vectors * at(counts, Term::output_value) / values_of_line;
   for (const Term term :
        {Term::route_step, Term::lookup_step, Term::output_step, Term::gradient_step, Term::update_step})
     at(counts, term) += static_cast<double>(step.groups);

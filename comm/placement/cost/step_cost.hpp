@@ -95,8 +95,7 @@ struct StepWork {
 /// step: settled.
 StepWork step_work(const StepContext& step, const MachineModel& machine, const Plan& plan);
 
-/// All that a rank does, by term, once all its tables are added up: passes of sorts by their keys, the lines of vectors
-/// that no cache holds, and the steps.
+/// All that a rank does, by term, once all its tables are added up: passes of sorts by their keys, and the steps.
 TermCounts finished_counts(const StepContext& step, const RankWork& work);
 
 /// Seconds by phase that a rank computes: finished counts x seconds of the terms.

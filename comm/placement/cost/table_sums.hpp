@@ -52,6 +52,11 @@ class TableSums {
   void update_rows(RankWork& to, const LookedUp& looked, double positions, double vectors, std::int64_t columns) const;
   /// Lines of vectors that no cache holds: that a lookup writes, or whose gradients are read.
   void add_lines(RankWork& to, Term term, double lines) const { add(to, term, step.far_vectors * lines); }
+  /// Values that are read or written as vectors are put together.
+  void add_outputs(RankWork& to, double values) const {
+    add(to, Term::output_value, values);
+    add_lines(to, Term::output_line, values / 16);
+  }
   void add_positions(RankWork& to, double positions) const;
   /// Those of an owner's shard.
   void update_shard(const Shard& shard, const LookedUp& looked, double positions, double vectors);

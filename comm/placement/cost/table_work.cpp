@@ -31,7 +31,7 @@ class StripWork {
     else if (reduces())
       add_reduced();
     else if (!in_place_)
-      TableSums::add(sums_.everywhere(), Term::output_value, outputs_);
+      sums_.add_outputs(sums_.everywhere(), outputs_);
     if (sums_.divides) add_divided();
     for (std::size_t s = 0; s < shards_.size(); ++s) {
       if (!rows || sums_.packing.dedup != Dedup::node) add_bytes(trips_[s]);
@@ -60,16 +60,16 @@ class StripWork {
   void add_reduced() {
     RankWork& everywhere = sums_.everywhere();
     sums_.work.reduced += 4 * outputs_;
-    TableSums::add(everywhere, Term::output_value, 3 * outputs_ * (sums_.ranks() - 1));
+    sums_.add_outputs(everywhere, 3 * outputs_ * (sums_.ranks() - 1));
     TableSums::add(everywhere, Term::gradient_value, 2 * outputs_);
     if (columns_ != sums_.table.dim || sums_.placement.hot_rows > 0)
-      TableSums::add(everywhere, Term::output_value, 2 * outputs_);
+      sums_.add_outputs(everywhere, 2 * outputs_);
     everywhere.memory += TableSums::room_to_grow * 4 * outputs_ * (sums_.ranks() + 1);
   }
 
   /// Means at home: outputs are divided, gradients copied and divided.
   void add_divided() {
-    TableSums::add(sums_.everywhere(), Term::output_value, 2 * outputs_);
+    sums_.add_outputs(sums_.everywhere(), 2 * outputs_);
     TableSums::add(sums_.everywhere(), Term::gradient_value, 4 * outputs_);
   }
 
@@ -97,10 +97,10 @@ class StripWork {
 
   /// So many values to each home, the owner itself included, and back.
   void send(RankWork& home, RankWork& owner, double own) {
-    if (!in_place_) TableSums::add(home, Term::output_value, own);
+    if (!in_place_) sums_.add_outputs(home, own);
     TableSums::add(home, Term::gradient_value, 2 * own);
     sums_.add_lines(home, Term::gradient_line, own / 16);
-    TableSums::add(owner, Term::output_value, 2 * own);  // what it sends itself
+    sums_.add_outputs(owner, 2 * own);  // what it sends itself
     TableSums::add(owner, Term::gradient_value, 2 * own);
     sums_.add_codec(home, own);
     sums_.add_codec(owner, own * sums_.ranks());

@@ -7,7 +7,8 @@
 namespace shardmark {
 namespace {
 
-constexpr auto lookup = static_cast<std::size_t>(StepPhase::lookup), update = static_cast<std::size_t>(StepPhase::update);
+constexpr auto lookup = static_cast<std::size_t>(StepPhase::lookup),
+               update = static_cast<std::size_t>(StepPhase::update);
 
 PaceTimes times(double lookup_then, double lookup_now, double update_then, double update_now) {
   PaceTimes result;
