@@ -20,7 +20,7 @@ struct PhaseTime {
   double median_ms = 0.0;                   ///< median over the steps of the maximum over the ranks
   double mean_over_ranks_ms = 0.0;          ///< median over the steps of the mean over the ranks
   std::int64_t bytes = 0;                   ///< per step, of the busiest rank: sent; 0 in lookup and dense
-  std::optional<double> predicted_ms = {};  ///< at the machine's pace
+  std::optional<double> predicted_ms = {};  ///< before it ran
   std::optional<double> least_ms = {};      ///< that the machine's measured ceilings allow for the same bytes
 
   bool operator==(const PhaseTime&) const = default;

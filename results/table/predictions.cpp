@@ -37,22 +37,6 @@ std::string regret_text(const Findings& f, const CaseRecord& liked, double regre
   return fmt::format("they liked {} best, {:.1f} % slower than the fastest (regret)", f.name_of(liked), 100.0 * regret);
 }
 
-/// How long the machine took beside what it took when it was calibrated, and what regard to that was worth.
-std::string pace_text(const Records& cases) {
-  std::vector<PredictedTime> before;
-  double now = 0.0, then = 0.0;
-  for (const CaseRecord* record : cases) {
-    const auto found = record->details.find("predicted_at_calibration_ms");
-    if (found == record->details.end()) return "";
-    before.push_back({found->get<double>(), record->step_ms.median});
-    then += before.back().predicted;
-    now += *record->predicted_ms;
-  }
-  return fmt::format(" They are for the pace of the machine meanwhile: {:.2f} times as long as when it was calibrated; "
-                     "without regard to that, {:.1f} % off.",
-                     now / then, 100.0 * prediction_quality(before).mean_error);
-}
-
 /// The sum of what all phases of the case have, unless groups of tables overlap them.
 std::optional<double> least_step_ms(const CaseRecord& record) {
   double sum = 0.0;
@@ -111,11 +95,10 @@ std::vector<std::string> prediction_sentences(const Findings& f) {
   if (cases.empty()) return {};
   if (cases.size() == 1) return {of_one(*cases.front(), times.front())};
   const PredictionQuality quality = prediction_quality(times);
-  const std::string pace = pace_text(cases);
   const std::string ranks = quality.rank_correlation ? fmt::format("rank correlation {:.2f}", *quality.rank_correlation)
                                                      : "no rank correlation";
-  return {fmt::format("Predictions of {} cases: {:.1f} % off on average (MAPE), {} (Spearman); {}.{}", cases.size(),
-                      100.0 * quality.mean_error, ranks, regret_text(f, *cases[quality.liked], quality.regret), pace)};
+  return {fmt::format("Predictions of {} cases: {:.1f} % off on average (MAPE), {} (Spearman); {}.", cases.size(),
+                      100.0 * quality.mean_error, ranks, regret_text(f, *cases[quality.liked], quality.regret))};
 }
 
 std::vector<PhaseTable> phase_tables(const Findings& findings, const Records& records) {

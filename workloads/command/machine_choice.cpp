@@ -73,7 +73,6 @@ ChosenMachine choose_machine(const Communicator& world, const Affinity& affinity
   ChosenMachine chosen{read_on_one(world, wanted), ""};
   require_known(*chosen.model, world.nodes());
   if (!chosen.model->fingerprint.empty() && chosen.model->fingerprint == present.digits) return chosen;
-  chosen.model->controls = {};
   chosen.warning =
       fmt::format("--machine {}: {}, not on these ranks ({})", wanted, chosen.model->source, present.words);
   if (world.rank() == 0) fmt::print(stderr, "shardmark: {}\n", chosen.warning);

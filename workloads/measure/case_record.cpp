@@ -26,8 +26,7 @@ std::int64_t table_bytes_max(const PlannedTables& planned) {
 
 }  // namespace
 
-CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const TimedBatches& batches,
-                       const std::optional<std::array<double, step_phases>>& pace) {
+CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const TimedBatches& batches) {
   const Timings& timings = state.timings;
   const Case& how = job.cases[number].how;
   const auto& [plan, options] = job.planned(number);
@@ -47,7 +46,7 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
                              .median_ms = summarize(timings.phase_max_ms[p]).median,
                              .mean_over_ranks_ms = summarize(timings.phase_mean_ms[p]).median,
                              .bytes = timings.phase_bytes[p]});
-  if (state.predicted) record_prediction(*state.predicted, pace, record);
+  if (state.predicted) record_prediction(*state.predicted, record);
   record.communication_ms = summarize(timings.communication_ms).median;
   record.exposed_ms = summarize(timings.exposed_ms).median;
   record.imbalance = summarize(timings.imbalance).median;

@@ -25,8 +25,7 @@ struct CaseState {
   StepTime step_time() const { return shardmark::step_time(timings.step_ms, timings.visits); }
 };
 
-/// The record of case `number`, which has been visited; pace: of the machine meanwhile, where it is known.
-CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const TimedBatches& batches,
-                       const std::optional<std::array<double, step_phases>>& pace);
+/// The record of case `number`, which has been visited.
+CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const TimedBatches& batches);
 
 }  // namespace shardmark

@@ -12,7 +12,6 @@
 #include "workloads/measure/case_record.hpp"
 #include "workloads/measure/check.hpp"
 #include "workloads/measure/interruption.hpp"
-#include "workloads/measure/pace.hpp"
 #include "workloads/measure/predictions.hpp"
 #include "workloads/measure/schedule.hpp"
 
@@ -27,8 +26,6 @@ VectorError wire_error(const Communicator& comm, const kernels::VectorErrors& ow
           .rms = squares > 0.0 ? std::sqrt(error_squares / squares) : 0.0};
 }
 
-constexpr double most_seconds_of_control = 0.1;
-
 class Measurement {
  public:
   Measurement(const Job& job, BatchSource& batches, const Status& status, const Keep& keep)
@@ -37,7 +34,6 @@ class Measurement {
         status_(status),
         keep_(keep),
         prepared_(job, batches, status),
-        pace_(job.comm, job.machine),
         cases_(job.cases.size()) {
     const auto predictions = predict_cases(job);
     for (std::size_t c = 0; c < cases_.size(); ++c) cases_[c].predicted = predictions[c];
@@ -158,8 +154,6 @@ class Measurement {
   void run_round() {
     const double begin = spent();
     const double seconds = seconds_of_visit(seconds_left(), rounds_, still_measured(all_cases()).size());
-    status_("timing control steps");
-    pace_.visit(std::min(seconds, most_seconds_of_control));
     for (const std::size_t plan : order_of_turns(job_.plans.size(), job_.options.seed, rounds_)) {
       run_plan(plan, seconds);
       if (signal_) return;
@@ -206,8 +200,7 @@ class Measurement {
     Measured measured{.records = {}, .rounds = rounds_, .signal = signal_};
     for (std::size_t c = 0; c < cases_.size(); ++c)
       if (!cases_[c].timings.step_ms.empty())
-        measured.records.push_back(case_record(job_, c, cases_[c], prepared_.batches(),
-                                               pace_.during(cases_[c].timings.visits.size())));
+        measured.records.push_back(case_record(job_, c, cases_[c], prepared_.batches()));
     return measured;
   }
 
@@ -218,7 +211,6 @@ class Measurement {
   const Status& status_;
   const Keep& keep_;
   Prepared prepared_;
-  Pace pace_;
   std::vector<CaseState> cases_;
   std::int64_t rounds_ = 0;
   double reference_seconds_ = 0.0, seconds_before_rounds_ = 0.0, round_seconds_ = 0.0;

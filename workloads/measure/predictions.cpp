@@ -6,7 +6,6 @@
 
 #include "workloads/batches/lookup_statistics.hpp"
 #include "workloads/cases/step_context_of.hpp"
-#include "workloads/measure/pace.hpp"
 
 namespace shardmark {
 int ranks_per_node(const Communicator& comm) {
@@ -31,19 +30,12 @@ std::vector<std::optional<StepPrediction>> predict_cases(const Job& job) {
   return predictions;
 }
 
-void record_prediction(const StepPrediction& before, const std::optional<std::array<double, step_phases>>& pace,
-                       CaseRecord& record) {
+void record_prediction(const StepPrediction& predicted, CaseRecord& record) {
   const auto ms = [](double seconds) { return std::round(1e9 * seconds) / 1e6; };
-  const StepPrediction predicted = pace ? at_pace(before, *pace) : before;
   record.predicted_ms = ms(predicted.seconds);
   for (std::size_t p = 0; p < record.phases.size(); ++p) {
     record.phases[p].predicted_ms = ms(predicted.phases[p].seconds);
     record.phases[p].least_ms = ms(predicted.phases[p].least);
-  }
-  if (pace) {
-    for (std::size_t p = 0; p < step_phases; ++p)
-      record.details["pace"][std::string(step_phase_names[p])] = std::round(1e4 * (*pace)[p]) / 1e4;
-    record.details["predicted_at_calibration_ms"] = ms(before.seconds);
   }
   record.details["predicted_memory_max"] = std::llround(std::ranges::max(predicted.memory));
 }

@@ -17,8 +17,7 @@ int ranks_per_node(const Communicator& comm);
 std::vector<std::optional<StepPrediction>> predict_cases(const Job& job);
 
 /// Into a record: predicted_ms, predicted_ms and least_ms of its phases, and in its details the memory of the rank that
-/// needs most. With a pace, times are at that pace, and the details say it and what was predicted without.
-void record_prediction(const StepPrediction& predicted, const std::optional<std::array<double, step_phases>>& pace,
-                       CaseRecord& record);
+/// needs most.
+void record_prediction(const StepPrediction& predicted, CaseRecord& record);
 
 }  // namespace shardmark

@@ -54,13 +54,6 @@ class MachineObject {
 
   MachineObject object(const std::string& key) const { return {at(key), origin_, path_ + key + "."}; }
 
-  std::vector<MachineObject> objects(const std::string& key) const {
-    if (!at(key).is_array()) fail(key, "must be a list");
-    std::vector<MachineObject> each;
-    for (const Json& json : at(key)) each.emplace_back(json, origin_, fmt::format("{}{}[{}].", path_, key, each.size()));
-    return each;
-  }
-
   template <class Value>
   Value text(const std::string& key) const {
     try {
@@ -155,27 +148,6 @@ void read_messages(const MachineObject& top, MachineModel& machine) {
   machine.all_reduce_between = top.object("all_reduce").points("between");
 }
 
-Json controls_json(const ControlSteps& controls) {
-  Json json{{"largest_table", controls.largest_table}, {"samples", controls.samples}};
-  for (const ControlStep& step : controls.steps) {
-    Json seconds;
-    for (std::size_t p = 0; p < step_phases; ++p) seconds[std::string(step_phase_names[p])] = step.seconds[p];
-    json["steps"].push_back({{"name", step.name}, {"seconds", seconds}});
-  }
-  return json;
-}
-
-ControlSteps read_controls(const MachineObject& json) {
-  ControlSteps controls{.largest_table = json.number("largest_table"), .samples = json.number("samples"), .steps = {}};
-  for (const MachineObject& each : json.objects("steps")) {
-    ControlStep step{.name = each.text<std::string>("name")};
-    const MachineObject seconds = each.object("seconds");
-    for (std::size_t p = 0; p < step_phases; ++p) step.seconds[p] = seconds.number(std::string(step_phase_names[p]));
-    controls.steps.push_back(std::move(step));
-  }
-  return controls;
-}
-
 }  // namespace
 
 Json to_json(const MachineModel& machine) {
@@ -200,7 +172,6 @@ Json to_json(const MachineModel& machine) {
   add(rates, "gather", machine.gather_bytes_per_second);
   add(rates, "update", machine.update_bytes_per_second);
   if (!rates.empty()) json["bytes_per_second"] = rates;
-  if (!machine.controls.steps.empty()) json["controls"] = controls_json(machine.controls);
   return json;
 }
 
@@ -225,7 +196,6 @@ MachineModel machine_from_json(const Json& json, const std::string& origin) {
   if (top.has("optimizer_weights")) read_weights(top.object("optimizer_weights"), machine);
   read_messages(top, machine);
   machine.node_bytes_per_second = top.rate("node_bytes_per_second");
-  if (top.has("controls")) machine.controls = read_controls(top.object("controls"));
   if (!top.has("bytes_per_second")) return machine;
   const MachineObject rates = top.object("bytes_per_second");
   machine.stream_bytes_per_second = rates.rate("stream");

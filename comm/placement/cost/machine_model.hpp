@@ -38,20 +38,6 @@ struct ExchangeCost {
   bool operator==(const ExchangeCost&) const = default;
 };
 
-/// A step that was timed when a machine was calibrated, by which its pace is found later.
-struct ControlStep {
-  std::string name;
-  std::array<double, step_phases> seconds{};
-
-  bool operator==(const ControlStep&) const = default;
-};
-struct ControlSteps {
-  double largest_table = 0.0, samples = 0.0;  ///< of the calibration, which with its ranks make the steps
-  std::vector<ControlStep> steps;
-
-  bool operator==(const ControlSteps&) const = default;
-};
-
 /// How fast a machine does what a step needs: measured (`shardmark calibrate`) or described (workloads/machines/).
 /// JSON: machine_file.hpp.
 struct MachineModel {
@@ -76,8 +62,6 @@ struct MachineModel {
   /// Of exchange `name`, "bruck:2" being "bruck" where that alone is known, else of mpi_alltoallv.
   const ExchangeCost& exchange(std::string_view name) const;
   double optimizer_weight(OptimizerKind kind) const;
-
-  ControlSteps controls;  ///< none where described
 
   bool operator==(const MachineModel&) const = default;
 };

@@ -62,10 +62,6 @@ class Calibrate(ProgramTest):
                     self.assertGreater(record["predicted_ms"], 0)
                     self.assertGreater(record["predicted_memory_max"], 0)
                     self.assertGreater(record["phases"]["lookup"]["predicted_ms"], 0)
-                    self.assertEqual("pace" in record, not warned)
-                    if not warned:
-                        self.assertGreater(record["pace"]["lookup"], 0)
-                        self.assertGreater(record["predicted_at_calibration_ms"], 0)
 
     def test_damaged_files_and_none_are_refused_by_name(self):
         file = self.new_path(".json")

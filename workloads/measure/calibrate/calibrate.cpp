@@ -38,9 +38,10 @@ double ceiling(const Communicator& world, const MachineRates& rates, std::string
 
 constexpr double share_of_memory = 0.7;
 
-/// The cases, with tables small enough for so much memory: `largest` is the size of these at most, and may come down.
+/// The cases, with tables small enough for so much memory.
 std::vector<CalibrationCase> fitting_cases(const Communicator& world, const CalibrationSettings& settings,
-                                           double memory, double& largest) {
+                                           double memory) {
+  double largest = settings.largest_table;
   auto cases = calibration_cases(world.size(), largest, settings.samples);
   const auto bytes = [&] {
     return std::transform_reduce(cases.begin(), cases.end(), 0.0, std::plus<>(), case_bytes);
@@ -48,16 +49,6 @@ std::vector<CalibrationCase> fitting_cases(const Communicator& world, const Cali
   while (bytes() > memory && largest > 0x1p16)
     cases = calibration_cases(world.size(), largest /= 2, settings.samples);
   return cases;
-}
-
-std::vector<ControlStep> controls_of(const Calibration& calibration) {
-  std::vector<ControlStep> steps;
-  for (std::size_t c = 0; c < calibration.cases.size(); ++c) {
-    if (!calibration.cases[c].control) continue;
-    steps.push_back({.name = calibration.cases[c].name});
-    std::ranges::copy(calibration.times[c].phases, steps.back().seconds.begin());
-  }
-  return steps;
 }
 
 }  // namespace
@@ -90,12 +81,10 @@ Calibration calibrate(const Communicator& world, const CalibrationSettings& sett
   machine.stream_bytes_per_second = ceiling(world, result.rates, "triad");
   machine.gather_bytes_per_second = ceiling(world, result.rates, "gather");
   machine.update_bytes_per_second = ceiling(world, result.rates, "read_modify_write");
-  double largest = settings.largest_table;
-  result.cases = fitting_cases(world, settings, share_of_memory * machine.memory_per_rank, largest);
+  result.cases = fitting_cases(world, settings, share_of_memory * machine.memory_per_rank);
   result.times = case_times(world, result.cases, settings.passes, status);
   status("calibrating: fitting the terms");
   result.fit = agree(world, [&] { return fit_terms(result.cases, result.times, machine.ranks_per_node, machine); });
-  machine.controls = {.largest_table = largest, .samples = settings.samples, .steps = controls_of(result)};
   result.seconds = all_reduce(world, MPI_Wtime() - begin, Reduce::max);
   return result;
 }

@@ -14,7 +14,6 @@ struct CalibrationCase {
   RunOptions options;
   std::vector<PlannedTables> plans;  ///< one
   std::vector<PlannedCase> cases;    ///< one
-  bool control = false;              ///< by which the pace of the machine is found later
 
   const Plan& plan() const { return plans.front().plan; }
   const Case& how() const { return cases.front().how; }
@@ -23,7 +22,7 @@ struct CalibrationCase {
 
 /// What calibration runs: some 60 steps that differ in what the time of a step depends on: dim 4 to 256, hotness 1 to
 /// 30, repeated ids, tables within the caches and far beyond, optimizers, few and many tables, placements, transfers,
-/// wire types; of each kind one is a control. Per rank the largest table has at most `largest_table` bytes; the global batch is one of `samples` times
+/// wire types. Per rank the largest table has at most `largest_table` bytes; the global batch is one of `samples` times
 /// the least of all cases, so that small numbers make short tests.
 std::vector<CalibrationCase> calibration_cases(int ranks, double largest_table = 0x1p30, double samples = 1.0);
 

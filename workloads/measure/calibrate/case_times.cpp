@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -21,26 +20,35 @@ constexpr double bytes_of_batches = 0x1p25;  // of ids, gradients and vectors of
 
 const Status silent = [](const std::string&) {};
 
+/// A case with its batches and tables, about to be timed.
+class RunningCase {
+ public:
+  RunningCase(const Communicator& comm, const CalibrationCase& of)
+      : job_(of.job(comm)),
+        source_(agree(comm, [&] { return make_batch_source(of.options, silent); })),
+        prepared_(job_, *source_, silent) {
+    prepared_.hold(0);
+    prepared_.tables().fill(of.options.row_values());
+  }
+
+  void visit(double seconds) { shardmark::visit(job_, prepared_, 0, seconds, timings_); }
+
+  /// Medians over the steps of all visits.
+  CaseTimes times() const {
+    const auto median = [](std::span<const double> ms) { return 1e-3 * summarize(ms).median; };
+    CaseTimes times{.step = median(timings_.step_ms), .steps = std::ssize(timings_.step_ms)};
+    for (std::size_t p = 0; p < phase_names.size(); ++p) times.phases[p] = median(timings_.phase_path_ms[p]);
+    return times;
+  }
+
+ private:
+  Job job_;
+  std::unique_ptr<BatchSource> source_;
+  Prepared prepared_;
+  Timings timings_;
+};
+
 }  // namespace
-
-RunningCase::RunningCase(const Communicator& comm, const CalibrationCase& of)
-    : job_(of.job(comm)),
-      source_(agree(comm, [&] { return make_batch_source(of.options, silent); })),
-      prepared_(job_, *source_, silent) {
-  prepared_.hold(0);
-  prepared_.tables().fill(of.options.row_values());
-}
-
-void RunningCase::visit(double seconds) { shardmark::visit(job_, prepared_, 0, seconds, timings_); }
-
-CaseTimes RunningCase::times(std::size_t visits) const {
-  const auto& counts = timings_.visits;
-  const std::size_t steps = std::reduce(counts.begin(), counts.begin() + std::min(visits, counts.size()));
-  const auto median = [&](std::span<const double> ms) { return 1e-3 * summarize(ms.first(steps)).median; };
-  CaseTimes times{.step = median(timings_.step_ms), .steps = static_cast<std::int64_t>(steps)};
-  for (std::size_t p = 0; p < phase_names.size(); ++p) times.phases[p] = median(timings_.phase_path_ms[p]);
-  return times;
-}
 
 std::vector<CaseTimes> case_times(const Communicator& comm, std::span<const CalibrationCase> cases,
                                   const CasePasses& passes, const Status& status) {

@@ -2,13 +2,10 @@
 #pragma once
 
 #include <array>
-#include <limits>
-#include <memory>
 #include <span>
 
 #include "workloads/measure/calibrate/calibration_cases.hpp"
 #include "workloads/measure/timed_batches.hpp"
-#include "workloads/measure/timing.hpp"
 
 namespace shardmark {
 
@@ -18,23 +15,6 @@ struct CaseTimes {
   std::array<double, phase_names.size()> phases{};
   double step = 0.0;
   std::int64_t steps = 0;  ///< that were timed
-};
-
-/// A case with its batches and tables, about to be timed. All calls are collective.
-class RunningCase {
- public:
-  /// What is passed must outlive the object.
-  RunningCase(const Communicator& comm, const CalibrationCase& of);
-
-  void visit(double seconds);
-  /// Medians over the steps of the first visits, or of all.
-  CaseTimes times(std::size_t visits = std::numeric_limits<std::size_t>::max()) const;
-
- private:
-  Job job_;
-  std::unique_ptr<BatchSource> source_;
-  Prepared prepared_;
-  Timings timings_;
 };
 
 /// How long calibration may time each case in each pass, and how often it comes back to all.
