@@ -62,8 +62,7 @@ class StripWork {
     sums_.work.reduced += 4 * outputs_;
     sums_.add_outputs(everywhere, 3 * outputs_ * (sums_.ranks() - 1));
     TableSums::add(everywhere, Term::gradient_value, 2 * outputs_);
-    if (columns_ != sums_.table.dim || sums_.placement.hot_rows > 0)
-      sums_.add_outputs(everywhere, 2 * outputs_);
+    if (columns_ != sums_.table.dim || sums_.placement.hot_rows > 0) sums_.add_outputs(everywhere, 2 * outputs_);
     everywhere.memory += TableSums::room_to_grow * 4 * outputs_ * (sums_.ranks() + 1);
   }
 

@@ -43,11 +43,8 @@ std::vector<CalibrationCase> fitting_cases(const Communicator& world, const Cali
                                            double memory) {
   double largest = settings.largest_table;
   auto cases = calibration_cases(world.size(), largest, settings.samples);
-  const auto bytes = [&] {
-    return std::transform_reduce(cases.begin(), cases.end(), 0.0, std::plus<>(), case_bytes);
-  };
-  while (bytes() > memory && largest > 0x1p16)
-    cases = calibration_cases(world.size(), largest /= 2, settings.samples);
+  const auto bytes = [&] { return std::transform_reduce(cases.begin(), cases.end(), 0.0, std::plus<>(), case_bytes); };
+  while (bytes() > memory && largest > 0x1p16) cases = calibration_cases(world.size(), largest /= 2, settings.samples);
   return cases;
 }
 

@@ -82,7 +82,8 @@ class GroupTimes {
   std::vector<double> seconds(std::int64_t bytes, std::int64_t buffer_bytes, double budget) {
     if (takes_part_ && size_of(send_) < buffer_bytes) {
       send_ = kernels::allocate<Execution, std::byte>("shardmark::sent", buffer_bytes);
-      receive_ = kernels::allocate<Execution, std::byte>("shardmark::received", std::max(2 * buffer_bytes, beyond_caches));
+      receive_ =
+          kernels::allocate<Execution, std::byte>("shardmark::received", std::max(2 * buffer_bytes, beyond_caches));
       Kokkos::deep_copy(receive_, std::byte{});
     }
     std::vector<std::vector<double>> samples(actions_.size());
@@ -133,7 +134,7 @@ class GroupTimes {
   std::vector<Action> actions_;
   std::optional<Route> route_;
   DeviceArray<std::byte> send_, receive_;  ///< as those of steps, in huge pages
-  std::int64_t place_ = 0;  ///< in receive_
+  std::int64_t place_ = 0;                 ///< in receive_
 };
 
 std::vector<std::int64_t> sizes_between(const ExchangeSizes& sizes, int ranks) {
