@@ -277,8 +277,3 @@ def holdout_sentences(results):
         lines.append(f"{workload}, `{slow}` / `{fast}`: published {published:.3f}, predicted {ours:.3f} ({signed(ours / published - 1)}; "
                      f"wanted within {percent(MOST_RATIO_ERROR)}).")
     return " ".join(lines)
-
-
-def holdout_headlines(results, make):
-    return [make(f"{results.campaign.title}: {workload}, {slow} / {fast}", f"predicted {ours:.3f}", f"published {published:.3f}",
-                 ours / published, results) for workload, slow, fast, published, ours in ratios(results.records)]
