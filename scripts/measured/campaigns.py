@@ -75,7 +75,7 @@ PREDICTED = (
     predicted("criteo-terabyte", "1/512", "two thirds of all rows are in a few tables", more=("--batch", "8192")),
 )
 LINKS_PREDICTED = tuple(
-    predicted(workload, scale, when, "80s") for workload, scale, when in (
+    predicted(workload, scale, when, "60s") for workload, scale, when in (
         ("criteo-kaggle", "1/64", "links are slow, few of your tables are large"),
         ("hugectr-dlrm", "1/16", "links are slow, rows of 512 bytes"),
         ("synthetic-tiny", "1/64", "links are slow, tables are shared"),

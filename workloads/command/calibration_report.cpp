@@ -51,7 +51,7 @@ void print_exchanges(const MachineModel& machine) {
   print_messages("all-reduce", "between", machine.all_reduce_between);
 }
 
-void print_terms(const Calibration& calibration) {
+void print_fitted_terms(const Calibration& calibration) {
   fmt::print("\n{:<24} {:>10}  {}\n", "term", "ns", "of each");
   for (std::size_t t = 0; t < terms.size(); ++t)
     fmt::print("{:<24} {:>10.3g}  {}{}\n", terms[t].name, 1e9 * calibration.machine.seconds[t], terms[t].unit,
@@ -88,7 +88,7 @@ void print_fit(const Calibration& calibration) {
 void print_calibration(const Calibration& calibration, const Json& json, int ranks) {
   print_ceilings(json, ranks);
   print_exchanges(calibration.machine);
-  print_terms(calibration);
+  print_fitted_terms(calibration);
   print_fit(calibration);
   fmt::print("# measured in {:.0f} s on {}\n", calibration.seconds, calibration.fingerprint.words);
 }

@@ -23,6 +23,8 @@ namespace {
 
 constexpr std::int64_t most_memory = std::int64_t{1} << 28;  // of each of the two buffers of a rank
 constexpr int least_rounds_of_size = 5, most_rounds_of_size = 60;
+constexpr std::int64_t least_largest = 1 << 17;
+constexpr double most_budgets = 4.0;
 
 /// The ranks of this rank's color.
 Communicator split(const Communicator& comm, int color) {
@@ -188,7 +190,7 @@ void measure_level(const Communicator& world, const Communicator& group, bool ta
   const auto all = sizes_between(sizes, largest);
   for (const std::int64_t bytes : all) {
     status(fmt::format("calibrating: messages of {} bytes {}", bytes, level.where));
-    const double budget = sizes.seconds / static_cast<double>(all.size());
+    const double budget = sizes.seconds / static_cast<double>(all.size()), begin = MPI_Wtime();
     const auto seconds = exchanges.seconds(bytes, bytes * largest, 0.9 * budget);
     std::size_t at = 0;
     for (const std::string& name : exchanges.names())
@@ -197,6 +199,8 @@ void measure_level(const Communicator& world, const Communicator& group, bool ta
     MessageCost& steps = machine.*level.all_reduce;
     steps.points.push_back(one_step(largest, static_cast<double>(bytes),
                                     sums.seconds(bytes, bytes * largest, 0.1 * budget).front(), steps));
+    // On slow links: beyond, messages take what the last slope says.
+    if (bytes > least_largest && all_reduce(world, MPI_Wtime() - begin, Reduce::max) > most_budgets * budget) break;
   }
   for (auto& [name, cost] : machine.exchanges) make_monotonic(cost.*level.exchange);
   make_monotonic(machine.*level.all_reduce);
