@@ -18,9 +18,12 @@ namespace shardmark::reference {
 ///                  terms: no less than the root mean square of the partial sums in a random order. Nothing where fp32
 ///                  gives the sum exactly in any order (BoundedSum::exact).
 ///   relu           where z may be on either side of 0, the whole gradient is uncertain
-/// A value is within bound() but once in a very long while: `confidence` standard errors.
+///   under 2^-126   `flushed`: fp32 may have 0 instead, or a rounded subnormal number, as the e^z of a far logit
+/// bound() is `confidence` of them. Errors of one origin, a ReLU that changed sign above all, reach many values; they
+/// count as independent there too, which holds for initial weights rather than for trained ones.
 struct Uncertain {
   static constexpr double confidence = 8.0;
+  static constexpr double flushed = 0x1p-126;
 
   double value = 0.0;
   double error = 0.0;
@@ -35,7 +38,8 @@ struct Uncertain {
   static Uncertain result(double value, double brought) {
     const double rounding =
         brought == 0.0 ? static_cast<double>(static_cast<float>(value)) - value : unit_roundoff * value;
-    return {value, std::hypot(brought, rounding)};
+    const bool may_be_flushed = std::abs(value) < flushed && (value != 0.0 || brought != 0.0);
+    return {value, std::hypot(brought, rounding, may_be_flushed ? flushed : 0.0)};
   }
 
   friend Uncertain operator+(const Uncertain& a, const Uncertain& b) {
@@ -59,7 +63,7 @@ inline Uncertain sum_of_products(std::span<const Uncertain> a, std::span<const U
   const bool exact = brought == 0.0 && sum.exact();
   const double n = static_cast<double>(a.size());
   const double rounding = exact ? 0.0 : unit_roundoff * std::sqrt(n * (sum.value * sum.value + squares));
-  return {sum.value, std::hypot(std::sqrt(brought), rounding)};
+  return {sum.value, std::hypot(std::sqrt(brought), rounding, exact ? 0.0 : std::sqrt(n) * Uncertain::flushed)};
 }
 
 /// 0 without a doubt where z is below it by more than its bound.
@@ -81,12 +85,13 @@ inline Uncertain step(const Uncertain& z) {
 /// An exponential, a logarithm, a quotient: 4 u of each term.
 inline Uncertain logit_loss(const Uncertain& z, float label) {
   const double roundings = 4.0 * unit_roundoff * (std::abs(z.value) + std::log(2.0));
-  return {logit_loss(z.value, label), std::hypot(logit_gradient(z.value, label) * z.error, roundings)};
+  return {logit_loss(z.value, label),
+          std::hypot(logit_gradient(z.value, label) * z.error, roundings, Uncertain::flushed)};
 }
 
 inline Uncertain logit_gradient(const Uncertain& z, float label) {
   const double s = sigmoid(z.value), roundings = 4.0 * unit_roundoff * s;
-  return {s - label, std::hypot(s * sigmoid(-z.value) * z.error, roundings)};
+  return {s - label, std::hypot(s * sigmoid(-z.value) * z.error, roundings, Uncertain::flushed)};
 }
 
 }  // namespace shardmark::reference

@@ -33,6 +33,20 @@ TEST(Uncertain, GradientBehindAReluThatMayBeOffIsUncertain) {
   EXPECT_GE(step(Uncertain(-0.7, 0.1)).bound(), 1.0);
 }
 
+// e^-95 is a subnormal float, and e^-120 is 0; so are the gradients that they make.
+TEST(Uncertain, FarLogitsAreFlushed) {
+  for (const double z : {-87.0, -95.0, -100.0, -120.0}) {
+    const Uncertain right = logit_gradient(Uncertain(z), 0.0F);
+    for (const float found : {0.0F, logit_gradient(static_cast<float>(z), 0.0F)}) {
+      if (found == 0.0F && z > -88.0) continue;
+      EXPECT_LE(std::abs(static_cast<double>(found) - right.value), right.bound()) << z;
+    }
+    const Uncertain product = right * Uncertain(0x1p-20);
+    EXPECT_LE(std::abs(product.value), product.bound()) << z;
+  }
+  EXPECT_LT(logit_gradient(Uncertain(-60.0), 0.0F).bound(), 1e-30);
+}
+
 /// How far fp32 evaluations are from what is right, in standard errors, and how large those are.
 struct Distance {
   double farthest = 0.0;               ///< of values that have an error
