@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "reference/normal.hpp"
+
 namespace shardmark {
 namespace {
 
@@ -13,16 +15,7 @@ double product_of_ranks(const TensorTrainShape& shape) {
   return product;
 }
 
-/// Uniform in (0, 1], for logarithms.
-double above_zero(std::uint64_t bits) { return 1.0 - unit_interval(bits); }
-
 double uniform(std::uint64_t bits, double low, double high) { return low + (high - low) * unit_interval(bits); }
-
-/// N(0, 1): Box and Muller 1958.
-double normal(std::uint64_t bits) {
-  const double radius = std::sqrt(-2.0 * std::log(above_zero(next_random_bits(bits, std::uint64_t{0}))));
-  return radius * std::cos(2.0 * std::numbers::pi * unit_interval(next_random_bits(bits, std::uint64_t{1})));
-}
 
 /// N(0, 1) where it is at least 2 from 0: Marsaglia 1964. What FBTT-Embedding gets by drawing until it is.
 double tail_of_normal(std::uint64_t bits) {
@@ -54,7 +47,7 @@ class ApproxUniform {
 
   double operator()(std::int64_t slice, std::int64_t element) const {
     constexpr double sigma = 0.01;
-    const double noise = normal(random_bits(core_bits_, slice, element));
+    const double noise = standard_normal(random_bits(core_bits_, slice, element));
     const double root = std::sqrt(static_cast<double>(shape_.r[1]));
     if (t_ == 0) return 1.0 / root + sigma * noise;
     const std::int64_t last = element % shape_.r[t_ + 1], column = element / shape_.r[t_ + 1] % shape_.q[t_];
@@ -117,7 +110,7 @@ std::vector<float> initial_core(const Table& table, const TensorTrainShape& shap
       return filled(shape, t, [&](auto... at) { return uniform(draw(at...), 0.0, most); });
     }
     case CoreInitializer::normal:
-      return filled(shape, t, [&](auto... at) { return normal(draw(at...)) / std::sqrt(rows); });
+      return filled(shape, t, [&](auto... at) { return standard_normal(draw(at...)) / std::sqrt(rows); });
     case CoreInitializer::approx_normal: {
       const double scale = std::pow(3.0 * rows, -1.0 / 6.0);
       return filled(shape, t, [&](auto... at) { return scale * tail_of_normal(draw(at...)); });

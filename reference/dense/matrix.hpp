@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace shardmark::reference {
+
+/// [rows, columns], row-major; a row of activations is a sample.
+template <class Number>
+struct Matrix {
+  std::int64_t rows = 0, columns = 0;
+  std::vector<Number> values;
+
+  Matrix() = default;
+  Matrix(std::int64_t rows_, std::int64_t columns_)
+      : rows(rows_), columns(columns_), values(static_cast<std::size_t>(rows_ * columns_)) {}
+  Matrix(std::int64_t rows_, std::int64_t columns_, std::vector<Number> values_)
+      : rows(rows_), columns(columns_), values(std::move(values_)) {}
+
+  Number& at(std::int64_t row, std::int64_t column) { return values[row * columns + column]; }
+  const Number& at(std::int64_t row, std::int64_t column) const { return values[row * columns + column]; }
+  std::span<const Number> row(std::int64_t number) const {
+    return std::span(values).subspan(number * columns, columns);
+  }
+
+  bool same_shape(const Matrix& other) const { return rows == other.rows && columns == other.columns; }
+  bool operator==(const Matrix&) const = default;
+};
+
+/// The same matrix of another type of numbers.
+template <class To, class From>
+Matrix<To> converted(const Matrix<From>& from) {
+  Matrix<To> to(from.rows, from.columns);
+  for (std::size_t i = 0; i < to.values.size(); ++i) to.values[i] = static_cast<To>(from.values[i]);
+  return to;
+}
+
+/// sum_i a_i b_i, as it stands here; a and b have one length. Other numbers than double and float have their own.
+template <class Number>
+Number sum_of_products(std::span<const Number> a, std::span<const Number> b) {
+  Number sum{};
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+template <class Number>
+Matrix<Number> transposed(const Matrix<Number>& a) {
+  Matrix<Number> result(a.columns, a.rows);
+  for (std::int64_t r = 0; r < a.rows; ++r)
+    for (std::int64_t c = 0; c < a.columns; ++c) result.at(c, r) = a.at(r, c);
+  return result;
+}
+
+/// a b^T: a [m, k], b [n, k], result [m, n].
+template <class Number>
+Matrix<Number> product_transposed(const Matrix<Number>& a, const Matrix<Number>& b) {
+  Matrix<Number> result(a.rows, b.rows);
+  for (std::int64_t m = 0; m < a.rows; ++m)
+    for (std::int64_t n = 0; n < b.rows; ++n) result.at(m, n) = sum_of_products(a.row(m), b.row(n));
+  return result;
+}
+
+/// a b: a [m, k], b [k, n], result [m, n].
+template <class Number>
+Matrix<Number> product(const Matrix<Number>& a, const Matrix<Number>& b) {
+  return product_transposed(a, transposed(b));
+}
+
+/// Sums over the rows: [columns, 1].
+template <class Number>
+Matrix<Number> sum_of_rows(const Matrix<Number>& a) {
+  return product_transposed(transposed(a), Matrix<Number>(1, a.rows, std::vector<Number>(a.rows, Number(1.0F))));
+}
+
+/// Element by element.
+template <class Number, class Function>
+Matrix<Number> combined(const Matrix<Number>& a, const Matrix<Number>& b, Function&& function) {
+  Matrix<Number> result(a.rows, a.columns);
+  for (std::size_t i = 0; i < result.values.size(); ++i) result.values[i] = function(a.values[i], b.values[i]);
+  return result;
+}
+template <class Number>
+Matrix<Number> operator+(const Matrix<Number>& a, const Matrix<Number>& b) {
+  return combined(a, b, [](const Number& x, const Number& y) { return x + y; });
+}
+
+/// The product element by element.
+template <class Number>
+Matrix<Number> times(const Matrix<Number>& a, const Matrix<Number>& b) {
+  return combined(a, b, [](const Number& x, const Number& y) { return x * y; });
+}
+
+/// Every row plus `row`, [columns, 1].
+template <class Number>
+Matrix<Number> plus_row(Matrix<Number> a, const Matrix<Number>& row) {
+  for (std::int64_t r = 0; r < a.rows; ++r)
+    for (std::int64_t c = 0; c < a.columns; ++c) a.at(r, c) = a.at(r, c) + row.values[c];
+  return a;
+}
+
+}  // namespace shardmark::reference

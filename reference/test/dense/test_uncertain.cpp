@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "reference/dense/uncertain.hpp"
+#include "reference/test/dense/any_order.hpp"
+#include "reference/test/dense/random_model.hpp"
+
+namespace shardmark::reference {
+namespace {
+
+TEST(Uncertain, ExactSumsHaveNoError) {
+  const std::vector<Uncertain> a{0.5, -3.0, 1024.0}, b{1.0, 0.25, 2.0}, thirds(3, Uncertain(1.0 / 3.0));
+  EXPECT_EQ(sum_of_products(std::span<const Uncertain>(a), std::span<const Uncertain>(b)).error, 0.0);
+  EXPECT_GT(sum_of_products(std::span<const Uncertain>(a), std::span<const Uncertain>(thirds)).error, 0.0);
+  EXPECT_EQ((Uncertain(0.5) + Uncertain(3.0)).error, 0.0);
+  EXPECT_EQ((Uncertain(0.5) * Uncertain(3.0)).error, 0.0);
+  EXPECT_EQ((Uncertain(1.0) + Uncertain(0x1p-30)).error, 0x1p-30);  // what fp32 drops
+}
+
+TEST(Uncertain, GradientBehindAReluThatMayBeOffIsUncertain) {
+  const Uncertain g(-3.0, 0.1);
+  EXPECT_EQ(relu_backward(relu(Uncertain(1.0, 0.1)), g).error, 0.1);
+  EXPECT_EQ(relu_backward(relu(Uncertain(1.0, 0.1)), g).value, -3.0);
+  for (const double z : {0.7, -0.7}) {
+    const Uncertain backward = relu_backward(relu(Uncertain(z, 0.1)), g);
+    EXPECT_EQ(backward.value, z > 0 ? -3.0 : 0.0);
+    EXPECT_GE(backward.bound(), 3.0) << z;
+  }
+  EXPECT_EQ(relu_backward(relu(Uncertain(-1.0, 0.1)), g).bound(), 0.0);
+  EXPECT_EQ(step(Uncertain(-1.0, 0.1)).bound(), 0.0);
+  EXPECT_GE(step(Uncertain(-0.7, 0.1)).bound(), 1.0);
+}
+
+// e^-95 is a subnormal float, and e^-120 is 0; so are the gradients that they make.
+TEST(Uncertain, FarLogitsAreFlushed) {
+  for (const double z : {-87.0, -95.0, -100.0, -120.0}) {
+    const Uncertain right = logit_gradient(Uncertain(z), 0.0F);
+    for (const float found : {0.0F, logit_gradient(static_cast<float>(z), 0.0F)}) {
+      if (found == 0.0F && z > -88.0) continue;
+      EXPECT_LE(std::abs(static_cast<double>(found) - right.value), right.bound()) << z;
+    }
+    const Uncertain product = right * Uncertain(0x1p-20);
+    EXPECT_LE(std::abs(product.value), product.bound()) << z;
+  }
+  EXPECT_LT(logit_gradient(Uncertain(-60.0), 0.0F).bound(), 1e-30);
+}
+
+/// How far fp32 evaluations are from what is right, in standard errors, and how large those are.
+struct Distance {
+  double farthest = 0.0;               ///< of values that have an error
+  std::int64_t moved_for_nothing = 0;  ///< values off without any
+  std::vector<double> relative;        ///< errors over the largest magnitude of the matrix
+
+  template <class Float>
+  void see(const Matrix<Uncertain>& right, const Matrix<Float>& found) {
+    double largest = 0.0;
+    for (const Uncertain& x : right.values) largest = std::max(largest, std::abs(x.value));
+    for (std::size_t i = 0; i < right.values.size(); ++i) {
+      const auto& [value, error] = right.values[i];
+      const double off = std::abs(static_cast<double>(found.values[i]) - value);
+      if (error > 0.0) farthest = std::max(farthest, off / error);
+      if (error == 0.0 && off > 0.0) ++moved_for_nothing;
+      if (largest > 0.0) relative.push_back(error / largest);
+    }
+  }
+  template <class Float>
+  void see(const DenseResult<Uncertain>& right, const DenseResult<Float>& found) {
+    see(right.logits, found.logits);
+    see({1, 1, {right.loss}}, Matrix<Float>(1, 1, {found.loss}));
+    for (std::size_t f = 0; f < right.vector_gradients.size(); ++f)
+      see(right.vector_gradients[f], found.vector_gradients[f]);
+    for (std::size_t b = 0; b < right.parameter_gradients.size(); ++b)
+      see(right.parameter_gradients[b], found.parameter_gradients[b]);
+  }
+  double median() {
+    std::ranges::nth_element(relative, relative.begin() + std::ssize(relative) / 2);
+    return relative[relative.size() / 2];
+  }
+};
+
+void expect_within(const DenseSpec& spec, std::int64_t samples, std::uint32_t seed, Distance& distance) {
+  std::mt19937 random(seed);
+  const auto parameters = initial_dense(spec, seed);
+  const auto input = random_input(spec, samples, random);
+  const auto right = dense_pass(spec, converted<Uncertain>(parameters), converted<Uncertain>(input), samples);
+  distance.see(right, dense_pass(spec, parameters, converted<float>(input), samples));
+  distance.see(right, dense_pass(spec, converted<AnyOrder>(parameters), converted<AnyOrder>(input), samples));
+}
+
+TEST(Uncertain, FloatsInAnyOrderAreWithinTheBounds) {
+  for (const auto& [name, spec] : small_models) {
+    Distance distance;
+    for (std::uint32_t seed = 1; seed <= 20; ++seed) expect_within(spec, 7, seed, distance);
+    EXPECT_LT(distance.farthest, Uncertain::confidence) << name << ", seeds 1 to 20";
+    EXPECT_EQ(distance.moved_for_nothing, 0) << name << ", seeds 1 to 20";
+    EXPECT_LT(distance.median(), 1e-6) << name << ", seeds 1 to 20";
+  }
+}
+
+TEST(Uncertain, BoundsOfWideModelsSaySomething) {
+  const std::vector<std::int64_t> widths(5, 16);
+  for (const DenseKind kind : {DenseKind::mlp, DenseKind::dlrm, DenseKind::dcnv2}) {
+    const DenseSpec spec{.kind = kind,
+                         .widths = widths,
+                         .numerical_features = 13,
+                         .bottom_mlp = {128, 64, 16},
+                         .top_mlp = {128, 128, 64, 1},
+                         .cross_layers = 3,
+                         .cross_rank = 8};
+    Distance distance;
+    for (std::uint32_t seed = 1; seed <= 2; ++seed) expect_within(spec, 16, seed, distance);
+    EXPECT_LT(distance.farthest, Uncertain::confidence) << name_of(kind) << ", seeds 1 and 2";
+    EXPECT_EQ(distance.moved_for_nothing, 0) << name_of(kind) << ", seeds 1 and 2";
+    EXPECT_LT(distance.median(), 1e-5) << name_of(kind) << ", seeds 1 and 2";
+  }
+}
+
+}  // namespace
+}  // namespace shardmark::reference
