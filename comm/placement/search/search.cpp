@@ -20,7 +20,7 @@ constexpr std::size_t improved_starts = 3;
 /// Ranks that a phase of the search may look at: enough to try every table on every rank many times, within what a
 /// core does in about two seconds.
 std::int64_t budget_of(const SearchProblem& problem) {
-  return std::clamp<std::int64_t>(400 * problem.tables() * (problem.ranks() + 4), 300'000, 10'000'000);
+  return std::clamp<std::int64_t>(400 * problem.tables() * (problem.ranks() + 4), 50'000, 10'000'000);
 }
 
 /// What a step's choices come to where they depend on the plan: as for whole tables.
