@@ -75,12 +75,12 @@ PREDICTED = (
     predicted("criteo-terabyte", "1/512", "two thirds of all rows are in a few tables", more=("--batch", "8192")),
 )
 LINKS_PREDICTED = tuple(
-    predicted(workload, scale, when, "60s") for workload, scale, when in (
-        ("criteo-kaggle", "1/64", "links are slow, few of your tables are large"),
-        ("hugectr-dlrm", "1/16", "links are slow, rows of 512 bytes"),
-        ("synthetic-tiny", "1/64", "links are slow, tables are shared"),
-        ("deeprec-dlrm", "1", "links are slow, all tables are small"),
-        ("dlrm-dcnv2", "1/1024", "links are slow, bags hold up to a hundred ids")))
+    predicted(workload, scale, when, "60s", ("--batch", batch)) for workload, scale, batch, when in (
+        ("criteo-kaggle", "1/64", "4096", "links are slow, few of your tables are large"),
+        ("hugectr-dlrm", "1/64", "1024", "links are slow, rows of 512 bytes"),
+        ("synthetic-tiny", "1/64", "2048", "links are slow, tables are shared"),
+        ("deeprec-dlrm", "1", "2048", "links are slow, all tables are small"),
+        ("dlrm-dcnv2", "1/4096", "512", "links are slow, bags hold up to a hundred ids")))
 PUBLISHED = tuple(Part(workload, ("shardmark", "predict", workload, "--published")) for workload in (
     "hugectr-dlrm", "synthetic-tiny", "synthetic-small", "synthetic-medium", "synthetic-large", "synthetic-jumbo"))
 SMALL = ("--budget", "10s", "--check", "1", "--scale", "1/1024", "--batch", "512")
