@@ -157,9 +157,8 @@ def headlines_of_kernels(results):
 
 
 def headlines(results):
-    """None of the hold-out, which has a table of its own."""
+    """None of predictions, of which the README says more."""
     of_kind = {"cases": headlines_of_cases, "exchanges": headlines_of_exchanges, "peers": headlines_of_peers,
                "kernels": headlines_of_kernels, "trains": lambda found: trains.headlines(found, Headline),
-               "predictions": lambda found: predictions.headlines(found, Headline),
                "train_peers": lambda found: trains.peers_headlines(found, Headline)}
     return of_kind.get(results.campaign.kind, lambda found: [])(results)

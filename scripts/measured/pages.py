@@ -138,9 +138,10 @@ def machines_list(machines):
 
 
 def holdout(results_of):
-    """What was published beside what is predicted; None before that was done."""
-    found = [results for results in results_of if results.campaign.kind == "holdout"]
-    return predictions.holdout_summary(found[0]) if found else None
+    """How far off predictions were here, and what was published beside what is predicted; None before that was done."""
+    here = [text for results in results_of if results.campaign.kind == "predictions" and (text := predictions.trust(results))]
+    published = [predictions.holdout_summary(results) for results in results_of if results.campaign.kind == "holdout"]
+    return "\n\n".join(here + published) or None
 
 
 def first_placements(machines):

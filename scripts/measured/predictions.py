@@ -9,10 +9,7 @@ from measured.text import figure, interval, markdown_table, ratio_text
 
 SEARCH = "search"
 SEEDS = ("data_parallel", "table_wise", "row_wise", "row_wise_block", "column_wise", "data_parallel+table_wise")
-# What is wanted of predictions and of our own planner; a row of the summary each.
-MOST_ERROR, LEAST_CORRELATION, MOST_REGRET = 0.10, 0.95, 0.05
-MOST_BEHIND, LEAST_AHEAD = 0.02, 0.10
-MOST_HOLDOUT_ERROR, MOST_RATIO_ERROR = 0.25, 0.10
+MOST_HOLDOUT_ERROR = 0.25  # beyond which a prediction is told as missed
 
 
 def plan_of(record):
@@ -109,29 +106,34 @@ def workload_row(name, cases):
 
 
 def summary(results):
-    """[(what, its value, what is wanted, whether it is so)] over all workloads; without what was not measured."""
+    """[(what, its value)] over all workloads; without what was not measured."""
     found = workloads(results)
     told = {name: predicted(cases) for name, cases in found.items() if predicted(cases)}
     lines = []
     if told:
-        error_ = mean_error([record for cases in told.values() for record in cases])
+        lines.append(("mean error of all predictions (MAPE)", percent(mean_error([record for cases in told.values() for record in cases]))))
         correlations = [rho for cases in told.values() if (rho := correlation_of(cases)) is not None]
-        lines.append(("mean error of all predictions (MAPE)", percent(error_), f"at most {percent(MOST_ERROR)}", error_ <= MOST_ERROR))
         if correlations:
-            mean = statistics.mean(correlations)
-            lines.append(("rank correlation (Spearman), mean of the workloads", f"{mean:.2f}, least {min(correlations):.2f}",
-                          f"at least {LEAST_CORRELATION}", mean >= LEAST_CORRELATION))
-        most = max(regret(cases) for cases in told.values())
-        lines.append(("most regret of a workload", percent(most), f"at most {percent(MOST_REGRET)}", most <= MOST_REGRET))
+            lines.append(("rank correlation (Spearman), mean of the workloads", f"{statistics.mean(correlations):.2f}, least {min(correlations):.2f}"))
+        lines.append(("most regret of a workload", percent(max(regret(cases) for cases in told.values()))))
     beside = [each for each in map(beside_search, found.values()) if all(each)]
     if beside:
         behind = max(median_ms(search) / median_ms(other) - 1 for search, other, _ in beside)
-        ahead = sum(median_ms(seed) / median_ms(search) - 1 >= LEAST_AHEAD for search, _, seed in beside)
-        lines.append((f"`{SEARCH}` behind the best other planner, at worst", signed(behind), f"at most {percent(MOST_BEHIND)}",
-                      behind <= MOST_BEHIND))
-        lines.append((f"workloads on which `{SEARCH}` is {percent(LEAST_AHEAD)} faster than the best seed rule",
-                      f"{ahead} of {len(beside)}", "at least half", 2 * ahead >= len(beside)))
+        ahead = [median_ms(seed) / median_ms(search) - 1 for search, _, seed in beside]
+        lines.append((f"`{SEARCH}` behind the best other planner, at worst", signed(behind)))
+        lines.append((f"`{SEARCH}` ahead of the best seed rule, mean and at most", f"{signed(statistics.mean(ahead))}, {signed(max(ahead))}"))
     return lines
+
+
+def trust(results):
+    """How far off the predictions were, in a sentence; None where there were none."""
+    cases = [record for each in workloads(results).values() for record in predicted(each)]
+    if not cases:
+        return None
+    figures = dict(summary(results))
+    return (f"{len(cases)} cases of {len(workloads(results))} workloads on {cases[0]['ranks']} ranks: "
+            f"{figures['mean error of all predictions (MAPE)']} off on average; the plan that was liked best was at most "
+            f"{figures['most regret of a workload']} slower than the fastest.")
 
 
 def cases_table(cases):
@@ -153,8 +155,7 @@ def predictions_table(results):
     found = workloads(results)
     wanted = [part.name for part in results.campaign.parts]
     missing = [name for name in wanted if name not in {record.get("part") for cases in found.values() for record in cases}]
-    text = markdown_table(["wanted", "measured", "goal", ""],
-                          [[what, value, goal, "met" if met else "**missed**"] for what, value, goal, met in summary(results)])
+    text = markdown_table(["over all workloads", ""], [list(line) for line in summary(results)])
     text += "\n\n" + markdown_table(
         ["workload", "plans", "fastest, ms", "MAPE", "Spearman", "regret", "liked best", f"best other / `{SEARCH}`",
          f"best seed rule / `{SEARCH}`"], [workload_row(name, cases) for name, cases in found.items()])
@@ -187,23 +188,6 @@ def advice_rows(results, make):
     return [make(results.campaign.when, f"`--plan {best}`",
                  f"on average {means[best]:.2f} of the time of the fastest of {len(means)} plans for each of {len(found)} workloads, "
                  f"at worst {max(behind_best(found)[best]):.2f}{compared}")]
-
-
-def headlines(results, make):
-    found = workloads(results)
-    told = [record for cases in found.values() for record in predicted(cases)]
-    lines = []
-    if told:
-        most = mean_error(told)
-        lines.append(make(f"{results.campaign.title}: mean error of {len(told)} cases of {len(found)} workloads", percent(most),
-                          f"goal {percent(MOST_ERROR)}", MOST_ERROR / most if most else float("inf"), results))
-    beside = [each for each in map(beside_search, found.values()) if all(each)]
-    for number, name in ((1, "the best other planner"), (2, "the best seed rule")) if beside else ():
-        ours = statistics.geometric_mean([median_ms(each[0]) for each in beside])
-        peer = statistics.geometric_mean([median_ms(each[number]) for each in beside])
-        lines.append(make(f"{results.campaign.title}: `{SEARCH}` against {name}, mean of {len(beside)} workloads", f"{figure(ours)} ms",
-                          f"{figure(peer)} ms", peer / ours, results))
-    return lines
 
 
 # The hold-out: `shardmark predict WORKLOAD --published` prints a line a published step.
@@ -259,7 +243,7 @@ def holdout_summary(results):
     def cells(records, text_of):
         return " / ".join(map(text_of, records))
     rows = [[f"{workload} ({machine})",
-             cells(records, lambda record: str(record["ranks"]) if len({each["ranks"] for each in records}) > 1 else f"`{record['plan']}`"),
+             cells(records, lambda record: f"`{record['plan']}`" if len(ratios(records)) > 0 else str(record["ranks"])),
              cells(records, lambda record: figure(record["published_ms"])), cells(records, lambda record: figure(record["predicted_ms"])),
              cells(records, lambda record: signed(published_error(record)) if record["held_out"] else "chosen")]
             for (workload, machine), records in found.items()]
@@ -270,10 +254,10 @@ def holdout_summary(results):
 def holdout_sentences(results):
     held_out = [abs(published_error(record)) for record in results.records if record["held_out"]]
     within = sum(miss <= MOST_HOLDOUT_ERROR for miss in held_out)
-    lines = [f"Within {percent(MOST_HOLDOUT_ERROR)}: {within} of {len(held_out)}, from described machines, fitted to none of these."]
+    lines = [f"Within {percent(MOST_HOLDOUT_ERROR)}: {within} of {len(held_out)}, from described machines, fitted to none of these, "
+             "though their times were known when the machines were described."]
     if len(held_out) < len(results.records):
         lines.append("Of those that are chosen, a constant of the machine was chosen from each.")
     for workload, slow, fast, published, ours in ratios(results.records):
-        lines.append(f"{workload}, `{slow}` / `{fast}`: published {published:.3f}, predicted {ours:.3f} ({signed(ours / published - 1)}; "
-                     f"wanted within {percent(MOST_RATIO_ERROR)}).")
+        lines.append(f"{workload}, `{slow}` / `{fast}`: published {published:.3f}, predicted {ours:.3f} ({signed(ours / published - 1)}).")
     return " ".join(lines)

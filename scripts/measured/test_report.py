@@ -112,14 +112,14 @@ class Trains(unittest.TestCase):
                 for name, lines in (("tensor-train", samples.TRAINS), ("tensor-train-peers", samples.TRAIN_PEERS))
                 for line in answers.headlines(results(name, lines))]
         self.assertEqual(told, [("0.200 µs", "0.416 µs published, on a GPU", 2.08), ("5.000 ms", "30.00 ms", 6.0),
-                                ("2.500 ms", "2.000 ms", 0.8), ("5.000 ms", "100.00 ms", 20.0), ("5.000 ms", "15.00 ms", 3.0)])
+                                ("5.000 ms", "100.00 ms", 20.0), ("5.000 ms", "15.00 ms", 3.0)])
 
     def test_parts_that_are_missing_or_wrong_are_named(self):
         cases = [case for case in samples.TRAINS if case.get("part") not in ("drift", "rows10", "rows100")]
         cases[1] = {**cases[1], "wrong": 1}
         found = results("tensor-train", cases)
         self.assertTrue(pages.TABLES["trains"](found).endswith("Without a valid measurement: uniform, drift, rows1000, rows100, rows10."))
-        self.assertEqual(len(answers.headlines(found)), 1)
+        self.assertEqual(answers.headlines(found), [])
         self.assertIsNone(trains.drawing(results("tensor-train", [samples.environment(), samples.TRAINS[1]]), ""))
 
 

@@ -136,10 +136,6 @@ def headlines(results, headline):
         lines.append(headline(f"{rounded(count)} rows of 64, {plan}: tensor train against dense",
                               f"{figure(median(pair['tt']))} ms", f"{figure(median(pair['dense']))} ms",
                               faster_by(pair["tt"], pair["dense"]), results))
-    pair = cache_pair(results)
-    if pair:
-        lines.append(headline("Zipf 1.05, a warm cache of 10 % of the rows: tensor train against dense", f"{figure(median(pair['tt']))} ms",
-                              f"{figure(median(pair['dense']))} ms", faster_by(pair["tt"], pair["dense"]), results))
     return lines
 
 
