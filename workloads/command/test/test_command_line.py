@@ -174,7 +174,7 @@ class Run(ProgramTest):
         cases = {(case["plan"], case["exchange"]) for case in records(file)[1:]}
         exchanges = {exchange for _, exchange in cases}
         self.assertEqual({"auto", "mpi_alltoallv"}, exchanges)
-        self.assertEqual(cases, {(plan, exchange) for plan in ("search", "data_parallel+table_wise", "row_wise")
+        self.assertEqual(cases, {(plan, exchange) for plan in ("data_parallel+table_wise", "row_wise")
                                  for exchange in exchanges})
 
     def test_results_show_prints_the_published_ratio_of_a_compare_again(self):
