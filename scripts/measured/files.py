@@ -63,7 +63,8 @@ def without_places(environment, program):
         kept["ranks"] = [{**rank, "host": hosts.setdefault(rank["host"], f"host{len(hosts) + 1}")} for rank in kept["ranks"]]
     if kept.get("arguments"):
         words = kept["arguments"]
-        kept["arguments"] = [program, *(word for before, word in zip(words, words[1:]) if "--out" not in (before, word))]
+        words = [program, *(word for before, word in zip(words, words[1:]) if "--out" not in (before, word))]
+        kept["arguments"] = [Path(word).name if word.startswith("/") else word for word in words]
     if "machine" in kept:
         kernel = re.match(r"[0-9.]+", kept["machine"].get("kernel") or "")
         kept["machine"] = {**kept["machine"], "kernel": kernel[0] if kernel else None}
