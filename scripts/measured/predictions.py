@@ -127,13 +127,12 @@ def summary(results):
 
 def trust(results):
     """How far off the predictions were, in a sentence; None where there were none."""
-    cases = [record for each in workloads(results).values() for record in predicted(each)]
-    if not cases:
+    told = [cases for each in workloads(results).values() if (cases := predicted(each))]
+    if not told:
         return None
-    figures = dict(summary(results))
-    return (f"{len(cases)} cases of {len(workloads(results))} workloads on {cases[0]['ranks']} ranks: "
-            f"{figures['mean error of all predictions (MAPE)']} off on average; the plan that was liked best was at most "
-            f"{figures['most regret of a workload']} slower than the fastest.")
+    cases = sum(told, [])
+    return (f"{len(cases)} cases of {len(told)} workloads on {cases[0]['ranks']} ranks: {percent(mean_error(cases))} off on average; "
+            f"the plan that was liked best was at most {percent(max(map(regret, told)))} slower than the fastest.")
 
 
 def cases_table(cases):
@@ -180,14 +179,15 @@ def behind_best(found):
 def advice_rows(results, make):
     """`make(situation, attempt, measured)` of the plan that is least behind the best of each workload, on average."""
     found = workloads(results)
-    means = {plan: statistics.geometric_mean(times) for plan, times in behind_best(found).items()}
+    behind = behind_best(found)
+    means = {plan: statistics.geometric_mean(times) for plan, times in behind.items()}
     if not means:
         return []
     best, *others = sorted(means, key=means.get)
     compared = "".join(f"; `{plan}`: {means[plan]:.2f}" for plan in others[:1] + others[1:][-1:])
     return [make(results.campaign.when, f"`--plan {best}`",
                  f"on average {means[best]:.2f} of the time of the fastest of {len(means)} plans for each of {len(found)} workloads, "
-                 f"at worst {max(behind_best(found)[best]):.2f}{compared}")]
+                 f"at worst {max(behind[best]):.2f}{compared}")]
 
 
 # The hold-out: `shardmark predict WORKLOAD --published` prints a line a published step.
