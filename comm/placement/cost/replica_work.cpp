@@ -40,7 +40,7 @@ void add_replicas(TableSums& sums, const RowSet& rows) {
   TableSums::add(work, Term::lookup_bag, own.bags);
   TableSums::add(work, Term::lookup_id, own.ids);
   TableSums::add(work, Term::lookup_value, own.ids * static_cast<double>(sums.table.dim) + outputs);
-  sums.add_lines(work, Term::lookup_vector_line, outputs / 16);
+  sums.add_lines(work, Term::lookup_vector_line, outputs / TableSums::values_of_line);
   sums.read_rows(work, looked, own.distinct_rows, sums.table.dim);
   if (!sums.placement.data_parallel) sums.add_outputs(work, 2 * outputs);  // added to those of shards
   if (sums.divides && sums.placement.data_parallel) TableSums::add(work, Term::gradient_value, 4 * outputs);

@@ -68,7 +68,7 @@ class SingleRows {
     TableSums::add(owner, Term::lookup_bag, held);
     TableSums::add(owner, Term::lookup_id, held);
     TableSums::add(owner, Term::lookup_value, 2 * held * w_);
-    sums_.add_lines(owner, Term::lookup_vector_line, held * w_ / 16);
+    sums_.add_lines(owner, Term::lookup_vector_line, held * w_ / TableSums::values_of_line);
     if (reads_once(sums_.packing.dedup)) {
       TableSums::add(owner, Term::sorted_id, held);
       TableSums::add(owner, Term::lookup_id, distinct);

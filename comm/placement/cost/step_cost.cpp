@@ -8,42 +8,41 @@
 
 namespace shardmark {
 
+namespace {
+
+void add(WayBytes& to, const WayBytes& other, double sign) {
+  to.all += sign * other.all;
+  to.node += sign * other.node;
+  to.rail += sign * other.rail;
+}
+
+void add(RankWork& to, const RankWork& other, double sign) {
+  for (std::size_t t = 0; t < to.counts.size(); ++t) to.counts[t] += sign * other.counts[t];
+  to.sorted_keys += sign * other.sorted_keys;
+  to.update_keys += sign * other.update_keys;
+  to.replicated_keys += sign * other.replicated_keys;
+  to.replicated_ids += sign * other.replicated_ids;
+  add(to.asked, other.asked, sign);
+  add(to.vectors, other.vectors, sign);
+  add(to.gradients, other.gradients, sign);
+  to.row_sums += sign * other.row_sums;
+  to.memory += sign * other.memory;
+}
+
+}  // namespace
+
 WayBytes& WayBytes::operator+=(const WayBytes& other) {
-  all += other.all;
-  node += other.node;
-  rail += other.rail;
+  add(*this, other, 1.0);
   return *this;
 }
 
-WayBytes& WayBytes::operator-=(const WayBytes& other) {
-  return *this += {.all = -other.all, .node = -other.node, .rail = -other.rail};
-}
-
 RankWork& RankWork::operator+=(const RankWork& other) {
-  for (std::size_t t = 0; t < counts.size(); ++t) counts[t] += other.counts[t];
-  sorted_keys += other.sorted_keys;
-  update_keys += other.update_keys;
-  replicated_keys += other.replicated_keys;
-  replicated_ids += other.replicated_ids;
-  asked += other.asked;
-  vectors += other.vectors;
-  gradients += other.gradients;
-  row_sums += other.row_sums;
-  memory += other.memory;
+  add(*this, other, 1.0);
   return *this;
 }
 
 RankWork& RankWork::operator-=(const RankWork& other) {
-  for (std::size_t t = 0; t < counts.size(); ++t) counts[t] -= other.counts[t];
-  sorted_keys -= other.sorted_keys;
-  update_keys -= other.update_keys;
-  replicated_keys -= other.replicated_keys;
-  replicated_ids -= other.replicated_ids;
-  asked -= other.asked;
-  vectors -= other.vectors;
-  gradients -= other.gradients;
-  row_sums -= other.row_sums;
-  memory -= other.memory;
+  add(*this, other, -1.0);
   return *this;
 }
 

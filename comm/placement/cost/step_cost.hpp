@@ -47,7 +47,6 @@ struct WayBytes {
   double rail = 0.0;  ///< besides with each rank that has its number on another node
 
   WayBytes& operator+=(const WayBytes& other);
-  WayBytes& operator-=(const WayBytes& other);
 };
 
 /// What a rank does and sends in a step on account of some tables. Additive: parts of a plan can be added and taken

@@ -20,6 +20,7 @@ struct LookedUp {
 class TableSums {
  public:
   static constexpr double room_to_grow = 1.2;
+  static constexpr double values_of_line = 16;  ///< of 64 bytes
 
   /// All outlive the object.
   TableSums(const StepContext& step, const MachineModel& machine, std::int64_t t, const TablePlacement& placement);
@@ -55,7 +56,7 @@ class TableSums {
   /// Values that are read or written as vectors are put together.
   void add_outputs(RankWork& to, double values) const {
     add(to, Term::output_value, values);
-    add_lines(to, Term::output_line, values / 16);
+    add_lines(to, Term::output_line, values / values_of_line);
   }
   void add_positions(RankWork& to, double positions) const;
   /// Those of an owner's shard.

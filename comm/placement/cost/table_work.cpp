@@ -85,7 +85,7 @@ class StripWork {
     TableSums::add(owner, Term::lookup_bag, looked.all.bags);
     TableSums::add(owner, Term::lookup_id, looked.all.ids);
     TableSums::add(owner, Term::lookup_value, looked.all.ids * w_ + own * sums_.ranks());
-    sums_.add_lines(owner, Term::lookup_vector_line, own * sums_.ranks() / 16);
+    sums_.add_lines(owner, Term::lookup_vector_line, own * sums_.ranks() / TableSums::values_of_line);
     if (!sparse) TableSums::add(owner, Term::lookup_mixed_bag, mixed_bags(looked.all));
     if (sparse) TableSums::add(owner, Term::route_touched_bag, looked.own.touched_bags * sums_.ranks());
     sums_.read_rows(owner, looked, looked.all.distinct_rows, columns_);
@@ -98,7 +98,7 @@ class StripWork {
   void send(RankWork& home, RankWork& owner, double own) {
     if (!in_place_) sums_.add_outputs(home, own);
     TableSums::add(home, Term::gradient_value, 2 * own);
-    sums_.add_lines(home, Term::gradient_line, own / 16);
+    sums_.add_lines(home, Term::gradient_line, own / TableSums::values_of_line);
     sums_.add_outputs(owner, 2 * own);  // what it sends itself
     TableSums::add(owner, Term::gradient_value, 2 * own);
     sums_.add_codec(home, own);
