@@ -143,9 +143,10 @@ class Fit {
 
   static TermCounts counts_of_slowest(const StepContext& step, const StepWork& work, const StepPrediction& predicted) {
     TermCounts counts{};
-    for (std::size_t t = 0; t < terms.size(); ++t) {
-      const PhasePrediction& phase = predicted.phases[static_cast<std::size_t>(terms[t].phase)];
-      counts[t] = finished_counts(step, work.ranks[phase.slowest_rank])[t];
+    for (std::size_t p = 0; p < step_phases; ++p) {
+      const TermCounts finished = finished_counts(step, work.ranks[predicted.phases[p].slowest_rank]);
+      for (std::size_t t = 0; t < terms.size(); ++t)
+        if (static_cast<std::size_t>(terms[t].phase) == p) counts[t] = finished[t];
     }
     return counts;
   }

@@ -133,6 +133,7 @@ double of_process(std::string_view key) {
 /// By how many bytes the memory of this process has grown at most while body() ran; 0 where the system does not tell.
 template <class Body>
 double growth_in(const Body& body) {
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // a freed array goes back to the system, whatever was made after it
   malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << 5;  // the high-water mark falls to what is used now
   const double before = of_process("VmRSS:");
