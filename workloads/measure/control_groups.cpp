@@ -43,18 +43,20 @@ std::optional<std::int64_t> left_by(const fs::path& group) {
 
 }  // namespace
 
-std::vector<fs::path> control_groups(const char* controller) {
-  const fs::path root = "/sys/fs/cgroup";
+std::vector<fs::path> control_groups(const std::string& controller, const fs::path& of_process, const fs::path& root) {
   std::vector<fs::path> groups;
-  std::ifstream lines("/proc/self/cgroup");
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("0::/")) continue;
-    for (fs::path group = line.substr(4);; group = group.parent_path()) {
-      groups.push_back(root / group);
+  std::ifstream lines(of_process);
+  for (std::string line; std::getline(lines, line);) {  // number:controllers:/group; version 2 names no controllers
+    const auto first = line.find(':'), second = line.find(":/", first);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    if (controllers != ",," && controllers.find("," + controller + ",") == std::string::npos) continue;
+    const fs::path top = controllers == ",," ? root : root / controller;
+    for (fs::path group = line.substr(second + 2);; group = group.parent_path()) {
+      groups.push_back(group.empty() ? top : top / group);
       if (group.empty()) break;
     }
   }
-  groups.push_back(root / controller);
   return groups;
 }
 

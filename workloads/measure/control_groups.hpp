@@ -3,13 +3,16 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace shardmark {
 
-/// The folders of the control groups (version 2) that this process is in, from the innermost to the root: a limit of
-/// any of them holds. Of version 1 those of `controller` follow: cpu, memory.
-std::vector<std::filesystem::path> control_groups(const char* controller);
+/// The folders of the control groups that a process is in, from the innermost to the root: a limit of any of them
+/// holds. Those of version 2, and of version 1 those of `controller`: cpu, memory. of_process: /proc/PID/cgroup.
+std::vector<std::filesystem::path> control_groups(const std::string& controller,
+                                                  const std::filesystem::path& of_process = "/proc/self/cgroup",
+                                                  const std::filesystem::path& root = "/sys/fs/cgroup");
 
 /// Bytes that processes may still take on this node: what the kernel calls available, or what the tightest of the
 /// control groups leaves. File pages that it can drop do not count as taken.

@@ -26,13 +26,12 @@ double number_at(const fs::path& file) {
 
 /// Processors' worth of time that the control groups of this process allow: the least of them and those they lie in.
 double cpu_quota() {
-  const fs::path version_1 = "/sys/fs/cgroup/cpu";
   double least = 0.0;
   const auto take = [&](double quota, double period) {
     if (quota > 0.0 && period > 0.0 && (least == 0.0 || quota / period < least)) least = quota / period;
   };
-  take(number_at(version_1 / "cpu.cfs_quota_us"), number_at(version_1 / "cpu.cfs_period_us"));
   for (const fs::path& group : control_groups("cpu")) {
+    take(number_at(group / "cpu.cfs_quota_us"), number_at(group / "cpu.cfs_period_us"));  // version 1
     std::ifstream file(group / "cpu.max");  // "200000 100000", or "max 100000"
     double quota = 0.0, period = 0.0;
     if (file >> quota >> period) take(quota, period);

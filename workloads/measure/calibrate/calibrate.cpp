@@ -10,6 +10,9 @@
 #include "comm/affinity.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/placement/cost/step_cost.hpp"
+#include "workloads/cases/plan_request_of.hpp"
+#include "workloads/cases/step_context_of.hpp"
 #include "workloads/measure/memory.hpp"
 #include "workloads/measure/predictions.hpp"
 
@@ -37,14 +40,33 @@ double ceiling(const Communicator& world, const MachineRates& rates, std::string
 }
 
 constexpr double share_of_memory = 0.7;
+constexpr double most_exchange_seconds = 0.05, least_samples = 1.0 / 64;
 
-/// The cases, with tables small enough for so much memory.
+/// What the messages of a step take, by those of `machine`, whose terms are not known yet.
+double exchange_seconds(const CalibrationCase& of, const MachineModel& machine) {
+  const Workload& workload = of.options.workload;
+  const LookupStatistics statistics(workload.tables, workload.features, id_statistics_of(workload.ids));
+  const StepPrediction step = predict_step(
+      step_context_of(statistics, workload, of.plan(), of.how(), machine.ranks_per_node), machine, of.plan());
+  return std::transform_reduce(step.phases.begin(), step.phases.end(), 0.0, std::plus<>(),
+                               [](const PhasePrediction& phase) { return phase.exchange; });
+}
+
+/// The cases, with tables small enough for so much memory, and batches for links that are slow.
 std::vector<CalibrationCase> fitting_cases(const Communicator& world, const CalibrationSettings& settings,
-                                           double memory) {
+                                           const MachineModel& machine, double memory) {
   double largest = settings.largest_table;
   auto cases = calibration_cases(world.size(), largest, settings.samples);
   const auto bytes = [&] { return std::transform_reduce(cases.begin(), cases.end(), 0.0, std::plus<>(), case_bytes); };
   while (bytes() > memory && largest > 0x1p16) cases = calibration_cases(world.size(), largest /= 2, settings.samples);
+  for (double share = 0.5; share >= least_samples; share /= 2) {
+    auto smaller = calibration_cases(world.size(), largest, share * settings.samples);
+    for (std::size_t c = 0; c < cases.size(); ++c) {
+      const double seconds = exchange_seconds(cases[c], machine);
+      if (seconds > most_exchange_seconds && exchange_seconds(smaller[c], machine) < 0.9 * seconds)
+        cases[c] = std::move(smaller[c]);
+    }
+  }
   return cases;
 }
 
@@ -78,7 +100,8 @@ Calibration calibrate(const Communicator& world, const CalibrationSettings& sett
   machine.stream_bytes_per_second = ceiling(world, result.rates, "triad");
   machine.gather_bytes_per_second = ceiling(world, result.rates, "gather");
   machine.update_bytes_per_second = ceiling(world, result.rates, "read_modify_write");
-  result.cases = fitting_cases(world, settings, share_of_memory * machine.memory_per_rank);
+  result.cases = agree(
+      world, [&] { return fitting_cases(world, settings, machine, share_of_memory * machine.memory_per_rank); });
   result.times = case_times(world, result.cases, settings.passes, status);
   status("calibrating: fitting the terms");
   result.fit = agree(world, [&] { return fit_terms(result.cases, result.times, machine.ranks_per_node, machine); });
