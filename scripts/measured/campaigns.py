@@ -137,7 +137,7 @@ CAMPAIGNS = (
              "links are slow, and an error of half precision is no harm", "wire", True),
     Campaign("links-predictions", "Predictions beside measurements between hosts",
              "The same where links are slow: is the plan that the model likes best the fastest?", "predictions", (), (), 11,
-             "the same, ranks on hosts with slow links", links=True, parts=LINKS_PREDICTED, first=CALIBRATE, asked=True),
+             "you know no plan yet, ranks on hosts with slow links", links=True, parts=LINKS_PREDICTED, first=CALIBRATE, asked=True),
     Campaign("links-dedup", "Repeated ids between hosts",
              "Bags of 8 ids, many of them the same: where should repeated ids become one?", "cases",
              (*SHARDMARK, "compare", "criteo-kaggle", "--plan", "row_wise", "--transfer", "unique_rows", "--dedup",

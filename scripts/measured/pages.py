@@ -141,7 +141,7 @@ def holdout(results_of):
     """How far off predictions were here, and what was published beside what is predicted; None before that was done."""
     here = [text for results in results_of if results.campaign.kind == "predictions" and (text := predictions.trust(results))]
     published = [predictions.holdout_summary(results) for results in results_of if results.campaign.kind == "holdout"]
-    return "\n\n".join(here + published) or None
+    return "\n\n".join([" ".join(here)] * bool(here) + published) or None
 
 
 def first_placements(machines):

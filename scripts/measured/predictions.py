@@ -131,7 +131,8 @@ def trust(results):
     if not told:
         return None
     cases = sum(told, [])
-    return (f"{len(cases)} cases of {len(told)} workloads on {cases[0]['ranks']} ranks: {percent(mean_error(cases))} off on average; "
+    links = " between hosts" if results.campaign.links else ""
+    return (f"{len(cases)} cases of {len(told)} workloads on {cases[0]['ranks']} ranks{links}: {percent(mean_error(cases))} off on average; "
             f"the plan that was liked best was at most {percent(max(map(regret, told)))} slower than the fastest.")
 
 
