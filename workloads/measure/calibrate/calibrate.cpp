@@ -100,8 +100,8 @@ Calibration calibrate(const Communicator& world, const CalibrationSettings& sett
   machine.stream_bytes_per_second = ceiling(world, result.rates, "triad");
   machine.gather_bytes_per_second = ceiling(world, result.rates, "gather");
   machine.update_bytes_per_second = ceiling(world, result.rates, "read_modify_write");
-  result.cases = agree(
-      world, [&] { return fitting_cases(world, settings, machine, share_of_memory * machine.memory_per_rank); });
+  result.cases =
+      agree(world, [&] { return fitting_cases(world, settings, machine, share_of_memory * machine.memory_per_rank); });
   result.times = case_times(world, result.cases, settings.passes, status);
   status("calibrating: fitting the terms");
   result.fit = agree(world, [&] { return fit_terms(result.cases, result.times, machine.ranks_per_node, machine); });
