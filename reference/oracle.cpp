@@ -126,13 +126,13 @@ void Oracle::look_up(const Bag& bag, std::int64_t feature, Expected& expected) {
     bound_sums(table, bag, slots, pooling, wire_.forward, bit_exact(number), bounds);
 }
 
-void Oracle::update(const Batch& batch, std::int64_t step) {
+void Oracle::update(const Batch& batch, std::int64_t step, const BagGradients& gradients) {
   for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
     if (table(t).table().optimizer.kind == OptimizerKind::none) continue;
     if (trains_[t])
-      update_train(batch, step, t);
+      update_train(batch, step, t, gradients);
     else
-      update_table(batch, step, t);
+      update_table(batch, step, t, gradients);
   }
 }
 
@@ -146,9 +146,9 @@ BoundedGradient Oracle::gradient_of(std::span<const GradientSum> sums, std::int6
   return gradient;
 }
 
-void Oracle::update_table(const Batch& batch, std::int64_t step, std::int64_t number) {
+void Oracle::update_table(const Batch& batch, std::int64_t step, std::int64_t number, const BagGradients& of_bags) {
   TouchedTable& table = tables_[number];
-  RowGradients gradients = sum_gradients(table, features_, gradients_, batch, step, wire_);
+  RowGradients gradients = sum_gradients(table, features_, of_bags, batch, wire_);
   for (const std::int64_t slot : gradients.slots()) {
     const auto sums = gradients.of(slot);
     const BoundedGradient gradient = gradient_of(sums, number);
@@ -161,13 +161,13 @@ void Oracle::update_table(const Batch& batch, std::int64_t step, std::int64_t nu
   }
 }
 
-void Oracle::update_train(const Batch& batch, std::int64_t step, std::int64_t number) {
+void Oracle::update_train(const Batch& batch, std::int64_t step, std::int64_t number, const BagGradients& of_bags) {
   TouchedTable& rows = tables_[number];
   std::map<std::int64_t, std::int64_t> uses;  // of each row that the batch names
   for (std::int64_t f = 0; f < std::ssize(features_); ++f)
     if (features_[f].table == number)
       for (std::int64_t i = batch.begin_of(f); i < batch.end_of(f); ++i) ++uses[batch.indices[i]];
-  RowGradients gradients = sum_gradients(rows, features_, gradients_, batch, step, wire_);
+  RowGradients gradients = sum_gradients(rows, features_, of_bags, batch, wire_);
   for (const auto& [row, count] : uses)
     trains_[number]->add_gradient(row, count, gradient_of(gradients.of(rows.find(row)), number), step + 1);
   trains_[number]->finish(step + 1);

@@ -45,7 +45,9 @@ class Oracle {
 
   /// Updates every row that the global batch names, by the gradients of step `step`, from 0; the t of the optimizers
   /// and of stochastic rounding, whose seed is RowValues::seed, is step + 1.
-  void update(const Batch& batch, std::int64_t step);
+  void update(const Batch& batch, std::int64_t step) { update(batch, step, bag_gradients(gradients_, step)); }
+  /// The same by other gradients.
+  void update(const Batch& batch, std::int64_t step, const BagGradients& gradients);
 
   bool bit_exact(std::int64_t table) const { return bit_exact_[table]; }
   const TouchedTable& table(std::int64_t number) const { return tables_[number]; }
@@ -60,8 +62,8 @@ class Oracle {
   void add_table(const Table& table, const RowValues& initial);
   /// Of a row of a table.
   BoundedGradient gradient_of(std::span<const GradientSum> sums, std::int64_t table) const;
-  void update_table(const Batch& batch, std::int64_t step, std::int64_t number);
-  void update_train(const Batch& batch, std::int64_t step, std::int64_t number);
+  void update_table(const Batch& batch, std::int64_t step, std::int64_t number, const BagGradients& gradients);
+  void update_train(const Batch& batch, std::int64_t step, std::int64_t number, const BagGradients& gradients);
 
   std::vector<Feature> features_;
   GradientValues gradients_;

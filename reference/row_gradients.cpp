@@ -88,27 +88,38 @@ void add_wire_errors(const Bag& bag, std::span<const std::int64_t> slots, Poolin
 
 }  // namespace
 
-RowGradients sum_gradients(TouchedTable& table, const std::vector<Feature>& features, const GradientValues& gradients,
-                           const Batch& batch, std::int64_t step, WireTypes wire) {
+BagGradients bag_gradients(const GradientValues& gradients, std::int64_t step) {
+  return [gradients, step](std::int64_t feature, const Bag& bag, std::span<float> gradient, std::span<float>) {
+    for (std::size_t c = 0; c < gradient.size(); ++c)
+      gradient[c] = gradients(step, feature, bag.sample, bag.position, static_cast<std::int64_t>(c));
+  };
+}
+
+RowGradients sum_gradients(TouchedTable& table, const std::vector<Feature>& features, const BagGradients& gradients,
+                           const Batch& batch, WireTypes wire) {
   const std::int64_t dim = table.table().dim;
   RowGradients sums(dim);
-  std::vector<float> gradient(static_cast<std::size_t>(dim));
+  std::vector<float> gradient(static_cast<std::size_t>(dim)), bounds(gradient.size()), largest(gradient.size());
   std::vector<std::int64_t> slots;
   for (std::int64_t f = 0; f < std::ssize(features); ++f) {
     const auto& feature = features[f];
     if (feature.table != table.number()) continue;
     for_each_bag(batch, f, feature.pooling, 0, batch.samples, [&](const Bag& bag) {
-      for (std::int64_t c = 0; c < dim; ++c) gradient[c] = gradients(step, f, bag.sample, bag.position, c);
+      std::ranges::fill(bounds, 0.0F);
+      gradients(f, bag, gradient, bounds);
+      for (std::size_t c = 0; c < gradient.size(); ++c) largest[c] = std::abs(gradient[c]) + bounds[c];
       slots.clear();
       for (const std::int64_t id : bag.ids) slots.push_back(table.touch(id));
       for (const std::int64_t slot : slots) sums.of(slot);
-      pool_bag_backward(
-          feature.pooling, [&](std::int64_t id) { return table.values(table.find(id)); }, bag.ids, bag.weights,
-          gradient, [&](std::size_t i, std::size_t c, double g) { sums.of(slots[i])[c].sum.add(g); });
-      if (wire.backward != ValueType::fp32) add_wire_errors(bag, slots, feature.pooling, gradient, wire.backward, sums);
+      const auto row_of_id = [&](std::int64_t id) { return table.values(table.find(id)); };
+      pool_bag_backward(feature.pooling, row_of_id, bag.ids, bag.weights, gradient,
+                        [&](std::size_t i, std::size_t c, double g) { sums.of(slots[i])[c].sum.add(g); });
+      pool_bag_backward(feature.pooling, row_of_id, bag.ids, bag.weights, bounds,
+                        [&](auto i, auto c, double bound) { sums.of(slots[i])[c].uncertain += std::abs(bound); });
+      if (wire.backward != ValueType::fp32) add_wire_errors(bag, slots, feature.pooling, largest, wire.backward, sums);
       if (feature.pooling != Pooling::max || bag.ids.empty()) return;
       for (std::size_t c = 0; c < gradient.size(); ++c)
-        add_uncertain_shares(table, bag, slots, c, gradient[c], wire.forward, sums);
+        add_uncertain_shares(table, bag, slots, c, largest[c], wire.forward, sums);
     });
   }
   return sums;

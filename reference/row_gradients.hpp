@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
+#include "reference/bag.hpp"
 #include "reference/batch.hpp"
 #include "reference/rounding.hpp"
 #include "reference/touched_table.hpp"
@@ -36,9 +38,16 @@ class RowGradients {
   std::vector<GradientSum> sums_;  ///< [slots, dim]
 };
 
+/// Writes the gradient of one bag's output, [dim], and by how much it may differ, which is 0 before.
+using BagGradients =
+    std::function<void(std::int64_t feature, const Bag& bag, std::span<float> gradient, std::span<float> bounds)>;
+
+/// Of step number `step`, known to the last bit.
+BagGradients bag_gradients(const GradientValues& gradients, std::int64_t step);
+
 /// Every row that an id of the batch names is there, with a gradient of 0 if it gets none.
-RowGradients sum_gradients(TouchedTable& table, const std::vector<Feature>& features, const GradientValues& gradients,
-                           const Batch& batch, std::int64_t step, WireTypes wire = {});
+RowGradients sum_gradients(TouchedTable& table, const std::vector<Feature>& features, const BagGradients& gradients,
+                           const Batch& batch, WireTypes wire = {});
 
 /// One w_i x_i of a bag that is pooled by max: in fp32, and by how much it may differ.
 struct MaxTerm {

@@ -122,6 +122,7 @@ std::size_t run(int argc, char** argv) {
     for (const auto& type : value_types)
       for (const auto& add_kernel : kernels) add_kernel(suite, shape, type.value);
   for (const auto& shape : tensor_train_cases) add_tensor_train(suite, shape);
+  add_dense_layers(suite);
   const std::size_t count = benchmark::RunSpecifiedBenchmarks();
   benchmark::ClearRegisteredBenchmarks();
   return count;

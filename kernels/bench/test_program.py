@@ -78,6 +78,13 @@ class Program(unittest.TestCase):
             self.assertLessEqual(row["prefixes"], row["rows"])
             self.assertAlmostEqual(row["GFLOP/s"] / row["gemm_GFLOP/s"] * 100, row["gemm_%"], 6)
 
+    def test_dense_models_are_held_against_their_products(self):
+        rows = self.measured("--benchmark_filter=^dense_step/")["benchmarks"]
+        self.assertEqual([row["name"].split("/")[1] for row in rows],
+                         ["case:dlrm-kaggle", "case:dlrm-mlperf", "case:dcnv2-mlperf"])
+        for row in rows:
+            self.assertTrue(all(row[key] > 0 for key in ("median_us", "GFLOP/s", "gemm_us", "gemm_%")), row)
+
     def test_lists_the_cases_for_other_programs(self):
         found = {case["name"]: case for case in json.loads(run("--list-cases").stdout)}
         self.assertLessEqual({*"abcdef", *TENSOR_TRAIN}, set(found))

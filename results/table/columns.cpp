@@ -125,9 +125,11 @@ Column call_column(std::string header, std::string legend, const Records& record
                     records, [&](const CaseRecord& r) { return r.*ms ? figure(*(r.*ms)) : std::string("-"); });
 }
 
-bool has_groups(const Records& records) {
-  return std::ranges::any_of(
-      records, [](const CaseRecord* r) { return r->option("groups") != "1" && r->option("groups") != "-"; });
+/// Groups of tables take turns, or gradients of layers travel while others are computed.
+bool overlaps(const Records& records) {
+  return std::ranges::any_of(records, [](const CaseRecord* r) {
+    return (r->option("groups") != "1" && r->option("groups") != "-") || r->options.contains("dense_optimizer");
+  });
 }
 
 bool has_wire_errors(const Records& records) {
@@ -165,7 +167,7 @@ void add_transport(std::vector<Column>& columns, const Records& records) {
   columns.push_back(
       with_cells({.header = "MB", .importance = Importance::traffic, .legend = "MB: sent by the busiest rank per step"},
                  records, [](const CaseRecord& r) { return figure(static_cast<double>(r.sent_bytes_max) * 1e-6); }));
-  if (has_groups(records)) {
+  if (overlaps(records)) {
     columns.push_back(call_column("comm", "comm: ms in collective calls, on another thread where there are groups",
                                   records, &CaseRecord::communication_ms));
     columns.push_back(
@@ -207,6 +209,14 @@ Column memory_column(const Records& records) {
                     });
 }
 
+/// Of a dense model.
+Column training_column(const std::string& name, const Records& records) {
+  return with_cells({.header = name, .importance = Importance::error}, records, [&](const CaseRecord& r) {
+    const auto found = r.details.find(name);
+    return found != r.details.end() && found->is_number() ? fmt::format("{:.4f}", found->get<double>()) : "-";
+  });
+}
+
 std::vector<Column> measurements(const Records& records, const CaseRecord* best) {
   std::vector<Column> columns;
   add_times(columns, records);
@@ -214,6 +224,7 @@ std::vector<Column> measurements(const Records& records, const CaseRecord* best)
   add_phases(columns, records);
   add_transport(columns, records);
   if (has_tensor_trains(records)) columns.push_back(memory_column(records));
+  for (const char* quality : {"loss", "auc"}) columns.push_back(training_column(quality, records));
   for (const char* saving : {"ids_per_row", "rows_per_read"})
     columns.push_back(detail(saving, Importance::saving, records));
   for (const char* remark : {"dedup_picked", "picked", "bound"})

@@ -22,7 +22,7 @@ enum class Importance {
   memory,           ///< of the tables, where their storages differ
   rate,             ///< samples/s
   traffic,          ///< bytes sent
-  error,            ///< of narrow wires
+  error,            ///< of narrow wires; loss and AUC of dense models
   saving,           ///< of dedup
   balance,          ///< of the lookup over the ranks
   exchange_phases,  ///< ms of each exchange

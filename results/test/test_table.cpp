@@ -152,6 +152,15 @@ TEST(Table, ErrorsOfNarrowWiresHaveColumns) {
   EXPECT_NE(text.find(" bwd err 0, "), std::string::npos) << text;
 }
 
+TEST(Table, LossAndAucOfDenseModelsHaveColumns) {
+  std::vector records{sample_case("row_wise", 8.0), sample_case("table_wise", 10.0)};
+  EXPECT_EQ(lines_with(results_table(sample_environment(), records), "loss"), "");
+  records[0].details["loss"] = 0.4617;
+  records[0].details["auc"] = 0.78914;
+  const std::string text = results_table(sample_environment(), records);
+  EXPECT_NE(lines_with(text, "0.4617 0.7891"), "") << text;
+}
+
 TEST(Table, FewStepsAreSaidToGiveNoInterval) {
   std::vector records{sample_case("row_wise", 8.0), sample_case("table_wise", 8.0)};
   EXPECT_EQ(lines_with(results_table(sample_environment(), records), "fewer"), "");

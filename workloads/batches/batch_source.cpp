@@ -5,21 +5,24 @@
 
 #include "workloads/batches/checked_batches.hpp"
 #include "workloads/batches/id_generator.hpp"
+#include "workloads/batches/learnable_samples.hpp"
 
 namespace shardmark {
 namespace {
 
 class GeneratedBatches : public BatchSource {
  public:
-  explicit GeneratedBatches(const RunOptions& options) : workload_(options.workload), seed_(options.seed) {}
+  explicit GeneratedBatches(const RunOptions& options) : options_(options) {}
 
   Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
-    return {.batch = generate_batch(workload_, seed_, step, first, count), .dense = {}, .labels = {}};
+    const Workload& workload = options_.workload;
+    Samples samples{.batch = generate_batch(workload, options_.seed, step, first, count), .dense = {}, .labels = {}};
+    if (options_.dense.kind != DenseKind::none) add_learnable(options_, step * workload.global_batch + first, samples);
+    return samples;
   }
 
  private:
-  const Workload& workload_;
-  std::uint64_t seed_;
+  const RunOptions& options_;
 };
 
 class StoredBatches : public BatchSource {
@@ -36,6 +39,7 @@ class StoredBatches : public BatchSource {
 
   Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
     samples_->read(step * options_.workload.global_batch + first, count, buffer_);
+    if (options_.dense.kind != DenseKind::none) transform_numerical(options_, buffer_);
     return buffer_;
   }
 

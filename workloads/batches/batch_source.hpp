@@ -13,7 +13,8 @@ class BatchSource {
  public:
   virtual ~BatchSource() = default;
 
-  /// Samples [first, first + count) of global batch number `step`.
+  /// Samples [first, first + count) of global batch number `step`; their numerical features as a dense model takes
+  /// them, where the options ask for one.
   virtual Samples read(std::int64_t step, std::int64_t first, std::int64_t count) = 0;
 };
 

@@ -144,6 +144,7 @@ void for_each_owner(Run& run, How& how, const Visit& visit) {
   if constexpr (std::same_as<Owner, TableGroups>) visit(how.groups);
   if constexpr (std::same_as<Owner, RunOptions>) visit(run);
   if constexpr (std::same_as<Owner, DataOptions>) visit(run.data);
+  if constexpr (std::same_as<Owner, DenseOptions>) visit(run.dense);
   if constexpr (std::same_as<Owner, Workload>) visit(run.workload);
   if constexpr (std::same_as<Owner, IdSpec>) visit(run.workload.ids);
   if constexpr (std::same_as<Owner, Feature>)

@@ -131,6 +131,11 @@ std::vector<Option> table() {
       option_of(ids, "ids.weighted", "whether there is a weight per id", &IdSpec::weighted),
       option_of(ids, "ids.drift", "rows by which ids move from one batch to the next, modulo the rows", &IdSpec::drift),
 
+      option_of(run, "dense", "the model behind the embeddings, with the layers of the workload's spec",
+                &DenseOptions::kind),
+      option_of(dense, "dense_optimizer", "how the weights of layers are updated", &DenseOptions::optimizer),
+      option_of(dense, "dense_learning_rate", "learning rate of the weights of layers", &DenseOptions::learning_rate),
+
       option_of(data, "data", "samples from Criteo TSV (.gz, .zst) or from what `shardmark data convert` made",
                 &DataOptions::file),
       with_flag(option_of(data, "id_rule", "how the values of a TSV file become ids", &DataOptions::id_rule), "--ids"),

@@ -20,6 +20,7 @@ enum class OptionGroup {
   tables,         ///< of all tables or features; by default each is as the workload says
   tensor_trains,  ///< of tables of storage tt, and so of no use without one
   ids,            ///< of ids that are generated, and so of no use with a data file
+  dense,          ///< of layers that are trained, and so of no use without them
   data,           ///< of samples that are read
   run,            ///< what else makes one case another
   schedule        ///< how long and how a case is measured; no part of what it is

@@ -9,9 +9,11 @@
 
 #include "datasets/cores_file.hpp"
 #include "datasets/sample_source.hpp"
+#include "reference/dense/dense_step.hpp"
 #include "reference/number.hpp"
 #include "results/json_text.hpp"
 #include "workloads/cases/case.hpp"
+#include "workloads/cases/dense_spec_of.hpp"
 #include "workloads/cases/option_table.hpp"
 
 namespace shardmark {
@@ -68,6 +70,29 @@ std::vector<Case> each_with(const std::vector<Case>& cases, const GivenOption& g
   return all;
 }
 
+/// Throws InputError where the workload has no such model, or one that cannot be what is asked for.
+void check_dense_options(const RunOptions& run, const std::vector<GivenOption>& given) {
+  const DenseKind kind = run.dense.kind;
+  const bool layers = has_layers(kind);
+  for (const GivenOption& each : given)
+    if (each.option->group == OptionGroup::dense && !layers)
+      throw InputError(
+          fmt::format("{}: no layers are trained; use --dense mlp, dlrm or dcnv2", each.said(each.values.front())));
+  if (kind == DenseKind::none) return;
+  if (run.exact && layers)
+    throw InputError(fmt::format("exact: dense model {} is not exact in fp32; use --dense exact", name_of(kind)));
+  const Workload& workload = run.workload;
+  for (const Feature& feature : workload.features)
+    if (feature.pooling == Pooling::none && workload.ids.ragged && run.data.file.empty())
+      throw InputError(
+          fmt::format("dense model {}: samples have different numbers of vectors of feature {}, which has "
+                      "no pooling; use ids.ragged=false or pool it",
+                      name_of(kind), feature.name));
+  if (!layers) return;
+  dense_spec_of(workload, kind);
+  reference::check_dense_optimizer(run.dense.optimizer_of_weights());
+}
+
 bool has_tensor_trains(const RunOptions& run) {
   return std::ranges::any_of(run.workload.tables, [](const Table& table) { return table.storage == Storage::tt; });
 }
@@ -90,6 +115,7 @@ void require_use(const RunOptions& run, const std::vector<Case>& cases, const st
 bool has_use(const Option& option, const RunOptions& run) {
   const std::string& file = run.data.file;
   if (option.group == OptionGroup::ids) return file.empty();
+  if (option.group == OptionGroup::dense) return has_layers(run.dense.kind);
   if (option.group == OptionGroup::data) return !file.empty() && (option.name == "data" || !is_hdf5(file));
   if (option.group == OptionGroup::tensor_trains)
     return has_tensor_trains(run) || (option.name == "tt.min_rows" && run.workload.tt_min_rows > 0);
@@ -141,6 +167,7 @@ void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<Gi
   keep_small_tables_dense(run.workload);
   import_cores(run.workload);
   require_use(run, cases, given);
+  check_dense_options(run, given);
   if (run.exact) make_exact(run.workload);
 }
 

@@ -9,6 +9,7 @@
 
 #include "datasets/id_mapping.hpp"
 #include "kernels/check_bags.hpp"
+#include "reference/dense/dense_spec.hpp"
 #include "reference/row_values.hpp"
 #include "workloads/cases/fault.hpp"
 #include "workloads/cases/spec.hpp"
@@ -23,6 +24,15 @@ struct DataOptions {
   Malformed malformed = Malformed::stop;
 };
 
+/// The model behind the embeddings, and how its weights are trained.
+struct DenseOptions {
+  DenseKind kind = DenseKind::none;
+  OptimizerKind optimizer = OptimizerKind::sgd;
+  float learning_rate = 0.1F;
+
+  Optimizer optimizer_of_weights() const { return {.kind = optimizer, .learning_rate = learning_rate}; }
+};
+
 /// A duration; on the command line 90, 90s, 1.5m or 2h.
 using Seconds = std::chrono::duration<double>;
 
@@ -30,6 +40,7 @@ using Seconds = std::chrono::duration<double>;
 struct RunOptions {
   Workload workload;
   DataOptions data;
+  DenseOptions dense;
   std::uint64_t seed = 1;
   bool exact = false;
   Fault fault = Fault::none;

@@ -57,19 +57,23 @@ void keys_of(Keys& keys, PublishedStep& step) {
   keys.unless(false, "used", step.used);
 }
 
-void keys_of(Keys& keys, DenseHalf& dense) {
-  const DenseHalf plain;
+void keys_of(Keys& keys, DenseSpec& dense) {
+  const DenseSpec plain;
+  keys.must("model", dense.kind);
+  if (!has_layers(dense.kind))
+    throw InputError(
+        fmt::format("{}: \"model\" must be mlp, dlrm or dcnv2, got {}", keys.where(), name_of(dense.kind)));
   keys.must("numerical_features", dense.numerical_features);
   keys.at_least(0, "numerical_features", dense.numerical_features);
   keys.unless(plain.bottom_mlp, "bottom_mlp", dense.bottom_mlp);
   keys.at_least(1, "bottom_mlp", dense.bottom_mlp);
-  keys.must("interaction", dense.interaction);
   keys.unless(plain.stride, "stride", dense.stride);
   keys.at_least(1, "stride", dense.stride);
+  const std::int64_t least = dense.kind == DenseKind::dcnv2 ? 1 : 0;
   keys.unless(plain.cross_layers, "cross_layers", dense.cross_layers);
-  keys.at_least(dense.interaction == Interaction::cross ? 1 : 0, "cross_layers", dense.cross_layers);
+  keys.at_least(least, "cross_layers", dense.cross_layers);
   keys.unless(plain.cross_rank, "cross_rank", dense.cross_rank);
-  keys.at_least(dense.interaction == Interaction::cross ? 1 : 0, "cross_rank", dense.cross_rank);
+  keys.at_least(least, "cross_rank", dense.cross_rank);
   keys.must("top_mlp", dense.top_mlp);
   keys.at_least(1, "top_mlp", dense.top_mlp);
 }

@@ -65,6 +65,11 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
         train_details(timings.trains, ms(Phase::lookup) + ms(Phase::update), record.step_ms.median,
                       job.options.workload.name == "fbtt");
   }
+  if (timings.training) {
+    record.details["loss"] = timings.training->loss;
+    if (timings.training->auc) record.details["auc"] = *timings.training->auc;
+    record.details["auc_steps"] = timings.training->steps;
+  }
   if (!timings.picked.empty()) record.details["picked"] = timings.picked;
   record.details["batches_reason"] = batches.reason;
   if (!state.stopped.empty()) record.details["stopped"] = state.stopped;

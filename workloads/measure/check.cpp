@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "workloads/step/training_step.hpp"
 
@@ -101,27 +102,43 @@ Expectation::Expectation(const Communicator& comm, const RunOptions& options, Ba
     : oracle_(options.workload.tables, options.workload.features, options.row_values(), options.gradients(), wire) {
   const std::int64_t global_batch = options.workload.global_batch;
   const SampleRange own = samples_of(global_batch, comm.size(), comm.rank());
+  if (options.dense.kind != DenseKind::none) dense_ = std::make_unique<ExpectedDense>(comm, options, wire.forward);
   for (std::int64_t step = 0; step < steps.value_or(options.checked_steps); ++step) {
-    const Batch batch = batches.read(step, 0, global_batch).batch;
-    auto& outputs = outputs_.emplace_back();
-    for (std::int64_t f = 0; f < batch.features; ++f) {
-      const Feature& feature = options.workload.features[f];
-      outputs.emplace_back(oracle_, batch, f, feature.pooling, own, options.workload.tables[feature.table].dim);
-    }
-    oracle_.update(batch, step);
+    const Samples samples = agree(comm, [&] {
+      Samples read = batches.read(step, 0, global_batch);
+      outputs_.push_back(look_up(options, read.batch, own));
+      if (dense_) dense_->evaluate(read, own, outputs_.back());
+      return read;
+    });
+    if (dense_)
+      oracle_.update(samples.batch, step, dense_->share(step));
+    else
+      oracle_.update(samples.batch, step);
   }
 }
 
+std::vector<ExpectedOutputs> Expectation::look_up(const RunOptions& options, const Batch& batch, SampleRange own) {
+  std::vector<ExpectedOutputs> outputs;
+  for (std::int64_t f = 0; f < batch.features; ++f) {
+    const Feature& feature = options.workload.features[f];
+    outputs.emplace_back(oracle_, batch, f, feature.pooling, own, options.workload.tables[feature.table].dim);
+  }
+  return outputs;
+}
+
 std::int64_t count_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
-                         Flight& flight, const std::vector<StepInput>& inputs) {
+                         Flight& flight, DenseModel& dense, const std::vector<StepInput>& inputs) {
   ShardedTables& tables = flight.embedding().tables();
   tables.fill(initial);
+  dense.reset();
   std::int64_t wrong = 0;
   for (std::int64_t step = 0; step < expectation.steps(); ++step) {
     const StepInput& input = inputs[step];
-    training_step(flight, input);
+    training_step(flight, input, dense);
     wrong += wrong_outputs(expectation, step, flight, input);
+    if (expectation.dense() != nullptr) wrong += expectation.dense()->wrong_outcomes(step, dense);
   }
+  if (expectation.dense() != nullptr) wrong += expectation.dense()->wrong_parameters(dense);
   for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s) {
     const auto parts = expectation.parts(tables.layout().shards[s].table);
     for (std::int64_t part = 0; part < std::ssize(parts); ++part)

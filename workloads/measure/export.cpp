@@ -12,6 +12,7 @@
 #include "reference/sort_distinct.hpp"
 #include "reference/tensor_train/shape.hpp"
 #include "workloads/cases/option_table.hpp"
+#include "workloads/measure/dense/export_dense.hpp"
 #include "workloads/measure/prepare.hpp"
 
 namespace shardmark {
@@ -84,7 +85,7 @@ class StepExport {
     for (const ExportedTable& part : parts_) write_rows(part, "after");
   }
 
-  void write_feature(std::int64_t f, const DeviceArray<float>& output, const DeviceArray<float>& gradient) {
+  void write_feature(std::int64_t f, const ConstDeviceArray<float>& output, const ConstDeviceArray<float>& gradient) {
     const Feature& feature = workload_.features[f];
     const Table& table = workload_.tables[feature.table];
     const std::string group = "/features/" + feature.name;
@@ -104,6 +105,25 @@ class StepExport {
     });
     write_vectors("/outputs/" + feature.name, output, table.dim);
     write_vectors("/gradients/" + feature.name, gradient, table.dim);
+  }
+
+  /// What the dense model is and gets, and its weights; nothing without one.
+  void write_dense_before(const Samples& samples, const DenseModel& model) {
+    if (options_.dense.kind == DenseKind::none) return;
+    on_root([&] {
+      write_dense_inputs(*file_, options_, samples);
+      write_dense_parameters(*file_, options_, model, "before");
+    });
+  }
+
+  void write_dense_after(const DenseModel& model) {
+    if (options_.dense.kind == DenseKind::none) return;
+    const double loss = all_reduce(comm_, model.loss_share(), Reduce::sum);
+    const auto logits = gather(comm_, model.logits(), 0);
+    on_root([&] {
+      write_dense_outcome(*file_, loss, logits.values);
+      write_dense_parameters(*file_, options_, model, "after");
+    });
   }
 
   void close() {
@@ -213,7 +233,7 @@ class StepExport {
   }
 
   /// Vectors of all ranks' samples, in their order.
-  void write_vectors(const std::string& object, const DeviceArray<float>& own, std::int64_t dim) {
+  void write_vectors(const std::string& object, const ConstDeviceArray<float>& own, std::int64_t dim) {
     const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), own);
     const auto all = gather(comm_, std::span<const float>(host.data(), host.extent(0)), 0);
     on_root([&] { file_->write_array<float>(object, all.values, {std::ssize(all.values) / dim, dim}); });
@@ -240,12 +260,15 @@ void export_step(const Communicator& comm, const RunOptions& options, const Plan
   description.update(case_options(options, how, plan));
   out.write_case(description.dump());
   out.write_tables_before();
-  training_step(first.ready.flight, first.input);
+  out.write_dense_before(samples, *first.dense);
+  RecordedModel recorded(*first.dense);
+  training_step(first.ready.flight, first.input, recorded);
   for (std::int64_t f = 0; f < samples.batch.features; ++f) {
     const std::pair gradient(first.input.first_element[f], first.input.first_element[f + 1]);
-    out.write_feature(f, first.ready.flight.output(first.input, f), Kokkos::subview(first.input.gradients, gradient));
+    out.write_feature(f, first.ready.flight.output(first.input, f), Kokkos::subview(recorded.gradients(), gradient));
   }
   out.write_tables_after();
+  out.write_dense_after(*first.dense);
   out.close();
 }
 

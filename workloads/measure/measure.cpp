@@ -45,7 +45,7 @@ class Measurement {
     seconds_of_last_checks_ = seconds_of_last_checks();
     require_budget();
     while (!signal_ && !is_done()) run_round();
-    if (job_.options.checked_steps > 0 && !signal_) check_all(std::ssize(prepared_.inputs()), &Checked::steps_after);
+    if (job_.options.checked_steps > 0 && !signal_) check_all(steps_of_last_checks(), &Checked::steps_after);
     return measured();
   }
 
@@ -101,7 +101,7 @@ class Measurement {
     Checked& checked = cases_[number].checked;
     wire.watch(true);
     checked.wrong += count_wrong(job_.comm, expectation, job_.planned(number).options.row_values(), ready.flight,
-                                 prepared_.inputs());
+                                 ready.dense, prepared_.inputs());
     wire.watch(false);
     checked.wire_error = WireError{wire_error(job_.comm, wire.error(Direction::forward)),
                                    wire_error(job_.comm, wire.error(Direction::backward))};
@@ -114,11 +114,16 @@ class Measurement {
     return standings;
   }
 
+  /// All batches; where layers are trained the first ones alone, since their bounds grow (reference/README.md).
+  std::int64_t steps_of_last_checks() const {
+    return has_layers(job_.options.dense.kind) ? job_.options.checked_steps : std::ssize(prepared_.inputs());
+  }
+
   /// Of the checks to come: the reference takes as many more steps, a case that many more steps and their comparison.
   double seconds_of_last_checks() const {
     if (job_.options.checked_steps == 0) return 0.0;
     const auto steps = static_cast<double>(job_.options.checked_steps);
-    const double more = static_cast<double>(std::ssize(prepared_.inputs())) - steps;
+    const double more = static_cast<double>(steps_of_last_checks()) - steps;
     double seconds = reference_seconds_ * (1.0 + more / steps);
     for (const CaseState& each : cases_) {
       seconds += each.check_seconds;
@@ -170,7 +175,7 @@ class Measurement {
   void run_plan(std::size_t plan, double seconds) {
     const auto cases = still_measured(job_.cases_of(plan));
     if (cases.empty()) return;
-    if (prepared_.hold(plan)) prepared_.tables().fill(job_.plans[plan].options.row_values());
+    if (prepared_.hold(plan)) prepared_.fill();
     for (const std::size_t turn : order_of_turns(cases.size(), job_.options.seed, rounds_, 1)) {
       status_(fmt::format("timing {}, round {}{}", job_.name_of(cases[turn]), rounds_ + 1, what_is_left()));
       visit(job_, prepared_, cases[turn], seconds, cases_[cases[turn]].timings);

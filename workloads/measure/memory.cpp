@@ -8,6 +8,7 @@
 #include "reference/tensor_train/shape.hpp"
 #include "workloads/batches/step_input.hpp"
 #include "workloads/cases/plan_request_of.hpp"
+#include "workloads/measure/dense/dense_memory.hpp"
 #include "workloads/measure/timed_batches.hpp"
 #include "workloads/measure/train_memory.hpp"
 #include "workloads/tables/storages.hpp"
@@ -196,15 +197,6 @@ double step_bytes(const Communicator& comm, const Plan& plan, const Workload& wo
   return room_to_grow * bytes + how.exchange.choice->keeps(comm, how.exchange.number) * vectors.largest_route();
 }
 
-/// Batches, as every rank keeps its samples of them: ids and offsets, and gradients, which are shared where the number
-/// of vectors does not depend on the ids.
-double input_bytes(const RunOptions& options, std::int64_t batches, double output_bytes, double ids) {
-  const bool shared = std::ranges::none_of(options.workload.features,
-                                           [](const Feature& feature) { return feature.pooling == Pooling::none; });
-  const auto gradients = static_cast<double>(shared ? std::min(batches, GradientValues::distinct_steps) : batches);
-  return gradients * output_bytes + static_cast<double>(batches) * 24 * ids;
-}
-
 /// Different vectors among the expected outputs of a feature in so many samples, of which `distinct` rows are named.
 double distinct_outputs(const Workload& workload, const Feature& feature, double samples, double distinct) {
   const double ids = samples * static_cast<double>(feature.hotness);
@@ -294,7 +286,8 @@ double memory_needed(const Communicator& comm, const Plan& plan, const RunOption
   }
   const std::int64_t batches = most_batches(options, bytes_of_batch(outputs / 4, ids));
   return table_bytes(plan, workload.tables)[comm.rank()] + dense_gradient_bytes(plan, workload.tables) + largest_case +
-         input_bytes(options, batches, outputs, ids) + reference_bytes(options, batches, samples);
+         input_bytes(options, {batches, samples, outputs, ids}) + reference_bytes(options, batches, samples) +
+         dense_bytes(options, plan.ranks, samples);
 }
 
 }  // namespace shardmark

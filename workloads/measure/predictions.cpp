@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reference/dense/dense_work.hpp"
 #include "workloads/batches/lookup_statistics.hpp"
+#include "workloads/cases/dense_spec_of.hpp"
 #include "workloads/cases/step_context_of.hpp"
 
 namespace shardmark {
@@ -14,9 +16,25 @@ int ranks_per_node(const Communicator& comm) {
   return static_cast<int>(most);
 }
 
+namespace {
+
+StepContext context_of_case(const Job& job, std::size_t number, const LookupStatistics& statistics) {
+  const auto& [plan, options] = job.planned(number);
+  StepContext step =
+      step_context_of(statistics, options.workload, plan, job.cases[number].how, ranks_per_node(job.comm));
+  if (!has_layers(options.dense.kind)) return step;
+  const DenseWork work = dense_work(dense_spec_of(options.workload, options.dense.kind));
+  step.dense_flops = static_cast<double>(work.flops());
+  step.dense_parameters = static_cast<double>(work.parameters);
+  return step;
+}
+
+}  // namespace
+
 std::vector<std::optional<StepPrediction>> predict_cases(const Job& job) {
   std::vector<std::optional<StepPrediction>> predictions(job.cases.size());
-  if (job.machine == nullptr) return predictions;
+  const bool layers = has_layers(job.options.dense.kind);
+  if (job.machine == nullptr || (layers && job.machine->flops <= 0.0)) return predictions;
   const IdStatistics ids =
       id_statistics_of(job.comm, job.options.workload, job.options.data, [](const std::string&) {});
   for (std::size_t p = 0; p < job.plans.size(); ++p) {
@@ -24,8 +42,7 @@ std::vector<std::optional<StepPrediction>> predict_cases(const Job& job) {
     const Workload& workload = options.workload;
     const LookupStatistics statistics(workload.tables, workload.features, ids);
     for (const std::size_t c : job.cases_of(p))
-      predictions[c] = predict_step(
-          step_context_of(statistics, workload, plan, job.cases[c].how, ranks_per_node(job.comm)), *job.machine, plan);
+      predictions[c] = predict_step(context_of_case(job, c, statistics), *job.machine, plan);
   }
   return predictions;
 }

@@ -30,8 +30,9 @@ FirstStep::FirstStep(const Communicator& comm, const RunOptions& options, const 
     : input(read_batch(comm, options, batches, 0)),
       tables(allocate(comm, with_directions(comm, options.workload.tables, options.workload.features, input),
                       options.workload.features, plan)),
-      ready(comm, *tables, plan, how, decide(comm, plan, tables->tables(), tables->features(), how.movement, input),
-            options.fault) {
+      dense(make_dense_model(comm, options)),
+      ready(comm, *tables, *dense, plan, how,
+            decide(comm, plan, tables->tables(), tables->features(), how.movement, input), options.fault) {
   tables->fill(options.row_values());
 }
 
@@ -61,8 +62,14 @@ bool Prepared::hold(std::size_t plan) {
   tables_.reset();
   tables_ =
       allocate(job_.comm, decided_tables_[plan], job_.plans[plan].options.workload.features, job_.plans[plan].plan);
+  if (!dense_) dense_ = make_dense_model(job_.comm, job_.options);
   held_ = plan;
   return true;
+}
+
+void Prepared::fill() {
+  tables_->fill(job_.plans[held_].options.row_values());
+  dense_->reset();
 }
 
 ReadyCase& Prepared::ready(std::size_t number) {
@@ -74,7 +81,7 @@ ReadyCase& Prepared::ready(std::size_t number) {
   if (!decided)
     decided = decide(job_.comm, plan, tables_->tables(), tables_->features(), how.movement, batches_.inputs.front());
   ready_number_ = number;
-  return ready_.emplace(job_.comm, *tables_, plan, how, *decided, job_.options.fault);
+  return ready_.emplace(job_.comm, *tables_, *dense_, plan, how, *decided, job_.options.fault);
 }
 
 }  // namespace shardmark

@@ -38,12 +38,15 @@ struct Job {
 
 /// A case that can take steps.
 struct ReadyCase {
-  ReadyCase(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Case& how,
+  ReadyCase(const Communicator& comm, ShardedTables& tables, DenseModel& model, const Plan& plan, const Case& how,
             const Decisions& decided, Fault fault)
-      : embedding(comm, tables, plan, how, decided, fault), flight(embedding) {}
+      : embedding(comm, tables, plan, how, decided, fault), flight(embedding), dense(model) {}
+
+  PhaseCosts step(const StepInput& input) { return training_step(flight, input, dense); }
 
   Embedding embedding;
   Flight flight;
+  DenseModel& dense;
 };
 
 /// Step 0 of one case, about to be taken on fresh tables. Collective.
@@ -53,6 +56,7 @@ struct FirstStep {
 
   StepInput input;
   std::unique_ptr<ShardedTables> tables;
+  std::unique_ptr<DenseModel> dense;
   ReadyCase ready;
 };
 
@@ -69,6 +73,8 @@ class Prepared {
   /// Makes the tables of a plan the ones in memory; true when they are new, without values.
   bool hold(std::size_t plan);
   ShardedTables& tables() { return *tables_; }
+  /// Fills the tables that are held, and begins with the first weights of the dense model.
+  void fill();
 
   /// Of the plan that is held. Valid until another case is asked for. One that was not the last allocates its buffers
   /// anew, in its first steps; these must not be timed.
@@ -81,6 +87,7 @@ class Prepared {
   std::vector<std::optional<Decisions>> decided_;   ///< by case, once for all
   std::size_t held_ = 0;
   std::unique_ptr<ShardedTables> tables_;
+  std::unique_ptr<DenseModel> dense_;
   std::size_t ready_number_ = 0;
   std::optional<ReadyCase> ready_;
 };

@@ -22,9 +22,9 @@ std::int64_t steps_until_warm(const std::vector<Table>& tables) {
 }
 
 /// Tables that were filled anew have cold caches, which a case that is timed longer would not notice.
-void warm_caches(const ShardedTables& tables, Flight& flight, const std::vector<StepInput>& inputs) {
+void warm_caches(const ShardedTables& tables, ReadyCase& ready, const std::vector<StepInput>& inputs) {
   const std::int64_t needed = steps_until_warm(tables.tables());
-  while (tables.steps() < needed) training_step(flight, inputs[tables.steps() % std::ssize(inputs)]);
+  while (tables.steps() < needed) ready.step(inputs[tables.steps() % std::ssize(inputs)]);
 }
 
 /// After a step, and not for each: it sorts ids and reads how the system maps the tables.
@@ -37,7 +37,7 @@ void look_at_memory(const Communicator& comm, ReadyCase& ready, Timings& timings
 void time_step(const Communicator& comm, ReadyCase& ready, const StepInput& input, Timings& timings) {
   barrier(comm);
   const double begin = MPI_Wtime();
-  const PhaseCosts costs = training_step(ready.flight, input);
+  const PhaseCosts costs = ready.step(input);
   timings.add(comm, costs, MPI_Wtime() - begin);
   const RowCounts rows = ready.flight.row_counts();
   timings.rows = {all_reduce(comm, rows.ids, Reduce::sum), all_reduce(comm, rows.asked, Reduce::sum),
@@ -83,19 +83,25 @@ void visit(const Job& job, Prepared& prepared, std::size_t number, double second
   ReadyCase& ready = prepared.ready(number);
   const auto& inputs = prepared.inputs();
   const ShardedTables& tables = prepared.tables();
-  warm_caches(tables, ready.flight, inputs);
-  training_step(ready.flight, inputs.front());
+  warm_caches(tables, ready, inputs);
+  ready.step(inputs.front());
   if (timings.step_ms.empty()) look_at_memory(job.comm, ready, timings);
   const double begin = MPI_Wtime();
-  training_step(ready.flight, inputs.back());
+  ready.step(inputs.back());
   const double warm = all_reduce(job.comm, MPI_Wtime() - begin, Reduce::max);
   std::int64_t steps = steps_per_visit(job.options, seconds, warm);
   if (job.options.steps) steps = std::min(steps, *job.options.steps - std::ssize(timings.step_ms));
   if (steps > 0) timings.visits.push_back(steps);
   const bool has_cache = timings.trains.has_cache;
   const CacheCounts before = has_cache ? cache_counts(job.comm, tables) : CacheCounts{};
-  for (std::int64_t i = 0; i < steps; ++i)
-    time_step(job.comm, ready, inputs[timings.step_ms.size() % inputs.size()], timings);
+  TrainingWindow window;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const StepInput& input = inputs[timings.step_ms.size() % inputs.size()];
+    time_step(job.comm, ready, input, timings);
+    if (job.options.dense.kind != DenseKind::none)
+      window.add(ready.dense.loss_share(), ready.dense.logits(), input.labels);
+  }
+  if (const auto training = window.quality(job.comm)) timings.training = training;
   if (has_cache) add_since(before, cache_counts(job.comm, tables), timings.trains.cache);
   timings.picked = ready.embedding.picked();
   timings.picked_dedup = ready.embedding.picked_dedup();

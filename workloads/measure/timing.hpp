@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "workloads/measure/dense/training_window.hpp"
 #include "workloads/measure/prepare.hpp"
 #include "workloads/measure/train_record.hpp"
 
@@ -21,6 +22,7 @@ struct Timings {
   std::int64_t sent_bytes = 0, payload_bytes = 0;    ///< with and without what is forwarded for others
   double huge_page_share = 0.0;                      ///< of the rows, on the rank with the least
   RowCounts rows;                                    ///< of the last step, over all ranks, where rows travel one by one
+  std::optional<TrainingWindow::Quality> training;   ///< of a dense model, in the last visit
   TrainFacts trains;                                 ///< of the first step; caches: of all
   std::string picked, picked_dedup;                  ///< what exchange auto and dedup auto chose
 

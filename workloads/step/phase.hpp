@@ -17,19 +17,19 @@ namespace shardmark {
 enum class Phase : std::size_t { input_dist, lookup, output_dist, dense, grad_dist, update };
 
 /// Seconds and bytes of one rank's step by phase. `bytes` leave the rank, others' bytes that it forwards included;
-/// `payload` of them are its own, whichever exchange carries them. 0 in lookup and dense.
+/// `payload` of them are its own, whichever exchange carries them. 0 in lookup, and in dense without layers.
 struct PhaseCosts {
   std::array<double, phase_names.size()> seconds{};
   std::array<std::int64_t, phase_names.size()> bytes{}, payload{};
   double communication_seconds = 0.0;  ///< in exchanges and other collective calls
   double exposed_seconds = 0.0;        ///< those of them in which the rank computed nothing
 
-  /// `sent`: its sections are the phases.
+  /// Adds `sent`: its sections are the phases.
   void count(const SentBytes& sent) {
     const auto total = [](const auto& by_rank) { return std::reduce(by_rank.begin(), by_rank.end()); };
     for (std::size_t p = 0; p < phase_names.size(); ++p) {
-      bytes[p] = total(sent.to_ranks(p).sent);
-      payload[p] = total(sent.to_ranks(p).payload);
+      bytes[p] += total(sent.to_ranks(p).sent);
+      payload[p] += total(sent.to_ranks(p).payload);
     }
   }
 

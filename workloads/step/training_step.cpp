@@ -10,8 +10,7 @@ PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& den
   PhaseCosts costs;
   const Lane& lane = flight.embedding().lane();
   const Fault fault = flight.embedding().fault();
-  costs.communication_seconds = -lane.busy_seconds();
-  costs.exposed_seconds = -lane.exposed_seconds();
+  const double busy = lane.busy_seconds(), exposed = lane.exposed_seconds();
 
   flight.each(costs, Phase::input_dist, [&](GroupFlight& group, PhaseClock& clock) {
     const auto end = [&](Phase phase) {
@@ -26,7 +25,7 @@ PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& den
     end(Phase::output_dist);
   });
   PhaseClock dense_clock(costs, lane, Phase::dense);
-  const auto gradients = dense.run(input, flight);  // outputs to their gradients
+  const auto gradients = dense.run(input, flight, costs);  // outputs to their gradients
   dense_clock.end(Phase::dense);
   const kernels::UpdateStep now = flight.embedding().tables().next_step();
   flight.each(costs, Phase::grad_dist, [&](GroupFlight& group, PhaseClock& clock) {
@@ -40,8 +39,8 @@ PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& den
     commit_fault(fault, Phase::update, group);
   });
 
-  costs.communication_seconds += lane.busy_seconds();
-  costs.exposed_seconds += lane.exposed_seconds();
+  costs.communication_seconds += lane.busy_seconds() - busy;
+  costs.exposed_seconds += lane.exposed_seconds() - exposed;
   costs.count(flight.sent());
   return costs;
 }

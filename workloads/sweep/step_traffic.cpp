@@ -23,7 +23,7 @@ ByteMatrix gathered(const Communicator& comm, std::span<const std::int64_t> sent
 void write_step_traffic(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
                         BatchSource& batches, const std::string& file) {
   FirstStep first(comm, options, plan, how, batches);
-  training_step(first.ready.flight, first.input);
+  first.ready.step(first.input);
 
   ByteMatrix all(comm.size());
   for (const Phase phase : {Phase::input_dist, Phase::output_dist, Phase::grad_dist, Phase::update}) {

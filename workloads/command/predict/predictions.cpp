@@ -10,8 +10,10 @@
 #include "comm/placement/memory_fit.hpp"
 #include "comm/placement/named_plan.hpp"
 #include "comm/placement/support.hpp"
+#include "reference/dense/dense_work.hpp"
 #include "reference/error.hpp"
 #include "workloads/batches/lookup_statistics.hpp"
+#include "workloads/cases/dense_spec_of.hpp"
 #include "workloads/cases/plan_request_of.hpp"
 #include "workloads/cases/step_context_of.hpp"
 
@@ -23,9 +25,7 @@ StepContext context_of(const PredictedCases& cases, const LookupStatistics& stat
   const Workload& workload = cases.options.workload;
   StepContext step = step_context_of(statistics, workload, plan, cases.how, ranks_per_node);
   if (!cases.dense || !workload.dense) return step;
-  std::vector<std::int64_t> widths;
-  for (const Feature& feature : workload.features) widths.push_back(workload.tables[feature.table].dim);
-  const DenseWork dense = dense_work(*workload.dense, widths);
+  const DenseWork dense = dense_work(published_dense(workload));
   step.dense_flops = static_cast<double>(dense.flops());
   step.dense_parameters = static_cast<double>(dense.parameters);
   return step;

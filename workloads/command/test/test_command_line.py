@@ -107,6 +107,19 @@ class Run(ProgramTest):
                 self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
                 self.assertEqual((records(file)[1]["ranks"], records(file)[1]["wrong"]), (ranks, 0))
 
+    def test_dense_models_are_trained_on_data_and_on_generated_samples(self):
+        tsv = str(self.folder / "data.tsv")
+        self.succeeds(self.serial("data", "generate", "criteo", "--out", tsv, "--samples", "2000"))
+        for ranks, dense, data in ((1, "dlrm", tsv), (2, "dlrm", tsv), (3, "mlp", None), (2, "exact", None)):
+            with self.subTest(dense=dense, ranks=ranks):
+                outcome, file = self.case(ranks, plan="row_wise", dense=dense, **({"data": data} if data else {}))
+                self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+                case = records(file)[1]
+                self.assertEqual((case["options"]["dense"], case["wrong"]), (dense, 0))
+                self.assertGreater(case["loss"], 0)
+                self.assertTrue(0 <= case["auc"] <= 1, case["auc"])
+                self.assertEqual(case["phases"]["dense"]["bytes"] > 0, ranks > 1 and dense != "exact")
+
     def test_run_with_fewer_samples_than_ranks_is_valid(self):
         self.assertEqual(self.succeeds(self.case(3, batch=2)[0]).last_line(), "RESULT: VALID")
 

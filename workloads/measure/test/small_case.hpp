@@ -61,8 +61,10 @@ inline std::vector<StepInput> inputs_of(const Communicator& comm, const RunOptio
 /// A case whose first batch is `first`.
 inline std::unique_ptr<ReadyCase> ready_case(const Communicator& comm, ShardedTables& tables, const Plan& plan,
                                              const Case& how, const StepInput& first, Fault fault = Fault::none) {
-  return std::make_unique<ReadyCase>(
-      comm, tables, plan, how, decide(comm, plan, tables.tables(), tables.features(), how.movement, first), fault);
+  static SyntheticGradient none;
+  return std::make_unique<ReadyCase>(comm, tables, none, plan, how,
+                                     decide(comm, plan, tables.tables(), tables.features(), how.movement, first),
+                                     fault);
 }
 
 inline std::int64_t wrong_values(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
@@ -73,7 +75,8 @@ inline std::int64_t wrong_values(const Communicator& comm, const RunOptions& opt
   const auto& [described, features] = std::tie(options.workload.tables, options.workload.features);
   ShardedTables tables(plan, with_directions(comm, described, features, inputs.front()), features, comm.rank(), makers);
   const auto ready = ready_case(comm, tables, plan, how, inputs.front(), options.fault);
-  return count_wrong(comm, expectation, options.row_values(), ready->flight, inputs);
+  const auto dense = make_dense_model(comm, options);
+  return count_wrong(comm, expectation, options.row_values(), ready->flight, *dense, inputs);
 }
 
 /// Every pair of wire types with every transfer that can carry it.

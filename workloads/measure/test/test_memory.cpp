@@ -51,7 +51,8 @@ double bytes_of_a_step(const Communicator& comm, const RunOptions& options, cons
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
   tables.fill(options.row_values());
   const auto ready = ready_case(comm, tables, plan, movement, inputs.front());
-  training_step(ready->flight, inputs.front());
+  const auto dense = make_dense_model(comm, options);
+  training_step(ready->flight, inputs.front(), *dense);
   return static_cast<double>(allocated - before);
 }
 
@@ -96,6 +97,23 @@ TEST(Memory, OfHotRowsIsEnoughAndNotFarFromWhatIsAllocated) {
     for (const auto& transfer : transfers)
       check_estimate(comm, large_case(pooling), {.movement = {.transfer = transfer.value}},
                      {"hot_rows:rows=300", "hot_rows:rows=3000"});
+}
+
+TEST(Memory, OfDenseModelsIsEnoughAndNotFarFromWhatIsAllocated) {
+  count_allocations();
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const DenseKind kind : {DenseKind::exact, DenseKind::mlp, DenseKind::dcnv2}) {
+    RunOptions options = large_case(Pooling::sum);
+    options.workload.dense = DenseSpec{.kind = kind,
+                                       .numerical_features = 13,
+                                       .bottom_mlp = {512, 256, 128},
+                                       .top_mlp = {1024, 512, 1},
+                                       .cross_layers = 3,
+                                       .cross_rank = 64};
+    options.dense = {.kind = kind, .optimizer = OptimizerKind::adam};
+    SCOPED_TRACE(name_of(kind));
+    check_estimate(comm, options, {});
+  }
 }
 
 /// Tables of 40000 rows each, of which a step names nearly all or a part.

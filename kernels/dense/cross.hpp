@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/dense/linear.hpp"
+
+namespace shardmark::kernels {
+
+// A low-rank cross layer, reference/dense/cross.hpp in fp32. x_0, x, t: [samples, n]; v: [samples, rank].
+
+struct CrossWeights {
+  ConstFloats v;      ///< [rank, n]
+  ConstFloats w;      ///< [n, rank]
+  const float* bias;  ///< [n]
+};
+struct CrossGradients {
+  Floats v, w;
+  float* bias;
+};
+
+/// v = x V^T,  t = v W^T + b,  next = x_0 * t + x
+void cross_layer(ConstFloats x0, ConstFloats x, const CrossWeights& weights, Floats v, Floats t, Floats next);
+
+/// gradient: of `next`, becomes that of x, without what x_0 gets, which is added to of_x0. dt [samples, n] and
+/// dv [samples, rank] are overwritten.
+void cross_layer_backward(ConstFloats x0, ConstFloats x, const CrossWeights& weights, ConstFloats v, ConstFloats t,
+                          Floats gradient, Floats of_x0, Floats dt, Floats dv, const CrossGradients& gradients,
+                          ThreadSums& sums);
+
+/// to += more, of one shape.
+void add_to(ConstFloats more, Floats to);
+
+}  // namespace shardmark::kernels

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernels/dense/cross.hpp"
+#include "kernels/dense/interaction.hpp"
+#include "reference/dense/dense_spec.hpp"
+
+namespace shardmark::kernels {
+
+/// Samples of one rank as a model with layers gets them, and where it writes.
+struct DenseBatch {
+  std::int64_t samples = 0;
+  std::int64_t global_batch = 0;               ///< samples of all ranks, over which the loss is a mean
+  std::span<const ConstFloats> vectors;        ///< pooled, by feature, [samples, width of the feature]
+  ConstFloats numerical;                       ///< [samples, numerical features]
+  const float* labels = nullptr;               ///< [samples], 0 or 1
+  std::span<const Floats> vector_gradients{};  ///< as `vectors`
+};
+
+/// Parameters [begin, end).
+struct ParameterRange {
+  std::int64_t begin = 0, end = 0;
+};
+
+/// Numbers that DenseLayers keeps for each sample of a batch.
+std::int64_t dense_numbers_per_sample(const DenseSpec& spec);
+
+/// Forward and backward of a model with layers (reference/dense/dense_pass.hpp) in fp32, its parameters and their
+/// gradients one after the other in the order of reference::dense_blocks. A batch that is no larger than those before
+/// allocates nothing.
+class DenseLayers {
+ public:
+  /// Throws InputError as check_dense.
+  explicit DenseLayers(const DenseSpec& spec);
+
+  const DenseSpec& spec() const { return spec_; }
+  std::span<float> parameters() const { return {parameters_.data(), parameters_.extent(0)}; }
+  std::span<float> gradients() const { return {gradients_.data(), gradients_.extent(0)}; }
+
+  /// Returns the samples' share in the loss. Throws std::invalid_argument for extents that BLAS does not take.
+  double forward(const DenseBatch& batch);
+  /// Of the last forward().
+  std::span<const float> logits() const { return {logits_.data, static_cast<std::size_t>(logits_.rows)}; }
+
+  /// The backward pass of that batch is backward(batch, 0), backward(batch, 1), .. backward(batch, stages() - 1); each
+  /// returns the parameters whose gradients it has completed, from the last parameters to the first.
+  std::int64_t stages() const { return std::ssize(stages_); }
+  ParameterRange backward(const DenseBatch& batch, std::int64_t stage);
+
+ private:
+  enum class Part { top, cross, meeting, bottom };
+  struct Stage {
+    Part part;
+    std::int64_t layer = 0;
+  };
+  struct Layer {
+    std::int64_t inputs, outputs, first;  ///< first: its first parameter
+  };
+
+  void add_layers(std::int64_t inputs, const std::vector<std::int64_t>& outputs, std::vector<Layer>& layers);
+  void place(std::int64_t samples);
+  Floats weight(const Layer& layer, float* of) const { return {of + layer.first, layer.outputs, layer.inputs}; }
+  float* bias(const Layer& layer, float* of) const { return of + layer.first + layer.outputs * layer.inputs; }
+  CrossWeights cross_weights(std::int64_t layer) const;
+  Floats lead() const;
+  std::vector<ConstFloats> dotted(const DenseBatch& batch) const;
+
+  void meet(const DenseBatch& batch);
+  void meet_backward(const DenseBatch& batch);
+  ParameterRange layer_backward(const Layer& layer, ConstFloats x, ConstFloats y, Floats& gradient, bool needs_dx);
+  ParameterRange cross_backward(std::int64_t layer);
+
+  DenseSpec spec_;
+  std::vector<Layer> bottom_layers_, top_layers_;
+  std::vector<std::int64_t> cross_first_;
+  std::vector<Stage> stages_;
+  std::int64_t parameter_count_ = 0;
+  Array<DenseExecution, float> parameters_, gradients_;
+
+  Scratch<DenseExecution, float> memory_{"shardmark::dense_activations"};
+  std::vector<Floats> bottom_, top_;  ///< outputs of layers; the last of the bottom MLP is lead()
+  std::vector<Floats> x_, v_, t_;     ///< x_.back(): what enters the top MLP; before it those of cross layers
+  Floats logits_, one_, other_, of_x0_, dt_, dv_;  ///< one_, other_: gradients on their way, in turns
+  Floats gradient_;                                ///< of what the next stage begins with
+  ThreadSums sums_;
+  DotTiles tiles_;
+};
+
+}  // namespace shardmark::kernels

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/dense/dense_oracle.hpp"
+
+#include <algorithm>
+
+#include "reference/bounded_step.hpp"
+#include "reference/dense/dense_step.hpp"
+
+namespace shardmark::reference {
+namespace {
+
+/// All rows of a block, which starts from `initial`.
+TouchedTable table_of(const DenseBlock& block, const Optimizer& optimizer, std::int64_t number,
+                      const Matrix<float>& initial) {
+  const Table table{.name = block.name, .rows = block.rows, .dim = block.columns, .optimizer = optimizer};
+  TouchedTable touched(table, number, 0, [initial](std::int64_t row, std::span<float> values, std::span<float>) {
+    std::ranges::copy(initial.row(row), values.begin());
+  });
+  for (std::int64_t row = 0; row < block.rows; ++row) touched.touch(row);
+  return touched;
+}
+
+}  // namespace
+
+void DenseGradients::add(const UncertainResult& part) {
+  std::size_t at = 0;
+  for (const auto& block : part.parameter_gradients)
+    for (const Uncertain& g : block.values) {
+      values[at] += g.value;
+      squares[at] += g.error * g.error;
+      ++at;
+    }
+  loss += part.loss.value;
+  loss_square += part.loss.error * part.loss.error;
+}
+
+void DenseGradients::add(const DenseGradients& other) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] += other.values[i];
+    squares[i] += other.squares[i];
+  }
+  loss += other.loss;
+  loss_square += other.loss_square;
+}
+
+void DenseGradients::sum_in_one(std::int64_t samples) {
+  const double square = unit_roundoff * unit_roundoff * static_cast<double>(samples);
+  for (std::size_t i = 0; i < values.size(); ++i) squares[i] += square * values[i] * values[i];
+  loss_square += square * loss * loss;
+}
+
+DenseOracle::DenseOracle(const DenseSpec& spec, const Optimizer& optimizer, std::uint64_t seed) : spec_(spec) {
+  check_dense_optimizer(optimizer);
+  const auto blocks = dense_blocks(spec);
+  const auto initial = initial_dense(spec, seed);
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    blocks_.push_back(table_of(blocks[b], optimizer, static_cast<std::int64_t>(b), initial[b]));
+  parameters_ = parameters();
+}
+
+std::int64_t DenseOracle::parameter_count() const {
+  std::int64_t count = 0;
+  for (const auto& block : blocks_) count += block.table().rows * block.table().dim;
+  return count;
+}
+
+DenseParameters<Uncertain> DenseOracle::parameters() const {
+  DenseParameters<Uncertain> all;
+  for (const auto& block : blocks_) {
+    Matrix<Uncertain>& to = all.emplace_back(block.table().rows, block.table().dim);
+    for (std::int64_t row = 0; row < to.rows; ++row)
+      for (std::int64_t c = 0; c < to.columns; ++c)
+        to.at(row, c) = {double{block.values(row)[c]}, block.value_bounds(row)[c] / Uncertain::confidence};
+  }
+  return all;
+}
+
+UncertainResult DenseOracle::pass(const DenseInput<Uncertain>& input, std::int64_t global_batch) const {
+  return dense_pass(spec_, parameters_, input, global_batch);
+}
+
+void DenseOracle::update(std::int64_t t, const DenseGradients& gradients) {
+  const std::span<const double> values(gradients.values);
+  std::size_t at = 0;
+  for (TouchedTable& block : blocks_) {
+    const auto dim = static_cast<std::size_t>(block.table().dim);
+    std::vector<double> errors(dim);
+    for (std::int64_t row = 0; row < block.table().rows; ++row) {
+      for (std::size_t c = 0; c < dim; ++c) errors[c] = Uncertain::confidence * std::sqrt(gradients.squares[at + c]);
+      bounded_step(block, row, t, values.subspan(at, dim), errors);
+      at += dim;
+    }
+  }
+  parameters_ = parameters();
+}
+
+}  // namespace shardmark::reference

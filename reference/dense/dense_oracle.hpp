@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "reference/dense/dense_pass.hpp"
+#include "reference/dense/uncertain_product.hpp"
+#include "reference/touched_table.hpp"
+
+namespace shardmark::reference {
+
+/// What a value must be, and the standard error of fp32 (Uncertain).
+using UncertainResult = DenseResult<Uncertain>;
+
+/// Gradients of all parameters, summed over samples that may be spread over ranks and parts, and what fp32 may make of
+/// the sum.
+struct DenseGradients {
+  std::vector<double> values;   ///< [parameters], in the order of dense_blocks
+  std::vector<double> squares;  ///< [parameters], of the standard errors
+  double loss = 0.0, loss_square = 0.0;
+
+  explicit DenseGradients(std::int64_t parameters = 0)
+      : values(static_cast<std::size_t>(parameters)), squares(static_cast<std::size_t>(parameters)) {}
+  void add(const UncertainResult& part);
+  void add(const DenseGradients& other);
+  /// After all parts of `samples` samples: fp32 sums them in one go, whose partial sums are larger than those of parts.
+  void sum_in_one(std::int64_t samples);
+};
+
+/// The weights of a model with layers through whole training steps, each with a bound: by how much another correct
+/// evaluation may differ. A block is a table of which all rows are touched.
+class DenseOracle {
+ public:
+  /// Throws InputError as check_dense and check_dense_optimizer.
+  DenseOracle(const DenseSpec& spec, const Optimizer& optimizer, std::uint64_t seed);
+
+  const DenseSpec& spec() const { return spec_; }
+  std::int64_t parameter_count() const;
+
+  /// Forward and backward of some samples of a global batch, with the weights as they are.
+  UncertainResult pass(const DenseInput<Uncertain>& input, std::int64_t global_batch) const;
+  /// Optimizer step number t, from 1, by the gradients of all samples.
+  void update(std::int64_t t, const DenseGradients& gradients);
+
+  /// By block: rows, columns, optimizer and its state as those of a table.
+  const std::vector<TouchedTable>& blocks() const { return blocks_; }
+
+ private:
+  DenseParameters<Uncertain> parameters() const;
+
+  DenseSpec spec_;
+  std::vector<TouchedTable> blocks_;
+  DenseParameters<Uncertain> parameters_;  ///< of `blocks_`
+};
+
+}  // namespace shardmark::reference

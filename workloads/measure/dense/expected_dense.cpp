@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/measure/dense/expected_dense.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "comm/collectives.hpp"
+#include "kernels/dense/matrix_view.hpp"
+#include "reference/dense/exact_head.hpp"
+#include "workloads/cases/dense_spec_of.hpp"
+
+namespace shardmark {
+namespace {
+
+using reference::Uncertain;
+
+bool off(double actual, double expected, double bound) { return !(std::abs(actual - expected) <= bound); }
+
+/// A bound that fp32 holds: rounded up.
+float bound_in_fp32(const Uncertain& x) {
+  return x.error == 0.0 ? 0.0F : std::nextafter(static_cast<float>(x.bound()), INFINITY);
+}
+
+}  // namespace
+
+// Bounds of fp32 are far from what its roundings do; a narrow type rounds evenly within its bound.
+ExpectedDense::ExpectedDense(const Communicator& comm, const RunOptions& options, ValueType forward)
+    : comm_(comm),
+      options_(options),
+      deviations_(forward == ValueType::fp32 ? Uncertain::confidence : std::sqrt(3.0)),
+      widths_(output_widths(options.workload)) {
+  std::exclusive_scan(widths_.begin(), widths_.end(), std::back_inserter(first_of_), std::int64_t{0});
+  const DenseKind kind = options.dense.kind;
+  if (has_layers(kind))
+    layers_.emplace(dense_spec_of(options.workload, kind), options.dense.optimizer_of_weights(), options.seed);
+  for (int rank = 0; rank < comm.size(); ++rank)
+    first_sample_.push_back(samples_of(options.workload.global_batch, comm.size(), rank).first);
+  first_sample_.push_back(options.workload.global_batch);
+}
+
+ExpectedDense::Input ExpectedDense::input_of(const Samples& batch, std::int64_t first,
+                                             const std::vector<ExpectedOutputs>& outputs, std::int64_t begin,
+                                             std::int64_t end) const {
+  Input input;
+  const std::int64_t samples = end - begin;
+  for (std::size_t f = 0; f < outputs.size(); ++f) {
+    const std::int64_t dim = outputs[f].dim(), bags = widths_[f] / dim;
+    auto& vectors = input.vectors.emplace_back(samples, widths_[f]);
+    for (std::int64_t bag = 0; bag < samples * bags; ++bag)
+      for (std::int64_t c = 0; c < dim; ++c)
+        vectors.values[bag * dim + c] = {double{outputs[f].values(begin * bags + bag)[c]},
+                                         outputs[f].bounds(begin * bags + bag)[c] / deviations_};
+  }
+  const std::int64_t numerical = layers_ ? layers_->spec().numerical_features : 0;
+  input.numerical = {samples, numerical};
+  for (std::int64_t i = 0; i < samples * numerical; ++i)
+    input.numerical.values[i] = double{batch.dense[(first + begin) * numerical + i]};
+  input.labels.assign(batch.labels.begin() + first + begin, batch.labels.begin() + first + end);
+  return input;
+}
+
+reference::UncertainResult ExpectedDense::result_of(const Input& input) const {
+  if (layers_) return layers_->pass(input, options_.workload.global_batch);
+  return reference::exact_pass(ExactHead{.seed = options_.seed}, input);
+}
+
+void ExpectedDense::keep(const reference::UncertainResult& result, std::int64_t begin, std::int64_t samples) {
+  Outcome& outcome = outcomes_.back();
+  for (std::int64_t s = 0; s < samples; ++s) {
+    outcome.logits[begin + s] = result.logits.values[s].value;
+    outcome.bounds[begin + s] = result.logits.values[s].bound();
+  }
+  for (std::size_t f = 0; f < widths_.size(); ++f) {
+    const std::int64_t at = first_of_[f] * own_samples_ + begin * widths_[f];
+    for (std::size_t i = 0; i < result.vector_gradients[f].values.size(); ++i) {
+      const Uncertain& g = result.vector_gradients[f].values[i];
+      own_values_[at + i] = static_cast<float>(g.value);
+      own_bounds_[at + i] = bound_in_fp32(g);
+    }
+  }
+}
+
+void ExpectedDense::evaluate(const Samples& batch, SampleRange own, const std::vector<ExpectedOutputs>& outputs) {
+  for (std::size_t f = 0; f < outputs.size(); ++f)
+    if (outputs[f].bags() * outputs[f].dim() != own.count * widths_[f])
+      throw InputError(fmt::format("dense model: samples have different numbers of vectors of feature {}; pool it",
+                                   options_.workload.features[f].name));
+  own_samples_ = own.count;
+  const auto samples = static_cast<std::size_t>(own.count);
+  outcomes_.push_back({std::vector<double>(samples), std::vector<double>(samples)});
+  own_values_.assign(samples * static_cast<std::size_t>(first_of_.back() + widths_.back()), 0.0F);
+  own_bounds_.assign(own_values_.size(), 0.0F);
+  const std::int64_t parameters = layers_ ? layers_->parameter_count() : 0;
+  std::vector<reference::DenseGradients> by_thread(kernels::DenseExecution().concurrency(),
+                                                   reference::DenseGradients(parameters));
+  kernels::for_each_part(own.count, samples_at_once, [&](std::int64_t begin, std::int64_t end, std::int64_t thread) {
+    for (std::int64_t first = begin; first < end; first += samples_at_once) {
+      const std::int64_t last = std::min(first + samples_at_once, end);
+      const auto result = result_of(input_of(batch, own.first, outputs, first, last));
+      keep(result, first, last - first);
+      by_thread[thread].add(result);
+    }
+  });
+  gradients_ = reference::DenseGradients(parameters);
+  for (const auto& part : by_thread) gradients_.add(part);
+  if (layers_) gradients_.sum_in_one(own.count);
+  if (options_.exact &&
+      (gradients_.loss_square > 0.0 || std::ranges::any_of(own_bounds_, [](float b) { return b > 0; })))
+    throw InputError(
+        "exact mode: the sums of the dense model's head grow beyond 2^24 units, so they are no longer exact in fp32; "
+        "use fewer checked steps, other poolings or exact=false");
+}
+
+reference::BagGradients ExpectedDense::share(std::int64_t step) {
+  values_ = all_gather(comm_, std::span<const float>(own_values_)).values;
+  const float largest = own_bounds_.empty() ? 0.0F : std::ranges::max(own_bounds_);
+  bounds_.clear();
+  if (all_reduce(comm_, largest, Reduce::max) > 0.0F)
+    bounds_ = all_gather(comm_, std::span<const float>(own_bounds_)).values;
+  for (auto* each : {&gradients_.values, &gradients_.squares}) all_reduce(comm_, std::span(*each), Reduce::sum);
+  const double loss = all_reduce(comm_, gradients_.loss, Reduce::sum);
+  const double square = all_reduce(comm_, gradients_.loss_square, Reduce::sum);
+  outcomes_.back().loss = loss;
+  outcomes_.back().loss_bound = Uncertain::confidence * std::sqrt(square);
+  if (layers_) layers_->update(step + 1, gradients_);
+  return [this](std::int64_t feature, const reference::Bag& bag, std::span<float> gradient, std::span<float> bounds) {
+    copy_gradient(feature, bag, gradient, bounds);
+  };
+}
+
+void ExpectedDense::copy_gradient(std::int64_t feature, const reference::Bag& bag, std::span<float> gradient,
+                                  std::span<float> bounds) const {
+  const auto next = std::ranges::upper_bound(first_sample_, bag.sample);
+  const std::int64_t first = *(next - 1), samples = *next - first, width_of_all = first_of_.back() + widths_.back();
+  const std::int64_t at = first * width_of_all + first_of_[feature] * samples +
+                          (bag.sample - first) * widths_[feature] + bag.position * std::ssize(gradient);
+  std::copy_n(values_.begin() + at, gradient.size(), gradient.begin());
+  if (!bounds_.empty()) std::copy_n(bounds_.begin() + at, bounds.size(), bounds.begin());
+}
+
+std::int64_t ExpectedDense::wrong_outcomes(std::int64_t step, const DenseModel& model) const {
+  const Outcome& expected = outcomes_[step];
+  const auto logits = model.logits();
+  const double loss = all_reduce(comm_, model.loss_share(), Reduce::sum);
+  std::int64_t wrong = comm_.rank() == 0 && off(loss, expected.loss, expected.loss_bound) ? 1 : 0;
+  if (logits.size() != expected.logits.size()) return wrong + std::ssize(expected.logits);
+  for (std::size_t s = 0; s < logits.size(); ++s)
+    wrong += off(double{logits[s]}, expected.logits[s], expected.bounds[s]) ? 1 : 0;
+  return wrong;
+}
+
+std::int64_t ExpectedDense::wrong_parameters(const DenseModel& model) const {
+  if (!layers_) return 0;
+  std::int64_t wrong = 0, at = 0;
+  for (const reference::TouchedTable& block : layers_->blocks()) {
+    const auto& table = block.table();
+    const std::int64_t vectors = choice_of(table.optimizer.kind).vectors;
+    for (std::int64_t row = 0; row < table.rows; ++row, at += table.dim)
+      for (std::int64_t c = 0; c < table.dim; ++c) {
+        wrong += off(model.parameters()[at + c], block.values(row)[c], block.value_bounds(row)[c]);
+        for (std::int64_t v = 0; v < vectors; ++v)
+          wrong += off(model.state(static_cast<int>(v))[at + c], block.state(row)[v * table.dim + c],
+                       block.state_bounds(row)[v * table.dim + c]);
+      }
+  }
+  return wrong;
+}
+
+}  // namespace shardmark

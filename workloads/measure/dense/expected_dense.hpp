@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "datasets/samples.hpp"
+#include "reference/dense/dense_oracle.hpp"
+#include "reference/oracle.hpp"
+#include "workloads/batches/step_input.hpp"
+#include "workloads/measure/expected_outputs.hpp"
+#include "workloads/step/dense/dense_model.hpp"
+
+namespace shardmark {
+
+/// What the dense model of the options must give in the first steps, by the reference. Every rank evaluates its own
+/// samples, on all its threads; gradients are then shared, so that all know those of the whole batch.
+class ExpectedDense {
+ public:
+  /// Of a rank, that a thread evaluates together.
+  static constexpr std::int64_t samples_at_once = 128;
+
+  /// options.dense.kind is not none; the outputs travel as `forward`. Throws InputError as make_dense_model.
+  ExpectedDense(const Communicator& comm, const RunOptions& options, ValueType forward);
+
+  /// Step number `step`, from 0, of the samples `own` of a global batch, whose expected outputs are given by feature.
+  /// Throws InputError when samples have vectors of different widths, or sums of the exact head are not exact where
+  /// they are to be. May fail on some ranks alone.
+  void evaluate(const Samples& batch, SampleRange own, const std::vector<ExpectedOutputs>& outputs);
+  /// What that step gives on all ranks: gradients for Oracle::update, valid until the next step, and the weights after
+  /// it. Collective.
+  reference::BagGradients share(std::int64_t step);
+
+  /// Logits and loss of step number `step` that are off by more than their bounds; the loss counts on rank 0.
+  /// Collective.
+  std::int64_t wrong_outcomes(std::int64_t step, const DenseModel& model) const;
+  /// Weights and optimizer state after the last step.
+  std::int64_t wrong_parameters(const DenseModel& model) const;
+
+ private:
+  struct Outcome {
+    std::vector<double> logits, bounds;  ///< [own samples]
+    double loss = 0.0, loss_bound = 0.0;
+  };
+  using Input = reference::DenseInput<reference::Uncertain>;
+  Input input_of(const Samples& batch, std::int64_t first, const std::vector<ExpectedOutputs>& outputs,
+                 std::int64_t begin, std::int64_t end) const;
+  reference::UncertainResult result_of(const Input& input) const;
+  void keep(const reference::UncertainResult& result, std::int64_t begin, std::int64_t samples);
+  void copy_gradient(std::int64_t feature, const reference::Bag& bag, std::span<float> gradient,
+                     std::span<float> bounds) const;
+
+  const Communicator& comm_;
+  const RunOptions& options_;
+  double deviations_;                            ///< standard errors in the bound of an output
+  std::vector<std::int64_t> widths_, first_of_;  ///< of the features; of all before each, in a sample
+  std::optional<reference::DenseOracle> layers_;
+  std::vector<Outcome> outcomes_;
+  std::int64_t own_samples_ = 0;
+  reference::DenseGradients gradients_;
+  std::vector<float> own_values_, own_bounds_;  ///< gradients of this rank's vectors, by feature
+  std::vector<std::int64_t> first_sample_;      ///< by rank, and all
+  std::vector<float> values_, bounds_;          ///< those of all ranks, one after the other; bounds may all be 0: none
+};
+
+}  // namespace shardmark

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "datasets/hdf5.hpp"
+#include "workloads/step/dense/dense_model.hpp"
+
+namespace shardmark {
+
+/// A dense model that also keeps the gradients that it returned last.
+class RecordedModel : public DenseModel {
+ public:
+  explicit RecordedModel(DenseModel& model) : model_(model) {}
+
+  ConstDeviceArray<float> run(const StepInput& input, const Flight& outputs, PhaseCosts& costs) override {
+    return gradients_ = model_.run(input, outputs, costs);
+  }
+  const ConstDeviceArray<float>& gradients() const { return gradients_; }
+
+ private:
+  DenseModel& model_;
+  ConstDeviceArray<float> gradients_;
+};
+
+/// What a dense model is, and gets:
+///   /dense             attribute model (JSON: kind, features in their order, layers, optimizer)
+///   /dense/numerical   float32 [batch, numerical features]
+///   /dense/labels      float32 [batch]
+///   /dense/head        float32 [width of all features]: the weights of the exact head
+void write_dense_inputs(hdf5::File& file, const RunOptions& options, const Samples& samples);
+
+/// Weights and biases, when: "before", "after".
+///   /dense/parameters/<block>/<when>        float32 [rows, columns]
+///   /dense/parameters/<block>/state_<when>  float32 [vectors of state, rows, columns] where the optimizer has any
+void write_dense_parameters(hdf5::File& file, const RunOptions& options, const DenseModel& model,
+                            const std::string& when);
+
+/// /dense/logits float32 [batch]; attribute outcome of /dense (JSON: loss).
+void write_dense_outcome(hdf5::File& file, double loss, std::span<const float> logits);
+
+}  // namespace shardmark

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+
+#include "kernels/dense/dense_layers.hpp"
+#include "kernels/dense/dense_update.hpp"
+#include "reference/dense/dense_parameters.hpp"
+#include "workloads/step/dense/dense_model.hpp"
+#include "workloads/step/dense/feature_vectors.hpp"
+#include "workloads/step/dense/summed_gradients.hpp"
+
+namespace shardmark {
+
+/// A model with layers (reference/dense/dense_pass.hpp), data parallel: every rank has all weights, computes its own
+/// samples, and the gradients of weights are summed over the ranks while the backward pass goes on; each bucket of them
+/// is then updated. On threads of the host.
+class LayeredModel : public DenseModel {
+ public:
+  /// Collective. The communicator must outlive the model. Throws InputError as check_dense and check_dense_optimizer.
+  LayeredModel(const Communicator& comm, const DenseSpec& spec, const Optimizer& optimizer, std::uint64_t seed);
+
+  ConstDeviceArray<float> run(const StepInput& input, const Flight& outputs, PhaseCosts& costs) override;
+  void reset() override;
+  double loss_share() const override { return loss_; }
+  std::span<const float> logits() const override { return layers_.logits(); }
+  std::span<const float> parameters() const override { return layers_.parameters(); }
+  std::span<const float> state(int vector) const override { return span_of(state_[vector]); }
+
+ private:
+  static std::span<float> span_of(const DeviceArray<float>& array) { return {array.data(), array.extent(0)}; }
+  /// Backward stages until a bucket is full or there are no more.
+  std::span<float> fill_bucket(const kernels::DenseBatch& batch);
+  void update(std::span<const float> gradients);
+
+  Optimizer optimizer_;
+  std::uint64_t seed_;
+  kernels::DenseLayers layers_;
+  std::array<DeviceArray<float>, kernels::most_state_vectors> state_;
+  std::int64_t steps_ = 0, next_stage_ = 0;
+  double loss_ = 0.0;
+  FeatureVectors vectors_;
+  SummedGradients sums_;
+};
+
+}  // namespace shardmark

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "comm/exchange/lane.hpp"
+#include "comm/reduction/reduction.hpp"
+#include "workloads/step/phase.hpp"
+
+namespace shardmark {
+
+/// Sums of gradients over all ranks, bucket by bucket in place, on a lane of their own: while one bucket travels, what
+/// fills the next is computed. Each part of a bucket is added by one rank and gathered by all, so that the sums of all
+/// ranks have the same bits.
+class SummedGradients {
+ public:
+  /// A bucket is as many gradients as come at once until they are this many: those of a model of 4 MB travel in four.
+  static constexpr std::int64_t least_values = std::int64_t{1} << 18;
+
+  /// The thread of the lane sleeps where the compute threads of some rank take all its cores. Collective.
+  explicit SummedGradients(const Communicator& comm);
+
+  /// next(): fills the next bucket and returns it, an empty one when there is none; done(bucket): with its sums. Adds
+  /// what it cost to phase dense. Collective.
+  template <class Next, class Done>
+  void run(PhaseCosts& costs, const Next& next, const Done& done) {
+    const double busy = lane_.busy_seconds(), exposed = lane_.exposed_seconds();
+    bucket_ = 0;
+    constexpr std::int64_t under_way = 2;  // one travels, one is computed
+    lane_.interleave(under_way, [&](std::int64_t) {
+      for (std::span<float> bucket = next(); !bucket.empty(); bucket = next()) {
+        const std::size_t number = bucket_++;
+        if (comm_.size() > 1) lane_.run([&] { sum(number, bucket, costs); });
+        done(bucket);
+      }
+    });
+    costs.communication_seconds += lane_.busy_seconds() - busy;
+    costs.exposed_seconds += lane_.exposed_seconds() - exposed;
+  }
+
+ private:
+  struct Bucket {
+    std::unique_ptr<Reduction> reduction;
+    std::vector<float> own;  ///< the part that this rank adds
+    std::size_t size = 0;
+  };
+  void sum(std::size_t number, std::span<float> values, PhaseCosts& costs);
+
+  const Communicator& comm_;
+  std::vector<Bucket> buckets_;
+  std::size_t bucket_ = 0;
+  Lane lane_;  ///< ends before what it uses
+};
+
+}  // namespace shardmark
