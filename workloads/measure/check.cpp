@@ -24,12 +24,13 @@ std::int64_t count_differing(std::span<const float> actual, std::span<const floa
   return wrong;
 }
 
+/// Expected of a step whose rows lack `stale` updates.
 std::int64_t wrong_outputs(const Expectation& expectation, std::int64_t step, const Flight& flight,
-                           const StepInput& input) {
+                           const StepInput& input, std::int64_t stale = 0) {
   std::int64_t wrong = 0;
   for (std::int64_t f = 0; f + 1 < std::ssize(input.first_element); ++f) {
     const auto output = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), flight.output(input, f));
-    const ExpectedOutputs& expected = expectation.output(step, f);
+    const ExpectedOutputs& expected = expectation.output(step, f, stale);
     const std::int64_t elements = expected.bags() * expected.dim();
     if (static_cast<std::int64_t>(output.extent(0)) != elements) return elements;
     const std::span<const float> vectors(output.data(), output.extent(0));
@@ -97,20 +98,40 @@ ExpectedOutputs::ExpectedOutputs(reference::Oracle& oracle, const Batch& batch, 
 }
 
 Expectation::Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire,
-                         std::optional<std::int64_t> steps)
+                         std::optional<std::int64_t> steps, std::int64_t most_stale)
     : oracle_(options.workload.tables, options.workload.features, options.row_values(), options.gradients(), wire) {
   const std::int64_t global_batch = options.workload.global_batch;
   const SampleRange own = samples_of(global_batch, comm.size(), comm.rank());
-  for (std::int64_t step = 0; step < steps.value_or(options.checked_steps); ++step) {
-    const Batch batch = batches.read(step, 0, global_batch).batch;
-    auto& outputs = outputs_.emplace_back();
-    for (std::int64_t f = 0; f < batch.features; ++f) {
-      const Feature& feature = options.workload.features[f];
-      outputs.emplace_back(oracle_, batch, f, feature.pooling, own, options.workload.tables[feature.table].dim);
+  const std::int64_t count = steps.value_or(options.checked_steps);
+  outputs_.resize(static_cast<std::size_t>(count));
+  for (std::int64_t step = 0; step < count; ++step) {
+    for (std::int64_t ahead = std::min(most_stale, count - 1 - step); ahead >= 0; --ahead) {
+      const Batch batch = batches.read(step + ahead, 0, global_batch).batch;
+      auto& of_step = outputs_[step + ahead];
+      auto& outputs = *of_step.emplace(of_step.begin());  // older tables are behind
+      for (std::int64_t f = 0; f < batch.features; ++f) {
+        const Feature& feature = options.workload.features[f];
+        outputs.emplace_back(oracle_, batch, f, feature.pooling, own, options.workload.tables[feature.table].dim);
+      }
+      if (ahead == 0) oracle_.update(batch, step);
     }
-    oracle_.update(batch, step);
   }
 }
+
+namespace {
+
+/// Of the tables after the last expected step.
+std::int64_t wrong_in_tables(const Expectation& expectation, const RowValues& initial, const ShardedTables& tables) {
+  std::int64_t wrong = 0;
+  for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s) {
+    const auto parts = expectation.parts(tables.layout().shards[s].table);
+    for (std::int64_t part = 0; part < std::ssize(parts); ++part)
+      wrong += wrong_rows(parts[part], initial, tables.store_of(s), s, part);
+  }
+  return wrong;
+}
+
+}  // namespace
 
 std::int64_t count_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
                          Flight& flight, const std::vector<StepInput>& inputs) {
@@ -122,12 +143,21 @@ std::int64_t count_wrong(const Communicator& comm, const Expectation& expectatio
     training_step(flight, input);
     wrong += wrong_outputs(expectation, step, flight, input);
   }
-  for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s) {
-    const auto parts = expectation.parts(tables.layout().shards[s].table);
-    for (std::int64_t part = 0; part < std::ssize(parts); ++part)
-      wrong += wrong_rows(parts[part], initial, tables.store_of(s), s, part);
+  return all_reduce(comm, wrong + wrong_in_tables(expectation, initial, tables), Reduce::sum);
+}
+
+std::int64_t count_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
+                         Pipeline& pipeline, const std::vector<StepInput>& inputs) {
+  ShardedTables& tables = pipeline.tables();
+  tables.fill(initial);
+  pipeline.start(inputs, 0, expectation.steps());
+  std::int64_t wrong = 0;
+  for (std::int64_t step = 0; step < expectation.steps(); ++step) {
+    pipeline.step();
+    wrong += wrong_outputs(expectation, step, pipeline.flight(), pipeline.input(), pipeline.staleness());
   }
-  return all_reduce(comm, wrong, Reduce::sum);
+  pipeline.finish();
+  return all_reduce(comm, wrong + wrong_in_tables(expectation, initial, tables), Reduce::sum);
 }
 
 }  // namespace shardmark

@@ -7,6 +7,7 @@
 
 #include "reference/oracle.hpp"
 #include "workloads/batches/batch_source.hpp"
+#include "workloads/step/pipeline/pipeline.hpp"
 #include "workloads/step/training_step.hpp"
 
 namespace shardmark {
@@ -38,18 +39,22 @@ class ExpectedOutputs {
 class Expectation {
  public:
   /// Runs `steps` whole steps serially (default: options.checked_steps), and keeps the outputs of this rank's samples.
-  /// The bounds are those of cases whose rows travel in these types.
+  /// The bounds are those of cases whose rows travel in these types. most_stale: outputs are kept of tables that lack
+  /// the updates of up to so many steps, which pipelines may look up.
   Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire = {},
-              std::optional<std::int64_t> steps = {});
+              std::optional<std::int64_t> steps = {}, std::int64_t most_stale = 0);
 
   std::int64_t steps() const { return std::ssize(outputs_); }
-  const ExpectedOutputs& output(std::int64_t step, std::int64_t feature) const { return outputs_[step][feature]; }
+  /// stale: updates that the rows lack.
+  const ExpectedOutputs& output(std::int64_t step, std::int64_t feature, std::int64_t stale = 0) const {
+    return outputs_[step].at(stale)[feature];
+  }
   /// After the last step.
   std::span<const reference::TouchedTable> parts(std::int64_t table) const { return oracle_.parts(table); }
 
  private:
   reference::Oracle oracle_;
-  std::vector<std::vector<ExpectedOutputs>> outputs_;  ///< by step and feature
+  std::vector<std::vector<std::vector<ExpectedOutputs>>> outputs_;  ///< by step, updates that are lacking, feature
 };
 
 /// Fills the tables of the flight, runs the expected steps on `inputs` and counts the values that differ by more than
@@ -57,5 +62,9 @@ class Expectation {
 /// them. Collective; the count is that of all ranks.
 std::int64_t count_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
                          Flight& flight, const std::vector<StepInput>& inputs);
+
+/// The same of steps of a pipeline: outputs are those of the version of the tables that each lookup saw, as recorded.
+std::int64_t count_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
+                         Pipeline& pipeline, const std::vector<StepInput>& inputs);
 
 }  // namespace shardmark

@@ -6,7 +6,7 @@
 
 namespace shardmark {
 
-/// Fault::stop and Fault::die: the last rank sleeps for ever, or kills itself.
+/// Fault::stop, Fault::die and Fault::slow: the last rank sleeps for ever, kills itself, or sleeps for a moment.
 void interrupt(const Communicator& comm, Fault fault);
 
 /// Commits the fault of a case, if it is one of those that happen when `ended` has ended.

@@ -88,7 +88,7 @@ inline std::vector<Case> narrow_movements() {
 }
 
 inline bool makes_wrong_values(Fault fault) {
-  return fault != Fault::none && fault != Fault::stop && fault != Fault::die;
+  return fault != Fault::none && fault != Fault::stop && fault != Fault::die && fault != Fault::slow;
 }
 
 /// Whether a fault that makes wrong values finds something to spoil: a table that has state, a replicated one, a second
