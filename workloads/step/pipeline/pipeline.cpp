@@ -5,6 +5,7 @@
 
 #include "comm/affinity.hpp"
 #include "comm/collectives.hpp"
+#include "comm/exchange/exchange_calibration.hpp"
 #include "workloads/step/faults.hpp"
 #include "workloads/step/phases.hpp"
 
@@ -14,7 +15,17 @@ namespace {
 /// Threads that wait in MPI leave their core to the compute threads where these take all cores of some rank.
 Waiting waiting_of_threads(const Communicator& comm) {
   const bool own_core = threads_for_rank(comm, observed_affinity()) > Execution().concurrency();
-  return all_reduce(comm, own_core ? 0 : 1, Reduce::max) == 1 ? Waiting::sleep : Waiting::poll;
+  const Waiting wanted = own_core ? Waiting::poll : Waiting::messages;
+  return static_cast<Waiting>(all_reduce(comm, static_cast<int>(wanted), Reduce::max));
+}
+
+/// The same ranks and nodes; what exchange auto knows of them is not timed again.
+Communicator duplicate(const Communicator& parent, const Case& how) {
+  std::vector<int> leaders;
+  for (int r = 0; r < parent.size(); ++r) leaders.push_back(parent.ranks_of(parent.node_of(r)).front());
+  Communicator comm(parent.get(), parent.count_limit(), std::move(leaders));
+  if (how.exchange.choice->name == "auto") set_calibration(comm, calibration_of(parent));
+  return comm;
 }
 
 PipelineShape shape_of(const Async& async, std::int64_t threads) {
@@ -28,7 +39,7 @@ PipelineShape shape_of(const Async& async, std::int64_t threads) {
 
 Pipeline::Place::Place(const Communicator& parent, ShardedTables& tables, const Plan& plan, const Case& how,
                        const Decisions& decided, Fault fault)
-    : comm(parent.get(), parent.count_limit()), embedding(comm, tables, plan, how, decided, fault), flight(embedding) {
+    : comm(duplicate(parent, how)), embedding(comm, tables, plan, how, decided, fault), flight(embedding) {
   if (how.async.mode != AsyncMode::patched) return;
   for (std::int64_t g = 0; g < flight.groups(); ++g) patches.push_back(std::make_unique<VectorPatch>(flight.group(g)));
 }
