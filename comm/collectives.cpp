@@ -43,6 +43,32 @@ std::span<std::byte> block_of(std::span<std::byte> all, std::span<const std::int
   return all.subspan(offsets[rank], offsets[rank + 1] - offsets[rank]);
 }
 
+constexpr std::int64_t most_bytes_by_messages = 4096;
+
+template <class T>
+T reduced(T a, T b, Reduce operation) {
+  if (operation == Reduce::sum) return a + b;
+  return operation == Reduce::max ? std::max(a, b) : std::min(a, b);
+}
+
+/// Each rank sends its values to all others and adds up all, in the order of ranks.
+template <class T>
+void all_reduce_by_messages(const Communicator& comm, std::span<T> values, Reduce operation) {
+  std::vector<T> all(values.size() * comm.size());
+  const auto of_rank = [&](int rank) { return std::span(all).subspan(rank * values.size(), values.size()); };
+  std::ranges::copy(values, of_rank(comm.rank()).begin());
+  Messages messages(comm);
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    if (rank == comm.rank()) continue;
+    messages.receive(std::as_writable_bytes(of_rank(rank)), rank);
+    messages.send(std::as_bytes(std::span<const T>(values)), rank);
+  }
+  messages.wait();
+  std::ranges::copy(of_rank(0), values.begin());
+  for (int rank = 1; rank < comm.size(); ++rank)
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = reduced(values[i], of_rank(rank)[i], operation);
+}
+
 }  // namespace
 
 void barrier(const Communicator& comm) { check_mpi(MPI_Barrier(comm.get()), "MPI_Barrier"); }
@@ -53,7 +79,11 @@ void all_reduce(const Communicator& comm, std::span<T> values, Reduce operation)
     const auto piece = next_piece(comm, values);
     const int count = static_cast<int>(piece.size());
     const std::int64_t bytes = piece.size_bytes();
-    if (waiting() == Waiting::poll) {
+    if (waiting() == Waiting::messages && bytes <= most_bytes_by_messages) {
+      all_reduce_by_messages(comm, piece, operation);
+      continue;
+    }
+    if (waiting() != Waiting::sleep) {
       check_mpi(MPI_Allreduce(MPI_IN_PLACE, piece.data(), count, type_of<T>(), op_of(operation), comm.get()),
                 "MPI_Allreduce", -1, bytes);
       continue;

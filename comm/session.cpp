@@ -24,13 +24,19 @@ constexpr auto time_for_abort = std::chrono::seconds(10);
 /// MPI from initialisation to finalisation.
 class Library {
  public:
-  Library() {
-    int provided = MPI_THREAD_SINGLE;
-    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+  explicit Library(MpiThreads threads) {
+    const int wanted = threads == MpiThreads::several ? MPI_THREAD_MULTIPLE : MPI_THREAD_SERIALIZED;
+    check_mpi(MPI_Init_thread(nullptr, nullptr, wanted, &provided_), "MPI_Init_thread");
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // errors of datatypes and the like come here
     check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &failures_), "MPI_Comm_dup");
-    if (provided < MPI_THREAD_SERIALIZED)
+    if (provided_ < MPI_THREAD_SERIALIZED)
       throw MpiError("MPI_Init_thread", "this MPI cannot be called from one thread after another");
+  }
+
+  /// After the failure can be told. Every rank is given the same.
+  void require(MpiThreads threads) const {
+    if (threads == MpiThreads::several && provided_ < MPI_THREAD_MULTIPLE)
+      throw InputError("this MPI gives no MPI_THREAD_MULTIPLE, which --async needs; use --async off");
   }
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
@@ -43,6 +49,7 @@ class Library {
   MPI_Comm failures() const { return failures_; }
 
  private:
+  int provided_ = MPI_THREAD_SINGLE;
   MPI_Comm failures_ = MPI_COMM_NULL;
 };
 
@@ -132,10 +139,11 @@ int end_with(const std::exception_ptr& failure, MPI_Comm failures) {
 
 }  // namespace
 
-int with_mpi(const std::function<int(const Communicator& world)>& program) {
-  const Library library;
+int with_mpi(const std::function<int(const Communicator& world)>& program, MpiThreads threads) {
+  const Library library(threads);
   std::exception_ptr failure;
   try {
+    library.require(threads);
     const Communicator world(MPI_COMM_WORLD);
     return program(world);
   } catch (...) {

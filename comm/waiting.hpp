@@ -8,8 +8,10 @@
 namespace shardmark {
 
 /// How a thread waits for what it started in MPI. poll: as MPI does, without leaving its core. sleep: it looks and
-/// sleeps in turns, some 0.1 ms late, so that others compute on a core that it shares with them.
-enum class Waiting { poll, sleep };
+/// sleeps in turns, some 0.1 ms late, so that others compute on a core that it shares with them. messages: the same by
+/// messages between pairs alone, for several threads that wait at once: the non-blocking collectives of Open MPI 4.1.4
+/// then hang now and then. What no such messages are written for polls.
+enum class Waiting { poll, sleep, messages };
 
 /// Of the calling thread; poll until set.
 void set_waiting(Waiting waiting);

@@ -26,8 +26,7 @@ Lane::Lane(Kind kind, Waiting waiting) {
 }
 
 Lane::Lane(const Communicator& comm, Waiting wanted)
-    : Lane(Kind::threaded,
-           all_reduce(comm, wanted == Waiting::sleep ? 1 : 0, Reduce::max) == 1 ? Waiting::sleep : Waiting::poll) {}
+    : Lane(Kind::threaded, static_cast<Waiting>(all_reduce(comm, static_cast<int>(wanted), Reduce::max))) {}
 
 Lane::~Lane() {
   if (!shared_) return;

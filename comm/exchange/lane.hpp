@@ -34,8 +34,8 @@ class Lane {
 
   /// The thread of a threaded lane polls for MPI.
   explicit Lane(Kind kind) : Lane(kind, Waiting::poll) {}
-  /// A threaded lane whose thread sleeps where this rank or any other asks for that: the two ways of waiting make
-  /// different calls, which MPI does not match with each other. Collective.
+  /// A threaded lane whose thread waits in the last way in the order of Waiting that this rank or any other asks for:
+  /// the ways make different calls, which MPI does not match with each other. Collective.
   Lane(const Communicator& comm, Waiting wanted);
   ~Lane();
   Lane(const Lane&) = delete;

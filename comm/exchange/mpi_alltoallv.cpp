@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/exchange/mpi_alltoallv.hpp"
 
+#include <algorithm>
+#include <span>
 #include <stdexcept>
 
 #include "comm/exchange/type_per_peer.hpp"
+#include "comm/messages.hpp"
 #include "comm/mpi_error.hpp"
 #include "comm/waiting.hpp"
 
@@ -20,6 +23,7 @@ MpiAlltoallv::MpiAlltoallv(const Communicator& comm) : comm_(comm) {}
 
 void MpiAlltoallv::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
   if (route.size() != comm_.size()) throw std::invalid_argument("mpi_alltoallv: a route of another number of ranks");
+  if (waiting() == Waiting::messages) return run_by_messages(route, send, receive, element_bytes);
   if (exceeds_limit(route)) return run_in_runs(route, send, receive, element_bytes);
 
   if (element_bytes != element_bytes_) {
@@ -41,6 +45,26 @@ void MpiAlltoallv::run(const Route& route, const std::byte* send, std::byte* rec
   check_mpi(MPI_Alltoallv(send, send_counts_.data(), send_offsets_.data(), element_.get(), receive,
                           receive_counts_.data(), receive_offsets_.data(), element_.get(), comm_.get()),
             "MPI_Alltoallv", -1, route.send_total() * element_bytes);
+}
+
+void MpiAlltoallv::run_by_messages(const Route& route, const std::byte* send, std::byte* receive,
+                                   std::int64_t element_bytes) const {
+  const auto outgoing = [&](int rank) {
+    return std::span(send + route.send_offsets()[rank] * element_bytes,
+                     static_cast<std::size_t>(route.send_counts()[rank] * element_bytes));
+  };
+  const auto incoming = [&](int rank) {
+    return std::span(receive + route.receive_offsets()[rank] * element_bytes,
+                     static_cast<std::size_t>(route.receive_counts()[rank] * element_bytes));
+  };
+  Messages messages(comm_);
+  for (int step = 1; step < comm_.size(); ++step) {
+    const int from = (comm_.rank() + comm_.size() - step) % comm_.size(), to = (comm_.rank() + step) % comm_.size();
+    messages.receive(incoming(from), from);
+    messages.send(outgoing(to), to);
+  }
+  std::ranges::copy(outgoing(comm_.rank()), incoming(comm_.rank()).begin());
+  messages.wait();
 }
 
 bool MpiAlltoallv::exceeds_limit(const Route& route) {

@@ -20,6 +20,8 @@ class MpiAlltoallv : public Exchange {
 
  private:
   bool exceeds_limit(const Route& route);
+  /// With Waiting::messages.
+  void run_by_messages(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) const;
   void run_in_runs(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) const;
 
   const Communicator& comm_;

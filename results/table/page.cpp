@@ -10,6 +10,7 @@
 #include "results/json_text.hpp"
 #include "results/statistics.hpp"
 #include "results/table/answer.hpp"
+#include "results/table/pipelines.hpp"
 #include "results/table/tensor_trains.hpp"
 #include "results/verdict.hpp"
 
@@ -167,6 +168,7 @@ Page page_of(const Report& report, bool all) {
     page.remarks = remarks(findings.cases);
     std::ranges::move(predicted_by(report.environment), std::back_inserter(page.remarks));
     page.phases = phases_of_cases(findings, all);
+    page.pipelines = pipeline_lines(findings.cases);
     page.trains = tensor_train_lines(findings.cases);
     page.sentences = answer(findings);
   }

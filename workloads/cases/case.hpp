@@ -8,6 +8,7 @@
 #include "comm/placement/traffic/movement.hpp"
 #include "comm/placement/traffic/table_groups.hpp"
 #include "reference/table.hpp"
+#include "workloads/cases/async.hpp"
 
 namespace shardmark {
 
@@ -16,6 +17,7 @@ struct Case {
   Movement movement = {};
   NamedExchange exchange = exchange_named("mpi_alltoallv");
   TableGroups groups = {};
+  Async async = {};
   std::optional<Storage> storage = {};  ///< of every table; absent: as the workload says
 
   /// "dense_partials mpi_alltoallv"; what is not the default follows: ", wire_forward fp16, groups 4".

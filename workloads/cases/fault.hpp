@@ -9,7 +9,21 @@
 namespace shardmark {
 
 /// A defect that a step commits on purpose (--set fault=...), to show that the check finds it or the watchdog ends it.
-enum class Fault { none, lookup, route, exchange, update, state, stray_row, one_replica, late_step, stop, die };
+enum class Fault {
+  none,
+  lookup,
+  route,
+  exchange,
+  update,
+  state,
+  stray_row,
+  one_replica,
+  late_step,
+  stop,
+  die,
+  slow,
+  fail
+};
 
 inline constexpr std::array faults{
     Choice<Fault>{"none", "no defect", Fault::none},
@@ -24,6 +38,8 @@ inline constexpr std::array faults{
     Choice<Fault>{"late_step", "as lookup, but not in the first step", Fault::late_step},
     Choice<Fault>{"stop", "the last rank sleeps for ever in its lookup", Fault::stop},
     Choice<Fault>{"die", "the last rank kills itself in its lookup", Fault::die},
+    Choice<Fault>{"slow", "the last rank sleeps 20 ms before each lookup; all values are right", Fault::slow},
+    Choice<Fault>{"fail", "the last rank throws an error in its lookup", Fault::fail},
 };
 constexpr auto choices_of(Fault) { return Choices{"fault", faults}; }
 

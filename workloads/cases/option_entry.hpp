@@ -132,8 +132,9 @@ void say_valid(const NumberRule& rule, Option& option) {
 
 /// Whether a Case has the struct: compare tries several values of its members.
 template <class Owner>
-constexpr bool is_of_case = std::same_as<Owner, Case> || std::same_as<Owner, Movement> ||
-                            std::same_as<Owner, WireTypes> || std::same_as<Owner, TableGroups>;
+constexpr bool is_of_case =
+    std::same_as<Owner, Case> || std::same_as<Owner, Movement> || std::same_as<Owner, WireTypes> ||
+    std::same_as<Owner, TableGroups> || std::same_as<Owner, Async>;
 
 /// Calls `visit` with each struct of the type `Owner` that a case has: its Movement, all its tables' Optimizers, ...
 template <class Owner, class Run, class How, class Visit>
@@ -142,6 +143,7 @@ void for_each_owner(Run& run, How& how, const Visit& visit) {
   if constexpr (std::same_as<Owner, Movement>) visit(how.movement);
   if constexpr (std::same_as<Owner, WireTypes>) visit(how.movement.wire);
   if constexpr (std::same_as<Owner, TableGroups>) visit(how.groups);
+  if constexpr (std::same_as<Owner, Async>) visit(how.async);
   if constexpr (std::same_as<Owner, RunOptions>) visit(run);
   if constexpr (std::same_as<Owner, DataOptions>) visit(run.data);
   if constexpr (std::same_as<Owner, DenseOptions>) visit(run.dense);

@@ -41,6 +41,25 @@ Option storage() {
   return option;
 }
 
+/// `on` is DeepRec's.
+Option async() {
+  Option option = option_of(OptionGroup::movement, "async",
+                            "what of a step is done while the steps before it are taken (on: rows)", &Async::mode);
+  option.set = [](RunOptions&, Case& how, const std::string& text) {
+    how.async.mode = text == "on" ? AsyncMode::rows : named<AsyncMode>(text);
+  };
+  return option;
+}
+
+/// An option of which 0 would stop every batch: rule says why.
+Option above_zero(Option option, std::string_view rule) {
+  option.set = [set = option.set, rule](RunOptions& run, Case& how, const std::string& text) {
+    if (number_in<std::int64_t>(text) == 0) throw InputError(std::string(rule));
+    set(run, how, text);
+  };
+  return option;
+}
+
 Option with_flag(Option option, std::string_view other_flag) {
   option.other_flag = other_flag;
   return option;
@@ -63,6 +82,19 @@ std::vector<Option> table() {
       option_of(movement, "group_balance", "what groups of tables have in equal measure", &TableGroups::balance),
       option_of(movement, "replicated_gradients", "how gradients of data_parallel tables are summed over the ranks",
                 &Movement::replicated_gradients),
+      async(),
+      above_zero(option_of(movement, "async_threads",
+                           "threads that prepare batches; auto: time to prepare one / time of a step without that",
+                           &Async::threads, auto_or_positive),
+                 "without a thread no batch is prepared; use at least 1, time to prepare a batch / time of a step, or "
+                 "auto"),
+      above_zero(option_of(movement, "async_capacity", "prepared batches that may wait; auto: as many as threads",
+                           &Async::capacity, auto_or_positive),
+                 "without a place no prepared batch can wait for its step; use at least 1, or auto for as many as "
+                 "async_threads"),
+      option_of(movement, "staleness_bound",
+                "updates that a row may lack when it is looked up ahead; auto: async_capacity + 1", &Async::bound,
+                {.word = "auto"}),
 
       option_of(tables, "batch", "samples per step over all ranks", &Workload::global_batch, positive),
       scale(),

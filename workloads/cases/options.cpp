@@ -97,10 +97,34 @@ bool has_tensor_trains(const RunOptions& run) {
   return std::ranges::any_of(run.workload.tables, [](const Table& table) { return table.storage == Storage::tt; });
 }
 
+/// What does not matter to a case is as it is by default; cases that are the same then are one.
+std::vector<Case> without_unused_async(std::vector<Case> cases) {
+  std::vector<Case> different;
+  for (Case& how : cases) {
+    if (!how.async.on()) how.async = {};
+    if (!how.async.looks_up()) how.async.bound.reset();
+    const auto same = [name = how.name()](const Case& other) { return other.name() == name; };
+    if (std::ranges::none_of(different, same)) different.push_back(std::move(how));
+  }
+  return different;
+}
+
+/// Options of the pipeline that no case reads.
+void require_async_use(const std::vector<Case>& cases, const GivenOption& given) {
+  const bool bound = given.option->name == "staleness_bound";
+  if (!bound && !given.option->name.starts_with("async_")) return;
+  const auto reads = [&](const Case& how) { return bound ? how.async.looks_up() : how.async.on(); };
+  if (std::ranges::none_of(cases, reads))
+    throw InputError(fmt::format("{}: {}; use --async {}", given.said(given.values.front()),
+                                 bound ? "no rows are looked up ahead" : "nothing is done ahead",
+                                 bound ? "rows or patched" : "ids, rows or patched"));
+}
+
 void require_use(const RunOptions& run, const std::vector<Case>& cases, const std::vector<GivenOption>& given) {
   const bool trains =
       std::ranges::any_of(cases, [&](const Case& how) { return has_tensor_trains(with_storage(run, how.storage)); });
   for (const GivenOption& each : given) {
+    require_async_use(cases, each);
     if (each.option->group == OptionGroup::ids && !run.data.file.empty())
       throw InputError(fmt::format("{}: the ids come from --data {}; leave one of them out",
                                    each.said(each.values.front()), run.data.file));
@@ -168,6 +192,8 @@ void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<Gi
   import_cores(run.workload);
   require_use(run, cases, given);
   check_dense_options(run, given);
+  if (std::ranges::any_of(cases, [](const Case& how) { return how.async != Async{}; }))
+    cases = without_unused_async(std::move(cases));
   if (run.exact) make_exact(run.workload);
 }
 

@@ -13,6 +13,7 @@
 #include "comm/session.hpp"
 #include "results/verdict.hpp"
 #include "workloads/batches/lookup_statistics.hpp"
+#include "workloads/cases/async_support.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/cases/plan_request_of.hpp"
 #include "workloads/command/case_arguments.hpp"
@@ -130,6 +131,7 @@ void add_plan(const std::string& name, std::optional<Storage> storage, const std
     if (how.storage != storage) continue;
     if (!transfers_differ && how.movement.transfer != cases.front().movement.transfer) continue;
     require_supported(planned.plan, workload.tables, workload.features, how.movement);
+    require_async(planned.plan, workload.tables, workload.features, how);
     group_of_tables(how.groups, planned.plan, workload.tables, workload.features);
     added.push_back({setup.plans.size(), how});
     if (says_storage(planned.plan)) added.back().how.storage.reset();  // records then tell that of the tables
@@ -231,6 +233,16 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   return verdict.valid ? 0 : 1;
 }
 
+/// Several threads use MPI where batches are prepared ahead. What is wrong with the arguments is told later.
+MpiThreads mpi_threads(const CaseArguments& arguments) try {
+  for (const GivenOption& each : arguments.given())
+    if (each.option->name == "async" && std::ranges::any_of(each.values, [](auto& value) { return value != "off"; }))
+      return MpiThreads::several;
+  return MpiThreads::one_at_a_time;
+} catch (const InputError&) {
+  return MpiThreads::one_at_a_time;
+}
+
 }  // namespace
 
 void run_cases(const CaseArguments& arguments) {
@@ -239,7 +251,8 @@ void run_cases(const CaseArguments& arguments) {
     fmt::print("{}\n", to_json(with_storage(options, cases.front().storage).workload).dump(2));
     return;
   }
-  const int code = with_mpi([&](const Communicator& world) { return run_on(world, arguments); });
+  const int code =
+      with_mpi([&](const Communicator& world) { return run_on(world, arguments); }, mpi_threads(arguments));
   if (code != 0) throw Failure{code};
 }
 

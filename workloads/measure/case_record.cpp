@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "results/async_fields.hpp"
 #include "results/statistics.hpp"
 #include "results/tensor_train_fields.hpp"
 #include "workloads/cases/option_table.hpp"
@@ -70,6 +71,7 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
     if (timings.training->auc) record.details["auc"] = *timings.training->auc;
     record.details["auc_steps"] = timings.training->steps;
   }
+  if (timings.async.any()) record.details[async_fields::object] = async_details(timings.async, record.step_ms.median);
   if (!timings.picked.empty()) record.details["picked"] = timings.picked;
   record.details["batches_reason"] = batches.reason;
   if (!state.stopped.empty()) record.details["stopped"] = state.stopped;

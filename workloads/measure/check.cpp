@@ -25,12 +25,13 @@ std::int64_t count_differing(std::span<const float> actual, std::span<const floa
   return wrong;
 }
 
+/// Expected of a step whose rows lack `stale` updates.
 std::int64_t wrong_outputs(const Expectation& expectation, std::int64_t step, const Flight& flight,
-                           const StepInput& input) {
+                           const StepInput& input, std::int64_t stale = 0) {
   std::int64_t wrong = 0;
   for (std::int64_t f = 0; f + 1 < std::ssize(input.first_element); ++f) {
     const auto output = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), flight.output(input, f));
-    const ExpectedOutputs& expected = expectation.output(step, f);
+    const ExpectedOutputs& expected = expectation.output(step, f, stale);
     const std::int64_t elements = expected.bags() * expected.dim();
     if (static_cast<std::int64_t>(output.extent(0)) != elements) return elements;
     const std::span<const float> vectors(output.data(), output.extent(0));
@@ -98,33 +99,65 @@ ExpectedOutputs::ExpectedOutputs(reference::Oracle& oracle, const Batch& batch, 
 }
 
 Expectation::Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire,
-                         std::optional<std::int64_t> steps)
-    : oracle_(options.workload.tables, options.workload.features, options.row_values(), options.gradients(), wire) {
-  const std::int64_t global_batch = options.workload.global_batch;
-  const SampleRange own = samples_of(global_batch, comm.size(), comm.rank());
+                         std::optional<std::int64_t> steps, std::int64_t most_stale)
+    : comm_(comm),
+      options_(options),
+      batches_(batches),
+      own_(samples_of(options.workload.global_batch, comm.size(), comm.rank())),
+      most_stale_(most_stale),
+      oracle_(options.workload.tables, options.workload.features, options.row_values(), options.gradients(), wire),
+      outputs_(static_cast<std::size_t>(steps.value_or(options.checked_steps))) {
   if (options.dense.kind != DenseKind::none) dense_ = std::make_unique<ExpectedDense>(comm, options, wire.forward);
-  for (std::int64_t step = 0; step < steps.value_or(options.checked_steps); ++step) {
-    const Samples samples = agree(comm, [&] {
-      Samples read = batches.read(step, 0, global_batch);
-      outputs_.push_back(look_up(options, read.batch, own));
-      if (dense_) dense_->evaluate(read, own, outputs_.back());
-      return read;
-    });
-    if (dense_)
-      oracle_.update(samples.batch, step, dense_->share(step));
-    else
-      oracle_.update(samples.batch, step);
+  while (!follows() && step_ < this->steps()) follow(0);
+}
+
+/// Of the tables as they are now.
+void Expectation::look_up(const Batch& batch, std::int64_t step) {
+  auto& outputs = *outputs_[step].emplace(outputs_[step].begin());  // of older tables are behind
+  for (std::int64_t f = 0; f < batch.features; ++f) {
+    const Feature& feature = options_.workload.features[f];
+    outputs.emplace_back(oracle_, batch, f, feature.pooling, own_, options_.workload.tables[feature.table].dim);
   }
 }
 
-std::vector<ExpectedOutputs> Expectation::look_up(const RunOptions& options, const Batch& batch, SampleRange own) {
-  std::vector<ExpectedOutputs> outputs;
-  for (std::int64_t f = 0; f < batch.features; ++f) {
-    const Feature& feature = options.workload.features[f];
-    outputs.emplace_back(oracle_, batch, f, feature.pooling, own, options.workload.tables[feature.table].dim);
-  }
-  return outputs;
+void Expectation::follow(std::int64_t stale) {
+  const std::int64_t step = step_++, global_batch = options_.workload.global_batch;
+  const Samples samples = agree(comm_, [&] {
+    for (std::int64_t ahead = std::min(most_stale_, steps() - 1 - step); ahead > 0; --ahead)
+      look_up(batches_.read(step + ahead, 0, global_batch).batch, step + ahead);
+    Samples read = batches_.read(step, 0, global_batch);
+    look_up(read.batch, step);
+    if (dense_) dense_->evaluate(read, own_, outputs_[step].at(stale));
+    return read;
+  });
+  if (dense_)
+    oracle_.update(samples.batch, step, dense_->share(step));
+  else
+    oracle_.update(samples.batch, step);
 }
+
+namespace {
+
+/// Outputs, logits and loss of a step that was taken.
+std::int64_t wrong_in_step(const Expectation& expectation, std::int64_t step, const Flight& flight,
+                           const DenseModel& dense, const StepInput& input, std::int64_t stale = 0) {
+  const std::int64_t wrong = wrong_outputs(expectation, step, flight, input, stale);
+  return expectation.dense() == nullptr ? wrong : wrong + expectation.dense()->wrong_outcomes(step, dense);
+}
+
+/// Of tables and weights after the last expected step, and all that was wrong before.
+std::int64_t wrong_in_all(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
+                          const ShardedTables& tables, const DenseModel& dense, std::int64_t wrong) {
+  if (expectation.dense() != nullptr) wrong += expectation.dense()->wrong_parameters(dense);
+  for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s) {
+    const auto parts = expectation.parts(tables.layout().shards[s].table);
+    for (std::int64_t part = 0; part < std::ssize(parts); ++part)
+      wrong += wrong_rows(parts[part], initial, tables.store_of(s), s, part);
+  }
+  return all_reduce(comm, wrong, Reduce::sum);
+}
+
+}  // namespace
 
 std::int64_t count_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
                          Flight& flight, DenseModel& dense, const std::vector<StepInput>& inputs) {
@@ -133,18 +166,26 @@ std::int64_t count_wrong(const Communicator& comm, const Expectation& expectatio
   dense.reset();
   std::int64_t wrong = 0;
   for (std::int64_t step = 0; step < expectation.steps(); ++step) {
-    const StepInput& input = inputs[step];
-    training_step(flight, input, dense);
-    wrong += wrong_outputs(expectation, step, flight, input);
-    if (expectation.dense() != nullptr) wrong += expectation.dense()->wrong_outcomes(step, dense);
+    training_step(flight, inputs[step], dense);
+    wrong += wrong_in_step(expectation, step, flight, dense, inputs[step]);
   }
-  if (expectation.dense() != nullptr) wrong += expectation.dense()->wrong_parameters(dense);
-  for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s) {
-    const auto parts = expectation.parts(tables.layout().shards[s].table);
-    for (std::int64_t part = 0; part < std::ssize(parts); ++part)
-      wrong += wrong_rows(parts[part], initial, tables.store_of(s), s, part);
+  return wrong_in_all(comm, expectation, initial, tables, dense, wrong);
+}
+
+std::int64_t count_wrong(const Communicator& comm, Expectation& expectation, const RowValues& initial,
+                         Pipeline& pipeline, DenseModel& dense, const std::vector<StepInput>& inputs) {
+  ShardedTables& tables = pipeline.tables();
+  tables.fill(initial);
+  dense.reset();
+  pipeline.start(inputs, 0, expectation.steps());
+  std::int64_t wrong = 0;
+  for (std::int64_t step = 0; step < expectation.steps(); ++step) {
+    pipeline.step(dense);
+    if (expectation.follows()) expectation.follow(pipeline.staleness());
+    wrong += wrong_in_step(expectation, step, pipeline.flight(), dense, pipeline.input(), pipeline.staleness());
   }
-  return all_reduce(comm, wrong, Reduce::sum);
+  pipeline.finish();
+  return wrong_in_all(comm, expectation, initial, tables, dense, wrong);
 }
 
 }  // namespace shardmark

@@ -9,6 +9,7 @@
 #include "reference/oracle.hpp"
 #include "workloads/batches/batch_source.hpp"
 #include "workloads/measure/dense/expected_dense.hpp"
+#include "workloads/step/pipeline/pipeline.hpp"
 #include "workloads/step/training_step.hpp"
 
 namespace shardmark {
@@ -17,23 +18,38 @@ namespace shardmark {
 class Expectation {
  public:
   /// Runs `steps` whole steps serially (default: options.checked_steps), and keeps the outputs of this rank's samples.
-  /// The bounds are those of cases whose rows travel in these types. Collective; the options must outlive the object.
+  /// The bounds are those of cases whose rows travel in these types. most_stale: outputs are kept of tables that lack
+  /// the updates of up to so many steps, which pipelines may look up. Where a dense model sees such outputs, all that
+  /// comes later depends on how stale they were: then no step is run until follow() tells. Collective; comm, options
+  /// and batches must outlive the object.
   Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire = {},
-              std::optional<std::int64_t> steps = {});
+              std::optional<std::int64_t> steps = {}, std::int64_t most_stale = 0);
+
+  bool follows() const { return dense_ && most_stale_ > 0; }
+  /// Runs the next step, whose rows lack `stale` updates. Collective.
+  void follow(std::int64_t stale);
 
   std::int64_t steps() const { return std::ssize(outputs_); }
-  const ExpectedOutputs& output(std::int64_t step, std::int64_t feature) const { return outputs_[step][feature]; }
+  /// stale: updates that the rows lack.
+  const ExpectedOutputs& output(std::int64_t step, std::int64_t feature, std::int64_t stale = 0) const {
+    return outputs_[step].at(stale)[feature];
+  }
   /// After the last step.
   std::span<const reference::TouchedTable> parts(std::int64_t table) const { return oracle_.parts(table); }
   /// Null without a dense model.
   const ExpectedDense* dense() const { return dense_.get(); }
 
  private:
-  std::vector<ExpectedOutputs> look_up(const RunOptions& options, const Batch& batch, SampleRange own);
+  void look_up(const Batch& batch, std::int64_t step);
 
+  const Communicator& comm_;
+  const RunOptions& options_;
+  BatchSource& batches_;
+  SampleRange own_;
+  std::int64_t most_stale_, step_ = 0;  ///< run so far
   reference::Oracle oracle_;
   std::unique_ptr<ExpectedDense> dense_;
-  std::vector<std::vector<ExpectedOutputs>> outputs_;  ///< by step and feature
+  std::vector<std::vector<std::vector<ExpectedOutputs>>> outputs_;  ///< by step, updates that are lacking, feature
 };
 
 /// Fills the tables of the flight, resets the dense model, runs the expected steps on `inputs` and counts the values
@@ -41,5 +57,9 @@ class Expectation {
 /// state, and rows that changed although no id asked for them. Collective; the count is that of all ranks.
 std::int64_t count_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
                          Flight& flight, DenseModel& dense, const std::vector<StepInput>& inputs);
+
+/// The same of steps of a pipeline: outputs are those of the version of the tables that each lookup saw, as recorded.
+std::int64_t count_wrong(const Communicator& comm, Expectation& expectation, const RowValues& initial,
+                         Pipeline& pipeline, DenseModel& dense, const std::vector<StepInput>& inputs);
 
 }  // namespace shardmark

@@ -36,7 +36,8 @@ class Measurement {
         prepared_(job, batches, status),
         cases_(job.cases.size()) {
     const auto predictions = predict_cases(job);
-    for (std::size_t c = 0; c < cases_.size(); ++c) cases_[c].predicted = predictions[c];
+    for (std::size_t c = 0; c < cases_.size(); ++c)
+      if (!job.cases[c].how.async.on()) cases_[c].predicted = predictions[c];  // of steps one after the other
   }
 
   Measured run() {
@@ -54,11 +55,14 @@ class Measurement {
 
   bool interrupted() { return (signal_ = std::max(signal_, interruption_.signal(job_.comm))) != 0; }
 
-  /// What the reference of a case depends on: its values on the storage of the tables, its bounds on the wire types.
+  /// What the reference of a case depends on: its values on the storage of the tables and how stale rows may be, its
+  /// bounds on the wire types.
   bool share_reference(std::size_t one, std::size_t other) const {
     const Case &a = job_.cases[one].how, &b = job_.cases[other].how;
+    if (job_.options.dense.kind != DenseKind::none && a.async.most_stale() > 0) return one == other;  // it follows
     const auto tables_of = [&](std::size_t c) { return std::span(job_.planned(c).options.workload.tables); };
     return a.movement.wire == b.movement.wire && a.storage == b.storage &&
+           a.async.most_stale() == b.async.most_stale() &&
            std::ranges::equal(tables_of(one), tables_of(other), {}, &Table::storage, &Table::storage);
   }
 
@@ -76,9 +80,10 @@ class Measurement {
     for (const std::size_t first : references()) {
       status_("computing the reference");
       const double begin = spent();
-      const Expectation expectation = agree(job_.comm, [&] {
-        return Expectation(job_.comm, job_.planned(first).options, batches_, job_.cases[first].how.movement.wire,
-                           steps);
+      Expectation expectation = agree(job_.comm, [&] {
+        const Case& how = job_.cases[first].how;
+        return Expectation(job_.comm, job_.planned(first).options, batches_, how.movement.wire, steps,
+                           how.async.most_stale());
       });
       reference_seconds_ += spent() - begin;
       for (std::size_t plan = 0; plan < job_.plans.size(); ++plan)
@@ -94,17 +99,18 @@ class Measurement {
     }
   }
 
-  void check(std::size_t number, const Expectation& expectation) {
+  void check(std::size_t number, Expectation& expectation) {
     prepared_.hold(job_.cases[number].plan);
     ReadyCase& ready = prepared_.ready(number);
-    Wire& wire = ready.embedding.wire();
     Checked& checked = cases_[number].checked;
-    wire.watch(true);
-    checked.wrong += count_wrong(job_.comm, expectation, job_.planned(number).options.row_values(), ready.flight,
-                                 ready.dense, prepared_.inputs());
-    wire.watch(false);
-    checked.wire_error = WireError{wire_error(job_.comm, wire.error(Direction::forward)),
-                                   wire_error(job_.comm, wire.error(Direction::backward))};
+    const RowValues initial = job_.planned(number).options.row_values();
+    ready.watch_wire(true);
+    checked.wrong +=
+        ready.pipeline ? count_wrong(job_.comm, expectation, initial, *ready.pipeline, ready.dense, prepared_.inputs())
+                       : count_wrong(job_.comm, expectation, initial, ready.flight, ready.dense, prepared_.inputs());
+    ready.watch_wire(false);
+    checked.wire_error = WireError{wire_error(job_.comm, ready.wire_error(Direction::forward)),
+                                   wire_error(job_.comm, ready.wire_error(Direction::backward))};
   }
 
   std::vector<Standing> standings() const {

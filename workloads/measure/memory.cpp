@@ -8,6 +8,7 @@
 #include "reference/tensor_train/shape.hpp"
 #include "workloads/batches/step_input.hpp"
 #include "workloads/cases/plan_request_of.hpp"
+#include "workloads/measure/async_memory.hpp"
 #include "workloads/measure/dense/dense_memory.hpp"
 #include "workloads/measure/timed_batches.hpp"
 #include "workloads/measure/train_memory.hpp"
@@ -220,8 +221,8 @@ double train_bytes(const Table& table, double rows) {
 
 /// The reference, which every rank runs for all samples of all batches (check.hpp): the rows that they touch, with
 /// state and bounds, the expected outputs of this rank's samples, the global batch, and for a while either the
-/// gradients of a table or copies of its rows, to compare them.
-double reference_bytes(const RunOptions& options, std::int64_t batches, std::int64_t samples) {
+/// gradients of a table or copies of its rows, to compare them. versions: of the tables for which outputs are kept.
+double reference_bytes(const RunOptions& options, std::int64_t batches, std::int64_t samples, double versions) {
   const Workload& workload = options.workload;
   const Plan whole{.name = {}, .ranks = 1, .tables = std::vector(workload.tables.size(), TablePlacement{true, {}})};
   const auto distinct = [&](std::int64_t some) {
@@ -247,7 +248,7 @@ double reference_bytes(const RunOptions& options, std::int64_t batches, std::int
   for (const Feature& feature : workload.features) {
     const auto bags = static_cast<double>(samples * (feature.pooling == Pooling::none ? feature.hotness : 1));
     const double vectors = distinct_outputs(workload, feature, static_cast<double>(samples), own[feature.table]);
-    kept += static_cast<double>(batches) *
+    kept += versions * static_cast<double>(batches) *
             (8 * bags + 8 * vectors * static_cast<double>(workload.tables[feature.table].dim));
     of_batch += static_cast<double>(workload.global_batch) * (8 + 24 * static_cast<double>(feature.hotness));
   }
@@ -255,19 +256,6 @@ double reference_bytes(const RunOptions& options, std::int64_t batches, std::int
 }
 
 }  // namespace
-
-std::vector<double> table_bytes(const Plan& plan, const std::vector<Table>& tables) {
-  std::vector<double> bytes(static_cast<std::size_t>(plan.ranks));
-  double copied = 0.0;
-  for (std::size_t t = 0; t < tables.size(); ++t) {
-    if (has_replicas(plan.tables[t]))
-      copied += storage_bytes(tables[t], replicated_rows(plan.tables[t], tables[t]).count(), tables[t].dim);
-    for (const Shard& shard : plan.tables[t].shards)
-      bytes[shard.rank] += storage_bytes(tables[t], shard.rows.count(), shard.columns());
-  }
-  for (double& of_rank : bytes) of_rank += copied;
-  return bytes;
-}
 
 double memory_needed(const Communicator& comm, const Plan& plan, const RunOptions& options,
                      std::span<const Case> cases) {
@@ -277,16 +265,20 @@ double memory_needed(const Communicator& comm, const Plan& plan, const RunOption
   };
   const std::int64_t samples = samples_of(workload.global_batch, plan.ranks, comm.rank()).count;
   const StepCounts counts{static_cast<double>(samples), counts_of(samples), counts_of(workload.global_batch)};
-  double largest_case = 0.0;
-  for (const Case& how : cases) largest_case = std::max(largest_case, step_bytes(comm, plan, workload, how, counts));
+  double largest_case = 0.0, versions = 1.0;
+  for (const Case& how : cases) {
+    const double bytes = step_bytes(comm, plan, workload, how, counts) + dense_gradient_bytes(plan, workload.tables);
+    largest_case = std::max(largest_case, most_flights(how.async) * bytes + patch_bytes(comm, plan, workload, how));
+    versions = std::max(versions, 1.0 + static_cast<double>(how.async.most_stale()));
+  }
   double outputs = 0.0, ids = 0.0;
   for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t) {
     outputs += 4.0 * counts.own[t].front().bags * static_cast<double>(workload.tables[t].dim);
     ids += ids_of(workload, t, counts.samples);
   }
   const std::int64_t batches = most_batches(options, bytes_of_batch(outputs / 4, ids));
-  return table_bytes(plan, workload.tables)[comm.rank()] + dense_gradient_bytes(plan, workload.tables) + largest_case +
-         input_bytes(options, {batches, samples, outputs, ids}) + reference_bytes(options, batches, samples) +
+  return table_bytes(plan, workload.tables)[comm.rank()] + largest_case +
+         input_bytes(options, {batches, samples, outputs, ids}) + reference_bytes(options, batches, samples, versions) +
          dense_bytes(options, plan.ranks, samples);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 #include "workloads/step/decide.hpp"
 
 namespace shardmark {
@@ -24,6 +25,15 @@ const RunOptions& options_of_largest_tables(const Job& job) {
 }
 
 }  // namespace
+
+void ReadyCase::watch_wire(bool on) {
+  embedding.wire().watch(on);
+  if (pipeline) pipeline->watch_wire(on);
+}
+
+kernels::VectorErrors ReadyCase::wire_error(Direction direction) {
+  return pipeline ? pipeline->wire_error(direction) : embedding.wire().error(direction);
+}
 
 FirstStep::FirstStep(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
                      BatchSource& batches)
@@ -50,7 +60,8 @@ std::string Job::name_of(std::size_t number) const {
 Prepared::Prepared(const Job& job, BatchSource& batches, const Status& status)
     : job_(job),
       batches_(read_batches(job.comm, options_of_largest_tables(job), batches, status)),
-      decided_(job.cases.size()) {
+      decided_(job.cases.size()),
+      async_threads_(job.cases.size()) {
   for (const PlannedTables& planned : job.plans)
     decided_tables_.push_back(with_directions(job.comm, planned.options.workload.tables,
                                               planned.options.workload.features, batches_.inputs.front()));
@@ -81,7 +92,30 @@ ReadyCase& Prepared::ready(std::size_t number) {
   if (!decided)
     decided = decide(job_.comm, plan, tables_->tables(), tables_->features(), how.movement, batches_.inputs.front());
   ready_number_ = number;
-  return ready_.emplace(job_.comm, *tables_, *dense_, plan, how, *decided, job_.options.fault);
+  ready_.emplace(job_.comm, *tables_, *dense_, plan, how, *decided, job_.options.fault);
+  if (how.async.on())
+    ready_->pipeline =
+        std::make_unique<Pipeline>(job_.comm, *tables_, plan, how, *decided, job_.options.fault, async_threads(number));
+  return *ready_;
+}
+
+/// Of the case that is ready: those that were asked for, or as many as the formula asks for by the second of two steps
+/// that prepare nothing ahead, of the slowest rank.
+std::int64_t Prepared::async_threads(std::size_t number) {
+  const Async& async = job_.cases[number].how.async;
+  std::int64_t& threads = async_threads_[number];
+  if (threads > 0) return threads;
+  if (async.threads > 0) return threads = async.threads;
+  if (tables_->steps() == 0) fill();
+  ready_->step(inputs().front());
+  const PhaseCosts costs = ready_->step(inputs().back());
+  double ahead = 0.0, main = 0.0;
+  for (std::size_t p = 0; p < phase_names.size(); ++p) {
+    const bool is_ahead = p <= index_of(async.looks_up() ? Phase::output_dist : Phase::input_dist);
+    (is_ahead ? ahead : main) += costs.seconds[p];
+  }
+  const auto needed = threads_needed(ahead, main, Async::most_auto_threads);
+  return threads = all_reduce(job_.comm, needed, Reduce::max);
 }
 
 }  // namespace shardmark

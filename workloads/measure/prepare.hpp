@@ -6,6 +6,7 @@
 
 #include "comm/placement/cost/machine_model.hpp"
 #include "workloads/measure/timed_batches.hpp"
+#include "workloads/step/pipeline/pipeline.hpp"
 #include "workloads/step/training_step.hpp"
 
 namespace shardmark {
@@ -36,7 +37,7 @@ struct Job {
   std::string name_of(std::size_t number) const;
 };
 
-/// A case that can take steps.
+/// A case that can take steps: one after the other by `flight`, or where it prepares them ahead by `pipeline`.
 struct ReadyCase {
   ReadyCase(const Communicator& comm, ShardedTables& tables, DenseModel& model, const Plan& plan, const Case& how,
             const Decisions& decided, Fault fault)
@@ -44,9 +45,14 @@ struct ReadyCase {
 
   PhaseCosts step(const StepInput& input) { return training_step(flight, input, dense); }
 
+  /// Wire::watch and Wire::error of all that takes its steps.
+  void watch_wire(bool on);
+  kernels::VectorErrors wire_error(Direction direction);
+
   Embedding embedding;
   Flight flight;
   DenseModel& dense;
+  std::unique_ptr<Pipeline> pipeline = nullptr;
 };
 
 /// Step 0 of one case, about to be taken on fresh tables. Collective.
@@ -81,6 +87,8 @@ class Prepared {
   ReadyCase& ready(std::size_t number);
 
  private:
+  std::int64_t async_threads(std::size_t number);
+
   const Job& job_;
   TimedBatches batches_;
   std::vector<std::vector<Table>> decided_tables_;  ///< by plan, with what the first batch decides of them
@@ -88,6 +96,7 @@ class Prepared {
   std::size_t held_ = 0;
   std::unique_ptr<ShardedTables> tables_;
   std::unique_ptr<DenseModel> dense_;
+  std::vector<std::int64_t> async_threads_;  ///< by case; 0: not chosen yet
   std::size_t ready_number_ = 0;
   std::optional<ReadyCase> ready_;
 };

@@ -28,10 +28,69 @@ void warm_caches(const ShardedTables& tables, ReadyCase& ready, const std::vecto
 }
 
 /// After a step, and not for each: it sorts ids and reads how the system maps the tables.
-void look_at_memory(const Communicator& comm, ReadyCase& ready, Timings& timings) {
-  timings.phase_bytes[index_of(Phase::lookup)] = all_reduce(comm, ready.flight.lookup_bytes(), Reduce::max);
-  timings.huge_page_share = all_reduce(comm, ready.embedding.tables().huge_page_share(), Reduce::min);
-  timings.trains = train_facts(comm, ready.flight, ready.embedding.tables());
+void look_at_memory(const Communicator& comm, Flight& flight, Timings& timings) {
+  const ShardedTables& tables = flight.embedding().tables();
+  timings.phase_bytes[index_of(Phase::lookup)] = all_reduce(comm, flight.lookup_bytes(), Reduce::max);
+  timings.huge_page_share = all_reduce(comm, tables.huge_page_share(), Reduce::min);
+  timings.trains = train_facts(comm, flight, tables);
+}
+
+/// Of the latest step.
+void look_at_rows(const Communicator& comm, const Flight& flight, Timings& timings) {
+  const RowCounts rows = flight.row_counts();
+  timings.rows = {all_reduce(comm, rows.ids, Reduce::sum), all_reduce(comm, rows.asked, Reduce::sum),
+                  all_reduce(comm, rows.read, Reduce::sum)};
+}
+
+void keep_quality(const Job& job, const TrainingWindow& window, Timings& timings) {
+  if (job.options.dense.kind == DenseKind::none) return;
+  if (const auto training = window.quality(job.comm)) timings.training = training;
+}
+
+std::int64_t steps_of_visit(const Job& job, double seconds, double warm, const Timings& timings) {
+  const std::int64_t steps = steps_per_visit(job.options, seconds, warm);
+  return job.options.steps ? std::min(steps, *job.options.steps - std::ssize(timings.step_ms)) : steps;
+}
+
+/// `count` steps of the pipeline and when they ended, in seconds from the barrier before the first, on the last rank.
+std::vector<PhaseCosts> take_steps(const Communicator& comm, ReadyCase& ready, std::int64_t count,
+                                   std::vector<double>& ends, TrainingWindow& window) {
+  std::vector<PhaseCosts> costs;
+  ends.clear();
+  barrier(comm);
+  const double begin = MPI_Wtime();
+  for (std::int64_t i = 0; i < count; ++i) {
+    costs.push_back(ready.pipeline->step(ready.dense));
+    ends.push_back(MPI_Wtime() - begin);
+    window.add(ready.dense.loss_share(), ready.dense.logits(), ready.pipeline->input().labels);
+  }
+  all_reduce(comm, std::span<double>(ends), Reduce::max);
+  return costs;
+}
+
+void visit_pipeline(const Job& job, ReadyCase& ready, const std::vector<StepInput>& inputs, double seconds,
+                    Timings& timings) {
+  Pipeline& pipeline = *ready.pipeline;
+  const std::int64_t places = pipeline.shape().places();
+  const auto first = std::ssize(timings.step_ms) % std::ssize(inputs);
+  pipeline.start(inputs, first, 2 * places);
+  std::vector<double> ends;
+  TrainingWindow earlier, window;
+  take_steps(job.comm, ready, places, ends, earlier);
+  const double warm = places > 1 ? ends[places - 1] - ends[places - 2] : ends.front();
+  const std::int64_t steps = std::max<std::int64_t>(0, steps_of_visit(job, seconds, warm, timings));
+  pipeline.extend(steps);
+  const std::vector<PhaseCosts> costs = take_steps(job.comm, ready, steps, ends, window);
+  for (std::int64_t i = 0; i < places; ++i) pipeline.step(ready.dense);
+  pipeline.finish();
+  keep_quality(job, window, timings);
+  if (timings.step_ms.empty()) look_at_memory(job.comm, pipeline.flight(), timings);
+  if (steps > 0) timings.visits.push_back(steps);
+  for (std::int64_t i = 0; i < steps; ++i) timings.add(job.comm, costs[i], ends[i] - (i > 0 ? ends[i - 1] : 0.0));
+  look_at_rows(job.comm, pipeline.flight(), timings);
+  add_facts(job.comm, pipeline, timings.async);
+  timings.picked = pipeline.flight().embedding().picked();
+  timings.picked_dedup = pipeline.flight().embedding().picked_dedup();
 }
 
 void time_step(const Communicator& comm, ReadyCase& ready, const StepInput& input, Timings& timings) {
@@ -39,9 +98,7 @@ void time_step(const Communicator& comm, ReadyCase& ready, const StepInput& inpu
   const double begin = MPI_Wtime();
   const PhaseCosts costs = ready.step(input);
   timings.add(comm, costs, MPI_Wtime() - begin);
-  const RowCounts rows = ready.flight.row_counts();
-  timings.rows = {all_reduce(comm, rows.ids, Reduce::sum), all_reduce(comm, rows.asked, Reduce::sum),
-                  all_reduce(comm, rows.read, Reduce::sum)};
+  look_at_rows(comm, ready.flight, timings);
 }
 
 }  // namespace
@@ -82,15 +139,15 @@ void Timings::add(const Communicator& comm, const PhaseCosts& costs, double seco
 void visit(const Job& job, Prepared& prepared, std::size_t number, double seconds, Timings& timings) {
   ReadyCase& ready = prepared.ready(number);
   const auto& inputs = prepared.inputs();
+  if (ready.pipeline) return visit_pipeline(job, ready, inputs, seconds, timings);
   const ShardedTables& tables = prepared.tables();
   warm_caches(tables, ready, inputs);
   ready.step(inputs.front());
-  if (timings.step_ms.empty()) look_at_memory(job.comm, ready, timings);
+  if (timings.step_ms.empty()) look_at_memory(job.comm, ready.flight, timings);
   const double begin = MPI_Wtime();
   ready.step(inputs.back());
   const double warm = all_reduce(job.comm, MPI_Wtime() - begin, Reduce::max);
-  std::int64_t steps = steps_per_visit(job.options, seconds, warm);
-  if (job.options.steps) steps = std::min(steps, *job.options.steps - std::ssize(timings.step_ms));
+  const std::int64_t steps = steps_of_visit(job, seconds, warm, timings);
   if (steps > 0) timings.visits.push_back(steps);
   const bool has_cache = timings.trains.has_cache;
   const CacheCounts before = has_cache ? cache_counts(job.comm, tables) : CacheCounts{};
@@ -98,10 +155,9 @@ void visit(const Job& job, Prepared& prepared, std::size_t number, double second
   for (std::int64_t i = 0; i < steps; ++i) {
     const StepInput& input = inputs[timings.step_ms.size() % inputs.size()];
     time_step(job.comm, ready, input, timings);
-    if (job.options.dense.kind != DenseKind::none)
-      window.add(ready.dense.loss_share(), ready.dense.logits(), input.labels);
+    window.add(ready.dense.loss_share(), ready.dense.logits(), input.labels);
   }
-  if (const auto training = window.quality(job.comm)) timings.training = training;
+  keep_quality(job, window, timings);
   if (has_cache) add_since(before, cache_counts(job.comm, tables), timings.trains.cache);
   timings.picked = ready.embedding.picked();
   timings.picked_dedup = ready.embedding.picked_dedup();

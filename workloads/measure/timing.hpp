@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "workloads/measure/async_record.hpp"
 #include "workloads/measure/dense/training_window.hpp"
 #include "workloads/measure/prepare.hpp"
 #include "workloads/measure/train_record.hpp"
@@ -24,13 +25,17 @@ struct Timings {
   RowCounts rows;                                    ///< of the last step, over all ranks, where rows travel one by one
   std::optional<TrainingWindow::Quality> training;   ///< of a dense model, in the last visit
   TrainFacts trains;                                 ///< of the first step; caches: of all
+  AsyncFacts async;                                  ///< of all visits of a case that prepares steps ahead
   std::string picked, picked_dedup;                  ///< what exchange auto and dedup auto chose
 
   void add(const Communicator& comm, const PhaseCosts& costs, double seconds);
 };
 
 /// Times a case until its next turn: untimed steps until caches of rows are warm, then two, the second of which tells
-/// how many timed ones `seconds` hold. Collective.
+/// how many timed ones `seconds` hold. A case that prepares steps ahead takes an untimed one in each place of its
+/// pipeline, and after the timed ones those that were prepared meanwhile, so that each timed step stands for one whole
+/// batch; a step then lasts from the end of the step before on the rank that was last to its own end there, without
+/// barriers. Collective.
 void visit(const Job& job, Prepared& prepared, std::size_t number, double seconds, Timings& timings);
 
 }  // namespace shardmark

@@ -14,10 +14,11 @@ namespace shardmark {
 namespace {
 
 /// A plain lane for one group. The thread of several sleeps where the compute threads of some rank take all its cores.
-Lane lane_of(const Communicator& comm, std::int64_t groups) {
+Lane lane_of(const Communicator& comm, std::int64_t groups, const Async& async) {
   if (groups == 1) return Lane(Lane::Kind::plain);
   const bool core_of_its_own = threads_for_rank(comm, observed_affinity()) > Execution().concurrency();
-  return Lane(comm, core_of_its_own ? Waiting::poll : Waiting::sleep);
+  const Waiting without = async.on() ? Waiting::messages : Waiting::sleep;  // others then wait at the same time
+  return Lane(comm, core_of_its_own ? Waiting::poll : without);
 }
 
 /// What follows from the layout and the modes.
@@ -46,7 +47,7 @@ Embedding::Embedding(const Communicator& comm, ShardedTables& tables, const Plan
       fault_(fault),
       wire_(how.movement.wire, id_type(how.movement.wire_ids, plan, tables.tables())),
       group_of_table_(group_of_tables(how.groups, plan, tables.tables(), tables.features())),
-      lane_(lane_of(comm, count_groups(group_of_table_))) {
+      lane_(lane_of(comm, count_groups(group_of_table_), how.async)) {
   const std::int64_t count = count_groups(group_of_table_);
   for (std::int64_t g = 0; g < count; ++g) {
     std::vector<bool> of_tables, of_features;

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <stdexcept>
 #include <thread>
 
 namespace shardmark {
@@ -141,6 +142,8 @@ bool on_last_rank(const Communicator& comm) { return comm.rank() + 1 == comm.siz
 void interrupt(const Communicator& comm, Fault fault) {
   if (!on_last_rank(comm)) return;
   if (fault == Fault::die) std::raise(SIGKILL);
+  if (fault == Fault::fail) throw std::runtime_error("fault fail: an error on purpose");
+  if (fault == Fault::slow) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   while (fault == Fault::stop) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 

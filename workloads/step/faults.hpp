@@ -6,7 +6,7 @@
 
 namespace shardmark {
 
-/// Fault::stop and Fault::die: the last rank sleeps for ever, or kills itself.
+/// Fault::stop, die, slow and fail: the last rank sleeps for ever, kills itself, sleeps for a moment, throws.
 void interrupt(const Communicator& comm, Fault fault);
 
 /// Commits the fault of a case, if it is one of those that happen when `ended` has ended.

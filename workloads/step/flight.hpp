@@ -25,6 +25,10 @@ class Flight {
     });
   }
 
+  /// What the batch makes of a group's tables.
+  std::int64_t groups() const { return std::ssize(groups_); }
+  GroupFlight& group(std::int64_t number) { return *groups_[number]; }
+
   /// Pooled outputs [bags, dim] of a feature for this rank's samples, from output_dist to the next input_dist.
   DeviceArray<float> output(const StepInput& input, std::int64_t feature) const;
 

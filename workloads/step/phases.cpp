@@ -42,7 +42,11 @@ void lookup(GroupFlight& flight) {
 }
 
 void output_dist(GroupFlight& flight, const StepInput& input) {
-  const Execution exec;
+  send_vectors(flight);
+  make_outputs(flight, input);
+}
+
+void send_vectors(GroupFlight& flight) {
   flight.sent.begin(index_of(Phase::output_dist));
   const StepLayout& layout = flight.layout;
   const DeviceArray<float>& vectors = flight.vectors;
@@ -55,6 +59,13 @@ void output_dist(GroupFlight& flight, const StepInput& input) {
     flight.rows.receive(part(vectors, layout.rows_begin(), layout.packed_begin()));
     flight.rows.pool(vectors);
   }
+  Execution().fence("shardmark: the vectors are home");
+}
+
+void make_outputs(GroupFlight& flight, const StepInput& input) {
+  const Execution exec;
+  const StepLayout& layout = flight.layout;
+  const DeviceArray<float>& vectors = flight.vectors;
   kernels::sum_partials<Execution>(exec, layout.to_sum.pieces, {layout.to_sum.partials, flight.owned.vectors_before},
                                    layout.to_sum.rows, part(vectors, layout.packed_begin(), layout.partials_end()),
                                    vectors);

@@ -17,6 +17,10 @@ void lookup(GroupFlight& flight);
 /// Vectors and rows go home to their samples, where parts are added and means divided.
 void output_dist(GroupFlight& flight, const StepInput& input);
 
+/// The two parts of output_dist: vectors go home; there outputs are made of them, once.
+void send_vectors(GroupFlight& flight);
+void make_outputs(GroupFlight& flight, const StepInput& input);
+
 /// Gradients take the same road back. gradients: of every pooled output, [bags, dim] of each feature in turn
 /// (StepInput::first_element).
 void grad_dist(GroupFlight& flight, const StepInput& input, const ConstDeviceArray<float>& gradients);

@@ -50,6 +50,9 @@ class StepLayout {
   /// Bags of shards that hold parts of tables, one block per (source rank, held shard), unless their owner reads each
   /// row once for all (OwnerRows), and one per (source rank, own slot); bags of replicated rows, one per feature.
   TableLookups exchanged, replicated;
+  /// The blocks of theirs, in the order of the bags.
+  const std::vector<BagBlock>& exchanged_blocks() const { return exchanged_blocks_; }
+  const std::vector<BagBlock>& replicated_blocks() const { return replicated_blocks_; }
   /// Elements that they write.
   std::int64_t looked_up() const { return looked_up_; }
   /// Of all bags, in the order of OwnedIds.

@@ -90,9 +90,7 @@ inline std::vector<Case> narrow_movements() {
   return movements;
 }
 
-inline bool makes_wrong_values(Fault fault) {
-  return fault != Fault::none && fault != Fault::stop && fault != Fault::die;
-}
+inline bool makes_wrong_values(Fault fault) { return fault != Fault::none && fault < Fault::stop; }
 
 /// Whether a fault that makes wrong values finds something to spoil: a table that has state, a replicated one, a second
 /// step.

@@ -233,6 +233,12 @@ TEST(Memory, CountsWhatTravels) {
     check_growth(comm, wide_case(), "row_wise", {{.movement = {.transfer = transfer.value}}}, 3);
 }
 
+TEST(Memory, CountsTheBatchesOfAPipeline) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const AsyncMode mode : {AsyncMode::ids, AsyncMode::rows, AsyncMode::patched})
+    check_growth(comm, wide_case(), "row_wise", {{.async = {.mode = mode, .threads = 2}}}, 3);
+}
+
 TEST(Memory, CountsTheReference) {
   const Communicator comm(MPI_COMM_WORLD);
   RunOptions options = wide_case();

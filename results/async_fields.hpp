@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace shardmark {
+
+/// Names of what the record of a case whose steps are prepared ahead holds beside the rest, in an object of
+/// CaseRecord::details. README.md states each with its unit.
+namespace async_fields {
+
+inline constexpr char object[] = "pipeline";
+
+inline constexpr char threads[] = "threads";
+inline constexpr char capacity[] = "capacity";
+inline constexpr char bound[] = "staleness_bound";  ///< absent where no rows are read ahead
+inline constexpr char staleness[] = "staleness";    ///< with p50, p99, max and counts by staleness
+inline constexpr char depth[] = "queue_depth";      ///< with mean and max
+inline constexpr char p50[] = "p50";
+inline constexpr char p99[] = "p99";
+inline constexpr char max[] = "max";
+inline constexpr char mean[] = "mean";
+inline constexpr char counts[] = "counts";
+inline constexpr char stalls[] = "stall_ms";  ///< per step or batch, of the slowest rank
+inline constexpr char batch[] = "batch";      ///< a step waits for its batch
+inline constexpr char update[] = "update";    ///< an update waits for a lookup
+inline constexpr char place[] = "place";      ///< a thread waits for a free place
+inline constexpr char turn[] = "turn";        ///< a lookup waits for its turn and its bound
+inline constexpr char version[] = "version";  ///< a lookup waits for the version that was agreed on
+inline constexpr char prepare_ms[] = "prepare_ms";
+inline constexpr char main_ms[] = "main_ms";
+inline constexpr char predicted_ms[] = "formula_ms";  ///< max(prepare_ms / threads, main_ms)
+inline constexpr char error[] = "formula_error";      ///< predicted / measured - 1
+inline constexpr char again[] = "vectors_again";      ///< share of the vectors that were looked up and sent again
+inline constexpr char buffered_bytes[] = "buffered_bytes_max";
+
+}  // namespace async_fields
+}  // namespace shardmark

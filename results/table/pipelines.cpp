@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/table/pipelines.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "results/async_fields.hpp"
+
+namespace shardmark {
+namespace {
+
+namespace names = async_fields;
+using Json = nlohmann::ordered_json;
+
+constexpr char row_format[] = "{:<7} {:<23} {:>5} {:>8} {:>5} {:>13} {:>8} {:>8} {:>8} {:>8} {:>6} {:>5} {:>5}";
+
+Json pipeline_of(const CaseRecord& record) {
+  const Json pipeline = record.details.value(names::object, Json());
+  return pipeline.is_object() ? pipeline : Json::object();
+}
+
+/// The number at "/queue_depth/mean" as `show` writes it; "-" where there is none.
+template <class Show>
+std::string number_at(const Json& pipeline, const std::string& path, const Show& show) {
+  const Json::json_pointer pointer(path);
+  if (!pipeline.contains(pointer) || !pipeline.at(pointer).is_number()) return "-";
+  return show(pipeline.at(pointer).get<double>());
+}
+
+std::string whole(double x) { return fmt::format("{:.0f}", x); }
+std::string percent(double x) { return fmt::format("{:.0f}%", 100.0 * x); }
+std::string signed_percent(double x) { return fmt::format("{:+.0f}%", 100.0 * x); }
+std::string megabytes(double x) { return fmt::format("{:.1f}", 1e-6 * x); }
+
+std::string cell(const Json& pipeline, const char* name) {
+  return number_at(pipeline, fmt::format("/{}", name), figure);
+}
+
+std::string line_of(const CaseRecord& record) {
+  const Json p = pipeline_of(record);
+  const auto at = [&](const char* outer, const char* inner, const auto& show) {
+    return number_at(p, fmt::format("/{}/{}", outer, inner), show);
+  };
+  const auto alone = [&](const char* name, const auto& show) { return number_at(p, fmt::format("/{}", name), show); };
+  const bool ahead = !p.empty();
+  return fmt::format(
+      row_format, plain(record.option("async")), plain(record.plan).substr(0, 23),
+      ahead ? fmt::format("{},{},{}", alone(names::threads, whole), alone(names::capacity, whole),
+                          alone(names::bound, whole))
+            : "-",
+      ahead ? fmt::format("{},{},{}", at(names::staleness, names::p50, whole), at(names::staleness, names::p99, whole),
+                          at(names::staleness, names::max, whole))
+            : "-",
+      at(names::depth, names::mean, [](double x) { return fmt::format("{:.1f}", x); }),
+      ahead ? fmt::format("{} {}", at(names::stalls, names::batch, figure), at(names::stalls, names::update, figure))
+            : "-",
+      cell(p, names::prepare_ms), cell(p, names::main_ms), cell(p, names::predicted_ms), figure(record.step_ms.median),
+      alone(names::error, signed_percent), alone(names::again, percent), alone(names::buffered_bytes, megabytes));
+}
+
+}  // namespace
+
+std::vector<std::string> pipeline_lines(const Records& ranked) {
+  if (std::ranges::all_of(ranked, [](const CaseRecord* record) { return pipeline_of(*record).empty(); })) return {};
+  std::vector<std::string> lines{fmt::format(row_format, "async", "plan", "T,C,S", "stale", "depth", "waits", "prepare",
+                                             "main", "formula", "ms", "error", "again", "MB")};
+  std::vector<std::string> modes;
+  std::string exposed;
+  for (const CaseRecord* record : ranked) {
+    const std::string mode = record->option("async");
+    if (std::ranges::find(modes, mode) != modes.end()) continue;
+    modes.push_back(mode);
+    lines.push_back(line_of(*record));
+    if (record->exposed_ms)
+      exposed += fmt::format("{}{} {}", exposed.empty() ? "" : ", ", plain(mode), figure(*record->exposed_ms));
+  }
+  lines.push_back(fmt::format("exposed communication, ms: {}", exposed));
+  lines.push_back(
+      "T threads, C places, S bound; stale: updates that rows lack (p50,p99,max); depth: batches that wait;");
+  lines.push_back("waits, ms: steps for batches, updates for lookups; formula: max(prepare / T, main) beside ms;");
+  lines.push_back("again: vectors that are sent twice; MB: batches in memory, of the rank with most");
+  return lines;
+}
+
+}  // namespace shardmark

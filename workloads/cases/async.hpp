@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "reference/named.hpp"
+
+namespace shardmark {
+
+/// What is done of a step before its turn, while the steps before it are taken.
+enum class AsyncMode { off, ids, rows, patched };
+
+inline constexpr std::array async_modes{
+    Choice<AsyncMode>{"off", "nothing: one step after the other", AsyncMode::off},
+    Choice<AsyncMode>{"ids", "ids go to the owners of their rows; exact (DeepRec's SmartStage)", AsyncMode::ids},
+    Choice<AsyncMode>{"rows", "rows are looked up and sent home too; stale by at most staleness_bound (DeepRec)",
+                      AsyncMode::rows},
+    Choice<AsyncMode>{"patched", "as rows, and vectors whose rows changed since are sent again; exact",
+                      AsyncMode::patched},
+};
+constexpr auto choices_of(AsyncMode) { return Choices{"async mode", async_modes}; }
+
+/// How steps are prepared ahead of their turn.
+struct Async {
+  AsyncMode mode = AsyncMode::off;
+  std::int64_t threads = 1;                ///< 0: as many as the formula asks for
+  std::int64_t capacity = 0;               ///< 0: as many as threads
+  std::optional<std::int64_t> bound = {};  ///< absent: capacity + 1
+
+  bool on() const { return mode != AsyncMode::off; }
+  /// Whether rows are read ahead of their step.
+  bool looks_up() const { return mode == AsyncMode::rows || mode == AsyncMode::patched; }
+  std::int64_t room(std::int64_t of_threads) const { return capacity > 0 ? capacity : of_threads; }
+  std::int64_t staleness_bound(std::int64_t of_threads) const { return bound.value_or(room(of_threads) + 1); }
+  /// What the outputs of a step may lack: updates of so many steps before it.
+  std::int64_t most_stale() const { return mode == AsyncMode::rows ? staleness_bound(most_threads(threads)) : 0; }
+
+  static constexpr std::int64_t most_auto_threads = 4;
+  /// More than there are.
+  static std::int64_t most_threads(std::int64_t threads) { return threads > 0 ? threads : most_auto_threads; }
+
+  bool operator==(const Async&) const = default;
+};
+
+}  // namespace shardmark

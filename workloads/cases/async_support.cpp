@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/cases/async_support.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reference/error.hpp"
+
+namespace shardmark {
+namespace {
+
+bool splits_rows_of(const TablePlacement& placement) {
+  const auto kind = kind_of(placement);
+  return placement.hot_rows > 0 || kind.ends_with("row_wise") || kind.ends_with("grid");
+}
+
+}  // namespace
+
+void require_async(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
+                   const Case& how) {
+  if (!how.async.looks_up()) return;
+  const auto mode = name_of(how.async.mode);
+  for (const Table& table : tables)
+    if (table.storage == Storage::tt)
+      throw InputError(
+          fmt::format("table {}: a tensor train cannot be looked up ahead of its step (--async {}); use "
+                      "--async off or ids, or --storage dense",
+                      table.name, mode));
+  for (const Feature& feature : features)
+    if (how.async.mode == AsyncMode::rows && feature.pooling == Pooling::max)
+      throw InputError(
+          fmt::format("feature {} pools by max: its gradient goes to the row that is the maximum, which "
+                      "stale rows no longer are; use --async ids or patched",
+                      feature.name));
+  const RowTransfer transfer = how.movement.transfer;
+  const bool one_by_one = transfer == RowTransfer::dense_partials || transfer == RowTransfer::sparse_partials;
+  if (how.async.mode != AsyncMode::patched || one_by_one) return;
+  if (std::ranges::any_of(plan.tables, splits_rows_of))
+    throw InputError(
+        fmt::format("plan {}: --async patched sends single vectors again, which transfer {} does not have; "
+                    "use --transfer dense_partials or sparse_partials, or --async ids",
+                    plan.name, name_of(transfer)));
+}
+
+}  // namespace shardmark

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Steps that are prepared ahead, as a user meets them: usage, table and record, faults and stops."""
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from program import MPIEXEC, SHARDMARK, ProgramTest, main, records
+
+AHEAD = ("ids", "rows", "patched")
+
+
+class Async(ProgramTest):
+    def test_what_would_stop_every_batch_is_a_usage_error_that_names_the_rule(self):
+        self.refuses_case("--async-threads 0: ", "time to prepare a batch / time of a step", ranks=[1],
+                          **{"async": "rows", "async_threads": 0})
+        self.refuses_case("--async-capacity 0: ", "no prepared batch can wait",
+                          **{"async": "rows", "async_capacity": 0})
+        self.refuses_case("--staleness-bound -1: ", ranks=[1], **{"async": "rows", "staleness_bound": -1})
+        self.refuses_case("--async nosuch: ", "off, ids, rows, patched", ranks=[1], **{"async": "nosuch"})
+
+    def test_what_nothing_reads_is_a_usage_error(self):
+        self.refuses_case("--async-threads 2: nothing is done ahead", ranks=[1], async_threads=2)
+        self.refuses_case("--staleness-bound 1: no rows are looked up ahead", ranks=[1],
+                          **{"async": "ids", "staleness_bound": 1})
+
+    def test_what_cannot_be_prepared_ahead_is_refused(self):
+        self.refuses_case("plan row_wise: --async patched", "dense_partials", plan="row_wise", transfer="unique_rows",
+                          **{"async": "patched"})
+        self.refuses_case("feature", "pools by max", ranks=[1], plan="table_wise", pooling="max", **{"async": "rows"})
+        self.refuses_case("table", "tensor train", ranks=[1], plan="table_wise", storage="tt", **{"async": "rows"})
+
+    def test_all_modes_in_one_comparison(self):
+        for ranks in (1, 3):
+            with self.subTest(ranks=ranks):
+                outcome, file = self.case(ranks, "deeprec-dlrm", "compare", plan="table_wise,row_wise", steps=12,
+                                          check=5, **{"async": "off,ids,rows,patched"})
+                self.succeeds(outcome)
+                self.assertEqual(outcome.last_line(), "RESULT: VALID", outcome.out)
+                for mode in ("off", *AHEAD):
+                    self.assertRegex(outcome.out, rf"(?m)^# {mode} +(table|row)_wise ")
+                self.assertIn("exposed communication, ms: ", outcome.out)
+                cases = [record for record in records(file) if record["record"] == "case"]
+                self.assertEqual(len(cases), 8)
+                for case in cases:
+                    self.assertEqual(case["wrong"], 0)
+                    self.check_record(case)
+
+    def check_record(self, case):
+        mode = case["options"]["async"]
+        self.assertEqual("pipeline" in case, mode != "off")
+        if mode == "off":
+            return
+        pipeline = case["pipeline"]
+        stale = pipeline["staleness"]
+        self.assertEqual("staleness_bound" in pipeline, mode != "ids")
+        self.assertLessEqual(stale["max"], pipeline.get("staleness_bound", 0))
+        self.assertLessEqual(stale["p50"], stale["p99"])
+        self.assertGreaterEqual(sum(stale["counts"]), 12)
+        self.assertEqual("vectors_again" in pipeline, mode == "patched")
+        self.assertGreater(pipeline["buffered_bytes_max"], 0)
+        slower = max(pipeline["prepare_ms"] / pipeline["threads"], pipeline["main_ms"])
+        self.assertAlmostEqual(pipeline["formula_ms"], slower, places=4)
+
+    def test_threads_and_capacity_are_chosen_by_the_formula(self):
+        outcome, file = self.case(2, "deeprec-dlrm", plan="row_wise", async_threads="auto", steps=6,
+                                  **{"async": "rows"})
+        self.succeeds(outcome)
+        pipeline = records(file)[-1]["pipeline"]
+        self.assertIn(pipeline["threads"], range(1, 5))
+        self.assertEqual(pipeline["capacity"], pipeline["threads"])
+        self.assertEqual(pipeline["staleness_bound"], pipeline["capacity"] + 1)
+
+    def test_cases_that_differ_in_what_they_do_not_read_are_one(self):
+        outcome, file = self.case(1, "deeprec-dlrm", "compare", plan="table_wise", async_threads="1,2",
+                                  **{"async": "off,ids"})
+        self.succeeds(outcome)
+        self.assertEqual(len(records(file)) - 1, 3)
+
+    def test_wrong_values_are_found(self):
+        for mode in AHEAD:
+            outcome, _ = self.case(2, plan="row_wise", set="fault=exchange", **{"async": mode})
+            self.assertEqual(outcome.code, 1, outcome.out + outcome.err)
+            self.assertIn("RESULT: INVALID", outcome.last_line())
+
+    def test_a_slow_rank_is_waited_for(self):
+        outcome, file = self.case(3, plan="row_wise", steps=6, set="fault=slow", async_threads=2, **{"async": "rows"})
+        self.succeeds(outcome)
+        self.assertEqual(records(file)[-1]["wrong"], 0)
+
+    def test_an_error_in_a_thread_ends_the_run(self):
+        for ranks in (1, 3):
+            for mode in AHEAD:
+                with self.subTest(ranks=ranks, mode=mode):
+                    outcome, _ = self.case(ranks, plan="row_wise", set="fault=fail", async_threads=2, **{"async": mode})
+                    self.assertEqual(outcome.code, 4, outcome.out + outcome.err)
+                    self.assertEqual(len(outcome.complaints()), 1, outcome.err)
+                    self.assertIn("an error on purpose", outcome.complaints()[0])
+
+    def test_a_rank_that_stops_is_told_by_the_watchdog(self):
+        outcome, _ = self.case(2, plan="row_wise", set="fault=stop", watchdog=1, **{"async": "rows"})
+        self.assertEqual(outcome.code, 124, outcome.out + outcome.err)
+
+    def test_a_warned_run_ends_with_its_table(self):
+        file = self.new_path(".jsonl")
+        process = subprocess.Popen(
+            [*MPIEXEC, "2", SHARDMARK, "compare", "deeprec-dlrm", "--plan", "table_wise", "--async", "rows,patched",
+             "--threads", "1", "--steps", "30000", "--check", "1", "--machine", "off", "--out", str(file)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder,
+            start_new_session=True)
+        try:
+            partial = Path(f"{file}.partial")
+            deadline = time.monotonic() + 50
+            while not (partial.exists() and len(records(partial)) > 1):
+                self.assertIsNone(process.poll())
+                self.assertLess(time.monotonic(), deadline, "no round was finished")
+                time.sleep(0.05)
+            process.send_signal(signal.SIGUSR1)
+            out, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 128 + signal.SIGUSR1, out + err)
+            self.assertIn("# patched", out)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+
+
+if __name__ == "__main__":
+    main()

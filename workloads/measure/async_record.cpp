@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/measure/async_record.hpp"
+
+#include <array>
+#include <cmath>
+
+#include "comm/collectives.hpp"
+#include "results/async_fields.hpp"
+
+namespace shardmark {
+namespace {
+
+namespace names = async_fields;
+using AsyncJson = nlohmann::ordered_json;
+
+double to_nanoseconds(double ms) { return std::round(1e6 * ms) / 1e6; }
+
+double per_one(double seconds, std::int64_t count) {
+  return count > 0 ? to_nanoseconds(1e3 * seconds / static_cast<double>(count)) : 0.0;
+}
+
+AsyncJson stalls_of(const PipelineCounts& counts) {
+  const auto waited = [&](AheadStage stage) {
+    return per_one(counts.wait_seconds[static_cast<std::size_t>(stage)], counts.prepared);
+  };
+  return {{names::batch, per_one(counts.starved_seconds, counts.steps)},
+          {names::update, per_one(counts.held_seconds, counts.steps)},
+          {names::place, waited(AheadStage::distribute)},
+          {names::turn, waited(AheadStage::agree)},
+          {names::version, waited(AheadStage::look_up)}};
+}
+
+}  // namespace
+
+double AsyncFacts::prepare_seconds() const {
+  double seconds = 0.0;
+  for (const double of_stage : counts.work_seconds) seconds += of_stage;
+  return counts.prepared > 0 ? seconds / static_cast<double>(counts.prepared) : 0.0;
+}
+
+double AsyncFacts::step_seconds() const {
+  return counts.steps > 0 ? main_seconds / static_cast<double>(counts.steps) : 0.0;
+}
+
+void add_facts(const Communicator& comm, const Pipeline& pipeline, AsyncFacts& facts) {
+  PipelineCounts counts = pipeline.counts();
+  std::array<double, 2 * ahead_stages + 3> seconds{counts.starved_seconds, counts.held_seconds,
+                                                   pipeline.main_seconds()};
+  std::ranges::copy(counts.work_seconds, seconds.begin() + 3);
+  std::ranges::copy(counts.wait_seconds, seconds.begin() + 3 + ahead_stages);
+  all_reduce(comm, std::span<double>(seconds), Reduce::max);
+  counts.starved_seconds = seconds[0];
+  counts.held_seconds = seconds[1];
+  std::copy_n(seconds.begin() + 3, ahead_stages, counts.work_seconds.begin());
+  std::copy_n(seconds.begin() + 3 + ahead_stages, ahead_stages, counts.wait_seconds.begin());
+  facts.shape = pipeline.shape();
+  facts.mode = pipeline.how().mode;
+  facts.counts += counts;
+  facts.main_seconds += seconds[2];
+  facts.patched += {all_reduce(comm, pipeline.patched().vectors, Reduce::sum),
+                    all_reduce(comm, pipeline.patched().again, Reduce::sum)};
+  facts.buffered_bytes = std::max(facts.buffered_bytes, all_reduce(comm, pipeline.buffered_bytes(), Reduce::max));
+}
+
+AsyncJson async_details(const AsyncFacts& facts, double step_ms) {
+  const PipelineCounts& counts = facts.counts;
+  AsyncJson json{{names::threads, facts.shape.threads}, {names::capacity, facts.shape.capacity}};
+  if (facts.shape.looks_up) json[names::bound] = facts.shape.bound;
+  json[names::staleness] = {{names::p50, counts.staleness.quantile(0.5)},
+                            {names::p99, counts.staleness.quantile(0.99)},
+                            {names::max, counts.staleness.largest()},
+                            {names::counts, counts.staleness.counts()}};
+  json[names::depth] = {{names::mean, to_nanoseconds(counts.depth.mean())}, {names::max, counts.depth.largest()}};
+  json[names::stalls] = stalls_of(counts);
+  const double prepare = facts.prepare_seconds(), main = facts.step_seconds();
+  const double formula_ms = 1e3 / predicted_rate(facts.shape.threads, prepare, main);
+  json[names::prepare_ms] = to_nanoseconds(1e3 * prepare);
+  json[names::main_ms] = to_nanoseconds(1e3 * main);
+  json[names::predicted_ms] = to_nanoseconds(formula_ms);
+  json[names::error] = std::round(1e4 * (formula_ms / step_ms - 1.0)) / 1e4;
+  if (facts.patched.vectors > 0)
+    json[names::again] =
+        std::round(1e4 * static_cast<double>(facts.patched.again) / static_cast<double>(facts.patched.vectors)) / 1e4;
+  json[names::buffered_bytes] = facts.buffered_bytes;
+  return json;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that are prepared ahead, beside steps one after the other and beside the reference.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "comm/collectives.hpp"
+#include "comm/placement/support.hpp"
+#include "workloads/cases/async_support.hpp"
+#include "workloads/measure/test/planners_of_every_kind.hpp"
+#include "workloads/measure/test/plans.hpp"
+#include "workloads/measure/test/small_case.hpp"
+
+namespace shardmark {
+namespace {
+
+std::vector<float> on_host(const DeviceArray<float>& array) {
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), array);
+  return {host.data(), host.data() + host.extent(0)};
+}
+
+/// All outputs of a step on this rank.
+std::vector<float> outputs_of(const Flight& flight, const StepInput& input) {
+  std::vector<float> all;
+  for (std::int64_t f = 0; f + 1 < std::ssize(input.first_element); ++f) {
+    const auto output = on_host(flight.output(input, f));
+    all.insert(all.end(), output.begin(), output.end());
+  }
+  return all;
+}
+
+/// All rows and state that this rank holds.
+std::vector<float> values_of(const ShardedTables& tables) {
+  std::vector<float> all;
+  for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s) {
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(tables.layout().shards[s].rows.count()));
+    for (std::size_t r = 0; r < rows.size(); ++r) rows[r] = static_cast<std::int64_t>(r);
+    for (const auto& values : {tables.store_of(s).read_rows(s, 0, rows), tables.store_of(s).read_state(s, 0, rows)})
+      all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+/// A case of a plan that can take steps both ways, on tables of its own.
+struct Both {
+  Both(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how)
+      : batches(make_batch_source(options, [](const std::string&) {})),
+        inputs(inputs_of(comm, options, *batches)),
+        tables(plan, options.workload.tables, options.workload.features, comm.rank()),
+        dense(make_dense_model(comm, options)),
+        decided(decide(comm, plan, tables.tables(), tables.features(), how.movement, inputs.front())),
+        ready(std::make_unique<ReadyCase>(comm, tables, *dense, plan, how, decided, options.fault)) {
+    ready->pipeline = std::make_unique<Pipeline>(comm, tables, plan, how, decided, options.fault, how.async.threads);
+  }
+
+  std::unique_ptr<BatchSource> batches;
+  std::vector<StepInput> inputs;
+  ShardedTables tables;
+  std::unique_ptr<DenseModel> dense;
+  Decisions decided;
+  std::unique_ptr<ReadyCase> ready;
+};
+
+/// Steps whose outputs, rows or state are not bit for bit those of steps one after the other, of any rank.
+std::int64_t different_steps(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
+                             std::int64_t steps) {
+  Both both(comm, options, plan, how);
+  DenseModel& dense = *both.dense;
+  both.tables.fill(options.row_values());
+  std::vector<std::vector<float>> expected;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const StepInput& input = both.inputs[step % both.inputs.size()];
+    both.ready->step(input);
+    expected.push_back(outputs_of(both.ready->flight, input));
+  }
+  const std::vector<float> expected_values = values_of(both.tables);
+  const std::vector<float> expected_weights(dense.parameters().begin(), dense.parameters().end());
+  both.tables.fill(options.row_values());
+  dense.reset();
+  Pipeline& pipeline = *both.ready->pipeline;
+  pipeline.start(both.inputs, 0, steps);
+  std::int64_t different = 0;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    pipeline.step(dense);
+    different += outputs_of(pipeline.flight(), pipeline.input()) != expected[step] ? 1 : 0;
+  }
+  pipeline.finish();
+  different += values_of(both.tables) != expected_values ? 1 : 0;
+  different += std::ranges::equal(dense.parameters(), expected_weights) ? 0 : 1;
+  return all_reduce(comm, different, Reduce::sum);
+}
+
+bool can_take(const RunOptions& options, const Plan& plan, const Case& how) {
+  try {
+    require_supported(plan, options.workload.tables, options.workload.features, how.movement);
+    require_async(plan, options.workload.tables, options.workload.features, how);
+    group_of_tables(how.groups, plan, options.workload.tables, options.workload.features);
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+constexpr std::array exact_ones{Async{.mode = AsyncMode::ids, .threads = 2, .capacity = 2},
+                                Async{.mode = AsyncMode::rows, .threads = 2, .capacity = 2, .bound = 0},
+                                Async{.mode = AsyncMode::patched, .threads = 2, .capacity = 2},
+                                Async{.mode = AsyncMode::patched, .threads = 1, .capacity = 3, .bound = 7}};
+
+TEST(Pipeline, ExactModesAreBitEqualOverTwoHundredSteps) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const OptimizerKind optimizer : {OptimizerKind::sgd, OptimizerKind::rowwise_adagrad}) {
+    const RunOptions options = small_case(Pooling::mean, optimizer, false);
+    for (const Async& async : exact_ones)
+      for (const char* planner : {"row_wise", "data_parallel+table_wise"})
+        EXPECT_EQ(different_steps(comm, options, plan_of(planner, options, comm.size()), {.async = async}, 200), 0)
+            << planner << " " << Case{.async = async}.name();
+  }
+}
+
+/// Of whose outputs gradients depend.
+RunOptions case_with(DenseKind kind) {
+  RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, kind == DenseKind::exact);
+  options.dense.kind = kind;
+  options.workload.dense = DenseSpec{.kind = DenseKind::mlp, .numerical_features = 3, .top_mlp = {8, 1}};
+  return options;
+}
+
+TEST(Pipeline, ExactModesAreBitEqualBehindDenseModels) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const DenseKind kind : {DenseKind::exact, DenseKind::mlp}) {
+    const RunOptions options = case_with(kind);
+    for (const Async& async : exact_ones)
+      EXPECT_EQ(different_steps(comm, options, plan_of("row_wise", options, comm.size()), {.async = async}, 30), 0)
+          << name_of(kind) << " " << Case{.async = async}.name();
+  }
+}
+
+TEST(Pipeline, StaleRowsBehindDenseModelsAreThoseOfTheRecordedVersions) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const DenseKind kind : {DenseKind::exact, DenseKind::mlp})
+    for (const std::int64_t threads : {1, 2}) {
+      RunOptions options = case_with(kind);
+      options.checked_steps = options.batches = 6;
+      const Case how{.async = {.mode = AsyncMode::rows, .threads = threads}};
+      const Plan plan = plan_of("row_wise", options, comm.size());
+      Both both(comm, options, plan, how);
+      Expectation expectation(comm, options, *both.batches, {}, {}, how.async.most_stale());
+      ASSERT_TRUE(expectation.follows());
+      EXPECT_EQ(count_wrong(comm, expectation, options.row_values(), *both.ready->pipeline, *both.dense, both.inputs),
+                0)
+          << name_of(kind) << " " << threads;
+    }
+}
+
+TEST(Pipeline, ExactModesAreBitEqualForEveryPlanTransferAndPooling) {
+  const Communicator comm(MPI_COMM_WORLD);
+  std::size_t turn = 0, taken = 0;
+  for (const Pooling pooling : {Pooling::sum, Pooling::none, Pooling::max, Pooling::sqrtn})
+    for (const std::string_view planner : planners_of_every_kind(comm.size()))
+      for (const auto& transfer : transfers) {
+        const RunOptions options = small_case(pooling, OptimizerKind::adagrad, false);
+        const Plan plan = plan_of(planner, options, comm.size());
+        Case how{.movement = {.transfer = transfer.value}, .async = exact_ones[turn++ % exact_ones.size()]};
+        if (turn % 3 == 0) how.groups = {2};
+        if (turn % 5 == 0 && !adds_on_the_way(transfer.value)) how.movement.wire = {ValueType::bf16, ValueType::fp16};
+        if (!can_take(options, plan, how)) continue;
+        ++taken;
+        EXPECT_EQ(different_steps(comm, options, plan, how, 7), 0)
+            << name_of(pooling) << " " << planner << " " << how.name();
+      }
+  EXPECT_GT(taken, 20u);
+}
+
+TEST(Pipeline, StaleRowsAreThoseOfTheRecordedVersions) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const std::int64_t threads : {1, 3})
+    for (const char* planner : {"row_wise", "column_wise", "data_parallel"}) {
+      RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+      options.checked_steps = options.batches = 12;
+      const Case how{.async = {.mode = AsyncMode::rows, .threads = threads}};
+      const Plan plan = plan_of(planner, options, comm.size());
+      Both both(comm, options, plan, how);
+      Expectation expectation(comm, options, *both.batches, {}, {}, how.async.most_stale());
+      EXPECT_EQ(count_wrong(comm, expectation, options.row_values(), *both.ready->pipeline, *both.dense, both.inputs),
+                0)
+          << planner << " " << threads;
+    }
+}
+
+/// Holds the first step until the next batch has been looked up.
+class WaitingModel : public SyntheticGradient {
+ public:
+  explicit WaitingModel(const Pipeline& pipeline) : pipeline_(pipeline) {}
+
+  ConstDeviceArray<float> run(const StepInput& input, const Flight& outputs, PhaseCosts& costs) override {
+    while (pipeline_.counts().prepared < 2) std::this_thread::yield();
+    return SyntheticGradient::run(input, outputs, costs);
+  }
+
+ private:
+  const Pipeline& pipeline_;
+};
+
+/// That the check could tell: rows that lack an update are not those of a step after it, and patches mend them.
+TEST(Pipeline, ALookupDuringTheStepBeforeIsStaleUnlessItIsPatched) {
+  const Communicator comm(MPI_COMM_WORLD);
+  RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  for (const AsyncMode mode : {AsyncMode::ids, AsyncMode::rows, AsyncMode::patched}) {
+    const Case how{.async = {.mode = mode}};
+    Both both(comm, options, plan_of("row_wise", options, comm.size()), how);
+    training_step(both.ready->flight, both.inputs[0]);
+    const auto reference = [&] {
+      both.tables.fill(options.row_values());
+      training_step(both.ready->flight, both.inputs[0]);
+      training_step(both.ready->flight, both.inputs[1]);
+      return outputs_of(both.ready->flight, both.inputs[1]);
+    }();
+    both.tables.fill(options.row_values());
+    Pipeline& pipeline = *both.ready->pipeline;
+    pipeline.start(both.inputs, 0, 2);
+    WaitingModel model(pipeline);
+    pipeline.step(model);
+    pipeline.step(model);
+    const bool equal =
+        all_reduce(comm, outputs_of(pipeline.flight(), pipeline.input()) == reference ? 1 : 0, Reduce::min) == 1;
+    EXPECT_EQ(equal, mode != AsyncMode::rows) << name_of(mode);
+    EXPECT_EQ(pipeline.staleness(), mode == AsyncMode::rows ? 1 : 0);
+    pipeline.finish();
+    const std::int64_t again = all_reduce(comm, pipeline.patched().again, Reduce::sum);
+    EXPECT_EQ(again > 0, mode == AsyncMode::patched);
+  }
+}
+
+TEST(Pipeline, ASlowRankChangesNothing) {
+  const Communicator comm(MPI_COMM_WORLD);
+  RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  options.fault = Fault::slow;
+  for (const Async& async : exact_ones)
+    EXPECT_EQ(different_steps(comm, options, plan_of("row_wise", options, comm.size()), {.async = async}, 10), 0);
+}
+
+TEST(Pipeline, FaultsAreFoundThoughStepsArePreparedAhead) {
+  const Communicator comm(MPI_COMM_WORLD);
+  for (const auto& fault : faults) {
+    if (!makes_wrong_values(fault.value)) continue;
+    for (const AsyncMode mode : {AsyncMode::ids, AsyncMode::rows, AsyncMode::patched}) {
+      // It begins with the first update, which lookups ahead may be before.
+      if (fault.value == Fault::late_step && mode != AsyncMode::ids) continue;
+      RunOptions options = small_case(Pooling::sum, OptimizerKind::adagrad, false);
+      options.fault = fault.value;
+      const Plan plan = plan_of("data_parallel+table_wise", options, comm.size());
+      const Case how{.async = {.mode = mode}};
+      Both both(comm, options, plan, how);
+      Expectation expectation(comm, options, *both.batches, {}, {}, how.async.most_stale());
+      EXPECT_EQ(
+          count_wrong(comm, expectation, options.row_values(), *both.ready->pipeline, *both.dense, both.inputs) > 0,
+          finds_prey(fault.value, options, plan))
+          << fault.name << " " << name_of(mode);
+    }
+  }
+}
+
+TEST(Pipeline, WhatCannotBePreparedAheadIsRefusedByName) {
+  const RunOptions options = small_case(Pooling::max, OptimizerKind::sgd, false);
+  const auto message_of = [&](const RunOptions& run, const Case& how) -> std::string {
+    try {
+      require_async(plan_of("row_wise", run, 2), run.workload.tables, run.workload.features, how);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "supported";
+  };
+  EXPECT_EQ(message_of(options, {.async = {.mode = AsyncMode::rows}}).find("feature f0 pools by max"), 0u);
+  EXPECT_EQ(message_of(options, {.async = {.mode = AsyncMode::patched}}), "supported");
+  EXPECT_EQ(
+      message_of(options, {.movement = {.transfer = RowTransfer::unique_rows}, .async = {.mode = AsyncMode::patched}})
+          .find("plan row_wise: --async patched"),
+      0u);
+  RunOptions trains = options;
+  trains.workload.tables.front().storage = Storage::tt;
+  EXPECT_EQ(message_of(trains, {.async = {.mode = AsyncMode::patched}}).find("table t0: a tensor train"), 0u);
+  EXPECT_EQ(message_of(trains, {.async = {.mode = AsyncMode::ids}}), "supported");
+}
+
+}  // namespace
+}  // namespace shardmark

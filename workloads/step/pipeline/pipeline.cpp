@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/step/pipeline/pipeline.hpp"
+
+#include <stdexcept>
+
+#include "comm/affinity.hpp"
+#include "comm/collectives.hpp"
+#include "comm/exchange/exchange_calibration.hpp"
+#include "workloads/step/faults.hpp"
+#include "workloads/step/phases.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Threads that wait in MPI leave their core to the compute threads where these take all cores of some rank.
+Waiting waiting_of_threads(const Communicator& comm) {
+  const bool own_core = threads_for_rank(comm, observed_affinity()) > Execution().concurrency();
+  const Waiting wanted = own_core ? Waiting::poll : Waiting::messages;
+  return static_cast<Waiting>(all_reduce(comm, static_cast<int>(wanted), Reduce::max));
+}
+
+/// The same ranks and nodes; what exchange auto knows of them is not timed again.
+Communicator duplicate(const Communicator& parent, const Case& how) {
+  std::vector<int> leaders;
+  for (int r = 0; r < parent.size(); ++r) leaders.push_back(parent.ranks_of(parent.node_of(r)).front());
+  Communicator comm(parent.get(), parent.count_limit(), std::move(leaders));
+  if (how.exchange.choice->name == "auto") set_calibration(comm, calibration_of(parent));
+  return comm;
+}
+
+PipelineShape shape_of(const Async& async, std::int64_t threads) {
+  return {.threads = threads,
+          .capacity = async.room(threads),
+          .bound = async.staleness_bound(threads),
+          .looks_up = async.looks_up()};
+}
+
+}  // namespace
+
+Pipeline::Place::Place(const Communicator& parent, ShardedTables& tables, const Plan& plan, const Case& how,
+                       const Decisions& decided, Fault fault)
+    : comm(duplicate(parent, how)), embedding(comm, tables, plan, how, decided, fault), flight(embedding) {
+  if (how.async.mode != AsyncMode::patched) return;
+  for (std::int64_t g = 0; g < flight.groups(); ++g) patches.push_back(std::make_unique<VectorPatch>(flight.group(g)));
+}
+
+Pipeline::Pipeline(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Case& how,
+                   const Decisions& decided, Fault fault, std::int64_t threads)
+    : how_(how), fault_(fault), shape_(shape_of(how.async, threads)), waiting_(waiting_of_threads(comm)) {
+  while (std::ssize(places_) < shape_.places())
+    places_.push_back(std::make_unique<Place>(comm, tables, plan, how, decided, fault));
+  if (how.async.mode != AsyncMode::patched) return;
+  Flight& first = places_.front()->flight;
+  for (std::int64_t g = 0; g < first.groups(); ++g) versions_.emplace_back(first.group(g));
+}
+
+Pipeline::~Pipeline() {
+  if (!threads_ || threads_->stop()) return;
+  for (auto& place : places_) static_cast<void>(place.release());  // a thread still waits in MPI with it
+}
+
+void Pipeline::start(const std::vector<StepInput>& inputs, std::int64_t first, std::int64_t steps) {
+  inputs_ = &inputs;
+  first_ = first;
+  steps_ = end_ = 0;
+  patched_ = {};
+  main_seconds_ = 0.0;
+  for (RowVersions& versions : versions_) versions.clear();
+  AheadWork& work = *this;
+  threads_ = std::make_unique<StageThreads>(shape_, work, [waiting = waiting_] { set_waiting(waiting); });
+  extend(steps);
+}
+
+void Pipeline::extend(std::int64_t steps) {
+  end_ += steps;
+  threads_->extend(end_);
+}
+
+void Pipeline::finish() {
+  if (steps_ < end_) throw std::logic_error("pipeline: steps are left");
+  counts_ = threads_->counts();
+  threads_->stop();
+  threads_.reset();
+}
+
+/// body(group's flight, its number, clock) for every group from phase `first` on; costs and calls are the batch's.
+template <class Body>
+void Pipeline::each(Place& place, Phase first, const Body& body) {
+  Lane& lane = place.embedding.lane();
+  place.costs.communication_seconds -= lane.busy_seconds();
+  place.costs.exposed_seconds -= lane.exposed_seconds();
+  lane.interleave(place.flight.groups(), [&](std::int64_t group) {
+    PhaseClock clock(place.costs, lane, first);
+    body(place.flight.group(group), group, clock);
+  });
+  place.costs.communication_seconds += lane.busy_seconds();
+  place.costs.exposed_seconds += lane.exposed_seconds();
+}
+
+void Pipeline::distribute(Ticket ticket) {
+  Place& batch = place(ticket);
+  batch.input = &(*inputs_)[static_cast<std::size_t>((first_ + ticket) % std::ssize(*inputs_))];
+  batch.costs = {};
+  each(batch, Phase::input_dist, [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
+    input_dist(flight, *batch.input);
+    clock.end(Phase::input_dist);
+    commit_fault(fault_, Phase::input_dist, flight);
+  });
+}
+
+std::int64_t Pipeline::agree(Ticket ticket, std::int64_t own) {
+  const Communicator& comm = place(ticket).comm;
+  return comm.size() == 1 ? own : all_reduce(comm, own, Reduce::max);
+}
+
+void Pipeline::look_up(Ticket ticket) { look_up(place(ticket)); }
+
+void Pipeline::look_up(Place& batch) {
+  each(batch, Phase::lookup, [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
+    lookup(flight);
+    clock.end(Phase::lookup);
+    commit_fault(fault_, Phase::lookup, flight);
+  });
+}
+
+/// In mode patched outputs are made of the vectors later.
+void Pipeline::deliver(Ticket ticket) {
+  Place& batch = place(ticket);
+  each(batch, Phase::output_dist, [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
+    send_vectors(flight);
+    if (how_.async.mode != AsyncMode::patched) make_outputs(flight, *batch.input);
+    clock.end(Phase::output_dist);
+    if (how_.async.mode != AsyncMode::patched) commit_fault(fault_, Phase::output_dist, flight);
+  });
+}
+
+void Pipeline::patch(Place& batch, std::int64_t seen) {
+  each(batch, Phase::output_dist, [&](GroupFlight& flight, std::int64_t group, PhaseClock& clock) {
+    patched_ += batch.patches[group]->run(versions_[group], seen);
+    make_outputs(flight, *batch.input);
+    clock.end(Phase::output_dist);
+    commit_fault(fault_, Phase::output_dist, flight);
+  });
+}
+
+void Pipeline::train(Place& batch, DenseModel& dense) {
+  PhaseClock dense_clock(batch.costs, batch.embedding.lane(), Phase::dense);
+  const auto gradients = dense.run(*batch.input, batch.flight, batch.costs);
+  dense_clock.end(Phase::dense);
+  const kernels::UpdateStep now = batch.embedding.tables().next_step();
+  each(batch, Phase::grad_dist, [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
+    grad_dist(flight, *batch.input, gradients);
+    clock.end(Phase::grad_dist);
+    commit_fault(fault_, Phase::grad_dist, flight);
+    sum_gradients(flight, *batch.input, now);
+    forget_last_row(fault_, flight);
+    clock.end(Phase::update);
+  });
+  threads_->begin_update();
+  each(batch, Phase::update, [&](GroupFlight& flight, std::int64_t group, PhaseClock& clock) {
+    apply_optimizer(flight, now);
+    if (!versions_.empty()) versions_[group].mark(flight, steps_);
+    clock.end(Phase::update);
+    commit_fault(fault_, Phase::update, flight);
+  });
+  threads_->end_update();
+}
+
+PhaseCosts Pipeline::step(DenseModel& dense) {
+  if (steps_ > 0) threads_->release();
+  const PipelineCounts before = threads_->counts();
+  const double begin = MPI_Wtime();
+  const Ticket ticket = threads_->consume();
+  ++steps_;
+  const std::int64_t seen = threads_->seen(ticket);
+  staleness_ = ticket - seen;
+  Place& batch = place(ticket);
+  batch.costs.exposed_seconds = 0.0;  // what the threads waited for was hidden
+  if (!shape_.looks_up) {
+    look_up(batch);
+    deliver(ticket);
+  } else if (how_.async.mode == AsyncMode::patched) {
+    patch(batch, seen);
+    staleness_ = 0;
+  }
+  train(batch, dense);
+  const PipelineCounts after = threads_->counts();
+  const double starved = after.starved_seconds - before.starved_seconds;
+  batch.costs.exposed_seconds += starved;
+  main_seconds_ += MPI_Wtime() - begin - starved - (after.held_seconds - before.held_seconds);
+  batch.costs.count(batch.flight.sent());
+  return batch.costs;
+}
+
+std::int64_t Pipeline::buffered_bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& batch : places_)
+    for (std::int64_t g = 0; g < batch->flight.groups(); ++g) {
+      const GroupFlight& flight = batch->flight.group(g);
+      bytes += static_cast<std::int64_t>(4 * flight.vectors.extent(0) + 8 * flight.owned.ids.extent(0) +
+                                         8 * flight.owned.offsets.extent(0) + 4 * flight.owned.weights.extent(0));
+    }
+  return bytes;
+}
+
+void Pipeline::watch_wire(bool on) {
+  for (auto& batch : places_) batch->embedding.wire().watch(on);
+}
+
+kernels::VectorErrors Pipeline::wire_error(Direction direction) const {
+  kernels::VectorErrors errors;
+  for (const auto& batch : places_) errors += batch->embedding.wire().error(direction);
+  return errors;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "workloads/step/dense/dense_model.hpp"
+#include "workloads/step/pipeline/stage_threads.hpp"
+#include "workloads/step/pipeline/vector_patch.hpp"
+
+namespace shardmark {
+
+/// Training steps whose ids (and rows, as the case says) are prepared by threads of their own while the steps before
+/// them are taken. Every batch in flight has its own communicators, exchanges and buffers, so that all threads may use
+/// MPI at once (MPI_THREAD_MULTIPLE); kernels of several threads take turns on the rank's compute threads (Kokkos locks
+/// an execution space). Values are those of training_step, but in mode rows: there a row may lack the updates of the
+/// last `staleness_bound` steps.
+class Pipeline : private AheadWork {
+ public:
+  /// Collective. All outlive the object. how: its mode is not off. threads: how many prepare batches.
+  Pipeline(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Case& how, const Decisions& decided,
+           Fault fault, std::int64_t threads);
+  ~Pipeline() override;
+
+  /// Begins to prepare batches first, first + 1, … modulo their number, `steps` of them. Not collective.
+  void start(const std::vector<StepInput>& inputs, std::int64_t first, std::int64_t steps);
+  /// There are `steps` more.
+  void extend(std::int64_t steps);
+  /// Takes the next step. Collective. Rethrows what a thread threw. Costs: of all phases, wherever they ran; exposed
+  /// are calls of this thread and its waits for the batch.
+  PhaseCosts step(DenseModel& dense);
+  /// After the last step: joins the threads. Throws std::logic_error when steps are left.
+  void finish();
+
+  /// Of the latest step, until the next one: what it made, of what, and how many updates its rows lacked.
+  Flight& flight() { return current().flight; }
+  const StepInput& input() { return *current().input; }
+  std::int64_t staleness() const { return staleness_; }
+
+  ShardedTables& tables() { return places_.front()->embedding.tables(); }
+  const PipelineShape& shape() const { return shape_; }
+  Async how() const { return how_.async; }
+  // From the latest start() on.
+  PipelineCounts counts() const { return threads_ ? threads_->counts() : counts_; }
+  const PatchCounts& patched() const { return patched_; }
+  /// Of this thread in steps, but those in which it waited for batches or lookups.
+  double main_seconds() const { return main_seconds_; }
+  /// Vectors, ids and weights of the batches in flight on this rank.
+  std::int64_t buffered_bytes() const;
+
+  /// What the wire does to the vectors of all batches in flight (Wire).
+  void watch_wire(bool on);
+  kernels::VectorErrors wire_error(Direction direction) const;
+
+ private:
+  /// A batch in flight.
+  struct Place {
+    Place(const Communicator& parent, ShardedTables& tables, const Plan& plan, const Case& how,
+          const Decisions& decided, Fault fault);
+
+    Communicator comm;
+    Embedding embedding;
+    Flight flight;
+    const StepInput* input = nullptr;
+    PhaseCosts costs;
+    std::vector<std::unique_ptr<VectorPatch>> patches;  ///< by group
+  };
+
+  void distribute(Ticket ticket) override;
+  std::int64_t agree(Ticket ticket, std::int64_t own) override;
+  void look_up(Ticket ticket) override;
+  void deliver(Ticket ticket) override;
+
+  void look_up(Place& place);
+  void patch(Place& place, std::int64_t seen);
+  void train(Place& place, DenseModel& dense);
+  template <class Body>
+  void each(Place& place, Phase first, const Body& body);
+  Place& place(Ticket ticket) { return *places_[static_cast<std::size_t>(ticket % shape_.places())]; }
+  Place& current() { return place(steps_ - 1); }
+
+  Case how_;
+  Fault fault_;
+  PipelineShape shape_;
+  Waiting waiting_;
+  std::vector<std::unique_ptr<Place>> places_;
+  std::vector<RowVersions> versions_;  ///< by group; of mode patched
+  const std::vector<StepInput>* inputs_ = nullptr;
+  std::int64_t first_ = 0;
+  Ticket steps_ = 0, end_ = 0;
+  std::int64_t staleness_ = 0;
+  std::unique_ptr<StageThreads> threads_;
+  PipelineCounts counts_;
+  PatchCounts patched_;
+  double main_seconds_ = 0.0;
+};
+
+}  // namespace shardmark

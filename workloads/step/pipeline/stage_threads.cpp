@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/step/pipeline/stage_threads.hpp"
+
+#include <chrono>
+#include <stdexcept>
+
+namespace shardmark {
+namespace {
+
+constexpr auto time_to_end = std::chrono::milliseconds(250);
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void run_stage(AheadWork& work, AheadTask& task) {
+  switch (task.stage) {
+    case AheadStage::distribute:
+      return work.distribute(task.ticket);
+    case AheadStage::agree:
+      task.version = work.agree(task.ticket, task.version);
+      return;
+    case AheadStage::look_up:
+      return work.look_up(task.ticket);
+    case AheadStage::deliver:
+      return work.deliver(task.ticket);
+  }
+}
+
+}  // namespace
+
+struct StageThreads::Shared {
+  Shared(const PipelineShape& shape, AheadWork& of) : book(shape), work(of), alive(shape.threads) {}
+
+  mutable std::mutex mutex;
+  std::condition_variable changed;
+  TicketBook book;
+  AheadWork& work;
+  PipelineCounts counts;
+  std::int64_t alive;
+  bool stopped = false;
+  std::exception_ptr failure;
+};
+
+StageThreads::StageThreads(const PipelineShape& shape, AheadWork& work, const std::function<void()>& first)
+    : shared_(std::make_shared<Shared>(shape, work)) {
+  for (std::int64_t t = 0; t < shape.threads; ++t)
+    threads_.emplace_back([shared = shared_, first] {
+      first();
+      serve(shared);
+    });
+}
+
+StageThreads::~StageThreads() { stop(); }
+
+void StageThreads::serve(const std::shared_ptr<Shared>& shared) {
+  AheadTask task;
+  std::unique_lock lock(shared->mutex);
+  for (;;) {
+    const double before = seconds_now();
+    shared->changed.wait(lock, [&] { return shared->stopped || shared->failure || shared->book.may_begin(task); });
+    if (shared->stopped || shared->failure) break;
+    shared->book.begin(task);
+    const auto stage = static_cast<std::size_t>(task.stage);
+    lock.unlock();
+    const double begin = seconds_now();
+    std::exception_ptr failure;
+    try {
+      run_stage(shared->work, task);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    const double end = seconds_now();
+    lock.lock();
+    shared->counts.wait_seconds[stage] += begin - before;
+    shared->counts.work_seconds[stage] += end - begin;
+    if (failure) {
+      if (!shared->failure) shared->failure = failure;
+      break;
+    }
+    shared->book.end(task);
+    if (task.stage == AheadStage::distribute) ++shared->counts.prepared;
+    shared->changed.notify_all();
+  }
+  --shared->alive;
+  shared->changed.notify_all();
+}
+
+/// Returns the seconds that it took.
+template <class Ready>
+double StageThreads::wait(std::unique_lock<std::mutex>& lock, const Ready& ready) {
+  const double begin = seconds_now();
+  shared_->changed.wait(lock, [&] { return shared_->failure || ready(); });
+  if (shared_->failure) std::rethrow_exception(shared_->failure);
+  return seconds_now() - begin;
+}
+
+void StageThreads::extend(Ticket end) {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->book.extend(end);
+  }
+  shared_->changed.notify_all();
+}
+
+Ticket StageThreads::consume() {
+  std::unique_lock lock(shared_->mutex);
+  TicketBook& book = shared_->book;
+  const Ticket ticket = book.version();
+  if (ticket >= book.end()) throw std::logic_error("pipeline: a step was asked for beyond the last batch");
+  shared_->counts.depth.add(book.depth());
+  shared_->counts.starved_seconds += wait(lock, [&] { return book.may_consume(); });
+  shared_->counts.staleness.add(ticket - book.seen(ticket));
+  ++shared_->counts.steps;
+  return ticket;
+}
+
+void StageThreads::begin_update() {
+  std::unique_lock lock(shared_->mutex);
+  shared_->counts.held_seconds += wait(lock, [&] { return shared_->book.may_update(); });
+  shared_->book.begin_update();
+}
+
+void StageThreads::end_update() {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->book.end_update();
+  }
+  shared_->changed.notify_all();
+}
+
+void StageThreads::release() {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->book.release();
+  }
+  shared_->changed.notify_all();
+}
+
+std::int64_t StageThreads::seen(Ticket ticket) const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->book.seen(ticket);
+}
+
+PipelineCounts StageThreads::counts() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->counts;
+}
+
+bool StageThreads::stop() {
+  if (threads_.empty()) return true;
+  bool ended = false;
+  {
+    std::unique_lock lock(shared_->mutex);
+    shared_->stopped = true;
+    shared_->changed.notify_all();
+    ended = shared_->changed.wait_for(lock, time_to_end, [&] { return shared_->alive == 0; });
+  }
+  for (std::thread& thread : threads_) ended ? thread.join() : thread.detach();
+  threads_.clear();
+  return ended;
+}
+
+}  // namespace shardmark

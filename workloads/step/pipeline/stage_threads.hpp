@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "workloads/step/pipeline/pipeline_counts.hpp"
+
+namespace shardmark {
+
+/// What the threads of a pipeline do; each stage of a ticket once, in the order of AheadStage. Different tickets at
+/// the same time, but their lookups one after the other.
+class AheadWork {
+ public:
+  virtual ~AheadWork() = default;
+  virtual void distribute(Ticket ticket) = 0;
+  /// The largest version that any rank proposes for the ticket.
+  virtual std::int64_t agree(Ticket ticket, std::int64_t own) = 0;
+  virtual void look_up(Ticket ticket) = 0;
+  virtual void deliver(Ticket ticket) = 0;
+};
+
+/// The threads that prepare batches, by the rules of a TicketBook, and what the thread of the steps asks of them. What
+/// a stage throws is thrown by the next call that waits; nothing is taken any more then.
+class StageThreads {
+ public:
+  /// work, which outlives the object, is called by threads that each begin with `first`.
+  StageThreads(
+      const PipelineShape& shape, AheadWork& work, const std::function<void()>& first = [] {});
+  /// stop().
+  ~StageThreads();
+  StageThreads(const StageThreads&) = delete;
+  StageThreads& operator=(const StageThreads&) = delete;
+
+  /// There are tickets below `end`.
+  void extend(Ticket end);
+
+  /// Waits until the next ticket is prepared and returns it. Throws std::logic_error when there is no such ticket.
+  Ticket consume();
+  /// Waits until no lookup holds the version that the update ends.
+  void begin_update();
+  void end_update();
+  /// The place of the oldest ticket may be used again.
+  void release();
+
+  std::int64_t seen(Ticket ticket) const;
+  PipelineCounts counts() const;
+
+  /// Ends the threads; each finishes the stage that it is in. False when one does not within a quarter of a second,
+  /// because it waits for another rank that will not come: it is then left to itself, and what `work` is must stay.
+  bool stop();
+
+ private:
+  struct Shared;
+  static void serve(const std::shared_ptr<Shared>& shared);
+  template <class Ready>
+  double wait(std::unique_lock<std::mutex>& lock, const Ready& ready);
+
+  std::shared_ptr<Shared> shared_;  ///< with the threads, which may outlive the object
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace shardmark

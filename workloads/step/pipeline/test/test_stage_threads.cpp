@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pipeline with real threads, on a table of one number; to be run with the thread sanitizer too (README.md).
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <random>
+#include <stdexcept>
+
+#include "workloads/step/pipeline/stage_threads.hpp"
+
+namespace shardmark {
+namespace {
+
+/// Batches that read a table of one number, which every step adds one to: what the lookup of a batch reads is the
+/// version that it sees. Neither table nor batches are locked.
+struct CountingWork : AheadWork {
+  explicit CountingWork(const PipelineShape& shape) : batches(static_cast<std::size_t>(shape.places())) {}
+
+  void distribute(Ticket ticket) override {
+    nap(ticket);
+    batch(ticket) = {ticket, -1, false};
+  }
+  std::int64_t agree(Ticket, std::int64_t own) override { return own; }
+  void look_up(Ticket ticket) override {
+    if (ticket == throws_at) throw std::runtime_error("lookup of 5");
+    batch(ticket).read = table;
+  }
+  void deliver(Ticket ticket) override {
+    nap(ticket + 1);
+    batch(ticket).delivered = true;
+  }
+
+  /// Every seventh stage is slow.
+  static void nap(Ticket ticket) {
+    if (ticket % 7 == 3) std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+
+  struct Batch {
+    Ticket ticket = -1;
+    std::int64_t read = -1;
+    bool delivered = false;
+  };
+  Batch& batch(Ticket ticket) { return batches[static_cast<std::size_t>(ticket) % batches.size()]; }
+
+  std::vector<Batch> batches;
+  std::int64_t table = 0;
+  Ticket throws_at = -1;
+};
+
+/// One step on the next batch.
+void take_step(StageThreads& threads, CountingWork& work, Ticket expected, const PipelineShape& shape) {
+  const Ticket ticket = threads.consume();
+  const CountingWork::Batch batch = work.batch(ticket);
+  EXPECT_EQ(ticket, expected);
+  EXPECT_EQ(batch.ticket, ticket);
+  if (shape.looks_up) {
+    EXPECT_TRUE(batch.delivered);
+    EXPECT_EQ(batch.read, threads.seen(ticket));
+    EXPECT_LE(ticket - batch.read, shape.bound);
+  }
+  threads.begin_update();
+  ++work.table;
+  threads.end_update();
+  threads.release();
+}
+
+TEST(StageThreads, EveryShapeTakesEveryBatchInOrderWithinItsBound) {
+  for (const std::int64_t count : {1, 2, 4})
+    for (const std::int64_t capacity : {1, 3})
+      for (const std::int64_t bound : {0, 1, 5})
+        for (const bool looks_up : {true, false}) {
+          const PipelineShape shape{count, capacity, bound, looks_up};
+          CountingWork work(shape);
+          StageThreads threads(shape, work);
+          for (Ticket t = 0; t < 100; ++t) {
+            if (t % 10 == 0) threads.extend(t + 10);
+            take_step(threads, work, t, shape);
+          }
+          const PipelineCounts counts = threads.counts();
+          EXPECT_EQ(counts.steps, 100);
+          EXPECT_EQ(counts.staleness.total(), 100);
+          EXPECT_LE(counts.staleness.largest(), looks_up ? bound : 0);
+          EXPECT_TRUE(threads.stop());
+        }
+}
+
+TEST(StageThreads, AnInputThatEndsInsideTheLookaheadIsTakenToItsEnd) {
+  const PipelineShape shape{4, 4, 9, true};
+  CountingWork work(shape);
+  StageThreads threads(shape, work);
+  threads.extend(3);
+  for (Ticket t = 0; t < 3; ++t) take_step(threads, work, t, shape);
+  EXPECT_THROW(threads.consume(), std::logic_error);
+  EXPECT_TRUE(threads.stop());
+}
+
+TEST(StageThreads, WhatAStageThrowsIsThrownToTheSteps) {
+  const PipelineShape shape{2, 2, 4, true};
+  CountingWork work(shape);
+  work.throws_at = 5;
+  StageThreads threads(shape, work);
+  threads.extend(100);
+  Ticket taken = 0;
+  try {
+    for (; taken < 100; ++taken) take_step(threads, work, taken, shape);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "lookup of 5");
+  }
+  EXPECT_LE(taken, 5);
+  EXPECT_TRUE(threads.stop());
+}
+
+TEST(StageThreads, AStopInMidQueueJoinsAllThreads) {
+  for (int steps = 0; steps < 20; ++steps) {
+    const PipelineShape shape{3, 2, 3, true};
+    CountingWork work(shape);
+    StageThreads threads(shape, work);
+    threads.extend(1000);
+    for (Ticket t = 0; t < steps; ++t) take_step(threads, work, t, shape);
+    EXPECT_TRUE(threads.stop());
+  }
+}
+
+/// Work that never comes back until it is told to.
+struct StuckWork : CountingWork {
+  using CountingWork::CountingWork;
+  void look_up(Ticket) override {
+    while (!free) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    gone = true;
+  }
+  std::atomic<bool> free = false, gone = false;
+};
+
+TEST(StageThreads, AStageThatDoesNotEndIsLeftBehind) {
+  const PipelineShape shape{1, 1, 2, true};
+  StuckWork work(shape);
+  {
+    StageThreads threads(shape, work);
+    threads.extend(1);
+    while (threads.counts().work_seconds[0] == 0.0) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(threads.stop());
+  }
+  work.free = true;
+  while (!work.gone) std::this_thread::yield();
+}
+
+}  // namespace
+}  // namespace shardmark

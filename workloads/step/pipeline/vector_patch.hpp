@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "workloads/step/pipeline/row_versions.hpp"
+#include "workloads/transfer/row_exchange.hpp"
+
+namespace shardmark {
+
+/// How many pooled vectors a rank looked up, and how many of them again.
+struct PatchCounts {
+  std::int64_t vectors = 0, again = 0;
+
+  PatchCounts& operator+=(const PatchCounts& other) {
+    vectors += other.vectors;
+    again += other.again;
+    return *this;
+  }
+};
+
+/// Neighbouring elements that are copied from one array to another.
+struct ElementRun {
+  std::int64_t from = 0, to = 0, elements = 0;
+};
+
+/// Makes vectors that were looked up ahead of their step what they would be now: bags with a row that was updated since
+/// are looked up again by their owners, and these vectors alone go home, each to where the stale one lies. The values
+/// are those of a lookup now, bit for bit. Between send_vectors and make_outputs of the flight.
+class VectorPatch {
+ public:
+  /// The flight outlives the object.
+  explicit VectorPatch(GroupFlight& flight);
+
+  /// Collective. seen: version of the tables that the lookup saw.
+  PatchCounts run(const RowVersions& versions, std::int64_t seen);
+
+ private:
+  /// Some vectors of a slot, by their numbers.
+  struct Chosen {
+    std::int64_t slot_vectors = 0;  ///< element of vector 0 among the vectors of the flight
+    std::int64_t dim = 0;
+    std::int64_t first = 0, count = 0;  ///< among the numbers of all slots
+  };
+
+  std::int64_t look_up_again(const std::vector<BagBlock>& blocks, TableLookups& lookups);
+  void list_stale();
+  void exchange_numbers();
+  void send();
+  static std::int64_t list_copies(const std::vector<Chosen>& slots, const std::vector<std::int32_t>& numbers,
+                                  bool to_slots, std::vector<ElementRun>& runs);
+
+  GroupFlight& flight_;
+  TableLookups exchanged_, replicated_;
+  RowExchange vectors_;
+  Route count_route_;  ///< of how many vectors of each slot go to each rank
+  DeviceScratch<std::uint8_t> stale_scratch_{"shardmark::stale_bags"};
+  DeviceArray<std::uint8_t> stale_;
+  std::vector<BagBlock> blocks_;
+  std::vector<Chosen> owner_, home_;                      ///< by (rank, own slot), by slot
+  std::vector<std::int32_t> owner_counts_, home_counts_;  ///< likewise
+  std::vector<std::int32_t> owner_numbers_, home_numbers_;
+  RowBlocks row_blocks_;
+  Listed<ElementRun> gathered_, scattered_;
+  DeviceScratch<float> sent_{"shardmark::patch_sent"}, received_{"shardmark::patch_received"};
+};
+
+}  // namespace shardmark
