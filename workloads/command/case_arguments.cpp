@@ -32,10 +32,12 @@ constexpr std::array headings{
     "Tables and features (default: the workload's)",
     "Tables of storage tt, tensor trains (default: the workload's)",
     "Ids that are generated (default: the workload's)",
+    "Layers that are trained (--dense mlp, dlrm, dcnv2)",
     "Samples from a file",
     "What else makes a case",
     "How it is measured",
 };
+static_assert(headings.size() == index_of(OptionGroup::schedule) + 1);
 
 std::string help_of(const Option& option) {
   constexpr std::size_t one_line = 60;
@@ -116,8 +118,9 @@ std::vector<GivenOption> CaseArguments::given() const {
 
 void add_case(CLI::App& app, CaseArguments& arguments) {
   add_workload(app, arguments);
-  add_table(app, arguments,
-            [](OptionGroup group) { return group != OptionGroup::run && group != OptionGroup::schedule; });
+  add_table(app, arguments, [](OptionGroup group) {
+    return group != OptionGroup::run && group != OptionGroup::dense && group != OptionGroup::schedule;
+  });
 }
 
 void define_run(CLI::App& app) {

@@ -112,37 +112,6 @@ TEST(Options, ACaseTellsAllThatHasAUseAndWhatOfItIsChanged) {
   EXPECT_EQ(schedule_options(run).dump(), R"({"seed":9,"steps":"auto","seconds":5.0,"budget":"none","check":2})");
 }
 
-TEST(Options, LayersAreToldWhereTheyAreTrained) {
-  const RunOptions run = with({"dense=dlrm", "dense_optimizer=adam", "dense_learning_rate=0.01"});
-  EXPECT_EQ(run.dense.kind, DenseKind::dlrm);
-  EXPECT_EQ(run.dense.optimizer_of_weights().kind, OptimizerKind::adam);
-  const auto options = case_options_of(run, {});
-  EXPECT_EQ(options.at("dense"), "dlrm");
-  EXPECT_EQ(options.at("dense_optimizer"), "adam");
-  EXPECT_EQ(changed_options(run, {}), (std::vector<std::string>{"dense", "dense_optimizer", "dense_learning_rate"}));
-  EXPECT_FALSE(case_options_of(with({"dense=exact"}), {}).contains("dense_optimizer"));
-  const auto refusal = [](const std::vector<std::string>& settings) -> std::string {
-    try {
-      with(settings);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "accepted";
-  };
-  EXPECT_EQ(refusal({"dense_optimizer=adam"}),
-            "--set dense_optimizer=adam: no layers are trained; use --dense mlp, dlrm or dcnv2");
-  EXPECT_EQ(refusal({"dense=dlrm", "exact=true"}), "exact: dense model dlrm is not exact in fp32; use --dense exact");
-  EXPECT_EQ(refusal({"dense=dlrm", "dim=8"}),
-            "workload criteo-kaggle: dense model dlrm: dot products need vectors of one width: feature 0 gives 8, "
-            "bottom_mlp gives 16");
-  EXPECT_EQ(refusal({"dense=exact", "pooling=none", "ids.ragged=true"}),
-            "dense model exact: samples have different numbers of vectors of feature C1, which has no pooling; use "
-            "ids.ragged=false or pool it");
-  EXPECT_EQ(refusal({"dense=mlp", "dense_optimizer=lamb"}),
-            "optimizer lamb works on rows of tables; weights of layers take one that works on elements, such as sgd, "
-            "adagrad or adam");
-}
-
 TEST(Options, TensorTrainsAreSetByThemselves) {
   const RunOptions run =
       with({"storage=tt", "tt.cores=4", "tt.row_shape=200,220,250,1", "tt.dim_shape=1,1,4,4", "tt.ranks=8,16,8",

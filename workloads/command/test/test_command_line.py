@@ -11,7 +11,7 @@ from program import ProgramTest, main, records
 WITHOUT_MPI = {"environment": {"OPAL_PREFIX": "/nonexistent"}}  # Open MPI cannot start then
 TABLES = ("workloads", "planners", "machines", "terms", "skews", "plan-formats", "results-formats", "options", "transfers", "exchanges", "value-types", "wire-ids",
           "dedups", "group-balances", "replicated-gradients", "async-modes", "storages", "poolings", "optimizers", "weight-decays",
-          "core-initializers", "contraction-directions", "order-of-slice-sums", "cache-writes", "distributions", "id-rules",
+          "core-initializers", "contraction-directions", "order-of-slice-sums", "cache-writes", "distributions", "dense-models", "id-rules",
           "malformed-lines", "bounds-checks", "faults")
 FAULTS = ("lookup", "route", "exchange", "update", "state", "stray_row", "one_replica", "late_step")
 CASE_FIELDS = {"record", "workload", "scale", "plan", "transfer", "exchange", "wire", "groups", "optimizer", "ranks",
@@ -106,19 +106,6 @@ class Run(ProgramTest):
                 outcome, file = self.case(ranks, plan="row_wise", exchange="pairwise")
                 self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
                 self.assertEqual((records(file)[1]["ranks"], records(file)[1]["wrong"]), (ranks, 0))
-
-    def test_dense_models_are_trained_on_data_and_on_generated_samples(self):
-        tsv = str(self.folder / "data.tsv")
-        self.succeeds(self.serial("data", "generate", "criteo", "--out", tsv, "--samples", "2000"))
-        for ranks, dense, data in ((1, "dlrm", tsv), (2, "dlrm", tsv), (3, "mlp", None), (2, "exact", None)):
-            with self.subTest(dense=dense, ranks=ranks):
-                outcome, file = self.case(ranks, plan="row_wise", dense=dense, **({"data": data} if data else {}))
-                self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
-                case = records(file)[1]
-                self.assertEqual((case["options"]["dense"], case["wrong"]), (dense, 0))
-                self.assertGreater(case["loss"], 0)
-                self.assertTrue(0 <= case["auc"] <= 1, case["auc"])
-                self.assertEqual(case["phases"]["dense"]["bytes"] > 0, ranks > 1 and dense != "exact")
 
     def test_run_with_fewer_samples_than_ranks_is_valid(self):
         self.assertEqual(self.succeeds(self.case(3, batch=2)[0]).last_line(), "RESULT: VALID")

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "comm/placement/planner.hpp"
+#include "workloads/cases/case.hpp"
+#include "workloads/cases/option_table.hpp"
+#include "workloads/cases/options.hpp"
+
+namespace shardmark {
+namespace {
+
+RunOptions with_dense(const std::vector<std::string>& assignments) {
+  RunOptions options;
+  options.workload = load_workload("criteo-kaggle");
+  apply_settings(options, assignments);
+  return options;
+}
+
+Plan plan_of_two(const RunOptions& run) {
+  return make_plan("row_wise", run.workload.tables, run.workload.features, {.ranks = 2});
+}
+
+TEST(DenseOptions, LayersAreToldWhereTheyAreTrained) {
+  const RunOptions run = with_dense({"dense=dlrm", "dense_optimizer=adam", "dense_learning_rate=0.01"});
+  EXPECT_EQ(run.dense.kind, DenseKind::dlrm);
+  EXPECT_EQ(run.dense.optimizer_of_weights().kind, OptimizerKind::adam);
+  const auto options = case_options(run, {}, plan_of_two(run));
+  EXPECT_EQ(options.at("dense"), "dlrm");
+  EXPECT_EQ(options.at("dense_optimizer"), "adam");
+  EXPECT_EQ(changed_options(run, {}), (std::vector<std::string>{"dense", "dense_optimizer", "dense_learning_rate"}));
+  const RunOptions exact = with_dense({"dense=exact"});
+  EXPECT_FALSE(case_options(exact, {}, plan_of_two(exact)).contains("dense_optimizer"));
+  const auto refusal = [](const std::vector<std::string>& settings) -> std::string {
+    try {
+      with_dense(settings);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal({"dense_optimizer=adam"}),
+            "--set dense_optimizer=adam: no layers are trained; use --dense mlp, dlrm or dcnv2");
+  EXPECT_EQ(refusal({"dense=dlrm", "exact=true"}), "exact: dense model dlrm is not exact in fp32; use --dense exact");
+  EXPECT_EQ(refusal({"dense=dlrm", "dim=8"}),
+            "workload criteo-kaggle: dense model dlrm: dot products need vectors of one width: feature 0 gives 8, "
+            "bottom_mlp gives 16");
+  EXPECT_EQ(refusal({"dense=exact", "pooling=none", "ids.ragged=true"}),
+            "dense model exact: samples have different numbers of vectors of feature C1, which has no pooling; use "
+            "ids.ragged=false or pool it");
+  EXPECT_EQ(refusal({"dense=mlp", "dense_optimizer=lamb"}),
+            "optimizer lamb works on rows of tables; weights of layers take one that works on elements, such as sgd, "
+            "adagrad or adam");
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`shardmark run` with a dense model, on data and on generated samples."""
+from program import ProgramTest, main, records
+
+
+class DenseRun(ProgramTest):
+    def test_dense_models_are_trained_on_data_and_on_generated_samples(self):
+        tsv = str(self.folder / "data.tsv")
+        self.succeeds(self.serial("data", "generate", "criteo", "--out", tsv, "--samples", "2000"))
+        for ranks, dense, data in ((1, "dlrm", tsv), (2, "dlrm", tsv), (3, "mlp", None), (2, "exact", None)):
+            with self.subTest(dense=dense, ranks=ranks):
+                outcome, file = self.case(ranks, plan="row_wise", dense=dense, **({"data": data} if data else {}))
+                self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+                case = records(file)[1]
+                self.assertEqual((case["options"]["dense"], case["wrong"]), (dense, 0))
+                self.assertGreater(case["loss"], 0)
+                self.assertTrue(0 <= case["auc"] <= 1, case["auc"])
+                self.assertEqual(case["phases"]["dense"]["bytes"] > 0, ranks > 1 and dense != "exact")
+
+    def test_every_plan_is_valid_on_data(self):
+        tsv = str(self.folder / "plans.tsv")
+        self.succeeds(self.serial("data", "generate", "criteo", "--out", tsv, "--samples", "2000"))
+        outcome, file = self.case(3, command="compare", dense="dlrm", data=tsv, plan="data_parallel,table_wise,row_wise,column_wise,"
+                                  "data_parallel+table_wise,hot_rows")
+        self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+        self.assertTrue(all(case["wrong"] == 0 and case["checked_steps"] > 0 for case in records(file)[1:]))
+
+    def test_models_that_are_not_there_are_refused(self):
+        self.refuses_case("workload fbtt describes no layers", ranks=[1], workload="fbtt", dense="dlrm")
+        self.refuses_case("no layers are trained", ranks=[1], dense="exact", dense_optimizer="adam")
+        self.refuses_case("unknown dense model 'dcn'", "none, exact, mlp, dlrm, dcnv2", ranks=[1], dense="dcn")
+
+
+if __name__ == "__main__":
+    main()
