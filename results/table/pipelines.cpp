@@ -13,7 +13,7 @@ namespace {
 namespace names = async_fields;
 using Json = nlohmann::ordered_json;
 
-constexpr char row_format[] = "{:<7} {:<23} {:>5} {:>8} {:>5} {:>13} {:>8} {:>8} {:>8} {:>8} {:>6} {:>5} {:>5}";
+constexpr char row_format[] = "{:<7} {:<20} {:>5} {:>8} {:>5} {:>13} {:>8} {:>8} {:>8} {:>8} {:>6} {:>5} {:>5}";
 
 Json pipeline_of(const CaseRecord& record) {
   const Json pipeline = record.details.value(names::object, Json());
@@ -45,7 +45,7 @@ std::string line_of(const CaseRecord& record) {
   const auto alone = [&](const char* name, const auto& show) { return number_at(p, fmt::format("/{}", name), show); };
   const bool ahead = !p.empty();
   return fmt::format(
-      row_format, plain(record.option("async")), plain(record.plan).substr(0, 23),
+      row_format, plain(record.option("async")), plain(record.plan).substr(0, 20),
       ahead ? fmt::format("{},{},{}", alone(names::threads, whole), alone(names::capacity, whole),
                           alone(names::bound, whole))
             : "-",

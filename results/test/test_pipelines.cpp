@@ -36,15 +36,14 @@ TEST(Pipelines, TheFastestOfEachModeIsALine) {
   const auto lines = pipeline_lines({&rows, &off, &patched, &slower});
   ASSERT_EQ(lines.size(), 8u);
   EXPECT_EQ(lines[0],
-            "async   plan                    T,C,S    stale depth         waits  prepare     main  formula       ms  "
+            "async   plan                 T,C,S    stale depth         waits  prepare     main  formula       ms  "
             "error again    MB");
   EXPECT_EQ(lines[1],
-            "rows    row_wise                2,3,5    1,4,5   1.2   0.500 0.250    6.000    2.000    3.000    4.000   "
+            "rows    row_wise             2,3,5    1,4,5   1.2   0.500 0.250    6.000    2.000    3.000    4.000   "
             "-25%     -   2.5");
-  EXPECT_EQ(
-      lines[2],
-      "off     row_wise                    -        -     -             -        -        -        -    8.000     "
-      " -     -     -");
+  EXPECT_EQ(lines[2],
+            "off     row_wise                 -        -     -             -        -        -        -    8.000     "
+            " -     -     -");
   EXPECT_NE(lines[3].find(" 38%   2.5"), std::string::npos) << lines[3];
   EXPECT_EQ(lines[4], "exposed communication, ms: rows 1.000, off 2.000, patched 2.250");
   for (const std::string& line : lines) EXPECT_LE(line.size(), 118u) << line;

@@ -6,6 +6,9 @@
 #include <Kokkos_Core.hpp>
 #include <cstdio>
 
+/// Defined by tests several threads of which use MPI: MPI_THREAD_MULTIPLE.
+__attribute__((weak)) int mpi_threads_of_tests();
+
 namespace {
 
 class FailuresOnly : public testing::EmptyTestEventListener {
@@ -25,8 +28,8 @@ class FailuresOnly : public testing::EmptyTestEventListener {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int provided = MPI_THREAD_SINGLE;  // steps that are prepared ahead use MPI from several threads
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, mpi_threads_of_tests ? mpi_threads_of_tests() : MPI_THREAD_SINGLE, &provided);
   testing::InitGoogleTest(&argc, argv);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

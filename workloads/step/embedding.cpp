@@ -8,16 +8,19 @@
 #include <set>
 
 #include "comm/affinity.hpp"
+#include "comm/mpi_error.hpp"
 #include "kernels/bag_divisor.hpp"
 
 namespace shardmark {
 namespace {
 
 /// A plain lane for one group. The thread of several sleeps where the compute threads of some rank take all its cores.
-Lane lane_of(const Communicator& comm, std::int64_t groups, const Async& async) {
+Lane lane_of(const Communicator& comm, std::int64_t groups) {
   if (groups == 1) return Lane(Lane::Kind::plain);
   const bool core_of_its_own = threads_for_rank(comm, observed_affinity()) > Execution().concurrency();
-  const Waiting without = async.on() ? Waiting::messages : Waiting::sleep;  // others then wait at the same time
+  int given = MPI_THREAD_SINGLE;
+  check_mpi(MPI_Query_thread(&given), "MPI_Query_thread");
+  const Waiting without = given == MPI_THREAD_MULTIPLE ? Waiting::messages : Waiting::sleep;  // others may wait too
   return Lane(comm, core_of_its_own ? Waiting::poll : without);
 }
 
@@ -47,7 +50,7 @@ Embedding::Embedding(const Communicator& comm, ShardedTables& tables, const Plan
       fault_(fault),
       wire_(how.movement.wire, id_type(how.movement.wire_ids, plan, tables.tables())),
       group_of_table_(group_of_tables(how.groups, plan, tables.tables(), tables.features())),
-      lane_(lane_of(comm, count_groups(group_of_table_), how.async)) {
+      lane_(lane_of(comm, count_groups(group_of_table_))) {
   const std::int64_t count = count_groups(group_of_table_);
   for (std::int64_t g = 0; g < count; ++g) {
     std::vector<bool> of_tables, of_features;

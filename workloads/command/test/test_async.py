@@ -27,8 +27,8 @@ class Async(ProgramTest):
                           **{"async": "ids", "staleness_bound": 1})
 
     def test_what_cannot_be_prepared_ahead_is_refused(self):
-        self.refuses_case("plan row_wise: --async patched", "dense_partials", plan="row_wise", transfer="unique_rows",
-                          **{"async": "patched"})
+        self.refuses_case("plan row_wise: --async patched", "dense_partials", ranks=[3], plan="row_wise",
+                          transfer="unique_rows", **{"async": "patched"})
         self.refuses_case("feature", "pools by max", ranks=[1], plan="table_wise", pooling="max", **{"async": "rows"})
         self.refuses_case("table", "tensor train", ranks=[1], plan="table_wise", storage="tt", **{"async": "rows"})
 
@@ -36,7 +36,7 @@ class Async(ProgramTest):
         for ranks in (1, 3):
             with self.subTest(ranks=ranks):
                 outcome, file = self.case(ranks, "deeprec-dlrm", "compare", plan="table_wise,row_wise", steps=12,
-                                          check=5, **{"async": "off,ids,rows,patched"})
+                                          check=5, exchange="mpi_alltoallv", **{"async": "off,ids,rows,patched"})
                 self.succeeds(outcome)
                 self.assertEqual(outcome.last_line(), "RESULT: VALID", outcome.out)
                 for mode in ("off", *AHEAD):
@@ -74,8 +74,8 @@ class Async(ProgramTest):
         self.assertEqual(pipeline["staleness_bound"], pipeline["capacity"] + 1)
 
     def test_cases_that_differ_in_what_they_do_not_read_are_one(self):
-        outcome, file = self.case(1, "deeprec-dlrm", "compare", plan="table_wise", async_threads="1,2",
-                                  **{"async": "off,ids"})
+        outcome, file = self.case(1, "deeprec-dlrm", "compare", plan="table_wise", exchange="mpi_alltoallv",
+                                  async_threads="1,2", **{"async": "off,ids"})
         self.succeeds(outcome)
         self.assertEqual(len(records(file)) - 1, 3)
 

@@ -14,6 +14,9 @@
 #include "workloads/measure/test/small_trains.hpp"
 #include "workloads/step/training_step.hpp"
 
+/// For the main of the tests.
+int mpi_threads_of_tests() { return MPI_THREAD_MULTIPLE; }
+
 namespace shardmark {
 namespace {
 

@@ -10,6 +10,9 @@
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
 
+/// For the main of the tests.
+int mpi_threads_of_tests() { return MPI_THREAD_MULTIPLE; }
+
 namespace shardmark {
 namespace {
 
