@@ -9,12 +9,11 @@
 
 #include "datasets/cores_file.hpp"
 #include "datasets/sample_source.hpp"
-#include "reference/dense/dense_step.hpp"
 #include "reference/number.hpp"
 #include "results/json_text.hpp"
 #include "workloads/cases/case.hpp"
-#include "workloads/cases/dense_spec_of.hpp"
 #include "workloads/cases/option_table.hpp"
+#include "workloads/cases/option_use.hpp"
 
 namespace shardmark {
 namespace {
@@ -68,82 +67,6 @@ std::vector<Case> each_with(const std::vector<Case>& cases, const GivenOption& g
   for (const Case& how : cases)
     for (const std::string& value : values_of(given)) set_one(given, value, run, all.emplace_back(how));
   return all;
-}
-
-/// Throws InputError where the workload has no such model, or one that cannot be what is asked for.
-void check_dense_options(const RunOptions& run, const std::vector<GivenOption>& given) {
-  const DenseKind kind = run.dense.kind;
-  const bool layers = has_layers(kind);
-  for (const GivenOption& each : given)
-    if (each.option->group == OptionGroup::dense && !layers)
-      throw InputError(
-          fmt::format("{}: no layers are trained; use --dense mlp, dlrm or dcnv2", each.said(each.values.front())));
-  if (kind == DenseKind::none) return;
-  if (run.exact && layers)
-    throw InputError(fmt::format("exact: dense model {} is not exact in fp32; use --dense exact", name_of(kind)));
-  const Workload& workload = run.workload;
-  for (const Feature& feature : workload.features)
-    if (feature.pooling == Pooling::none && workload.ids.ragged && run.data.file.empty())
-      throw InputError(
-          fmt::format("dense model {}: samples have different numbers of vectors of feature {}, which has "
-                      "no pooling; use ids.ragged=false or pool it",
-                      name_of(kind), feature.name));
-  if (!layers) return;
-  dense_spec_of(workload, kind);
-  reference::check_dense_optimizer(run.dense.optimizer_of_weights());
-}
-
-bool has_tensor_trains(const RunOptions& run) {
-  return std::ranges::any_of(run.workload.tables, [](const Table& table) { return table.storage == Storage::tt; });
-}
-
-/// What does not matter to a case is as it is by default; cases that are the same then are one.
-std::vector<Case> without_unused_async(std::vector<Case> cases) {
-  std::vector<Case> different;
-  for (Case& how : cases) {
-    if (!how.async.on()) how.async = {};
-    if (!how.async.looks_up()) how.async.bound.reset();
-    const auto same = [name = how.name()](const Case& other) { return other.name() == name; };
-    if (std::ranges::none_of(different, same)) different.push_back(std::move(how));
-  }
-  return different;
-}
-
-/// Options of the pipeline that no case reads.
-void require_async_use(const std::vector<Case>& cases, const GivenOption& given) {
-  const bool bound = given.option->name == "staleness_bound";
-  if (!bound && !given.option->name.starts_with("async_")) return;
-  const auto reads = [&](const Case& how) { return bound ? how.async.looks_up() : how.async.on(); };
-  if (std::ranges::none_of(cases, reads))
-    throw InputError(fmt::format("{}: {}; use --async {}", given.said(given.values.front()),
-                                 bound ? "no rows are looked up ahead" : "nothing is done ahead",
-                                 bound ? "rows or patched" : "ids, rows or patched"));
-}
-
-void require_use(const RunOptions& run, const std::vector<Case>& cases, const std::vector<GivenOption>& given) {
-  const bool trains =
-      std::ranges::any_of(cases, [&](const Case& how) { return has_tensor_trains(with_storage(run, how.storage)); });
-  for (const GivenOption& each : given) {
-    require_async_use(cases, each);
-    if (each.option->group == OptionGroup::ids && !run.data.file.empty())
-      throw InputError(fmt::format("{}: the ids come from --data {}; leave one of them out",
-                                   each.said(each.values.front()), run.data.file));
-    if (each.option->group == OptionGroup::tensor_trains && !trains)
-      throw InputError(fmt::format(
-          "{}: no table is a tensor train{}; use --storage tt", each.said(each.values.front()),
-          run.workload.tt_min_rows > 0 ? fmt::format(" of at least {} rows", run.workload.tt_min_rows) : ""));
-  }
-}
-
-/// Whether it says anything of this case: ids that are generated, or how a data file is read.
-bool has_use(const Option& option, const RunOptions& run) {
-  const std::string& file = run.data.file;
-  if (option.group == OptionGroup::ids) return file.empty();
-  if (option.group == OptionGroup::dense) return has_layers(run.dense.kind);
-  if (option.group == OptionGroup::data) return !file.empty() && (option.name == "data" || !is_hdf5(file));
-  if (option.group == OptionGroup::tensor_trains)
-    return has_tensor_trains(run) || (option.name == "tt.min_rows" && run.workload.tt_min_rows > 0);
-  return static_cast<bool>(option.get);
 }
 
 }  // namespace

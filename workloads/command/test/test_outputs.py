@@ -51,7 +51,7 @@ class Outputs(ProgramTest):
         self.succeeds(self.serial(*GENERATE, "--out", tsv))
         for command, flag in ((PLAN, "--out"), (GENERATE, "--out"), (("data", "convert", tsv), "--out"),
                               (("run", "criteo-kaggle", *options({**SMALL, "out": self.new_path()})), "--export"),
-                              (("calibrate", "--table", "1M", "--array", "64K", "--rows", 64, "--rounds", 1), "--out")):
+                              (("calibrate", "--quick"), "--out")):
             file, link = self.new_file("old", ".h5"), self.new_path(".h5")
             link.symlink_to(file.name)
             self.succeeds(self.serial(*command, flag, link))

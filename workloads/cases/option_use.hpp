@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "workloads/cases/case.hpp"
+#include "workloads/cases/option_table.hpp"
+
+namespace shardmark {
+
+/// Throws InputError for the first option that nothing reads: ids where there is data, tensor trains without such
+/// tables, a pipeline that no case has.
+void require_use(const RunOptions& run, const std::vector<Case>& cases, const std::vector<GivenOption>& given);
+
+/// Throws InputError where the dense model does not fit the workload, or is given what it does not read.
+void check_dense_options(const RunOptions& run, const std::vector<GivenOption>& given);
+
+/// Whether the option says anything of this job: ids that are generated, or how a data file is read.
+bool has_use(const Option& option, const RunOptions& run);
+
+/// What does not matter to a case is as it is by default; cases that are the same then are one.
+std::vector<Case> without_unused_async(std::vector<Case> cases);
+
+}  // namespace shardmark
