@@ -10,13 +10,12 @@
 namespace shardmark {
 namespace {
 
-namespace names = async_fields;
 using Json = nlohmann::ordered_json;
 
 constexpr char row_format[] = "{:<7} {:<20} {:>5} {:>8} {:>5} {:>13} {:>8} {:>8} {:>8} {:>8} {:>6} {:>5} {:>5}";
 
 Json pipeline_of(const CaseRecord& record) {
-  const Json pipeline = record.details.value(names::object, Json());
+  const Json pipeline = record.details.value(async_fields::object, Json());
   return pipeline.is_object() ? pipeline : Json::object();
 }
 
@@ -31,7 +30,7 @@ std::string number_at(const Json& pipeline, const std::string& path, const Show&
 std::string whole(double x) { return fmt::format("{:.0f}", x); }
 std::string percent(double x) { return fmt::format("{:.0f}%", 100.0 * x); }
 std::string signed_percent(double x) { return fmt::format("{:+.0f}%", 100.0 * x); }
-std::string megabytes(double x) { return fmt::format("{:.1f}", 1e-6 * x); }
+std::string megabytes_text(double x) { return fmt::format("{:.1f}", 1e-6 * x); }
 
 std::string cell(const Json& pipeline, const char* name) {
   return number_at(pipeline, fmt::format("/{}", name), figure);
@@ -44,19 +43,22 @@ std::string line_of(const CaseRecord& record) {
   };
   const auto alone = [&](const char* name, const auto& show) { return number_at(p, fmt::format("/{}", name), show); };
   const bool ahead = !p.empty();
-  return fmt::format(
-      row_format, plain(record.option("async")), plain(record.plan).substr(0, 20),
-      ahead ? fmt::format("{},{},{}", alone(names::threads, whole), alone(names::capacity, whole),
-                          alone(names::bound, whole))
-            : "-",
-      ahead ? fmt::format("{},{},{}", at(names::staleness, names::p50, whole), at(names::staleness, names::p99, whole),
-                          at(names::staleness, names::max, whole))
-            : "-",
-      at(names::depth, names::mean, [](double x) { return fmt::format("{:.1f}", x); }),
-      ahead ? fmt::format("{} {}", at(names::stalls, names::batch, figure), at(names::stalls, names::update, figure))
-            : "-",
-      cell(p, names::prepare_ms), cell(p, names::main_ms), cell(p, names::predicted_ms), figure(record.step_ms.median),
-      alone(names::error, signed_percent), alone(names::again, percent), alone(names::buffered_bytes, megabytes));
+  return fmt::format(row_format, plain(record.option("async")), plain(record.plan).substr(0, 20),
+                     ahead ? fmt::format("{},{},{}", alone(async_fields::threads, whole),
+                                         alone(async_fields::capacity, whole), alone(async_fields::bound, whole))
+                           : "-",
+                     ahead ? fmt::format("{},{},{}", at(async_fields::staleness, async_fields::p50, whole),
+                                         at(async_fields::staleness, async_fields::p99, whole),
+                                         at(async_fields::staleness, async_fields::max, whole))
+                           : "-",
+                     at(async_fields::depth, async_fields::mean, [](double x) { return fmt::format("{:.1f}", x); }),
+                     ahead ? fmt::format("{} {}", at(async_fields::stalls, async_fields::batch, figure),
+                                         at(async_fields::stalls, async_fields::update, figure))
+                           : "-",
+                     cell(p, async_fields::prepare_ms), cell(p, async_fields::main_ms),
+                     cell(p, async_fields::predicted_ms), figure(record.step_ms.median),
+                     alone(async_fields::error, signed_percent), alone(async_fields::again, percent),
+                     alone(async_fields::buffered_bytes, megabytes_text));
 }
 
 }  // namespace
