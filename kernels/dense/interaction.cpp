@@ -17,14 +17,6 @@ std::int64_t sum_of_widths(std::span<const MatrixView<T>> vectors) {
                          [](std::int64_t sum, const auto& v) { return sum + v.columns; });
 }
 
-/// body(sample) by all threads.
-template <class Body>
-void for_each_sample(std::int64_t samples, const Body& body) {
-  for_each_part(samples, 1, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
-    for (std::int64_t s = begin; s < end; ++s) body(s);
-  });
-}
-
 /// Of one thread: vectors [n][dim], their transpose [dim][padded], and products or their gradients [n][padded].
 struct DotTile {
   std::int64_t n, dim, padded;
@@ -84,19 +76,17 @@ void split_columns(ConstFloats x, std::span<const Floats> vectors) {
 void average_neighbours(std::span<const ConstFloats> vectors, std::int64_t stride, Floats x) {
   if (stride == 1) return concatenate(vectors, x);
   const reference::Windows windows(sum_of_widths(vectors), stride);
-  for_each_part(x.rows, 1, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
-    for (std::int64_t s = begin; s < end; ++s) {
-      std::int64_t window = 0, place = 0;
-      float sum = 0.0F;
-      for (const ConstFloats& each : vectors)
-        for (std::int64_t c = 0; c < each.columns; ++c) {
-          sum += each.row(s)[c];
-          if (++place < windows.last(window)) continue;
-          x.row(s)[window] = sum * static_cast<float>(windows.weight(window));
-          ++window;
-          sum = 0.0F;
-        }
-    }
+  for_each_sample(x.rows, [&](std::int64_t s) {
+    std::int64_t window = 0, place = 0;
+    float sum = 0.0F;
+    for (const ConstFloats& each : vectors)
+      for (std::int64_t c = 0; c < each.columns; ++c) {
+        sum += each.row(s)[c];
+        if (++place < windows.last(window)) continue;
+        x.row(s)[window] = sum * static_cast<float>(windows.weight(window));
+        ++window;
+        sum = 0.0F;
+      }
   });
 }
 

@@ -49,4 +49,12 @@ void for_each_part(std::int64_t count, std::int64_t unit, const Body& body) {
   exec.fence("shardmark: a part of a dense model is complete");
 }
 
+/// body(sample) for each, by all threads.
+template <class Body>
+void for_each_sample(std::int64_t samples, const Body& body) {
+  for_each_part(samples, 1, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+    for (std::int64_t s = begin; s < end; ++s) body(s);
+  });
+}
+
 }  // namespace shardmark::kernels

@@ -29,13 +29,9 @@ void require_async_use(const std::vector<Case>& cases, const GivenOption& given)
 
 }  // namespace
 
-void check_dense_options(const RunOptions& run, const std::vector<GivenOption>& given) {
+void check_dense_options(const RunOptions& run) {
   const DenseKind kind = run.dense.kind;
   const bool layers = has_layers(kind);
-  for (const GivenOption& each : given)
-    if (each.option->group == OptionGroup::dense && !layers)
-      throw InputError(
-          fmt::format("{}: no layers are trained; use --dense mlp, dlrm or dcnv2", each.said(each.values.front())));
   if (kind == DenseKind::none) return;
   if (run.exact && layers)
     throw InputError(fmt::format("exact: dense model {} is not exact in fp32; use --dense exact", name_of(kind)));
@@ -67,6 +63,9 @@ void require_use(const RunOptions& run, const std::vector<Case>& cases, const st
       std::ranges::any_of(cases, [&](const Case& how) { return has_tensor_trains(with_storage(run, how.storage)); });
   for (const GivenOption& each : given) {
     require_async_use(cases, each);
+    if (each.option->group == OptionGroup::dense && !has_layers(run.dense.kind))
+      throw InputError(
+          fmt::format("{}: no layers are trained; use --dense mlp, dlrm or dcnv2", each.said(each.values.front())));
     if (each.option->group == OptionGroup::ids && !run.data.file.empty())
       throw InputError(fmt::format("{}: the ids come from --data {}; leave one of them out",
                                    each.said(each.values.front()), run.data.file));

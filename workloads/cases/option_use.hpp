@@ -9,11 +9,11 @@
 namespace shardmark {
 
 /// Throws InputError for the first option that nothing reads: ids where there is data, tensor trains without such
-/// tables, a pipeline that no case has.
+/// tables, layers without a model that has some, a pipeline that no case has.
 void require_use(const RunOptions& run, const std::vector<Case>& cases, const std::vector<GivenOption>& given);
 
-/// Throws InputError where the dense model does not fit the workload, or is given what it does not read.
-void check_dense_options(const RunOptions& run, const std::vector<GivenOption>& given);
+/// Throws InputError where the workload has no such dense model, or one that cannot be what is asked for.
+void check_dense_options(const RunOptions& run);
 
 /// Whether the option says anything of this job: ids that are generated, or how a data file is read.
 bool has_use(const Option& option, const RunOptions& run);

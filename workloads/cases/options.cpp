@@ -114,7 +114,7 @@ void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<Gi
   keep_small_tables_dense(run.workload);
   import_cores(run.workload);
   require_use(run, cases, given);
-  check_dense_options(run, given);
+  check_dense_options(run);
   if (std::ranges::any_of(cases, [](const Case& how) { return how.async != Async{}; }))
     cases = without_unused_async(std::move(cases));
   if (run.exact) make_exact(run.workload);

@@ -7,21 +7,15 @@
 #include <algorithm>
 #include <set>
 
-#include "comm/affinity.hpp"
-#include "comm/mpi_error.hpp"
 #include "kernels/bag_divisor.hpp"
+#include "workloads/step/thread_waiting.hpp"
 
 namespace shardmark {
 namespace {
 
-/// A plain lane for one group. The thread of several sleeps where the compute threads of some rank take all its cores.
+/// A plain lane for one group.
 Lane lane_of(const Communicator& comm, std::int64_t groups) {
-  if (groups == 1) return Lane(Lane::Kind::plain);
-  const bool core_of_its_own = threads_for_rank(comm, observed_affinity()) > Execution().concurrency();
-  int given = MPI_THREAD_SINGLE;
-  check_mpi(MPI_Query_thread(&given), "MPI_Query_thread");
-  const Waiting without = given == MPI_THREAD_MULTIPLE ? Waiting::messages : Waiting::sleep;  // others may wait too
-  return Lane(comm, core_of_its_own ? Waiting::poll : without);
+  return groups == 1 ? Lane(Lane::Kind::plain) : Lane(comm, waiting_beside_compute(comm));
 }
 
 /// What follows from the layout and the modes.

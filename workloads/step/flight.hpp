@@ -15,13 +15,13 @@ class Flight {
 
   Embedding& embedding() { return embedding_; }
 
-  /// body(group's part, clock) for every group, from phase `first` on; groups take turns while others communicate
-  /// (comm's Lane). Collective.
+  /// body(group's part, its number, clock) for every group, from phase `first` on; groups take turns while others
+  /// communicate (comm's Lane). Collective.
   template <class Body>
   void each(PhaseCosts& costs, Phase first, const Body& body) {
-    embedding_.lane().interleave(std::ssize(groups_), [&](std::int64_t group) {
+    interleave(embedding_.lane(), costs, std::ssize(groups_), [&](std::int64_t group) {
       PhaseClock clock(costs, embedding_.lane(), first);
-      body(*groups_[group], clock);
+      body(*groups_[group], group, clock);
     });
   }
 

@@ -58,4 +58,14 @@ class PhaseClock {
   double last_;
 };
 
+/// Runs body(task) of `tasks` tasks in turns (Lane::interleave), and adds what the lane communicates meanwhile to the
+/// costs.
+template <class Body>
+void interleave(Lane& lane, PhaseCosts& costs, std::int64_t tasks, Body&& body) {
+  const double busy = lane.busy_seconds(), exposed = lane.exposed_seconds();
+  lane.interleave(tasks, body);
+  costs.communication_seconds += lane.busy_seconds() - busy;
+  costs.exposed_seconds += lane.exposed_seconds() - exposed;
+}
+
 }  // namespace shardmark

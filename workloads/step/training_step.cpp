@@ -10,9 +10,7 @@ PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& den
   PhaseCosts costs;
   const Lane& lane = flight.embedding().lane();
   const Fault fault = flight.embedding().fault();
-  const double busy = lane.busy_seconds(), exposed = lane.exposed_seconds();
-
-  flight.each(costs, Phase::input_dist, [&](GroupFlight& group, PhaseClock& clock) {
+  flight.each(costs, Phase::input_dist, [&](GroupFlight& group, std::int64_t, PhaseClock& clock) {
     const auto end = [&](Phase phase) {
       clock.end(phase);
       commit_fault(fault, phase, group);
@@ -28,7 +26,7 @@ PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& den
   const auto gradients = dense.run(input, flight, costs);  // outputs to their gradients
   dense_clock.end(Phase::dense);
   const kernels::UpdateStep now = flight.embedding().tables().next_step();
-  flight.each(costs, Phase::grad_dist, [&](GroupFlight& group, PhaseClock& clock) {
+  flight.each(costs, Phase::grad_dist, [&](GroupFlight& group, std::int64_t, PhaseClock& clock) {
     grad_dist(group, input, gradients);  // the inverse way
     clock.end(Phase::grad_dist);
     commit_fault(fault, Phase::grad_dist, group);
@@ -39,8 +37,6 @@ PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& den
     commit_fault(fault, Phase::update, group);
   });
 
-  costs.communication_seconds += lane.busy_seconds() - busy;
-  costs.exposed_seconds += lane.exposed_seconds() - exposed;
   costs.count(flight.sent());
   return costs;
 }

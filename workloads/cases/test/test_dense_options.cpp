@@ -5,36 +5,28 @@
 
 #include "comm/placement/planner.hpp"
 #include "workloads/cases/case.hpp"
-#include "workloads/cases/option_table.hpp"
-#include "workloads/cases/options.hpp"
+#include "workloads/cases/test/kaggle_options.hpp"
 
 namespace shardmark {
 namespace {
-
-RunOptions with_dense(const std::vector<std::string>& assignments) {
-  RunOptions options;
-  options.workload = load_workload("criteo-kaggle");
-  apply_settings(options, assignments);
-  return options;
-}
 
 Plan plan_of_two(const RunOptions& run) {
   return make_plan("row_wise", run.workload.tables, run.workload.features, {.ranks = 2});
 }
 
 TEST(DenseOptions, LayersAreToldWhereTheyAreTrained) {
-  const RunOptions run = with_dense({"dense=dlrm", "dense_optimizer=adam", "dense_learning_rate=0.01"});
+  const RunOptions run = with({"dense=dlrm", "dense_optimizer=adam", "dense_learning_rate=0.01"});
   EXPECT_EQ(run.dense.kind, DenseKind::dlrm);
   EXPECT_EQ(run.dense.optimizer_of_weights().kind, OptimizerKind::adam);
   const auto options = case_options(run, {}, plan_of_two(run));
   EXPECT_EQ(options.at("dense"), "dlrm");
   EXPECT_EQ(options.at("dense_optimizer"), "adam");
   EXPECT_EQ(changed_options(run, {}), (std::vector<std::string>{"dense", "dense_optimizer", "dense_learning_rate"}));
-  const RunOptions exact = with_dense({"dense=exact"});
+  const RunOptions exact = with({"dense=exact"});
   EXPECT_FALSE(case_options(exact, {}, plan_of_two(exact)).contains("dense_optimizer"));
   const auto refusal = [](const std::vector<std::string>& settings) -> std::string {
     try {
-      with_dense(settings);
+      with(settings);
     } catch (const InputError& error) {
       return error.what();
     }

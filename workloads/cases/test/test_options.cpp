@@ -8,18 +8,10 @@
 #include "datasets/cores_file.hpp"
 #include "reference/tensor_train/initial_cores.hpp"
 #include "workloads/cases/case.hpp"
-#include "workloads/cases/option_table.hpp"
-#include "workloads/cases/options.hpp"
+#include "workloads/cases/test/kaggle_options.hpp"
 
 namespace shardmark {
 namespace {
-
-RunOptions with(const std::vector<std::string>& assignments) {
-  RunOptions options;
-  options.workload = load_workload("criteo-kaggle");
-  apply_settings(options, assignments);
-  return options;
-}
 
 nlohmann::ordered_json case_options_of(const RunOptions& run, const Case& how) {
   return case_options(run, how, make_plan("row_wise", run.workload.tables, run.workload.features, {.ranks = 2}));

@@ -59,12 +59,16 @@ std::vector<CalibrationCase> fitting_cases(const Communicator& world, const Cali
   auto cases = calibration_cases(world.size(), largest, settings.samples);
   const auto bytes = [&] { return std::transform_reduce(cases.begin(), cases.end(), 0.0, std::plus<>(), case_bytes); };
   while (bytes() > memory && largest > 0x1p16) cases = calibration_cases(world.size(), largest /= 2, settings.samples);
-  for (double share = 0.5; share >= least_samples; share /= 2) {
+  std::vector<double> seconds;
+  for (const CalibrationCase& each : cases) seconds.push_back(exchange_seconds(each, machine));
+  for (double share = 0.5; share >= least_samples && std::ranges::max(seconds) > most_exchange_seconds; share /= 2) {
     auto smaller = calibration_cases(world.size(), largest, share * settings.samples);
     for (std::size_t c = 0; c < cases.size(); ++c) {
-      const double seconds = exchange_seconds(cases[c], machine);
-      if (seconds > most_exchange_seconds && exchange_seconds(smaller[c], machine) < 0.9 * seconds)
-        cases[c] = std::move(smaller[c]);
+      if (seconds[c] <= most_exchange_seconds) continue;
+      const double less = exchange_seconds(smaller[c], machine);
+      if (less >= 0.9 * seconds[c]) continue;
+      cases[c] = std::move(smaller[c]);
+      seconds[c] = less;
     }
   }
   return cases;

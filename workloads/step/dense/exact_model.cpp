@@ -16,19 +16,14 @@ ConstDeviceArray<float> ExactModel::run(const StepInput& input, const Flight& ou
   vectors_.set(input, outputs);
   logits_.resize(static_cast<std::size_t>(vectors_.samples));
   gradients_.resize(logits_.size());
-  const auto for_each_sample = [&](const auto& body) {
-    kernels::for_each_part(vectors_.samples, 1, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
-      for (std::int64_t s = begin; s < end; ++s) body(s);
-    });
-  };
-  for_each_sample([&](std::int64_t s) {
+  kernels::for_each_sample(vectors_.samples, [&](std::int64_t s) {
     float z = 0.0F;
     for (std::size_t f = 0; f < weights_.size(); ++f)
       for (std::size_t c = 0; c < weights_[f].size(); ++c) z += weights_[f][c] * vectors_.outputs[f].row(s)[c];
     logits_[s] = z;
   });
   loss_ = kernels::exact_loss(logits_.data(), input.labels.data(), vectors_.samples, gradients_.data());
-  for_each_sample([&](std::int64_t s) {
+  kernels::for_each_sample(vectors_.samples, [&](std::int64_t s) {
     for (std::size_t f = 0; f < weights_.size(); ++f)
       for (std::size_t c = 0; c < weights_[f].size(); ++c)
         vectors_.gradients[f].row(s)[c] = gradients_[s] * weights_[f][c];

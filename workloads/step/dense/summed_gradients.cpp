@@ -3,23 +3,21 @@
 
 #include <numeric>
 
-#include "comm/affinity.hpp"
 #include "comm/reduction/library_reduction.hpp"
-#include "workloads/batches/execution.hpp"
+#include "workloads/batches/step_input.hpp"
+#include "workloads/step/thread_waiting.hpp"
 
 namespace shardmark {
 namespace {
 
 Lane lane_of_sums(const Communicator& comm) {
-  if (comm.size() == 1) return Lane(Lane::Kind::plain);
-  const bool core_of_its_own = threads_for_rank(comm, observed_affinity()) > Execution().concurrency();
-  return Lane(comm, core_of_its_own ? Waiting::poll : Waiting::sleep);
+  return comm.size() == 1 ? Lane(Lane::Kind::plain) : Lane(comm, waiting_beside_compute(comm));
 }
 
-/// An even share of `values` for each rank, the first ones a value longer.
+/// For each rank, as samples are shared.
 std::vector<std::int64_t> even_shares(std::size_t values, int ranks) {
-  std::vector<std::int64_t> shares(static_cast<std::size_t>(ranks), static_cast<std::int64_t>(values) / ranks);
-  for (std::size_t r = 0; r < values % ranks; ++r) ++shares[r];
+  std::vector<std::int64_t> shares;
+  for (int r = 0; r < ranks; ++r) shares.push_back(samples_of(static_cast<std::int64_t>(values), ranks, r).count);
   return shares;
 }
 

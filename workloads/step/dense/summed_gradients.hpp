@@ -18,25 +18,22 @@ class SummedGradients {
   /// A bucket is as many gradients as come at once until they are this many: those of a model of 4 MB travel in four.
   static constexpr std::int64_t least_values = std::int64_t{1} << 18;
 
-  /// The thread of the lane sleeps where the compute threads of some rank take all its cores. Collective.
+  /// Collective.
   explicit SummedGradients(const Communicator& comm);
 
   /// next(): fills the next bucket and returns it, an empty one when there is none; done(bucket): with its sums. Adds
   /// what it cost to phase dense. Collective.
   template <class Next, class Done>
   void run(PhaseCosts& costs, const Next& next, const Done& done) {
-    const double busy = lane_.busy_seconds(), exposed = lane_.exposed_seconds();
     bucket_ = 0;
     constexpr std::int64_t under_way = 2;  // one travels, one is computed
-    lane_.interleave(under_way, [&](std::int64_t) {
+    interleave(lane_, costs, under_way, [&](std::int64_t) {
       for (std::span<float> bucket = next(); !bucket.empty(); bucket = next()) {
         const std::size_t number = bucket_++;
         if (comm_.size() > 1) lane_.run([&] { sum(number, bucket, costs); });
         done(bucket);
       }
     });
-    costs.communication_seconds += lane_.busy_seconds() - busy;
-    costs.exposed_seconds += lane_.exposed_seconds() - exposed;
   }
 
  private:

@@ -3,20 +3,18 @@
 
 #include <stdexcept>
 
-#include "comm/affinity.hpp"
 #include "comm/collectives.hpp"
 #include "comm/exchange/exchange_calibration.hpp"
 #include "workloads/step/faults.hpp"
 #include "workloads/step/phases.hpp"
+#include "workloads/step/thread_waiting.hpp"
 
 namespace shardmark {
 namespace {
 
-/// Threads that wait in MPI leave their core to the compute threads where these take all cores of some rank.
+/// The same on all ranks.
 Waiting waiting_of_threads(const Communicator& comm) {
-  const bool own_core = threads_for_rank(comm, observed_affinity()) > Execution().concurrency();
-  const Waiting wanted = own_core ? Waiting::poll : Waiting::messages;
-  return static_cast<Waiting>(all_reduce(comm, static_cast<int>(wanted), Reduce::max));
+  return static_cast<Waiting>(all_reduce(comm, static_cast<int>(waiting_beside_compute(comm)), Reduce::max));
 }
 
 /// The same ranks and nodes; what exchange auto knows of them is not timed again.
@@ -83,25 +81,11 @@ void Pipeline::finish() {
   threads_.reset();
 }
 
-/// body(group's flight, its number, clock) for every group from phase `first` on; costs and calls are the batch's.
-template <class Body>
-void Pipeline::each(Place& place, Phase first, const Body& body) {
-  Lane& lane = place.embedding.lane();
-  place.costs.communication_seconds -= lane.busy_seconds();
-  place.costs.exposed_seconds -= lane.exposed_seconds();
-  lane.interleave(place.flight.groups(), [&](std::int64_t group) {
-    PhaseClock clock(place.costs, lane, first);
-    body(place.flight.group(group), group, clock);
-  });
-  place.costs.communication_seconds += lane.busy_seconds();
-  place.costs.exposed_seconds += lane.exposed_seconds();
-}
-
 void Pipeline::distribute(Ticket ticket) {
   Place& batch = place(ticket);
   batch.input = &(*inputs_)[static_cast<std::size_t>((first_ + ticket) % std::ssize(*inputs_))];
   batch.costs = {};
-  each(batch, Phase::input_dist, [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
+  batch.flight.each(batch.costs, Phase::input_dist, [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
     input_dist(flight, *batch.input);
     clock.end(Phase::input_dist);
     commit_fault(fault_, Phase::input_dist, flight);
@@ -113,10 +97,9 @@ std::int64_t Pipeline::agree(Ticket ticket, std::int64_t own) {
   return comm.size() == 1 ? own : all_reduce(comm, own, Reduce::max);
 }
 
-void Pipeline::look_up(Ticket ticket) { look_up(place(ticket)); }
-
-void Pipeline::look_up(Place& batch) {
-  each(batch, Phase::lookup, [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
+void Pipeline::look_up(Ticket ticket) {
+  Place& batch = place(ticket);
+  batch.flight.each(batch.costs, Phase::lookup, [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
     lookup(flight);
     clock.end(Phase::lookup);
     commit_fault(fault_, Phase::lookup, flight);
@@ -126,7 +109,7 @@ void Pipeline::look_up(Place& batch) {
 /// In mode patched outputs are made of the vectors later.
 void Pipeline::deliver(Ticket ticket) {
   Place& batch = place(ticket);
-  each(batch, Phase::output_dist, [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
+  batch.flight.each(batch.costs, Phase::output_dist, [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
     send_vectors(flight);
     if (how_.async.mode != AsyncMode::patched) make_outputs(flight, *batch.input);
     clock.end(Phase::output_dist);
@@ -135,7 +118,7 @@ void Pipeline::deliver(Ticket ticket) {
 }
 
 void Pipeline::patch(Place& batch, std::int64_t seen) {
-  each(batch, Phase::output_dist, [&](GroupFlight& flight, std::int64_t group, PhaseClock& clock) {
+  batch.flight.each(batch.costs, Phase::output_dist, [&](GroupFlight& flight, std::int64_t group, PhaseClock& clock) {
     patched_ += batch.patches[group]->run(versions_[group], seen);
     make_outputs(flight, *batch.input);
     clock.end(Phase::output_dist);
@@ -148,7 +131,7 @@ void Pipeline::train(Place& batch, DenseModel& dense) {
   const auto gradients = dense.run(*batch.input, batch.flight, batch.costs);
   dense_clock.end(Phase::dense);
   const kernels::UpdateStep now = batch.embedding.tables().next_step();
-  each(batch, Phase::grad_dist, [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
+  batch.flight.each(batch.costs, Phase::grad_dist, [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
     grad_dist(flight, *batch.input, gradients);
     clock.end(Phase::grad_dist);
     commit_fault(fault_, Phase::grad_dist, flight);
@@ -157,7 +140,7 @@ void Pipeline::train(Place& batch, DenseModel& dense) {
     clock.end(Phase::update);
   });
   threads_->begin_update();
-  each(batch, Phase::update, [&](GroupFlight& flight, std::int64_t group, PhaseClock& clock) {
+  batch.flight.each(batch.costs, Phase::update, [&](GroupFlight& flight, std::int64_t group, PhaseClock& clock) {
     apply_optimizer(flight, now);
     if (!versions_.empty()) versions_[group].mark(flight, steps_);
     clock.end(Phase::update);
@@ -177,7 +160,7 @@ PhaseCosts Pipeline::step(DenseModel& dense) {
   Place& batch = place(ticket);
   batch.costs.exposed_seconds = 0.0;  // what the threads waited for was hidden
   if (!shape_.looks_up) {
-    look_up(batch);
+    look_up(ticket);
     deliver(ticket);
   } else if (how_.async.mode == AsyncMode::patched) {
     patch(batch, seen);

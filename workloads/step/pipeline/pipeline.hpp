@@ -71,11 +71,8 @@ class Pipeline : private AheadWork {
   void look_up(Ticket ticket) override;
   void deliver(Ticket ticket) override;
 
-  void look_up(Place& place);
   void patch(Place& place, std::int64_t seen);
   void train(Place& place, DenseModel& dense);
-  template <class Body>
-  void each(Place& place, Phase first, const Body& body);
   Place& place(Ticket ticket) { return *places_[static_cast<std::size_t>(ticket % shape_.places())]; }
   Place& current() { return place(steps_ - 1); }
 
