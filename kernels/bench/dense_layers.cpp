@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole steps of dense models of published sizes, beside their products alone.
+// Whole steps of dense models of published sizes, beside their products alone and products in the caches.
 #include "kernels/dense/dense_layers.hpp"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "kernels/bench/dense_cases.hpp"
 #include "kernels/bench/suite.hpp"
 #include "kernels/dense/dense_update.hpp"
 #include "kernels/dense/gemm.hpp"
@@ -15,40 +16,6 @@
 
 namespace shardmark::kernels::bench {
 namespace {
-
-constexpr std::int64_t dense_batch = 2048;
-
-struct DenseCase {
-  const char* name;
-  DenseSpec spec;
-};
-
-/// facebookresearch/dlrm on Criteo Kaggle; the DLRM and the DLRM-DCNv2 of MLPerf.
-const std::vector<DenseCase>& dense_cases() {
-  static const std::vector<DenseCase> all{
-      {"dlrm-kaggle",
-       {.kind = DenseKind::dlrm,
-        .widths = std::vector<std::int64_t>(26, 16),
-        .numerical_features = 13,
-        .bottom_mlp = {512, 256, 64, 16},
-        .top_mlp = {512, 256, 1}}},
-      {"dlrm-mlperf",
-       {.kind = DenseKind::dlrm,
-        .widths = std::vector<std::int64_t>(26, 128),
-        .numerical_features = 13,
-        .bottom_mlp = {512, 256, 128},
-        .top_mlp = {1024, 1024, 512, 256, 1}}},
-      {"dcnv2-mlperf",
-       {.kind = DenseKind::dcnv2,
-        .widths = std::vector<std::int64_t>(26, 128),
-        .numerical_features = 13,
-        .bottom_mlp = {512, 256, 128},
-        .top_mlp = {1024, 1024, 512, 256, 1},
-        .cross_layers = 3,
-        .cross_rank = 512}},
-  };
-  return all;
-}
 
 std::vector<float> normal_numbers(std::int64_t count, float scale) {
   std::mt19937 random(1);
@@ -68,8 +35,10 @@ double seconds_of(const Run& run) {
 /// Samples, a model, and its steps.
 class DenseSteps {
  public:
-  DenseSteps(const DenseSpec& spec, std::int64_t samples)
+  DenseSteps(const DenseSpec& spec, std::int64_t samples, OptimizerKind optimizer)
       : layers_(spec),
+        optimizer_{.kind = optimizer, .learning_rate = 0x1p-20F},
+        state_(optimizer == OptimizerKind::sgd ? 0 : layers_.parameters().size()),
         vectors_(normal_numbers(samples * spec.width_of_vectors(), 0.05F)),
         gradients_(vectors_.size()),
         numerical_(normal_numbers(samples * spec.numerical_features, 1.0F)),
@@ -90,13 +59,13 @@ class DenseSteps {
   void step() {
     layers_.forward(batch_);
     for (std::int64_t stage = 0; stage < layers_.stages(); ++stage) layers_.backward(batch_, stage);
-    dense_update({.kind = OptimizerKind::sgd, .learning_rate = 0x1p-20F}, 1, layers_.parameters(), layers_.gradients(),
-                 {}, {});
+    dense_update(optimizer_, 1, layers_.parameters(), layers_.gradients(), state_, {});
   }
 
  private:
   DenseLayers layers_;
-  std::vector<float> vectors_, gradients_, numerical_, labels_;
+  Optimizer optimizer_;
+  std::vector<float> state_, vectors_, gradients_, numerical_, labels_;
   std::vector<ConstFloats> inputs_;
   std::vector<Floats> outputs_;
   DenseBatch batch_;
@@ -156,30 +125,54 @@ double median_of(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+/// GFLOP/s of products from the nearest caches.
+class CachedProducts {
+ public:
+  double rate() const {
+    std::int64_t done = 0;
+    const double took = seconds_of([&] { done = multiply_in_caches(exec_, 1'000'000'000, matrices_); });
+    return 1e-9 * static_cast<double>(done) / took;
+  }
+
+ private:
+  DenseExecution exec_;
+  Array<DenseExecution, float> matrices_ = cached_matrices(exec_);
+};
+
+void measure_steps(benchmark::State& state, const Suite& suite, const DenseSpec& spec, OptimizerKind optimizer) {
+  const std::int64_t samples = scaled(dense_batch, suite.options());
+  DenseSteps steps(spec, samples, optimizer);
+  DenseProducts products(spec, samples);
+  const CachedProducts cached;
+  steps.step();
+  products.run();
+  std::vector<double> own, alone, peak;
+  for (auto _ : state) {
+    own.push_back(seconds_of([&] { steps.step(); }));
+    state.SetIterationTime(own.back());
+    if (!suite.options().ceilings) continue;
+    alone.push_back(products.run());
+    peak.push_back(cached.rate());
+  }
+  const double rate = 1e-9 * static_cast<double>(dense_work(spec).flops() * samples) / median_of(own);
+  state.counters["median_us"] = 1e6 * median_of(own);
+  state.counters["GFLOP/s"] = rate;
+  if (alone.empty()) return;
+  state.counters["gemm_us"] = 1e6 * median_of(alone);
+  state.counters["gemm_%"] = 100.0 * median_of(alone) / median_of(own);
+  state.counters["peak_GFLOP/s"] = median_of(peak);
+  state.counters["peak_%"] = 100.0 * rate / median_of(peak);
+}
+
 }  // namespace
 
 void add_dense_layers(Suite& suite) {
-  const std::int64_t samples = scaled(dense_batch, suite.options());
+  const std::string batch = std::to_string(scaled(dense_batch, suite.options()));
   for (const DenseCase& of : dense_cases())
-    add("dense_step/case:" + std::string(of.name) + "/batch:" + std::to_string(samples) + "/optimizer:sgd",
-        [&suite, &of, samples](benchmark::State& state) {
-          DenseSteps steps(of.spec, samples);
-          DenseProducts products(of.spec, samples);
-          steps.step();
-          products.run();
-          std::vector<double> own, alone;
-          for (auto _ : state) {
-            own.push_back(seconds_of([&] { steps.step(); }));
-            state.SetIterationTime(own.back());
-            if (suite.options().ceilings) alone.push_back(products.run());
-          }
-          const double flops = static_cast<double>(dense_work(of.spec).flops() * samples);
-          state.counters["median_us"] = 1e6 * median_of(own);
-          state.counters["GFLOP/s"] = 1e-9 * flops / median_of(own);
-          if (alone.empty()) return;
-          state.counters["gemm_us"] = 1e6 * median_of(alone);
-          state.counters["gemm_%"] = 100.0 * median_of(alone) / median_of(own);
-        });
+    for (const OptimizerKind optimizer : {OptimizerKind::sgd, OptimizerKind::adagrad})
+      add("dense_step/case:" + std::string(of.name) + "/batch:" + batch +
+              "/optimizer:" + std::string(name_of(optimizer)),
+          [&, optimizer](benchmark::State& state) { measure_steps(state, suite, of.spec, optimizer); });
 }
 
 }  // namespace shardmark::kernels::bench

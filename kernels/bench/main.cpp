@@ -8,7 +8,10 @@
 
 #include "build_options.hpp"
 #include "git_revision.hpp"
+#include "kernels/bench/dense_cases.hpp"
 #include "kernels/bench/suite.hpp"
+#include "kernels/dense/gemm.hpp"
+#include "reference/dense/dense_work.hpp"
 #include "reference/error.hpp"
 #include "reference/number.hpp"
 
@@ -73,6 +76,7 @@ void add_context(const Options& options) {
   AddCustomContext("threads", std::to_string(Exec{}.concurrency()));
   AddCustomContext("transparent_huge_pages", first_line("/sys/kernel/mm/transparent_hugepage/enabled"));
   AddCustomContext("scale", "1/" + std::to_string(options.divisor));
+  AddCustomContext("blas", blas_name());
   AddCustomContext("kokkos", kokkos_configuration());
 }
 
@@ -94,7 +98,21 @@ std::string told(const Case& shape, const Options& options) {
          ", \"hotness\": " + numbers(shape.tables, [](const TableShape& t) { return t.hotness; });
 }
 
-/// The cases, those of tensor trains with "p", "q" and "r" of their shape.
+/// {"name", "dense", "batch", "widths": [of each vector], "numerical_features", "bottom_mlp", "top_mlp",
+/// "cross_layers", "cross_rank"}
+std::string told(const DenseCase& model, const Options& options) {
+  const DenseSpec& spec = model.spec;
+  const auto list = [](const auto& values) { return numbers(values, std::identity()); };
+  return "{\"name\": \"" + std::string(model.name) + "\", \"dense\": \"" + std::string(name_of(spec.kind)) +
+         "\", \"batch\": " + std::to_string(scaled(dense_batch, options)) + ", \"widths\": " + list(spec.widths) +
+         ", \"numerical_features\": " + std::to_string(spec.numerical_features) +
+         ", \"bottom_mlp\": " + list(spec.bottom_mlp) + ", \"top_mlp\": " + list(spec.top_mlp) +
+         ", \"cross_layers\": " + std::to_string(spec.cross_layers) +
+         ", \"cross_rank\": " + std::to_string(spec.cross_rank) +
+         ", \"parameters\": " + std::to_string(dense_work(spec).parameters) + '}';
+}
+
+/// The cases, those of tensor trains with "p", "q" and "r" of their shape, then those of dense models.
 void list_cases(const Options& options) {
   const auto factors = [](const auto& all, std::size_t count) {
     return numbers(std::span(all).first(count), std::identity());
@@ -104,6 +122,7 @@ void list_cases(const Options& options) {
   for (const auto& shape : tensor_train_cases)
     text += ",\n " + told(shape, options) + ", \"p\": " + factors(fbtt_shape.p, 3) +
             ", \"q\": " + factors(fbtt_shape.q, 3) + ", \"r\": " + factors(fbtt_shape.r, 4) + '}';
+  for (const auto& model : dense_cases()) text += ",\n " + told(model, options);
   std::printf("%s]\n", text.c_str());
 }
 

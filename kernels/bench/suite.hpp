@@ -125,7 +125,8 @@ void add_id_kernels(Suite& suite, const Case& shape, ValueType type);
 void add_gradient_kernels(Suite& suite, const Case& shape, ValueType type);
 /// The same for a case of tensor_train_cases, on types of its own.
 void add_tensor_train(Suite& suite, const Case& shape);
-/// Steps of dense models, which have cases of their own: GFLOP/s, and in gemm_% the time of their products alone.
+/// Steps of dense models, which have cases of their own: GFLOP/s, in gemm_% the time of their products alone, and in
+/// peak_% the share of the rate of products in the caches, see multiply_in_caches.
 void add_dense_layers(Suite& suite);
 
 }  // namespace shardmark::kernels::bench

@@ -8,9 +8,10 @@ import sys
 import unittest
 
 CONTEXT = {"shardmark", "git_hash", "compiler", "flags", "build_type", "cpu", "threads", "transparent_huge_pages",
-           "scale", "kokkos"}
+           "scale", "kokkos", "blas"}
 COUNTERS = {"GB/s", "ids/s", "rows/s", "median_us", "huge_pages_%", "triad_%"}
 TENSOR_TRAIN = ("tt-uniform", "tt-zipf", "tt-shuffled", "tt-uniform-16384", "tt-zipf-16384", "tt-shuffled-16384")
+DENSE = ("dlrm-kaggle", "dlrm-mlperf", "dcnv2-mlperf")
 CEILINGS = {"pooled_lookup": {"gather"}, "backward_update": {"rmw", "sorted_rmw"}}
 
 
@@ -80,18 +81,23 @@ class Program(unittest.TestCase):
 
     def test_dense_models_are_held_against_their_products(self):
         rows = self.measured("--benchmark_filter=^dense_step/")["benchmarks"]
-        self.assertEqual([row["name"].split("/")[1] for row in rows],
-                         ["case:dlrm-kaggle", "case:dlrm-mlperf", "case:dcnv2-mlperf"])
+        self.assertEqual([row["name"].split("/")[1].removeprefix("case:") for row in rows[::2]], list(DENSE))
+        self.assertEqual([row["name"].split("/")[3] for row in rows[:2]], ["optimizer:sgd", "optimizer:adagrad"])
         for row in rows:
-            self.assertTrue(all(row[key] > 0 for key in ("median_us", "GFLOP/s", "gemm_us", "gemm_%")), row)
+            self.assertTrue(all(row[key] > 0 for key in ("median_us", "gemm_us", "gemm_%", "peak_GFLOP/s")), row)
+            self.assertAlmostEqual(row["GFLOP/s"] / row["peak_GFLOP/s"] * 100, row["peak_%"], 6)
 
     def test_lists_the_cases_for_other_programs(self):
         found = {case["name"]: case for case in json.loads(run("--list-cases").stdout)}
-        self.assertLessEqual({*"abcdef", *TENSOR_TRAIN}, set(found))
+        self.assertLessEqual({*"abcdef", *TENSOR_TRAIN, *DENSE}, set(found))
         self.assertEqual(found["d"]["hotness"], [1] * 26)
         train = found["tt-shuffled"]
         self.assertEqual((train["p"], train["q"], train["r"]), ([200, 220, 250], [4, 4, 4], [1, 32, 32, 1]))
         self.assertTrue(train["shuffled"])
+        dense = found["dcnv2-mlperf"]
+        self.assertEqual((dense["dense"], dense["widths"], dense["cross_rank"]), ("dcnv2", [128] * 26, 512))
+        self.assertEqual(found["dlrm-kaggle"]["parameters"], 475985)  # 155,984 of the bottom MLP, 320,001 of the top one
+        self.assertEqual(dense["top_mlp"], [1024, 1024, 512, 256, 1])
 
     def test_refuses_what_it_does_not_know(self):
         for bad in ("--scale=2", "--ceilings=maybe", "--frobnicate"):

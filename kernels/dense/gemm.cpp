@@ -2,12 +2,15 @@
 #include "kernels/dense/gemm.hpp"
 
 #include <limits>
+#include <sstream>
 #include <stdexcept>
 
 extern "C" void sgemm_(const char* transpose_a, const char* transpose_b, const int* m, const int* n, const int* k,
                        const float* alpha, const float* a, const int* lda, const float* b, const int* ldb,
                        const float* beta, float* c, const int* ldc);
 extern "C" __attribute__((weak)) void openblas_set_num_threads(int count);
+extern "C" __attribute__((weak)) const char* openblas_get_config();
+extern "C" __attribute__((weak)) const char* openblas_get_corename();
 
 namespace shardmark::kernels {
 namespace {
@@ -51,6 +54,14 @@ void product_of_transposed(ConstFloats a, ConstFloats b, Floats c) {
     else
       sgemm('T', a, 'N', b.column_range(begin, end), a.rows, c.column_range(begin, end), 0.0F);
   });
+}
+
+std::string blas_name() {
+  if (openblas_get_config == nullptr || openblas_get_corename == nullptr) return "unknown";
+  std::istringstream config(openblas_get_config());  // name, version, how it was built
+  std::string name, version;
+  config >> name >> version;
+  return name + ' ' + version + ", " + openblas_get_corename();
 }
 
 }  // namespace shardmark::kernels

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "kernels/dense/matrix_view.hpp"
 
 namespace shardmark::kernels {
@@ -15,5 +17,8 @@ void product_transposed(ConstFloats a, ConstFloats b, Floats c);
 void product(ConstFloats a, ConstFloats b, Floats c, bool add = false);
 /// c = a^T b: a [k, m], b [k, n], c [m, n]; by all threads, each a part of c.
 void product_of_transposed(ConstFloats a, ConstFloats b, Floats c);
+
+/// "OpenBLAS 0.3.21, Cooperlake": the library, and the processor whose kernels it has chosen; "unknown" of others.
+std::string blas_name();
 
 }  // namespace shardmark::kernels

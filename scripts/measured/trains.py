@@ -146,7 +146,7 @@ def peers_headlines(results, headline):
     for peer, title in tensor_train_comparison.PEERS.items():
         ratios = {case: ratio for case, passes in times.items() if (ratio := tensor_train_comparison.ratio(passes, peer))}
         if ratios:
-            ours = comparison.geometric_mean(tensor_train_comparison.median_of(results.records, "ms", case=case, system="shardmark")
+            ours = comparison.geometric_mean(comparison.median_of(results.records, "ms", case=case, system="shardmark")
                                              for case in ratios)
             ratio = comparison.geometric_mean(ratios.values())
             lines.append(headline(f"Tensor-train step beside PyTorch, {title}, mean of the cases", f"{figure(ours)} ms",

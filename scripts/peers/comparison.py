@@ -54,34 +54,64 @@ def number(value, digits=2):
     return "-" if value is None else f"{value:.{digits}f}"
 
 
+def median_of(records, key, **wanted):
+    """Of those records that have the key and all that is wanted."""
+    values = [record[key] for record in records
+              if key in record and all(record.get(name) == value for name, value in wanted.items())]
+    return statistics.median(values) if values else None
+
+
+def text_table(head, rows):
+    return "\n".join("| " + " | ".join(line) + " |" for line in (head, ["--"] * len(head), *rows))
+
+
+def machine_line(records, peers):
+    """[what ran where]; peers(environment) names the libraries."""
+    first = next((record for record in records if record["record"] == "environment"), None)
+    if first is None:
+        return []
+    ours = first["shardmark"]
+    return [f"{ours['cpu']}, {ours['threads']} threads; shardmark {ours['git_hash'][:12]}, {ours['compiler']}; "
+            f"{peers(first)}; huge pages {ours['transparent_huge_pages']}"]
+
+
+def products_line(records):
+    """[how fast large matrices are multiplied by ours and by the peers, from records of "peak"]"""
+    peaks = [record for record in records if record["record"] == "peak"]
+    told = [f"{name} {number(value, 0)}" for name, value in (
+        ("ours", median_of(peaks, "gflops", system=OURS[0])),
+        *((f"torch.mm, {setting},", median_of(peaks, "gflops", setting=setting)) for setting in SETTINGS)) if value]
+    return ["Products of matrices from the caches, GFLOP/s: " + "; ".join(told) + "."] * bool(told)
+
+
+def error_lines(records):
+    """[what could not be measured]"""
+    errors = sorted({f"- {record['system']}, {record['setting']}, case {record['case']}, {record['operation']}: "
+                     f"{record['error']}" for record in records if "error" in record})
+    return ["Not measured:\n\n" + "\n".join(errors)] * bool(errors)
+
+
+def medians_of_systems(passes, systems):
+    """Of each system, over the passes."""
+    return [statistics.median(ms) if (ms := [times[system] for times in passes.values() if system in times]) else None
+            for system in systems]
+
+
 def table(times, operation):
     head = ["case", *(f"{system}, {setting}" for system, setting in SYSTEMS),
             *(f"faster peer {setting} / ours" for setting in SETTINGS)]
-    rows = []
-    for case, passes in times.items():
-        medians = [statistics.median(ms) if (ms := [t[system] for t in passes.values() if system in t]) else None
-                   for system in SYSTEMS]
-        rows.append([case, *map(number, medians), *(number(ratio(passes, setting)) for setting in SETTINGS)])
+    rows = [[case, *map(number, medians_of_systems(passes, SYSTEMS)),
+             *(number(ratio(passes, setting)) for setting in SETTINGS)] for case, passes in times.items()]
     means = [geometric_mean([ratio(passes, setting) for passes in times.values()]) for setting in SETTINGS]
     rows.append(["geometric mean", *[""] * len(SYSTEMS), *map(number, means)])
-    lines = [head, ["--"] * len(head), *rows]
-    return f"{OPERATIONS[operation]}, ms\n\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return f"{OPERATIONS[operation]}, ms\n\n" + text_table(head, rows)
 
 
 def markdown(records):
     """A table per operation, under a line that says what ran where."""
-    environments = [record for record in records if record["record"] == "environment"]
-    lines = []
-    if environments:
-        first = environments[0]
-        ours = first["shardmark"]
-        lines.append(f"{ours['cpu']}, {ours['threads']} threads; shardmark {ours['git_hash'][:12]}, "
-                     f"{ours['compiler']}; torch {first['torch']}, FBGEMM {first['fbgemm']}; "
-                     f"huge pages {ours['transparent_huge_pages']}")
     measured = {operation: times_of(records, operation) for operation in OPERATIONS}
     passes = sorted({len(passes) for times in measured.values() for passes in times.values()})
-    lines.append(f"Medians over {' to '.join(map(str, passes[:1] + passes[1:][-1:]))} pass{'es' * (passes != [1])} of each case.")
-    lines += [table(times, operation) for operation, times in measured.items() if times]
-    errors = sorted({f"- {record['system']}, {record['setting']}, case {record['case']}, {record['operation']}: "
-                     f"{record['error']}" for record in records if "error" in record})
-    return "\n\n".join(lines + (["Not measured:\n\n" + "\n".join(errors)] if errors else []))
+    return "\n\n".join([
+        *machine_line(records, lambda first: f"torch {first['torch']}, FBGEMM {first['fbgemm']}"),
+        f"Medians over {' to '.join(map(str, passes[:1] + passes[1:][-1:]))} pass{'es' * (passes != [1])} of each case.",
+        *(table(times, operation) for operation, times in measured.items() if times), *error_lines(records)])

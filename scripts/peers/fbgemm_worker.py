@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The peers' side of scripts/peers/fbgemm: a JSON request per line on stdin, {operation: {"ms", "calls"}} on stdout."""
 import contextlib
-import gc
-import json
 import statistics
-import sys
 import time
 
 import fbgemm_gpu
@@ -14,19 +11,11 @@ from fbgemm_gpu.split_embedding_configs import EmbOptimType, SparseType
 from fbgemm_gpu.split_table_batched_embeddings_ops_common import BoundsCheckMode, EmbeddingLocation, PoolingMode
 from fbgemm_gpu.split_table_batched_embeddings_ops_training import ComputeDevice, SplitTableBatchedEmbeddingBagsCodegen
 
+from worker import draw_ids, serve, versions
+
 BATCHES = 8
 FEWEST_CALLS = BATCHES
 LEARNING_RATE = 2.0**-10
-
-
-def draw_ids(random, rows, count, alpha):
-    """As kernels/bench/problem.cpp draws them: P(i) ~ (i + 1)^-alpha, uniform for alpha 0."""
-    r = random.random(count)
-    if alpha == 0:
-        return (r * rows).astype(numpy.int64)
-    g = 1 - alpha
-    y = (r * ((rows + 1) ** g - 1) + 1) ** (1 / g)
-    return numpy.clip(y.astype(numpy.int64) - 1, 0, rows - 1)
 
 
 class Inputs:
@@ -111,20 +100,5 @@ def answer(request):
     return {operation: measure(peer, operation, request["seconds"]) for operation in request["operations"]}
 
 
-def main():
-    replies = sys.stdout
-    sys.stdout = sys.stderr
-    versions = {"torch": torch.__version__, "fbgemm": fbgemm_gpu.__version__, "threads": torch.get_num_threads()}
-    print(json.dumps(versions), file=replies, flush=True)
-    for line in sys.stdin:
-        request = json.loads(line)
-        try:
-            reply = answer(request)
-        except Exception as error:  # of the peer: the others go on
-            reply = {operation: {"error": str(error).partition("\n")[0]} for operation in request["operations"]}
-        gc.collect()
-        print(json.dumps(reply), file=replies, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    serve(versions(fbgemm=fbgemm_gpu.__version__), answer)

@@ -12,7 +12,9 @@ from comparison import read_records
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PACKAGES = ("torch==2.10.*", "fbgemm-gpu-cpu==1.5.0", "numpy")
+# torchrec comes last and alone: what it asks for would bring FBGEMM for GPUs and take the place of this torch.
+PACKAGES = (("torch==2.10.*", "fbgemm-gpu-cpu==1.5.0", "numpy", "iopath", "pyre-extensions", "tensordict==0.11.*", "tqdm",
+             "torchmetrics"), ("--no-deps", "torchrec==1.5.0"))
 PINNED = {"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"}
 SETTINGS = {
     "as installed": {},
@@ -26,16 +28,19 @@ def say(text):
 
 
 def make_environment(folder):
-    """Its Python, with the peers in it. The mark comes last: what an interrupted run left is made anew."""
+    """Its Python, with the peers in it. The mark comes last and names the packages: what an interrupted run left, or an
+    earlier list gave, is made anew."""
     complete = folder / "complete"
     python = folder / "bin" / "python"
-    if complete.exists():
+    listed = "".join(" ".join(packages) + "\n" for packages in PACKAGES)
+    if complete.exists() and complete.read_text(encoding="utf-8") == listed:
         return python
-    say(f"installing {', '.join(PACKAGES)} into {folder}: about 3 GB, most of it CUDA libraries that torch asks for")
+    say(f"installing the peers into {folder}: about 3 GB, most of it CUDA libraries that torch asks for")
     subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-cache-dir", "--disable-pip-version-check",
-                    *PACKAGES], check=True, stdout=sys.stderr)
-    complete.touch()
+    for packages in PACKAGES:
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-cache-dir", "--disable-pip-version-check",
+                        *packages], check=True, stdout=sys.stderr)
+    complete.write_text(listed, encoding="utf-8")
     return python
 
 
@@ -50,7 +55,8 @@ class Peers:
     """A process of a worker script in one setting; it measures what it is told to and holds no tables in between."""
 
     def __init__(self, python, script, setting, threads):
-        environment = {**os.environ, **SETTINGS[setting], "OMP_NUM_THREADS": str(threads)}
+        environment = {**os.environ, **SETTINGS[setting], "OMP_NUM_THREADS": str(threads),
+                       "PYTHONDONTWRITEBYTECODE": "1"}
         self.setting = setting
         self.process = subprocess.Popen([python, HERE / script], env=environment, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)

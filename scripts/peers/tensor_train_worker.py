@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The peers' side of scripts/peers/tensor_train: a JSON request per line on stdin, {"ms", "calls"} on stdout. Two ways
 to train a tensor-train table with PyTorch on a CPU; both are given the gradient of the pooled vectors."""
-import gc
-import json
-import statistics
-import sys
-import time
-
 import numpy
 import torch
+
+from worker import draw_ids, peak, serve, timed, versions
 
 BATCHES = 8
 FEWEST_CALLS = 3
@@ -16,15 +12,10 @@ LEARNING_RATE = 2.0**-10
 SHUFFLE = 2654435761  # a prime larger than any number of rows, as in kernels/bench/problem.cpp
 
 
-def draw_ids(random, case):
-    """As kernels/bench/problem.cpp draws them: P(i) ~ (i + 1)^-alpha, uniform for alpha 0; shuffled where it says so."""
-    rows, alpha = case["rows"][0], case["alpha"]
-    r = random.random(case["batch"] * case["hotness"][0])
-    if alpha == 0:
-        return (r * rows).astype(numpy.int64)
-    g = 1 - alpha
-    y = (r * ((rows + 1) ** g - 1) + 1) ** (1 / g)
-    ids = numpy.clip(y.astype(numpy.int64) - 1, 0, rows - 1)
+def ids_of(random, case):
+    """One batch, shuffled where the case says so."""
+    rows = case["rows"][0]
+    ids = draw_ids(random, rows, case["batch"] * case["hotness"][0], case["alpha"])
     return ids * SHUFFLE % rows if case["shuffled"] else ids
 
 
@@ -140,7 +131,7 @@ def check(kind, case):
     """Vectors and cores after a step on four bags, against the definition in double and its derivative by autograd."""
     table = kind(case, seed=1)
     cores = [core.double().requires_grad_() for core in table.cores]
-    ids = torch.from_numpy(draw_ids(numpy.random.default_rng(1), {**case, "batch": 4}))
+    ids = torch.from_numpy(ids_of(numpy.random.default_rng(1), {**case, "batch": 4}))
     ids[-1] = ids[0]
     bags = torch.arange(4).repeat_interleave(len(ids) // 4)
     p, q, r = table.p, table.q, table.r
@@ -159,33 +150,19 @@ def check(kind, case):
 
 
 def measure(request):
-    """Median over the calls that fit into the seconds, the batches taking turns."""
+    """The batches take turns."""
     case = request["case"]
     table = KINDS[request["system"]](case, request["seed"])
     random = numpy.random.default_rng(request["seed"])
-    batches = [torch.from_numpy(draw_ids(random, case)) for _ in range(BATCHES)]
+    batches = [torch.from_numpy(ids_of(random, case)) for _ in range(BATCHES)]
     bags = torch.arange(case["batch"]).repeat_interleave(case["hotness"][0])
     gradient = torch.randn(case["batch"], case["dim"])
-    times = []
-    while len(times) < 1 + FEWEST_CALLS or sum(times) < request["seconds"]:
-        ids = batches[len(times) % BATCHES]
-        begin = time.perf_counter()
+
+    def step(number):
+        ids = batches[number % BATCHES]
         table.forward(ids, bags, case["batch"])
         table.backward(ids, bags, gradient)
-        times.append(time.perf_counter() - begin)
-    return {"ms": statistics.median(times[1:]) * 1e3, "calls": len(times) - 1}  # the first one warms up
-
-
-def peak(size=1024, calls=15):
-    """Multiply-adds per second of the best of some products of large matrices, times two."""
-    a, b = torch.randn(size, size), torch.randn(size, size)
-    out = torch.empty(size, size)
-    times = []
-    for _ in range(calls):
-        begin = time.perf_counter()
-        torch.mm(a, b, out=out)
-        times.append(time.perf_counter() - begin)
-    return {"gflops": 2e-9 * size**3 / min(times)}
+    return timed(step, request["seconds"], FEWEST_CALLS, warm_up=1)
 
 
 def answer(request):
@@ -196,20 +173,5 @@ def answer(request):
     return measure(request)
 
 
-def main():
-    replies = sys.stdout
-    sys.stdout = sys.stderr
-    torch.set_grad_enabled(True)
-    print(json.dumps({"torch": torch.__version__, "threads": torch.get_num_threads(),
-                      "capability": torch.backends.cpu.get_cpu_capability()}), file=replies, flush=True)
-    for line in sys.stdin:
-        try:
-            reply = answer(json.loads(line))
-        except Exception as error:  # of the peer: the others go on
-            reply = {"error": str(error).strip().partition("\n")[0]}
-        gc.collect()
-        print(json.dumps(reply), file=replies, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    serve(versions(), answer)

@@ -10,6 +10,7 @@ import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True
+import dlrm_comparison as dlrm  # noqa: E402
 import tensor_train_comparison as tensor_train  # noqa: E402
 from comparison import geometric_mean, markdown, ratio, read_records, times_of  # noqa: E402
 
@@ -56,7 +57,8 @@ class Comparison(unittest.TestCase):
             self.assertEqual(len(times_of(read_records(files), "forward")["a"]), 4)
 
     def test_scripts_parse(self):
-        for name in ("fbgemm", "tensor_train"):
+        ast.parse((HERE / "worker.py").read_text(encoding="utf-8"))
+        for name in ("fbgemm", "tensor_train", "dlrm"):
             ast.parse((HERE / f"{name}_worker.py").read_text(encoding="utf-8"))
             run = subprocess.run([sys.executable, HERE / name, "--help"], capture_output=True, text=True)
             self.assertEqual(run.returncode, 0, run.stderr)
@@ -88,7 +90,23 @@ class TensorTrain(unittest.TestCase):
         text = tensor_train.markdown(self.records)
         self.assertIn("| tt | 3.00 | 0.300 | 30.0 | 20.00 | 55.00 | - | 6.00 | 15.0 | 3.0 |", text.splitlines())
         self.assertIn("ours 500; torch.mm, tuned, 200.", text)
-        self.assertIn("- groups, as installed, case tt: no memory", text)
+        self.assertIn("- groups, as installed, case tt, step: no memory", text)
+
+
+class Dlrm(unittest.TestCase):
+    records = [{**record, "operation": "sgd"} for record in (
+        time(0, "k", "shardmark", "as built", ms=2.0, **{"GFLOP/s": 150.0, "gemm_%": 90.0, "peak_%": 80.0}),
+        time(0, "k", "torch", "as installed", ms=5.0), time(0, "k", "torch", "tuned", ms=4.0),
+        time(0, "k", "torch.compile", "tuned", ms=3.0), time(0, "m", "shardmark", "as built", ms=10.0),
+        time(0, "m", "torch", "tuned", ms=15.0), time(0, "m", "torch.compile", "tuned", error="no compiler"))]
+
+    def test_table_holds_shares_of_ceilings_and_the_faster_peer(self):
+        text = dlrm.markdown(self.records)
+        self.assertIn("| k | 2.00 | 150 | 90 | 80 | 5.00 | 4.00 | 3.00 | 2.50 | 1.50 |", text.splitlines())
+        self.assertIn("| m | 10.00 | - | - | - | - | 15.00 | - | - | 1.50 |", text.splitlines())
+        self.assertIn("| geometric mean |  |  |  |  |  |  |  | 2.50 | 1.50 |", text.splitlines())
+        self.assertIn("- torch.compile, tuned, case m, sgd: no compiler", text)
+        self.assertNotIn("Adagrad", text)
 
 
 if __name__ == "__main__":
