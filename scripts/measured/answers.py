@@ -98,10 +98,10 @@ def headlines_of_cases(results):
     ranked = best_of_each(results)
     if len(ranked) < 2 or overlap(ranked[0]["step_ms"], ranked[-1]["step_ms"]):
         return []
-    best, worst = ranked[0], ranked[-1]
-    claim = f"{results.campaign.title}: the best {results.campaign.axis} against the slowest"
-    lines = [Headline(claim, f"{name_of(best, results)} {ms(best)}", f"{name_of(worst, results)} {ms(worst)}",
-                      faster_by(best, worst), results)]
+    best, other = ranked[0], next((each for each in ranked if name_of(each, results) == results.campaign.against), ranked[-1])
+    claim = f"{results.campaign.title}: the best {results.campaign.axis} against {results.campaign.against or 'the slowest'}"
+    lines = [Headline(claim, f"{name_of(best, results)} {ms(best)}", f"{name_of(other, results)} {ms(other)}",
+                      faster_by(best, other), results)]
     published = results.environment.get("published")
     plans = {field(record, "plan"): record for record in ranked}
     if published and published["fast"] in plans and published["slow"] in plans:
@@ -110,12 +110,6 @@ def headlines_of_cases(results):
                           f"{ratio_text(ratio)} times as fast", f"{published['ratio']} published ({published['source']})",
                           ratio[0] / published["ratio"], results)]
     return lines
-
-
-def headlines_of_exchanges(results):
-    return [Headline(f"{results.campaign.title}: `auto` at worst", f"auto {figure(1e3 * auto['median'])} us",
-                     f"{LIBRARY} {figure(1e3 * library['median'])} us", against(auto, library), results)
-            for auto, library in automatic(results)[:1]]
 
 
 def peers_times(results, operation, setting):
@@ -158,7 +152,7 @@ def headlines_of_kernels(results):
 
 def headlines(results):
     """None of predictions, of which the README says more."""
-    of_kind = {"cases": headlines_of_cases, "exchanges": headlines_of_exchanges, "peers": headlines_of_peers,
+    of_kind = {"cases": headlines_of_cases, "peers": headlines_of_peers,
                "kernels": headlines_of_kernels, "trains": lambda found: trains.headlines(found, Headline),
                "train_peers": lambda found: trains.peers_headlines(found, Headline)}
     return of_kind.get(results.campaign.kind, lambda found: [])(results)

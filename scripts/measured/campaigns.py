@@ -27,6 +27,7 @@ class Campaign:
     minutes: float  # on two cores; scripts/measure gives up after twice that and a minute
     when: str = ""  # the situation in which its answer is advice
     axis: str = ""  # cases: the field in which those of interest differ
+    against: str = ""  # its value that the best is held against; otherwise the slowest
     links: bool = False  # between hosts: measured where --launcher says how to reach them
     suffix: str = ".jsonl"
     parts: tuple = ()  # in place of the command
@@ -129,12 +130,17 @@ CAMPAIGNS = (
              "Tables split by rows: what should travel where links are slow?", "cases",
              (*SHARDMARK, "compare", "criteo-kaggle", "--plan", "row_wise", "--transfer", "all", "--exchange",
               "mpi_alltoallv", "--scale", "1/64", "--check", "1", "--budget", "2m"), SMALL, 2,
-             "tables must be split by rows, ranks on hosts with slow links", "transfer", True),
+             "tables must be split by rows, ranks on hosts with slow links", "transfer", links=True),
     Campaign("links-wires", "Narrow wires between hosts",
              "Do vectors and gradients of half the bytes pay where links are slow?", "cases",
              (*SHARDMARK, "compare", "criteo-kaggle", "--plan", "row_wise", "--transfer", "auto", "--exchange",
               "mpi_alltoallv", "--wire", "fp32,fp16,bf16", "--scale", "1/64", "--check", "1", "--budget", "90s"), SMALL, 2,
-             "links are slow, and an error of half precision is no harm", "wire", True),
+             "links are slow, and an error of half precision is no harm", "wire", links=True),
+    Campaign("links-async", "Steps prepared ahead between hosts",
+             "What is gained by preparing steps ahead of their turn where exchanges are exposed?", "cases",
+             (*SHARDMARK, "compare", "criteo-kaggle", "--plan", "table_wise", "--async", "off,ids,rows,patched", "--async-threads",
+              "2", "--async-capacity", "2", "--exchange", "mpi_alltoallv", "--scale", "1/64", "--check", "1", "--budget",
+              "2m"), SMALL, 2.2, "links are slow, and rows may lack a few updates", "async", "off", True),
     Campaign("links-predictions", "Predictions beside measurements between hosts",
              "The same where links are slow: is the plan that the model likes best the fastest?", "predictions", (), (), 11,
              "you know no plan yet, ranks on hosts with slow links", links=True, parts=LINKS_PREDICTED, first=CALIBRATE, asked=True),
@@ -143,13 +149,13 @@ CAMPAIGNS = (
              (*SHARDMARK, "compare", "criteo-kaggle", "--plan", "row_wise", "--transfer", "unique_rows", "--dedup",
               "off,local,owner,local+owner,auto", "--exchange", "mpi_alltoallv", "--scale", "1/64", "--batch",
               "8192", "--set", "hotness=8", "--check", "1", "--budget", "2m"), SMALL[:6], 2,
-             "links are slow, and ids repeat within a batch", "dedup", True),
+             "links are slow, and ids repeat within a batch", "dedup", links=True),
     Campaign("links-groups", "Groups of features between hosts",
              "Do exchanges pass while other groups of features are computed?", "cases",
              (*SHARDMARK, "compare", "criteo-kaggle", "--plan", "table_wise", "--groups", "1,4,8", "--exchange", "linear",
               "--scale", "1/64", "--batch", "4096", "--set", "hotness=40", "--set", "dim=64", "--check", "1", "--budget",
               "2m"), SMALL[:6], 2.2,
-             "exchanges between hosts take longer than what is computed", "groups", True),
+             "exchanges between hosts take longer than what is computed", "groups", links=True),
     Campaign("links-exchanges", "Exchanges between hosts",
              "Which way of moving bytes beats MPI_Alltoallv where links are slow?", "exchanges",
              (*SHARDMARK, "exchange", "--bytes", "1K:4M:16", "--skew", "uniform,hot", "--seconds", "0.25"),

@@ -8,11 +8,20 @@ from measured.files import field, kernel_rows, overlap, ranked, traffics
 from measured.text import (circumstances, commit_of, date_of, figure, interval, markdown_table, origin, ranks_of, ratio_text,
                            size_text)
 
-FIELDS = ("plan", "transfer", "exchange", "dedup", "wire", "groups")  # those that a campaign may vary
+FIELDS = ("plan", "transfer", "exchange", "dedup", "wire", "groups", "async")  # those that a campaign may vary
 NARROW = {"fp16", "bf16", "int8"}
-# Shown where the field before them varies: it is what that field changes.
+# Shown where the field before them varies: it is what that field changes; a path into the record and its title.
 MORE = {"dedup": (("ids_per_row", "ids per row"), ("rows_per_read", "rows per read")),
-        "groups": (("communication_ms", "communication, ms"), ("exposed_ms", "exposed, ms"))}
+        "groups": (("communication_ms", "communication, ms"), ("exposed_ms", "exposed, ms")),
+        "async": (("pipeline.staleness.p99", "updates lacked (p99)"), ("pipeline.queue_depth.mean", "batches that wait"),
+                  ("pipeline.formula_ms", "formula, ms"), ("pipeline.vectors_again", "vectors sent twice"))}
+
+
+def at(record, path):
+    """What lies there, or None: "pipeline.staleness.p99"."""
+    for name in path.split("."):
+        record = record.get(name) if record else None
+    return record
 
 
 def cases_table(results):
@@ -20,7 +29,7 @@ def cases_table(results):
     records = ranked(results.records)
     names = [name for name in FIELDS if len({field(record, name) for record in records}) > 1] or ["plan"]
     valid = [record for record in records if record["wrong"] == 0 and record["checked_steps"] > 0]
-    more = [column for name in names for column in MORE.get(name, ()) if column[0] in records[0]]
+    more = [column for name in names for column in MORE.get(name, ()) if any(at(record, column[0]) is not None for record in records)]
     rows = []
     for record in records:
         ratio = valid[0]["samples_per_s"] / record["samples_per_s"] if valid else None
@@ -28,7 +37,7 @@ def cases_table(results):
         picked = [f"{record[key]}" for key in ("picked", "dedup_picked") if key in record and "auto" in
                   (record["exchange"], field(record, "transfer"), field(record, "dedup"))]
         rows.append([*(field(record, name) for name in names), interval(record["step_ms"]), f"{record['samples_per_s']:,.0f}",
-                     *(figure(record[key]) for key, _ in more), figure(record["sent_bytes_max"] / 1e6), "-" if ratio is None else f"{ratio:.2f}",
+                     *("-" if at(record, path) is None else figure(at(record, path)) for path, _ in more), figure(record["sent_bytes_max"] / 1e6), "-" if ratio is None else f"{ratio:.2f}",
                      f"{record['wrong']:,}" if record["checked_steps"] else "unchecked", "; ".join(picked + stopped)])
     head = [*names, "ms [95 % interval]", "samples/s", *(title for _, title in more), "MB sent", "vs best", "wrong", "picked"]
     if not any(row[-1] for row in rows):

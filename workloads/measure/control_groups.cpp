@@ -60,9 +60,9 @@ std::vector<fs::path> control_groups(const std::string& controller, const fs::pa
   return groups;
 }
 
-std::int64_t memory_available() {
+std::int64_t memory_available(int nodes) {
   std::int64_t available = std::numeric_limits<std::int64_t>::max();
-  if (const auto kibibytes = number_behind("/proc/meminfo", "MemAvailable:")) available = 1024 * *kibibytes;
+  if (const auto kibibytes = number_behind("/proc/meminfo", "MemAvailable:")) available = 1024 * *kibibytes / nodes;
   for (const fs::path& group : control_groups("memory"))
     if (const auto left = left_by(group)) available = std::min(available, *left);
   return available;

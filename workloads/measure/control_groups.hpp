@@ -14,8 +14,9 @@ std::vector<std::filesystem::path> control_groups(const std::string& controller,
                                                   const std::filesystem::path& of_process = "/proc/self/cgroup",
                                                   const std::filesystem::path& root = "/sys/fs/cgroup");
 
-/// Bytes that processes may still take on this node: what the kernel calls available, or what the tightest of the
-/// control groups leaves. File pages that it can drop do not count as taken.
-std::int64_t memory_available();
+/// Bytes that processes may still take on this node: an even part, for each of `nodes` that share the kernel, of what
+/// that calls available, or what the tightest of the control groups leaves. File pages that it can drop do not count as
+/// taken.
+std::int64_t memory_available(int nodes = 1);
 
 }  // namespace shardmark

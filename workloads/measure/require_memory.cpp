@@ -8,14 +8,15 @@
 #include "comm/collectives.hpp"
 #include "comm/placement/memory_fit.hpp"
 #include "workloads/measure/memory.hpp"
+#include "workloads/measure/node_memory.hpp"
 
 namespace shardmark {
 
 void require_memory(const Communicator& comm, double bytes_per_rank, std::string_view command,
                     std::string_view remedy) {
+  const auto available = static_cast<double>(memory_of_node(comm));
   agree(comm, [&] {
     const double needed = bytes_per_rank * comm.node_size();
-    const auto available = static_cast<double>(memory_available());
     if (needed > available)
       throw InputError(fmt::format("{}: {} ranks of a node need {:.1f} GB, it has {:.1f}; use {}", command,
                                    comm.node_size(), needed * 1e-9, available * 1e-9, remedy));
@@ -25,7 +26,7 @@ void require_memory(const Communicator& comm, double bytes_per_rank, std::string
 void require_memory(const Communicator& comm, const Plan& plan, const RunOptions& options,
                     std::span<const Case> cases) {
   const auto needed = all_gather(comm, memory_needed(comm, plan, options, cases));
-  const auto available = all_gather(comm, static_cast<double>(memory_available()));
+  const auto available = all_gather(comm, static_cast<double>(memory_of_node(comm)));
   std::vector<double> of_node(static_cast<std::size_t>(comm.nodes())), room;
   for (int r = 0; r < comm.size(); ++r) of_node[comm.node_of(r)] += needed[r];
   for (int r = 0; r < comm.size(); ++r) room.push_back(available[r] - of_node[comm.node_of(r)]);

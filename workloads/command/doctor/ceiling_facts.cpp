@@ -5,7 +5,7 @@
 #include "comm/placement/traffic/skew.hpp"
 #include "workloads/command/doctor/gather.hpp"
 #include "workloads/measure/machine_rates.hpp"
-#include "workloads/measure/memory.hpp"
+#include "workloads/measure/node_memory.hpp"
 #include "workloads/sweep/exchange_sweep.hpp"
 
 namespace shardmark {
@@ -16,7 +16,7 @@ constexpr double sweep_seconds = 0.5;
 
 /// Small, so that they take a few seconds, and smaller where memory is short.
 RateSizes sizes_of(const Communicator& world) {
-  const std::int64_t room = memory_available() / 4 / world.node_size();
+  const std::int64_t room = memory_of_node(world) / 4 / world.node_size();
   const std::int64_t table = all_reduce(world, std::clamp<std::int64_t>(room, 1 << 20, 512 << 20), Reduce::min);
   return {.array_bytes = static_cast<std::uint64_t>(table / 8),
           .table_bytes = static_cast<std::uint64_t>(table),

@@ -14,6 +14,7 @@
 #include "workloads/cases/plan_request_of.hpp"
 #include "workloads/cases/step_context_of.hpp"
 #include "workloads/measure/memory.hpp"
+#include "workloads/measure/node_memory.hpp"
 #include "workloads/measure/predictions.hpp"
 
 namespace shardmark {
@@ -21,7 +22,7 @@ namespace {
 
 /// Bytes that a rank may use: its share of what its node has left; of the rank with least.
 double memory_per_rank(const Communicator& world) {
-  const auto own = static_cast<double>(agree(world, memory_available)) / world.node_size();
+  const auto own = static_cast<double>(memory_of_node(world)) / world.node_size();
   return all_reduce(world, own, Reduce::min);
 }
 

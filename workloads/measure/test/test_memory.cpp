@@ -6,10 +6,12 @@
 #include <atomic>
 #include <fstream>
 #include <limits>
+#include <numeric>
 
 #include "comm/collectives.hpp"
 #include "workloads/measure/measure.hpp"
 #include "workloads/measure/memory.hpp"
+#include "workloads/measure/node_memory.hpp"
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_trains.hpp"
 #include "workloads/step/training_step.hpp"
@@ -226,6 +228,15 @@ TEST(Memory, CountsWhatExchangesKeep) {
   const Communicator nodes(MPI_COMM_WORLD, std::numeric_limits<int>::max(), {0, 0, 2, 2});
   for (const char* name : {"node_aware", "node_leader:1", "node_leader:2"})
     check_growth(nodes, wide_case(), "row_wise", with_exchanges(nodes, {}, {name}), 2);
+}
+
+TEST(Memory, OfNodesThatShareTheirKernelIsSharedToo) {
+  const Communicator comm(MPI_COMM_WORLD);
+  std::vector<int> each(comm.size());
+  std::iota(each.begin(), each.end(), 0);
+  const Communicator containers(MPI_COMM_WORLD, std::numeric_limits<int>::max(), each);
+  const auto share = static_cast<double>(memory_available(comm.size()));
+  EXPECT_NEAR(static_cast<double>(memory_of_node(containers)), share, 0.2 * share);
 }
 
 TEST(Memory, CountsWhatTravels) {
