@@ -75,4 +75,12 @@ Communicator::~Communicator() {
   if (comm_ != MPI_COMM_NULL && std::uncaught_exceptions() == 0) MPI_Comm_free(&comm_);
 }
 
+Communicator ranks_of_node(const Communicator& comm) {
+  MPI_Comm node = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split(comm.get(), comm.node_of(comm.rank()), comm.rank(), &node), "MPI_Comm_split");
+  Communicator ranks(node);
+  MPI_Comm_free(&node);
+  return ranks;
+}
+
 }  // namespace shardmark

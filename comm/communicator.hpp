@@ -54,6 +54,9 @@ class Communicator {
   std::vector<std::string> hosts_;
 };
 
+/// Those of this rank's node, as a communicator of their own. Collective over `comm`.
+Communicator ranks_of_node(const Communicator& comm);
+
 /// Node of each rank, given the lowest rank of each rank's node: {0, 0, 2, 0, 2} gives {0, 0, 1, 0, 1}.
 std::vector<int> number_nodes(std::span<const int> leaders);
 

@@ -15,6 +15,13 @@ constexpr auto nap = std::chrono::microseconds(50);
 void set_waiting(Waiting waiting) { waiting_of_thread = waiting; }
 Waiting waiting() { return waiting_of_thread; }
 
+void wait_a_moment() {
+  if (waiting() == Waiting::poll)
+    std::this_thread::yield();
+  else
+    std::this_thread::sleep_for(nap);
+}
+
 int wait_all(std::span<MPI_Request> requests, MPI_Status* statuses) {
   const int count = static_cast<int>(requests.size());
   if (waiting() == Waiting::poll) return MPI_Waitall(count, requests.data(), statuses);

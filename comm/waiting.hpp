@@ -17,6 +17,9 @@ enum class Waiting { poll, sleep, messages };
 void set_waiting(Waiting waiting);
 Waiting waiting();
 
+/// For who waits for what other processes store, between two looks: leaves the core to others, or sleeps.
+void wait_a_moment();
+
 /// MPI_Waitall, its code and statuses, in the thread's way of waiting.
 int wait_all(std::span<MPI_Request> requests, MPI_Status* statuses);
 

@@ -29,17 +29,24 @@ inline constexpr bool on_device =
     !Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible;
 #endif
 
-/// An uninitialised array, in huge pages as far as the system has them. It begins with the first of a pair of cache
-/// lines (large ones of Kokkos begin with the second).
+/// Where arrays of so many bytes begin: with the first of a pair of cache lines (large ones of Kokkos begin with the
+/// second); on the host, from two huge pages on, with a huge page. What is skipped for that is never touched.
+template <class Exec>
+std::size_t alignment_of_array(std::size_t bytes) {
+  constexpr bool on_host = std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace>;
+  return on_host && bytes >= 2 * huge_page ? huge_page : static_cast<std::size_t>(line_pair);
+}
+
+/// An uninitialised array, in huge pages as far as the system has them.
 template <class Exec, class T>
 Array<Exec, T> allocate(const std::string& label, std::int64_t size) {
-  constexpr std::size_t pair = line_pair;
-  constexpr std::size_t spare = pair % sizeof(T) == 0 ? pair / sizeof(T) : 0;
+  const std::size_t wanted = static_cast<std::size_t>(size), alignment = alignment_of_array<Exec>(wanted * sizeof(T));
+  const bool aligned = alignment % sizeof(T) == 0;
   const Array<Exec, T> array(Kokkos::view_alloc(label, Kokkos::WithoutInitializing),
-                             static_cast<std::size_t>(size) + spare);
+                             wanted + (aligned ? alignment / sizeof(T) : 0));
   advise_huge_pages(array);
-  const std::size_t skip = spare > 0 ? -reinterpret_cast<std::uintptr_t>(array.data()) % pair / sizeof(T) : 0;
-  return Kokkos::subview(array, std::pair(skip, skip + static_cast<std::size_t>(size)));
+  const std::size_t skip = aligned ? -reinterpret_cast<std::uintptr_t>(array.data()) % alignment / sizeof(T) : 0;
+  return Kokkos::subview(array, std::pair(skip, skip + wanted));
 }
 
 /// The same values in the memory of Exec.

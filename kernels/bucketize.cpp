@@ -25,13 +25,20 @@ struct StripRanges {
     return last_at_most(static_cast<std::int64_t>(strips.extent(0)), range, first_range);
   }
 
+  /// Bags [begin, end) of the feature whose first bag is number `first` of all.
+  struct BagRange {
+    std::int64_t first, begin, end;
+  };
+  KOKKOS_FORCEINLINE_FUNCTION BagRange bags_of(std::int64_t range, std::int64_t strip) const {
+    const std::int64_t begin = (range - first_range(strip)) * grain;
+    return {first_bag(strips(strip).feature), begin, Kokkos::min(begin + grain, bags(strips(strip)))};
+  }
+
   /// Calls body(bag among all, bag among those of its feature) for the bags of a range.
   template <class Body>
   KOKKOS_FORCEINLINE_FUNCTION void for_bags(std::int64_t range, std::int64_t strip, const Body& body) const {
-    const std::int64_t first = first_bag(strips(strip).feature);
-    const std::int64_t begin = (range - first_range(strip)) * grain;
-    const std::int64_t end = Kokkos::min(begin + grain, bags(strips(strip)));
-    for (std::int64_t within = begin; within < end; ++within) body(first + within, within);
+    const BagRange bags = bags_of(range, strip);
+    for (std::int64_t within = bags.begin; within < bags.end; ++within) body(bags.first + within, within);
   }
 };
 
@@ -102,6 +109,26 @@ std::int64_t place_ids(const Exec& exec, const RowOwners<Exec>& owners, const St
   return total;
 }
 
+/// The ids of consecutive bags of a strip that one slot holds whole: they keep their order and, but for a shift, their
+/// values. `at`: where they go.
+template <class Exec, class InputIndex, class Length, class Index>
+KOKKOS_INLINE_FUNCTION void copy_bags(const StripOwners& strip, const Bags<Exec, InputIndex>& bags,
+                                      const Buckets<Exec, Length, Index>& out,
+                                      const typename StripRanges<Exec>::BagRange& range, std::int64_t at) {
+  const OwnedRow first = strip.find(strip.first_block.first_row);
+  const std::int64_t shift = first.local_row - strip.first_block.first_row;
+  const std::int64_t* offsets = bags.offsets.data() + range.first;
+  const std::int64_t begin = offsets[range.begin], count = offsets[range.end] - begin;
+  const InputIndex* rows = bags.indices.data() + begin;
+  Index* ids = out.ids.data() + at;
+  for (std::int64_t i = 0; i < count; ++i) ids[i] = static_cast<Index>(rows[i] + shift);
+  if (bags.weights.extent(0) > 0)
+    for (std::int64_t i = 0; i < count; ++i) out.weights(at + i) = bags.weights(begin + i);
+  Length* lengths = out.lengths.data() + out.first_bag(first.slot);
+  for (std::int64_t bag = range.begin; bag < range.end; ++bag)
+    lengths[bag] = static_cast<Length>(offsets[bag + 1] - offsets[bag]);
+}
+
 template <class Exec, class InputIndex, class Length, class Index>
 std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec, InputIndex>& bags,
                        const Buckets<Exec, Length, Index>& out, const SlotCounts& slot_counts,
@@ -119,6 +146,11 @@ std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Ba
         const StripOwners strip = owners.of(ranges.strips(s));
         std::int64_t* counts = &cursors(range * ranges.width);
         for (std::int64_t m = 0; m < owners.most_members; ++m) counts[m] = 0;
+        if (strip.one_owner()) {
+          const auto [first, begin, end] = ranges.bags_of(range, s);
+          counts[0] = bags.offsets(first + end) - bags.offsets(first + begin);
+          return;
+        }
         ranges.for_bags(range, s, [&](std::int64_t bag, std::int64_t) {
           for (std::int64_t i = bags.offsets(bag); i < bags.offsets(bag + 1); ++i)
             ++counts[strip.find(bags.indices(i)).member];
@@ -133,6 +165,7 @@ std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Ba
         const std::int64_t s = ranges.strip_of(range);
         const StripOwners strip = owners.of(ranges.strips(s));
         std::int64_t* next = &cursors(range * ranges.width);
+        if (strip.one_owner()) return copy_bags(strip, bags, out, ranges.bags_of(range, s), next[0]);
         ranges.for_bags(range, s, [&](std::int64_t bag, std::int64_t within) {
           for (std::int64_t i = bags.offsets(bag); i < bags.offsets(bag + 1); ++i) {
             const auto owned = strip.find(bags.indices(i));

@@ -32,10 +32,16 @@ void expand_positions(const Exec& exec, ConstArray<Exec, GradientBlock> blocks, 
             for (; i < last; ++i) gradient_offset(i) = block.gradient + (i - first) * block.gradient_stride;
             bag = stop;
           }
-          for (; bag < stop; ++bag) {
+          // One id is written whether or not the bag has any, the next bag overwriting it: lengths of 0 and 1 are what
+          // rows that are split give, and no processor predicts them.
+          for (; bag < stop && i < last; ++bag) {
             const std::int64_t vector = block.gradient + (bag - block.first_bag) * block.gradient_stride;
-            for (const std::int64_t next = offsets(bag + 1); i < next; ++i) gradient_offset(i) = vector;
+            const std::int64_t next = offsets(bag + 1);
+            gradient_offset(i) = vector;
+            for (++i; i < next; ++i) gradient_offset(i) = vector;
+            i = next;
           }
+          bag = stop;
         }
       });
 }

@@ -50,7 +50,7 @@ struct PooledLookup {
                                         std::int64_t stop) const {
     const std::int64_t begin = offsets(first);
     const std::int64_t end = offsets(stop);
-    float* vector = &output(block.output) + vectors_before(block, first, begin, offsets) * block.output_stride;
+    float* vector = output.data() + block.output + vectors_before(block, first, begin, offsets) * block.output_stride;
     using Rows = BagRows<Row, const Index*, Dim>;
     const Rows rows{static_cast<const char*>(block.rows), dim, indices.data(), end - 1};
     const BagRun<Rows, Join, Weighted> run{rows, block.pooling, weights.data(),

@@ -26,7 +26,7 @@ struct LookupBlock {
 /// empty bag gives 0. Deterministic: a bag is pooled by one thread.
 ///   blocks:  in ascending order, together covering every bag once
 ///   offsets: [bags + 1] from 0;  indices: [nnz] int32 or int64;  weights: [nnz], or empty when every weight is 1
-///   output:  apart from the rows
+///   output:  apart from the rows; blocks may write before or behind it, to memory that lies at such a distance
 template <class Exec, class Indices>
 void pooled_lookup(const Exec& exec, ConstArray<Exec, LookupBlock> blocks, ConstArray<Exec, std::int64_t> offsets,
                    const Indices& indices, ConstArray<Exec, float> weights, const Array<Exec, float>& output);

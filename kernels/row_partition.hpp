@@ -93,6 +93,9 @@ struct StripOwners {
   const RowBlock* blocks;
   const RowOwner* owners;
 
+  /// Whether one slot holds all rows, in their order.
+  KOKKOS_FORCEINLINE_FUNCTION bool one_owner() const { return block_count == 1 && first_block.modulus == 1; }
+
   /// Slot, member and local row of a row of the strip.
   KOKKOS_FORCEINLINE_FUNCTION OwnedRow find(std::int64_t row) const {
     if (block_count == 1) return find(first_block, row);

@@ -47,7 +47,12 @@ struct UniqueRowsWorkspace {
   Scratch<Exec, std::uint32_t> histograms{"shardmark::unique_histograms"};
   Scratch<Exec, std::int64_t> segments{"shardmark::unique_segments"};
   Scratch<Exec, std::int64_t> total{"shardmark::unique_total"};
+  Scratch<Exec, std::int64_t> shards{"shardmark::unique_shards"};  ///< of sort_shards
 };
+
+/// Marks the distinct keys of sorted words: fills in segments and total.
+template <class Exec>
+void mark_distinct(const Exec& exec, const UniqueRows<Exec>& unique);
 
 /// Sorts positions by key, stably, and marks the distinct keys. keys: [n], each in [0, key_bound); positions: [n], each
 /// in [0, position_bound), or empty for 0 .. n - 1.

@@ -38,6 +38,9 @@ struct ExchangeChoice {
   double (*keeps)(const Communicator&, int number);
   /// The entry of the table `reductions` that adds partial sums where this one moves the rest; empty: MPI's.
   std::string_view reduction = {};
+  /// Whether it moves bytes inside a node by loads and stores: then a caller may spare it the way and write what the
+  /// ranks of its node need where they read it (NodeMemory).
+  bool by_loads = false;
 };
 
 /// The entry of a class that is made of (comm) or (comm, number); its static unusable(comm), if it has one, refuses,
@@ -57,7 +60,8 @@ constexpr ExchangeChoice exchange_choice(std::string_view name, std::string_view
     else
       return 0.0;
   };
-  return {name, description, number, in_auto, make, unusable_by<Algorithm>, keeps, reduction};
+  constexpr bool by_loads = requires { requires Algorithm::by_loads; };
+  return {name, description, number, in_auto, make, unusable_by<Algorithm>, keeps, reduction, by_loads};
 }
 
 }  // namespace shardmark

@@ -16,6 +16,7 @@
 #include "comm/exchange/nccl.hpp"
 #include "comm/exchange/node_aware.hpp"
 #include "comm/exchange/node_leader.hpp"
+#include "comm/exchange/node_shared.hpp"
 #include "comm/exchange/pairwise.hpp"
 #include "comm/exchange/persistent.hpp"
 #include "comm/exchange/rma_put.hpp"
@@ -43,6 +44,8 @@ inline constexpr std::array exchanges = {
                                InAuto::known_routes),
     exchange_choice<NodeLeader>("node_leader", "N leaders per node gather, exchange between nodes, scatter",
                                 InAuto::known_routes, {.by_default = 1}),
+    exchange_choice<NodeShared>("node_shared", "loads and stores inside a node, messages of linear between nodes",
+                                InAuto::any_route),
     exchange_choice<RmaPut>("rma_put", "MPI_Put into windows, between two fences", InAuto::known_routes),
     exchange_choice<Nccl>("nccl", "NCCL: grouped sends and receives, a GPU for each rank", InAuto::never, {}, "nccl"),
     exchange_choice<HostStaged>("host_staged", "MPI_Alltoallv on pinned copies of GPU memory", InAuto::never),

@@ -54,6 +54,15 @@ TEST(HugePages, BackMemoryThatAskedBeforeItsFirstTouch) {
   EXPECT_LT(share, 1.0 + 1e-9);
 }
 
+TEST(HugePages, HoldLargeArraysFromTheirFirstByteOn) {
+  if (!system_has_huge_pages()) GTEST_SKIP() << "no transparent huge pages here";
+  constexpr std::int64_t bytes = (5 << 20) + 64;
+  const auto array = allocate<Kokkos::DefaultHostExecutionSpace, float>("floats", bytes / 4);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(array.data()) % huge_page, 0U);
+  const auto small = allocate<Kokkos::DefaultHostExecutionSpace, float>("floats", 1000);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(small.data()) % line_pair, 0U);
+}
+
 TEST(HugePages, AreNotSoughtInArraysTooSmallForOne) {
   const auto bytes = uninitialised(1 << 20);
   advise_huge_pages(bytes);

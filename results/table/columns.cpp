@@ -221,6 +221,7 @@ std::vector<Column> measurements(const Records& records, const CaseRecord* best)
   std::vector<Column> columns;
   add_times(columns, records);
   std::ranges::move(prediction_columns(records), std::back_inserter(columns));
+  std::ranges::move(limit_columns(records), std::back_inserter(columns));
   add_phases(columns, records);
   add_transport(columns, records);
   if (has_tensor_trains(records)) columns.push_back(memory_column(records));

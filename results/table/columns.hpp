@@ -16,6 +16,7 @@ enum class Importance {
   ratio,            ///< vs best
   verdict,          ///< wrong, stopped
   prediction,       ///< predicted, and how far off
+  limit,            ///< the least time that the machine allows
   interval,         ///< of the time
   phase,            ///< ms of lookup and update
   exchange_sum,     ///< ms of all exchanges

@@ -72,6 +72,21 @@ PhaseTable phase_table(const CaseRecord& record, std::string title) {
 
 }  // namespace
 
+std::vector<Column> limit_columns(const Records& records) {
+  Column limit{.header = "limit",
+               .importance = Importance::limit,
+               .unit = " ms",
+               .legend = "limit: ms that the measured speed of memory and links allows for the bytes that must move"};
+  Column share{.header = "% of limit", .importance = Importance::limit, .legend = "% of limit: limit / ms"};
+  for (const CaseRecord* record : records) {
+    const auto least = least_step_ms(*record);
+    limit.cells.push_back(figure_or_dash(least));
+    const bool known = least && record->step_ms.median > 0.0;
+    share.cells.push_back(known ? fmt::format("{:.0f}", 100.0 * *least / record->step_ms.median) : "-");
+  }
+  return {std::move(limit), std::move(share)};
+}
+
 std::vector<Column> prediction_columns(const Records& records) {
   Column predicted{.header = "predicted", .importance = Importance::prediction, .unit = " ms"};
   Column error{

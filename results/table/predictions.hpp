@@ -14,6 +14,10 @@ namespace shardmark {
 /// record has a prediction.
 std::vector<Column> prediction_columns(const Records& records);
 
+/// "limit": the least time that the machine allows for the bytes of a step, in ms, and how much of the measured time
+/// that is, in percent; as above without cells.
+std::vector<Column> limit_columns(const Records& records);
+
 /// What the predictions were worth: of one case its error; of several the mean error, the rank correlation, and the
 /// regret with the case that the predictions liked best (results/prediction_quality.hpp). Of valid cases, by their time
 /// per sample. Nothing where none was predicted.

@@ -114,7 +114,11 @@ TEST(Predictions, TheLeastOfAStepIsTheSumOfItsPhasesUnlessTheyOverlap) {
   for (PhaseTime& phase : record.phases) phase.least_ms = phase.median_ms / 2;
   EXPECT_NE(lines_holding(results_table(sample_environment(), std::vector{record}), "# step ").find("4.000"),
             std::string::npos);
+  const std::string alone = results_table(sample_environment(), std::vector{record}, {.all = true});
+  EXPECT_NE(alone.find("% of limit"), std::string::npos) << alone;
   record.options["groups"] = 4;
+  EXPECT_EQ(results_table(sample_environment(), std::vector{record}, {.all = true}).find("% of limit"),
+            std::string::npos);
   EXPECT_EQ(lines_holding(results_table(sample_environment(), std::vector{record}), "# step ").find("4.000"),
             std::string::npos);
 }

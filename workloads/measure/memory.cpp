@@ -190,6 +190,8 @@ double step_bytes(const Communicator& comm, const Plan& plan, const Workload& wo
       const bool by_rows = travels_by_rows(movement, plan.tables[t], table, shard);
       if (by_rows) bytes += asker_bytes(movement, shard, own);
       if (shard.rank != comm.rank()) continue;
+      if (exchanged_row_sums(table, plan.tables[t]) > 0)  // gradients of distinct rows, summed once for two uses
+        bytes += all.ids * (16 + 4.0 * static_cast<double>(shard.columns()));
       bytes += by_rows ? holder_bytes(movement, shard, held_rows(movement, own, all, plan.ranks), all.distinct_rows)
                        : all.ids * (80 + max_vector(workload));
     }

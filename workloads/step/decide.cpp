@@ -2,7 +2,6 @@
 #include "workloads/step/decide.hpp"
 
 #include "comm/collectives.hpp"
-#include "comm/mpi_error.hpp"
 #include "reference/error.hpp"
 #include "reference/sort_distinct.hpp"
 #include "reference/tensor_train/contraction_work.hpp"
@@ -24,15 +23,6 @@ struct HostBags {
   Kokkos::View<const std::int64_t*, Kokkos::HostSpace> offsets, indices;
   std::vector<FeatureBags> of_feature;
 };
-
-/// The ranks of this rank's node.
-Communicator ranks_of_node(const Communicator& comm) {
-  MPI_Comm node = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_split(comm.get(), comm.node_of(comm.rank()), comm.rank(), &node), "MPI_Comm_split");
-  Communicator ranks(node);
-  MPI_Comm_free(&node);
-  return ranks;
-}
 
 /// Those that any of the ranks has.
 std::vector<std::int64_t> of_all(const Communicator& ranks, const std::vector<std::int64_t>& rows) {

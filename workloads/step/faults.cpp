@@ -14,8 +14,10 @@ namespace {
 /// array[at] = factor array[at] + addend.
 void change_one(const DeviceArray<float>& array, std::int64_t at, float factor, float addend) {
   Kokkos::parallel_for(
-      "shardmark::fault", kernels::static_range(Execution(), 1),
-      KOKKOS_LAMBDA(const std::int64_t) { array(at) = array(at) * factor + addend; });
+      "shardmark::fault", kernels::static_range(Execution(), 1), KOKKOS_LAMBDA(const std::int64_t) {
+        float& element = array.data()[at];  // of another rank's memory where vectors lie at home
+        element = element * factor + addend;
+      });
 }
 
 /// The last id of the first of the bags [begin, end) that has one moves into the bag after it.
@@ -43,7 +45,10 @@ void spoil_route(GroupFlight& flight) {
 void spoil_lookup(GroupFlight& flight) {
   const StepLayout& layout = flight.layout;
   if (flight.vectors.extent(0) == 0) return;
-  const std::int64_t at = layout.packed_begin() > 0 ? 0 : std::ranges::max(layout.output_begin());
+  const bool written_at_home = layout.places().at_home && !layout.exchanged_blocks().empty();
+  const std::int64_t at = written_at_home             ? layout.exchanged_blocks().front().output
+                          : layout.packed_begin() > 0 ? 0
+                                                      : std::ranges::max(layout.output_begin());
   change_one(flight.vectors, at, 1.0F, 1.0F);
 }
 

@@ -10,6 +10,8 @@ std::int64_t lookup_bytes_of(GroupFlight& flight) {
   const Execution exec;
   const auto ids = static_cast<std::int64_t>(flight.owned.ids.extent(0));
   const auto keys = flight.keys.first(ids);
+  kernels::expand_positions(exec, flight.layout.gradients, ConstDeviceArray<std::int64_t>(flight.owned.offsets),
+                            flight.owned.ids, keys, flight.gradient_offsets.first(ids));
   const auto row_bytes = [&](const auto& some, std::int64_t bound, const auto& rows) {
     return rows.row_bytes(kernels::unique_rows<Execution>(exec, some, bound, flight.unique_workspace));
   };

@@ -3,10 +3,12 @@
 
 #include "comm/exchange/lane_exchange.hpp"
 #include "kernels/bag_divisor.hpp"
+#include "kernels/summed_gradients.hpp"
 #include "workloads/batches/listed.hpp"
 #include "workloads/step/embedding.hpp"
 #include "workloads/step/input_dist.hpp"
 #include "workloads/step/step_layout.hpp"
+#include "workloads/transfer/node_vectors.hpp"
 #include "workloads/transfer/row_sum_exchange.hpp"
 #include "workloads/transfer/transfer.hpp"
 
@@ -22,6 +24,9 @@ struct GroupFlight {
   /// To be called when bags or vectors have changed in number.
   void lay_out(const BagCounts& bags);
 
+  void lay_out_here();
+  void lay_out_at_home();
+
   /// Pooled outputs [bags, dim] of a feature for this rank's samples, from output_dist to the next input_dist.
   DeviceArray<float> output(const StepInput& input, std::int64_t feature) const;
 
@@ -35,6 +40,7 @@ struct GroupFlight {
   LaneExchange exchange;  ///< of the group, on its lane, counted
 
   // The ways of travel.
+  std::optional<NodeVectors> at_home;  ///< where all ranks reach all vectors
   std::unique_ptr<Transfer> pooled;
   HomeRows rows;
   ReplicatedUpdate replicated;
@@ -46,7 +52,8 @@ struct GroupFlight {
   StepLayout layout;
   DeviceArray<float> vectors;  ///< StepLayout says what lies where
   /// At home, of vectors that go back to their owners; and those that came to the owner: of vectors, then of rows that
-  /// travel one by one. From grad_dist on they lie among `vectors` where these are no longer read.
+  /// travel one by one. From grad_dist on they lie among `vectors` where these are no longer read. Where vectors lie at
+  /// home: those of this rank's outputs, and of all outputs of the node.
   DeviceArray<float> packed_gradients, owner_gradients;
 
   // Of the current step.
@@ -58,6 +65,8 @@ struct GroupFlight {
   // How rows are updated, and memory that is used again.
   TableUpdates updates;
   RowSumExchange row_sums;
+  kernels::ShardList<Execution, kernels::GradientShard> gradient_shards;  ///< those that hold parts of tables
+  kernels::SummedGradientsWorkspace<Execution> summed_workspace;
   DeviceScratch<float> vectors_scratch{"shardmark::vectors"};
   DeviceScratch<float> packed_gradients_scratch{"shardmark::packed_gradients"};
   DeviceScratch<float> owner_gradients_scratch{"shardmark::owner_gradients"};

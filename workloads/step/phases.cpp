@@ -78,15 +78,17 @@ void grad_dist(GroupFlight& flight, const StepInput& input, const ConstDeviceArr
   flight.sent.begin(index_of(Phase::grad_dist));
   const StepLayout& layout = flight.layout;
   flight.gradients = gradients;
-  if (flight.group.divides) {
-    const auto divided = flight.divided_gradients.first(input.elements());
-    Kokkos::deep_copy(exec, divided, gradients);
-    flight.divide(input, layout.gradient_begin(), true, divided);
-    flight.gradients = divided;
+  const bool at_home = layout.places().at_home;
+  if (at_home || flight.group.divides) {
+    const auto copy = at_home ? flight.packed_gradients : flight.divided_gradients.first(input.elements());
+    Kokkos::deep_copy(exec, copy, gradients);
+    if (flight.group.divides) flight.divide(input, layout.gradient_begin(), true, copy);
+    flight.gradients = copy;
   }
-  kernels::copy_to_partials<Execution>(exec, layout.to_send.pieces,
-                                       {layout.to_send.partials, flight.owned.vectors_before}, layout.to_send.rows,
-                                       flight.gradients, flight.packed_gradients);
+  if (!at_home)
+    kernels::copy_to_partials<Execution>(exec, layout.to_send.pieces,
+                                         {layout.to_send.partials, flight.owned.vectors_before}, layout.to_send.rows,
+                                         flight.gradients, flight.packed_gradients);
   exec.fence("shardmark: gradients are sent");
   const auto of_vectors = part(flight.owner_gradients, 0, layout.rows_begin());
   flight.pooled->pack(Direction::backward, flight.packed_gradients);
@@ -108,17 +110,41 @@ ConstDeviceArray<float> of_ids_too(GroupFlight& flight, const ConstDeviceArray<f
       [&](const DeviceArray<float>& all) { lookups.max_gradients(flight.owned, flight.vectors, gradients, all); });
 }
 
+/// Whether the ids of each shard are sorted by one thread, which sees bags alone and not weights, and the threads find
+/// about as much to do.
+bool sorts_by_shard(const GroupFlight& flight) {
+  const StepLayout& layout = flight.layout;
+  return flight.owned.weights.extent(0) == 0 && !layout.exchanged.pools_by_max() &&
+         layout.most_bags_of_shard * Execution().concurrency() <= 2 * layout.exchanged_bags;
+}
+
+/// Of the shards that hold parts of tables.
+RowGradients sorted_gradients(GroupFlight& flight, const DeviceArray<std::int64_t>& keys,
+                              const DeviceArray<std::int64_t>& offsets) {
+  const Execution exec;
+  const std::int64_t ids = flight.owned.exchanged_ids, key_bound = flight.group.exchanged_keys;
+  const auto gradients = of_ids_too(flight, flight.owner_gradients, flight.layout.exchanged, flight.max_gradients);
+  if (sorts_by_shard(flight))
+    return {kernels::sort_shards<Execution>(exec, flight.layout.shard_blocks, flight.layout.gradients_by_shard,
+                                            flight.owned.offsets, flight.owned.ids, ids, key_bound,
+                                            static_cast<std::int64_t>(gradients.extent(0)), flight.unique_workspace),
+            {},
+            {},
+            gradients};
+  return kernels::sorted_row_gradients<Execution>(exec, part(keys, 0, ids), key_bound, part(offsets, 0, ids),
+                                                  weights_of(flight.owned, 0, ids), gradients, flight.unique_workspace);
+}
+
 /// Of the shards that hold parts of tables.
 void sum_exchanged(GroupFlight& flight, const StepInput& input, const kernels::UpdateStep& now,
                    const DeviceArray<std::int64_t>& keys, const DeviceArray<std::int64_t>& offsets) {
   const Execution exec;
   const std::int64_t ids = flight.owned.exchanged_ids;
-  const auto gradients = of_ids_too(flight, flight.owner_gradients, flight.layout.exchanged, flight.max_gradients);
-  flight.row_gradients = kernels::sorted_row_gradients<Execution>(
-      exec, part(keys, 0, ids), flight.group.exchanged_keys, part(offsets, 0, ids), weights_of(flight.owned, 0, ids),
-      gradients, flight.unique_workspace);
+  flight.row_gradients = sorted_gradients(flight, keys, offsets);
   const std::int64_t width = flight.row_sums.width();
   if (width == 0) return;
+  flight.row_gradients = kernels::summed_gradients<Execution>(exec, *flight.row_gradients, flight.group.exchanged_keys,
+                                                              flight.gradient_shards, flight.summed_workspace);
   const auto sums = flight.sums.first(ids * width);
   flight.updates.row_sums(*flight.row_gradients, now, sums, width);
   flight.row_sums.complete(flight.row_gradients->unique, sums, flight.ids.id_bound(input));
@@ -132,8 +158,9 @@ void sum_gradients(GroupFlight& flight, const StepInput& input, const kernels::U
   const OwnedIds& owned = flight.owned;
   const auto ids = static_cast<std::int64_t>(owned.ids.extent(0));
   const auto keys = flight.keys.first(ids), offsets = flight.gradient_offsets.first(ids);
-  kernels::expand_positions(Execution(), flight.layout.gradients, ConstDeviceArray<std::int64_t>(owned.offsets),
-                            owned.ids, keys, offsets);
+  if (!sorts_by_shard(flight) || !flight.replicated.empty())
+    kernels::expand_positions(Execution(), flight.layout.gradients, ConstDeviceArray<std::int64_t>(owned.offsets),
+                              owned.ids, keys, offsets);
   sum_exchanged(flight, input, now, keys, offsets);
   if (flight.replicated.empty()) return;
   const std::int64_t begin = owned.exchanged_ids;

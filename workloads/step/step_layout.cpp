@@ -18,14 +18,17 @@ StepLayout::StepLayout(const ShardedTables& tables, const ShardLayout& layout, c
     if (feature.pooling == Pooling::max) largest_max_dim = std::max(largest_max_dim, tables.table_of(feature).dim);
 }
 
-void StepLayout::set(const BagCounts& bags, const VectorCounts& counts, VectorPlaces places) {
+void StepLayout::place(const BagCounts& bags, const VectorCounts& counts, VectorPlaces places) {
   places_ = std::move(places);
   held_elements_ = 0;
   for (std::size_t b = 0; b < counts.held_rows.size(); ++b)
     held_elements_ += counts.held_rows[b] * layout_.shards[held_shards_[b % held_shards_.size()]].dim();
   place_own_partials(bags);
   place_homes(bags);
-  list_blocks(bags, counts);
+}
+
+void StepLayout::list(const BagCounts& bags, const VectorCounts& counts, const HomePlaces& homes) {
+  list_blocks(bags, counts, homes);
   list_pieces(bags, counts);
 }
 
@@ -76,7 +79,55 @@ bool StepLayout::pools_whole(std::int64_t feature) const {
   return hot_begin_[feature] < 0 && std::ranges::count(layout_.replicated_features, feature) > 0;
 }
 
-void StepLayout::list_blocks(const BagCounts& bags, const VectorCounts& counts) {
+/// Of a home's bags of a slot's feature: the gradients of their outputs in the slot's columns, among those of the home.
+std::int64_t StepLayout::gradient_at_home(const BagCounts& bags, int home, const Slot& slot) const {
+  std::int64_t begin = layout_.strips[slot.strip].column_begin;
+  for (std::int64_t f = 0; f < slot.feature; ++f)
+    begin += bags(home, f) * tables_.tables()[tables_.features()[f].table].dim;
+  return begin;
+}
+
+/// Bags of the slots of this rank, by (home, slot).
+void StepLayout::list_slots(const BagCounts& bags, const VectorCounts& counts, const HomePlaces& homes) {
+  std::size_t block = 0;
+  for (int r = 0; r < layout_.ranks; ++r) {
+    for (const Slot& slot : layout_.own_slots()) {
+      const bool max = tables_.features()[slot.feature].pooling == Pooling::max;
+      std::int64_t at = places_.owner[block], gradient = at;
+      if (places_.at_home) {
+        at += homes.packed[r];
+        gradient = homes.gradients[r] + gradient_at_home(bags, r, slot);
+      }
+      add_block(counts.owner[block++], slot.local_shard, at, gradient, max && at >= 0 ? Pooling::max : Pooling::sum);
+    }
+  }
+}
+
+/// The blocks that are listed so far, by the first keys of their shards. A shard ends where the next begins.
+void StepLayout::list_shards() {
+  auto& blocks = gradients_by_shard_.host;
+  auto& shards = shard_blocks_.host;
+  blocks = gradients_.host;
+  std::ranges::stable_sort(blocks, {}, &kernels::GradientBlock::first_key);
+  shards.clear();
+  exchanged_bags = next_bag_;
+  most_bags_of_shard = 0;
+  std::int64_t bags_of_shard = 0, keys = 0;
+  for (const LocalShard& shard : layout_.shards) keys += shard.replicated ? 0 : shard.rows.count();
+  for (std::int64_t b = 0; b < std::ssize(blocks); ++b) {
+    if (shards.empty() || shards.back().first_key != blocks[b].first_key) {
+      if (!shards.empty()) shards.back().rows = blocks[b].first_key - shards.back().first_key;
+      shards.push_back({.first_key = blocks[b].first_key, .rows = keys - blocks[b].first_key, .first_block = b});
+      bags_of_shard = 0;
+    }
+    ++shards.back().blocks;
+    most_bags_of_shard = std::max(most_bags_of_shard, bags_of_shard += blocks[b].bags);
+  }
+  gradients_by_shard = gradients_by_shard_.array();
+  shard_blocks = shard_blocks_.array();
+}
+
+void StepLayout::list_blocks(const BagCounts& bags, const VectorCounts& counts, const HomePlaces& homes) {
   exchanged_blocks_.clear();
   replicated_blocks_.clear();
   gradients_.host.clear();
@@ -88,14 +139,8 @@ void StepLayout::list_blocks(const BagCounts& bags, const VectorCounts& counts) 
     before += counts.held_rows[b] * layout_.shards[shard].dim();
   }
   if (!reads_held_) exchanged_blocks_.clear();
-  std::size_t block = 0;
-  for (int r = 0; r < layout_.ranks; ++r) {
-    for (const Slot& slot : layout_.own_slots()) {
-      const bool max = tables_.features()[slot.feature].pooling == Pooling::max;
-      const std::int64_t at = places_.owner[block];
-      add_block(counts.owner[block++], slot.local_shard, at, at, max && at >= 0 ? Pooling::max : Pooling::sum);
-    }
-  }
+  list_slots(bags, counts, homes);
+  list_shards();
   for (const std::int64_t f : layout_.replicated_features) {
     const Feature& feature = tables_.features()[f];
     const auto shard = std::ranges::find_if(
@@ -114,6 +159,7 @@ void StepLayout::add_block(std::int64_t bags, std::int64_t shard_number, std::in
                            Pooling pooling) {
   const LocalShard& shard = layout_.shards[shard_number];
   const bool max = pooling == Pooling::max;
+  const std::int64_t stride = places_.at_home ? tables_.tables()[shard.table].dim : shard.dim();  // whole rows at home
   const std::int64_t id_gradient = shard.replicated ? gradient_begin_.back() : packed_begin();
   (shard.replicated ? replicated_blocks_ : exchanged_blocks_)
       .push_back({.first_bag = next_bag_,
@@ -129,7 +175,7 @@ void StepLayout::add_block(std::int64_t bags, std::int64_t shard_number, std::in
                              .bags = bags,
                              .first_key = shard.replicated ? replicas_.first_key(shard_number) : shard.first_key,
                              .gradient = max ? id_gradient : gradient,
-                             .gradient_stride = max ? largest_max_dim : shard.dim(),
+                             .gradient_stride = max ? largest_max_dim : stride,
                              .pooling = max ? Pooling::max : Pooling::sum});
   next_bag_ += bags;
   looked_up_ += bags * shard.dim();

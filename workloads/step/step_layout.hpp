@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/expand_positions.hpp"
+#include "kernels/shard_sort.hpp"
 #include "kernels/vector_pieces.hpp"
 #include "workloads/batches/listed.hpp"
 #include "workloads/transfer/replicated/replicated_update.hpp"
@@ -21,9 +21,11 @@ class StepLayout {
   StepLayout(const ShardedTables& tables, const ShardLayout& layout, const HomeRows& rows,
              const ReplicatedUpdate& replicas);
 
-  /// To be called when the bags or vectors have changed in number. Allocates nothing for numbers that have been seen
-  /// before.
-  void set(const BagCounts& bags, const VectorCounts& counts, VectorPlaces places);
+  /// To be called when the bags or vectors have changed in number: says how much room they need. Allocates nothing for
+  /// numbers that have been seen before.
+  void place(const BagCounts& bags, const VectorCounts& counts, VectorPlaces places);
+  /// To be called behind it: lists what the kernels are told. homes: where vectors lie at home, else not looked at.
+  void list(const BagCounts& bags, const VectorCounts& counts, const HomePlaces& homes);
 
   struct Pieces {
     ConstDeviceArray<kernels::VectorPiece> pieces;
@@ -57,6 +59,10 @@ class StepLayout {
   std::int64_t looked_up() const { return looked_up_; }
   /// Of all bags, in the order of OwnedIds.
   ConstDeviceArray<kernels::GradientBlock> gradients;
+  /// The blocks of shards that hold parts of tables once more, shard by shard; of a shard at most so many bags.
+  ConstDeviceArray<kernels::GradientBlock> gradients_by_shard;
+  ConstDeviceArray<kernels::ShardBlocks> shard_blocks;
+  std::int64_t exchanged_bags = 0, most_bags_of_shard = 0;
   std::int64_t largest_max_dim = 0;
   Pieces to_sum;   ///< what is put together at home
   Pieces to_send;  ///< what goes back to the owners
@@ -66,7 +72,10 @@ class StepLayout {
   bool travels_by_rows(const Strip& strip) const { return places_.packed[strip.slots.front()] < 0; }
   void place_own_partials(const BagCounts& bags);
   void place_homes(const BagCounts& bags);
-  void list_blocks(const BagCounts& bags, const VectorCounts& counts);
+  void list_blocks(const BagCounts& bags, const VectorCounts& counts, const HomePlaces& homes);
+  void list_shards();
+  void list_slots(const BagCounts& bags, const VectorCounts& counts, const HomePlaces& homes);
+  std::int64_t gradient_at_home(const BagCounts& bags, int home, const Slot& slot) const;
   void add_block(std::int64_t bags, std::int64_t shard_number, std::int64_t output, std::int64_t gradient,
                  Pooling pooling);
   void list_pieces(const BagCounts& bags, const VectorCounts& counts);
@@ -95,7 +104,8 @@ class StepLayout {
     Pieces arrays() { return {pieces.array(), partials.array(), rows}; }
   };
   std::vector<BagBlock> exchanged_blocks_, replicated_blocks_;
-  Listed<kernels::GradientBlock> gradients_;
+  Listed<kernels::GradientBlock> gradients_, gradients_by_shard_;
+  Listed<kernels::ShardBlocks> shard_blocks_;
   ListedPieces to_sum_, to_send_;
   std::vector<kernels::Partial> partials_;  ///< of one piece
 };

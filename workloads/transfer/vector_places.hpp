@@ -47,6 +47,16 @@ struct VectorPlaces {
   /// strip share one place: that of the first, and the others have -1.
   std::vector<std::int64_t> packed;
   std::int64_t packed_size = 0;
+
+  /// Owners write each vector where its home has it (NodeVectors): then owner[] are places among the packed vectors of
+  /// the home, and there is no owner's buffer.
+  bool at_home = false;
+};
+
+/// Where owners find what lies at home, by home rank, in elements: its packed vectors, counted from the first vector of
+/// this rank, so below 0 for some; and the gradients of its outputs, counted from the first of its node's.
+struct HomePlaces {
+  std::vector<std::int64_t> packed, gradients;
 };
 
 }  // namespace shardmark

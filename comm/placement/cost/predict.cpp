@@ -90,7 +90,9 @@ class Prediction {
     return groups * seconds;
   }
 
+  /// Where owners write and read what lies at home, no message is left, and the floors of memory are all.
   double link(WayBytes RankWork::*bytes) const {
+    if (step_.exchange == "node_shared" && layout_.nodes() == 1) return 0.0;
     return link_seconds(layout_, machine_, step_.exchange, way_of(work_, bytes).all);
   }
 
@@ -135,8 +137,13 @@ class Prediction {
     const auto floor = [&](StepPhase phase, double bytes, double rate) {
       if (rate > 0.0) result_.phases[number(phase)].least += bytes / rate;
     };
+    // Ids are read at home and once more by the owners of their rows, 8 bytes each, and written between the two.
+    floor(StepPhase::input_dist, 16 * most(Term::route_id) + 16 * most(Term::owned_id),
+          machine_.stream_bytes_per_second);
     floor(StepPhase::lookup, 64 * most(Term::lookup_line), machine_.gather_bytes_per_second);
+    floor(StepPhase::lookup, 64 * most(Term::lookup_vector_line), machine_.stream_bytes_per_second);
     floor(StepPhase::update, 64 * most(Term::update_line), machine_.update_bytes_per_second);
+    floor(StepPhase::update, 64 * most(Term::update_vector_line), machine_.stream_bytes_per_second);
   }
 
   /// Groups of tables compute while others travel, forward and backward.
