@@ -143,12 +143,12 @@ UniqueRows<Exec> unique_rows(const Exec& exec, ConstArray<Exec, std::int64_t> ke
   return unique;
 }
 
-#define UNIQUE_ROWS_ON(Exec)                                                                                   \
-  SHARDMARK_INSTANCE(host_count<Exec>)                                                                         \
-  SHARDMARK_INSTANCE(invert_unique_rows<Exec>)                                                                 \
-  SHARDMARK_INSTANCE(mark_distinct<Exec>) template UniqueRows<Exec> unique_rows(                               \
-      const Exec&, ConstArray<Exec, std::int64_t>, std::int64_t, ConstArray<Exec, std::int64_t>, std::int64_t, \
-      UniqueRowsWorkspace<Exec>&);
+#define UNIQUE_ROWS_ON(Exec)                                                                       \
+  SHARDMARK_INSTANCE(host_count<Exec>)                                                             \
+  SHARDMARK_INSTANCE(invert_unique_rows<Exec>)                                                     \
+  SHARDMARK_INSTANCE(mark_distinct<Exec>)                                                          \
+  template UniqueRows<Exec> unique_rows(const Exec&, ConstArray<Exec, std::int64_t>, std::int64_t, \
+                                        ConstArray<Exec, std::int64_t>, std::int64_t, UniqueRowsWorkspace<Exec>&);
 SHARDMARK_ON_EACH_SPACE(UNIQUE_ROWS_ON)
 
 }  // namespace shardmark::kernels
