@@ -32,6 +32,11 @@ std::string list_of(hwloc_const_bitmap_t set) {
   return text;
 }
 
+/// Some virtual machines show no cores; there each processing unit counts as one.
+hwloc_obj_type_t core_type(hwloc_topology_t topology) {
+  return hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+}
+
 }  // namespace
 
 Affinity observed_affinity() {
@@ -42,9 +47,7 @@ Affinity observed_affinity() {
   hwloc_bitmap_and(set.get(), set.get(), allowed);
 
   Affinity affinity{list_of(set.get()), {}};
-  // Some virtual machines show no cores; there each processing unit counts as one.
-  const bool shows_cores = hwloc_get_nbobjs_by_type(topology.get(), HWLOC_OBJ_CORE) > 0;
-  const auto type = shows_cores ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+  const auto type = core_type(topology.get());
   for (auto core = hwloc_get_next_obj_by_type(topology.get(), type, nullptr); core != nullptr;
        core = hwloc_get_next_obj_by_type(topology.get(), type, core)) {
     if (hwloc_bitmap_intersects(core->cpuset, set.get()))
@@ -52,6 +55,31 @@ Affinity observed_affinity() {
   }
   return affinity;
 }
+
+struct CoreSet::Hardware {
+  Topology topology = load_topology();
+  Bitmap set{hwloc_bitmap_alloc(), hwloc_bitmap_free};
+};
+
+CoreSet::CoreSet(const Affinity& within, std::span<const int> cores) {
+  const auto hardware = std::make_shared<Hardware>();
+  const Bitmap usable(hwloc_bitmap_alloc(), hwloc_bitmap_free);
+  hwloc_bitmap_list_sscanf(usable.get(), within.processing_units.c_str());
+  const auto topology = hardware->topology.get();
+  for (const int core : cores) {
+    const auto object = hwloc_get_obj_by_type(topology, core_type(topology), static_cast<unsigned>(core));
+    if (object != nullptr) hwloc_bitmap_or(hardware->set.get(), hardware->set.get(), object->cpuset);
+  }
+  hwloc_bitmap_and(hardware->set.get(), hardware->set.get(), usable.get());
+  hardware_ = hardware;
+}
+
+void CoreSet::bind_thread() const {
+  if (hwloc_set_cpubind(hardware_->topology.get(), hardware_->set.get(), HWLOC_CPUBIND_THREAD) != 0)
+    throw std::runtime_error("a thread cannot be bound to processing units " + processing_units());
+}
+
+std::string CoreSet::processing_units() const { return list_of(hardware_->set.get()); }
 
 std::int64_t last_level_cache_bytes() {
   const Topology topology = load_topology();

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,23 @@ struct Affinity {
 
 /// Throws std::runtime_error when hwloc cannot read the machine.
 Affinity observed_affinity();
+
+/// Cores that threads are bound to, with those of their hardware threads that the process may use.
+class CoreSet {
+ public:
+  /// cores: some of those of `within`.
+  CoreSet(const Affinity& within, std::span<const int> cores);
+
+  /// Binds the calling thread, and those that it makes later. Throws std::runtime_error where the system refuses.
+  void bind_thread() const;
+
+  /// As Affinity::processing_units.
+  std::string processing_units() const;
+
+ private:
+  struct Hardware;
+  std::shared_ptr<const Hardware> hardware_;
+};
 
 /// Bytes of the last-level caches of this host, all of them together; 0 where hwloc sees none.
 std::int64_t last_level_cache_bytes();

@@ -32,12 +32,6 @@ class Library {
     if (provided_ < MPI_THREAD_SERIALIZED)
       throw MpiError("MPI_Init_thread", "this MPI cannot be called from one thread after another");
   }
-
-  /// After the failure can be told. Every rank is given the same.
-  void require(MpiThreads threads) const {
-    if (threads == MpiThreads::several && provided_ < MPI_THREAD_MULTIPLE)
-      throw InputError("this MPI gives no MPI_THREAD_MULTIPLE, which --async needs; use --async off");
-  }
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
   ~Library() {
@@ -139,11 +133,16 @@ int end_with(const std::exception_ptr& failure, MPI_Comm failures) {
 
 }  // namespace
 
+MpiThreads mpi_threads_given() {
+  int given = MPI_THREAD_SINGLE;
+  check_mpi(MPI_Query_thread(&given), "MPI_Query_thread");
+  return given == MPI_THREAD_MULTIPLE ? MpiThreads::several : MpiThreads::one_at_a_time;
+}
+
 int with_mpi(const std::function<int(const Communicator& world)>& program, MpiThreads threads) {
   const Library library(threads);
   std::exception_ptr failure;
   try {
-    library.require(threads);
     const Communicator world(MPI_COMM_WORLD);
     return program(world);
   } catch (...) {

@@ -15,11 +15,14 @@ inline constexpr int exit_failed = 4;     ///< anything else: MPI, memory, a bug
 /// communicators.
 enum class MpiThreads { one_at_a_time, several };
 
-/// Runs `program(world)` between MPI_Init_thread (serialized, or multiple) and MPI_Finalize and returns its result; an
-/// MPI that does not give what is asked for is an error. An exception ends all ranks, with one line "shardmark: rank N
-/// (host): message" on stderr: one that all ranks agreed on (comm/agree.hpp) by returning the exit code on each; any
-/// other, in which the others might wait for this rank, by MPI_Abort with the exit code. What several ranks throw at
-/// about the same time is printed by the lowest of them.
+/// What MPI allows, on every rank alike. It may be less than was asked for.
+MpiThreads mpi_threads_given();
+
+/// Runs `program(world)` between MPI_Init_thread (serialized, or multiple where MPI has it) and MPI_Finalize and
+/// returns its result; an MPI that is not even serialized is an error. An exception ends all ranks, with one line
+/// "shardmark: rank N (host): message" on stderr: one that all ranks agreed on (comm/agree.hpp) by returning the exit
+/// code on each; any other, in which the others might wait for this rank, by MPI_Abort with the exit code. What several
+/// ranks throw at about the same time is printed by the lowest of them.
 int with_mpi(const std::function<int(const Communicator& world)>& program,
              MpiThreads threads = MpiThreads::one_at_a_time);
 

@@ -9,7 +9,9 @@ namespace async_fields {
 
 inline constexpr char object[] = "pipeline";
 
-inline constexpr char threads[] = "threads";
+inline constexpr char pool[] = "pool";              ///< who prepares batches
+inline constexpr char processing_units[] = "cpus";  ///< by rank, that the threads are bound to; absent: to none
+inline constexpr char threads[] = "threads";        ///< 0 in pool inline
 inline constexpr char capacity[] = "capacity";
 inline constexpr char bound[] = "staleness_bound";  ///< absent where no rows are read ahead
 inline constexpr char staleness[] = "staleness";    ///< with p50, p99, max and counts by staleness
@@ -27,7 +29,7 @@ inline constexpr char turn[] = "turn";        ///< a lookup waits for its turn a
 inline constexpr char version[] = "version";  ///< a lookup waits for the version that was agreed on
 inline constexpr char prepare_ms[] = "prepare_ms";
 inline constexpr char main_ms[] = "main_ms";
-inline constexpr char predicted_ms[] = "formula_ms";  ///< max(prepare_ms / threads, main_ms)
+inline constexpr char predicted_ms[] = "formula_ms";  ///< max(prepare_ms / threads, main_ms); inline their sum
 inline constexpr char error[] = "formula_error";      ///< predicted / measured - 1
 inline constexpr char again[] = "vectors_again";      ///< share of the vectors that were looked up and sent again
 inline constexpr char buffered_bytes[] = "buffered_bytes_max";

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "comm/affinity.hpp"
 #include "comm/collectives.hpp"
@@ -38,6 +39,22 @@ TEST(Affinity, SeesABindingToOneProcessingUnit) {
   bind_all_threads(before);
   EXPECT_EQ(affinity.processing_units, std::to_string(last));
   EXPECT_EQ(affinity.cores.size(), 1u);
+}
+
+/// Another thread, so that this one stays as it is.
+TEST(CoreSet, BindsTheThreadThatAsks) {
+  const Affinity affinity = observed_affinity();
+  const CoreSet last(affinity, std::span(affinity.cores).last(1));
+  std::string seen;
+  std::thread([&] {
+    last.bind_thread();
+    cpu_set_t set;
+    sched_getaffinity(0, sizeof(set), &set);
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(cpu, &set)) seen = std::to_string(cpu);
+  }).join();
+  EXPECT_TRUE(last.processing_units().ends_with(seen)) << last.processing_units();
+  EXPECT_EQ(CoreSet(affinity, affinity.cores).processing_units(), affinity.processing_units);
 }
 
 TEST(ShareOfCores, DividesSharedCoresOnly) {

@@ -2,6 +2,7 @@
 #include "results/table/pipelines.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -36,6 +37,14 @@ std::string cell(const Json& pipeline, const char* name) {
   return number_at(pipeline, fmt::format("/{}", name), figure);
 }
 
+/// "shared (cpus 0-1; 2-3)"; empty where the record does not say.
+std::string pool_of(const Json& pipeline) {
+  const std::string pool = pipeline.value(async_fields::pool, "");
+  if (!pipeline.contains(async_fields::processing_units)) return pool;
+  return fmt::format("{} (cpus {})", pool,
+                     fmt::join(pipeline.at(async_fields::processing_units).get<std::vector<std::string>>(), "; "));
+}
+
 std::string line_of(const CaseRecord& record) {
   const Json p = pipeline_of(record);
   const auto at = [&](const char* outer, const char* inner, const auto& show) {
@@ -68,16 +77,19 @@ std::vector<std::string> pipeline_lines(const Records& ranked) {
   std::vector<std::string> lines{fmt::format(row_format, "async", "plan", "T,C,S", "stale", "depth", "waits", "prepare",
                                              "main", "formula", "ms", "error", "again", "MB")};
   std::vector<std::string> modes;
-  std::string exposed;
+  std::string exposed, pools;
   for (const CaseRecord* record : ranked) {
     const std::string mode = record->option("async");
     if (std::ranges::find(modes, mode) != modes.end()) continue;
     modes.push_back(mode);
     lines.push_back(line_of(*record));
+    if (const std::string pool = pool_of(pipeline_of(*record)); !pool.empty())
+      pools += fmt::format("{}{} {}", pools.empty() ? "" : ", ", plain(mode), pool);
     if (record->exposed_ms)
       exposed += fmt::format("{}{} {}", exposed.empty() ? "" : ", ", plain(mode), figure(*record->exposed_ms));
   }
   lines.push_back(fmt::format("exposed communication, ms: {}", exposed));
+  if (!pools.empty()) lines.push_back(fmt::format("batches are prepared by: {}", pools));
   lines.push_back(
       "T threads, C places, S bound; stale: updates that rows lack (p50,p99,max); depth: batches that wait;");
   lines.push_back("waits, ms: steps for batches, updates for lookups; formula: max(prepare / T, main) beside ms;");

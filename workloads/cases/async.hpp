@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "reference/named.hpp"
 
@@ -23,20 +25,49 @@ inline constexpr std::array async_modes{
 };
 constexpr auto choices_of(AsyncMode) { return Choices{"async mode", async_modes}; }
 
+/// Who prepares batches, and on which cores.
+enum class PoolKind { automatic, inlined, shared, dedicated };
+
+inline constexpr std::array pool_kinds{
+    Choice<PoolKind>{"auto", "inline where no core is to spare and nothing travels between nodes, else shared",
+                     PoolKind::automatic},
+    Choice<PoolKind>{"inline", "the thread of the steps, each batch when its step begins", PoolKind::inlined},
+    Choice<PoolKind>{"shared", "threads on any core of the rank, beside those that compute", PoolKind::shared},
+    Choice<PoolKind>{"dedicated", "threads on N cores (dedicated:N), which are taken from those that compute",
+                     PoolKind::dedicated},
+};
+constexpr auto choices_of(PoolKind) { return Choices{"stage pool", pool_kinds}; }
+
+struct StagePool {
+  PoolKind kind = PoolKind::automatic;
+  std::int64_t cores = 0;  ///< of each rank, above 0 only in a dedicated pool
+
+  /// "shared", "dedicated:2".
+  std::string name() const;
+  bool operator==(const StagePool&) const = default;
+};
+
+/// Throws InputError: unknown name, printing the valid ones; a number that is no number of cores, or where none goes.
+StagePool stage_pool_named(std::string_view text);
+
 /// How steps are prepared ahead of their turn.
 struct Async {
   AsyncMode mode = AsyncMode::off;
+  StagePool pool = {};
   std::int64_t threads = 1;                ///< 0: as many as the formula asks for
   std::int64_t capacity = 0;               ///< 0: as many as threads
   std::optional<std::int64_t> bound = {};  ///< absent: capacity + 1
 
   bool on() const { return mode != AsyncMode::off; }
+  bool inlined() const { return pool.kind == PoolKind::inlined; }
   /// Whether rows are read ahead of their step.
   bool looks_up() const { return mode == AsyncMode::rows || mode == AsyncMode::patched; }
   std::int64_t room(std::int64_t of_threads) const { return capacity > 0 ? capacity : of_threads; }
   std::int64_t staleness_bound(std::int64_t of_threads) const { return bound.value_or(room(of_threads) + 1); }
   /// What the outputs of a step may lack: updates of so many steps before it.
-  std::int64_t most_stale() const { return mode == AsyncMode::rows ? staleness_bound(most_threads(threads)) : 0; }
+  std::int64_t most_stale() const {
+    return mode == AsyncMode::rows && !inlined() ? staleness_bound(most_threads(threads)) : 0;
+  }
 
   static constexpr std::int64_t most_auto_threads = 4;
   /// More than there are.

@@ -41,6 +41,7 @@ concept Number = (std::integral<T> || std::floating_point<T>)&&!std::same_as<T, 
 
 inline void read(const std::string& text, const NumberRule&, std::string& value) { value = text; }
 inline void read(const std::string& text, const NumberRule&, NamedExchange& value) { value = exchange_named(text); }
+inline void read(const std::string& text, const NumberRule&, StagePool& value) { value = stage_pool_named(text); }
 template <HasChoices Enum>
 void read(const std::string& text, const NumberRule&, Enum& value) {
   value = named<Enum>(text);
@@ -84,6 +85,7 @@ using Json = nlohmann::ordered_json;
 
 inline Json json_of(const std::string& value, const NumberRule&) { return value; }
 inline Json json_of(const NamedExchange& value, const NumberRule&) { return value.name(); }
+inline Json json_of(const StagePool& value, const NumberRule&) { return value.name(); }
 inline Json json_of(bool value, const NumberRule&) { return value; }
 inline Json json_of(const std::vector<std::int64_t>& value, const NumberRule& rule) {
   return value.empty() ? Json(rule.word) : Json(fmt::format("{}", fmt::join(value, ",")));
@@ -116,6 +118,9 @@ void say_valid(const NumberRule& rule, Option& option) {
   } else if constexpr (std::same_as<T, NamedExchange>) {
     option.what = "exchange";
     for (const NamedExchange& each : all_exchanges()) option.values.push_back({each.name(), each.choice->description});
+  } else if constexpr (std::same_as<T, StagePool>) {
+    option.what = choices_of(PoolKind{}).what;
+    for (const auto& kind : pool_kinds) option.values.push_back({stage_pool_named(kind.name).name(), kind.description});
   } else if constexpr (std::same_as<T, bool>) {
     option.valid = "true, false";
   } else if constexpr (std::same_as<T, std::string>) {

@@ -20,11 +20,17 @@ bool has_tensor_trains(const RunOptions& run) {
 void require_async_use(const std::vector<Case>& cases, const GivenOption& given) {
   const bool bound = given.option->name == "staleness_bound";
   if (!bound && !given.option->name.starts_with("async_")) return;
-  const auto reads = [&](const Case& how) { return bound ? how.async.looks_up() : how.async.on(); };
-  if (std::ranges::none_of(cases, reads))
-    throw InputError(fmt::format("{}: {}; use --async {}", given.said(given.values.front()),
-                                 bound ? "no rows are looked up ahead" : "nothing is done ahead",
-                                 bound ? "rows or patched" : "ids, rows or patched"));
+  const auto ahead = [&](const Case& how) { return bound ? how.async.looks_up() : how.async.on(); };
+  const auto reads = [&](const Case& how) {
+    return ahead(how) && (given.option->name == "async_pool" || !how.async.inlined());
+  };
+  if (std::ranges::any_of(cases, reads)) return;
+  const std::string said = given.said(given.values.front());
+  if (std::ranges::any_of(cases, ahead))
+    throw InputError(fmt::format("{}: a step prepares its batch itself; use --async-pool shared", said));
+  throw InputError(fmt::format("{}: {}; use --async {}", said,
+                               bound ? "no rows are looked up ahead" : "nothing is done ahead",
+                               bound ? "rows or patched" : "ids, rows or patched"));
 }
 
 }  // namespace
@@ -51,6 +57,7 @@ std::vector<Case> without_unused_async(std::vector<Case> cases) {
   std::vector<Case> different;
   for (Case& how : cases) {
     if (!how.async.on()) how.async = {};
+    if (how.async.inlined()) how.async = {.mode = how.async.mode, .pool = how.async.pool};
     if (!how.async.looks_up()) how.async.bound.reset();
     const auto same = [name = how.name()](const Case& other) { return other.name() == name; };
     if (std::ranges::none_of(different, same)) different.push_back(std::move(how));

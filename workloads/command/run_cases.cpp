@@ -16,6 +16,7 @@
 #include "workloads/cases/async_support.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/cases/plan_request_of.hpp"
+#include "workloads/command/async_pools.hpp"
 #include "workloads/command/case_arguments.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
@@ -176,7 +177,8 @@ Json to_json(const ChosenMachine& machine) {
 
 int run_on(const Communicator& world, const CaseArguments& arguments) {
   const Affinity affinity = agree(world, observed_affinity);
-  const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, arguments.threads));
+  const CoreShares cores = core_shares(world, affinity, arguments);
+  const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, cores.threads_to_compute(arguments.threads)));
   const Watchdog watchdog(world, arguments.watchdog);
   const Status status = status_line(world);
 
@@ -188,7 +190,12 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   const auto say = [&](const std::string& text) {
     if (world.rank() == 0 && said.insert(text).second) fmt::print(stderr, "shardmark: {}\n", text);
   };
-  const auto [asked, asked_cases] = agree(world, [&] { return cases_of(arguments, given); });
+  const PoolFacts facts = pool_facts(world, affinity);
+  const auto [asked, asked_cases] = agree(world, [&] {
+    auto result = cases_of(arguments, given);
+    result.second = with_pools_in_effect(std::move(result.second), facts, say);
+    return result;
+  });
   const IdStatistics ids = id_statistics_of(world, asked.workload, asked.data, say);
   const Ranks ranks{world.size(), ranks_per_node(world), machine.get(), ids};
   SharedPlans plans(world);
@@ -218,8 +225,9 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
                                 {"source", published->source}};
   if (machine.model) environment["predicted_by"] = to_json(machine);
   ResultsFile file(world, arguments.out, options.workload.name, std::move(environment));
-  const Measured measured = measure({world, options, setup.plans, setup.cases, machine.get()}, *batches, status,
-                                    [&](const Measured& so_far) { file.keep(so_far); });
+  const Measured measured =
+      measure({world, options, setup.plans, setup.cases, machine.get(), CoreSet(affinity, cores.stages)}, *batches,
+              status, [&](const Measured& so_far) { file.keep(so_far); });
   const bool written = file.finish(measured);
   if (world.rank() == 0) {
     status("");
@@ -231,16 +239,6 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   if (!written) return exit_bad_input;
   if (measured.signal != 0 && (verdict.valid || measured.records.empty())) return 128 + measured.signal;
   return verdict.valid ? 0 : 1;
-}
-
-/// Several threads use MPI where batches are prepared ahead. What is wrong with the arguments is told later.
-MpiThreads mpi_threads(const CaseArguments& arguments) try {
-  for (const GivenOption& each : arguments.given())
-    if (each.option->name == "async" && std::ranges::any_of(each.values, [](auto& value) { return value != "off"; }))
-      return MpiThreads::several;
-  return MpiThreads::one_at_a_time;
-} catch (const InputError&) {
-  return MpiThreads::one_at_a_time;
 }
 
 }  // namespace

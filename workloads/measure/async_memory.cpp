@@ -4,13 +4,13 @@
 namespace shardmark {
 
 double most_flights(const Async& async) {
-  if (!async.on()) return 1.0;
+  if (!async.on() || async.inlined()) return 1.0;
   const std::int64_t threads = Async::most_threads(async.threads);
   return static_cast<double>(threads + async.room(threads) + 1 + (async.threads > 0 ? 0 : 1));
 }
 
 double patch_bytes(const Communicator& comm, const Plan& plan, const Workload& workload, const Case& how) {
-  if (how.async.mode != AsyncMode::patched) return 0.0;
+  if (how.async.mode != AsyncMode::patched || how.async.inlined()) return 0.0;
   double rows = 0.0, vectors = 0.0, bags = 0.0;
   const double batch = static_cast<double>(workload.global_batch);
   for (std::size_t t = 0; t < workload.tables.size(); ++t) {

@@ -54,7 +54,8 @@ void add_facts(const Communicator& comm, const Pipeline& pipeline, AsyncFacts& f
   std::copy_n(seconds.begin() + 3, ahead_stages, counts.work_seconds.begin());
   std::copy_n(seconds.begin() + 3 + ahead_stages, ahead_stages, counts.wait_seconds.begin());
   facts.shape = pipeline.shape();
-  facts.mode = pipeline.how().mode;
+  facts.how = pipeline.how();
+  facts.processing_units = all_gather(comm, pipeline.processing_units());
   facts.counts += counts;
   facts.main_seconds += seconds[2];
   facts.patched += {all_reduce(comm, pipeline.patched().vectors, Reduce::sum),
@@ -64,8 +65,13 @@ void add_facts(const Communicator& comm, const Pipeline& pipeline, AsyncFacts& f
 
 AsyncJson async_details(const AsyncFacts& facts, double step_ms) {
   const PipelineCounts& counts = facts.counts;
-  AsyncJson json{{names::threads, facts.shape.threads}, {names::capacity, facts.shape.capacity}};
-  if (facts.shape.looks_up) json[names::bound] = facts.shape.bound;
+  const bool inlined = facts.shape.inlined();
+  AsyncJson json{{names::pool, facts.how.pool.name()},
+                 {names::threads, facts.shape.threads},
+                 {names::capacity, inlined ? 0 : facts.shape.capacity}};
+  if (!inlined && std::ranges::any_of(facts.processing_units, [](const auto& units) { return !units.empty(); }))
+    json[names::processing_units] = facts.processing_units;
+  if (facts.shape.looks_up && !inlined) json[names::bound] = facts.shape.bound;
   json[names::staleness] = {{names::p50, counts.staleness.quantile(0.5)},
                             {names::p99, counts.staleness.quantile(0.99)},
                             {names::max, counts.staleness.largest()},

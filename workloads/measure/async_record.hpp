@@ -12,13 +12,14 @@ namespace shardmark {
 /// are those of the slowest rank, bytes those of the rank with most, vectors those of all ranks.
 struct AsyncFacts {
   PipelineShape shape;
-  AsyncMode mode = AsyncMode::off;
+  Async how = {};
+  std::vector<std::string> processing_units;  ///< by rank, of threads that are bound; empty where they are not
   PipelineCounts counts;
   PatchCounts patched;
   double main_seconds = 0.0;
   std::int64_t buffered_bytes = 0;
 
-  bool any() const { return mode != AsyncMode::off; }
+  bool any() const { return how.on(); }
   /// Seconds of a thread per batch, and of the steps' thread per step.
   double prepare_seconds() const;
   double step_seconds() const;

@@ -95,7 +95,8 @@ ReadyCase& Prepared::ready(std::size_t number) {
   ready_.emplace(job_.comm, *tables_, *dense_, plan, how, *decided, job_.options.fault);
   if (how.async.on())
     ready_->pipeline =
-        std::make_unique<Pipeline>(job_.comm, *tables_, plan, how, *decided, job_.options.fault, async_threads(number));
+        std::make_unique<Pipeline>(job_.comm, *tables_, plan, how, *decided, job_.options.fault, async_threads(number),
+                                   how.async.inlined() ? std::nullopt : job_.stage_cores);
   return *ready_;
 }
 
@@ -104,7 +105,7 @@ ReadyCase& Prepared::ready(std::size_t number) {
 std::int64_t Prepared::async_threads(std::size_t number) {
   const Async& async = job_.cases[number].how.async;
   std::int64_t& threads = async_threads_[number];
-  if (threads > 0) return threads;
+  if (threads > 0 || async.inlined()) return threads;
   if (async.threads > 0) return threads = async.threads;
   if (tables_->steps() == 0) fill();
   ready_->step(inputs().front());

@@ -29,7 +29,8 @@ struct Job {
   const RunOptions& options;
   const std::vector<PlannedTables>& plans;
   const std::vector<PlannedCase>& cases;
-  const MachineModel* machine = nullptr;  ///< by which cases are predicted; null: they are not
+  const MachineModel* machine = nullptr;    ///< by which cases are predicted; null: they are not
+  std::optional<CoreSet> stage_cores = {};  ///< of threads that prepare batches; absent: these are not bound
 
   std::vector<std::size_t> cases_of(std::size_t plan) const;
   const PlannedTables& planned(std::size_t number) const { return plans[cases[number].plan]; }
@@ -96,7 +97,7 @@ class Prepared {
   std::size_t held_ = 0;
   std::unique_ptr<ShardedTables> tables_;
   std::unique_ptr<DenseModel> dense_;
-  std::vector<std::int64_t> async_threads_;  ///< by case; 0: not chosen yet
+  std::vector<std::int64_t> async_threads_;  ///< by case; 0: not chosen yet, or none
   std::size_t ready_number_ = 0;
   std::optional<ReadyCase> ready_;
 };

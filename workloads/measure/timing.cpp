@@ -71,13 +71,13 @@ std::vector<PhaseCosts> take_steps(const Communicator& comm, ReadyCase& ready, s
 void visit_pipeline(const Job& job, ReadyCase& ready, const std::vector<StepInput>& inputs, double seconds,
                     Timings& timings) {
   Pipeline& pipeline = *ready.pipeline;
-  const std::int64_t places = pipeline.shape().places();
+  const std::int64_t places = pipeline.shape().places(), untimed = std::max<std::int64_t>(2, places);
   const auto first = std::ssize(timings.step_ms) % std::ssize(inputs);
-  pipeline.start(inputs, first, 2 * places);
+  pipeline.start(inputs, first, untimed + places);
   std::vector<double> ends;
   TrainingWindow earlier, window;
-  take_steps(job.comm, ready, places, ends, earlier);
-  const double warm = places > 1 ? ends[places - 1] - ends[places - 2] : ends.front();
+  take_steps(job.comm, ready, untimed, ends, earlier);
+  const double warm = ends[untimed - 1] - ends[untimed - 2];
   const std::int64_t steps = std::max<std::int64_t>(0, steps_of_visit(job, seconds, warm, timings));
   pipeline.extend(steps);
   const std::vector<PhaseCosts> costs = take_steps(job.comm, ready, steps, ends, window);

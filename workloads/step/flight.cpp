@@ -17,7 +17,7 @@ std::int64_t lookup_bytes_of(GroupFlight& flight) {
   };
   const std::int64_t exchanged = flight.owned.exchanged_ids;
   const LookupCounts counts{
-      .bags = static_cast<std::int64_t>(flight.owned.offsets.extent(0)) - 1,
+      .bags = flight.vectors_looked_up(),
       .ids = ids,
       .unique_bytes = row_bytes(part(keys, 0, exchanged), flight.group.exchanged_keys, flight.updates) +
                       row_bytes(part(keys, exchanged, ids), flight.replicated.keys(), flight.replicated),

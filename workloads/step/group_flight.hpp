@@ -23,9 +23,11 @@ struct GroupFlight {
 
   /// To be called when bags or vectors have changed in number.
   void lay_out(const BagCounts& bags);
-
   void lay_out_here();
   void lay_out_at_home();
+
+  /// How many bags this rank pools in the current step.
+  std::int64_t vectors_looked_up() const { return static_cast<std::int64_t>(owned.offsets.extent(0)) - 1; }
 
   /// Pooled outputs [bags, dim] of a feature for this rank's samples, from output_dist to the next input_dist.
   DeviceArray<float> output(const StepInput& input, std::int64_t feature) const;

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Steps that are prepared ahead, as a user meets them: usage, table and record, faults and stops."""
+import itertools
 import os
 import signal
 import subprocess
 import time
+import unittest
 from pathlib import Path
 
 from program import MPIEXEC, SHARDMARK, ProgramTest, main, records
@@ -26,6 +28,40 @@ class Async(ProgramTest):
         self.refuses_case("--staleness-bound 1: no rows are looked up ahead", ranks=[1],
                           **{"async": "ids", "staleness_bound": 1})
 
+    def test_pools_that_cannot_be_are_refused(self):
+        self.refuses_case("--async-pool nosuch: ", "auto, inline, shared, dedicated", ranks=[1], async_pool="nosuch",
+                          **{"async": "rows"})
+        self.refuses_case("--async-pool shared:2: ", "dedicated alone", ranks=[1], async_pool="shared:2",
+                          **{"async": "rows"})
+        self.refuses_case("--async-pool dedicated:64: a rank has ", ranks=[1, 3], async_pool="dedicated:64",
+                          **{"async": "rows"})
+        self.refuses_case("--async-threads 2: a step prepares its batch itself", ranks=[1], async_pool="inline",
+                          async_threads=2, **{"async": "rows"})
+
+    def test_steps_prepare_their_batches_where_threads_would_gain_nothing(self):
+        for pool in ("auto", "inline"):
+            outcome, file = self.case(4, "deeprec-dlrm", "compare", plan="table_wise", steps=4, async_pool=pool,
+                                      exchange="mpi_alltoallv", async_capacity="1,2" if pool == "auto" else None,
+                                      **{"async": "off,ids,rows,patched"})
+            self.succeeds(outcome)
+            self.assertIn("inline", outcome.out)
+            ahead = [record["pipeline"] for record in records(file) if "pipeline" in record]
+            self.assertEqual(len(ahead), 3)
+            for pipeline in ahead:
+                self.assertEqual((pipeline["pool"], pipeline["threads"], pipeline["staleness"]["max"]), ("inline", 0, 0))
+                self.assertAlmostEqual(pipeline["formula_ms"], pipeline["prepare_ms"] + pipeline["main_ms"], places=4)
+            self.assertEqual(outcome.err.count("--async-pool auto is inline"), 1 if pool == "auto" else 0)
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "no core can be dedicated")
+    def test_dedicated_cores_are_those_of_the_stages(self):
+        cores = sorted(os.sched_getaffinity(0))
+        outcome, file = self.case(1, plan="table_wise", async_pool="dedicated:1", threads=None, **{"async": "rows"})
+        self.succeeds(outcome)
+        environment, case = records(file)
+        self.assertEqual(case["threads"], len(cores) - 1)
+        self.assertEqual(case["pipeline"]["cpus"], [str(cores[-1])])
+        self.assertIn(f"rows dedicated:1 (cpus {cores[-1]})", outcome.out)
+
     def test_what_cannot_be_prepared_ahead_is_refused(self):
         self.refuses_case("plan row_wise: --async patched", "dense_partials", ranks=[3], plan="row_wise",
                           transfer="unique_rows", **{"async": "patched"})
@@ -36,7 +72,8 @@ class Async(ProgramTest):
         for ranks in (1, 3):
             with self.subTest(ranks=ranks):
                 outcome, file = self.case(ranks, "deeprec-dlrm", "compare", plan="table_wise,row_wise", steps=12,
-                                          check=5, exchange="mpi_alltoallv", **{"async": "off,ids,rows,patched"})
+                                          check=5, exchange="mpi_alltoallv", async_pool="shared",
+                                          **{"async": "off,ids,rows,patched"})
                 self.succeeds(outcome)
                 self.assertEqual(outcome.last_line(), "RESULT: VALID", outcome.out)
                 for mode in ("off", *AHEAD):
@@ -66,7 +103,7 @@ class Async(ProgramTest):
 
     def test_threads_and_capacity_are_chosen_by_the_formula(self):
         outcome, file = self.case(2, "deeprec-dlrm", plan="row_wise", async_threads="auto", steps=6,
-                                  **{"async": "rows"})
+                                  async_pool="shared", **{"async": "rows"})
         self.succeeds(outcome)
         pipeline = records(file)[-1]["pipeline"]
         self.assertIn(pipeline["threads"], range(1, 5))
@@ -75,38 +112,40 @@ class Async(ProgramTest):
 
     def test_cases_that_differ_in_what_they_do_not_read_are_one(self):
         outcome, file = self.case(1, "deeprec-dlrm", "compare", plan="table_wise", exchange="mpi_alltoallv",
-                                  async_threads="1,2", **{"async": "off,ids"})
+                                  async_threads="1,2", async_pool="shared", **{"async": "off,ids"})
         self.succeeds(outcome)
         self.assertEqual(len(records(file)) - 1, 3)
 
     def test_wrong_values_are_found(self):
         for mode in AHEAD:
-            outcome, _ = self.case(2, plan="row_wise", set="fault=exchange", **{"async": mode})
-            self.assertEqual(outcome.code, 1, outcome.out + outcome.err)
-            self.assertIn("RESULT: INVALID", outcome.last_line())
+            for pool in ("inline", "shared"):
+                outcome, _ = self.case(2, plan="row_wise", set="fault=exchange", async_pool=pool, **{"async": mode})
+                self.assertEqual(outcome.code, 1, outcome.out + outcome.err)
+                self.assertIn("RESULT: INVALID", outcome.last_line())
 
     def test_a_slow_rank_is_waited_for(self):
-        outcome, file = self.case(3, plan="row_wise", steps=6, set="fault=slow", async_threads=2, **{"async": "rows"})
+        outcome, file = self.case(3, plan="row_wise", steps=6, set="fault=slow", async_threads=2,
+                                  async_pool="shared", **{"async": "rows"})
         self.succeeds(outcome)
         self.assertEqual(records(file)[-1]["wrong"], 0)
 
     def test_an_error_in_a_thread_ends_the_run(self):
-        for ranks in (1, 3):
+        for ranks, pool in itertools.product((1, 3), ("inline", "shared")):
             for mode in AHEAD:
-                with self.subTest(ranks=ranks, mode=mode):
-                    outcome, _ = self.case(ranks, plan="row_wise", set="fault=fail", async_threads=2, **{"async": mode})
+                with self.subTest(ranks=ranks, mode=mode, pool=pool):
+                    outcome, _ = self.case(ranks, plan="row_wise", set="fault=fail", async_pool=pool, **{"async": mode})
                     self.assertEqual(outcome.code, 4, outcome.out + outcome.err)
                     self.assertEqual(len(outcome.complaints()), 1, outcome.err)
                     self.assertIn("an error on purpose", outcome.complaints()[0])
 
     def test_a_rank_that_stops_is_told_by_the_watchdog(self):
-        outcome, _ = self.case(2, plan="row_wise", set="fault=stop", watchdog=1, **{"async": "rows"})
+        outcome, _ = self.case(2, plan="row_wise", set="fault=stop", watchdog=1, async_pool="shared", **{"async": "rows"})
         self.assertEqual(outcome.code, 124, outcome.out + outcome.err)
 
     def test_a_warned_run_ends_with_its_table(self):
         file = self.new_path(".jsonl")
         process = subprocess.Popen(
-            [*MPIEXEC, "2", SHARDMARK, "compare", "deeprec-dlrm", "--plan", "table_wise", "--async", "rows,patched",
+            [*MPIEXEC, "2", SHARDMARK, "compare", "deeprec-dlrm", "--plan", "table_wise", "--async", "rows,patched", "--async-pool", "shared",
              "--threads", "1", "--steps", "30000", "--check", "1", "--machine", "off", "--out", str(file)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder,
             start_new_session=True)

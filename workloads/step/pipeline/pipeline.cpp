@@ -13,7 +13,8 @@ namespace shardmark {
 namespace {
 
 /// The same on all ranks.
-Waiting waiting_of_threads(const Communicator& comm) {
+Waiting waiting_of_threads(const Communicator& comm, const StagePool& pool) {
+  if (pool.kind == PoolKind::inlined || pool.kind == PoolKind::dedicated) return Waiting::poll;
   return static_cast<Waiting>(all_reduce(comm, static_cast<int>(waiting_beside_compute(comm)), Reduce::max));
 }
 
@@ -33,21 +34,28 @@ PipelineShape shape_of(const Async& async, std::int64_t threads) {
           .looks_up = async.looks_up()};
 }
 
+/// Inline no row is stale.
+bool patches_rows(const Async& async) { return async.mode == AsyncMode::patched && !async.inlined(); }
+
 }  // namespace
 
 Pipeline::Place::Place(const Communicator& parent, ShardedTables& tables, const Plan& plan, const Case& how,
                        const Decisions& decided, Fault fault)
     : comm(duplicate(parent, how)), embedding(comm, tables, plan, how, decided, fault), flight(embedding) {
-  if (how.async.mode != AsyncMode::patched) return;
+  if (!patches_rows(how.async)) return;
   for (std::int64_t g = 0; g < flight.groups(); ++g) patches.push_back(std::make_unique<VectorPatch>(flight.group(g)));
 }
 
 Pipeline::Pipeline(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Case& how,
-                   const Decisions& decided, Fault fault, std::int64_t threads)
-    : how_(how), fault_(fault), shape_(shape_of(how.async, threads)), waiting_(waiting_of_threads(comm)) {
+                   const Decisions& decided, Fault fault, std::int64_t threads, std::optional<CoreSet> cores)
+    : how_(how),
+      fault_(fault),
+      shape_(shape_of(how.async, threads)),
+      waiting_(waiting_of_threads(comm, how.async.pool)),
+      cores_(std::move(cores)) {
   while (std::ssize(places_) < shape_.places())
     places_.push_back(std::make_unique<Place>(comm, tables, plan, how, decided, fault));
-  if (how.async.mode != AsyncMode::patched) return;
+  if (!patches_rows(how.async)) return;
   Flight& first = places_.front()->flight;
   for (std::int64_t g = 0; g < first.groups(); ++g) versions_.emplace_back(first.group(g));
 }
@@ -65,7 +73,10 @@ void Pipeline::start(const std::vector<StepInput>& inputs, std::int64_t first, s
   main_seconds_ = 0.0;
   for (RowVersions& versions : versions_) versions.clear();
   AheadWork& work = *this;
-  threads_ = std::make_unique<StageThreads>(shape_, work, [waiting = waiting_] { set_waiting(waiting); });
+  threads_ = std::make_unique<StageThreads>(shape_, work, [waiting = waiting_, cores = cores_] {
+    if (cores) cores->bind_thread();
+    set_waiting(waiting);
+  });
   extend(steps);
 }
 
@@ -94,7 +105,7 @@ void Pipeline::distribute(Ticket ticket) {
 
 std::int64_t Pipeline::agree(Ticket ticket, std::int64_t own) {
   const Communicator& comm = place(ticket).comm;
-  return comm.size() == 1 ? own : all_reduce(comm, own, Reduce::max);
+  return comm.size() == 1 || shape_.inlined() ? own : all_reduce(comm, own, Reduce::max);
 }
 
 void Pipeline::look_up(Ticket ticket) {
@@ -117,9 +128,13 @@ void Pipeline::deliver(Ticket ticket) {
   });
 }
 
-void Pipeline::patch(Place& batch, std::int64_t seen) {
+/// Of the step that would update version `now` of the tables; all ranks have seen the same one.
+void Pipeline::patch(Place& batch, std::int64_t seen, std::int64_t now) {
   batch.flight.each(batch.costs, Phase::output_dist, [&](GroupFlight& flight, std::int64_t group, PhaseClock& clock) {
-    patched_ += batch.patches[group]->run(versions_[group], seen);
+    if (seen < now)
+      patched_ += batch.patches[group]->run(versions_[group], seen);
+    else
+      patched_.vectors += flight.vectors_looked_up();
     make_outputs(flight, *batch.input);
     clock.end(Phase::output_dist);
     commit_fault(fault_, Phase::output_dist, flight);
@@ -139,7 +154,9 @@ void Pipeline::train(Place& batch, DenseModel& dense) {
     forget_last_row(fault_, flight);
     clock.end(Phase::update);
   });
+  const double begin = MPI_Wtime();
   threads_->begin_update();
+  held_seconds_ = MPI_Wtime() - begin;
   batch.flight.each(batch.costs, Phase::update, [&](GroupFlight& flight, std::int64_t group, PhaseClock& clock) {
     apply_optimizer(flight, now);
     if (!versions_.empty()) versions_[group].mark(flight, steps_);
@@ -151,26 +168,24 @@ void Pipeline::train(Place& batch, DenseModel& dense) {
 
 PhaseCosts Pipeline::step(DenseModel& dense) {
   if (steps_ > 0) threads_->release();
-  const PipelineCounts before = threads_->counts();
   const double begin = MPI_Wtime();
   const Ticket ticket = threads_->consume();
+  const double taken = MPI_Wtime();
   ++steps_;
   const std::int64_t seen = threads_->seen(ticket);
   staleness_ = ticket - seen;
   Place& batch = place(ticket);
-  batch.costs.exposed_seconds = 0.0;  // what the threads waited for was hidden
+  if (!shape_.inlined())
+    batch.costs.exposed_seconds = taken - begin;  // what threads waited for was hidden but for that
   if (!shape_.looks_up) {
     look_up(ticket);
     deliver(ticket);
   } else if (how_.async.mode == AsyncMode::patched) {
-    patch(batch, seen);
+    patch(batch, seen, ticket);
     staleness_ = 0;
   }
   train(batch, dense);
-  const PipelineCounts after = threads_->counts();
-  const double starved = after.starved_seconds - before.starved_seconds;
-  batch.costs.exposed_seconds += starved;
-  main_seconds_ += MPI_Wtime() - begin - starved - (after.held_seconds - before.held_seconds);
+  main_seconds_ += MPI_Wtime() - taken - held_seconds_;
   batch.costs.count(batch.flight.sent());
   return batch.costs;
 }

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "comm/affinity.hpp"
 #include "workloads/step/dense/dense_model.hpp"
 #include "workloads/step/pipeline/stage_threads.hpp"
 #include "workloads/step/pipeline/vector_patch.hpp"
@@ -14,12 +17,14 @@ namespace shardmark {
 /// them are taken. Every batch in flight has its own communicators, exchanges and buffers, so that all threads may use
 /// MPI at once (MPI_THREAD_MULTIPLE); kernels of several threads take turns on the rank's compute threads (Kokkos locks
 /// an execution space). Values are those of training_step, but in mode rows: there a row may lack the updates of the
-/// last `staleness_bound` steps.
+/// last `staleness_bound` steps. Inline (PipelineShape) the calling thread prepares each batch when its step begins, so
+/// that nothing is stale and nothing more than training_step is done.
 class Pipeline : private AheadWork {
  public:
-  /// Collective. All outlive the object. how: its mode is not off. threads: how many prepare batches.
+  /// Collective. All outlive the object. how: its mode is not off, its pool not automatic. threads: how many prepare
+  /// batches, bound to `cores` where these are given; 0 in an inline pool.
   Pipeline(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Case& how, const Decisions& decided,
-           Fault fault, std::int64_t threads);
+           Fault fault, std::int64_t threads, std::optional<CoreSet> cores = {});
   ~Pipeline() override;
 
   /// Begins to prepare batches first, first + 1, … modulo their number, `steps` of them. Not collective.
@@ -40,6 +45,8 @@ class Pipeline : private AheadWork {
   ShardedTables& tables() { return places_.front()->embedding.tables(); }
   const PipelineShape& shape() const { return shape_; }
   Async how() const { return how_.async; }
+  /// What the threads are bound to, as Affinity::processing_units; empty where they are not.
+  std::string processing_units() const { return cores_ ? cores_->processing_units() : ""; }
   // From the latest start() on.
   PipelineCounts counts() const { return threads_ ? threads_->counts() : counts_; }
   const PatchCounts& patched() const { return patched_; }
@@ -63,7 +70,7 @@ class Pipeline : private AheadWork {
     Flight flight;
     const StepInput* input = nullptr;
     PhaseCosts costs;
-    std::vector<std::unique_ptr<VectorPatch>> patches;  ///< by group
+    std::vector<std::unique_ptr<VectorPatch>> patches;  ///< by group, where stale rows are patched
   };
 
   void distribute(Ticket ticket) override;
@@ -71,7 +78,7 @@ class Pipeline : private AheadWork {
   void look_up(Ticket ticket) override;
   void deliver(Ticket ticket) override;
 
-  void patch(Place& place, std::int64_t seen);
+  void patch(Place& place, std::int64_t seen, std::int64_t now);
   void train(Place& place, DenseModel& dense);
   Place& place(Ticket ticket) { return *places_[static_cast<std::size_t>(ticket % shape_.places())]; }
   Place& current() { return place(steps_ - 1); }
@@ -80,8 +87,9 @@ class Pipeline : private AheadWork {
   Fault fault_;
   PipelineShape shape_;
   Waiting waiting_;
+  std::optional<CoreSet> cores_;
   std::vector<std::unique_ptr<Place>> places_;
-  std::vector<RowVersions> versions_;  ///< by group; of mode patched
+  std::vector<RowVersions> versions_;  ///< by group; where stale rows are patched
   const std::vector<StepInput>* inputs_ = nullptr;
   std::int64_t first_ = 0;
   Ticket steps_ = 0, end_ = 0;
@@ -89,7 +97,7 @@ class Pipeline : private AheadWork {
   std::unique_ptr<StageThreads> threads_;
   PipelineCounts counts_;
   PatchCounts patched_;
-  double main_seconds_ = 0.0;
+  double main_seconds_ = 0.0, held_seconds_ = 0.0;  ///< of all steps; of the update of the latest
 };
 
 }  // namespace shardmark

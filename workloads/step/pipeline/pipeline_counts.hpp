@@ -77,8 +77,10 @@ struct PipelineCounts {
 };
 
 /// Steps per second that T threads allow: min(T / t_lookup, 1 / t_main) of the seconds that a thread takes to prepare
-/// a batch and a step takes with it (DeepRec's rule, which asks for T >= t_lookup / t_main).
+/// a batch and a step takes with it (DeepRec's rule, which asks for T >= t_lookup / t_main). Without threads one thread
+/// does both, one after the other.
 inline double predicted_rate(std::int64_t threads, double lookup_seconds, double main_seconds) {
+  if (threads == 0) return 1.0 / (lookup_seconds + main_seconds);
   return std::min(static_cast<double>(threads) / lookup_seconds, 1.0 / main_seconds);
 }
 

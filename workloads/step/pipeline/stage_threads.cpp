@@ -13,6 +13,14 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+template <class Work>
+std::exception_ptr failure_of(const Work& work) try {
+  work();
+  return nullptr;
+} catch (...) {
+  return std::current_exception();
+}
+
 void run_stage(AheadWork& work, AheadTask& task) {
   switch (task.stage) {
     case AheadStage::distribute:
@@ -45,70 +53,77 @@ struct StageThreads::Shared {
 StageThreads::StageThreads(const PipelineShape& shape, AheadWork& work, const std::function<void()>& first)
     : shared_(std::make_shared<Shared>(shape, work)) {
   for (std::int64_t t = 0; t < shape.threads; ++t)
-    threads_.emplace_back([shared = shared_, first] {
-      first();
-      serve(shared);
-    });
+    threads_.emplace_back([shared = shared_, first] { serve(shared, first); });
 }
 
 StageThreads::~StageThreads() { stop(); }
 
-void StageThreads::serve(const std::shared_ptr<Shared>& shared) {
+void StageThreads::serve(const std::shared_ptr<Shared>& shared, const std::function<void()>& first) {
+  const std::exception_ptr unable = failure_of(first);
   AheadTask task;
-  std::unique_lock lock(shared->mutex);
+  Lock lock(shared->mutex);
+  if (unable) shared->failure = unable;
   for (;;) {
     const double before = seconds_now();
     shared->changed.wait(lock, [&] { return shared->stopped || shared->failure || shared->book.may_begin(task); });
     if (shared->stopped || shared->failure) break;
-    shared->book.begin(task);
-    const auto stage = static_cast<std::size_t>(task.stage);
-    lock.unlock();
-    const double begin = seconds_now();
-    std::exception_ptr failure;
-    try {
-      run_stage(shared->work, task);
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    const double end = seconds_now();
-    lock.lock();
-    shared->counts.wait_seconds[stage] += begin - before;
-    shared->counts.work_seconds[stage] += end - begin;
-    if (failure) {
-      if (!shared->failure) shared->failure = failure;
-      break;
-    }
-    shared->book.end(task);
-    if (task.stage == AheadStage::distribute) ++shared->counts.prepared;
+    make_stage(*shared, lock, task, before);
     shared->changed.notify_all();
   }
   --shared->alive;
   shared->changed.notify_all();
 }
 
+/// The stage of the task, which may begin; unlocked meanwhile.
+void StageThreads::make_stage(Shared& shared, Lock& lock, AheadTask& task, double waiting_since) {
+  shared.book.begin(task);
+  const auto stage = static_cast<std::size_t>(task.stage);
+  lock.unlock();
+  const double begin = seconds_now();
+  const std::exception_ptr failure = failure_of([&] { run_stage(shared.work, task); });
+  const double end = seconds_now();
+  lock.lock();
+  shared.counts.wait_seconds[stage] += begin - waiting_since;
+  shared.counts.work_seconds[stage] += end - begin;
+  if (failure) {
+    if (!shared.failure) shared.failure = failure;
+    return;
+  }
+  shared.book.end(task);
+  if (task.stage == AheadStage::distribute) ++shared.counts.prepared;
+}
+
 /// Returns the seconds that it took.
 template <class Ready>
-double StageThreads::wait(std::unique_lock<std::mutex>& lock, const Ready& ready) {
+double StageThreads::wait(Lock& lock, const Ready& ready) {
   const double begin = seconds_now();
   shared_->changed.wait(lock, [&] { return shared_->failure || ready(); });
   if (shared_->failure) std::rethrow_exception(shared_->failure);
   return seconds_now() - begin;
 }
 
+/// The next batch, by this thread.
+void StageThreads::prepare(Lock& lock) {
+  AheadTask task;
+  do make_stage(*shared_, lock, task, seconds_now());
+  while (task.stage != AheadStage::distribute && !shared_->failure);
+}
+
 void StageThreads::extend(Ticket end) {
   {
-    const std::lock_guard lock(shared_->mutex);
+    const Lock lock(shared_->mutex);
     shared_->book.extend(end);
   }
   shared_->changed.notify_all();
 }
 
 Ticket StageThreads::consume() {
-  std::unique_lock lock(shared_->mutex);
+  Lock lock(shared_->mutex);
   TicketBook& book = shared_->book;
   const Ticket ticket = book.version();
   if (ticket >= book.end()) throw std::logic_error("pipeline: a step was asked for beyond the last batch");
   shared_->counts.depth.add(book.depth());
+  if (book.shape().inlined()) prepare(lock);
   shared_->counts.starved_seconds += wait(lock, [&] { return book.may_consume(); });
   shared_->counts.staleness.add(ticket - book.seen(ticket));
   ++shared_->counts.steps;
@@ -116,14 +131,14 @@ Ticket StageThreads::consume() {
 }
 
 void StageThreads::begin_update() {
-  std::unique_lock lock(shared_->mutex);
+  Lock lock(shared_->mutex);
   shared_->counts.held_seconds += wait(lock, [&] { return shared_->book.may_update(); });
   shared_->book.begin_update();
 }
 
 void StageThreads::end_update() {
   {
-    const std::lock_guard lock(shared_->mutex);
+    const Lock lock(shared_->mutex);
     shared_->book.end_update();
   }
   shared_->changed.notify_all();
@@ -131,19 +146,19 @@ void StageThreads::end_update() {
 
 void StageThreads::release() {
   {
-    const std::lock_guard lock(shared_->mutex);
+    const Lock lock(shared_->mutex);
     shared_->book.release();
   }
   shared_->changed.notify_all();
 }
 
 std::int64_t StageThreads::seen(Ticket ticket) const {
-  const std::lock_guard lock(shared_->mutex);
+  const Lock lock(shared_->mutex);
   return shared_->book.seen(ticket);
 }
 
 PipelineCounts StageThreads::counts() const {
-  const std::lock_guard lock(shared_->mutex);
+  const Lock lock(shared_->mutex);
   return shared_->counts;
 }
 
@@ -151,7 +166,7 @@ bool StageThreads::stop() {
   if (threads_.empty()) return true;
   bool ended = false;
   {
-    std::unique_lock lock(shared_->mutex);
+    Lock lock(shared_->mutex);
     shared_->stopped = true;
     shared_->changed.notify_all();
     ended = shared_->changed.wait_for(lock, time_to_end, [&] { return shared_->alive == 0; });

@@ -26,7 +26,8 @@ class AheadWork {
 };
 
 /// The threads that prepare batches, by the rules of a TicketBook, and what the thread of the steps asks of them. What
-/// a stage throws is thrown by the next call that waits; nothing is taken any more then.
+/// a stage throws is thrown by the next call that waits; nothing is taken any more then. Of a shape without threads
+/// consume() itself makes the stages of the batch that it returns.
 class StageThreads {
  public:
   /// work, which outlives the object, is called by threads that each begin with `first`.
@@ -40,7 +41,8 @@ class StageThreads {
   /// There are tickets below `end`.
   void extend(Ticket end);
 
-  /// Waits until the next ticket is prepared and returns it. Throws std::logic_error when there is no such ticket.
+  /// Waits until the next ticket is prepared and returns it, or prepares it. Throws std::logic_error when there is no
+  /// such ticket.
   Ticket consume();
   /// Waits until no lookup holds the version that the update ends.
   void begin_update();
@@ -57,9 +59,12 @@ class StageThreads {
 
  private:
   struct Shared;
-  static void serve(const std::shared_ptr<Shared>& shared);
+  using Lock = std::unique_lock<std::mutex>;
+  static void serve(const std::shared_ptr<Shared>& shared, const std::function<void()>& first);
+  static void make_stage(Shared& shared, Lock& lock, AheadTask& task, double waiting_since);
   template <class Ready>
-  double wait(std::unique_lock<std::mutex>& lock, const Ready& ready);
+  double wait(Lock& lock, const Ready& ready);
+  void prepare(Lock& lock);
 
   std::shared_ptr<Shared> shared_;  ///< with the threads, which may outlive the object
   std::vector<std::thread> threads_;

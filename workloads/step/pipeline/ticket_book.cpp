@@ -7,8 +7,8 @@
 namespace shardmark {
 
 TicketBook::TicketBook(const PipelineShape& shape) : shape_(shape) {
-  if (shape.threads < 1 || shape.capacity < 1 || shape.bound < 0)
-    throw std::invalid_argument("a pipeline needs a thread, room for a batch and a bound of at least 0");
+  if (shape.threads < 0 || (!shape.inlined() && shape.capacity < 1) || shape.bound < 0)
+    throw std::invalid_argument("a pipeline needs room for a batch beside its threads, and a bound of at least 0");
   seen_.resize(static_cast<std::size_t>(shape.places()));
   complete_.resize(static_cast<std::size_t>(shape.places()));
 }

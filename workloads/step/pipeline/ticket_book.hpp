@@ -12,13 +12,15 @@ using Ticket = std::int64_t;
 
 /// How far steps may be prepared ahead of the one that is taken.
 struct PipelineShape {
-  std::int64_t threads = 1;   ///< T: batches that are being prepared at once
+  std::int64_t threads = 1;   ///< T: batches that are being prepared at once; 0: each in its turn, by the steps
   std::int64_t capacity = 1;  ///< C: prepared ones that wait, beside one in the hands of each thread
   std::int64_t bound = 2;     ///< S: a lookup may miss the updates of so many steps before its own at most
   bool looks_up = true;       ///< ahead of time; false: ids alone are sent ahead, and nothing is ever stale
 
+  /// Nothing is ahead of the step that is taken: the thread of the steps prepares its batch when it needs it.
+  bool inlined() const { return threads == 0; }
   /// Batches in memory: those ahead, and the one whose step is taken.
-  std::int64_t places() const { return capacity + threads + 1; }
+  std::int64_t places() const { return inlined() ? 1 : capacity + threads + 1; }
 };
 
 /// What is done for a batch ahead of its step, in this order.
@@ -49,7 +51,7 @@ struct AheadTask {
 ///   - No update runs during a lookup.
 class TicketBook {
  public:
-  /// Throws std::invalid_argument for fewer than one thread, a capacity below 1 or a negative bound.
+  /// Throws std::invalid_argument for a negative number of threads or bound, and for a capacity below 1 with threads.
   explicit TicketBook(const PipelineShape& shape);
 
   const PipelineShape& shape() const { return shape_; }

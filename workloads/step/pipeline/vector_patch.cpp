@@ -35,7 +35,7 @@ VectorPatch::VectorPatch(GroupFlight& flight)
       count_route_(route_of_counts(flight.group.layout)) {}
 
 PatchCounts VectorPatch::run(const RowVersions& versions, std::int64_t seen) {
-  const auto bags = static_cast<std::int64_t>(flight_.owned.offsets.extent(0)) - 1;
+  const std::int64_t bags = flight_.vectors_looked_up();
   stale_ = stale_scratch_.first(bags);
   versions.find_stale(flight_, seen, stale_);
   PatchCounts counts{.vectors = bags};

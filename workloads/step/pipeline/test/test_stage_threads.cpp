@@ -85,6 +85,21 @@ TEST(StageThreads, EveryShapeTakesEveryBatchInOrderWithinItsBound) {
         }
 }
 
+TEST(StageThreads, WithoutThreadsEachBatchIsPreparedByItsStep) {
+  for (const bool looks_up : {true, false}) {
+    const PipelineShape shape{.threads = 0, .looks_up = looks_up};
+    CountingWork work(shape);
+    StageThreads threads(shape, work);
+    threads.extend(30);
+    for (Ticket t = 0; t < 30; ++t) {
+      EXPECT_EQ(threads.counts().prepared, t);
+      take_step(threads, work, t, shape);
+    }
+    EXPECT_EQ(threads.counts().staleness.largest(), 0);
+    EXPECT_THROW(threads.consume(), std::logic_error);
+  }
+}
+
 TEST(StageThreads, AnInputThatEndsInsideTheLookaheadIsTakenToItsEnd) {
   const PipelineShape shape{4, 4, 9, true};
   CountingWork work(shape);
@@ -96,20 +111,22 @@ TEST(StageThreads, AnInputThatEndsInsideTheLookaheadIsTakenToItsEnd) {
 }
 
 TEST(StageThreads, WhatAStageThrowsIsThrownToTheSteps) {
-  const PipelineShape shape{2, 2, 4, true};
-  CountingWork work(shape);
-  work.throws_at = 5;
-  StageThreads threads(shape, work);
-  threads.extend(100);
-  Ticket taken = 0;
-  try {
-    for (; taken < 100; ++taken) take_step(threads, work, taken, shape);
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const std::runtime_error& error) {
-    EXPECT_STREQ(error.what(), "lookup of 5");
+  for (const std::int64_t count : {0, 2}) {
+    const PipelineShape shape{count, 2, 4, true};
+    CountingWork work(shape);
+    work.throws_at = 5;
+    StageThreads threads(shape, work);
+    threads.extend(100);
+    Ticket taken = 0;
+    try {
+      for (; taken < 100; ++taken) take_step(threads, work, taken, shape);
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "lookup of 5");
+    }
+    EXPECT_LE(taken, 5);
+    EXPECT_TRUE(threads.stop());
   }
-  EXPECT_LE(taken, 5);
-  EXPECT_TRUE(threads.stop());
 }
 
 TEST(StageThreads, AStopInMidQueueJoinsAllThreads) {

@@ -208,7 +208,7 @@ TEST(TicketBook, TenThousandRandomSchedulesKeepTheBoundAndLoseNothing) {
 }
 
 TEST(TicketBook, ShapesThatNoBatchWouldPassAreRefused) {
-  EXPECT_THROW(TicketBook({.threads = 0}), std::invalid_argument);
+  EXPECT_THROW(TicketBook({.threads = -1}), std::invalid_argument);
   EXPECT_THROW(TicketBook({.capacity = 0}), std::invalid_argument);
   EXPECT_THROW(TicketBook({.bound = -1}), std::invalid_argument);
 }
@@ -244,6 +244,7 @@ TEST(Histogram, QuantilesAreOfTheCounts) {
 TEST(PipelineFormula, RateAndThreadsFollowDeepRec) {
   EXPECT_DOUBLE_EQ(predicted_rate(1, 0.5, 0.1), 2.0);
   EXPECT_DOUBLE_EQ(predicted_rate(8, 0.5, 0.1), 10.0);
+  EXPECT_DOUBLE_EQ(predicted_rate(0, 0.3, 0.1), 2.5);
   EXPECT_EQ(threads_needed(0.5, 0.1, 8), 5);
   EXPECT_EQ(threads_needed(0.51, 0.1, 8), 6);
   EXPECT_EQ(threads_needed(0.0, 0.1, 8), 1);

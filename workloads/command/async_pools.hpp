@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "datasets/sample_source.hpp"
+#include "workloads/cases/case.hpp"
+#include "workloads/command/case_arguments.hpp"
+#include "workloads/step/pipeline/stage_pool.hpp"
+
+namespace shardmark {
+
+/// How MPI is to be started: several threads use it where batches may be prepared ahead by threads of their own. What
+/// is wrong with the arguments is told later.
+MpiThreads mpi_threads(const CaseArguments& arguments);
+
+/// The one pool that takes cores from those that compute; a pool of another kind where there is none. Throws InputError
+/// where cases differ in it: the threads that compute are those of the whole job.
+StagePool dedicated_pool(const std::vector<GivenOption>& given);
+
+/// What the arguments leave of this rank's cores to those that compute, to which the calling thread is bound where they
+/// are not all. Collective, before any other thread is made. Throws as dedicated_pool and share_cores do.
+CoreShares core_shares(const Communicator& world, const Affinity& affinity, const CaseArguments& arguments);
+
+/// Cases with the pools that are meant (pool_in_effect), those that are then the same once. `notice` is told when one
+/// that was left open is inline.
+std::vector<Case> with_pools_in_effect(std::vector<Case> cases, const PoolFacts& facts, const Notice& notice);
+
+}  // namespace shardmark

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pipeline without threads, under an MPI that only one thread at a time may use.
+#include <gtest/gtest.h>
+
+#include "workloads/measure/test/both_ways.hpp"
+#include "workloads/measure/test/plans.hpp"
+#include "workloads/step/pipeline/stage_pool.hpp"
+
+namespace shardmark {
+namespace {
+
+TEST(InlinePipeline, IsWhatIsMeantWhereThreadsMayNotUseMpi) {
+  const Communicator comm(MPI_COMM_WORLD);
+  ASSERT_EQ(mpi_threads_given(), MpiThreads::one_at_a_time);
+  const PoolFacts facts = pool_facts(comm, observed_affinity());
+  EXPECT_EQ(pool_in_effect({}, facts).kind, PoolKind::inlined);
+  try {
+    pool_in_effect({PoolKind::dedicated, 2}, facts);
+    ADD_FAILURE() << "threads were given";
+  } catch (const InputError& error) {
+    EXPECT_TRUE(std::string(error.what()).starts_with("--async-pool dedicated:2: this MPI gives no")) << error.what();
+  }
+}
+
+TEST(InlinePipeline, EveryModeIsBitEqualAndNothingIsStale) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const RunOptions options = small_case(Pooling::mean, OptimizerKind::rowwise_adagrad, false);
+  for (const AsyncMode mode : {AsyncMode::ids, AsyncMode::rows, AsyncMode::patched})
+    for (const char* planner : {"row_wise", "data_parallel+table_wise"}) {
+      const Case how{.async = {.mode = mode, .pool = {PoolKind::inlined}}};
+      EXPECT_EQ(different_steps(comm, options, plan_of(planner, options, comm.size()), how, 50), 0)
+          << planner << " " << how.name();
+    }
+}
+
+TEST(StagePool, ThreadsAreOfUseBesideASpareCoreOrBetweenNodes) {
+  const auto meant = [](bool spare_core, bool one_node) {
+    return pool_in_effect({}, {.mpi = MpiThreads::several, .spare_core = spare_core, .one_node = one_node}).kind;
+  };
+  EXPECT_EQ(meant(false, true), PoolKind::inlined);
+  EXPECT_EQ(meant(true, true), PoolKind::shared);
+  EXPECT_EQ(meant(false, false), PoolKind::shared);
+  const PoolFacts several{.mpi = MpiThreads::several};
+  for (const StagePool pool :
+       {StagePool{PoolKind::inlined}, StagePool{PoolKind::shared}, StagePool{PoolKind::dedicated, 3}})
+    EXPECT_EQ(pool_in_effect(pool, several), pool);
+}
+
+TEST(StagePool, DedicatedCoresAreTakenFromThoseThatCompute) {
+  const Affinity affinity{.processing_units = "4-7", .cores = {4, 5, 6, 7}};
+  const CoreShares two = share_cores(affinity, 4, {PoolKind::dedicated, 2});
+  EXPECT_EQ(two.compute, (std::vector{4, 5}));
+  EXPECT_EQ(two.stages, (std::vector{6, 7}));
+  EXPECT_EQ(two.threads_to_compute(0), 2);
+  EXPECT_EQ(two.threads_to_compute(1), 1);
+  EXPECT_EQ(two.threads_to_compute(4), 2);
+  const CoreShares all = share_cores(affinity, 4, {PoolKind::shared});
+  EXPECT_EQ(all.compute, affinity.cores);
+  EXPECT_EQ(all.stages, affinity.cores);
+  EXPECT_EQ(all.threads_to_compute(0), 0);
+  EXPECT_THROW(share_cores(affinity, 4, {PoolKind::dedicated, 4}), InputError);
+  EXPECT_THROW(share_cores(affinity, 2, {PoolKind::dedicated, 1}), InputError) << "two ranks use the same cores";
+}
+
+}  // namespace
+}  // namespace shardmark
