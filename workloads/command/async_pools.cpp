@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/command/async_pools.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <utility>
 
 #include "comm/agree.hpp"
 #include "reference/error.hpp"
@@ -33,15 +34,19 @@ MpiThreads mpi_threads(const CaseArguments& arguments) try {
 }
 
 StagePool dedicated_pool(const std::vector<GivenOption>& given) {
-  std::vector<StagePool> pools;
-  for (const std::string& value : values_of(given, "async_pool"))
-    if (value != "all") pools.push_back(stage_pool_named(value));
-  const auto dedicated = std::ranges::find(pools, PoolKind::dedicated, &StagePool::kind);
-  if (dedicated == pools.end()) return {};
-  if (std::ranges::count(pools, *dedicated) < std::ssize(pools))
-    throw InputError("--async-pool " + dedicated->name() +
-                     ": it takes cores from the threads that compute, which all cases share; give it alone");
-  return *dedicated;
+  const auto names = values_of(given, "async_pool");
+  const auto dedicated = std::ranges::find_if(names, [](const auto& name) { return name.starts_with("dedicated"); });
+  if (dedicated == names.end()) return {};
+  if (names.size() > 1)
+    throw InputError(
+        fmt::format("--async-pool {}: it takes cores from the threads that compute, which all cases share; "
+                    "give it alone",
+                    *dedicated));
+  try {
+    return stage_pool_named(*dedicated);
+  } catch (const InputError&) {
+    return {};
+  }
 }
 
 CoreShares core_shares(const Communicator& world, const Affinity& affinity, const CaseArguments& arguments) {
@@ -53,15 +58,19 @@ CoreShares core_shares(const Communicator& world, const Affinity& affinity, cons
   });
 }
 
-std::vector<Case> with_pools_in_effect(std::vector<Case> cases, const PoolFacts& facts, const Notice& notice) {
-  for (Case& how : cases) {
-    if (!how.async.on()) continue;
-    const StagePool asked = std::exchange(how.async.pool, pool_in_effect(how.async.pool, facts));
-    if (asked.kind == PoolKind::automatic && how.async.inlined())
-      notice(facts.mpi == MpiThreads::several
-                 ? "--async-pool auto is inline: ranks of one host without a core to spare would hide nothing"
-                 : "--async-pool auto is inline: this MPI gives no MPI_THREAD_MULTIPLE, which threads need");
-  }
+std::string why_inline(const std::vector<GivenOption>& given, const std::vector<Case>& cases, const PoolFacts& facts) {
+  const auto names = values_of(given, "async_pool");
+  const bool left_open = names.empty() || std::ranges::find(names, "auto") != names.end();
+  if (!left_open || std::ranges::none_of(cases, [](const Case& how) { return how.async.inlined(); })) return "";
+  return fmt::format("--async-pool auto is inline: {}",
+                     facts.mpi == MpiThreads::several
+                         ? "ranks of one host without a core to spare would hide nothing"
+                         : "this MPI gives no MPI_THREAD_MULTIPLE, which threads that prepare batches need");
+}
+
+std::vector<Case> with_pools_in_effect(std::vector<Case> cases, const PoolFacts& facts) {
+  for (Case& how : cases)
+    if (how.async.on()) how.async.pool = pool_in_effect(how.async.pool, facts);
   return without_unused_async(std::move(cases));
 }
 

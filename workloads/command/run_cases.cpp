@@ -193,7 +193,7 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   const PoolFacts facts = pool_facts(world, affinity);
   const auto [asked, asked_cases] = agree(world, [&] {
     auto result = cases_of(arguments, given);
-    result.second = with_pools_in_effect(std::move(result.second), facts, say);
+    result.second = with_pools_in_effect(std::move(result.second), facts);
     return result;
   });
   const IdStatistics ids = id_statistics_of(world, asked.workload, asked.data, say);
@@ -205,6 +205,7 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   if (world.rank() != 0) setup = set_up(arguments, asked, asked_cases, ranks, plans);
   const RunOptions& options = setup.options;
   std::ranges::for_each(setup.left_out, say);
+  if (const std::string why = why_inline(given, asked_cases, facts); !why.empty()) say(why);
   for (const PlannedTables& planned : setup.plans)
     if (const std::string idle = idle_ranks_text(planned.plan); !idle.empty())
       say(fmt::format("plan {}: {}", planned.plan.name, idle));
