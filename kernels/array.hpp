@@ -99,9 +99,9 @@ auto dynamic_range(const Exec& exec, std::int64_t size) {
   return Policy(exec, 0, size, Kokkos::ChunkSize(1));
 }
 
-template <class Exec>
+template <class... Traits, class Exec>
 auto static_range(const Exec& exec, std::int64_t size) {
-  return Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, size);
+  return Kokkos::RangePolicy<Exec, Traits..., Kokkos::IndexType<std::int64_t>>(exec, 0, size);
 }
 
 }  // namespace shardmark::kernels

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/shard_sort.hpp"
 
+#include "kernels/few_rows.hpp"
 #include "kernels/instantiate.hpp"
 #include "kernels/radix_sort.hpp"
 
@@ -71,46 +72,102 @@ struct ShardWords {
   }
 };
 
-/// first_word(s): ids of the shards before s.
+/// first_id(s): ids of the shards before s.
 template <class Exec>
-void count_shard_words(const Exec& exec, const ConstArray<Exec, ShardBlocks>& shards,
-                       const ConstArray<Exec, GradientBlock>& blocks, const ConstArray<Exec, std::int64_t>& offsets,
-                       const Array<Exec, std::int64_t>& first_word) {
+void count_shard_ids(const Exec& exec, const ConstArray<Exec, ShardBlocks>& shards,
+                     const ConstArray<Exec, GradientBlock>& blocks, const ConstArray<Exec, std::int64_t>& offsets,
+                     const Array<Exec, std::int64_t>& first_id) {
   const auto count = static_cast<std::int64_t>(shards.extent(0));
   Kokkos::parallel_scan(
-      "shardmark::count_shard_words", static_range(exec, count + 1),
+      "shardmark::count_shard_ids", static_range(exec, count + 1),
       KOKKOS_LAMBDA(const std::int64_t s, std::int64_t& sum, const bool final) {
-        if (final) first_word(s) = sum;
+        if (final) first_id(s) = sum;
         if (s == count) return;
         for (std::int64_t b = shards(s).first_block; b < shards(s).first_block + shards(s).blocks; ++b)
           sum += offsets(blocks(b).first_bag + blocks(b).bags) - offsets(blocks(b).first_bag);
       });
 }
 
+/// What becomes of the ids of the shards, [first_id(s), first_id(s + 1)) of each, and where its words begin.
+template <class Exec>
+struct ShardSort {
+  ConstArray<Exec, ShardBlocks> shards;
+  ConstArray<Exec, GradientBlock> blocks;
+  ConstArray<Exec, std::int64_t> offsets, indices;
+  Array<Exec, float> gradients;
+  Array<Exec, std::uint64_t> words, other;
+  Array<Exec, std::uint32_t> uses;  ///< of rows, where these are added up
+  Array<Exec, std::int64_t> first_id, first_word;
+  int position_bits;
+
+  struct AddFew {};
+  struct CountWords {};
+  struct Sort {};
+
+  KOKKOS_FUNCTION ShardWords words_of(std::int64_t s) const {
+    return {shards(s), first_id(s + 1) - first_id(s), position_bits};
+  }
+  KOKKOS_FUNCTION bool adds(std::int64_t s) const {
+    return shards(s).sums >= 0 && shards(s).rows <= first_id(s + 1) - first_id(s);
+  }
+  KOKKOS_FUNCTION FewRows few(std::int64_t s) const {
+    return {shards(s), position_bits, gradients.data(), uses.data() + first_id(s)};
+  }
+
+  KOKKOS_FUNCTION void operator()(AddFew, std::int64_t s) const {
+    if (!adds(s)) return;
+    std::uint64_t* const list = other.data() + first_id(s);
+    words_of(s).fill(blocks.data(), offsets.data(), indices.data(), list);
+    few(s).add(list, words_of(s).count);
+  }
+  KOKKOS_FUNCTION void operator()(CountWords, std::int64_t s, std::int64_t& sum, bool final) const {
+    if (final) first_word(s) = sum;
+    if (s < static_cast<std::int64_t>(shards.extent(0))) sum += adds(s) ? few(s).used() : words_of(s).count;
+  }
+  KOKKOS_FUNCTION void operator()(Sort, std::int64_t s) const {
+    std::uint64_t* to = words.data() + first_word(s);
+    if (adds(s)) return few(s).list(to);
+    std::uint64_t* from = other.data() + first_word(s);
+    const ShardWords shard = words_of(s);
+    const ShardDigits digits(shard.count, shards(s).rows);
+    if (digits.passes % 2 == 0) Kokkos::kokkos_swap(from, to);  // the last pass ends in `words`
+    shard.fill(blocks.data(), offsets.data(), indices.data(), from);
+    for (int pass = 0; pass < digits.passes; ++pass) {
+      shard.pass(from, to, pass * digits.bits, digits.bits);
+      Kokkos::kokkos_swap(from, to);
+    }
+  }
+};
+
 template <class Exec>
 UniqueRows<Exec> sort_shards(const Exec& exec, ConstArray<Exec, ShardBlocks> shards,
                              ConstArray<Exec, GradientBlock> blocks, ConstArray<Exec, std::int64_t> offsets,
                              ConstArray<Exec, std::int64_t> indices, std::int64_t ids, std::int64_t key_bound,
-                             std::int64_t position_bound, UniqueRowsWorkspace<Exec>& workspace) {
-  const int position_bits = RadixPlan(ids, position_bound, key_bound).position_bits;
+                             Array<Exec, float> gradients, UniqueRowsWorkspace<Exec>& workspace) {
+  const auto bound = static_cast<std::int64_t>(gradients.extent(0));
+  const int position_bits = RadixPlan(ids, bound, key_bound).position_bits;
   const auto count = static_cast<std::int64_t>(shards.extent(0));
-  const Array<Exec, std::int64_t> first_word = workspace.shards.first(count + 1);
-  const Array<Exec, std::uint64_t> words = workspace.words.first(ids), other = workspace.sorted.first(ids);
-  count_shard_words(exec, shards, blocks, offsets, first_word);
-  Kokkos::parallel_for(
-      "shardmark::sort_shards", dynamic_range(exec, count), KOKKOS_LAMBDA(const std::int64_t s) {
-        const ShardWords shard{shards(s), first_word(s + 1) - first_word(s), position_bits};
-        const ShardDigits digits(shard.count, shards(s).rows);
-        std::uint64_t* to = words.data() + first_word(s);
-        std::uint64_t* from = other.data() + first_word(s);
-        if (digits.passes % 2 == 0) Kokkos::kokkos_swap(from, to);  // the last pass ends in `words`
-        shard.fill(blocks.data(), offsets.data(), indices.data(), from);
-        for (int pass = 0; pass < digits.passes; ++pass) {
-          shard.pass(from, to, pass * digits.bits, digits.bits);
-          Kokkos::kokkos_swap(from, to);
-        }
-      });
-  const UniqueRows<Exec> unique{words, workspace.segments.first(ids + 1), workspace.total.first(1), position_bits};
+  const Array<Exec, std::int64_t> firsts = workspace.shards.first(2 * (count + 1));
+  const ShardSort<Exec> sort{shards,
+                             blocks,
+                             offsets,
+                             indices,
+                             gradients,
+                             workspace.words.first(ids),
+                             workspace.sorted.first(ids),
+                             workspace.uses.first(ids),
+                             Kokkos::subview(firsts, std::pair(std::int64_t{0}, count + 1)),
+                             Kokkos::subview(firsts, std::pair(count + 1, 2 * (count + 1))),
+                             position_bits};
+  using Kernel = ShardSort<Exec>;
+  count_shard_ids(exec, shards, blocks, offsets, sort.first_id);
+  Kokkos::parallel_for("shardmark::add_few_rows", dynamic_range<typename Kernel::AddFew>(exec, count), sort);
+  std::int64_t positions = 0;
+  Kokkos::parallel_scan("shardmark::count_shard_words", static_range<typename Kernel::CountWords>(exec, count + 1),
+                        sort, positions);
+  Kokkos::parallel_for("shardmark::sort_shards", dynamic_range<typename Kernel::Sort>(exec, count), sort);
+  const UniqueRows<Exec> unique{workspace.words.first(positions), workspace.segments.first(positions + 1),
+                                workspace.total.first(1), position_bits};
   mark_distinct(exec, unique);
   return unique;
 }

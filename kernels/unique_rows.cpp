@@ -102,7 +102,7 @@ requires std::is_same_v<Exec, Kokkos::Cuda> Array<Exec, std::uint64_t> sorted_wo
 #endif
 
 /// Where the words of each key begin, and how many keys there are, of sorted words. A block of words lists its own
-/// beginnings, without a branch, before it knows where they go.
+/// beginnings without a branch.
 template <class Exec>
 void mark_distinct(const Exec& exec, const UniqueRows<Exec>& unique) {
   constexpr std::int64_t block_size = on_device<Exec> ? 4 : 512;
@@ -113,20 +113,23 @@ void mark_distinct(const Exec& exec, const UniqueRows<Exec>& unique) {
         const std::uint64_t* words = unique.words.data();
         const int position_bits = unique.position_bits;
         const std::int64_t begin = block * block_size, end = Kokkos::min(n, begin + block_size);
+        const auto differs = [&](std::int64_t i) { return (words[i - 1] ^ words[i]) >> position_bits != 0 ? 1 : 0; };
+        if (!final) {
+          rows += begin == 0 && n > 0 ? 1 : 0;
+          for (std::int64_t i = Kokkos::max(begin, std::int64_t{1}); i < end; ++i) rows += differs(i);
+          return;
+        }
         std::int64_t begins[block_size + 1];
         std::int64_t count = 0;
         for (std::int64_t i = begin; i < end; ++i) {
           begins[count] = i;
-          count += i == 0 || (words[i - 1] ^ words[i]) >> position_bits != 0;
+          count += i == 0 ? 1 : differs(i);
         }
-        if (final) {
-          for (std::int64_t k = 0; k < count; ++k) unique.segments(rows + k) = begins[k];
-          if (end == n) {
-            unique.segments(rows + count) = n;
-            unique.total(0) = rows + count;
-          }
-        }
+        for (std::int64_t k = 0; k < count; ++k) unique.segments(rows + k) = begins[k];
         rows += count;
+        if (end != n) return;
+        unique.segments(rows) = n;
+        unique.total(0) = rows;
       });
 }
 

@@ -47,7 +47,9 @@ struct UniqueRowsWorkspace {
   Scratch<Exec, std::uint32_t> histograms{"shardmark::unique_histograms"};
   Scratch<Exec, std::int64_t> segments{"shardmark::unique_segments"};
   Scratch<Exec, std::int64_t> total{"shardmark::unique_total"};
-  Scratch<Exec, std::int64_t> shards{"shardmark::unique_shards"};  ///< of sort_shards
+  // Of sort_shards.
+  Scratch<Exec, std::int64_t> shards{"shardmark::unique_shards"};
+  Scratch<Exec, std::uint32_t> uses{"shardmark::unique_uses"};
 };
 
 /// Marks the distinct keys of sorted words: fills in segments and total.

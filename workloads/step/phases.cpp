@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/step/phases.hpp"
 
+#include <algorithm>
+
+#include "kernels/ceilings.hpp"
 #include "workloads/step/phase.hpp"
 #include "workloads/transfer/max_gradients.hpp"
 
@@ -81,7 +84,7 @@ void grad_dist(GroupFlight& flight, const StepInput& input, const ConstDeviceArr
   const bool at_home = layout.places().at_home;
   if (at_home || flight.group.divides) {
     const auto copy = at_home ? flight.packed_gradients : flight.divided_gradients.first(input.elements());
-    Kokkos::deep_copy(exec, copy, gradients);
+    kernels::stream_copy<Execution>(exec, gradients, copy);
     if (flight.group.divides) flight.divide(input, layout.gradient_begin(), true, copy);
     flight.gradients = copy;
   }
@@ -118,19 +121,28 @@ bool sorts_by_shard(const GroupFlight& flight) {
          layout.most_bags_of_shard * Execution().concurrency() <= 2 * layout.exchanged_bags;
 }
 
+/// The gradients of the owner, and the sums of those of few rows (StepLayout).
+DeviceArray<float> with_sums(const GroupFlight& flight) {
+  const DeviceArray<float>&gradients = flight.owner_gradients, &vectors = flight.vectors;
+  const float* const end = std::max(gradients.data() + gradients.extent(0), vectors.data() + vectors.extent(0));
+  return {gradients.data(), static_cast<std::size_t>(end - gradients.data())};
+}
+
 /// Of the shards that hold parts of tables.
 RowGradients sorted_gradients(GroupFlight& flight, const DeviceArray<std::int64_t>& keys,
                               const DeviceArray<std::int64_t>& offsets) {
   const Execution exec;
   const std::int64_t ids = flight.owned.exchanged_ids, key_bound = flight.group.exchanged_keys;
-  const auto gradients = of_ids_too(flight, flight.owner_gradients, flight.layout.exchanged, flight.max_gradients);
-  if (sorts_by_shard(flight))
+  if (sorts_by_shard(flight)) {
+    const DeviceArray<float> gradients = with_sums(flight);
     return {kernels::sort_shards<Execution>(exec, flight.layout.shard_blocks, flight.layout.gradients_by_shard,
-                                            flight.owned.offsets, flight.owned.ids, ids, key_bound,
-                                            static_cast<std::int64_t>(gradients.extent(0)), flight.unique_workspace),
+                                            flight.owned.offsets, flight.owned.ids, ids, key_bound, gradients,
+                                            flight.unique_workspace),
             {},
             {},
             gradients};
+  }
+  const auto gradients = of_ids_too(flight, flight.owner_gradients, flight.layout.exchanged, flight.max_gradients);
   return kernels::sorted_row_gradients<Execution>(exec, part(keys, 0, ids), key_bound, part(offsets, 0, ids),
                                                   weights_of(flight.owned, 0, ids), gradients, flight.unique_workspace);
 }

@@ -25,6 +25,7 @@ void StepLayout::place(const BagCounts& bags, const VectorCounts& counts, Vector
     held_elements_ += counts.held_rows[b] * layout_.shards[held_shards_[b % held_shards_.size()]].dim();
   place_own_partials(bags);
   place_homes(bags);
+  place_sums(counts);
 }
 
 void StepLayout::list(const BagCounts& bags, const VectorCounts& counts, const HomePlaces& homes) {
@@ -75,6 +76,21 @@ void StepLayout::place_homes(const BagCounts& bags) {
     if (row_pooled_begin_[f] < 0) row_pooled_begin_[f] = output_begin_[f];
 }
 
+void StepLayout::place_sums(const VectorCounts& counts) {
+  std::vector<std::int64_t> bags(layout_.shards.size());
+  const auto slots = layout_.own_slots();
+  for (std::size_t b = 0; b < counts.owner.size(); ++b) bags[slots[b % slots.size()].local_shard] += counts.owner[b];
+  sums_elements_ = 0;
+  sums_.assign(layout_.shards.size(), -1);
+  for (std::size_t s = 0; s < sums_.size(); ++s) {
+    const LocalShard& shard = layout_.shards[s];
+    const std::int64_t elements =
+        shard.replicated ? 0 : kernels::few_row_sums(shard.rows.count(), shard.dim(), bags[s]);
+    if (elements > 0) sums_[s] = sums_elements_;
+    sums_elements_ += elements;
+  }
+}
+
 bool StepLayout::pools_whole(std::int64_t feature) const {
   return hot_begin_[feature] < 0 && std::ranges::count(layout_.replicated_features, feature) > 0;
 }
@@ -104,7 +120,8 @@ void StepLayout::list_slots(const BagCounts& bags, const VectorCounts& counts, c
 }
 
 /// The blocks that are listed so far, by the first keys of their shards. A shard ends where the next begins.
-void StepLayout::list_shards() {
+/// own_vectors: see HomePlaces.
+void StepLayout::list_shards(std::int64_t own_vectors) {
   auto& blocks = gradients_by_shard_.host;
   auto& shards = shard_blocks_.host;
   blocks = gradients_.host;
@@ -123,6 +140,13 @@ void StepLayout::list_shards() {
     ++shards.back().blocks;
     most_bags_of_shard = std::max(most_bags_of_shard, bags_of_shard += blocks[b].bags);
   }
+  for (std::size_t s = 0; s < sums_.size(); ++s) {
+    if (sums_[s] < 0) continue;
+    kernels::ShardBlocks& few =
+        *std::ranges::find(shards, layout_.shards[s].first_key, &kernels::ShardBlocks::first_key);
+    few.dim = layout_.shards[s].dim();
+    few.sums = own_vectors + sums_begin() + sums_[s];
+  }
   gradients_by_shard = gradients_by_shard_.array();
   shard_blocks = shard_blocks_.array();
 }
@@ -140,7 +164,7 @@ void StepLayout::list_blocks(const BagCounts& bags, const VectorCounts& counts, 
   }
   if (!reads_held_) exchanged_blocks_.clear();
   list_slots(bags, counts, homes);
-  list_shards();
+  list_shards(homes.own_vectors);
   for (const std::int64_t f : layout_.replicated_features) {
     const Feature& feature = tables_.features()[f];
     const auto shard = std::ranges::find_if(

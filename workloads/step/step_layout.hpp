@@ -12,8 +12,8 @@ namespace shardmark {
 
 /// Where the vectors of a step lie, and what the kernels are told of it. One array of `size` elements holds, in this
 /// order, what the lookup writes and what comes home: the owner's buffer, the rows that this rank is asked for one by
-/// one, the home's packed partials, those that it has pooled itself because some rows are hot, and the outputs that are
-/// put together from several of them. The gradients on their
+/// one, the home's packed partials, those that it has pooled itself because some rows are hot, the outputs that are
+/// put together from several of them, and sums of the gradients of shards of few rows. The gradients on their
 /// way back take the places of the vectors that they belong to, of which nobody needs any but the outputs.
 class StepLayout {
  public:
@@ -24,7 +24,7 @@ class StepLayout {
   /// To be called when the bags or vectors have changed in number: says how much room they need. Allocates nothing for
   /// numbers that have been seen before.
   void place(const BagCounts& bags, const VectorCounts& counts, VectorPlaces places);
-  /// To be called behind it: lists what the kernels are told. homes: where vectors lie at home, else not looked at.
+  /// To be called behind it: lists what the kernels are told. homes: of vectors that lie at home, else empty.
   void list(const BagCounts& bags, const VectorCounts& counts, const HomePlaces& homes);
 
   struct Pieces {
@@ -38,7 +38,8 @@ class StepLayout {
   std::int64_t packed_begin() const { return rows_begin() + held_elements_; }
   std::int64_t packed_end() const { return packed_begin() + places_.packed_size; }
   std::int64_t partials_end() const { return packed_end() + own_partial_elements_; }
-  std::int64_t size() const { return partials_end() + home_elements_; }
+  std::int64_t sums_begin() const { return partials_end() + home_elements_; }
+  std::int64_t size() const { return sums_begin() + sums_elements_; }
   /// Some features use their vectors as outputs where these arrive, so that no gradients may take their places.
   bool outputs_are_packed() const { return outputs_are_packed_; }
   /// By feature: among the vectors, and among the gradients of the outputs.
@@ -72,8 +73,9 @@ class StepLayout {
   bool travels_by_rows(const Strip& strip) const { return places_.packed[strip.slots.front()] < 0; }
   void place_own_partials(const BagCounts& bags);
   void place_homes(const BagCounts& bags);
+  void place_sums(const VectorCounts& counts);
   void list_blocks(const BagCounts& bags, const VectorCounts& counts, const HomePlaces& homes);
-  void list_shards();
+  void list_shards(std::int64_t own_vectors);
   void list_slots(const BagCounts& bags, const VectorCounts& counts, const HomePlaces& homes);
   std::int64_t gradient_at_home(const BagCounts& bags, int home, const Slot& slot) const;
   void add_block(std::int64_t bags, std::int64_t shard_number, std::int64_t output, std::int64_t gradient,
@@ -88,10 +90,11 @@ class StepLayout {
   bool reads_held_;                        ///< by the lookup of the bags
 
   VectorPlaces places_;
-  std::int64_t home_elements_ = 0, held_elements_ = 0, own_partial_elements_ = 0;
+  std::int64_t home_elements_ = 0, held_elements_ = 0, own_partial_elements_ = 0, sums_elements_ = 0;
   bool outputs_are_packed_ = false;
   std::int64_t next_bag_ = 0, looked_up_ = 0;
   std::vector<std::int64_t> output_begin_, gradient_begin_, row_pooled_begin_;
+  std::vector<std::int64_t> sums_;       ///< by local shard: where its sums begin behind sums_begin(); -1: none
   std::vector<std::int64_t> hot_begin_;  ///< by feature: where its hot rows are pooled; -1: it reads none
 
   struct ListedPieces {

@@ -78,6 +78,7 @@ void NodeVectors::lay_out(std::int64_t vectors, const std::vector<std::int64_t>&
     end = std::max(end, part(rank) + gradients[rank]);
   }
   homes_ = {};
+  homes_.own_vectors = vectors_of(own) - first;
   for (std::size_t rank = 0; rank < gradients.size(); ++rank) {
     homes_.packed.push_back(vectors_of(rank) - vectors_of(own));
     homes_.gradients.push_back(part(rank) - first);

@@ -55,8 +55,10 @@ struct VectorPlaces {
 
 /// Where owners find what lies at home, by home rank, in elements: its packed vectors, counted from the first vector of
 /// this rank, so below 0 for some; and the gradients of its outputs, counted from the first of its node's.
+/// own_vectors: the vectors of this rank, counted from the first gradient that it reads.
 struct HomePlaces {
   std::vector<std::int64_t> packed, gradients;
+  std::int64_t own_vectors = 0;
 };
 
 }  // namespace shardmark
