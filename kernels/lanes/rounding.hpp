@@ -20,16 +20,32 @@ using Words = std::uint32_t __attribute__((vector_size(64)));
 using Integers = std::int32_t __attribute__((vector_size(64)));
 using Floats = float __attribute__((vector_size(64)));
 using LongWords = std::uint64_t __attribute__((vector_size(64)));
+using FourLongWords = std::uint64_t __attribute__((vector_size(32)));
 
 inline Words words_of(Lanes lanes) { return reinterpret_cast<Words>(lanes.v); }
 inline Words all_equal(std::uint32_t word) { return Words{} + word; }
 
+/// 16 bits of each number are a column's, from its lowest on: element k of the 16-bit words goes to the upper half of
+/// k.
 inline Words rounding_words(std::uint64_t row_bits, std::int64_t column) {
-  const LongWords columns = LongWords{0, 1, 2, 3, 4, 5, 6, 7} + static_cast<std::uint64_t>(column);
-  const LongWords low = next_random_bits(row_bits, columns), high = next_random_bits(row_bits, columns + 8U);
-  constexpr Words upper_halves{1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
-  return reinterpret_cast<Words>(_mm512_permutex2var_epi32(
-      reinterpret_cast<__m512i>(low), reinterpret_cast<__m512i>(upper_halves), reinterpret_cast<__m512i>(high)));
+  const auto first = static_cast<std::uint64_t>(column / 4);
+  __m512i numbers;
+  if (column % 4 == 0) {
+    const FourLongWords four = next_random_bits(row_bits, FourLongWords{0, 1, 2, 3} + first);
+    numbers = _mm512_zextsi256_si512(reinterpret_cast<__m256i>(four));
+  } else {
+    numbers = reinterpret_cast<__m512i>(next_random_bits(row_bits, LongWords{0, 1, 2, 3, 4, 5, 6, 7} + first));
+  }
+  constexpr Words elements{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  constexpr __mmask32 upper_halves = 0xaaaaaaaaU;
+  const Words from = (elements + static_cast<std::uint32_t>(column % 4)) << 16;
+  return reinterpret_cast<Words>(
+      _mm512_maskz_permutexvar_epi16(upper_halves, reinterpret_cast<__m512i>(from), numbers));
+}
+
+inline bool all_below(Words words, std::uint32_t bound) {
+  return _mm512_cmplt_epu32_mask(reinterpret_cast<__m512i>(words), _mm512_set1_epi32(static_cast<int>(bound))) ==
+         all_lanes;
 }
 
 // The functions of the same names in reference/value_type.hpp, for 16 numbers.
@@ -52,8 +68,16 @@ inline Words fp16_normal(Words bits, Words below) {
   const Words magnitude = bits & 0x7fffffffU;
   return magnitude < 0x47800000U ? (magnitude + below - 0x38000000U) >> 13 : all_equal(0x7c00U);
 }
-inline Words stochastically_rounded_to(Words bits, Words random, Bf16) { return bf16_of(bits, random >> 16); }
+// Most often all 16 are numbers of the usual size, and need none of the choices.
+
+inline Words stochastically_rounded_to(Words bits, Words random, Bf16) {
+  const Words below = random >> 16;
+  return all_below(bits & 0x7fffffffU, 0x7f7f0000U) ? (bits + below) >> 16 : bf16_of(bits, below);
+}
 inline Words stochastically_rounded_to(Words bits, Words random, Fp16) {
+  const Words normal = (bits & 0x7fffffffU) - 0x38800000U;
+  if (all_below(normal, 0x477fe000U - 0x38800000U))
+    return (bits >> 31) << 15 | (((normal + (random >> 19)) >> 13) + 0x400U);
   const auto magnitude = reinterpret_cast<Floats>(bits & 0x7fffffffU);
   const Floats quanta = magnitude < 0x1p-14F ? magnitude * 0x1p24F : Floats{};
   const auto whole = __builtin_convertvector(quanta, Integers);
@@ -65,15 +89,20 @@ inline Words stochastically_rounded_to(Words bits, Words random, Fp16) {
 inline __m256i lower_halves(Words words) {
   return _mm512_maskz_cvtepi32_epi16(all_lanes, reinterpret_cast<__m512i>(words));
 }
-inline __m256i rounded_halves(Words bits, Bf16) { return lower_halves(bf16_of(bits, 0x7fffU + (bits >> 16 & 1U))); }
+inline __m256i rounded_halves(Words bits, Bf16) {
+  const Words below = 0x7fffU + (bits >> 16 & 1U);
+  return lower_halves(all_below(bits & 0x7fffffffU, 0x7f7f8000U) ? (bits + below) >> 16 : bf16_of(bits, below));
+}
 /// The processor's conversion, of finite numbers that do not become infinite and of one NaN.
 inline __m256i rounded_halves(Words bits, Fp16) {
   const Words sign = bits & 0x80000000U;
   const Words magnitude = bits ^ sign;
-  const Words finite = magnitude < 0x477fe000U ? magnitude : all_equal(0x477fe000U);
-  const Words special = magnitude > 0x7f800000U ? all_equal(0x7fc00000U) : magnitude;
-  const Words held = sign | (magnitude < 0x7f800000U ? finite : special);
-  return _mm512_maskz_cvtps_ph(all_lanes, reinterpret_cast<__m512>(held), _MM_FROUND_TO_NEAREST_INT);
+  if (!all_below(magnitude, 0x477fe000U)) {
+    const Words finite = magnitude < 0x477fe000U ? magnitude : all_equal(0x477fe000U);
+    const Words special = magnitude > 0x7f800000U ? all_equal(0x7fc00000U) : magnitude;
+    bits = sign | (magnitude < 0x7f800000U ? finite : special);
+  }
+  return _mm512_maskz_cvtps_ph(all_lanes, reinterpret_cast<__m512>(bits), _MM_FROUND_TO_NEAREST_INT);
 }
 
 inline void store_halves(void* to, __m256i halves, std::int64_t count) {
