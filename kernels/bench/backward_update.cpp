@@ -119,7 +119,8 @@ void backward_update_of(benchmark::State& state, Suite& suite, const Update& of)
   const WordRows state_words{reinterpret_cast<std::uint32_t*>(row_state.data()),
                              state_per_row(of.optimizer, of.shape.dim)};
   measure(state, suite, [&](std::size_t batch) { backward.run(batch, of.unordered); }, work_of(problem, of),
-          {modify_ceiling(suite, rows, state_words, false), modify_ceiling(suite, rows, state_words, true)});
+          {modify_ceiling(suite, rows, state_words, false), modify_ceiling(suite, rows, state_words, true),
+           backward_ceiling(suite, rows, state_words, backward.gradients.values)});
   if (of.unordered) state.counters["difference"] = difference_of_orders(backward, rows, state_words);
 }
 

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "kernels/bag_lengths.hpp"
 #include "kernels/huge_pages.hpp"
 #include "reference/row_values.hpp"
 
@@ -158,6 +159,30 @@ Ceiling modify_ceiling(Suite& suite, const WordRows& rows, const WordRows& state
   const std::string name = ascending ? "sorted_rmw" : "rmw";
   const auto best = suite.setting(name + ' ' + std::to_string(rows.row_words + state.row_words), run);
   return {name, [run, best](std::size_t batch) { run(batch, best); }};
+}
+
+Ceiling backward_ceiling(Suite& suite, const WordRows& rows, const WordRows& state,
+                         const Array<Exec, float>& gradients) {
+  if (!suite.options().ceilings) return {};
+  const Problem& problem = suite.problem();
+  const auto words = allocate<Exec, std::uint64_t>("shardmark::bench_words", problem.ids());
+  const auto sorted = allocate<Exec, std::uint64_t>("shardmark::bench_sorted_words", problem.ids());
+  const auto bags = allocate<Exec, std::int64_t>("shardmark::bench_bags", problem.bags());
+  count_up(suite.exec(), bags);
+  const Array<Exec, std::uint32_t> sink("shardmark::bench_sink",
+                                        static_cast<std::size_t>((problem.bags() / smallest_grain + 1) * sum_words));
+  const WordRows vectors{reinterpret_cast<std::uint32_t*>(gradients.data()), problem.shape.dim};
+  const auto read = [&suite, vectors, bags, sink](std::size_t, const RowSetting& setting) {
+    gather_rows<Exec>(suite.exec(), vectors, bags, setting, sink);
+  };
+  const auto best = suite.setting("read gradients", read);
+  const auto modify = modify_ceiling(suite, rows, state, true).run;
+  return {"backward",
+          [&suite, words, sorted, read, best, modify, passes = radix_passes(problem.rows())](std::size_t batch) {
+            for (int pass = 0; pass < passes; ++pass) Kokkos::deep_copy(suite.exec(), sorted, words);
+            read(batch, best);
+            modify(batch);
+          }};
 }
 
 Ceiling copy_ceiling(Suite& suite, const Work& work) {

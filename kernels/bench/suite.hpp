@@ -103,6 +103,10 @@ struct Ceiling {
 Ceiling gather_ceiling(Suite& suite, const WordRows& rows);
 /// Reading and writing exactly the distinct rows and their state, in the order of the ids or ascending.
 Ceiling modify_ceiling(Suite& suite, const WordRows& rows, const WordRows& state, bool ascending);
+/// What a backward pass cannot do without: the passes of a radix sort, each a copy of a word of 8 bytes for every id;
+/// one read of the gradients; modify_ceiling in ascending order.
+Ceiling backward_ceiling(Suite& suite, const WordRows& rows, const WordRows& state,
+                         const Array<Exec, float>& gradients);
 /// Copying half of the bytes of `work` to the other half.
 Ceiling copy_ceiling(Suite& suite, const Work& work);
 /// About as many flops, see multiply_in_caches.
