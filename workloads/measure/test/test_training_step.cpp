@@ -30,7 +30,7 @@ std::vector<Case> all_movements(const Communicator& comm) {
 }
 
 /// Every plan with every transfer against the reference, for one pooling and optimizer: row_wise over every exchange,
-/// the others over exchanges in turn.
+/// the others over exchanges in turn. Those by loads, which change where vectors lie, with every plan.
 void check_all_movements(const RunOptions& options) {
   const Communicator comm(MPI_COMM_WORLD);
   const std::vector<Case> movements = all_movements(comm);
@@ -39,7 +39,9 @@ void check_all_movements(const RunOptions& options) {
   for (const std::string_view planner : planners_of_every_kind(comm.size()))
     for (std::size_t m = 0; m < movements.size(); ++m) {
       if (m % exchanges == 0) ++turn;
-      if (planner != "row_wise" && m % exchanges != turn % exchanges) continue;
+      const ExchangeChoice* exchange = movements[m].exchange.choice;
+      const bool with_every_plan = planner == "row_wise" || (exchange != nullptr && exchange->by_loads);
+      if (!with_every_plan && m % exchanges != turn % exchanges) continue;
       EXPECT_EQ(0, wrong_values(comm, options, plan_of(planner, options, comm.size()), movements[m]))
           << planner << " " << movements[m].name();
     }
@@ -93,6 +95,20 @@ TEST(TrainingStep, EveryPoolingOptimizerAndValueTypeStaysInsideItsBound) {
       }
 }
 
+/// Whose gradients are sorted by shard, and in shards of few rows added without.
+TEST(TrainingStep, UnweightedIdsGiveTheSameValues) {
+  const auto unweighted = [](OptimizerKind optimizer) {
+    RunOptions options = small_case(Pooling::sum, optimizer, true);
+    options.workload.ids.weighted = false;
+    return options;
+  };
+  check_all_movements(unweighted(OptimizerKind::sgd));
+  const Communicator comm(MPI_COMM_WORLD);
+  Movements movements(comm, unweighted(OptimizerKind::sgd));
+  for (const auto& optimizer : optimizers)
+    for (int times = 0; times < 4; ++times) movements.check_next(unweighted(optimizer.value));
+}
+
 /// Every movement elsewhere sends int32.
 TEST(TrainingStep, WideIdsGiveTheSameValues) {
   const Communicator comm(MPI_COMM_WORLD);
@@ -100,7 +116,7 @@ TEST(TrainingStep, WideIdsGiveTheSameValues) {
     const RunOptions options = small_case(pooling, OptimizerKind::sgd, true);
     for (const std::string_view planner : planners_of_every_kind(comm.size()))
       for (const auto& transfer : transfers)
-        for (const char* exchange : {"mpi_alltoallv", "persistent"})
+        for (const char* exchange : {"mpi_alltoallv", "persistent", "node_shared"})
           EXPECT_EQ(0, wrong_values(comm, options, plan_of(planner, options, comm.size()),
                                     {.movement = {.transfer = transfer.value, .wire_ids = WireIds::int64},
                                      .exchange = exchange_named(exchange)}))
