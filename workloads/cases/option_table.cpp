@@ -92,6 +92,7 @@ std::vector<Option> table() {
                            &Async::capacity, auto_or_positive),
                  "without a place no prepared batch can wait for its step; use at least 1, or auto for as many as "
                  "async_threads"),
+      option_of(movement, "async_order", "which of the prepared batches a step takes", &Async::order),
       option_of(movement, "async_pool", "who prepares batches, and on which cores", &Async::pool),
       option_of(movement, "staleness_bound",
                 "updates that a row may lack when it is looked up ahead; auto: async_capacity + 1", &Async::bound,

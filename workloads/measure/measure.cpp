@@ -59,7 +59,7 @@ class Measurement {
   /// bounds on the wire types.
   bool share_reference(std::size_t one, std::size_t other) const {
     const Case &a = job_.cases[one].how, &b = job_.cases[other].how;
-    if (job_.options.dense.kind != DenseKind::none && a.async.most_stale() > 0) return one == other;  // it follows
+    if (follows_case(job_.options, a.async) || follows_case(job_.options, b.async)) return one == other;
     const auto tables_of = [&](std::size_t c) { return std::span(job_.planned(c).options.workload.tables); };
     return a.movement.wire == b.movement.wire && a.storage == b.storage &&
            a.async.most_stale() == b.async.most_stale() &&
@@ -82,8 +82,7 @@ class Measurement {
       const double begin = spent();
       Expectation expectation = agree(job_.comm, [&] {
         const Case& how = job_.cases[first].how;
-        return Expectation(job_.comm, job_.planned(first).options, batches_, how.movement.wire, steps,
-                           how.async.most_stale());
+        return Expectation(job_.comm, job_.planned(first).options, batches_, how.movement.wire, steps, how.async);
       });
       reference_seconds_ += spent() - begin;
       for (std::size_t plan = 0; plan < job_.plans.size(); ++plan)
