@@ -78,7 +78,7 @@ void require_use(const RunOptions& run, const std::vector<Case>& cases, const st
       std::ranges::any_of(cases, [&](const Case& how) { return has_tensor_trains(with_storage(run, how.storage)); });
   for (const GivenOption& each : given) {
     require_async_use(cases, each);
-    if (each.option->group == OptionGroup::dense && !has_layers(run.dense.kind))
+    if ((each.option->group == OptionGroup::dense || each.option->name == "train") && !has_layers(run.dense.kind))
       throw InputError(
           fmt::format("{}: no layers are trained; use --dense mlp, dlrm or dcnv2", each.said(each.values.front())));
     if (each.option->group == OptionGroup::ids && !run.data.file.empty())

@@ -23,6 +23,27 @@ class Async(ProgramTest):
         self.refuses_case("--staleness-bound -1: ", ranks=[1], **{"async": "rows", "staleness_bound": -1})
         self.refuses_case("--async nosuch: ", "off, ids, rows, patched", ranks=[1], **{"async": "nosuch"})
 
+    def test_what_stale_rows_cost_in_loss_and_auc_stands_beside_the_speed(self):
+        for ranks in (1, 2):
+            with self.subTest(ranks=ranks):
+                outcome, file = self.case(ranks, "criteo-kaggle", "compare", plan="table_wise", steps=4, dense="dlrm",
+                                          exchange="mpi_alltoallv", async_pool="shared", train=20,
+                                          staleness_bound="0,2,8", **{"async": "off,rows,patched"})
+                self.succeeds(outcome)
+                self.assertRegex(outcome.out, r"(?m)^# async +order +S +stale +loss +- off +auc +- off +ms +off/ms$")
+                self.assertRegex(outcome.out, r"(?m)^# rows +input +0 .* same .* same ")
+                self.assertRegex(outcome.out, r"(?m)^# patched +input +8 .* same .* same ")
+                cases = [record for record in records(file) if record["record"] == "case"]
+                self.assertEqual(len(cases), 1 + 2 * 3)
+                off = next(case for case in cases if case["options"]["async"] == "off")
+                for case in cases:
+                    self.assertEqual(case["trained_steps"], 20)
+                    if case["options"]["async"] != "rows" or case["options"]["staleness_bound"] == 0:
+                        self.assertEqual((case["loss"], case["auc"]), (off["loss"], off["auc"]))
+
+    def test_training_takes_layers(self):
+        self.refuses_case("train 20: no layers are trained", ranks=[1], train=20)
+
     def test_one_thread_has_one_order(self):
         self.refuses_case("--async-order completion: one thread ", "--async-threads 2 or more", ranks=[1],
                           async_order="completion", **{"async": "rows"})
