@@ -45,7 +45,8 @@ std::string page_markdown(const Page& page) {
   if (!page.lines.empty()) text += fmt::format("- {}\n\n{}", fmt::join(page.sheet.constants, ", "), cases_table(page));
   for (const PhaseTable& phases : page.phases)
     text += fmt::format("\n{}\n\n{}", phases.title, table(phases.columns, phases.lines));
-  if (!page.pipelines.empty()) text += fmt::format("\n```\n{}\n```\n", fmt::join(page.pipelines, "\n"));
+  for (const auto* lines : {&page.pipelines, &page.qualities})
+    if (!lines->empty()) text += fmt::format("\n```\n{}\n```\n", fmt::join(*lines, "\n"));
   for (const std::string& line : page.trains) text += fmt::format("\n{}\n", line);
   if (!page.published.empty()) text += fmt::format("\n{}\n", page.published);
   text += '\n';

@@ -10,6 +10,7 @@
 #include "results/json_text.hpp"
 #include "results/statistics.hpp"
 #include "results/table/answer.hpp"
+#include "results/table/convergence.hpp"
 #include "results/table/pipelines.hpp"
 #include "results/table/tensor_trains.hpp"
 #include "results/verdict.hpp"
@@ -169,6 +170,7 @@ Page page_of(const Report& report, bool all) {
     std::ranges::move(predicted_by(report.environment), std::back_inserter(page.remarks));
     page.phases = phases_of_cases(findings, all);
     page.pipelines = pipeline_lines(findings.cases);
+    page.qualities = convergence_lines(findings.cases);
     page.trains = tensor_train_lines(findings.cases);
     page.sentences = answer(findings);
   }

@@ -70,26 +70,47 @@ std::string line_of(const CaseRecord& record) {
                      alone(async_fields::buffered_bytes, megabytes_text));
 }
 
+bool by_completion(const CaseRecord& record) { return record.option("async_order") == "completion"; }
+
+/// "rows", "rows by completion": where both orders are among the cases they stand apart.
+std::string way_of(const CaseRecord& record) {
+  return plain(record.option("async")) + (by_completion(record) ? " by completion" : "");
+}
+
+Records fastest_of_each_way(const Records& ranked) {
+  Records fastest;
+  for (const CaseRecord* record : ranked)
+    if (std::ranges::none_of(fastest, [&](const CaseRecord* other) { return way_of(*other) == way_of(*record); }))
+      fastest.push_back(record);
+  return fastest;
+}
+
+/// "off 1.2, rows 0.8"
+void append(std::string& list, const std::string& way, const std::string& value) {
+  if (!value.empty()) list += fmt::format("{}{} {}", list.empty() ? "" : ", ", way, value);
+}
+
 }  // namespace
 
 std::vector<std::string> pipeline_lines(const Records& ranked) {
   if (std::ranges::all_of(ranked, [](const CaseRecord* record) { return pipeline_of(*record).empty(); })) return {};
   std::vector<std::string> lines{fmt::format(row_format, "async", "plan", "T,C,S", "stale", "depth", "waits", "prepare",
                                              "main", "formula", "ms", "error", "again", "MB")};
-  std::vector<std::string> modes;
-  std::string exposed, pools;
-  for (const CaseRecord* record : ranked) {
-    const std::string mode = record->option("async");
-    if (std::ranges::find(modes, mode) != modes.end()) continue;
-    modes.push_back(mode);
+  std::string exposed, pools, overtaking;
+  for (const CaseRecord* record : fastest_of_each_way(ranked)) {
+    const Json pipeline = pipeline_of(*record);
+    const std::string mode = way_of(*record);
     lines.push_back(line_of(*record));
-    if (const std::string pool = pool_of(pipeline_of(*record)); !pool.empty())
-      pools += fmt::format("{}{} {}", pools.empty() ? "" : ", ", plain(mode), pool);
-    if (record->exposed_ms)
-      exposed += fmt::format("{}{} {}", exposed.empty() ? "" : ", ", plain(mode), figure(*record->exposed_ms));
+    append(pools, mode, pool_of(pipeline));
+    append(exposed, mode, record->exposed_ms ? figure(*record->exposed_ms) : "");
+    if (pipeline.contains(async_fields::overtaking))
+      append(overtaking, mode, percent(pipeline.at(async_fields::overtaking).get<double>()));
   }
   lines.push_back(fmt::format("exposed communication, ms: {}", exposed));
   if (!pools.empty()) lines.push_back(fmt::format("batches are prepared by: {}", pools));
+  if (!overtaking.empty())
+    lines.push_back(
+        fmt::format("steps that took a batch before an older one, in the order of completion: {}", overtaking));
   lines.push_back(
       "T threads, C places, S bound; stale: updates that rows lack (p50,p99,max); depth: batches that wait;");
   lines.push_back("waits, ms: steps for batches, updates for lookups; formula: max(prepare / T, main) beside ms;");

@@ -48,7 +48,8 @@ std::string page_text(const Page& page, const TableOptions& options) {
   for (const std::string& line : page.where) text += wrapped(line, "# ", "#   ", options.width);
   if (!page.lines.empty()) text += cases_text(page, options);
   for (const PhaseTable& phases : page.phases) text += phases_text(phases, options.width);
-  for (const std::string& line : page.pipelines) text += fmt::format("# {}\n", line);
+  for (const auto* lines : {&page.pipelines, &page.qualities})
+    for (const std::string& line : *lines) text += fmt::format("# {}\n", line);
   for (const std::string& line : page.trains) text += wrapped(line, "# ", "#   ", options.width);
   if (!page.published.empty()) text += wrapped(page.published, "# ", "#   ", options.width);
   std::string start = "ANSWER: ";

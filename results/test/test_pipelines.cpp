@@ -49,6 +49,18 @@ TEST(Pipelines, TheFastestOfEachModeIsALine) {
   for (const std::string& line : lines) EXPECT_LE(line.size(), 118u) << line;
 }
 
+TEST(Pipelines, TheOrderOfCompletionStandsApart) {
+  const CaseRecord input = ahead_case("rows", 4.0);
+  CaseRecord completion = ahead_case("rows", 5.0);
+  completion.options["async_order"] = "completion";
+  completion.details["pipeline"]["steps_overtaking"] = 0.125;
+  const auto lines = pipeline_lines({&input, &completion});
+  ASSERT_EQ(lines.size(), 8u);
+  EXPECT_EQ(lines[3], "exposed communication, ms: rows 1.000, rows by completion 1.250");
+  EXPECT_EQ(lines[4],
+            "steps that took a batch before an older one, in the order of completion: rows by completion 12%");
+}
+
 TEST(Pipelines, NothingIsSaidWithoutOne) {
   const CaseRecord off = ahead_case("off", 8.0);
   EXPECT_TRUE(pipeline_lines({&off}).empty());

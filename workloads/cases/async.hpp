@@ -25,6 +25,16 @@ inline constexpr std::array async_modes{
 };
 constexpr auto choices_of(AsyncMode) { return Choices{"async mode", async_modes}; }
 
+/// Which of the prepared batches a step takes; the same on all ranks.
+enum class AsyncOrder { input, completion };
+
+inline constexpr std::array async_orders{
+    Choice<AsyncOrder>{"input", "the next of the input", AsyncOrder::input},
+    Choice<AsyncOrder>{"completion", "the one that was prepared first, as far as staleness_bound lets the others wait",
+                       AsyncOrder::completion},
+};
+constexpr auto choices_of(AsyncOrder) { return Choices{"async order", async_orders}; }
+
 /// Who prepares batches, and on which cores.
 enum class PoolKind { automatic, inlined, shared, dedicated };
 
@@ -54,12 +64,15 @@ StagePool stage_pool_named(std::string_view text);
 struct Async {
   AsyncMode mode = AsyncMode::off;
   StagePool pool = {};
-  std::int64_t threads = 1;                ///< 0: as many as the formula asks for
+  std::int64_t threads = 1;  ///< 0: as many as the formula asks for
+  AsyncOrder order = AsyncOrder::input;
   std::int64_t capacity = 0;               ///< 0: as many as threads
   std::optional<std::int64_t> bound = {};  ///< absent: capacity + 1
 
   bool on() const { return mode != AsyncMode::off; }
   bool inlined() const { return pool.kind == PoolKind::inlined; }
+  /// Whether steps take the batches as they come: one thread completes them so whatever the order.
+  bool in_order() const { return order == AsyncOrder::input || inlined() || threads == 1; }
   /// Whether rows are read ahead of their step.
   bool looks_up() const { return mode == AsyncMode::rows || mode == AsyncMode::patched; }
   std::int64_t room(std::int64_t of_threads) const { return capacity > 0 ? capacity : of_threads; }

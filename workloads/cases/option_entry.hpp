@@ -105,7 +105,7 @@ Json json_of(T value, const NumberRule& rule) {
 inline Json json_of(Seconds value, const NumberRule&) { return value.count(); }
 template <class T>
 Json json_of(const std::optional<T>& value, const NumberRule& rule) {
-  return value ? json_of(*value, rule) : Json(rule.word);
+  return value ? json_of(*value, NumberRule{}) : Json(rule.word);  // 0 is a number here
 }
 
 /// Says which values are valid, by the type of the field.

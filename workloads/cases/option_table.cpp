@@ -92,6 +92,7 @@ std::vector<Option> table() {
                            &Async::capacity, auto_or_positive),
                  "without a place no prepared batch can wait for its step; use at least 1, or auto for as many as "
                  "async_threads"),
+      option_of(movement, "async_order", "which of the prepared batches a step takes", &Async::order),
       option_of(movement, "async_pool", "who prepares batches, and on which cores", &Async::pool),
       option_of(movement, "staleness_bound",
                 "updates that a row may lack when it is looked up ahead; auto: async_capacity + 1", &Async::bound,
@@ -191,6 +192,10 @@ std::vector<Option> table() {
                 {.above = true}),
       option_of(schedule, "budget", "most time for the whole measurement, all cases and their checks together",
                 &RunOptions::budget, {.word = "none"}),
+      option_of(schedule, "train",
+                "steps that each case takes anew for its loss and AUC, from its first weights on; auto: 128 where rows "
+                "before layers may be stale, else 0",
+                &RunOptions::trained_steps, {.word = "auto"}),
       option_of(schedule, "check", "steps to compare with the serial reference first; all batches after timing",
                 &RunOptions::checked_steps, {.least = 1.0, .word = "off"}),
   };

@@ -21,11 +21,18 @@ void require_async_use(const std::vector<Case>& cases, const GivenOption& given)
   const bool bound = given.option->name == "staleness_bound";
   if (!bound && !given.option->name.starts_with("async_")) return;
   const auto ahead = [&](const Case& how) { return bound ? how.async.looks_up() : how.async.on(); };
-  const auto reads = [&](const Case& how) {
+  const auto by_threads = [&](const Case& how) {
     return ahead(how) && (given.option->name == "async_pool" || !how.async.inlined());
+  };
+  const auto reads = [&](const Case& how) {
+    return by_threads(how) && (given.option->name != "async_order" || how.async.threads != 1);
   };
   if (std::ranges::any_of(cases, reads)) return;
   const std::string said = given.said(given.values.front());
+  if (std::ranges::any_of(cases, by_threads))
+    throw InputError(fmt::format(
+        "{}: one thread completes its batches in the order of the input; use --async-threads 2 or more, or auto",
+        said));
   if (std::ranges::any_of(cases, ahead))
     throw InputError(fmt::format("{}: a step prepares its batch itself; use --async-pool shared", said));
   throw InputError(fmt::format("{}: {}; use --async {}", said,
@@ -59,6 +66,7 @@ std::vector<Case> without_unused_async(std::vector<Case> cases) {
     if (!how.async.on()) how.async = {};
     if (how.async.inlined()) how.async = {.mode = how.async.mode, .pool = how.async.pool};
     if (!how.async.looks_up()) how.async.bound.reset();
+    if (how.async.in_order()) how.async.order = AsyncOrder::input;
     const auto same = [name = how.name()](const Case& other) { return other.name() == name; };
     if (std::ranges::none_of(different, same)) different.push_back(std::move(how));
   }
@@ -70,7 +78,7 @@ void require_use(const RunOptions& run, const std::vector<Case>& cases, const st
       std::ranges::any_of(cases, [&](const Case& how) { return has_tensor_trains(with_storage(run, how.storage)); });
   for (const GivenOption& each : given) {
     require_async_use(cases, each);
-    if (each.option->group == OptionGroup::dense && !has_layers(run.dense.kind))
+    if ((each.option->group == OptionGroup::dense || each.option->name == "train") && !has_layers(run.dense.kind))
       throw InputError(
           fmt::format("{}: no layers are trained; use --dense mlp, dlrm or dcnv2", each.said(each.values.front())));
     if (each.option->group == OptionGroup::ids && !run.data.file.empty())

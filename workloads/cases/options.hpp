@@ -48,8 +48,10 @@ struct RunOptions {
   std::int64_t batches = 0;           ///< different ones that the timed steps rotate through; 0: as many as it takes
   std::int64_t checked_steps = 2;     ///< 0: off
   std::optional<std::int64_t> steps;  ///< timed steps per case; absent: until the median is known well enough
-  double seconds = 5.0;               ///< budget of timed steps per case when `steps` and `budget` are absent
-  std::optional<Seconds> budget;      ///< of the whole measurement, all cases together
+  /// That each case takes from its first weights on for loss and AUC; absent: as many as comparing stale rows takes.
+  std::optional<std::int64_t> trained_steps;
+  double seconds = 5.0;           ///< budget of timed steps per case when `steps` and `budget` are absent
+  std::optional<Seconds> budget;  ///< of the whole measurement, all cases together
   /// JSON of each option before any was set (option_table.hpp).
   std::map<std::string, std::string, std::less<>> usual;
 

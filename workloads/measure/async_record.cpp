@@ -19,6 +19,10 @@ double per_one(double seconds, std::int64_t count) {
   return count > 0 ? to_nanoseconds(1e3 * seconds / static_cast<double>(count)) : 0.0;
 }
 
+double share(std::int64_t part, std::int64_t of_all) {
+  return std::round(1e4 * static_cast<double>(part) / static_cast<double>(of_all)) / 1e4;
+}
+
 AsyncJson stalls_of(const PipelineCounts& counts) {
   const auto waited = [&](AheadStage stage) {
     return per_one(counts.wait_seconds[static_cast<std::size_t>(stage)], counts.prepared);
@@ -72,6 +76,7 @@ AsyncJson async_details(const AsyncFacts& facts, double step_ms) {
   if (!inlined && std::ranges::any_of(facts.processing_units, [](const auto& units) { return !units.empty(); }))
     json[names::processing_units] = facts.processing_units;
   if (facts.shape.looks_up && !inlined) json[names::bound] = facts.shape.bound;
+  if (!facts.shape.in_order && counts.steps > 0) json[names::overtaking] = share(counts.overtaking, counts.steps);
   json[names::staleness] = {{names::p50, counts.staleness.quantile(0.5)},
                             {names::p99, counts.staleness.quantile(0.99)},
                             {names::max, counts.staleness.largest()},
@@ -84,9 +89,7 @@ AsyncJson async_details(const AsyncFacts& facts, double step_ms) {
   json[names::main_ms] = to_nanoseconds(1e3 * main);
   json[names::predicted_ms] = to_nanoseconds(formula_ms);
   json[names::error] = std::round(1e4 * (formula_ms / step_ms - 1.0)) / 1e4;
-  if (facts.patched.vectors > 0)
-    json[names::again] =
-        std::round(1e4 * static_cast<double>(facts.patched.again) / static_cast<double>(facts.patched.vectors)) / 1e4;
+  if (facts.patched.vectors > 0) json[names::again] = share(facts.patched.again, facts.patched.vectors);
   json[names::buffered_bytes] = facts.buffered_bytes;
   return json;
 }

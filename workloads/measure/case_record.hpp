@@ -20,7 +20,8 @@ struct CaseState {
   Timings timings;
   Checked checked;
   double check_seconds = 0.0;
-  std::string stopped;  ///< after which round it was certainly slower than the best; empty: it was not
+  std::int64_t trained_steps = 0;  ///< anew, which loss and AUC are of; 0: of those that were timed
+  std::string stopped;             ///< after which round it was certainly slower than the best; empty: it was not
 
   StepTime step_time() const { return shardmark::step_time(timings.step_ms, timings.visits); }
 };

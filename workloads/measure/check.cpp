@@ -25,13 +25,17 @@ std::int64_t count_differing(std::span<const float> actual, std::span<const floa
   return wrong;
 }
 
-/// Expected of a step whose rows lack `stale` updates.
-std::int64_t wrong_outputs(const Expectation& expectation, std::int64_t step, const Flight& flight,
-                           const StepInput& input, std::int64_t stale = 0) {
+/// Which batch a step took, and how many updates its rows lack.
+struct StepTaken {
+  std::int64_t step, batch, stale = 0;
+};
+
+std::int64_t wrong_outputs(const Expectation& expectation, const StepTaken& taken, const Flight& flight,
+                           const StepInput& input) {
   std::int64_t wrong = 0;
   for (std::int64_t f = 0; f + 1 < std::ssize(input.first_element); ++f) {
     const auto output = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), flight.output(input, f));
-    const ExpectedOutputs& expected = expectation.output(step, f, stale);
+    const ExpectedOutputs& expected = expectation.output(taken.batch, f, taken.stale);
     const std::int64_t elements = expected.bags() * expected.dim();
     if (static_cast<std::int64_t>(output.extent(0)) != elements) return elements;
     const std::span<const float> vectors(output.data(), output.extent(0));
@@ -98,51 +102,59 @@ ExpectedOutputs::ExpectedOutputs(reference::Oracle& oracle, const Batch& batch, 
   expected_.bounds.shrink_to_fit();
 }
 
+bool follows_case(const RunOptions& options, const Async& async) {
+  return !async.in_order() || (options.dense.kind != DenseKind::none && async.most_stale() > 0);
+}
+
 Expectation::Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire,
-                         std::optional<std::int64_t> steps, std::int64_t most_stale)
+                         std::optional<std::int64_t> steps, const Async& async)
     : comm_(comm),
       options_(options),
       batches_(batches),
       own_(samples_of(options.workload.global_batch, comm.size(), comm.rank())),
-      most_stale_(most_stale),
+      most_stale_(async.most_stale()),
+      follows_(follows_case(options, async)),
       oracle_(options.workload.tables, options.workload.features, options.row_values(), options.gradients(), wire),
       outputs_(static_cast<std::size_t>(steps.value_or(options.checked_steps))) {
+  taken_.resize(outputs_.size());
   if (options.dense.kind != DenseKind::none) dense_ = std::make_unique<ExpectedDense>(comm, options, wire.forward);
-  while (!follows() && step_ < this->steps()) follow(0);
+  while (!follows() && step_ < this->steps()) follow(step_, 0);
 }
 
-/// Of the tables as they are now.
-void Expectation::look_up(const Batch& batch, std::int64_t step) {
-  auto& outputs = *outputs_[step].emplace(outputs_[step].begin());  // of older tables are behind
+/// Of the tables as they are now; those of tables that no step may see any more are given up.
+void Expectation::look_up(const Batch& batch, std::int64_t number) {
+  auto& versions = outputs_[number];
+  if (std::ssize(versions) > most_stale_) versions.pop_back();
+  auto& outputs = *versions.emplace(versions.begin());
   for (std::int64_t f = 0; f < batch.features; ++f) {
     const Feature& feature = options_.workload.features[f];
     outputs.emplace_back(oracle_, batch, f, feature.pooling, own_, options_.workload.tables[feature.table].dim);
   }
 }
 
-void Expectation::follow(std::int64_t stale) {
+void Expectation::follow(std::int64_t batch, std::int64_t stale) {
   const std::int64_t step = step_++, global_batch = options_.workload.global_batch;
+  taken_[batch] = true;
   const Samples samples = agree(comm_, [&] {
-    for (std::int64_t ahead = std::min(most_stale_, steps() - 1 - step); ahead > 0; --ahead)
-      look_up(batches_.read(step + ahead, 0, global_batch).batch, step + ahead);
-    Samples read = batches_.read(step, 0, global_batch);
-    look_up(read.batch, step);
-    if (dense_) dense_->evaluate(read, own_, outputs_[step].at(stale));
+    if (most_stale_ > 0)
+      for (std::int64_t later = 0; later < std::min(step + most_stale_ + 1, steps()); ++later)
+        if (!taken_[later]) look_up(batches_.read(later, 0, global_batch).batch, later);
+    Samples read = batches_.read(batch, 0, global_batch);
+    look_up(read.batch, batch);
+    if (dense_) dense_->evaluate(read, own_, outputs_[batch].at(stale));
     return read;
   });
-  if (dense_)
-    oracle_.update(samples.batch, step, dense_->share(step));
-  else
-    oracle_.update(samples.batch, step);
+  oracle_.update(samples.batch, step,
+                 dense_ ? dense_->share(step) : reference::bag_gradients(options_.gradients(), batch));
 }
 
 namespace {
 
-/// Outputs, logits and loss of a step that was taken.
-std::int64_t wrong_in_step(const Expectation& expectation, std::int64_t step, const Flight& flight,
-                           const DenseModel& dense, const StepInput& input, std::int64_t stale = 0) {
-  const std::int64_t wrong = wrong_outputs(expectation, step, flight, input, stale);
-  return expectation.dense() == nullptr ? wrong : wrong + expectation.dense()->wrong_outcomes(step, dense);
+/// Outputs, logits and loss.
+std::int64_t wrong_in_step(const Expectation& expectation, const StepTaken& taken, const Flight& flight,
+                           const DenseModel& dense, const StepInput& input) {
+  const std::int64_t wrong = wrong_outputs(expectation, taken, flight, input);
+  return expectation.dense() == nullptr ? wrong : wrong + expectation.dense()->wrong_outcomes(taken.step, dense);
 }
 
 /// Of tables and weights after the last expected step, and all that was wrong before.
@@ -167,7 +179,7 @@ std::int64_t count_wrong(const Communicator& comm, const Expectation& expectatio
   std::int64_t wrong = 0;
   for (std::int64_t step = 0; step < expectation.steps(); ++step) {
     training_step(flight, inputs[step], dense);
-    wrong += wrong_in_step(expectation, step, flight, dense, inputs[step]);
+    wrong += wrong_in_step(expectation, {.step = step, .batch = step}, flight, dense, inputs[step]);
   }
   return wrong_in_all(comm, expectation, initial, tables, dense, wrong);
 }
@@ -181,8 +193,9 @@ std::int64_t count_wrong(const Communicator& comm, Expectation& expectation, con
   std::int64_t wrong = 0;
   for (std::int64_t step = 0; step < expectation.steps(); ++step) {
     pipeline.step(dense);
-    if (expectation.follows()) expectation.follow(pipeline.staleness());
-    wrong += wrong_in_step(expectation, step, pipeline.flight(), dense, pipeline.input(), pipeline.staleness());
+    const StepTaken taken{step, pipeline.ticket(), pipeline.staleness()};
+    if (expectation.follows()) expectation.follow(taken.batch, taken.stale);
+    wrong += wrong_in_step(expectation, taken, pipeline.flight(), dense, pipeline.input());
   }
   pipeline.finish();
   return wrong_in_all(comm, expectation, initial, tables, dense, wrong);

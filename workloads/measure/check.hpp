@@ -14,25 +14,29 @@
 
 namespace shardmark {
 
+/// Whether what is right depends on how steps were taken: their order, or how stale the rows are that a dense model
+/// sees.
+bool follows_case(const RunOptions& options, const Async& async);
+
 /// What the first steps must give, whatever the plan and however the data move: from the reference, run once.
 class Expectation {
  public:
   /// Runs `steps` whole steps serially (default: options.checked_steps), and keeps the outputs of this rank's samples.
   /// The bounds are those of cases whose rows travel in these types. most_stale: outputs are kept of tables that lack
-  /// the updates of up to so many steps, which pipelines may look up. Where a dense model sees such outputs, all that
-  /// comes later depends on how stale they were: then no step is run until follow() tells. Collective; comm, options
-  /// and batches must outlive the object.
+  /// the updates of up to async.most_stale() steps, which pipelines may look up. Where a step depends on how those
+  /// before it were taken (follows_case) none is run until follow() tells. Collective; comm, options and batches must
+  /// outlive the object.
   Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire = {},
-              std::optional<std::int64_t> steps = {}, std::int64_t most_stale = 0);
+              std::optional<std::int64_t> steps = {}, const Async& async = {});
 
-  bool follows() const { return dense_ && most_stale_ > 0; }
-  /// Runs the next step, whose rows lack `stale` updates. Collective.
-  void follow(std::int64_t stale);
+  bool follows() const { return follows_; }
+  /// Runs the next step, that of batch number `batch`, whose rows lack `stale` updates. Collective.
+  void follow(std::int64_t batch, std::int64_t stale);
 
   std::int64_t steps() const { return std::ssize(outputs_); }
   /// stale: updates that the rows lack.
-  const ExpectedOutputs& output(std::int64_t step, std::int64_t feature, std::int64_t stale = 0) const {
-    return outputs_[step].at(stale)[feature];
+  const ExpectedOutputs& output(std::int64_t batch, std::int64_t feature, std::int64_t stale = 0) const {
+    return outputs_[batch].at(stale)[feature];
   }
   /// After the last step.
   std::span<const reference::TouchedTable> parts(std::int64_t table) const { return oracle_.parts(table); }
@@ -40,16 +44,18 @@ class Expectation {
   const ExpectedDense* dense() const { return dense_.get(); }
 
  private:
-  void look_up(const Batch& batch, std::int64_t step);
+  void look_up(const Batch& batch, std::int64_t number);
 
   const Communicator& comm_;
   const RunOptions& options_;
   BatchSource& batches_;
   SampleRange own_;
   std::int64_t most_stale_, step_ = 0;  ///< run so far
+  bool follows_;
+  std::vector<bool> taken_;  ///< by batch
   reference::Oracle oracle_;
   std::unique_ptr<ExpectedDense> dense_;
-  std::vector<std::vector<std::vector<ExpectedOutputs>>> outputs_;  ///< by step, updates that are lacking, feature
+  std::vector<std::vector<std::vector<ExpectedOutputs>>> outputs_;  ///< by batch, updates that are lacking, feature
 };
 
 /// Fills the tables of the flight, resets the dense model, runs the expected steps on `inputs` and counts the values

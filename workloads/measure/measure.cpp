@@ -11,6 +11,7 @@
 #include "comm/collectives.hpp"
 #include "workloads/measure/case_record.hpp"
 #include "workloads/measure/check.hpp"
+#include "workloads/measure/dense/train_anew.hpp"
 #include "workloads/measure/interruption.hpp"
 #include "workloads/measure/predictions.hpp"
 #include "workloads/measure/schedule.hpp"
@@ -46,6 +47,7 @@ class Measurement {
     seconds_of_last_checks_ = seconds_of_last_checks();
     require_budget();
     while (!signal_ && !is_done()) run_round();
+    train_all();
     if (job_.options.checked_steps > 0 && !signal_) check_all(steps_of_last_checks(), &Checked::steps_after);
     return measured();
   }
@@ -59,7 +61,7 @@ class Measurement {
   /// bounds on the wire types.
   bool share_reference(std::size_t one, std::size_t other) const {
     const Case &a = job_.cases[one].how, &b = job_.cases[other].how;
-    if (job_.options.dense.kind != DenseKind::none && a.async.most_stale() > 0) return one == other;  // it follows
+    if (follows_case(job_.options, a.async) || follows_case(job_.options, b.async)) return one == other;
     const auto tables_of = [&](std::size_t c) { return std::span(job_.planned(c).options.workload.tables); };
     return a.movement.wire == b.movement.wire && a.storage == b.storage &&
            a.async.most_stale() == b.async.most_stale() &&
@@ -82,8 +84,7 @@ class Measurement {
       const double begin = spent();
       Expectation expectation = agree(job_.comm, [&] {
         const Case& how = job_.cases[first].how;
-        return Expectation(job_.comm, job_.planned(first).options, batches_, how.movement.wire, steps,
-                           how.async.most_stale());
+        return Expectation(job_.comm, job_.planned(first).options, batches_, how.movement.wire, steps, how.async);
       });
       reference_seconds_ += spent() - begin;
       for (std::size_t plan = 0; plan < job_.plans.size(); ++plan)
@@ -120,17 +121,34 @@ class Measurement {
     return standings;
   }
 
+  void train_all() {
+    const std::int64_t steps = steps_to_train(job_);
+    for (std::size_t plan = 0; steps > 0 && plan < job_.plans.size(); ++plan)
+      for (const std::size_t c : job_.cases_of(plan)) {
+        if (signal_ || interrupted()) return;
+        status_(fmt::format("training {}", job_.name_of(c)));
+        prepared_.hold(plan);
+        cases_[c].timings.training = train_anew(job_, prepared_, c, steps);
+        cases_[c].trained_steps = steps;
+      }
+  }
+
   /// All batches; where layers are trained the first ones alone, since their bounds grow (reference/README.md).
   std::int64_t steps_of_last_checks() const {
     return has_layers(job_.options.dense.kind) ? job_.options.checked_steps : std::ssize(prepared_.inputs());
   }
 
-  /// Of the checks to come: the reference takes as many more steps, a case that many more steps and their comparison.
+  /// Of training anew, and of the checks to come: the reference takes as many more steps, a case that many more steps
+  /// and their comparison.
   double seconds_of_last_checks() const {
-    if (job_.options.checked_steps == 0) return 0.0;
+    double training = 0.0;
+    for (const CaseState& each : cases_)
+      if (!each.timings.step_ms.empty())
+        training += 1e-3 * static_cast<double>(steps_to_train(job_)) * each.step_time().median;
+    if (job_.options.checked_steps == 0) return training;
     const auto steps = static_cast<double>(job_.options.checked_steps);
     const double more = static_cast<double>(steps_of_last_checks()) - steps;
-    double seconds = reference_seconds_ * (1.0 + more / steps);
+    double seconds = training + reference_seconds_ * (1.0 + more / steps);
     for (const CaseState& each : cases_) {
       seconds += each.check_seconds;
       if (!each.timings.step_ms.empty()) seconds += more * 2e-3 * each.step_time().median;

@@ -23,6 +23,51 @@ class Async(ProgramTest):
         self.refuses_case("--staleness-bound -1: ", ranks=[1], **{"async": "rows", "staleness_bound": -1})
         self.refuses_case("--async nosuch: ", "off, ids, rows, patched", ranks=[1], **{"async": "nosuch"})
 
+    def test_what_stale_rows_cost_in_loss_and_auc_stands_beside_the_speed(self):
+        for ranks in (1, 2):
+            with self.subTest(ranks=ranks):
+                outcome, file = self.case(ranks, "criteo-kaggle", "compare", plan="table_wise", steps=4, dense="dlrm",
+                                          exchange="mpi_alltoallv", async_pool="shared", train=20,
+                                          staleness_bound="0,2,8", **{"async": "off,rows,patched"})
+                self.succeeds(outcome)
+                self.assertRegex(outcome.out, r"(?m)^# async +order +S +stale +loss +- off +auc +- off +ms +off/ms$")
+                self.assertRegex(outcome.out, r"(?m)^# rows +input +0 .* same .* same ")
+                self.assertRegex(outcome.out, r"(?m)^# patched +input +8 .* same .* same ")
+                cases = [record for record in records(file) if record["record"] == "case"]
+                self.assertEqual(len(cases), 1 + 2 * 3)
+                off = next(case for case in cases if case["options"]["async"] == "off")
+                for case in cases:
+                    self.assertEqual(case["trained_steps"], 20)
+                    if case["options"]["async"] != "rows" or case["options"]["staleness_bound"] == 0:
+                        self.assertEqual((case["loss"], case["auc"]), (off["loss"], off["auc"]))
+
+    def test_training_takes_layers(self):
+        self.refuses_case("train 20: no layers are trained", ranks=[1], train=20)
+
+    def test_one_thread_has_one_order(self):
+        self.refuses_case("--async-order completion: one thread ", "--async-threads 2 or more", ranks=[1],
+                          async_order="completion", **{"async": "rows"})
+        self.refuses_case("--async-order nosuch: ", "input, completion", ranks=[1], async_order="nosuch",
+                          **{"async": "rows"})
+
+    def test_batches_are_taken_in_both_orders(self):
+        for ranks in (1, 3):
+            with self.subTest(ranks=ranks):
+                outcome, file = self.case(ranks, "deeprec-dlrm", "compare", plan="row_wise", steps=12, check=5,
+                                          exchange="mpi_alltoallv", async_pool="shared", async_threads="1,3",
+                                          async_order="input,completion", **{"async": "off,ids,rows,patched"})
+                self.succeeds(outcome)
+                self.assertEqual(outcome.last_line(), "RESULT: VALID", outcome.out)
+                self.assertIn("in the order of completion: ", outcome.out)
+                cases = [record for record in records(file) if record["record"] == "case"]
+                self.assertEqual(len(cases), 1 + 3 * 3)
+                for case in cases:
+                    by_completion = case["options"]["async_order"] == "completion"
+                    self.assertEqual("steps_overtaking" in case.get("pipeline", {}), by_completion)
+                    if case["options"]["async"] != "off":
+                        stale = case["pipeline"]["staleness"]["max"]
+                        self.assertLessEqual(stale, case["pipeline"].get("staleness_bound", 0))
+
     def test_what_nothing_reads_is_a_usage_error(self):
         self.refuses_case("--async-threads 2: nothing is done ahead", ranks=[1], async_threads=2)
         self.refuses_case("--staleness-bound 1: no rows are looked up ahead", ranks=[1],

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+
 #include "comm/collectives.hpp"
 #include "workloads/measure/test/small_case.hpp"
 
@@ -54,32 +56,57 @@ struct Both {
   std::unique_ptr<ReadyCase> ready;
 };
 
+/// Of some steps: the batch of each and its outputs on this rank; rows, state and weights after the last.
+struct StepsTaken {
+  std::vector<std::int64_t> batches;
+  std::vector<std::vector<float>> outputs;
+  std::vector<float> values, weights;
+};
+
+inline StepsTaken steps_ahead(Both& both, const RunOptions& options, std::int64_t steps) {
+  StepsTaken taken;
+  both.tables.fill(options.row_values());
+  both.dense->reset();
+  Pipeline& pipeline = *both.ready->pipeline;
+  pipeline.start(both.inputs, 0, steps);
+  for (std::int64_t step = 0; step < steps; ++step) {
+    pipeline.step(*both.dense);
+    taken.batches.push_back(pipeline.ticket());
+    taken.outputs.push_back(outputs_of(pipeline.flight(), pipeline.input()));
+  }
+  pipeline.finish();
+  taken.values = values_of(both.tables);
+  taken.weights.assign(both.dense->parameters().begin(), both.dense->parameters().end());
+  return taken;
+}
+
+/// The same steps, of the same batches, one after the other.
+inline StepsTaken steps_again(Both& both, const RunOptions& options, const std::vector<std::int64_t>& batches) {
+  StepsTaken taken{.batches = batches, .outputs = {}, .values = {}, .weights = {}};
+  both.tables.fill(options.row_values());
+  both.dense->reset();
+  for (const std::int64_t batch : batches) {
+    const StepInput& input = both.inputs[static_cast<std::size_t>(batch) % both.inputs.size()];
+    both.ready->step(input);
+    taken.outputs.push_back(outputs_of(both.ready->flight, input));
+  }
+  taken.values = values_of(both.tables);
+  taken.weights.assign(both.dense->parameters().begin(), both.dense->parameters().end());
+  return taken;
+}
+
 /// Steps whose outputs, rows or state are not bit for bit those of steps one after the other, of any rank.
 inline std::int64_t different_steps(const Communicator& comm, const RunOptions& options, const Plan& plan,
                                     const Case& how, std::int64_t steps) {
   Both both(comm, options, plan, how);
-  DenseModel& dense = *both.dense;
-  both.tables.fill(options.row_values());
-  std::vector<std::vector<float>> expected;
-  for (std::int64_t step = 0; step < steps; ++step) {
-    const StepInput& input = both.inputs[step % both.inputs.size()];
-    both.ready->step(input);
-    expected.push_back(outputs_of(both.ready->flight, input));
-  }
-  const std::vector<float> expected_values = values_of(both.tables);
-  const std::vector<float> expected_weights(dense.parameters().begin(), dense.parameters().end());
-  both.tables.fill(options.row_values());
-  dense.reset();
-  Pipeline& pipeline = *both.ready->pipeline;
-  pipeline.start(both.inputs, 0, steps);
-  std::int64_t different = 0;
-  for (std::int64_t step = 0; step < steps; ++step) {
-    pipeline.step(dense);
-    different += outputs_of(pipeline.flight(), pipeline.input()) != expected[step] ? 1 : 0;
-  }
-  pipeline.finish();
-  different += values_of(both.tables) != expected_values ? 1 : 0;
-  different += std::ranges::equal(dense.parameters(), expected_weights) ? 0 : 1;
+  const StepsTaken ahead = steps_ahead(both, options, steps), again = steps_again(both, options, ahead.batches);
+  std::int64_t different = (ahead.values != again.values ? 1 : 0) + (ahead.weights != again.weights ? 1 : 0);
+  for (std::size_t step = 0; step < ahead.outputs.size(); ++step)
+    different += ahead.outputs[step] != again.outputs[step] ? 1 : 0;
+  std::vector<std::int64_t> batches = ahead.batches;
+  std::ranges::sort(batches);
+  for (std::int64_t step = 0; step < steps; ++step)
+    different += (how.async.in_order() ? ahead.batches[step] : batches[step]) != step ? 1 : 0;
   return all_reduce(comm, different, Reduce::sum);
 }
 

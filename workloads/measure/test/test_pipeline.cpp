@@ -26,10 +26,18 @@ bool can_take(const RunOptions& options, const Plan& plan, const Case& how) {
   }
 }
 
+constexpr AsyncOrder by_completion = AsyncOrder::completion;
+
 const std::array exact_ones{Async{.mode = AsyncMode::ids, .threads = 2, .capacity = 2},
                             Async{.mode = AsyncMode::rows, .threads = 2, .capacity = 2, .bound = 0},
                             Async{.mode = AsyncMode::patched, .threads = 2, .capacity = 2},
-                            Async{.mode = AsyncMode::patched, .threads = 1, .capacity = 3, .bound = 7}};
+                            Async{.mode = AsyncMode::patched, .threads = 1, .capacity = 3, .bound = 7},
+                            Async{.mode = AsyncMode::ids, .threads = 3, .order = by_completion, .capacity = 2},
+                            Async{.mode = AsyncMode::rows, .threads = 2, .order = by_completion, .bound = 0},
+                            Async{.mode = AsyncMode::patched, .threads = 3, .order = by_completion, .bound = 5}};
+
+const std::array stale_ones{Async{.mode = AsyncMode::rows}, Async{.mode = AsyncMode::rows, .threads = 3},
+                            Async{.mode = AsyncMode::rows, .threads = 3, .order = by_completion}};
 
 TEST(Pipeline, ExactModesAreBitEqualOverTwoHundredSteps) {
   const Communicator comm(MPI_COMM_WORLD);
@@ -63,17 +71,17 @@ TEST(Pipeline, ExactModesAreBitEqualBehindDenseModels) {
 TEST(Pipeline, StaleRowsBehindDenseModelsAreThoseOfTheRecordedVersions) {
   const Communicator comm(MPI_COMM_WORLD);
   for (const DenseKind kind : {DenseKind::exact, DenseKind::mlp})
-    for (const std::int64_t threads : {1, 2}) {
+    for (const auto& async : stale_ones) {
       RunOptions options = case_with(kind);
       options.checked_steps = options.batches = 6;
-      const Case how{.async = {.mode = AsyncMode::rows, .threads = threads}};
+      const Case how{.async = async};
       const Plan plan = plan_of("row_wise", options, comm.size());
       Both both(comm, options, plan, how);
-      Expectation expectation(comm, options, *both.batches, {}, {}, how.async.most_stale());
+      Expectation expectation(comm, options, *both.batches, {}, {}, how.async);
       ASSERT_TRUE(expectation.follows());
       EXPECT_EQ(count_wrong(comm, expectation, options.row_values(), *both.ready->pipeline, *both.dense, both.inputs),
                 0)
-          << name_of(kind) << " " << threads;
+          << name_of(kind) << " " << how.name();
     }
 }
 
@@ -98,17 +106,17 @@ TEST(Pipeline, ExactModesAreBitEqualForEveryPlanTransferAndPooling) {
 
 TEST(Pipeline, StaleRowsAreThoseOfTheRecordedVersions) {
   const Communicator comm(MPI_COMM_WORLD);
-  for (const std::int64_t threads : {1, 3})
+  for (const auto& async : stale_ones)
     for (const char* planner : {"row_wise", "column_wise", "data_parallel"}) {
       RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
       options.checked_steps = options.batches = 12;
-      const Case how{.async = {.mode = AsyncMode::rows, .threads = threads}};
+      const Case how{.async = async};
       const Plan plan = plan_of(planner, options, comm.size());
       Both both(comm, options, plan, how);
-      Expectation expectation(comm, options, *both.batches, {}, {}, how.async.most_stale());
+      Expectation expectation(comm, options, *both.batches, {}, {}, how.async);
       EXPECT_EQ(count_wrong(comm, expectation, options.row_values(), *both.ready->pipeline, *both.dense, both.inputs),
                 0)
-          << planner << " " << threads;
+          << planner << " " << how.name();
     }
 }
 
@@ -176,7 +184,7 @@ TEST(Pipeline, FaultsAreFoundThoughStepsArePreparedAhead) {
       const Plan plan = plan_of("data_parallel+table_wise", options, comm.size());
       const Case how{.async = {.mode = mode}};
       Both both(comm, options, plan, how);
-      Expectation expectation(comm, options, *both.batches, {}, {}, how.async.most_stale());
+      Expectation expectation(comm, options, *both.batches, {}, {}, how.async);
       EXPECT_EQ(
           count_wrong(comm, expectation, options.row_values(), *both.ready->pipeline, *both.dense, both.inputs) > 0,
           finds_prey(fault.value, options, plan))

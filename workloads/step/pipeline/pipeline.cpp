@@ -31,7 +31,8 @@ PipelineShape shape_of(const Async& async, std::int64_t threads) {
   return {.threads = threads,
           .capacity = async.room(threads),
           .bound = async.staleness_bound(threads),
-          .looks_up = async.looks_up()};
+          .looks_up = async.looks_up(),
+          .in_order = async.in_order()};
 }
 
 /// Inline no row is stale.
@@ -48,7 +49,8 @@ Pipeline::Place::Place(const Communicator& parent, ShardedTables& tables, const 
 
 Pipeline::Pipeline(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Case& how,
                    const Decisions& decided, Fault fault, std::int64_t threads, std::optional<CoreSet> cores)
-    : how_(how),
+    : comm_(comm),
+      how_(how),
       fault_(fault),
       shape_(shape_of(how.async, threads)),
       waiting_(waiting_of_threads(comm, how.async.pool)),
@@ -128,6 +130,12 @@ void Pipeline::deliver(Ticket ticket) {
   });
 }
 
+/// Rank 0 tells: what it has complete all others are completing.
+Ticket Pipeline::choose(Ticket own) {
+  broadcast(comm_, std::as_writable_bytes(std::span(&own, 1)), 0);
+  return own;
+}
+
 /// Of the step that would update version `now` of the tables; all ranks have seen the same one.
 void Pipeline::patch(Place& batch, std::int64_t seen, std::int64_t now) {
   batch.flight.each(batch.costs, Phase::output_dist, [&](GroupFlight& flight, std::int64_t group, PhaseClock& clock) {
@@ -169,19 +177,18 @@ void Pipeline::train(Place& batch, DenseModel& dense) {
 PhaseCosts Pipeline::step(DenseModel& dense) {
   if (steps_ > 0) threads_->release();
   const double begin = MPI_Wtime();
-  const Ticket ticket = threads_->consume();
+  ticket_ = threads_->consume();
   const double taken = MPI_Wtime();
-  ++steps_;
-  const std::int64_t seen = threads_->seen(ticket);
-  staleness_ = ticket - seen;
-  Place& batch = place(ticket);
+  const std::int64_t now = steps_++, seen = threads_->seen(ticket_);
+  staleness_ = now - seen;
+  Place& batch = current();
   if (!shape_.inlined())
     batch.costs.exposed_seconds = taken - begin;  // what threads waited for was hidden but for that
   if (!shape_.looks_up) {
-    look_up(ticket);
-    deliver(ticket);
+    look_up(ticket_);
+    deliver(ticket_);
   } else if (how_.async.mode == AsyncMode::patched) {
-    patch(batch, seen, ticket);
+    patch(batch, seen, now);
     staleness_ = 0;
   }
   train(batch, dense);

@@ -40,6 +40,8 @@ class Pipeline : private AheadWork {
   /// Of the latest step, until the next one: what it made, of what, and how many updates its rows lacked.
   Flight& flight() { return current().flight; }
   const StepInput& input() { return *current().input; }
+  /// Its number among the batches, from 0: that of the step where they are taken in the order of the input.
+  Ticket ticket() const { return ticket_; }
   std::int64_t staleness() const { return staleness_; }
 
   ShardedTables& tables() { return places_.front()->embedding.tables(); }
@@ -77,12 +79,14 @@ class Pipeline : private AheadWork {
   std::int64_t agree(Ticket ticket, std::int64_t own) override;
   void look_up(Ticket ticket) override;
   void deliver(Ticket ticket) override;
+  Ticket choose(Ticket own) override;
 
   void patch(Place& place, std::int64_t seen, std::int64_t now);
   void train(Place& place, DenseModel& dense);
   Place& place(Ticket ticket) { return *places_[static_cast<std::size_t>(ticket % shape_.places())]; }
-  Place& current() { return place(steps_ - 1); }
+  Place& current() { return place(ticket_); }
 
+  const Communicator& comm_;  ///< of the thread of the steps
   Case how_;
   Fault fault_;
   PipelineShape shape_;
@@ -92,7 +96,8 @@ class Pipeline : private AheadWork {
   std::vector<RowVersions> versions_;  ///< by group; where stale rows are patched
   const std::vector<StepInput>* inputs_ = nullptr;
   std::int64_t first_ = 0;
-  Ticket steps_ = 0, end_ = 0;
+  std::int64_t steps_ = 0, end_ = 0;  ///< taken; there are
+  Ticket ticket_ = -1;                ///< of the latest step
   std::int64_t staleness_ = 0;
   std::unique_ptr<StageThreads> threads_;
   PipelineCounts counts_;

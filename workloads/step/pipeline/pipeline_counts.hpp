@@ -55,6 +55,7 @@ class Histogram {
 /// What a pipeline counted on this rank.
 struct PipelineCounts {
   std::int64_t steps = 0, prepared = 0;  ///< steps that were taken; batches that were prepared
+  std::int64_t overtaking = 0;           ///< steps that took a batch before an older one
   Histogram staleness;                   ///< by step: own updates that its rows lack, before any patch
   Histogram depth;                       ///< by step: prepared batches when it asks for its own
   std::array<double, ahead_stages> work_seconds{}, wait_seconds{};  ///< of the threads, by AheadStage
@@ -64,6 +65,7 @@ struct PipelineCounts {
   PipelineCounts& operator+=(const PipelineCounts& other) {
     steps += other.steps;
     prepared += other.prepared;
+    overtaking += other.overtaking;
     staleness += other.staleness;
     depth += other.depth;
     for (std::size_t s = 0; s < ahead_stages; ++s) {

@@ -120,13 +120,23 @@ void StageThreads::extend(Ticket end) {
 Ticket StageThreads::consume() {
   Lock lock(shared_->mutex);
   TicketBook& book = shared_->book;
-  const Ticket ticket = book.version();
-  if (ticket >= book.end()) throw std::logic_error("pipeline: a step was asked for beyond the last batch");
+  if (book.version() >= book.end()) throw std::logic_error("pipeline: a step was asked for beyond the last batch");
   shared_->counts.depth.add(book.depth());
   if (book.shape().inlined()) prepare(lock);
-  shared_->counts.starved_seconds += wait(lock, [&] { return book.may_consume(); });
-  shared_->counts.staleness.add(ticket - book.seen(ticket));
+  const double begin = seconds_now();
+  wait(lock, [&] { return book.next().has_value(); });
+  Ticket ticket = *book.next();
+  if (!book.shape().in_order) {
+    lock.unlock();
+    ticket = shared_->work.choose(ticket);
+    lock.lock();
+    wait(lock, [&] { return book.may_consume(ticket); });
+  }
+  shared_->counts.starved_seconds += seconds_now() - begin;
+  shared_->counts.staleness.add(book.version() - book.seen(ticket));
+  shared_->counts.overtaking += book.overtaken(ticket) > 0 ? 1 : 0;
   ++shared_->counts.steps;
+  book.consume(ticket);
   return ticket;
 }
 

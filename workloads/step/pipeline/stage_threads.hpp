@@ -23,6 +23,8 @@ class AheadWork {
   virtual std::int64_t agree(Ticket ticket, std::int64_t own) = 0;
   virtual void look_up(Ticket ticket) = 0;
   virtual void deliver(Ticket ticket) = 0;
+  /// The ticket that the next step takes on all ranks, one of which would take `own`. Not in the order of the input.
+  virtual Ticket choose(Ticket own) = 0;
 };
 
 /// The threads that prepare batches, by the rules of a TicketBook, and what the thread of the steps asks of them. What
@@ -41,13 +43,13 @@ class StageThreads {
   /// There are tickets below `end`.
   void extend(Ticket end);
 
-  /// Waits until the next ticket is prepared and returns it, or prepares it. Throws std::logic_error when there is no
-  /// such ticket.
+  /// Waits until the ticket of the next step is prepared and returns it, or prepares it. Throws std::logic_error when
+  /// there is no such ticket.
   Ticket consume();
   /// Waits until no lookup holds the version that the update ends.
   void begin_update();
   void end_update();
-  /// The place of the oldest ticket may be used again.
+  /// The place of the ticket that was consumed last may be used again.
   void release();
 
   std::int64_t seen(Ticket ticket) const;

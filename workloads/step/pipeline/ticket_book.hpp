@@ -16,6 +16,7 @@ struct PipelineShape {
   std::int64_t capacity = 1;  ///< C: prepared ones that wait, beside one in the hands of each thread
   std::int64_t bound = 2;     ///< S: a lookup may miss the updates of so many steps before its own at most
   bool looks_up = true;       ///< ahead of time; false: ids alone are sent ahead, and nothing is ever stale
+  bool in_order = true;       ///< steps take batches in the order of the input; false: as they are complete
 
   /// Nothing is ahead of the step that is taken: the thread of the steps prepares its batch when it needs it.
   bool inlined() const { return threads == 0; }
@@ -40,15 +41,17 @@ struct AheadTask {
 };
 
 /// The rules of the pipeline, of one rank: who may do what now. No threads, no clock, no MPI; whoever drives it locks
-/// it. The version of the tables is the number of steps that have updated them, so that the step of ticket t makes
-/// version t + 1 of version t.
+/// it. The version of the tables is the number of steps that have updated them, so that step s, of whatever ticket,
+/// makes version s + 1 of version s.
 ///
-///   - A batch is taken when one of the places is free; it keeps its place until its step is over. Nothing that is
-///     taken is ever dropped: there is no queue that could be full.
+///   - A batch is taken when its place is free, that of the ticket modulo the places; it keeps it until its step is
+///     over. Nothing that is taken is ever dropped: there is no queue that could be full.
 ///   - Lookups are made in the order of tickets, that of t at a version v with t - S <= v <= t.
 ///   - All ranks look t up at one version: each proposes its own and holds it, the largest is agreed on, and those
 ///     behind take the steps in between. The others have taken them, so nobody waits for a rank that waits.
 ///   - No update runs during a lookup.
+///   - In order of completion a batch may be taken before an older one u if that still has a step s <= v_u + S: the
+///     n-th of the older ones that are left (from 0) is taken in the n-th step from now at the latest.
 class TicketBook {
  public:
   /// Throws std::invalid_argument for a negative number of threads or bound, and for a capacity below 1 with threads.
@@ -65,16 +68,22 @@ class TicketBook {
   void begin(AheadTask& task);
   void end(AheadTask& task);
 
-  // The steps, in the order of tickets: consume, update, finish.
-  bool may_consume() const { return steps_ < end_ && complete_[place(steps_)]; }
+  // The steps, one after the other: consume, update, release.
+  /// The ticket that the next step takes, complete: of those that may be, the one that was complete first.
+  std::optional<Ticket> next() const;
+  /// On another rank it was next().
+  bool may_consume(Ticket ticket) const { return is_waiting(ticket) && lets_older_ones_wait(ticket); }
+  void consume(Ticket ticket);
   /// How many batches are prepared and wait.
   std::int64_t depth() const;
-  /// The version that the lookup of the ticket saw; its own where it is made in its step.
-  std::int64_t seen(Ticket ticket) const { return shape_.looks_up ? seen_[place(ticket)] : ticket; }
+  /// How many of the input before this one have not been taken yet.
+  std::int64_t overtaken(Ticket ticket) const;
+  /// The version that the lookup of the ticket saw; in its step that of the tables, where it is made then.
+  std::int64_t seen(Ticket ticket) const { return shape_.looks_up ? place(ticket).seen : version_; }
   bool may_update() const { return !held_ || version_ < *held_; }
   void begin_update();
   void end_update();
-  /// The place of the oldest ticket is free.
+  /// The place of the latest ticket that was consumed is free.
   void release();
 
   std::int64_t version() const { return version_; }
@@ -83,15 +92,27 @@ class TicketBook {
   Ticket taken() const { return taken_; }
 
  private:
-  std::size_t place(Ticket ticket) const { return static_cast<std::size_t>(ticket % shape_.places()); }
+  enum class State { free, ahead, waiting, in_step };
+  struct Place {
+    State state = State::free;
+    std::int64_t seen = 0;
+    std::int64_t completed = 0;  ///< how many were complete before it
+  };
+  const Place& place(Ticket ticket) const { return places_[static_cast<std::size_t>(ticket % shape_.places())]; }
+  Place& place(Ticket ticket) { return places_[static_cast<std::size_t>(ticket % shape_.places())]; }
+  /// Of tickets from oldest_ to taken_, whose places differ.
+  bool is_left(Ticket ticket) const { return place(ticket).state == State::ahead || is_waiting(ticket); }
+  bool is_waiting(Ticket ticket) const { return ticket < taken_ && place(ticket).state == State::waiting; }
+  bool lets_older_ones_wait(Ticket ticket) const;
 
   PipelineShape shape_;
-  Ticket end_ = 0, taken_ = 0, to_look_up_ = 0, steps_ = 0, released_ = 0;
-  std::int64_t version_ = 0;
+  Ticket end_ = 0, taken_ = 0, to_look_up_ = 0, released_ = 0;
+  Ticket oldest_ = 0;   ///< that has not been consumed
+  Ticket in_step_ = 0;  ///< the latest that has been
+  std::int64_t version_ = 0, completed_ = 0;
   bool updating_ = false;
   std::optional<std::int64_t> held_;  ///< no update may begin at this version
-  std::vector<std::int64_t> seen_;    ///< by place
-  std::vector<bool> complete_;        ///< by place
+  std::vector<Place> places_;
 };
 
 }  // namespace shardmark

@@ -4,7 +4,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <random>
+#include <set>
 #include <stdexcept>
 
 #include "workloads/step/pipeline/stage_threads.hpp"
@@ -30,6 +30,7 @@ struct CountingWork : AheadWork {
     nap(ticket + 1);
     batch(ticket).delivered = true;
   }
+  Ticket choose(Ticket own) override { return own; }
 
   /// Every seventh stage is slow.
   static void nap(Ticket ticket) {
@@ -48,41 +49,74 @@ struct CountingWork : AheadWork {
   Ticket throws_at = -1;
 };
 
-/// One step on the next batch.
-void take_step(StageThreads& threads, CountingWork& work, Ticket expected, const PipelineShape& shape) {
+/// Step number `step`; returns the ticket that it took.
+Ticket take_step(StageThreads& threads, CountingWork& work, std::int64_t step, const PipelineShape& shape) {
   const Ticket ticket = threads.consume();
   const CountingWork::Batch batch = work.batch(ticket);
-  EXPECT_EQ(ticket, expected);
+  EXPECT_TRUE(!shape.in_order || ticket == step);
   EXPECT_EQ(batch.ticket, ticket);
   if (shape.looks_up) {
     EXPECT_TRUE(batch.delivered);
     EXPECT_EQ(batch.read, threads.seen(ticket));
-    EXPECT_LE(ticket - batch.read, shape.bound);
+    EXPECT_LE(step - batch.read, shape.bound);
   }
   threads.begin_update();
   ++work.table;
   threads.end_update();
   threads.release();
+  return ticket;
 }
 
-TEST(StageThreads, EveryShapeTakesEveryBatchInOrderWithinItsBound) {
+/// 100 steps, ten more of which are known whenever all are taken.
+void take_every_batch_once(const PipelineShape& shape) {
+  CountingWork work(shape);
+  StageThreads threads(shape, work);
+  std::set<Ticket> taken;
+  for (std::int64_t step = 0; step < 100; ++step) {
+    if (step % 10 == 0) threads.extend(step + 10);
+    taken.insert(take_step(threads, work, step, shape));
+  }
+  const PipelineCounts counts = threads.counts();
+  EXPECT_EQ(taken.size(), 100u);
+  EXPECT_EQ(*taken.rbegin(), 99);
+  EXPECT_EQ(counts.steps, 100);
+  EXPECT_EQ(counts.staleness.total(), 100);
+  EXPECT_LE(counts.staleness.largest(), shape.looks_up ? shape.bound : 0);
+  EXPECT_TRUE((!shape.in_order && shape.threads > 1) || counts.overtaking == 0);
+  EXPECT_TRUE(threads.stop());
+}
+
+TEST(StageThreads, EveryShapeTakesEveryBatchWithinItsBound) {
   for (const std::int64_t count : {1, 2, 4})
     for (const std::int64_t capacity : {1, 3})
       for (const std::int64_t bound : {0, 1, 5})
-        for (const bool looks_up : {true, false}) {
-          const PipelineShape shape{count, capacity, bound, looks_up};
-          CountingWork work(shape);
-          StageThreads threads(shape, work);
-          for (Ticket t = 0; t < 100; ++t) {
-            if (t % 10 == 0) threads.extend(t + 10);
-            take_step(threads, work, t, shape);
-          }
-          const PipelineCounts counts = threads.counts();
-          EXPECT_EQ(counts.steps, 100);
-          EXPECT_EQ(counts.staleness.total(), 100);
-          EXPECT_LE(counts.staleness.largest(), looks_up ? bound : 0);
-          EXPECT_TRUE(threads.stop());
-        }
+        for (const bool looks_up : {true, false})
+          for (const bool in_order : {true, false}) take_every_batch_once({count, capacity, bound, looks_up, in_order});
+}
+
+/// The ids of batch 0 are under way until those of batch 1 have come.
+struct LateWork : CountingWork {
+  using CountingWork::CountingWork;
+  void distribute(Ticket ticket) override {
+    while (ticket == 0 && !free) std::this_thread::yield();
+    CountingWork::distribute(ticket);
+  }
+  std::atomic<bool> free = false;
+};
+
+TEST(StageThreads, InTheOrderOfCompletionALateBatchIsOvertaken) {
+  for (const bool in_order : {true, false}) {
+    const PipelineShape shape{.threads = 2, .looks_up = false, .in_order = in_order};
+    LateWork work(shape);
+    StageThreads threads(shape, work);
+    threads.extend(3);
+    while (threads.counts().prepared < 2) std::this_thread::yield();  // 1 and 2: all but the one that is late
+    if (in_order) work.free = true;
+    EXPECT_EQ(threads.consume(), in_order ? 0 : 1);
+    EXPECT_EQ(threads.counts().overtaking, in_order ? 0 : 1);
+    work.free = true;
+    EXPECT_TRUE(threads.stop());
+  }
 }
 
 TEST(StageThreads, WithoutThreadsEachBatchIsPreparedByItsStep) {

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/table/convergence.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "results/async_fields.hpp"
+
+namespace shardmark {
+namespace {
+
+constexpr char convergence_row[] = "{:<7} {:<10} {:>4} {:>9} {:>10} {:>11} {:>8} {:>9} {:>8} {:>7}";
+
+std::optional<double> number_of(const CaseRecord& record, const char* name) {
+  const auto found = record.details.find(name);
+  if (found == record.details.end() || !found->is_number()) return {};
+  return found->get<double>();
+}
+
+std::string staleness_of(const CaseRecord& record) {
+  const auto pipeline = record.details.find(async_fields::object);
+  if (pipeline == record.details.end() || !pipeline->contains(async_fields::staleness)) return "-";
+  const auto& stale = pipeline->at(async_fields::staleness);
+  const auto at = [&](const char* name) { return stale.value(name, std::int64_t{0}); };
+  return fmt::format("{},{},{}", at(async_fields::p50), at(async_fields::p99), at(async_fields::max));
+}
+
+std::string bound_of(const CaseRecord& record) {
+  const auto pipeline = record.details.find(async_fields::object);
+  if (pipeline == record.details.end() || !pipeline->contains(async_fields::bound)) return "-";
+  return std::to_string(pipeline->at(async_fields::bound).get<std::int64_t>());
+}
+
+/// What a line stands for.
+std::vector<std::string> way_of_training(const CaseRecord& record) {
+  return {record.option("async"), record.option("async_order"), bound_of(record)};
+}
+
+bool is_never_stale(const CaseRecord& record, bool off_is_there) {
+  return off_is_there ? record.option("async") == "off" : bound_of(record) == "0";
+}
+
+std::string above(std::optional<double> value, std::optional<double> than) {
+  if (!value || !than) return "-";
+  return *value == *than ? "same" : fmt::format("{:+.5f}", *value - *than);
+}
+
+std::string quality_text(std::optional<double> value) { return value ? fmt::format("{:.5f}", *value) : "-"; }
+
+std::string line_of_training(const CaseRecord& record, const CaseRecord* never_stale) {
+  const auto loss = number_of(record, "loss"), auc = number_of(record, "auc");
+  const auto compared = [&](const char* name) {
+    return never_stale == nullptr ? std::nullopt : number_of(*never_stale, name);
+  };
+  return fmt::format(
+      convergence_row, plain(record.option("async")), plain(record.option("async_order")), bound_of(record),
+      staleness_of(record), quality_text(loss), above(loss, compared("loss")), quality_text(auc),
+      above(auc, compared("auc")), figure(record.step_ms.median),
+      never_stale == nullptr ? "-" : fmt::format("{:.2f}", never_stale->step_ms.median / record.step_ms.median));
+}
+
+}  // namespace
+
+std::vector<std::string> convergence_lines(const Records& ranked) {
+  Records trained;
+  for (const CaseRecord* record : ranked) {
+    const auto same = [way = way_of_training(*record)](const CaseRecord* other) {
+      return way_of_training(*other) == way;
+    };
+    if (number_of(*record, "trained_steps").value_or(0) > 0 && std::ranges::none_of(trained, same))
+      trained.push_back(record);
+  }
+  if (trained.empty()) return {};
+  const bool off =
+      std::ranges::any_of(trained, [](const CaseRecord* record) { return record->option("async") == "off"; });
+  const auto found =
+      std::ranges::find_if(trained, [&](const CaseRecord* record) { return is_never_stale(*record, off); });
+  const CaseRecord* never_stale = found == trained.end() ? nullptr : *found;
+  const std::string name = off ? "off" : "S 0";
+  std::vector<std::string> lines{fmt::format(convergence_row, "async", "order", "S", "stale", "loss", "- " + name,
+                                             "auc", "- " + name, "ms", name + "/ms")};
+  for (const CaseRecord* record : trained) lines.push_back(line_of_training(*record, never_stale));
+  lines.push_back(
+      fmt::format("loss and auc: of the latest {:.0f} of {:.0f} steps from the first weights on; - {}: above those of "
+                  "steps that are not stale;",
+                  number_of(*trained.front(), "auc_steps").value_or(0),
+                  number_of(*trained.front(), "trained_steps").value_or(0), name));
+  lines.push_back(
+      fmt::format("same: to the last bit; stale: updates that rows lack (p50,p99,max); {}/ms: times as fast", name));
+  return lines;
+}
+
+}  // namespace shardmark
