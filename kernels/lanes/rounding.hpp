@@ -26,13 +26,13 @@ inline Words words_of(Lanes lanes) { return reinterpret_cast<Words>(lanes.v); }
 inline Words all_equal(std::uint32_t word) { return Words{} + word; }
 
 /// 16 bits of each number are a column's, from its lowest on: element k of the 16-bit words goes to the upper half of
-/// k.
+/// word k.
 inline Words rounding_words(std::uint64_t row_bits, std::int64_t column) {
   const auto first = static_cast<std::uint64_t>(column / 4);
   __m512i numbers;
   if (column % 4 == 0) {
     const FourLongWords four = next_random_bits(row_bits, FourLongWords{0, 1, 2, 3} + first);
-    numbers = _mm512_zextsi256_si512(reinterpret_cast<__m256i>(four));
+    numbers = _mm512_maskz_inserti64x4(0xff, _mm512_setzero_si512(), reinterpret_cast<__m256i>(four), 0);
   } else {
     numbers = reinterpret_cast<__m512i>(next_random_bits(row_bits, LongWords{0, 1, 2, 3, 4, 5, 6, 7} + first));
   }
