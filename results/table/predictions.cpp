@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "results/async_fields.hpp"
 #include "results/prediction_quality.hpp"
 
 namespace shardmark {
@@ -37,8 +38,15 @@ std::string regret_text(const Findings& f, const CaseRecord& liked, double regre
   return fmt::format("they liked {} best, {:.1f} % slower than the fastest (regret)", f.name_of(liked), 100.0 * regret);
 }
 
-/// The sum of what all phases of the case have, unless groups of tables overlap them.
+/// Of one step with the next.
+bool overlaps_steps(const CaseRecord& record) {
+  const auto pipeline = record.details.find(async_fields::object);
+  return pipeline != record.details.end() && pipeline->value(async_fields::threads, 0) > 0;
+}
+
+/// The sum of what all phases of the case have, unless they overlap, of groups of tables or of several steps.
 std::optional<double> least_step_ms(const CaseRecord& record) {
+  if (overlaps_steps(record)) return std::nullopt;
   double sum = 0.0;
   for (const PhaseTime& phase : record.phases) {
     if (!phase.least_ms) return std::nullopt;

@@ -23,7 +23,8 @@ CaseRecord trained_case(const std::string& mode, std::int64_t bound, double ms, 
 
 TEST(Convergence, StandsBesideThatOfStepsThatAreNotStale) {
   const CaseRecord stale = trained_case("rows", 4, 4.0, 0.4375), off = trained_case("off", 0, 8.0, 0.4375 - 1.0 / 1024),
-                   bound_0 = trained_case("rows", 0, 9.0, 0.4375 - 1.0 / 1024), slower = trained_case("rows", 4, 9.5, 0.5);
+                   bound_0 = trained_case("rows", 0, 9.0, 0.4375 - 1.0 / 1024),
+                   slower = trained_case("rows", 4, 9.5, 0.5);
   const auto lines = convergence_lines({&stale, &off, &bound_0, &slower});
   ASSERT_EQ(lines.size(), 6u);
   EXPECT_EQ(lines[0], "async   order         S     stale       loss       - off      auc     - off       ms  off/ms");

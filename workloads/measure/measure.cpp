@@ -37,8 +37,7 @@ class Measurement {
         prepared_(job, batches, status),
         cases_(job.cases.size()) {
     const auto predictions = predict_cases(job);
-    for (std::size_t c = 0; c < cases_.size(); ++c)
-      if (!job.cases[c].how.async.on()) cases_[c].predicted = predictions[c];  // of steps one after the other
+    for (std::size_t c = 0; c < cases_.size(); ++c) cases_[c].predicted = predictions[c];
   }
 
   Measured run() {

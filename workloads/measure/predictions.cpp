@@ -42,9 +42,27 @@ std::vector<std::optional<StepPrediction>> predict_cases(const Job& job) {
     const Workload& workload = options.workload;
     const LookupStatistics statistics(workload.tables, workload.features, ids);
     for (const std::size_t c : job.cases_of(p))
-      predictions[c] = predict_step(context_of_case(job, c, statistics), *job.machine, plan);
+      predictions[c] =
+          prepared_ahead(predict_step(context_of_case(job, c, statistics), *job.machine, plan), job.cases[c].how.async);
   }
   return predictions;
+}
+
+std::optional<StepPrediction> prepared_ahead(const StepPrediction& step, const Async& async) {
+  if (!async.on() || async.inlined()) return step;
+  if (async.mode == AsyncMode::patched) return std::nullopt;
+  const std::size_t first_left = index_of(async.looks_up() ? Phase::dense : Phase::lookup);
+  double ahead = 0.0, rest = 0.0, exchanges = 0.0;
+  for (std::size_t p = 0; p < step.phases.size(); ++p) {
+    (p < first_left ? ahead : rest) += step.phases[p].seconds;
+    exchanges += step.phases[p].exchange;
+  }
+  const std::int64_t threads =
+      async.threads > 0 ? async.threads : threads_needed(ahead, rest, Async::most_auto_threads);
+  StepPrediction prepared = step;
+  prepared.seconds =
+      std::max({1.0 / predicted_rate(threads, ahead, rest), std::ranges::max(step.rank_seconds), exchanges});
+  return prepared;
 }
 
 void record_prediction(const StepPrediction& predicted, CaseRecord& record) {

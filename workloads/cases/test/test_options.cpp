@@ -101,7 +101,8 @@ TEST(Options, ACaseTellsAllThatHasAUseAndWhatOfItIsChanged) {
   EXPECT_EQ(options.at("exact"), false);
   EXPECT_EQ(changed_options(run, how),
             (std::vector<std::string>{"wire_ids", "groups", "dtype", "learning_rate", "hotness", "batches"}));
-  EXPECT_EQ(schedule_options(run).dump(), R"({"seed":9,"steps":"auto","seconds":5.0,"budget":"none","check":2})");
+  EXPECT_EQ(schedule_options(run).dump(),
+            R"({"seed":9,"steps":"auto","seconds":5.0,"budget":"none","train":"auto","check":2})");
 }
 
 TEST(Options, TensorTrainsAreSetByThemselves) {

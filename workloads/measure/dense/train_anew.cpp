@@ -25,7 +25,8 @@ std::optional<TrainingWindow::Quality> train_anew(const Job& job, Prepared& prep
       ready.pipeline->step(ready.dense);
     else
       ready.step(own);
-    window.add(ready.dense.loss_share(), ready.dense.logits(), ready.pipeline ? ready.pipeline->input().labels : own.labels);
+    window.add(ready.dense.loss_share(), ready.dense.logits(),
+               ready.pipeline ? ready.pipeline->input().labels : own.labels);
   }
   if (ready.pipeline) ready.pipeline->finish();
   return window.quality(job.comm);
