@@ -8,7 +8,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1] / "peers"))
 import comparison  # noqa: E402
 
-from measured import predictions, trains  # noqa: E402
+from measured import peers, predictions, trains  # noqa: E402
 from measured.files import as_fast_as_best, best_of_each, faster_by, field, kernel_rows, overlap, traffics  # noqa: E402
 from measured.text import figure, ratio_text, several  # noqa: E402
 
@@ -154,5 +154,7 @@ def headlines(results):
     """None of predictions, of which the README says more."""
     of_kind = {"cases": headlines_of_cases, "peers": headlines_of_peers,
                "kernels": headlines_of_kernels, "trains": lambda found: trains.headlines(found, Headline),
-               "train_peers": lambda found: trains.peers_headlines(found, Headline)}
+               "train_peers": lambda found: trains.peers_headlines(found, Headline),
+               "dense_peers": lambda found: peers.dense_headlines(found, Headline),
+               "step_peers": lambda found: peers.step_headlines(found, Headline)}
     return of_kind.get(results.campaign.kind, lambda found: [])(results)

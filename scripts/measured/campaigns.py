@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 LAUNCHER = ("mpiexec", "-n", "2", "scripts/bind-rank", "2")
 SHARDMARK = (*LAUNCHER, "shardmark")
+PEERS = {"peers": "scripts/peers/fbgemm", "train_peers": "scripts/peers/tensor_train", "dense_peers": "scripts/peers/dlrm",
+         "step_peers": "scripts/peers/torchrec"}  # script of a kind; one environment for all
+KERNEL_PEERS = tuple(kind for kind in PEERS if kind != "step_peers")  # beside shardmark-kernels
 KERNEL_SETTINGS = {"OMP_PROC_BIND": "spread", "OMP_PLACES": "threads"}
 
 
@@ -21,7 +24,7 @@ class Campaign:
     name: str  # of the file of results
     title: str
     answers: str  # the question
-    kind: str  # of the file: cases, exchanges, kernels, peers, trains, train_peers, predictions or holdout
+    kind: str  # of the file: cases, exchanges, kernels, trains, predictions, holdout or one of PEERS
     command: tuple  # words; --launcher takes the place of LAUNCHER
     quick: tuple  # further words, to try the machinery out: nothing that these measure means anything
     minutes: float  # on two cores; scripts/measure gives up after twice that and a minute
@@ -117,6 +120,14 @@ CAMPAIGNS = (
     Campaign("peers", "Kernels beside FBGEMM and PyTorch",
              "The same lookups and updates in other libraries: who is faster?", "peers",
              ("scripts/peers/fbgemm", "--passes", "1"), ("--scale", "1/256", "--seconds", "0.05"), 5),
+    Campaign("dlrm-peers", "Dense models beside PyTorch",
+             "Forward, backward and update of the layers behind the embeddings: who is faster, and how far from what products can do?",
+             "dense_peers", ("scripts/peers/dlrm", "--passes", "2"), ("--scale", "1/64", "--seconds", "0.05", "--cases", "dlrm-kaggle"),
+             4, asked=True),
+    Campaign("torchrec-peers", "Distributed steps beside TorchRec",
+             "The same plans of the same tables on two ranks: who is faster, with embeddings alone and with the whole DLRM?",
+             "step_peers", ("scripts/peers/torchrec", "--passes", "2"),
+             ("--scale", "1/1024", "--seconds", "0.05", "--passes", "1", "--batches", "512", "--dense", ""), 11, asked=True),
     Campaign("tensor-train", "Tables as tensor trains",
              "How fast are tables as products of cores, beside FBTT-Embedding and beside dense ones of the same rows, and from "
              "which size on do they win?", "trains", (), (), 4, "a table is too large for its memory, or copied to all ranks",

@@ -59,6 +59,17 @@ TRAIN_PEERS = [environment(shardmark={"cpu": "Some CPU", "threads": "2", "git_ha
                train_time("shardmark", "as built", 5, **{"us/lookup": 0.5, "gemm_%": 30.0}),
                train_time("chunks", "tuned", 100), train_time("chunks", "as installed", 110),
                train_time("groups", "tuned", 20), train_time("groups", "as installed", 15)]
+DENSE_PEERS = [environment(shardmark={**TRAIN_PEERS[0]["shardmark"], "blas": "OpenBLAS"}, torch="2.10", capability="AVX2"),
+               *(time("dlrm-kaggle", operation, *system, ms) | more for operation, scale in (("sgd", 1), ("adagrad", 4))
+                 for system, ms, more in (
+                     (("shardmark", "as built"), 10 * scale, {"GFLOP/s": 160.0, "gemm_%": 90.0, "peak_%": 80.0}),
+                     (("torch", "tuned"), 15 * scale, {}), (("torch.compile", "tuned"), 12 * scale, {})))]
+STEP_PEERS = [environment(torchrec={"torchrec": "1.5", "fbgemm": "1.5", "torch": "2.10"}),
+              *(time("table_wise, 16,384", operation, *system, ms) | more for operation, ours in (("none", 8), ("dlrm", 40))
+                for system, ms, more in (
+                    (("torchrec", "as installed"), 5 * ours, {}), (("torchrec", "tuned"), 4 * ours, {}),
+                    (("shardmark", "as built"), ours, {"ranks": 2, "threads": 1, "exchange": "node_shared", "phases": {
+                        "input_dist": 1.0, "lookup": 2.0, "output_dist": 0.1, "dense": 3.0, "grad_dist": 0.5, "update": 4.0}})))]
 PLACEMENTS = [environment(), case("row_wise", 40, 39, 41), case("table_wise", 20, 19, 21, "mpi_alltoallv"),
               case("data_parallel+table_wise", 19, 18.5, 19.5), case("table_wise", 25, 24, 26),
               case("column_wise", 10, 9, 11, wrong=3), case("grid", 60, 50, 70, stopped="after round 6")]

@@ -84,6 +84,18 @@ class Answers(unittest.TestCase):
         lines = answers.headlines(results("peers", samples.PEERS))
         self.assertEqual([(line.ours, line.peer, round(line.ratio, 9)) for line in lines], [("2.828 ms", "5.657 ms", 2)])
 
+    def test_dense_models_stand_beside_the_faster_peer(self):
+        line, = answers.headlines(results("dlrm-peers", samples.DENSE_PEERS))
+        self.assertEqual((line.ours, line.peer), ("20.00 ms", "24.00 ms"))
+
+    def test_steps_stand_beside_the_tuned_peer(self):
+        found = results("torchrec-peers", samples.STEP_PEERS)
+        self.assertEqual([(line.ours, line.peer, round(line.ratio, 9)) for line in answers.headlines(found)],
+                         [("8.000 ms", "32.00 ms", 4), ("40.00 ms", "160.0 ms", 4)])
+        page = pages.section(found, {})
+        self.assertIn("2 ranks of 1 thread; shardmark 0123456789ab, exchange node_shared", page)
+        self.assertIn("2026-11-23, commit 0123456789ab, 2 ranks of 1 thread. Samples", page)
+
     def test_limits_of_kernels_are_means_of_cases(self):
         line, = answers.headlines(results("kernels", samples.KERNELS))
         self.assertAlmostEqual(line.ratio, 0.6)
@@ -142,7 +154,8 @@ class Report(unittest.TestCase):
     def add_all(self):
         for name, lines in (("placements", samples.PLACEMENTS), ("exchanges", samples.EXCHANGES), ("peers", samples.PEERS),
                             ("kernels", samples.KERNELS), ("tensor-train", samples.TRAINS),
-                            ("tensor-train-peers", samples.TRAIN_PEERS)):
+                            ("tensor-train-peers", samples.TRAIN_PEERS), ("dlrm-peers", samples.DENSE_PEERS),
+                            ("torchrec-peers", samples.STEP_PEERS)):
             self.add(name, lines)
 
     def run_report(self, *arguments, code=0):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers and tables as the pages write them, and where something was measured."""
+from measured.campaigns import KERNEL_PEERS
 
 
 def figure(x):
@@ -38,7 +39,7 @@ def origin(results):
     environment = results.environment
     if results.campaign.kind == "kernels":
         return environment
-    if results.campaign.kind in ("peers", "train_peers"):
+    if results.campaign.kind in KERNEL_PEERS:
         return environment["shardmark"]
     build = environment["build"]
     return {"cpu": environment.get("machine", {}).get("cpu", "no machine"), "date": environment["time"],
@@ -58,15 +59,15 @@ def ranks_of(results):
     """2 ranks of 1 thread, 2 ranks, 2 threads"""
     def counted(number, thing):
         return f"{number} {thing}" + ("" if int(number) == 1 else "s")
-    if results.campaign.kind in ("kernels", "peers", "train_peers"):
+    if results.campaign.kind in ("kernels", *KERNEL_PEERS):
         return counted(origin(results)["threads"], "thread")
-    first = results.records[0]
+    first = next((record for record in results.records if "ranks" in record), results.records[0])  # not a peer's
     return counted(first["ranks"], "rank") + (f" of {counted(first['threads'], 'thread')}" if "threads" in first else "")
 
 
 def circumstances(results):
     """When, by which program, on how many ranks, and how hosts are joined."""
-    alike = len({(record.get("ranks"), record.get("threads")) for record in results.records}) == 1  # or each part has its own
+    alike = len({(record["ranks"], record.get("threads")) for record in results.records if "ranks" in record}) < 2  # or each part has its own
     ranks = ranks_of(results) if alike else ""
     parts = (date_of(results), f"commit {commit_of(results)}", ranks, results.told.get("note"))
     return ", ".join(part for part in parts if part)

@@ -23,6 +23,14 @@ SETTINGS = {
 }
 
 
+# As scripts/run sets them: it is bind-rank that binds ranks, for any MPI.
+MPI_SETTINGS = {
+    "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_hwloc_base_use_hwthreads_as_cpus": "1",
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
+    **({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.getuid() == 0 else {}),
+}
+
+
 def say(text):
     print(f"scripts/peers/{Path(sys.argv[0]).name}: {text}", file=sys.stderr, flush=True)
 
@@ -44,21 +52,22 @@ def make_environment(folder):
     return python
 
 
-def build_ours():
-    for command in (["cmake", "--preset", "release"],
-                    ["cmake", "--build", "--preset", "release", "--target", "shardmark-kernels"]):
+def build_ours(target):
+    for command in (["cmake", "--preset", "release"], ["cmake", "--build", "--preset", "release", "--target", target]):
         subprocess.run(command, check=True, stdout=sys.stderr, cwd=ROOT)
-    return ROOT / "build" / "release" / "bin" / "shardmark-kernels"
+    return ROOT / "build" / "release" / "bin" / target
 
 
 class Peers:
-    """A process of a worker script in one setting; it measures what it is told to and holds no tables in between."""
+    """A process of a worker script in one setting, on those CPUs; it measures what it is told to and holds no tables in
+    between."""
 
-    def __init__(self, python, script, setting, threads):
+    def __init__(self, python, script, setting, threads, cpus=None, more=()):
         environment = {**os.environ, **SETTINGS[setting], "OMP_NUM_THREADS": str(threads),
-                       "PYTHONDONTWRITEBYTECODE": "1"}
+                       "PYTHONDONTWRITEBYTECODE": "1", **dict(more)}
         self.setting = setting
-        self.process = subprocess.Popen([python, HERE / script], env=environment, text=True,
+        bound = ["taskset", "-c", ",".join(map(str, sorted(cpus)))] if cpus else []
+        self.process = subprocess.Popen([*bound, python, HERE / script], env=environment, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.versions = self.answer()
 
@@ -68,8 +77,11 @@ class Peers:
             raise SystemExit(f"the process of the peers ({self.setting}) ended with code {self.process.wait()}")
         return json.loads(line)
 
-    def measure(self, request):
+    def ask(self, request):
         print(json.dumps(request), file=self.process.stdin, flush=True)
+
+    def measure(self, request):
+        self.ask(request)
         return self.answer()
 
     def close(self):
@@ -95,8 +107,9 @@ def run_ours(program, options, benchmarks, ceilings):
     return found
 
 
-def main(description, cases, measure_all, markdown):
-    """measure_all(options, program, python, write) measures everything, write(record) keeps a line of the file."""
+def main(description, cases, measure_all, markdown, target="shardmark-kernels", more_options=lambda parser: None):
+    """measure_all(options, program, python, write) measures everything with the program `target`, write(record) keeps a line of
+    the file."""
     name = Path(sys.argv[0]).name
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", default=cases, help="default %(default)s")
@@ -106,11 +119,12 @@ def main(description, cases, measure_all, markdown):
                         help="default %(default)s, all CPUs")
     parser.add_argument("--scale", default="1/1", help="of rows and batch, to try the script out; default %(default)s")
     parser.add_argument("--out", type=Path, help=f"default results/local/peers-{name}-TIME.jsonl")
-    parser.add_argument("--program", type=Path, help="a built shardmark-kernels; default: that of preset release")
+    parser.add_argument("--program", type=Path, help=f"a built {target}; default: that of preset release")
     parser.add_argument("--environment", type=Path, default=ROOT / ".deps" / "peers-fbgemm",
                         help="Python environment of the peers, made if it is not there; default .deps/peers-fbgemm")
     parser.add_argument("--report", type=Path, nargs="+", metavar="FILE", help="measure nothing, print what FILES hold")
     parser.add_argument("--prepare", action="store_true", help="make the environment if it is not there, measure nothing")
+    more_options(parser)
     options = parser.parse_args()
     if options.prepare:
         make_environment(options.environment)
@@ -119,7 +133,7 @@ def main(description, cases, measure_all, markdown):
         print(markdown(read_records(options.report)))
         return
     python = make_environment(options.environment)
-    program = options.program or build_ours()
+    program = options.program or build_ours(target)
     now = datetime.datetime.now(datetime.timezone.utc)
     out = options.out or ROOT / "results" / "local" / f"peers-{name}-{now:%Y%m%dT%H%M%SZ}.jsonl"
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 import dlrm_comparison as dlrm  # noqa: E402
 import tensor_train_comparison as tensor_train  # noqa: E402
+import torchrec_comparison as torchrec  # noqa: E402
 from comparison import geometric_mean, markdown, ratio, read_records, times_of  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -58,7 +59,9 @@ class Comparison(unittest.TestCase):
 
     def test_scripts_parse(self):
         ast.parse((HERE / "worker.py").read_text(encoding="utf-8"))
-        for name in ("fbgemm", "tensor_train", "dlrm"):
+        for name in ("torchrec_model", "torchrec_check", "torchrec_step"):
+            ast.parse((HERE / f"{name}.py").read_text(encoding="utf-8"))
+        for name in ("fbgemm", "tensor_train", "dlrm", "torchrec"):
             ast.parse((HERE / f"{name}_worker.py").read_text(encoding="utf-8"))
             run = subprocess.run([sys.executable, HERE / name, "--help"], capture_output=True, text=True)
             self.assertEqual(run.returncode, 0, run.stderr)
@@ -107,6 +110,24 @@ class Dlrm(unittest.TestCase):
         self.assertIn("| geometric mean |  |  |  |  |  |  |  | 2.50 | 1.50 |", text.splitlines())
         self.assertIn("- torch.compile, tuned, case m, sgd: no compiler", text)
         self.assertNotIn("Adagrad", text)
+
+
+class TorchRec(unittest.TestCase):
+    phases = {"input_dist": 1.0, "lookup": 1.5, "output_dist": 0.25, "dense": 0.001, "grad_dist": 2.0, "update": 3.0}
+    records = [{**record, "operation": operation} for operation, record in (
+        ("none", time(0, "table_wise, 512", "shardmark", "as built", ms=8.0, phases=phases, ranks=2, threads=1)),
+        ("none", time(0, "table_wise, 512", "torchrec", "as installed", ms=40.0)),
+        ("none", time(0, "table_wise, 512", "torchrec", "tuned", ms=32.0)),
+        ("none", time(1, "table_wise, 512", "shardmark", "as built", ms=16.0, phases=phases)),
+        ("none", time(1, "table_wise, 512", "torchrec", "tuned", ms=32.0)),
+        ("dlrm", time(0, "row_wise, 512", "shardmark", "as built", ms=10.0, phases={**phases, "dense": 5.0})),
+        ("dlrm", time(0, "row_wise, 512", "torchrec", "tuned", error="no peer")))]
+
+    def test_ratios_are_within_a_pass_and_phases_stand_beside(self):
+        text = torchrec.markdown(self.records)
+        self.assertIn("| table_wise, 512 | 12.00 | 40.00 | 32.00 | 5.00 | 3.00 | 1.0 / 1.5 / 0.2 / 2.0 / 3.0 |", text.splitlines())
+        self.assertIn("| row_wise, 512 | 10.00 | - | - | - | - | 1.0 / 1.5 / 0.2 / 5.0 / 2.0 / 3.0 |", text.splitlines())
+        self.assertIn("- torchrec, tuned, case row_wise, 512, dlrm: no peer", text)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 """What the peers' sides of these scripts share: requests and replies, ids, the clock, the rate of large products."""
 import gc
 import json
+import os
 import statistics
 import sys
 import time
@@ -49,9 +50,9 @@ def versions(**more):
 
 def serve(told, answer):
     """Says what is told once, then gives answer(request) for each JSON line of stdin: lines of stdout, which is taken from
-    whatever else prints. What the peer throws becomes {"error"}: the others go on."""
-    replies = sys.stdout
-    sys.stdout = sys.stderr
+    whatever else prints, libraries in C++ among them. What the peer throws becomes {"error"}: the others go on."""
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     print(json.dumps(told), file=replies, flush=True)
     for line in sys.stdin:
         try:

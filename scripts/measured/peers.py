@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the campaigns beside dense models of PyTorch and distributed steps of TorchRec say."""
+import statistics
+
+import comparison
+import dlrm_comparison
+import torchrec_comparison
+
+from measured.text import figure
+
+FAIR = "[`scripts/peers`](../../../scripts/peers/README.md)"
+
+
+def dense_table(results):
+    return f"{dlrm_comparison.markdown(results.records)}\n\nWhat is compared with what: {FAIR}."
+
+
+def step_table(results):
+    return (torchrec_comparison.markdown([{**results.environment, "record": "environment"}, *results.records])
+            + f"\n\nAs installed and tuned, and what is fair about it: {FAIR}.")
+
+
+def means(results, operations, setting):
+    """(our ms, the peer's, ratio): geometric means over the cases of the operations that both ran; None without any."""
+    found = []
+    for operation in operations:
+        for passes in comparison.times_of(results.records, operation).values():
+            ratio = comparison.ratio(passes, setting)
+            if ratio is not None:
+                found.append((statistics.median(times[comparison.OURS] for times in passes.values() if comparison.OURS in times), ratio))
+    if not found:
+        return None
+    ours, ratio = (comparison.geometric_mean(column) for column in zip(*found))
+    return ours, ours * ratio, ratio
+
+
+def against(claim, found, results, headline):
+    return [headline(claim, f"{figure(found[0])} ms", f"{figure(found[1])} ms", found[2], results)] if found else []
+
+
+def dense_headlines(results, headline):
+    """headline: makes one of (claim, ours, peer, ratio, results). Tuned, which is the harder comparison; the page has the peer as
+    installed too."""
+    return against("Dense models, forward + backward + update: PyTorch, tuned or compiled, mean of the cases",
+                   means(results, dlrm_comparison.OPERATIONS, "tuned"), results, headline)
+
+
+def step_headlines(results, headline):
+    claims = {"none": "Distributed step of the Criteo embeddings: TorchRec, tuned", "dlrm": "Whole step with DLRM: TorchRec, tuned"}
+    return [line for operation, claim in claims.items()
+            for line in against(f"{claim}, mean of the cases", means(results, [operation], "tuned"), results, headline)]

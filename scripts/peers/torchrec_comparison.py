@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From measurements of distributed steps to a table for the embeddings alone and one for whole steps. A measurement is one of
+comparison.py, its case "PLAN, BATCH"; ours has the medians of its phases beside its "ms"."""
+from comparison import (OURS, SETTINGS, error_lines, geometric_mean, median_of, medians_of_systems, number, ratio, text_table,
+                        times_of)
+
+SYSTEMS = (OURS, ("torchrec", "as installed"), ("torchrec", "tuned"))
+OPERATIONS = {"none": "embeddings alone", "dlrm": "whole step with DLRM"}
+PHASES = ("input_dist", "lookup", "output_dist", "dense", "grad_dist", "update")
+
+
+def phases_of(records, case, operation):
+    """Medians over the passes, in ms: a / b / c."""
+    found = [record["phases"] for record in records
+             if (record.get("case"), record.get("operation")) == (case, operation) and "phases" in record]
+    names = [name for name in PHASES if any(name in phases for phases in found) and (name != "dense" or operation != "none")]
+    return " / ".join(number(median_of(found, name), 1) for name in names)
+
+
+def table(records, operation):
+    head = ["plan, batch", *(f"{system}, {setting}" for system, setting in SYSTEMS),
+            *(f"peer {setting} / ours" for setting in SETTINGS), "ours: input / lookup / output / "
+            + ("dense / " if operation != "none" else "") + "gradients / update"]
+    times = times_of(records, operation)
+    rows = [[case, *map(number, medians_of_systems(passes, SYSTEMS)), *(number(ratio(passes, setting)) for setting in SETTINGS),
+             phases_of(records, case, operation)] for case, passes in times.items()]
+    means = [geometric_mean([ratio(passes, setting) for passes in times.values()]) for setting in SETTINGS]
+    rows.append(["geometric mean", *[""] * len(SYSTEMS), *map(number, means), ""])
+    title = OPERATIONS[operation]
+    return f"{title[0].upper()}{title[1:]}, ms\n\n" + text_table(head, rows)
+
+
+def ran_on(records):
+    first = next((record for record in records if record["record"] == "environment"), None)
+    if first is None:
+        return []
+    ours = next((record for record in records if "exchange" in record), {})
+    peers = first["torchrec"]
+    return [f"{first['machine']['cpu']}, {ours.get('ranks')} ranks of {ours.get('threads')} thread; shardmark "
+            f"{(first['build']['git_hash'] or 'unknown')[:12]}, exchange {ours.get('exchange')}; TorchRec {peers['torchrec']}, FBGEMM "
+            f"{peers['fbgemm']}, torch {peers['torch']}, gloo"]
+
+
+def markdown(records):
+    passes = {record["pass"] for record in records if record["record"] == "time"}
+    return "\n\n".join([*ran_on(records), f"Medians over {len(passes)} pass{'es' * (len(passes) != 1)} of each case.",
+                        *(table(records, operation) for operation in OPERATIONS if times_of(records, operation)),
+                        *error_lines(records)])

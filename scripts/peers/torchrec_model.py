@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A collection of embedding tables, alone or in TorchRec's DLRM, sharded over two processes on processors."""
+import torch
+import torchrec
+from fbgemm_gpu.split_table_batched_embeddings_ops_common import BoundsCheckMode
+from torch.distributed.optim import _apply_optimizer_in_backward as apply_optimizer_in_backward
+from torchrec.datasets.utils import Batch
+from torchrec.distributed import DistributedModelParallel
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.planner import EmbeddingShardingPlanner, ParameterConstraints, Topology
+from torchrec.distributed.sharding_plan import column_wise, construct_module_sharding_plan, row_wise, table_wise
+from torchrec.distributed.types import ShardingPlan
+from torchrec.models.dlrm import DLRM, DLRMTrain
+
+CPU = torch.device("cpu")
+
+
+class Sharder(EmbeddingBagCollectionSharder):
+    """Offers one way of sharding: the planner refuses row_wise on a processor, unless nothing else is offered."""
+
+    def __init__(self, plan, tuned):
+        super().__init__(fused_params={"bounds_check_mode": BoundsCheckMode.NONE} if tuned else None)
+        self.plan = plan
+
+    def sharding_types(self, compute_device_type):
+        return [self.plan]
+
+
+def planned(model, tables, sharder, ranks):
+    """By TorchRec's planner, which is told the way of sharding alone. It asks for columns wider than half a row of 16."""
+    constraints = {table["name"]: ParameterConstraints(sharding_types=[sharder.plan], min_partition=table["dim"] // ranks)
+                   for table in tables}
+    planner = EmbeddingShardingPlanner(topology=Topology(world_size=ranks, local_world_size=ranks, compute_device="cpu"),
+                                       constraints=constraints)
+    return planner.collective_plan(model, [sharder], torch.distributed.group.WORLD)
+
+
+def even(model, tables, sharder, ranks):
+    """As many tables, rows or columns of each table on every rank; tables dealt up and down the ranks by size."""
+    up_and_down = [*range(ranks), *reversed(range(ranks))]
+    by_size = sorted(tables, key=lambda table: -table["rows"])
+    ways = {"table_wise": lambda number: table_wise(rank=up_and_down[number % len(up_and_down)]),
+            "row_wise": lambda _: row_wise(), "column_wise": lambda _: column_wise(ranks=list(range(ranks)))}
+    path, collection = next((name, module) for name, module in model.named_modules()
+                            if isinstance(module, torchrec.EmbeddingBagCollection))
+    per_table = {table["name"]: ways[sharder.plan](number) for number, table in enumerate(by_size)}
+    return ShardingPlan({path: construct_module_sharding_plan(collection, per_table, local_size=ranks, world_size=ranks,
+                                                              device_type="cpu", sharder=sharder)})
+
+
+def sharded(request, ranks):
+    """The sharded model of a request, as installed or tuned; without a dense model the collection alone."""
+    tables, dense = request["tables"], request["dense"]
+    model = torchrec.EmbeddingBagCollection(device=torch.device("meta"), tables=[
+        torchrec.EmbeddingBagConfig(name=table["name"], embedding_dim=table["dim"], num_embeddings=table["rows"],
+                                    feature_names=[table["name"]], pooling=torchrec.PoolingType.SUM) for table in tables])
+    apply_optimizer_in_backward(torchrec.optim.RowWiseAdagrad if request["optimizer"] == "rowwise_adagrad" else
+                                torchrec.optim.SGD, model.parameters(), {"lr": request["learning_rate"]})
+    if dense:
+        model = DLRMTrain(DLRM(model, dense["numerical_features"], dense["bottom_mlp"], dense["top_mlp"], CPU))
+    sharder = Sharder(request["plan"], request["tuned"])
+    plan = (even if request["tuned"] else planned)(model, tables, sharder, ranks)
+    return DistributedModelParallel(model, device=CPU, plan=plan, sharders=[sharder])
+
+
+def jagged(tables, ids, offsets):
+    """Of a rank's samples, feature after feature."""
+    return torchrec.KeyedJaggedTensor(keys=[table["name"] for table in tables], values=ids, lengths=offsets)
+
+
+class Embeddings:
+    """Lookup, the gradient of the pooled vectors that is given, and the update, which is part of the backward pass."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def __call__(self, ids, gradient):
+        """The pooled vectors, [samples, all columns]."""
+        vectors = self.model(ids).values()
+        vectors.backward(gradient)
+        return vectors
+
+
+class WholeStep:
+    """DLRM, mean binary cross entropy, SGD of the dense weights; tuned: in one call for all of them."""
+
+    def __init__(self, model, learning_rate, tuned):
+        self.model = model
+        self.optimizer = torch.optim.SGD(self.dense(), lr=learning_rate,
+                                         **({"fused": True} if tuned else {}))
+
+    def dense(self):
+        """Weights and biases in the order of the layers."""
+        return [parameter for layer in self.linear() for parameter in (layer.weight, layer.bias)]
+
+    def linear(self):
+        return [module for module in self.model.modules() if isinstance(module, torch.nn.Linear)]
+
+    def __call__(self, numerical, ids, labels):
+        self.optimizer.zero_grad(set_to_none=True)
+        loss, _ = self.model(Batch(dense_features=numerical, sparse_features=ids, labels=labels))
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach()
+
+
+def shards_of(model):
+    """[(table, first row, first column, its values)] of this rank."""
+    return [(name.split(".")[-2], *shard.metadata.shard_offsets, shard.tensor)
+            for name, value in model.state_dict().items() if hasattr(value, "local_shards") for shard in value.local_shards()]
