@@ -46,12 +46,13 @@ struct ApplyOptimizer {
     const DecayFactors decay(shard.optimizer);
     const auto columns = static_cast<float>(shard.full_dim);
     const bool with_given = sums_given(shard);
+    const std::uint64_t table_bits = random_bits(now.seed, now.number, shard.table);
     // Inlined by force: 5 % of the time of (a) and (c).
     run.for_each(
         dim, PrefetchRow<Value, Dim>{values, shard.state, dim, state_size},
         [&](std::int64_t u, std::int64_t row, const auto& tile) __attribute__((always_inline)) {
           const RowUpdate<Step, Value, Dim> update{decay, values + row * dim, shard.state + row * state_size, dim};
-          const Rounding<Value> rounding{now, shard, row};
+          const Rounding<Value> rounding{table_bits, shard, row};
           if constexpr (row_sum_count(Step::kind) > 0) {
             const double* sums = given.values.data() + u * given.per_row;
             const SumsOfRow whole =

@@ -42,10 +42,14 @@ struct Rounding {
   std::uint64_t row_bits = 0;  ///< see rounding_bits
   std::int64_t column_begin;
 
-  KOKKOS_FORCEINLINE_FUNCTION Rounding(const UpdateStep& now, const UpdateShard& shard, std::int64_t row)
+  /// table_bits: random_bits(now.seed, now.number, shard.table), which the rows of a shard have in common.
+  KOKKOS_FORCEINLINE_FUNCTION Rounding(std::uint64_t table_bits, const UpdateShard& shard, std::int64_t row)
       : stochastic(!std::is_same_v<Value, float> && shard.stochastic_rounding), column_begin(shard.column_begin) {
-    if (stochastic) row_bits = random_bits(now.seed, now.number, shard.table, shard.row_begin + row * shard.row_stride);
+    if (stochastic)
+      row_bits = next_random_bits(table_bits, static_cast<std::uint64_t>(shard.row_begin + row * shard.row_stride));
   }
+  KOKKOS_FORCEINLINE_FUNCTION Rounding(const UpdateStep& now, const UpdateShard& shard, std::int64_t row)
+      : Rounding(random_bits(now.seed, now.number, shard.table), shard, row) {}
 
   KOKKOS_FORCEINLINE_FUNCTION Value rounded(float next, std::int64_t column) const {
     return stochastic ? stochastically_rounded_to<Value>(next, rounding_bits(row_bits, column_begin + column))

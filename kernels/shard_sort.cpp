@@ -31,12 +31,15 @@ struct ShardWords {
   /// An id is written whether or not a bag has one, as in expand_positions.
   KOKKOS_FUNCTION void fill(const GradientBlock* blocks, const std::int64_t* offsets, const std::int64_t* indices,
                             std::uint64_t* words) const {
+    constexpr std::int64_t ahead = 64;
     for (std::int64_t b = 0; b < shard.blocks; ++b) {
       const GradientBlock& block = blocks[shard.first_block + b];
       const std::int64_t stop = block.first_bag + block.bags, last = offsets[stop];
       std::int64_t i = offsets[block.first_bag];
       std::uint64_t* const origin = words - i;
       for (std::int64_t bag = block.first_bag; bag < stop && i < last; ++bag) {
+        prefetch_near(offsets + bag + ahead, 1);
+        prefetch_near(indices + i + ahead, 1);
         const std::int64_t vector = block.gradient + (bag - block.first_bag) * block.gradient_stride;
         const std::int64_t next = offsets[bag + 1];
         origin[i] = word(indices[i], vector);
