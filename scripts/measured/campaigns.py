@@ -127,7 +127,7 @@ CAMPAIGNS = (
     Campaign("torchrec-peers", "Distributed steps beside TorchRec",
              "The same plans of the same tables on two ranks: who is faster, with embeddings alone and with the whole DLRM?",
              "step_peers", ("scripts/peers/torchrec", "--passes", "2"),
-             ("--scale", "1/1024", "--seconds", "0.05", "--passes", "1", "--batches", "512", "--dense", ""), 11, asked=True),
+             ("--scale", "1/1024", "--seconds", "0.05", "--passes", "1", "--batches", "512", "--dense", ""), 16, asked=True),
     Campaign("tensor-train", "Tables as tensor trains",
              "How fast are tables as products of cores, beside FBTT-Embedding and beside dense ones of the same rows, and from "
              "which size on do they win?", "trains", (), (), 4, "a table is too large for its memory, or copied to all ranks",
