@@ -123,6 +123,9 @@ class TorchRec(unittest.TestCase):
         ("dlrm", time(0, "row_wise, 512", "shardmark", "as built", ms=10.0, phases={**phases, "dense": 5.0})),
         ("dlrm", time(0, "row_wise, 512", "torchrec", "tuned", error="no peer")))]
 
+    def test_batches_stand_by_their_size(self):
+        self.assertLess(torchrec.plan_and_batch("row_wise, 4,096"), torchrec.plan_and_batch("row_wise, 16,384"))
+
     def test_ratios_are_within_a_pass_and_phases_stand_beside(self):
         text = torchrec.markdown(self.records)
         self.assertIn("| table_wise, 512 | 12.00 | 40.00 | 32.00 | 5.00 | 3.00 | 1.0 / 1.5 / 0.2 / 2.0 / 3.0 |", text.splitlines())

@@ -17,11 +17,16 @@ def phases_of(records, case, operation):
     return " / ".join(number(median_of(found, name), 1) for name in names)
 
 
+def plan_and_batch(case):
+    plan, _, batch = case.partition(", ")
+    return plan, int(batch.replace(",", ""))
+
+
 def table(records, operation):
     head = ["plan, batch", *(f"{system}, {setting}" for system, setting in SYSTEMS),
             *(f"peer {setting} / ours" for setting in SETTINGS), "ours: input / lookup / output / "
             + ("dense / " if operation != "none" else "") + "gradients / update"]
-    times = times_of(records, operation)
+    times = dict(sorted(times_of(records, operation).items(), key=lambda each: plan_and_batch(each[0])))
     rows = [[case, *map(number, medians_of_systems(passes, SYSTEMS)), *(number(ratio(passes, setting)) for setting in SETTINGS),
              phases_of(records, case, operation)] for case, passes in times.items()]
     means = [geometric_mean([ratio(passes, setting) for passes in times.values()]) for setting in SETTINGS]

@@ -39,6 +39,9 @@ constexpr std::array published_totals{
     Totals{"dlrm-dcnv2", 26, 26, 214, 26 * 128, 104542509056},
     Totals{"hugectr-dlrm", 26, 26, 26, 26 * 128, 625298432},
     Totals{"deeprec-dlrm", 26, 26, 26, 26 * 16, 16640000},
+    Totals{"deeprec-dlrm-adaptive", 26, 26, 26, 26 * 16, 1218847360},
+    Totals{"hybridbackend-ranking", 26, 26, 26, 664, 59484602384},
+    Totals{"hybridbackend-taobao", 23, 23, 175, 348, 421426544},
 };
 
 TEST(Workloads, TotalsAreThePublishedOnes) {

@@ -21,13 +21,26 @@ class DenseRun(ProgramTest):
     def test_every_plan_is_valid_on_data(self):
         tsv = str(self.folder / "plans.tsv")
         self.succeeds(self.serial("data", "generate", "criteo", "--out", tsv, "--samples", "2000"))
-        outcome, file = self.case(3, command="compare", dense="dlrm", data=tsv, plan="data_parallel,table_wise,row_wise,column_wise,"
-                                  "data_parallel+table_wise,hot_rows")
-        self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
-        self.assertTrue(all(case["wrong"] == 0 and case["checked_steps"] > 0 for case in records(file)[1:]))
+        listed = self.succeeds(self.serial("list", "planners")).out.splitlines()
+        planners = [line.split()[0] for line in listed if not line.strip().startswith(":")]  # that is a setting
+        self.assertIn("search", planners)
+        for ranks in (1, 2, 3, 4):
+            with self.subTest(ranks=ranks):
+                outcome, file = self.case(ranks, command="compare", dense="dlrm", data=tsv, plan=",".join(planners))
+                self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+                self.assertTrue(all(case["wrong"] == 0 and case["checked_steps"] > 0 for case in records(file)[1:]))
+
+    def test_workloads_train_the_layers_that_they_publish(self):
+        for workload, dense in (("deeprec-dlrm", "dlrm"), ("deeprec-dlrm-adaptive", "dlrm"), ("hybridbackend-ranking", "mlp"),
+                                ("hybridbackend-taobao", "mlp")):
+            with self.subTest(workload=workload):
+                outcome, file = self.case(2, workload, dense=dense, scale="1/65536")
+                self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+                self.assertGreater(records(file)[1]["loss"], 0)
 
     def test_models_that_are_not_there_are_refused(self):
         self.refuses_case("workload fbtt describes no layers", ranks=[1], workload="fbtt", dense="dlrm")
+        self.refuses_case("hybridbackend-taobao", "dlrm", "one width", ranks=[1], workload="hybridbackend-taobao", dense="dlrm")
         self.refuses_case("no layers are trained", ranks=[1], dense="exact", dense_optimizer="adam")
         self.refuses_case("unknown dense model 'dcn'", "none, exact, mlp, dlrm, dcnv2", ranks=[1], dense="dcn")
 

@@ -72,7 +72,7 @@ class Predict(ProgramTest):
         self.refuses_serial([*predict, "--machine", "nosuch.json"], "nosuch.json: cannot be read")
         self.refuses_serial([*predict, "--plan", "tabel_wise"], "did you mean 'table_wise'")
         self.refuses_serial([*predict, "--ranks", "0"], "--ranks")
-        self.refuses_serial(["predict", "hybridbackend-ranking", "--dense"], "no dense half")
+        self.refuses_serial(["predict", "fbtt", "--dense"], "no dense half")
         self.refuses_serial([*predict, "--format", "xml"], "format 'xml'", "csv")
 
 
