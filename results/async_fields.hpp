@@ -28,6 +28,7 @@ inline constexpr char update[] = "update";    ///< an update waits for a lookup
 inline constexpr char place[] = "place";      ///< a thread waits for a free place
 inline constexpr char turn[] = "turn";        ///< a lookup waits for its turn and its bound
 inline constexpr char version[] = "version";  ///< a lookup waits for the version that was agreed on
+inline constexpr char read_ms[] = "read_ms";  ///< per batch; absent where batches are in memory
 inline constexpr char prepare_ms[] = "prepare_ms";
 inline constexpr char main_ms[] = "main_ms";
 inline constexpr char predicted_ms[] = "formula_ms";  ///< max(prepare_ms / threads, main_ms); inline their sum

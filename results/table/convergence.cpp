@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "results/async_fields.hpp"
 
@@ -72,6 +73,10 @@ std::vector<std::string> convergence_lines(const Records& ranked) {
       trained.push_back(record);
   }
   if (trained.empty()) return {};
+  std::ranges::stable_sort(trained, {}, [](const CaseRecord* record) {
+    const std::string bound = bound_of(*record);
+    return std::tuple(record->option("async") != "off", way_of_training(*record).front(), bound.size(), bound);
+  });
   const bool off =
       std::ranges::any_of(trained, [](const CaseRecord* record) { return record->option("async") == "off"; });
   const auto found =

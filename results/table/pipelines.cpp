@@ -85,6 +85,14 @@ Records fastest_of_each_way(const Records& ranked) {
   return fastest;
 }
 
+/// Of threads ahead of their step, or by the step itself; empty where batches are in memory.
+std::string read_ms_of(const CaseRecord& record) {
+  const Json pipeline = pipeline_of(record);
+  const Json ms = pipeline.contains(async_fields::read_ms) ? pipeline.at(async_fields::read_ms)
+                                                           : record.details.value(async_fields::read_ms, Json());
+  return ms.is_number() ? figure(ms.get<double>()) : "";
+}
+
 /// "off 1.2, rows 0.8"
 void append(std::string& list, const std::string& way, const std::string& value) {
   if (!value.empty()) list += fmt::format("{}{} {}", list.empty() ? "" : ", ", way, value);
@@ -96,18 +104,21 @@ std::vector<std::string> pipeline_lines(const Records& ranked) {
   if (std::ranges::all_of(ranked, [](const CaseRecord* record) { return pipeline_of(*record).empty(); })) return {};
   std::vector<std::string> lines{fmt::format(row_format, "async", "plan", "T,C,S", "stale", "depth", "waits", "prepare",
                                              "main", "formula", "ms", "error", "again", "MB")};
-  std::string exposed, pools, overtaking;
+  std::string exposed, pools, overtaking, reading;
   for (const CaseRecord* record : fastest_of_each_way(ranked)) {
     const Json pipeline = pipeline_of(*record);
     const std::string mode = way_of(*record);
     lines.push_back(line_of(*record));
     append(pools, mode, pool_of(pipeline));
+    append(reading, mode, read_ms_of(*record));
     append(exposed, mode, record->exposed_ms ? figure(*record->exposed_ms) : "");
     if (pipeline.contains(async_fields::overtaking))
       append(overtaking, mode, percent(pipeline.at(async_fields::overtaking).get<double>()));
   }
   lines.push_back(fmt::format("exposed communication, ms: {}", exposed));
   if (!pools.empty()) lines.push_back(fmt::format("batches are prepared by: {}", pools));
+  if (!reading.empty())
+    lines.push_back(fmt::format("reading a batch, ms, ahead of its step but with off and inline: {}", reading));
   if (!overtaking.empty())
     lines.push_back(
         fmt::format("steps that took a batch before an older one, in the order of completion: {}", overtaking));

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <mutex>
+
 #include "workloads/batches/checked_batches.hpp"
 #include "workloads/batches/id_generator.hpp"
 #include "workloads/batches/learnable_samples.hpp"
@@ -49,6 +51,20 @@ class StoredBatches : public BatchSource {
   Samples buffer_;
 };
 
+class LockedBatches : public BatchSource {
+ public:
+  explicit LockedBatches(std::unique_ptr<BatchSource> source) : source_(std::move(source)) {}
+
+  Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
+    const std::scoped_lock lock(mutex_);
+    return source_->read(step, first, count);
+  }
+
+ private:
+  std::unique_ptr<BatchSource> source_;
+  std::mutex mutex_;
+};
+
 }  // namespace
 
 std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const Notice& notice) {
@@ -57,7 +73,9 @@ std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const 
     source = std::make_unique<GeneratedBatches>(options);
   else
     source = std::make_unique<StoredBatches>(options, notice);
-  return checked(std::move(source), options.bounds_check, rows_of_features(options.workload), notice);
+  source = checked(std::move(source), options.bounds_check, rows_of_features(options.workload), notice);
+  if (options.data.reading == DataReading::steps) source = std::make_unique<LockedBatches>(std::move(source));
+  return source;
 }
 
 }  // namespace shardmark

@@ -19,8 +19,8 @@ class BatchSource {
 };
 
 /// The generator of the workload, or the data file of the options, checked as the options say. `notice` is told what
-/// the user should know of the data. Throws InputError naming the file when it cannot be used for the workload's
-/// tables.
+/// the user should know of the data. Where steps read their batches threads may read at the same time. Throws
+/// InputError naming the file when it cannot be used for the workload's tables.
 std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const Notice& notice);
 
 }  // namespace shardmark

@@ -53,8 +53,8 @@ StepInput make_step_input(const Communicator& comm, const Workload& workload, co
                 kernels::array_of(exec, offsets, "shardmark::offsets"),
                 kernels::array_of(exec, own.indices, "shardmark::indices"),
                 kernels::array_of(exec, own.weights, "shardmark::weights")};
-  const std::int64_t same = step - GradientValues::distinct_steps;
-  if (same >= 0 && same < std::ssize(earlier) && earlier[same].first_element == input.first_element) {
+  const std::int64_t same = step % GradientValues::distinct_steps;
+  if (same < std::ssize(earlier) && earlier[same].first_element == input.first_element) {
     input.gradients = earlier[same].gradients;
   } else {
     input.gradients = kernels::allocate<Execution, float>("shardmark::gradients", input.elements());

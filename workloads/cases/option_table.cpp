@@ -176,6 +176,7 @@ std::vector<Option> table() {
       option_of(data, "min_count", "count below which values share id 1 (id rule frequency)", &DataOptions::min_count,
                 positive),
       option_of(data, "malformed", "what happens to malformed lines of a TSV file", &DataOptions::malformed),
+      option_of(data, "reading", "when the batches of timed steps are read", &DataOptions::reading),
 
       option_of(run, "batches",
                 "different global batches that the timed steps rotate through; auto: until their rows leave the caches",

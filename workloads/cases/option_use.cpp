@@ -81,6 +81,8 @@ void require_use(const RunOptions& run, const std::vector<Case>& cases, const st
     if ((each.option->group == OptionGroup::dense || each.option->name == "train") && !has_layers(run.dense.kind))
       throw InputError(
           fmt::format("{}: no layers are trained; use --dense mlp, dlrm or dcnv2", each.said(each.values.front())));
+    if (each.option->name == "reading" && run.data.file.empty())
+      throw InputError(fmt::format("{}: the ids come from no file; use --data FILE", each.said(each.values.front())));
     if (each.option->group == OptionGroup::ids && !run.data.file.empty())
       throw InputError(fmt::format("{}: the ids come from --data {}; leave one of them out",
                                    each.said(each.values.front()), run.data.file));
@@ -95,7 +97,8 @@ bool has_use(const Option& option, const RunOptions& run) {
   const std::string& file = run.data.file;
   if (option.group == OptionGroup::ids) return file.empty();
   if (option.group == OptionGroup::dense) return has_layers(run.dense.kind);
-  if (option.group == OptionGroup::data) return !file.empty() && (option.name == "data" || !is_hdf5(file));
+  if (option.group == OptionGroup::data)
+    return !file.empty() && (option.name == "data" || option.name == "reading" || !is_hdf5(file));
   if (option.group == OptionGroup::tensor_trains)
     return has_tensor_trains(run) || (option.name == "tt.min_rows" && run.workload.tt_min_rows > 0);
   return static_cast<bool>(option.get);

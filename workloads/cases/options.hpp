@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -16,12 +17,24 @@
 
 namespace shardmark {
 
+/// When the batches of timed steps are read.
+enum class DataReading { before, steps };
+
+inline constexpr std::array data_readings{
+    Choice<DataReading>{"before", "before the first step; timed steps take those in memory in turns",
+                        DataReading::before},
+    Choice<DataReading>{"steps", "each by its step, or ahead of it by the threads of --async; the data in their order",
+                        DataReading::steps},
+};
+constexpr auto choices_of(DataReading) { return Choices{"reading", data_readings}; }
+
 /// Where samples come from when they are not generated.
 struct DataOptions {
   std::string file;
   IdRule id_rule = IdRule::modulo;
   std::int64_t min_count = 1;
   Malformed malformed = Malformed::stop;
+  DataReading reading = DataReading::before;
 };
 
 /// The model behind the embeddings, and how its weights are trained.

@@ -29,7 +29,7 @@ AsyncJson stalls_of(const PipelineCounts& counts) {
   };
   return {{names::batch, per_one(counts.starved_seconds, counts.steps)},
           {names::update, per_one(counts.held_seconds, counts.steps)},
-          {names::place, waited(AheadStage::distribute)},
+          {names::place, waited(AheadStage::read)},
           {names::turn, waited(AheadStage::agree)},
           {names::version, waited(AheadStage::look_up)}};
 }
@@ -59,6 +59,7 @@ void add_facts(const Communicator& comm, const Pipeline& pipeline, AsyncFacts& f
   std::copy_n(seconds.begin() + 3 + ahead_stages, ahead_stages, counts.wait_seconds.begin());
   facts.shape = pipeline.shape();
   facts.how = pipeline.how();
+  facts.reads = pipeline.reads();
   facts.processing_units = all_gather(comm, pipeline.processing_units());
   facts.counts += counts;
   facts.main_seconds += seconds[2];
@@ -85,6 +86,8 @@ AsyncJson async_details(const AsyncFacts& facts, double step_ms) {
   json[names::stalls] = stalls_of(counts);
   const double prepare = facts.prepare_seconds(), main = facts.step_seconds();
   const double formula_ms = 1e3 / predicted_rate(facts.shape.threads, prepare, main);
+  if (facts.reads)
+    json[names::read_ms] = per_one(counts.work_seconds[static_cast<std::size_t>(AheadStage::read)], counts.prepared);
   json[names::prepare_ms] = to_nanoseconds(1e3 * prepare);
   json[names::main_ms] = to_nanoseconds(1e3 * main);
   json[names::predicted_ms] = to_nanoseconds(formula_ms);

@@ -17,6 +17,7 @@ struct AsyncFacts {
   PipelineCounts counts;
   PatchCounts patched;
   double main_seconds = 0.0;
+  bool reads = false;  ///< batches, as they are taken
   std::int64_t buffered_bytes = 0;
 
   bool any() const { return how.on(); }

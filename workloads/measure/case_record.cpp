@@ -72,6 +72,7 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
     record.details["auc_steps"] = timings.training->steps;
     if (state.trained_steps > 0) record.details["trained_steps"] = state.trained_steps;
   }
+  if (!timings.read_ms.empty()) record.details["read_ms"] = summarize(timings.read_ms).median;
   if (timings.async.any()) record.details[async_fields::object] = async_details(timings.async, record.step_ms.median);
   if (!timings.picked.empty()) record.details["picked"] = timings.picked;
   record.details["batches_reason"] = batches.reason;

@@ -185,11 +185,11 @@ std::int64_t count_wrong(const Communicator& comm, const Expectation& expectatio
 }
 
 std::int64_t count_wrong(const Communicator& comm, Expectation& expectation, const RowValues& initial,
-                         Pipeline& pipeline, DenseModel& dense, const std::vector<StepInput>& inputs) {
+                         Pipeline& pipeline, DenseModel& dense, const StepBatches& batches) {
   ShardedTables& tables = pipeline.tables();
   tables.fill(initial);
   dense.reset();
-  pipeline.start(inputs, 0, expectation.steps());
+  pipeline.start(batches, 0, expectation.steps());
   std::int64_t wrong = 0;
   for (std::int64_t step = 0; step < expectation.steps(); ++step) {
     pipeline.step(dense);

@@ -66,6 +66,6 @@ std::int64_t count_wrong(const Communicator& comm, const Expectation& expectatio
 
 /// The same of steps of a pipeline: outputs are those of the version of the tables that each lookup saw, as recorded.
 std::int64_t count_wrong(const Communicator& comm, Expectation& expectation, const RowValues& initial,
-                         Pipeline& pipeline, DenseModel& dense, const std::vector<StepInput>& inputs);
+                         Pipeline& pipeline, DenseModel& dense, const StepBatches& batches);
 
 }  // namespace shardmark

@@ -106,8 +106,9 @@ class Measurement {
     const RowValues initial = job_.planned(number).options.row_values();
     ready.watch_wire(true);
     checked.wrong +=
-        ready.pipeline ? count_wrong(job_.comm, expectation, initial, *ready.pipeline, ready.dense, prepared_.inputs())
-                       : count_wrong(job_.comm, expectation, initial, ready.flight, ready.dense, prepared_.inputs());
+        ready.pipeline
+            ? count_wrong(job_.comm, expectation, initial, *ready.pipeline, ready.dense, prepared_.step_batches())
+            : count_wrong(job_.comm, expectation, initial, ready.flight, ready.dense, prepared_.inputs());
     ready.watch_wire(false);
     checked.wire_error = WireError{wire_error(job_.comm, ready.wire_error(Direction::forward)),
                                    wire_error(job_.comm, ready.wire_error(Direction::backward))};

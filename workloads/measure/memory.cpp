@@ -267,10 +267,11 @@ double memory_needed(const Communicator& comm, const Plan& plan, const RunOption
   };
   const std::int64_t samples = samples_of(workload.global_batch, plan.ranks, comm.rank()).count;
   const StepCounts counts{static_cast<double>(samples), counts_of(samples), counts_of(workload.global_batch)};
-  double largest_case = 0.0, versions = 1.0;
+  double largest_case = 0.0, versions = 1.0, flights = 1.0;
   for (const Case& how : cases) {
     const double bytes = step_bytes(comm, plan, workload, how, counts) + dense_gradient_bytes(plan, workload.tables);
     largest_case = std::max(largest_case, most_flights(how.async) * bytes + patch_bytes(comm, plan, workload, how));
+    flights = std::max(flights, most_flights(how.async));
     versions = std::max(versions, 1.0 + static_cast<double>(how.async.most_stale()));
   }
   double outputs = 0.0, ids = 0.0;
@@ -279,7 +280,8 @@ double memory_needed(const Communicator& comm, const Plan& plan, const RunOption
     ids += ids_of(workload, t, counts.samples);
   }
   const std::int64_t batches = most_batches(options, bytes_of_batch(outputs / 4, ids));
-  return table_bytes(plan, workload.tables)[comm.rank()] + largest_case +
+  const double read = options.data.reading == DataReading::steps ? flights * bytes_of_batch(outputs / 4, ids) : 0.0;
+  return table_bytes(plan, workload.tables)[comm.rank()] + largest_case + read +
          input_bytes(options, {batches, samples, outputs, ids}) + reference_bytes(options, batches, samples, versions) +
          dense_bytes(options, plan.ranks, samples);
 }

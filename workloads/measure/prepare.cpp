@@ -60,6 +60,7 @@ std::string Job::name_of(std::size_t number) const {
 Prepared::Prepared(const Job& job, BatchSource& batches, const Status& status)
     : job_(job),
       batches_(read_batches(job.comm, options_of_largest_tables(job), batches, status)),
+      step_batches_(batches_.inputs, job.options, batches),
       decided_(job.cases.size()),
       async_threads_(job.cases.size()) {
   for (const PlannedTables& planned : job.plans)

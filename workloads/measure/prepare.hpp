@@ -76,6 +76,8 @@ class Prepared {
 
   const std::vector<StepInput>& inputs() const { return batches_.inputs; }
   const TimedBatches& batches() const { return batches_; }
+  /// Those of steps that are timed or trained.
+  const StepBatches& step_batches() const { return step_batches_; }
 
   /// Makes the tables of a plan the ones in memory; true when they are new, without values.
   bool hold(std::size_t plan);
@@ -92,6 +94,7 @@ class Prepared {
 
   const Job& job_;
   TimedBatches batches_;
+  StepBatches step_batches_;
   std::vector<std::vector<Table>> decided_tables_;  ///< by plan, with what the first batch decides of them
   std::vector<std::optional<Decisions>> decided_;   ///< by case, once for all
   std::size_t held_ = 0;

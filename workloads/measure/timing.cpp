@@ -68,12 +68,10 @@ std::vector<PhaseCosts> take_steps(const Communicator& comm, ReadyCase& ready, s
   return costs;
 }
 
-void visit_pipeline(const Job& job, ReadyCase& ready, const std::vector<StepInput>& inputs, double seconds,
-                    Timings& timings) {
+void visit_pipeline(const Job& job, ReadyCase& ready, const StepBatches& batches, double seconds, Timings& timings) {
   Pipeline& pipeline = *ready.pipeline;
   const std::int64_t places = pipeline.shape().places(), untimed = std::max<std::int64_t>(2, places);
-  const auto first = std::ssize(timings.step_ms) % std::ssize(inputs);
-  pipeline.start(inputs, first, untimed + places);
+  pipeline.start(batches, std::ssize(timings.step_ms), untimed + places);
   std::vector<double> ends;
   TrainingWindow earlier, window;
   take_steps(job.comm, ready, untimed, ends, earlier);
@@ -93,12 +91,18 @@ void visit_pipeline(const Job& job, ReadyCase& ready, const std::vector<StepInpu
   timings.picked_dedup = pipeline.flight().embedding().picked_dedup();
 }
 
-void time_step(const Communicator& comm, ReadyCase& ready, const StepInput& input, Timings& timings) {
+/// On the next of the batches, which is put into `read` where it is read.
+const StepInput& time_step(const Communicator& comm, ReadyCase& ready, const StepBatches& batches, StepInput& read,
+                           Timings& timings) {
   barrier(comm);
   const double begin = MPI_Wtime();
+  const StepInput& input = batches.get(comm, std::ssize(timings.step_ms), read);
+  const double has_read = MPI_Wtime();
   const PhaseCosts costs = ready.step(input);
   timings.add(comm, costs, MPI_Wtime() - begin);
+  if (batches.reads()) timings.read_ms.push_back(1e3 * all_reduce(comm, has_read - begin, Reduce::max));
   look_at_rows(comm, ready.flight, timings);
+  return input;
 }
 
 }  // namespace
@@ -139,7 +143,8 @@ void Timings::add(const Communicator& comm, const PhaseCosts& costs, double seco
 void visit(const Job& job, Prepared& prepared, std::size_t number, double seconds, Timings& timings) {
   ReadyCase& ready = prepared.ready(number);
   const auto& inputs = prepared.inputs();
-  if (ready.pipeline) return visit_pipeline(job, ready, inputs, seconds, timings);
+  const StepBatches& batches = prepared.step_batches();
+  if (ready.pipeline) return visit_pipeline(job, ready, batches, seconds, timings);
   const ShardedTables& tables = prepared.tables();
   warm_caches(tables, ready, inputs);
   ready.step(inputs.front());
@@ -152,9 +157,9 @@ void visit(const Job& job, Prepared& prepared, std::size_t number, double second
   const bool has_cache = timings.trains.has_cache;
   const CacheCounts before = has_cache ? cache_counts(job.comm, tables) : CacheCounts{};
   TrainingWindow window;
+  StepInput read;
   for (std::int64_t i = 0; i < steps; ++i) {
-    const StepInput& input = inputs[timings.step_ms.size() % inputs.size()];
-    time_step(job.comm, ready, input, timings);
+    const StepInput& input = time_step(job.comm, ready, batches, read, timings);
     window.add(ready.dense.loss_share(), ready.dense.logits(), input.labels);
   }
   keep_quality(job, window, timings);

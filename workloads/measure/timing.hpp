@@ -24,6 +24,7 @@ struct Timings {
   double huge_page_share = 0.0;                      ///< of the rows, on the rank with the least
   RowCounts rows;                                    ///< of the last step, over all ranks, where rows travel one by one
   std::optional<TrainingWindow::Quality> training;   ///< of a dense model, in the last visit
+  std::vector<double> read_ms;                       ///< of steps that read their batch, of the slowest rank
   TrainFacts trains;                                 ///< of the first step; caches: of all
   AsyncFacts async;                                  ///< of all visits of a case that prepares steps ahead
   std::string picked, picked_dedup;                  ///< what exchange auto and dedup auto chose

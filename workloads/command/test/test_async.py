@@ -9,7 +9,7 @@ import time
 import unittest
 from pathlib import Path
 
-from program import MPIEXEC, SHARDMARK, ProgramTest, main, records
+from program import MPIEXEC, SHARDMARK, SMALL, ProgramTest, main, records
 
 AHEAD = ("ids", "rows", "patched")
 
@@ -40,6 +40,31 @@ class Async(ProgramTest):
                     self.assertEqual(case["trained_steps"], 20)
                     if case["options"]["async"] != "rows" or case["options"]["staleness_bound"] == 0:
                         self.assertEqual((case["loss"], case["auc"]), (off["loss"], off["auc"]))
+
+    def test_data_that_end_inside_the_lookahead_begin_again(self):
+        tsv, h5 = str(self.folder / "short.tsv"), str(self.folder / "short.h5")
+        self.succeeds(self.serial("data", "generate", "criteo", "--out", tsv, "--samples", "300"))
+        self.succeeds(self.serial("data", "convert", tsv, h5, "--scale", SMALL["scale"]))
+        for data, reading, order in ((tsv, "before", "input"), (tsv, "steps", "input"), (tsv, "steps", "completion"),
+                                     (h5, "steps", "input")):
+            with self.subTest(data=data, reading=reading, order=order):
+                outcome, file = self.case(2, command="compare", plan="table_wise", data=data, batch=128, steps=8,
+                                          check=6, dense="dlrm", reading=reading, exchange="mpi_alltoallv",
+                                          async_pool="shared", async_threads=3, async_order=order, train=10,
+                                          **{"async": "off,ids,rows,patched"})
+                self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID", outcome.out)
+                self.assertEqual(outcome.err.count("used again from the start"), 1, outcome.err)
+                cases = {case["options"]["async"]: case for case in records(file)[1:]}
+                self.assertEqual(len(cases), 4)
+                self.assertEqual("read_ms" in cases["off"], reading == "steps")
+                for mode in AHEAD:
+                    self.assertEqual("read_ms" in cases[mode]["pipeline"], reading == "steps")
+                if order == "input":
+                    self.assertEqual([cases[mode]["loss"] for mode in ("ids", "patched")], 2 * [cases["off"]["loss"]])
+                self.assertEqual("reading a batch, ms" in outcome.out, reading == "steps")
+
+    def test_reading_takes_data(self):
+        self.refuses_case("reading steps: the ids come from no file", "--data FILE", ranks=[1], reading="steps")
 
     def test_training_takes_layers(self):
         self.refuses_case("train 20: no layers are trained", ranks=[1], train=20)

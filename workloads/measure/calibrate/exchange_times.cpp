@@ -17,6 +17,7 @@
 #include "results/statistics.hpp"
 #include "workloads/batches/execution.hpp"
 #include "workloads/measure/schedule.hpp"
+#include "workloads/step/watchdog.hpp"
 
 namespace shardmark {
 namespace {

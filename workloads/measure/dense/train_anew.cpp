@@ -15,18 +15,20 @@ std::int64_t steps_to_train(const Job& job) {
 std::optional<TrainingWindow::Quality> train_anew(const Job& job, Prepared& prepared, std::size_t number,
                                                   std::int64_t steps) {
   ReadyCase& ready = prepared.ready(number);
-  const std::vector<StepInput>& inputs = prepared.inputs();
+  const StepBatches& batches = prepared.step_batches();
+  StepInput read;
   prepared.fill();
   TrainingWindow window;
-  if (ready.pipeline) ready.pipeline->start(inputs, 0, steps);
+  if (ready.pipeline) ready.pipeline->start(batches, 0, steps);
   for (std::int64_t step = 0; step < steps; ++step) {
-    const StepInput& own = inputs[static_cast<std::size_t>(step % std::ssize(inputs))];
-    if (ready.pipeline)
+    if (ready.pipeline) {
       ready.pipeline->step(ready.dense);
-    else
-      ready.step(own);
-    window.add(ready.dense.loss_share(), ready.dense.logits(),
-               ready.pipeline ? ready.pipeline->input().labels : own.labels);
+      window.add(ready.dense.loss_share(), ready.dense.logits(), ready.pipeline->input().labels);
+    } else {
+      const StepInput& input = batches.get(job.comm, step, read);
+      ready.step(input);
+      window.add(ready.dense.loss_share(), ready.dense.logits(), input.labels);
+    }
   }
   if (ready.pipeline) ready.pipeline->finish();
   return window.quality(job.comm);

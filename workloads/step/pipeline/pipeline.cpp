@@ -67,8 +67,8 @@ Pipeline::~Pipeline() {
   for (auto& place : places_) static_cast<void>(place.release());  // a thread still waits in MPI with it
 }
 
-void Pipeline::start(const std::vector<StepInput>& inputs, std::int64_t first, std::int64_t steps) {
-  inputs_ = &inputs;
+void Pipeline::start(const StepBatches& batches, std::int64_t first, std::int64_t steps) {
+  batches_ = batches;
   first_ = first;
   steps_ = end_ = 0;
   patched_ = {};
@@ -94,9 +94,13 @@ void Pipeline::finish() {
   threads_.reset();
 }
 
+void Pipeline::read(Ticket ticket) {
+  Place& batch = place(ticket);
+  batch.input = &batches_->get(batch.comm, first_ + ticket, batch.read);
+}
+
 void Pipeline::distribute(Ticket ticket) {
   Place& batch = place(ticket);
-  batch.input = &(*inputs_)[static_cast<std::size_t>((first_ + ticket) % std::ssize(*inputs_))];
   batch.costs = {};
   batch.flight.each(batch.costs, Phase::input_dist, [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
     input_dist(flight, *batch.input);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/affinity.hpp"
+#include "workloads/batches/step_batches.hpp"
 #include "workloads/step/dense/dense_model.hpp"
 #include "workloads/step/pipeline/stage_threads.hpp"
 #include "workloads/step/pipeline/vector_patch.hpp"
@@ -27,8 +28,8 @@ class Pipeline : private AheadWork {
            Fault fault, std::int64_t threads, std::optional<CoreSet> cores = {});
   ~Pipeline() override;
 
-  /// Begins to prepare batches first, first + 1, … modulo their number, `steps` of them. Not collective.
-  void start(const std::vector<StepInput>& inputs, std::int64_t first, std::int64_t steps);
+  /// Begins to prepare batches first, first + 1, …, `steps` of them. Not collective.
+  void start(const StepBatches& batches, std::int64_t first, std::int64_t steps);
   /// There are `steps` more.
   void extend(std::int64_t steps);
   /// Takes the next step. Collective. Rethrows what a thread threw. Costs: of all phases, wherever they ran; exposed
@@ -47,6 +48,8 @@ class Pipeline : private AheadWork {
   ShardedTables& tables() { return places_.front()->embedding.tables(); }
   const PipelineShape& shape() const { return shape_; }
   Async how() const { return how_.async; }
+  /// Whether batches are read as they are taken.
+  bool reads() const { return batches_ && batches_->reads(); }
   /// What the threads are bound to, as Affinity::processing_units; empty where they are not.
   std::string processing_units() const { return cores_ ? cores_->processing_units() : ""; }
   // From the latest start() on.
@@ -70,11 +73,13 @@ class Pipeline : private AheadWork {
     Communicator comm;
     Embedding embedding;
     Flight flight;
-    const StepInput* input = nullptr;
+    StepInput read;                    ///< where batches are read as they are taken
+    const StepInput* input = nullptr;  ///< that, or one in memory
     PhaseCosts costs;
     std::vector<std::unique_ptr<VectorPatch>> patches;  ///< by group, where stale rows are patched
   };
 
+  void read(Ticket ticket) override;
   void distribute(Ticket ticket) override;
   std::int64_t agree(Ticket ticket, std::int64_t own) override;
   void look_up(Ticket ticket) override;
@@ -94,7 +99,7 @@ class Pipeline : private AheadWork {
   std::optional<CoreSet> cores_;
   std::vector<std::unique_ptr<Place>> places_;
   std::vector<RowVersions> versions_;  ///< by group; where stale rows are patched
-  const std::vector<StepInput>* inputs_ = nullptr;
+  std::optional<StepBatches> batches_;
   std::int64_t first_ = 0;
   std::int64_t steps_ = 0, end_ = 0;  ///< taken; there are
   Ticket ticket_ = -1;                ///< of the latest step

@@ -23,6 +23,8 @@ std::exception_ptr failure_of(const Work& work) try {
 
 void run_stage(AheadWork& work, AheadTask& task) {
   switch (task.stage) {
+    case AheadStage::read:
+      return work.read(task.ticket);
     case AheadStage::distribute:
       return work.distribute(task.ticket);
     case AheadStage::agree:
@@ -90,7 +92,7 @@ void StageThreads::make_stage(Shared& shared, Lock& lock, AheadTask& task, doubl
     return;
   }
   shared.book.end(task);
-  if (task.stage == AheadStage::distribute) ++shared.counts.prepared;
+  if (task.stage == AheadStage::read) ++shared.counts.prepared;
 }
 
 /// Returns the seconds that it took.
@@ -106,7 +108,7 @@ double StageThreads::wait(Lock& lock, const Ready& ready) {
 void StageThreads::prepare(Lock& lock) {
   AheadTask task;
   do make_stage(*shared_, lock, task, seconds_now());
-  while (task.stage != AheadStage::distribute && !shared_->failure);
+  while (task.stage != AheadStage::read && !shared_->failure);
 }
 
 void StageThreads::extend(Ticket end) {

@@ -18,6 +18,7 @@ namespace shardmark {
 class AheadWork {
  public:
   virtual ~AheadWork() = default;
+  virtual void read(Ticket ticket) = 0;
   virtual void distribute(Ticket ticket) = 0;
   /// The largest version that any rank proposes for the ticket.
   virtual std::int64_t agree(Ticket ticket, std::int64_t own) = 0;

@@ -16,12 +16,13 @@ void TicketBook::extend(Ticket end) { end_ = std::max(end_, end); }
 
 bool TicketBook::may_begin(const AheadTask& task) const {
   switch (task.stage) {
-    case AheadStage::distribute:
+    case AheadStage::read:
       return taken_ < end_ && place(taken_).state == State::free;
     case AheadStage::agree:
       return task.ticket == to_look_up_ && !held_ && !updating_ && version_ + shape_.bound >= task.ticket;
     case AheadStage::look_up:
       return version_ == task.version && !updating_;
+    case AheadStage::distribute:
     case AheadStage::deliver:
       break;
   }
@@ -29,7 +30,7 @@ bool TicketBook::may_begin(const AheadTask& task) const {
 }
 
 void TicketBook::begin(AheadTask& task) {
-  if (task.stage == AheadStage::distribute) {
+  if (task.stage == AheadStage::read) {
     task.ticket = taken_++;
     place(task.ticket).state = State::ahead;
   }
@@ -41,6 +42,9 @@ void TicketBook::begin(AheadTask& task) {
 
 void TicketBook::end(AheadTask& task) {
   switch (task.stage) {
+    case AheadStage::read:
+      task.stage = AheadStage::distribute;
+      return;
     case AheadStage::distribute:
       if (shape_.looks_up) {
         task.stage = AheadStage::agree;
@@ -62,7 +66,7 @@ void TicketBook::end(AheadTask& task) {
   }
   place(task.ticket).state = State::waiting;
   place(task.ticket).completed = completed_++;
-  task.stage = AheadStage::distribute;
+  task.stage = AheadStage::read;
 }
 
 /// Lookups are made in the order of tickets, so that the older ones of one that is complete have seen a version.

@@ -26,16 +26,17 @@ struct PipelineShape {
 
 /// What is done for a batch ahead of its step, in this order.
 enum class AheadStage : std::size_t {
+  read,        ///< samples of the batch, from a file or of those in memory
   distribute,  ///< ids to the owners of their rows
   agree,       ///< with the other ranks on the version that the lookup sees
   look_up,     ///< reads rows of exactly that version
   deliver      ///< vectors home to their samples
 };
-inline constexpr std::size_t ahead_stages = 4;
+inline constexpr std::size_t ahead_stages = 5;
 
 /// Who prepares batches: which one, and what comes next. A thread, or an actor of a scripted clock.
 struct AheadTask {
-  AheadStage stage = AheadStage::distribute;
+  AheadStage stage = AheadStage::read;
   Ticket ticket = -1;
   std::int64_t version = 0;  ///< agree: in, of this rank; out, the largest of all ranks
 };

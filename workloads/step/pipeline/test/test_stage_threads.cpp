@@ -17,9 +17,10 @@ namespace {
 struct CountingWork : AheadWork {
   explicit CountingWork(const PipelineShape& shape) : batches(static_cast<std::size_t>(shape.places())) {}
 
+  void read(Ticket ticket) override { batch(ticket) = {ticket, -1, false}; }
   void distribute(Ticket ticket) override {
+    EXPECT_EQ(batch(ticket).ticket, ticket);
     nap(ticket);
-    batch(ticket) = {ticket, -1, false};
   }
   std::int64_t agree(Ticket, std::int64_t own) override { return own; }
   void look_up(Ticket ticket) override {

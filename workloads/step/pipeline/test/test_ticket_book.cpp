@@ -46,7 +46,7 @@ TEST(TicketBook, TheOneThatIsCompleteFirstIsTakenAsFarAsTheBoundLetsTheOlderWait
         book.end(task);
       };
       for (AheadTask* task : {&older, &younger})
-        for (int stage = 0; stage < 3; ++stage) go_on(*task);
+        for (int stage = 0; stage < 4; ++stage) go_on(*task);
       book.begin(younger);
       book.end(younger);
       EXPECT_EQ(book.next(), in_order ? std::nullopt : std::optional<Ticket>(1));

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/batches/step_batches.hpp"
+
+#include "comm/agree.hpp"
+
+namespace shardmark {
+
+StepBatches::StepBatches(const std::vector<StepInput>& in_memory, const RunOptions& options, BatchSource& source)
+    : in_memory_(&in_memory), options_(&options) {
+  if (options.data.reading == DataReading::steps) source_ = &source;
+}
+
+const StepInput& StepBatches::get(const Communicator& comm, std::int64_t number, StepInput& own) const {
+  if (!reads()) return (*in_memory_)[static_cast<std::size_t>(number % std::ssize(*in_memory_))];
+  const SampleRange range = samples_of(options_->workload.global_batch, comm.size(), comm.rank());
+  const Samples samples = agree(comm, [&] { return source_->read(number, range.first, range.count); });
+  own = make_step_input(comm, options_->workload, samples, range.first, number, options_->gradients(), *in_memory_);
+  return own;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "workloads/batches/batch_source.hpp"
+#include "workloads/batches/step_input.hpp"
+
+namespace shardmark {
+
+/// The batches that steps take, by number: some that are in memory, in turns, or each read when it is asked for
+/// (DataReading::steps), beyond the end of the data from their beginning again.
+class StepBatches {
+ public:
+  /// Of at least one; these and the others outlive the object and its copies.
+  StepBatches(const std::vector<StepInput>& in_memory) : in_memory_(&in_memory) {}
+  StepBatches(const std::vector<StepInput>& in_memory, const RunOptions& options, BatchSource& source);
+
+  bool reads() const { return source_ != nullptr; }
+
+  /// Batch `number`; one that is read is put into `own`. Collective; threads may call it at the same time, each with
+  /// its own comm.
+  const StepInput& get(const Communicator& comm, std::int64_t number, StepInput& own) const;
+
+ private:
+  const std::vector<StepInput>* in_memory_;
+  const RunOptions* options_ = nullptr;
+  BatchSource* source_ = nullptr;  ///< null: nothing is read
+};
+
+}  // namespace shardmark
