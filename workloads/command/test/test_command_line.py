@@ -10,9 +10,9 @@ from program import ProgramTest, main, records
 
 WITHOUT_MPI = {"environment": {"OPAL_PREFIX": "/nonexistent"}}  # Open MPI cannot start then
 TABLES = ("workloads", "planners", "machines", "terms", "skews", "plan-formats", "results-formats", "options", "transfers", "exchanges", "value-types", "wire-ids",
-          "dedups", "group-balances", "replicated-gradients", "async-modes", "stage-pools", "storages", "poolings", "optimizers",
+          "dedups", "group-balances", "replicated-gradients", "async-modes", "async-orders", "stage-pools", "storages", "poolings", "optimizers",
           "weight-decays", "core-initializers", "contraction-directions", "order-of-slice-sums", "cache-writes", "distributions", "dense-models", "id-rules",
-          "malformed-lines", "bounds-checks", "faults")
+          "malformed-lines", "readings", "bounds-checks", "faults")
 FAULTS = ("lookup", "route", "exchange", "update", "state", "stray_row", "one_replica", "late_step")
 CASE_FIELDS = {"record", "workload", "scale", "plan", "transfer", "exchange", "wire", "groups", "optimizer", "ranks",
                "threads", "global_batch", "step_ms", "samples_per_s", "phases", "imbalance", "sent_bytes_max",
