@@ -27,7 +27,7 @@ std::int64_t table_bytes_max(const PlannedTables& planned) {
 
 }  // namespace
 
-CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const TimedBatches& batches) {
+CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const Prepared& prepared) {
   const Timings& timings = state.timings;
   const Case& how = job.cases[number].how;
   const auto& [plan, options] = job.planned(number);
@@ -35,7 +35,7 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
   record.workload = job.options.workload.name;
   record.plan = plan.name;
   record.options = case_options(options, how, plan);
-  record.options["batches"] = batches.inputs.size();
+  record.options["batches"] = prepared.inputs().size();
   record.changed = changed_options(options, how);
   record.details = schedule_options(job.options);
   record.ranks = job.comm.size();
@@ -66,16 +66,19 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
         train_details(timings.trains, ms(Phase::lookup) + ms(Phase::update), record.step_ms.median,
                       job.options.workload.name == "fbtt");
   }
-  if (timings.training) {
-    record.details["loss"] = timings.training->loss;
-    if (timings.training->auc) record.details["auc"] = *timings.training->auc;
-    record.details["auc_steps"] = timings.training->steps;
-    if (state.trained_steps > 0) record.details["trained_steps"] = state.trained_steps;
+  if (state.training) {
+    record.details["loss"] = state.training->loss;
+    if (state.training->auc) record.details["auc"] = *state.training->auc;
+    record.details["auc_steps"] = state.training->steps;
+    record.details["trained_steps"] = state.trained_steps;
+    if (const auto samples = prepared.samples_of_data())
+      record.details["data_passes"] = rounded(
+          static_cast<double>(state.trained_steps * job.options.workload.global_batch) / static_cast<double>(*samples));
   }
   if (!timings.read_ms.empty()) record.details["read_ms"] = summarize(timings.read_ms).median;
   if (timings.async.any()) record.details[async_fields::object] = async_details(timings.async, record.step_ms.median);
   if (!timings.picked.empty()) record.details["picked"] = timings.picked;
-  record.details["batches_reason"] = batches.reason;
+  record.details["batches_reason"] = prepared.batches().reason;
   if (!state.stopped.empty()) record.details["stopped"] = state.stopped;
   record.checked_steps = state.checked.steps;
   if (state.checked.steps_after > 0) record.details["checked_after"] = state.checked.steps_after;

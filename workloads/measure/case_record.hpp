@@ -3,6 +3,7 @@
 
 #include "comm/placement/cost/step_cost.hpp"
 #include "results/record.hpp"
+#include "workloads/measure/dense/training_window.hpp"
 #include "workloads/measure/timing.hpp"
 
 namespace shardmark {
@@ -20,13 +21,14 @@ struct CaseState {
   Timings timings;
   Checked checked;
   double check_seconds = 0.0;
-  std::int64_t trained_steps = 0;  ///< anew, which loss and AUC are of; 0: of those that were timed
-  std::string stopped;             ///< after which round it was certainly slower than the best; empty: it was not
+  std::optional<TrainingWindow::Quality> training;  ///< of the steps that it was trained for
+  std::int64_t trained_steps = 0;
+  std::string stopped;  ///< after which round it was certainly slower than the best; empty: it was not
 
   StepTime step_time() const { return shardmark::step_time(timings.step_ms, timings.visits); }
 };
 
 /// The record of case `number`, which has been visited.
-CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const TimedBatches& batches);
+CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const Prepared& prepared);
 
 }  // namespace shardmark

@@ -122,13 +122,14 @@ class Measurement {
   }
 
   void train_all() {
-    const std::int64_t steps = steps_to_train(job_);
-    for (std::size_t plan = 0; steps > 0 && plan < job_.plans.size(); ++plan)
+    for (std::size_t plan = 0; plan < job_.plans.size(); ++plan)
       for (const std::size_t c : job_.cases_of(plan)) {
+        const std::int64_t steps = steps_to_train(job_, c);
+        if (steps == 0) continue;
         if (signal_ || interrupted()) return;
         status_(fmt::format("training {}", job_.name_of(c)));
         prepared_.hold(plan);
-        cases_[c].timings.training = train_anew(job_, prepared_, c, steps);
+        cases_[c].training = train_anew(job_, prepared_, c, steps);
         cases_[c].trained_steps = steps;
       }
   }
@@ -142,9 +143,9 @@ class Measurement {
   /// and their comparison.
   double seconds_of_last_checks() const {
     double training = 0.0;
-    for (const CaseState& each : cases_)
-      if (!each.timings.step_ms.empty())
-        training += 1e-3 * static_cast<double>(steps_to_train(job_)) * each.step_time().median;
+    for (std::size_t c = 0; c < cases_.size(); ++c)
+      if (!cases_[c].timings.step_ms.empty())
+        training += 1e-3 * static_cast<double>(steps_to_train(job_, c)) * cases_[c].step_time().median;
     if (job_.options.checked_steps == 0) return training;
     const auto steps = static_cast<double>(job_.options.checked_steps);
     const double more = static_cast<double>(steps_of_last_checks()) - steps;
@@ -228,8 +229,7 @@ class Measurement {
   Measured measured() const {
     Measured measured{.records = {}, .rounds = rounds_, .signal = signal_};
     for (std::size_t c = 0; c < cases_.size(); ++c)
-      if (!cases_[c].timings.step_ms.empty())
-        measured.records.push_back(case_record(job_, c, cases_[c], prepared_.batches()));
+      if (!cases_[c].timings.step_ms.empty()) measured.records.push_back(case_record(job_, c, cases_[c], prepared_));
     return measured;
   }
 
