@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "comm/agree.hpp"
 #include "comm/exchange/exchange_calibration.hpp"
 #include "comm/exchange/named_exchange.hpp"
+#include "comm/placement/formats/plan_json.hpp"
 #include "comm/placement/idle_ranks.hpp"
 #include "comm/placement/support.hpp"
 #include "comm/session.hpp"
@@ -158,13 +160,42 @@ void add_plans(const std::string& name, const std::vector<Case>& cases, const Ra
     setup.left_out.push_back(fmt::format("{} is not measured with --storage {}: {}", name, name_of(*storage), why));
 }
 
+/// Plans that were named apart on the command line, but share the name that they give themselves, get names of their
+/// own: "search#1f0c4a7e" by their digest, or "search#2" where they are the same. first_of: of each given name its
+/// first plan, and behind them their number.
+void tell_apart(const std::vector<std::size_t>& first_of, std::vector<PlannedTables>& plans) {
+  std::vector<std::string> names, digests;
+  for (const PlannedTables& planned : plans) {
+    names.push_back(planned.plan.name);
+    digests.push_back(plan_digest(planned.plan, planned.options.workload.tables).substr(0, 8));
+  }
+  std::map<std::pair<std::string, std::string>, int> copies;
+  for (std::size_t given = 0; given + 1 < first_of.size(); ++given) {
+    const std::size_t first = first_of[given];
+    if (first == first_of[given + 1]) continue;
+    const auto shares = [&](std::size_t other) { return other < plans.size() && names[other] == names[first]; };
+    bool differ = false;
+    for (std::size_t other = 0; other + 1 < first_of.size(); ++other)
+      differ = differ || (first_of[other] < first_of[other + 1] && shares(first_of[other]) &&
+                          digests[first_of[other]] != digests[first]);
+    std::string name = names[first] + (differ ? "#" + digests[first] : "");
+    if (const int copy = ++copies[{names[first], digests[first]}]; copy > 1) name += fmt::format("#{}", copy);
+    for (std::size_t p = first; p < first_of[given + 1]; ++p) plans[p].plan.name = name;
+  }
+}
+
 Setup set_up(const CaseArguments& arguments, RunOptions options, const std::vector<Case>& cases, const Ranks& ranks,
              SharedPlans& plans) {
   Setup setup{.options = std::move(options), .plans = {}, .cases = {}, .left_out = {}};
   const Workload& workload = setup.options.workload;
   const auto& names = arguments.plans.empty() ? workload.plans : arguments.plans;
   if (names.empty()) throw InputError(workload.name + ": the spec names no plans; use --plan");
-  for (const std::string& name : names) add_plans(name, cases, ranks, plans, setup);
+  std::vector<std::size_t> first_of{0};
+  for (const std::string& name : names) {
+    add_plans(name, cases, ranks, plans, setup);
+    first_of.push_back(setup.plans.size());
+  }
+  tell_apart(first_of, setup.plans);
   return setup;
 }
 

@@ -148,7 +148,7 @@ class Run(ProgramTest):
     def test_results_show_prints_the_table_of_the_run_again(self):
         outcome, file = self.case(2)
         shown = self.succeeds(self.serial("results", "show", file))
-        self.assertRegex(outcome.out, r"\nFOM samples/s: [\d.e+]+\nRESULT: VALID\n$")
+        self.assertRegex(outcome.out, r"\nFOM samples/s: [\d.e+]+\nRESULT: VALID(, DISTURBED)?\n$")
         self.assertEqual(shown.out, outcome.out)
 
     def test_an_unchecked_run_is_invalid_and_so_it_is_shown(self):
@@ -263,7 +263,7 @@ class Run(ProgramTest):
 
     def test_progress_and_logs_leave_stdout_to_the_table(self):
         for line in self.succeeds(self.case(2)[0]).out.splitlines():
-            self.assertRegex(line, r"^(# |  |ANSWER: |FOM |RESULT: )")
+            self.assertRegex(line, r"^(# |  |DISTURBED: |ANSWER: |FOM |RESULT: )")
             self.assertLessEqual(len(line), 120)
 
     def test_compare_answers_on_one_screen_and_has_more_on_request(self):
