@@ -25,10 +25,11 @@ std::optional<double> sum_of(const Json& object, const char* name) {
 }  // namespace
 
 bool VisitConditions::is_disturbed() const {
-  constexpr double processors_of_others = 0.15, switches_per_second = 20.0, processors_stolen = 0.05;
+  constexpr double processors_of_others = 0.15, processors_stolen = 0.05;
+  constexpr double switches_per_second = 40.0, switches_when_idle = 8.0;
   constexpr double tick = 0.02;  // seconds by which what /proc/stat says of two processors may be off
   const bool shared = others_cpu_seconds > processors_of_others * seconds + tick &&
-                      static_cast<double>(switches) > switches_per_second * seconds;
+                      static_cast<double>(switches) > switches_when_idle + switches_per_second * seconds;
   return shared || stolen_seconds > processors_stolen * seconds + tick;
 }
 

@@ -19,8 +19,8 @@ struct VisitConditions {
   double stolen_seconds = 0.0;      ///< of the same, taken by other virtual machines
   std::int64_t runnable = 0;        ///< threads of others that ran or waited for a processor when the visit began
 
-  /// Whether others took 15 % of a processor's time and threads of ours lost their processors 20 times a second; or
-  /// other virtual machines took 5 % of one.
+  /// Whether others took 15 % of a processor's time and threads of ours lost their processors 40 times a second, beside
+  /// the 8 times that a visit to an idle machine has seen; or other virtual machines took 5 % of a processor.
   bool is_disturbed() const;
 };
 

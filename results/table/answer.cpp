@@ -135,7 +135,8 @@ std::string time_shares(const Findings& f) {
       parts.push_back({percent, phase.name});
   }
   if (!exchanges.empty() && f.exchange_share() >= 0.005)
-    parts.push_back({100.0 * f.exchange_share(), fmt::format("exchanges ({})", fmt::join(exchanges, ", "))});
+    parts.push_back({100.0 * f.exchange_share(),
+                     fmt::format("{} ({})", f.best().ranks > 1 ? "exchanges" : "packing", fmt::join(exchanges, ", "))});
   std::ranges::stable_sort(parts, std::greater(), &Part::share);
   std::string text = "Its time: ";
   for (const Part& part : parts) text += fmt::format("{:.0f} % {}, ", part.share, part.text);

@@ -114,9 +114,11 @@ Column phase_column(const std::string& name, const Records& records) {
 
 void add_phases(std::vector<Column>& columns, const Records& records) {
   for (const std::string& phase : phases_of(records)) columns.push_back(phase_column(phase, records));
-  columns.push_back(with_cells({.header = "exch",
+  const bool alone = std::ranges::all_of(records, [](const CaseRecord* r) { return r->ranks == 1; });
+  columns.push_back(with_cells({.header = alone ? "pack" : "exch",
                                 .importance = Importance::exchange_sum,
-                                .legend = "exch: ms of input, output and grad, the exchanges"},
+                                .legend = alone ? "pack: ms of input, output and grad, packing and unpacking"
+                                                : "exch: ms of input, output and grad, the exchanges"},
                                records, [](const CaseRecord& r) { return figure(exchange_ms(r)); }));
 }
 

@@ -141,5 +141,12 @@ TEST(Answer, SaysHowMuchOfTheStepIsCommunication) {
   EXPECT_NE(sentence_with(cases, "Its time").find("; 25 % of the step in communication calls"), std::string::npos);
 }
 
+TEST(Answer, OneRankPacksAndExchangesNothing) {
+  std::vector cases{by("row_wise", "auto", 20.0)};
+  cases[0].ranks = 1;
+  EXPECT_NE(sentence_with(cases, "Its time").find("% packing (input "), std::string::npos);
+  EXPECT_EQ(sentence_with(cases, "exchange"), "");
+}
+
 }  // namespace
 }  // namespace shardmark

@@ -22,6 +22,7 @@
 #include "workloads/command/case_arguments.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
+#include "workloads/command/launcher.hpp"
 #include "workloads/command/machine_choice.hpp"
 #include "workloads/command/results_file.hpp"
 #include "workloads/command/shared_plans.hpp"
@@ -221,6 +222,7 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   const auto say = [&](const std::string& text) {
     if (world.rank() == 0 && said.insert(text).second) fmt::print(stderr, "shardmark: {}\n", text);
   };
+  if (const std::string why = why_alone(world.size()); !why.empty() && speaks()) say(why);
   const PoolFacts facts = pool_facts(world, affinity);
   const auto [asked, asked_cases] = agree(world, [&] {
     auto result = cases_of(arguments, given);

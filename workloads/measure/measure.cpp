@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -242,7 +243,8 @@ class Measurement {
   double seconds_left() const {
     const RunOptions& options = job_.options;
     if (options.budget) return options.budget->count() - spent() - seconds_of_last_checks_;
-    return options.seconds * static_cast<double>(count_ + twins_.size()) - (spent() - begin_of_rounds_);
+    const double of_rounds = begin_of_rounds_ ? spent() - *begin_of_rounds_ : 0.0;
+    return options.seconds * static_cast<double>(count_ + (count_ > 1 ? 1 : 0)) - of_rounds;
   }
 
   bool is_done() const {
@@ -343,10 +345,8 @@ class Measurement {
     if (rounds_ == 0)  // as long as its check
       for (std::size_t c = 0; c < count_; ++c) round += cases_[c].check_seconds;
     if (rounds_ == 0 && round == 0.0) return "";
-    const auto rounds = static_cast<double>(options.steps ? rounds_of_steps(*options.steps) : least_rounds);
-    double of_rounds = (rounds - static_cast<double>(rounds_)) * round;
-    if (!options.steps) of_rounds = options.budget ? seconds_left() : std::max(of_rounds, seconds_left());
-    return fmt::format(", at most {:.0f} s left", std::ceil(seconds_of_last_checks_ + std::max(0.0, of_rounds)));
+    return fmt::format(", at most {:.0f} s left",
+                       std::ceil(seconds_to_go(options, rounds_, round, seconds_left(), seconds_of_last_checks_)));
   }
 
   std::vector<std::size_t> all_cases() const {
@@ -415,7 +415,8 @@ class Measurement {
   std::vector<CaseState> cases_;
   std::vector<TwinCase> twins_;  ///< the last is measured now
   std::int64_t rounds_ = 0, last_checked_steps_ = 0;
-  double reference_seconds_ = 0.0, reference_step_seconds_ = 0.0, begin_of_rounds_ = 0.0, round_seconds_ = 0.0;
+  std::optional<double> begin_of_rounds_;
+  double reference_seconds_ = 0.0, reference_step_seconds_ = 0.0, round_seconds_ = 0.0;
   double seconds_of_last_checks_ = 0.0;  ///< as far as it is known after the latest round
   int signal_ = 0;
 };

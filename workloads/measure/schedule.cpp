@@ -11,6 +11,7 @@ namespace {
 
 constexpr double wanted_half_width = 0.025;
 constexpr double gap_of_interest = 0.03;
+constexpr std::int64_t looks = 20;  // after each round one: their errors add up
 constexpr double longest_visit_seconds = 0.25;
 
 bool is_known(const StepTime& time) {
@@ -63,22 +64,33 @@ std::int64_t steps_of_last_checks(const RunOptions& options, std::int64_t timed_
   return std::min(timed_batches, std::max(options.checked_steps, static_cast<std::int64_t>(held)));
 }
 
+double seconds_to_go(const RunOptions& options, std::int64_t rounds, double round_seconds, double left_seconds,
+                     double seconds_of_last_checks) {
+  const auto of = [&](std::int64_t all) {
+    return static_cast<double>(std::max<std::int64_t>(0, all - rounds)) * round_seconds;
+  };
+  double of_rounds = options.steps ? of(rounds_of_steps(*options.steps)) : std::max(of(least_rounds), left_seconds);
+  if (options.budget) of_rounds = options.steps ? std::min(of_rounds, left_seconds) : left_seconds;
+  return seconds_of_last_checks + std::max(0.0, of_rounds);
+}
+
 std::vector<std::size_t> certainly_slower(const RunOptions& options, const std::vector<Standing>& cases) {
   std::vector<std::size_t> slower;
   const StepTime* best = best_of(cases);
   if (options.steps || best == nullptr) return slower;
   for (std::size_t c = 0; c < cases.size(); ++c) {
     if (cases[c].stopped || &cases[c].time == best) continue;
-    const TimeRatio ratio = time_ratio(cases[c].time, *best, comparisons(cases));
+    const TimeRatio ratio = time_ratio(cases[c].time, *best, looks * comparisons(cases));
     if (ratio.rounds >= samples_for_interval && ratio.low > 1.0 + gap_of_interest) slower.push_back(c);
   }
   return slower;
 }
 
 bool is_done(const RunOptions& options, std::int64_t rounds, bool time_is_up, const std::vector<Standing>& cases) {
+  if (time_is_up && options.budget) return true;
   if (options.steps)
     return std::ranges::all_of(cases, [&](const Standing& each) { return each.time.n >= *options.steps; });
-  if (time_is_up && (options.budget || rounds >= least_rounds)) return true;
+  if (time_is_up && rounds >= least_rounds) return true;
   const StepTime* best = best_of(cases);
   return std::ranges::all_of(cases, [&](const Standing& each) {
     if (each.stopped) return true;

@@ -35,6 +35,11 @@ std::int64_t rounds_of_steps(std::int64_t steps);
 std::int64_t steps_of_last_checks(const RunOptions& options, std::int64_t timed_batches, double seconds_of_one,
                                   double round_seconds);
 
+/// How long everything takes at most that is still to be done after so many rounds, each of which takes
+/// `round_seconds`: the rounds to come, for which `left_seconds` are left, and the last checks.
+double seconds_to_go(const RunOptions& options, std::int64_t rounds, double round_seconds, double left_seconds,
+                     double seconds_of_last_checks);
+
 /// What is known of a case after some rounds, in each of which it was visited until it was stopped.
 struct Standing {
   StepTime time;
@@ -44,13 +49,13 @@ struct Standing {
 
 /// The cases, not stopped yet, that are certainly slower than the best one that is right: within the rounds that both
 /// were visited in, of which there are enough for an interval, the interval of their ratio (results/time_ratio.hpp)
-/// begins above 1.03 (Maron and Moore, Hoeffding races, 1994; with signed ranks in place of Hoeffding's bound). None
-/// with options.steps.
+/// begins above 1.03, at a twentieth of the error, as each round has its look (Maron and Moore, Hoeffding races, 1994;
+/// with signed ranks in place of Hoeffding's bound). None with options.steps.
 std::vector<std::size_t> certainly_slower(const RunOptions& options, const std::vector<Standing>& cases);
 
-/// Whether the measurement ends. With options.steps: when every case has as many. Else when the time is up (the least
-/// rounds are made in any case, unless there is a budget), or when of all cases that are not stopped both the median
-/// and the ratio to the best are known to 2.5 %, in enough rounds for as many comparisons.
+/// Whether the measurement ends: when a budget is spent; with options.steps when every case has as many; else when the
+/// time is up, after the least rounds, or when of all cases that are not stopped both the median and the ratio to the
+/// best are known to 2.5 %, in enough rounds for as many comparisons.
 bool is_done(const RunOptions& options, std::int64_t rounds, bool time_is_up, const std::vector<Standing>& cases);
 
 }  // namespace shardmark

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <set>
 
+#include "results/test/simulated_machine.hpp"
 #include "workloads/measure/schedule.hpp"
 
 namespace shardmark {
@@ -123,29 +123,53 @@ TEST(StopRule, CountedStepsAreMadeByEveryCase) {
   EXPECT_TRUE(is_done(options, 6, false, cases));
   cases[1] = standing(180, 220, 5);
   EXPECT_FALSE(is_done(options, 6, true, cases));
+  options.budget = Seconds(10.0);
+  EXPECT_TRUE(is_done(options, 6, true, cases));
 }
 
-/// Steps of several cases that do not differ: drift of the machine that all of a round share, an offset that the steps
-/// of a visit share, and noise of each step; the three as large as a shared machine of two cores has shown (3, 4 and 5
-/// %).
-std::vector<StepTime> same_cases(std::size_t cases, std::int64_t rounds, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<double> normal;
-  std::vector<std::vector<double>> samples(cases);
-  std::vector<std::vector<std::int64_t>> visits(cases);
-  double drift = 0.0;
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    drift += 0.03 * normal(random);
-    for (std::size_t c = 0; c < cases; ++c) {
-      const double offset = 0.04 * normal(random);
-      visits[c].push_back(10);
-      for (int step = 0; step < 10; ++step)
-        samples[c].push_back(100.0 * std::exp(drift + offset + 0.05 * normal(random)));
+/// The share of jobs of two cases, with the default budget, in whose end the second is statistically distinguishable. A
+/// visit takes 0.3 s of a clock that the test keeps, and a round a third one for the twin.
+double share_distinguished(const SimulatedMachine& machine, double factor, std::uint64_t jobs) {
+  const RunOptions options;
+  std::uint64_t found = 0;
+  for (std::uint64_t seed = 0; seed < jobs; ++seed) {
+    SimulatedJob job(machine, seed);
+    std::vector<Standing> cases(2);
+    std::vector<std::vector<double>> samples(2);
+    std::vector<std::vector<std::int64_t>> visits(2);
+    double seconds = 0.0;
+    std::int64_t rounds = 0;
+    while (rounds == 0 || !is_done(options, rounds, 3.0 * options.seconds - seconds < 0.45, cases)) {
+      job.next_round();
+      for (const std::size_t c : order_of_turns(2, seed, rounds)) {
+        if (cases[c].stopped) continue;
+        const auto steps = job.visit(c == 1 ? factor : 1.0);
+        samples[c].insert(samples[c].end(), steps.begin(), steps.end());
+        visits[c].push_back(std::ssize(steps));
+        cases[c].time = step_time(samples[c], visits[c]);
+      }
+      seconds += 0.9;
+      ++rounds;
+      for (const std::size_t c : certainly_slower(options, cases)) cases[c].stopped = true;
     }
+    found += time_ratio(cases[1].time, cases[0].time).is_distinguishable() ? 1 : 0;
   }
-  std::vector<StepTime> times;
-  for (std::size_t c = 0; c < cases; ++c) times.push_back(step_time(samples[c], visits[c]));
-  return times;
+  return static_cast<double>(found) / static_cast<double>(jobs);
+}
+
+TEST(DefaultBudget, FindsFivePercentOnAQuietMachineAndHalfAsMuchAgainOnASharedOne) {
+  EXPECT_GE(share_distinguished(quiet_machine, 1.05, 500), 0.9);
+  EXPECT_GE(share_distinguished(shared_machine, 1.5, 500), 0.9);
+}
+
+TEST(DefaultBudget, SeldomFindsADifferenceWhereThereIsNone) {
+  for (const SimulatedMachine& machine : simulated_machines)
+    EXPECT_LE(share_distinguished(machine, 1.0, 1500), 0.06) << machine.name;  // 5 %, and two standard errors
+}
+
+/// Steps of several cases that do not differ, each 10 to a visit.
+std::vector<StepTime> same_cases(std::size_t cases, std::int64_t rounds, std::uint64_t seed) {
+  return simulated_times(drifting_machine, std::vector<double>(cases, 1.0), rounds, seed);
 }
 
 /// Looking after every round does not leave one out that is as fast as the others.
@@ -191,6 +215,25 @@ TEST(LastChecks, HaveAShareOfTheTime) {
   options.budget.reset();
   options.steps = 12;
   EXPECT_EQ(steps_of_last_checks(options, 12, 2.0, 1.0), 12);
+}
+
+/// By a clock that the test keeps: what is said to be left is what it takes, within a round.
+TEST(TimeLeft, IsWhatItTakes) {
+  constexpr double of_checks = 20.0;
+  for (const double round_seconds : {0.3, 0.9, 4.0}) {
+    RunOptions options;
+    const double for_rounds = 2.0 * options.seconds;
+    const double end = std::max(std::ceil(for_rounds / round_seconds), 6.0) * round_seconds + of_checks;
+    for (std::int64_t rounds = 0; static_cast<double>(rounds) * round_seconds < for_rounds; ++rounds) {
+      const double now = static_cast<double>(rounds) * round_seconds;
+      EXPECT_NEAR(seconds_to_go(options, rounds, round_seconds, for_rounds - now, of_checks), end - now, round_seconds);
+    }
+    options.steps = 12;
+    EXPECT_NEAR(seconds_to_go(options, 2, round_seconds, 0.0, of_checks), 4 * round_seconds + of_checks, 1e-9);
+    options.steps.reset();
+    options.budget = Seconds(60.0);
+    EXPECT_NEAR(seconds_to_go(options, 2, round_seconds, 7.0, of_checks), 27.0, 1e-9);
+  }
 }
 
 TEST(Rounds, OfCountedSteps) {
