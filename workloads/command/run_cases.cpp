@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "comm/agree.hpp"
 #include "comm/exchange/exchange_calibration.hpp"
 #include "comm/exchange/named_exchange.hpp"
+#include "comm/placement/formats/plan_json.hpp"
 #include "comm/placement/idle_ranks.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/support.hpp"
@@ -21,6 +23,7 @@
 #include "workloads/command/case_arguments.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
+#include "workloads/command/launcher.hpp"
 #include "workloads/command/machine_choice.hpp"
 #include "workloads/command/results_file.hpp"
 #include "workloads/command/shared_plans.hpp"
@@ -191,6 +194,30 @@ void add_all_plans(const std::vector<Case>& cases, const Ranks& ranks, SharedPla
   leave_out(setup, is_another);
 }
 
+/// Plans that were named apart on the command line, but share the name that they give themselves, get names of their
+/// own: "search#1f0c4a7e" by their digest, or "search#2" where they are the same. first_of: of each given name its
+/// first plan, and behind them their number.
+void tell_apart(const std::vector<std::size_t>& first_of, std::vector<PlannedTables>& plans) {
+  std::vector<std::string> names, digests;
+  for (const PlannedTables& planned : plans) {
+    names.push_back(planned.plan.name);
+    digests.push_back(plan_digest(planned.plan, planned.options.workload.tables).substr(0, 8));
+  }
+  std::map<std::pair<std::string, std::string>, int> copies;
+  for (std::size_t given = 0; given + 1 < first_of.size(); ++given) {
+    const std::size_t first = first_of[given];
+    if (first == first_of[given + 1]) continue;
+    const auto shares = [&](std::size_t other) { return other < plans.size() && names[other] == names[first]; };
+    bool differ = false;
+    for (std::size_t other = 0; other + 1 < first_of.size(); ++other)
+      differ = differ || (first_of[other] < first_of[other + 1] && shares(first_of[other]) &&
+                          digests[first_of[other]] != digests[first]);
+    std::string name = names[first] + (differ ? "#" + digests[first] : "");
+    if (const int copy = ++copies[{names[first], digests[first]}]; copy > 1) name += fmt::format("#{}", copy);
+    for (std::size_t p = first; p < first_of[given + 1]; ++p) plans[p].plan.name = name;
+  }
+}
+
 Setup set_up(const CaseArguments& arguments, RunOptions options, const std::vector<Case>& cases, const Ranks& ranks,
              SharedPlans& plans) {
   Setup setup{.options = std::move(options), .plans = {}, .cases = {}, .left_out = {}};
@@ -199,9 +226,14 @@ Setup set_up(const CaseArguments& arguments, RunOptions options, const std::vect
   if (names.empty()) throw InputError(workload.name + ": the spec names no plans; use --plan");
   if (std::ranges::find(names, "all") != names.end()) {
     add_all_plans(cases, ranks, plans, setup);
-  } else {
-    for (const std::string& name : names) add_plans(name, cases, ranks, plans, setup);
+    return setup;
   }
+  std::vector<std::size_t> first_of{0};
+  for (const std::string& name : names) {
+    add_plans(name, cases, ranks, plans, setup);
+    first_of.push_back(setup.plans.size());
+  }
+  tell_apart(first_of, setup.plans);
   return setup;
 }
 
@@ -251,6 +283,7 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   const auto say = [&](const std::string& text) {
     if (world.rank() == 0 && said.insert(text).second) fmt::print(stderr, "shardmark: {}\n", text);
   };
+  if (const std::string why = why_alone(world.size()); !why.empty() && speaks()) say(why);
   const PoolFacts facts = pool_facts(world, affinity);
   const auto [asked, asked_cases] = agree(world, [&] {
     auto result = cases_of(arguments, given);

@@ -165,6 +165,18 @@ TEST_F(PlanCommand, show_says_what_does_not_fit) {
   EXPECT_FALSE(contains(last_line("1T"), "does not fit")) << last_line("1T");
 }
 
+/// 1 GB is 10^9 bytes and 1 GiB 2^30: what needs a number between them fits the latter alone.
+TEST_F(PlanCommand, sizes_are_decimal_unless_they_say_binary) {
+  const auto text = [](const char* memory) {
+    return plan_command({"show", "criteo-kaggle", "table_wise", "--ranks", "2", "--memory", memory}).out;
+  };
+  EXPECT_EQ(text("2GB"), text("2000000000"));
+  EXPECT_EQ(text("2G"), text("2000000000"));
+  EXPECT_EQ(text("2GiB"), text("2147483648"));
+  EXPECT_EQ(text("3MiB"), text("3145728"));
+  EXPECT_NE(text("1M"), text("1MiB"));
+}
+
 TEST_F(PlanCommand, create_tells_planners_of_nodes) {
   const auto created = [](const char* per_node) {
     return plan_command({"create", "synthetic-tiny", "--planner", "hugectr_table_row_wise", "--ranks", "8",
