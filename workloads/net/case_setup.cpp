@@ -38,7 +38,7 @@ Plan plan_of(const NetCase& one, const RunOptions& options, const Movement& move
 CaseSetup set_up(const NetCase& one, const PoolFacts& facts) {
   CaseSetup setup;
   RunOptions& options = setup.asked;
-  options.workload = workload_from_json(one.workload, "workload");
+  options.workload = workload_of(one);
   std::vector<Case> cases(1);
   set_options(options, cases, given_options(one));
   options.seed = one.seed;

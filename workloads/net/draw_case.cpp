@@ -27,14 +27,26 @@ RankGroup draw_group(Draw& draw, const NetConditions& conditions) {
   return draw.chance(0.6) ? groups.front() : draw.of(groups);
 }
 
+/// As its options make them, where these are not refused.
+std::vector<Table> tables_of(const NetCase& one) {
+  RunOptions run;
+  run.workload = workload_of(one);
+  std::vector<Case> cases(1);
+  try {
+    set_options(run, cases, given_options(one));
+  } catch (const InputError&) {
+  }
+  return with_storage(run, cases.front().storage).workload.tables;
+}
+
 /// A planner, or a plan that none would make.
 void draw_placement(Draw& draw, NetCase& one) {
   if (draw.chance(0.7)) {
     one.plan = draw.of(planners).name;
     return;
   }
-  const Workload workload = workload_from_json(one.workload, "workload");
-  one.plan = Json::parse(plan_to_json(draw_plan(draw, workload.tables, one.ranks), workload.tables));
+  const std::vector<Table> tables = tables_of(one);
+  one.plan = Json::parse(plan_to_json(draw_plan(draw, tables, one.ranks), tables));
 }
 
 NetCase draw_once(Draw& draw, std::uint64_t number, const NetConditions& conditions) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "reference/number.hpp"
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/option_use.hpp"

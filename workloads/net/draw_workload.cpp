@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "workloads/cases/spec.hpp"
+#include "workloads/net/sample_files.hpp"
 
 namespace shardmark {
 namespace {
@@ -102,6 +103,8 @@ Json draw_workload(Draw& draw, int ranks) {
     table.name = "t" + std::to_string(t);
     if (common_dim > 0) table.dim = common_dim;
     table.optimizer = optimizers_differ ? draw_optimizer(draw) : usual;
+    if (table.storage == Storage::tt && table.value_type == ValueType::int8) table.value_type = ValueType::fp32;
+    if (table.value_type == ValueType::int8) table.optimizer.kind = OptimizerKind::none;  // others are refused
     workload.tables.push_back(std::move(table));
     const std::int64_t readers = draw.chance(0.15) ? 0 : draw.whole(1, draw.chance(0.3) ? 3 : 1);
     for (std::int64_t f = 0; f < readers; ++f)
@@ -125,10 +128,11 @@ Json draw_criteo_workload(Draw& draw) {
   workload.name = "drawn-criteo";
   const Optimizer optimizer = draw_optimizer(draw);
   const std::int64_t dim = draw.chance(0.8) ? draw.log_whole(1, 16) : 0;
+  const bool larger = draw.chance(0.5);
   for (std::int64_t t = 0; t < 26; ++t) {
     const std::string number = std::to_string(t + 1);
     workload.tables.push_back({.name = "C" + number,
-                               .rows = draw.log_whole(1, 500),
+                               .rows = larger ? draw.log_whole(rows_of_sample_file(t), 500) : draw.log_whole(1, 500),
                                .dim = dim > 0 ? dim : draw.log_whole(1, 16),
                                .optimizer = optimizer});
     workload.features.push_back({.name = "f" + number, .table = t, .pooling = Pooling::sum, .hotness = 1});

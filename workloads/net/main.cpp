@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <Kokkos_Core.hpp>
+#include <filesystem>
 #include <fstream>
 
 #include "comm/agree.hpp"
@@ -12,6 +13,8 @@
 #include "workloads/net/case_setup.hpp"
 #include "workloads/net/coverage.hpp"
 #include "workloads/net/net_world.hpp"
+#include "workloads/net/sample_files.hpp"
+#include "workloads/net/shrink.hpp"
 
 namespace shardmark {
 namespace {
@@ -23,8 +26,9 @@ struct NetArguments {
   std::int64_t cases = 100;
   double seconds = 0.0;
   int threads = 1, limit = 60;
-  std::vector<std::string> files, fixed, samples;
-  std::string state, summary, found;
+  std::vector<std::string> files, fixed;
+  std::string data, state, summary, found, candidates;
+  int tries = 300;
 };
 
 NetArguments read_arguments(CLI::App& app, int argc, char** argv) {
@@ -36,12 +40,20 @@ NetArguments read_arguments(CLI::App& app, int argc, char** argv) {
   app.add_option("--limit", arguments.limit, "seconds of a case, after which it hangs and is ended by SIGALRM");
   app.add_option("--case", arguments.files, "files of cases to run instead");
   app.add_option("--set", arguments.fixed, "KEY=VALUE: options that all cases have");
-  app.add_option("--data", arguments.samples, "files of Criteo samples to draw from");
+  app.add_option("--data", arguments.data, "folder for files of samples, which are made where they are missing");
   app.add_option("--state", arguments.state, "where each case is written before it runs");
   app.add_option("--summary", arguments.summary, "where counts are written");
   app.add_option("--found", arguments.found, "folder for cases that failed");
+  app.add_option("--tries", arguments.tries, "most cases that are run to make one that failed smaller");
+  app.add_option("--candidates", arguments.candidates, "print the cases that are a step smaller than that of a file");
   app.parse(argc, argv);
   return arguments;
+}
+
+Json read_json(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) throw InputError(file + ": cannot be read");
+  return Json::parse(in);
 }
 
 /// What rank 0 does.
@@ -50,7 +62,7 @@ class Net {
   Net(const NetArguments& arguments, NetWorld& world) : arguments_(arguments), world_(world) {
     conditions_.threads = arguments.threads;
     conditions_.groups = world.groups();
-    if (!arguments.samples.empty()) conditions_.files["data"] = arguments.samples;
+    if (!arguments.data.empty()) conditions_.files["data"] = sample_files(arguments.data);
     for (const std::string& text : arguments.fixed)
       conditions_.fixed[text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
   }
@@ -61,13 +73,7 @@ class Net {
         if (arguments_.seconds > 0.0 && seconds() > arguments_.seconds) break;
         check(draw_case(number, conditions_, refusals_));
       }
-    for (const std::string& file : arguments_.files) {
-      std::ifstream in(file);
-      NetCase one = net_case_from_json(Json::parse(in), file);
-      one.threads = arguments_.threads;
-      resolve(one, conditions_);
-      check(one);
-    }
+    for (const std::string& file : arguments_.files) check(case_of(file));
     report();
     return failed_ == 0 ? 0 : 1;
   }
@@ -75,23 +81,64 @@ class Net {
  private:
   double seconds() const { return MPI_Wtime() - begin_; }
 
-  void check(const NetCase& one) {
+  /// Its files of samples are those of this launch.
+  NetCase case_of(const std::string& file) const {
+    NetCase one = net_case_from_json(read_json(file), file);
+    one.threads = arguments_.threads;
+    if (one.options.contains("data") && !arguments_.data.empty())
+      one.options["data"] =
+          arguments_.data + "/" + std::filesystem::path(one.options["data"].get<std::string>()).filename().string();
+    resolve(one, conditions_);
+    return one;
+  }
+
+  NetOutcome run(const NetCase& one) {
     if (!arguments_.state.empty()) std::ofstream(arguments_.state) << to_json(one).dump() << std::endl;
+    return world_.run(one, std::chrono::seconds(arguments_.limit));
+  }
+
+  void check(const NetCase& one) {
     const double begin = MPI_Wtime();
-    const NetOutcome outcome = world_.run(one, std::chrono::seconds(arguments_.limit));
+    const NetOutcome outcome = run(one);
     slowest_ = std::max(slowest_, std::pair(MPI_Wtime() - begin, one.number));
     if (!outcome.refused.empty()) {
       refusals_.add(one, "late: " + outcome.refused);
       return;
     }
     coverage_.add(one, set_up(one, conditions_.groups.at({one.ranks, one.leaders}).pools));
-    if (outcome.failed.empty()) return;
+    if (!outcome.failed.empty()) tell(one, outcome);
+  }
+
+  bool fails(NetCase one) {
+    try {
+      resolve(one, conditions_);
+    } catch (const InputError&) {
+      return false;
+    }
+    return !run(one).failed.empty();
+  }
+
+  void tell(const NetCase& one, const NetOutcome& outcome) {
     ++failed_;
     fmt::print("case {} FAILED: {}\n", one.number, outcome.failed);
-    fmt::print("  {}\n", command_of(one, "workload.json", "plan.json"));
     std::fflush(stdout);
-    if (!arguments_.found.empty())
-      std::ofstream(fmt::format("{}/case_{}.json", arguments_.found, one.number)) << to_json(one).dump(1) << "\n";
+    if (!arguments_.found.empty()) write(one, fmt::format("{}/case_{}", arguments_.found, one.number));
+    if (arguments_.tries == 0) return;
+    NetCase small = shrunk(
+        one, [&](const NetCase& other) { return fails(other); }, arguments_.tries);
+    resolve(small, conditions_);
+    fmt::print("  made smaller: {}\n", run(small).failed);
+    const std::string name = fmt::format("{}/small_{}", arguments_.found.empty() ? "." : arguments_.found, one.number);
+    if (!arguments_.found.empty()) write(small, name);
+    fmt::print("  {}\n", command_of(small, name + ".spec.json", name + ".plan.json"));
+    if (!small.leaders.empty()) fmt::print("  nodes are pretended: run this program with --case {}.json\n", name);
+    std::fflush(stdout);
+  }
+
+  static void write(const NetCase& one, const std::string& name) {
+    std::ofstream(name + ".json") << to_json(one).dump(1) << "\n";
+    std::ofstream(name + ".spec.json") << one.workload.dump(1) << "\n";
+    std::ofstream(name + ".plan.json") << one.plan.dump(1) << "\n";
   }
 
   void report() const {
@@ -116,6 +163,12 @@ class Net {
   const double begin_ = MPI_Wtime();
   std::pair<double, std::uint64_t> slowest_;
 };
+
+void print_candidates(const std::string& file) {
+  Json all = Json::array();
+  for (const NetCase& each : smaller_cases(net_case_from_json(read_json(file), file))) all.push_back(to_json(each));
+  fmt::print("{}\n", all.dump());
+}
 
 int run_net(const Communicator& world, const NetArguments& arguments) {
   const Kokkos::ScopeGuard kokkos(
@@ -142,6 +195,10 @@ int main(int argc, char** argv) {
     arguments = read_arguments(app, argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error);
+  }
+  if (!arguments.candidates.empty()) {
+    print_candidates(arguments.candidates);
+    return 0;
   }
   return with_mpi([&](const Communicator& world) { return run_net(world, arguments); }, MpiThreads::several);
 }

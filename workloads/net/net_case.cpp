@@ -18,7 +18,6 @@ Json to_json(const NetCase& one) {
             {"seed", one.seed},     {"options", one.options}, {"plan", one.plan},       {"workload", one.workload}};
   if (!one.leaders.empty()) json["leaders"] = one.leaders;
   if (!one.planner.empty()) json["planner"] = one.planner;
-  if (!one.variant.empty()) json["variant"] = one.variant;
   return json;
 }
 
@@ -45,8 +44,6 @@ NetCase net_case_from_json(const Json& json, const std::string& origin) try {
       one.plan = value;
     else if (key == "planner")
       value.get_to(one.planner);
-    else if (key == "variant")
-      one.variant = value;
     else if (key != "note")
       throw InputError(fmt::format("{}: unknown key \"{}\"", origin, key));
   }
@@ -55,16 +52,9 @@ NetCase net_case_from_json(const Json& json, const std::string& origin) try {
   throw InputError(fmt::format("{}: {}", origin, error.what()));
 }
 
-NetCase variant_of(const NetCase& one) {
-  Json json = to_json(one);
-  for (const auto& [key, value] : one.variant.items())
-    if (key == "options")
-      json["options"].update(value);
-    else
-      json[key] = value;
-  if (one.variant.contains("ranks") && !one.variant.contains("leaders")) json.erase("leaders");
-  json.erase("variant");
-  return net_case_from_json(json, "variant");
+Workload workload_of(const NetCase& one) {
+  return one.workload.is_string() ? load_workload(one.workload.get<std::string>())
+                                  : workload_from_json(one.workload, "workload");
 }
 
 std::vector<GivenOption> given_options(const NetCase& one) {

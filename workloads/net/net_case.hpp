@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "workloads/cases/option_table.hpp"
+#include "workloads/cases/spec.hpp"
 
 namespace shardmark {
 
@@ -24,15 +25,14 @@ struct NetCase {
   Json options = Json::object();   ///< {"transfer": "auto", ...}: texts by name of the table of options
   Json plan = "table_wise";        ///< name of a planner, or a plan
   std::string planner = {};        ///< that made the plan; empty: none did
-  Json variant = Json::object();   ///< what differs in a second run whose values must be the same: keys of the above
 };
 
 nlohmann::ordered_json to_json(const NetCase& one);
 /// Throws InputError that names `origin`.
 NetCase net_case_from_json(const nlohmann::ordered_json& json, const std::string& origin);
 
-/// The same with what its variant says instead.
-NetCase variant_of(const NetCase& one);
+/// Its spec, as it is before options change it.
+Workload workload_of(const NetCase& one);
 
 /// What the options say, in the order of their table.
 std::vector<GivenOption> given_options(const NetCase& one);

@@ -36,12 +36,12 @@ ExchangeCalibration taking_turns(const Communicator& comm, const GroupFacts& fac
   for (const NamedExchange& each : all_exchanges())
     if (each.choice->in_auto != InAuto::never && !facts.unusable.contains(std::string(each.choice->name)))
       calibration.exchanges.push_back(each.name());
-  std::size_t next = 0;
-  for (std::int64_t bytes = 16; bytes <= 1 << 20; bytes *= 2)
-    for (const bool skewed : {false, true}) {
+  std::size_t next = 0;  // two neighbouring sizes must like an exchange before `auto` takes it between them
+  for (std::int64_t bytes = 16; bytes <= 1 << 20; bytes *= 2, ++next)
+    for (const std::size_t skewed : {0, 1}) {
       std::vector<double> ratios(calibration.exchanges.size(), 1.0);
-      ratios[next++ % ratios.size()] = 0.5;
-      calibration.cells.push_back({bytes, skewed, std::move(ratios)});
+      for (const std::size_t liked : {next, next + 1}) ratios[(liked + 3 * skewed) % ratios.size()] = 0.5;
+      calibration.cells.push_back({bytes, skewed == 1, std::move(ratios)});
     }
   return calibration;
 }

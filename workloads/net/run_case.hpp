@@ -13,7 +13,6 @@ namespace shardmark {
 struct NetOutcome {
   std::string refused = {};  ///< why the program does not run it; empty: it does
   std::string failed = {};   ///< what was wrong; empty: nothing was
-  std::uint64_t digest = 0;  ///< of outputs and rows, where these must be bit-equal in any other way of running it
 };
 
 /// Takes the steps of a case as the program does when it checks one, and asks every oracle. Collective over comm, which
