@@ -71,6 +71,16 @@ std::vector<Case> each_with(const std::vector<Case>& cases, const GivenOption& g
 
 }  // namespace
 
+std::string NumberRule::text() const {
+  return fmt::format("{}a number {} {}", word.empty() ? "" : fmt::format("{} or ", word),
+                     above ? "above" : "of at least", least);
+}
+
+std::string NumberRule::list_text() const {
+  return fmt::format("{} or whole numbers of at least {} with commas between them, such as 8,16 (no brackets)", word,
+                     least);
+}
+
 std::string Option::flag() const {
   std::string text = fmt::format("--{}", name);
   std::ranges::replace(text, '_', '-');
