@@ -11,6 +11,7 @@
 #include "reference/output_file.hpp"
 #include "workloads/command/context.hpp"
 #include "workloads/measure/calibrate/calibration_record.hpp"
+#include "workloads/measure/conditions.hpp"
 
 namespace shardmark {
 namespace {
@@ -48,22 +49,33 @@ void keep(const fs::path& file, const nlohmann::ordered_json& machine) {
 /// Of the steps that the terms were fitted to. Beyond, the machine did something else meanwhile.
 constexpr double largest_mean_error = 0.3;
 
-/// Absent where the terms do not explain the steps that were measured.
+/// Why what was measured says nothing of these ranks by themselves; empty: it does.
+std::string why_unusable(const Calibration& measured, const VisitConditions& conditions) {
+  if (conditions.is_disturbed())
+    return fmt::format("other programs took {:.2f} processors meanwhile",
+                       (conditions.others_cpu_seconds + conditions.stolen_seconds) / conditions.seconds);
+  const double error = step_errors(measured.times, measured.fit).mean;
+  if (error <= largest_mean_error) return "";
+  return fmt::format("its terms miss the steps that they were fitted to by {:.0f} % on average, more than {:.0f} %",
+                     100 * error, 100 * largest_mean_error);
+}
+
+/// Absent where that would say nothing.
 std::optional<MachineModel> calibrated_now(const Communicator& world, const Affinity& affinity, const fs::path& file,
                                            const Status& status) {
   if (world.rank() == 0)
-    fmt::print(stderr, "shardmark: calibrating these ranks for predictions, once, in less than a minute: {}\n",
+    fmt::print(stderr, "shardmark: calibrating these ranks for predictions, once, in about a minute: {}\n",
                file.string());
   const CalibrationSettings settings;
+  ConditionsWatch watch(world);
+  watch.begin();
   const Calibration measured = calibrate(world, settings, status);
-  if (const double error = step_errors(measured.times, measured.fit).mean; error > largest_mean_error) {
+  if (const std::string why = why_unusable(measured, watch.end()); !why.empty()) {
     if (world.rank() == 0)
-      fmt::print(
-          stderr,
-          "shardmark: the calibration is not used, nothing is predicted: its terms miss the steps that they were "
-          "fitted to by {:.0f} % on average, more than {:.0f} %, as when other programs run; try again on a quiet "
-          "machine\n",
-          100 * error, 100 * largest_mean_error);
+      fmt::print(stderr,
+                 "shardmark: the calibration is not used and nothing is predicted: {}; try again on a quiet "
+                 "machine\n",
+                 why);
     return {};
   }
   auto json = to_json(world, measured, settings);

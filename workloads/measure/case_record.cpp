@@ -22,6 +22,15 @@ double ratio(std::int64_t over, std::int64_t under) {
   return rounded(static_cast<double>(over) / static_cast<double>(under));
 }
 
+/// Of the mean step, scaled to one of `step_ms`.
+std::array<double, phase_names.size()> paths_of(const Timings& timings, double step_ms) {
+  std::array<double, phase_names.size()> paths{};
+  const double of_all = std::reduce(timings.step_ms.begin(), timings.step_ms.end());
+  for (std::size_t p = 0; p < phase_names.size(); ++p)
+    paths[p] = std::reduce(timings.phase_path_ms[p].begin(), timings.phase_path_ms[p].end()) * step_ms / of_all;
+  return paths;
+}
+
 /// Rows and state of the rank that holds most.
 std::int64_t table_bytes_max(const PlannedTables& planned) {
   return std::llround(std::ranges::max(table_bytes(planned.plan, planned.options.workload.tables)));
@@ -52,11 +61,13 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
   record.threads = Execution().concurrency();
   record.step_ms = state.step_time();
   record.samples_per_s = samples_per_second(job.options.workload.global_batch, record.step_ms.median);
+  const auto paths = paths_of(timings, record.step_ms.median);
   for (std::size_t p = 0; p < phase_names.size(); ++p)
     record.phases.push_back({.name = std::string(phase_names[p]),
                              .median_ms = summarize(timings.phase_max_ms[p]).median,
                              .mean_over_ranks_ms = summarize(timings.phase_mean_ms[p]).median,
-                             .bytes = timings.phase_bytes[p]});
+                             .bytes = timings.phase_bytes[p],
+                             .path_ms = paths[p]});
   if (state.predicted) record_prediction(*state.predicted, record);
   record.communication_ms = summarize(timings.communication_ms).median;
   record.exposed_ms = summarize(timings.exposed_ms).median;

@@ -99,7 +99,8 @@ void visit_pipeline(const Job& job, ReadyCase& ready, const ShardedTables& table
   for (std::int64_t i = 0; i < places; ++i) pipeline.step(ready.dense);
   pipeline.finish();
   if (steps > 0) timings.visits.push_back(steps);
-  for (std::int64_t i = 0; i < steps; ++i) timings.add(job.comm, costs[i], ends[i] - (i > 0 ? ends[i - 1] : 0.0));
+  for (std::int64_t i = 0; i < steps; ++i)
+    timings.add(job.comm, costs[i], ends[i] - (i > 0 ? ends[i - 1] : 0.0), pipeline.first_phase_of_step());
   look_at_rows(job.comm, pipeline.flight(), timings);
   add_facts(job.comm, pipeline, timings.async);
   timings.picked = pipeline.flight().embedding().picked();
@@ -121,13 +122,14 @@ void time_step(const Communicator& comm, ReadyCase& ready, const StepBatches& ba
 
 }  // namespace
 
-void Timings::add(const Communicator& comm, const PhaseCosts& costs, double seconds) {
+void Timings::add(const Communicator& comm, const PhaseCosts& costs, double seconds, Phase first) {
   std::array<double, phases + 1> sum{};
   std::ranges::copy(costs.seconds, sum.begin());
   sum[phases] = seconds;
   std::array<double, 2 * phases + 1> largest{};  // of phases, of the step, of the times at which phases are left
   std::ranges::copy(sum, largest.begin());
-  std::partial_sum(costs.seconds.begin(), costs.seconds.end(), largest.begin() + phases + 1);
+  const auto hidden = static_cast<std::ptrdiff_t>(index_of(first));
+  std::partial_sum(costs.seconds.begin() + hidden, costs.seconds.end(), largest.begin() + phases + 1 + hidden);
   all_reduce(comm, std::span<double>(largest), Reduce::max);
   all_reduce(comm, std::span<double>(sum), Reduce::sum);
   std::array<std::int64_t, phases + 2> bytes{};

@@ -14,7 +14,8 @@ struct Timings {
   std::vector<double> step_ms;
   std::vector<std::int64_t> visits;  ///< how many of these steps each visit took
   std::array<std::vector<double>, phase_names.size()> phase_max_ms, phase_mean_ms;
-  /// From when the last rank left the phase before until the last rank left this one: they add up to the step.
+  /// From when the last rank left the phase before until the last rank left this one: they add up to the step, but for
+  /// waiting for a batch that is prepared ahead. 0 in phases that are hidden.
   std::array<std::vector<double>, phase_names.size()> phase_path_ms;
   std::array<std::int64_t, phase_names.size()> phase_bytes{};
   std::vector<double> imbalance;  ///< maximum over mean of the ranks' lookup times; elsewhere ranks wait for each other
@@ -27,7 +28,8 @@ struct Timings {
   AsyncFacts async;                                  ///< of all visits of a case that prepares steps ahead
   std::string picked, picked_dedup;                  ///< what exchange auto and dedup auto chose
 
-  void add(const Communicator& comm, const PhaseCosts& costs, double seconds);
+  /// first: of the phases of the step; what was done before is hidden behind other steps.
+  void add(const Communicator& comm, const PhaseCosts& costs, double seconds, Phase first = Phase::input_dist);
 };
 
 /// Times a case until its next turn: untimed steps until caches of rows are warm, then two, the second of which tells

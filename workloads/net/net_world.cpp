@@ -3,11 +3,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <limits>
 #include <thread>
 
 #include "comm/exchange/exchange_calibration.hpp"
 #include "comm/exchange/exchanges.hpp"
+#include "comm/exchange/named_exchange.hpp"
 
 namespace shardmark {
 namespace {
