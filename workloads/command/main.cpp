@@ -16,6 +16,7 @@
 #include "results/build_info.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/launcher.hpp"
+#include "workloads/command/shared_processors.hpp"
 
 namespace shardmark {
 namespace {
@@ -125,6 +126,7 @@ int exit_code_of(int argc, char** argv) {
 }  // namespace shardmark
 
 int main(int argc, char** argv) {
+  shardmark::wait_passively_where_processors_are_shared(std::span(argv, static_cast<std::size_t>(argc)));
   const int code = shardmark::exit_code_of(argc, argv);
   // What has been printed may still be in a buffer, or may have been lost from one.
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;

@@ -27,6 +27,7 @@
 #include "workloads/command/machine_choice.hpp"
 #include "workloads/command/results_file.hpp"
 #include "workloads/command/shared_plans.hpp"
+#include "workloads/command/shared_processors.hpp"
 #include "workloads/measure/export.hpp"
 #include "workloads/measure/measure.hpp"
 #include "workloads/measure/memory.hpp"
@@ -273,6 +274,7 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   const Affinity affinity = agree(world, observed_affinity);
   const CoreShares cores = core_shares(world, affinity, arguments);
   const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, cores.threads_to_compute(arguments.threads)));
+  sleep_where_processors_are_shared(world);
   const Watchdog watchdog(world, arguments.watchdog);
   const Status status = status_line(world);
 

@@ -4,6 +4,7 @@
 import csv
 import itertools
 import json
+import os
 import re
 
 from program import SHARDMARK, SMALL, ProgramTest, main, options, records, start
@@ -313,6 +314,12 @@ class Run(ProgramTest):
             self.succeeds(outcome)
             self.assertEqual("this is a single rank, though SLURM_NTASKS says 4" in outcome.err, warned, outcome.err)
             self.assertNotIn("exchanges", outcome.out.split("ANSWER")[1])
+
+    def test_more_threads_than_processors_wait_passively(self):
+        for threads, policy in ((2 * os.cpu_count(), "passive"), (1, None)):
+            outcome, file = self.case(2, threads=threads)
+            self.succeeds(outcome)
+            self.assertEqual(records(file)[0]["variables"].get("OMP_WAIT_POLICY"), os.environ.get("OMP_WAIT_POLICY", policy))
 
     def test_run_prints_other_formats(self):
         outcome, file = self.case(2, format="csv")
