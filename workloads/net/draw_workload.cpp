@@ -42,7 +42,9 @@ Optimizer draw_optimizer(Draw& draw) {
 }
 
 Table draw_table(Draw& draw, int ranks) {
-  Table table{.rows = draw_rows(draw, ranks), .dim = draw_dim(draw)};
+  Table table;
+  table.rows = draw_rows(draw, ranks);
+  table.dim = draw_dim(draw);
   if (draw.chance(0.15)) table.value_type = draw.of(value_types).value;
   table.stochastic_rounding = draw.chance(0.1);
   if (draw.chance(0.08)) table.storage = draw.of(storages).value;
