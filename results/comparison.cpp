@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "reference/error.hpp"
 #include "results/permutation_test.hpp"
@@ -49,6 +50,14 @@ std::string gap(Launches launches, std::string_view side, std::string_view name,
   return "";
 }
 
+/// "OLD (old.jsonl) was disturbed by other processes; measure it again"; empty where no launch was.
+std::string disturbance(Launches launches, std::string_view side, std::string_view name) {
+  for (const Launch& launch : launches)
+    if (const LaunchedCase* found = launch.find(name); found && found->disturbed)
+      return fmt::format("{} ({}) was disturbed by other processes; measure it again", side, launch.file);
+  return "";
+}
+
 /// The case as missing, or as worse when only NEW fails; nothing when both sides have all times.
 std::optional<CaseComparison> without_times(const std::string& name, Launches old_launches, Launches new_launches) {
   bool old_failed = false, new_failed = false;
@@ -56,7 +65,8 @@ std::optional<CaseComparison> without_times(const std::string& name, Launches ol
   const std::string new_gap = gap(new_launches, "NEW", name, new_failed);
   if (old_gap.empty() && new_gap.empty()) return std::nullopt;
   CaseComparison result{.name = name, .advice = old_gap.empty() ? new_gap : old_gap};
-  if (old_gap.empty() && new_failed) result.change = Change::worse;
+  result.fails = old_gap.empty() && new_failed;
+  if (result.fails) result.change = Change::worse;
   return result;
 }
 
@@ -98,6 +108,7 @@ CaseComparison judged(const std::string& name, const Evidence& evidence, const C
     result.change = Change::same;
   else
     result.advice = advice_for(evidence, enough, smallest, options.paired);
+  result.fails = options.fail_above && result.ratio > 1.0 + *options.fail_above && (!enough || shift.low > 0.0);
   return result;
 }
 
@@ -134,6 +145,18 @@ std::optional<double> noise_floor(std::span<const double> log_times, bool paired
   return paired ? 2.0 * spread / std::sqrt(static_cast<double>(pairs)) : 2.0 * spread;
 }
 
+std::vector<BaselineFloor> baseline_floors(Launches launches) {
+  std::vector<BaselineFloor> floors;
+  for (const std::string& name : names_of(launches, {})) {
+    const auto logs = log_times(launches, name);
+    const auto unpaired = noise_floor(logs, false, std::ssize(logs)),
+               paired = noise_floor(logs, true, std::ssize(logs));
+    if (unpaired && paired) floors.push_back({name, std::expm1(*unpaired), std::expm1(*paired)});
+  }
+  std::ranges::stable_sort(floors, std::greater(), [](const BaselineFloor& each) { return *each.unpaired; });
+  return floors;
+}
+
 bool enough_launches(std::int64_t old_launches, std::int64_t new_launches, bool paired) {
   return std::min(old_launches, new_launches) >= (paired ? fewest_pairs : fewest_unpaired);
 }
@@ -157,8 +180,15 @@ std::vector<CaseComparison> compare(Launches old_launches, Launches new_launches
     place.push_back(results.size() - 1);
   }
   add_p_values(evidence, options.paired);
-  for (std::size_t i = 0; i < place.size(); ++i)
-    results[place[i]] = judged(results[place[i]].name, evidence[i], options);
+  for (std::size_t i = 0; i < place.size(); ++i) {
+    CaseComparison& result = results[place[i]];
+    result = judged(result.name, evidence[i], options);
+    std::string disturbed = disturbance(old_launches, "OLD", result.name);
+    if (disturbed.empty()) disturbed = disturbance(new_launches, "NEW", result.name);
+    if (disturbed.empty()) continue;
+    result.change = Change::unclear;
+    result.advice = std::move(disturbed);
+  }
   return results;
 }
 

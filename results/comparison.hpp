@@ -17,7 +17,7 @@ enum class Change {
   better,
   worse,    ///< slower by more than the margin, and significantly so; or an error in NEW where OLD has none
   same,     ///< the interval of the ratio lies within the smallest effect of interest
-  unclear,  ///< none of these could be shown: not a pass
+  unclear,  ///< none of these could be shown, or a launch was disturbed: not a pass
   missing   ///< no times on one side
 };
 
@@ -25,6 +25,7 @@ struct ComparisonOptions {
   double min_effect = 0.03;  ///< smallest effect of interest: 0.03 is 3 %
   double alpha = 0.05;       ///< chance of any better or worse at all when nothing differs
   bool paired = false;       ///< launch i of OLD ran next to launch i of NEW, which of them first being drawn
+  std::optional<double> fail_above = {};  ///< 0.1: a case that is more than 10 % slower fails
 };
 
 struct CaseComparison {
@@ -35,6 +36,9 @@ struct CaseComparison {
   std::optional<double> floor = {};   ///< noise of the ratio: 0.02 is 2 %; nothing with fewer than 3 A/A launches
   double p = 1.0;                     ///< adjusted for the number of cases
   Change change = Change::missing;
+  /// Slower by more than options.fail_above, and its interval above 1 where there are launches enough for one: a gate
+  /// that is red without a floor, and without adjusting for the number of cases. An error in NEW alone too.
+  bool fails = false;
   std::string advice = {};  ///< of unclear and missing: why, and what to run; of an error: its message
 };
 
@@ -49,6 +53,15 @@ std::vector<CaseComparison> compare(std::span<const Launch> old_launches, std::s
 /// 2 s with the median over all |x(i) - x(j)|: launches of one hour share its drift, which their number does not
 /// average out. Nothing when there are fewer than 3 launches.
 std::optional<double> noise_floor(std::span<const double> log_times, bool paired, std::int64_t pairs);
+
+/// What launches of one program can show as OLD of later ones.
+struct BaselineFloor {
+  std::string name;
+  std::optional<double> unpaired,
+      paired;  ///< noise_floor() of the ratio, not in pairs and in as many pairs: 0.02 is 2 %
+};
+/// Of each case, the noisiest first; nothing with fewer than 3 launches.
+std::vector<BaselineFloor> baseline_floors(std::span<const Launch> launches);
 
 /// Whether there are enough launches for a p-value of at most 5 %.
 bool enough_launches(std::int64_t old_launches, std::int64_t new_launches, bool paired);

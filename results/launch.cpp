@@ -12,6 +12,7 @@
 
 #include "reference/error.hpp"
 #include "reference/json.hpp"
+#include "results/disturbance.hpp"
 #include "results/google_benchmark.hpp"
 #include "results/json_text.hpp"
 #include "results/statistics.hpp"
@@ -63,6 +64,8 @@ std::string name_of(const CaseRecord& record) {
 std::vector<std::pair<std::string, std::string>> options_of(const CaseRecord& record) {
   std::vector<std::pair<std::string, std::string>> options;
   for (const auto& [option, value] : record.options.items()) options.emplace_back(option, text_of(value));
+  if (const auto digest = record.details.find(plan_digest_field); digest != record.details.end())
+    options.emplace_back(plan_digest_field, text_of(*digest));
   return options;
 }
 
@@ -155,7 +158,11 @@ Launch launch_of(const Results& results, const std::string& file) {
       samples.add(name, record.step_ms.samples);
   }
   launch.cases = samples.medians();
-  for (LaunchedCase& each : launch.cases) each.options = options_of(*first_of_name.at(each.name));
+  for (LaunchedCase& each : launch.cases) {
+    each.options = options_of(*first_of_name.at(each.name));
+    each.disturbed = std::ranges::any_of(
+        results.cases, [&](const CaseRecord& record) { return name_of(record) == each.name && is_disturbed(record); });
+  }
   if (launch.cases.empty()) throw InputError(file + " holds no case; measure again");
   return launch;
 }

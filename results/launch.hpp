@@ -16,8 +16,10 @@ struct LaunchedCase {
   std::string name;
   double median_ms = 0.0;  ///< over the samples or repetitions within the launch; above 0 unless there is an error
   std::string error;       ///< why the launch has no time of this case; empty when it has
-  /// Name and value in effect of its options; those of equal names must agree for times to be comparable.
+  /// Name and value in effect of its options, and the digest of its plan; those of equal names must agree for times to
+  /// be comparable.
   std::vector<std::pair<std::string, std::string>> options = {};
+  bool disturbed = false;  ///< other processes took the processors while it was timed (disturbance.hpp)
 };
 
 /// One process, one file: the unit of replication. What varies between launches (pages, address layout, clock, the

@@ -61,6 +61,9 @@ struct WireError {
   bool operator==(const WireError&) const = default;
 };
 
+/// Of the plan of a case, among the details: what tells plans of one name apart.
+inline constexpr char plan_digest_field[] = "plan_digest";
+
 /// One measured case: the design's record. README.md states each field with its unit.
 struct CaseRecord {
   std::string workload;

@@ -14,12 +14,12 @@ namespace {
 constexpr std::int64_t most_signed_ranks = 100;
 constexpr std::int64_t most_rank_sums = 50;
 
-/// The largest k with P(X < k) <= 2.5 %, and 0 when there is none: k values may be cut off on each side.
-std::int64_t cut_of(const std::vector<double>& distribution) {
+/// The largest k with P(X < k) <= error / 2, and 0 when there is none: k values may be cut off on each side.
+std::int64_t cut_of(const std::vector<double>& distribution, double error = 0.05) {
   double below = 0.0;
   for (std::size_t x = 0; x < distribution.size(); ++x) {
     below += distribution[x];
-    if (below > 0.025) return static_cast<std::int64_t>(x);
+    if (below > error / 2.0 * (1.0 + 1e-12)) return static_cast<std::int64_t>(x);
   }
   return 0;
 }
@@ -37,14 +37,14 @@ Shift shift_of(std::vector<double> values, std::int64_t cut) {
 
 }  // namespace
 
-Shift paired_shift(std::span<const double> differences) {
+Shift paired_shift(std::span<const double> differences, double error) {
   const std::int64_t n = std::ssize(differences);
   if (n == 0) throw std::invalid_argument("no differences");
   std::vector<double> means;
   for (std::int64_t i = 0; i < n; ++i)
     for (std::int64_t j = i; j < n; ++j) means.push_back((differences[i] + differences[j]) / 2.0);
   const auto count = static_cast<double>(n);
-  const std::int64_t cut = n <= most_signed_ranks ? cut_of(signed_rank_distribution(n))
+  const std::int64_t cut = n <= most_signed_ranks ? cut_of(signed_rank_distribution(n), error)
                                                   : normal_cut(count * (count + 1.0) / 4.0,
                                                                count * (count + 1.0) * (2.0 * count + 1.0) / 24.0);
   return shift_of(std::move(means), cut);

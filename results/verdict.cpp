@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "results/disturbance.hpp"
 #include "results/json_text.hpp"
+#include "results/time_ratio.hpp"
 
 namespace shardmark {
 namespace {
@@ -13,11 +15,10 @@ namespace {
 /// The fastest of the valid cases that `wanted` accepts.
 template <class Wanted>
 const CaseRecord* best_where(std::span<const CaseRecord> records, Wanted&& wanted) {
-  const CaseRecord* best = nullptr;
-  for (const CaseRecord& record : records) {
-    if (is_valid(record) && wanted(record) && (!best || record.samples_per_s > best->samples_per_s)) best = &record;
-  }
-  return best;
+  std::vector<const CaseRecord*> valid;
+  for (const CaseRecord& record : records)
+    if (is_valid(record) && wanted(record)) valid.push_back(&record);
+  return valid.empty() ? nullptr : fastest(valid);
 }
 
 const CaseRecord* best_of_plan(std::span<const CaseRecord> records, std::string_view plan) {
@@ -39,14 +40,28 @@ const CaseRecord* best_valid_case(std::span<const CaseRecord> records) {
   return best_where(records, [](const CaseRecord&) { return true; });
 }
 
+void record_ratios(std::vector<CaseRecord>& records) {
+  const CaseRecord* best = best_valid_case(records);
+  if (records.size() < 2 || best == nullptr) return;
+  const std::int64_t pairs = pairs_of(std::ranges::count_if(records, is_valid));
+  for (CaseRecord& record : records) {
+    const TimeRatio r =
+        &record == best ? TimeRatio{1.0, 1.0, 1.0, best->step_ms.visit_count()} : time_ratio(record, *best, pairs);
+    record.details[vs_best_field] = {
+        {"ratio", r.ratio}, {"low", r.low}, {"high", r.high}, {"rounds", r.rounds}, {"best_ms", best->step_ms.median}};
+  }
+}
+
 std::string Verdict::line() const {
-  if (valid) return interrupted.empty() ? "RESULT: VALID" : fmt::format("RESULT: INTERRUPTED ({})", interrupted);
+  if (valid)
+    return fmt::format("RESULT: {}{}", interrupted.empty() ? "VALID" : fmt::format("INTERRUPTED ({})", interrupted),
+                       disturbed ? ", DISTURBED" : "");
   return fmt::format("RESULT: INVALID ({}{}{})", reason, interrupted.empty() ? "" : "; ", interrupted);
 }
 
 Verdict verdict_of(std::span<const CaseRecord> records, const nlohmann::ordered_json& environment) {
   const std::string interrupted = interruption(environment);
-  if (records.empty()) return {false, "no case was measured", interrupted};
+  if (records.empty()) return {false, "no case was measured", interrupted, false};
   const auto is_wrong = [](const CaseRecord& record) { return record.wrong > 0; };
   const auto is_unchecked = [](const CaseRecord& record) { return record.wrong == 0 && record.checked_steps == 0; };
   std::string reason;
@@ -57,7 +72,7 @@ Verdict verdict_of(std::span<const CaseRecord> records, const nlohmann::ordered_
   }
   if (const auto unchecked = std::ranges::count_if(records, is_unchecked); unchecked > 0)
     reason += fmt::format("{}{} of {} cases unchecked", reason.empty() ? "" : "; ", unchecked, records.size());
-  return {reason.empty(), reason, interrupted};
+  return {reason.empty(), reason, interrupted, std::ranges::any_of(records, is_disturbed)};
 }
 
 std::optional<std::string> beside_published(std::span<const CaseRecord> records, std::string_view fast,
@@ -65,8 +80,8 @@ std::optional<std::string> beside_published(std::span<const CaseRecord> records,
   const CaseRecord* numerator = best_of_plan(records, fast);
   const CaseRecord* denominator = best_of_plan(records, slow);
   if (!numerator || !denominator) return std::nullopt;
-  return fmt::format("{} / {}: {:.2f} here, {} published ({})", fast, slow,
-                     numerator->samples_per_s / denominator->samples_per_s, published, source);
+  return fmt::format("{} / {}: {:.2f} here, {} published ({})", fast, slow, time_ratio(*denominator, *numerator).ratio,
+                     published, source);
 }
 
 }  // namespace shardmark

@@ -28,6 +28,9 @@ import json, os, random, sys
 options = dict(argument.split("=", 1) for argument in sys.argv[1:] if "=" in argument)
 if "--fail" in sys.argv:
     sys.exit(5)
+if "--benchmark_list_tests=true" in sys.argv:
+    print("lookup/a\\nupdate/a")
+    sys.exit()
 random.seed(os.getpid())
 rows = [{"name": name, "real_time": 9, "median_us": ms * 1000 * random.uniform(0.998, 1.002)}
         for name, ms in (("lookup/a", %s * @FACTOR@), ("update/a", 7)) if options.get("--benchmark_filter", "") in name]
@@ -85,6 +88,18 @@ class CheckRegression(unittest.TestCase):
     def test_a_commit_against_itself_is_not_worse(self):
         self.assertIn("RESULT: NOT WORSE", self.check("first", "first", "--launches", 8, code=0).stdout)
 
+    def test_says_how_long_it_takes_before_it_starts(self):
+        lines = self.check("first", "first", "--launches", 8, code=0).stderr.splitlines()
+        said = [number for number, line in enumerate(lines) if "2 cases in 16 launches: about 0.3 min" in line]
+        self.assertEqual(len(said), 1, lines)
+        self.assertLess(said[0], min(number for number, line in enumerate(lines) if "of 16 launches, " in line))
+
+    def test_a_gate_is_red_where_nothing_can_be_shown(self):
+        self.check("first", "slower", "--launches", 1, code=0)
+        self.check("first", "slower", "--launches", 1, "--strict", code=1)
+        self.check("first", "slower", "--launches", 1, "--fail-above", "4%", code=1)
+        self.check("first", "slower", "--launches", 1, "--fail-above", "8%", code=0)
+
     def test_options_of_the_build_can_differ(self):
         done = self.check("first", "first", "--launches", 8, "--head-option=-DFACTOR=1.05", code=1)
         self.assertIn("**worse**", done.stdout)
@@ -110,7 +125,8 @@ class CheckRegression(unittest.TestCase):
         self.assertNotEqual(order("order1"), order("order3"))
 
     def test_launches_of_one_commit_are_a_baseline(self):
-        self.check("first", "--launches", 6, "--out", self.root / "baseline", code=0)
+        recorded = self.check("first", "--launches", 6, "--out", self.root / "baseline", code=0)
+        self.assertRegex(recorded.stderr, r"this baseline of 6 launches can show changes above \d\.\d % only")
         for launch in self.launches("baseline", ""):
             self.assertEqual([row["name"] for row in launch["benchmarks"]], ["lookup/a", "update/a"])
             self.assertEqual(launch["context"].keys(), {"arguments"})  # neither the machine's name nor its paths

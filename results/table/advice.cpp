@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "results/statistics.hpp"
@@ -86,8 +87,10 @@ Advice if_one_plan_was_measured(const Findings& f) {
 
 Advice if_intervals_are_wide(const Findings& f) {
   constexpr double wide = 0.05, narrow_enough = 0.01;
-  const bool tied = f.leaders.size() > 1 && overlap(f.best(), *f.leaders[1]);
-  const double width = std::max(relative_half_width(f.best()), tied ? relative_half_width(*f.leaders[1]) : 0.0);
+  const auto beside = f.leaders.size() > 1 ? std::optional(f.beside(*f.leaders[1], f.best())) : std::nullopt;
+  const bool tied = beside && !beside->is_distinguishable();
+  const double width =
+      tied ? std::log(beside->high / beside->low) / 2.0 : relative_half_width(f.best());  // of the ratio that is open
   if (independent_samples(f.best()) < samples_for_interval)
     return fmt::format("measure longer, {}: fewer than {} samples give no interval", longer(f.best()),
                        samples_for_interval);

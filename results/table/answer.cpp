@@ -7,10 +7,12 @@
 #include <algorithm>
 
 #include "results/json_text.hpp"
+#include "results/modes.hpp"
 #include "results/statistics.hpp"
 #include "results/table/advice.hpp"
 #include "results/table/predictions.hpp"
 #include "results/table/tensor_trains.hpp"
+#include "results/twin.hpp"
 #include "results/verdict.hpp"
 
 namespace shardmark {
@@ -30,8 +32,11 @@ std::string listed(std::vector<std::string> names, std::string_view joint) {
   return fmt::format("{} {} {}", fmt::join(names, ", "), joint, last);
 }
 
-std::string ratio_text(const TimeRatio& r) {
-  return fmt::format("{:.2f} times [{:.2f}, {:.2f}]", r.ratio, r.low, r.high);
+/// "1.28 times [1.25, 1.31]".
+std::string times_text(const TimeRatio& r) {
+  const std::string text = ratio_text(r);
+  const std::size_t space = std::min(text.find(' '), text.size());
+  return text.substr(0, space) + " times" + text.substr(space);
 }
 
 std::string time_text(const CaseRecord& record) {
@@ -41,11 +46,12 @@ std::string time_text(const CaseRecord& record) {
 
 bool has_interval(const CaseRecord& record) { return independent_samples(record) >= samples_for_interval; }
 
-/// Those of the records that have not been shown to differ from the first, the first included.
-Records ties(const Records& records) {
+/// Those of the records that are statistically indistinguishable from the first, the first included.
+Records ties(const Findings& f, const Records& records) {
   Records tied;
-  std::ranges::copy_if(records, std::back_inserter(tied),
-                       [&](const CaseRecord* record) { return overlap(*record, *records.front()); });
+  std::ranges::copy_if(records, std::back_inserter(tied), [&](const CaseRecord* record) {
+    return record == records.front() || !f.beside(*record, *records.front()).is_distinguishable();
+  });
   return tied;
 }
 
@@ -66,27 +72,30 @@ std::string opening(const Findings& f) {
   return f.cases.size() > 1 ? fmt::format("The only {} with a valid case is {}", f.field, best) : best;
 }
 
-/// "as fast as the runner-up" and by how much, or that nothing has been shown.
+/// By how much it is faster than the runner-up, or that they are statistically indistinguishable.
 std::string beside_runner_up(const Findings& f) {
   const CaseRecord &best = f.best(), &next = *f.leaders[1];
-  const TimeRatio ratio = time_ratio(next, best);
+  const TimeRatio ratio = f.beside(next, best);
   if (!has_interval(best) || !has_interval(next))
     return fmt::format(
         "It was {:.2f} times as fast as the runner-up, {}; fewer than {} samples cannot tell that from chance.",
         ratio.ratio, f.name_of(next), samples_for_interval);
-  if (Records tied = ties(f.leaders); tied.size() > 1) {
+  if (Records tied = ties(f, f.leaders); tied.size() > 1) {
     tied.erase(tied.begin());
-    return fmt::format("No difference is shown between it and {}: their intervals overlap; choose {}.",
-                       listed(names_of(tied, [&](const CaseRecord& r) { return f.name_of(r); }), "or"),
+    const auto names = names_of(tied, [&](const CaseRecord& r) { return f.name_of(r); });
+    return fmt::format("It is statistically indistinguishable from {}{}; choose {}.", listed(names, "and"),
+                       tied.size() == 1 ? fmt::format(", {} as fast", times_text(f.beside(*tied.front(), best))) : "",
                        tied.size() == 1 ? "either" : "any of them");
   }
-  return fmt::format("It is {} as fast as the runner-up, {}.", ratio_text(ratio), f.name_of(next));
+  return fmt::format("It is {} as fast as the runner-up, {}.", times_text(ratio), f.name_of(next));
 }
 
 std::string slowest(const Findings& f) {
   const CaseRecord& last = *f.leaders.back();
-  if (f.leaders.size() < 3 || overlap(last, f.best())) return "";
-  return fmt::format("The slowest, {}, takes {:.2f} times as long.", f.name_of(last), time_ratio(last, f.best()).ratio);
+  if (f.leaders.size() < 3) return "";
+  const TimeRatio ratio = f.beside(last, f.best());
+  if (!ratio.is_distinguishable()) return "";
+  return fmt::format("The slowest, {}, takes {:.2f} times as long.", f.name_of(last), ratio.ratio);
 }
 
 /// Whether anything but the field matters to its best value.
@@ -96,16 +105,17 @@ std::string within(const Findings& f) {
     return value_of(*record, f.field) == value_of(f.best(), f.field);
   });
   if (cases.size() < 2 || !has_interval(f.best())) return "";
-  const Records tied = ties(cases);
+  const Records tied = ties(f, cases);
   const auto names = names_of(tied, [&](const CaseRecord& r) { return f.rest_of(r); });
   const std::string start = fmt::format("Within {} ({} cases)", value_of(f.best(), f.field), cases.size());
   const std::string worst = fmt::format("; the slowest, {}, takes {:.2f} times as long", f.rest_of(*cases.back()),
-                                        time_ratio(*cases.back(), f.best()).ratio);
-  if (tied.size() == cases.size()) return fmt::format("{} no difference is shown: choose any.", start);
+                                        f.beside(*cases.back(), f.best()).ratio);
+  if (tied.size() == cases.size()) return fmt::format("{} all are statistically indistinguishable: choose any.", start);
   if (tied.size() > 1)
-    return fmt::format("{} no difference is shown between {}{}.", start, listed(names, "and"), worst);
+    return fmt::format("{} {} are statistically indistinguishable{}.", start, listed(names, "and"),
+                       tied.back() == cases.back() ? "" : worst);
   return fmt::format("{} {} is the fastest, {} as fast as {}{}.", start, names.front(),
-                     ratio_text(time_ratio(*cases[1], f.best())), f.rest_of(*cases[1]), cases.size() > 2 ? worst : "");
+                     times_text(f.beside(*cases[1], f.best())), f.rest_of(*cases[1]), cases.size() > 2 ? worst : "");
 }
 
 /// "Its time: 42 % lookup, 31 % exchanges (input 5, output 14, grad 12), 20 % update, 7 % dense".
@@ -125,7 +135,8 @@ std::string time_shares(const Findings& f) {
       parts.push_back({percent, phase.name});
   }
   if (!exchanges.empty() && f.exchange_share() >= 0.005)
-    parts.push_back({100.0 * f.exchange_share(), fmt::format("exchanges ({})", fmt::join(exchanges, ", "))});
+    parts.push_back({100.0 * f.exchange_share(),
+                     fmt::format("{} ({})", f.best().ranks > 1 ? "exchanges" : "packing", fmt::join(exchanges, ", "))});
   std::ranges::stable_sort(parts, std::greater(), &Part::share);
   std::string text = "Its time: ";
   for (const Part& part : parts) text += fmt::format("{:.0f} % {}, ", part.share, part.text);
@@ -134,6 +145,53 @@ std::string time_shares(const Findings& f) {
     text += fmt::format("; {:.0f} % of the step in communication calls, waiting for other ranks included",
                         100.0 * *f.best().communication_ms / f.best().step_ms.median);
   return text + ".";
+}
+
+/// Cases whose median is of neither of two modes.
+std::vector<std::string> mode_sentences(const Findings& f) {
+  constexpr std::size_t most = 3;
+  std::vector<std::string> sentences;
+  std::size_t more = 0;
+  for (const CaseRecord* record : f.valid) {
+    const auto modes = modes_of(record->details);
+    if (!modes) continue;
+    if (sentences.size() == most && ++more > 0) continue;
+    sentences.push_back(fmt::format(
+        "The times of {} have two modes, {} ms in {:.0f} % of its steps and {} ms in {:.0f} %: no single number "
+        "describes them.",
+        f.name_of(*record), figure(modes->fast_ms), 100.0 * (1.0 - modes->slow_share), figure(modes->slow_ms),
+        100.0 * modes->slow_share));
+  }
+  if (more > 0) sentences.push_back(fmt::format("So have those of {} more cases.", more));
+  return sentences;
+}
+
+/// "Not measured, as the budget was spent: row_wise auto auto".
+std::string left_out(const Findings& f) {
+  const auto found = f.environment.find("left_out");
+  std::vector<std::string> names;
+  if (f.environment.is_object() && found != f.environment.end() && found->is_array())
+    for (const auto& name : *found) names.push_back(plain(text_of(name)));
+  if (names.empty()) return "";
+  return fmt::format("Not measured, as --budget has no time for {}: {}.", names.size() == 1 ? "it" : "them",
+                     listed(names, "and"));
+}
+
+/// What this job could have shown, by the case that was measured twice.
+std::string certificate(const Findings& f) {
+  for (const CaseRecord* record : f.valid) {
+    const auto twin = twin_of(record->details);
+    if (!twin) continue;
+    if (twin->smallest_shown <= 0.0)
+      return fmt::format("This run could not have shown any difference: {} rounds are too few.", twin->ratio.rounds);
+    const std::string name = f.name_of(*record);
+    const std::string again =
+        fmt::format("{}, measured twice as two cases, took {} as long the second time", name, times_text(twin->ratio));
+    return fmt::format("{}This run could have shown differences of {:.1f} % or more: {}.",
+                       twin->ratio.is_distinguishable() ? "A case differs from itself here. " : "",
+                       100.0 * (twin->smallest_shown - 1.0), again);
+  }
+  return "";
 }
 
 }  // namespace
@@ -178,10 +236,13 @@ std::vector<std::string> answer(const Findings& f) {
   if (f.leaders.size() > 1) add(beside_runner_up(f));
   add(slowest(f));
   add(within(f));
+  std::ranges::for_each(mode_sentences(f), add);
   std::ranges::for_each(storage_sentences(f), add);
   add(time_shares(f));
   std::ranges::for_each(prediction_sentences(f), add);
-  std::ranges::move(advice(f), std::back_inserter(sentences));
+  std::ranges::for_each(advice(f), add);
+  add(left_out(f));
+  add(certificate(f));
   return sentences;
 }
 

@@ -19,6 +19,10 @@ struct Findings {
   double step_ms = 0;  ///< the sum of the phases of the best case; 0 where it has none
 
   const CaseRecord& best() const { return *leaders.front(); }
+  /// Of the valid cases, all pairs of which are compared.
+  TimeRatio beside(const CaseRecord& slow, const CaseRecord& fast) const {
+    return time_ratio(slow, fast, pairs_of(std::ssize(valid)));
+  }
   /// Of the best case's step, 0 to 1: a phase, or all exchanges.
   double share(std::string_view phase) const;
   double exchange_share() const;
@@ -30,8 +34,9 @@ struct Findings {
 Findings findings_of(const nlohmann::ordered_json& environment, std::span<const CaseRecord> records);
 
 /// The answer in sentences: what is best, by how much against what comes next and within which interval, or that no
-/// difference has been shown; whether anything else matters; where its time goes; what predictions were worth
-/// (predictions.hpp); what to try next (advice.hpp).
+/// difference has been shown; whether anything else matters; which times have two modes; where its time goes; what
+/// predictions were worth (predictions.hpp); what to try next (advice.hpp); what was left out; the smallest difference
+/// that the job could have shown (results/twin.hpp).
 std::vector<std::string> answer(const Findings& findings);
 
 }  // namespace shardmark

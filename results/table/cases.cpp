@@ -4,15 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "results/json_text.hpp"
+#include "results/statistics.hpp"
 #include "results/verdict.hpp"
 
 namespace shardmark {
 namespace {
-
-/// Milliseconds to the samples of a step: steps of other batches can be compared then.
-double per_sample(double ms, const CaseRecord& record) { return ms / static_cast<double>(record.global_batch()); }
 
 bool all_have(const Records& records, const std::string& option) {
   return std::ranges::all_of(records, [&](const CaseRecord* record) { return record->options.contains(option); });
@@ -21,12 +20,23 @@ bool all_have(const Records& records, const std::string& option) {
 }  // namespace
 
 Records ranked(std::span<const CaseRecord> records) {
-  Records order;
-  for (const CaseRecord& record : records) order.push_back(&record);
-  std::ranges::stable_sort(order, {}, [](const CaseRecord* r) {
-    return std::pair(is_valid(*r) ? 0 : r->wrong == 0 ? 1 : 2, -r->samples_per_s);
-  });
-  return order;
+  struct Ranked {
+    const CaseRecord* record;
+    int verdict;
+    double ratio;
+  };
+  const CaseRecord* best = best_valid_case(records);
+  std::vector<Ranked> order;
+  for (const CaseRecord& record : records)
+    order.push_back({&record,
+                     is_valid(record)    ? 0
+                     : record.wrong == 0 ? 1
+                                         : 2,
+                     best ? time_ratio(record, *best).ratio : 1.0 / record.samples_per_s});
+  std::ranges::stable_sort(order, {}, [](const Ranked& each) { return std::pair(each.verdict, each.ratio); });
+  Records sorted;
+  for (const Ranked& each : order) sorted.push_back(each.record);
+  return sorted;
 }
 
 std::string value_of(const CaseRecord& record, const std::string& field) {
@@ -72,17 +82,6 @@ Records leaders(const Records& records, const std::string& field) {
 
 std::int64_t independent_samples(const CaseRecord& record) { return record.step_ms.visit_count(); }
 
-bool overlap(const CaseRecord& a, const CaseRecord& b) {
-  return per_sample(a.step_ms.low, a) <= per_sample(b.step_ms.high, b) &&
-         per_sample(b.step_ms.low, b) <= per_sample(a.step_ms.high, a);
-}
-
-TimeRatio time_ratio(const CaseRecord& slow, const CaseRecord& fast) {
-  const auto ratio = [&](double over, double under) { return per_sample(over, slow) / per_sample(under, fast); };
-  return {ratio(slow.step_ms.median, fast.step_ms.median), ratio(slow.step_ms.low, fast.step_ms.high),
-          ratio(slow.step_ms.high, fast.step_ms.low)};
-}
-
 std::optional<double> phase_ms(const CaseRecord& record, std::string_view name) {
   const auto phase = std::ranges::find(record.phases, name, &PhaseTime::name);
   return phase == record.phases.end() ? std::nullopt : std::optional(phase->median_ms);
@@ -93,6 +92,12 @@ double exchange_ms(const CaseRecord& record) {
   for (const PhaseTime& phase : record.phases)
     if (phase.name.ends_with("_dist")) ms += phase.median_ms;
   return ms;
+}
+
+std::string ratio_text(const TimeRatio& r) {
+  if (r.rounds > 0 && r.rounds < samples_for_interval) return fmt::format("{:.2f}", r.ratio);
+  const int decimals = std::max(r.high - r.low, std::fabs(r.ratio - 1.0)) < 0.05 ? 3 : 2;  // else 1.00 [1.00, 1.00]
+  return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", r.ratio, decimals, r.low, decimals, r.high, decimals);
 }
 
 std::string figure(double x) {

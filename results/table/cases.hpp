@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "results/record.hpp"
+#include "results/time_ratio.hpp"
 
 namespace shardmark {
 
 using Records = std::vector<const CaseRecord*>;
 
-/// Valid before unchecked before wrong, then the higher rate first.
+/// Valid before unchecked before wrong, then the fastest first: by the time per sample beside that of the fastest,
+/// within the rounds that both share.
 Records ranked(std::span<const CaseRecord> records);
 
 /// What a user chose for the case: "plan", "workload", "ranks", "threads", or the name of an option; as people read it.
@@ -33,18 +35,12 @@ Records leaders(const Records& records, const std::string& field);
 /// Samples that speak for themselves, so many as stand behind the record's interval.
 std::int64_t independent_samples(const CaseRecord& record);
 
-/// Whether the 95 % intervals of the time per sample overlap: no difference has been shown then.
-bool overlap(const CaseRecord& a, const CaseRecord& b);
-
-/// Time per sample of `slow` / that of `fast`, and what it is at least and at most when each lies in its interval.
-struct TimeRatio {
-  double ratio, low, high;
-};
-TimeRatio time_ratio(const CaseRecord& slow, const CaseRecord& fast);
-
 /// Median ms of a phase, where the record has it, and of all that exchange: input, output and gradients.
 std::optional<double> phase_ms(const CaseRecord& record, std::string_view name);
 double exchange_ms(const CaseRecord& record);
+
+/// "1.28 [1.25, 1.31]"; "1.28" where the interval is none.
+std::string ratio_text(const TimeRatio& ratio);
 
 /// About four significant digits without an exponent: 0.123, 1.234, 12.34, 123.4, 12345.
 std::string figure(double x);

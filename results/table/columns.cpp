@@ -11,6 +11,7 @@
 #include "results/statistics.hpp"
 #include "results/table/predictions.hpp"
 #include "results/table/tensor_trains.hpp"
+#include "results/verdict.hpp"
 
 namespace shardmark {
 namespace {
@@ -113,9 +114,11 @@ Column phase_column(const std::string& name, const Records& records) {
 
 void add_phases(std::vector<Column>& columns, const Records& records) {
   for (const std::string& phase : phases_of(records)) columns.push_back(phase_column(phase, records));
-  columns.push_back(with_cells({.header = "exch",
+  const bool alone = std::ranges::all_of(records, [](const CaseRecord* r) { return r->ranks == 1; });
+  columns.push_back(with_cells({.header = alone ? "pack" : "exch",
                                 .importance = Importance::exchange_sum,
-                                .legend = "exch: ms of input, output and grad, the exchanges"},
+                                .legend = alone ? "pack: ms of input, output and grad, packing and unpacking"
+                                                : "exch: ms of input, output and grad, the exchanges"},
                                records, [](const CaseRecord& r) { return figure(exchange_ms(r)); }));
 }
 
@@ -180,23 +183,25 @@ void add_transport(std::vector<Column>& columns, const Records& records) {
 }
 
 void add_verdict(std::vector<Column>& columns, const Records& records, const CaseRecord* best) {
+  const auto valid = std::ranges::count_if(records, [](const CaseRecord* r) { return is_valid(*r); });
   columns.push_back(with_cells({.header = "vs best",
                                 .importance = Importance::ratio,
-                                .legend = "vs best: time per sample / that of the fastest valid case"},
-                               records, [&](const CaseRecord& r) {
-                                 return best && records.size() > 1
-                                            ? fmt::format("{:.2f}", best->samples_per_s / r.samples_per_s)
-                                            : "-";
+                                .legend = "vs best: time per sample / that of the fastest valid case in the same "
+                                          "rounds, and the 95 % interval of this ratio"},
+                               records, [&](const CaseRecord& r) -> std::string {
+                                 if (!best || records.size() < 2) return "-";
+                                 return &r == best ? "1" : ratio_text(time_ratio(r, *best, pairs_of(valid)));
                                }));
   columns.push_back(
       with_cells({.header = "wrong", .importance = Importance::verdict}, records, [](const CaseRecord& r) {
         return r.wrong == 0 && r.checked_steps == 0 ? "unchecked" : std::to_string(r.wrong);
       }));
-  columns.push_back(with_cells({.header = "",
-                                .importance = Importance::verdict,
-                                .left_aligned = true,
-                                .legend = "*: stopped early, as it is certainly slower than the best"},
-                               records, [](const CaseRecord& r) { return r.details.contains("stopped") ? "*" : ""; }));
+  columns.push_back(
+      with_cells({.header = "",
+                  .importance = Importance::verdict,
+                  .left_aligned = true,
+                  .legend = "*: stopped early, as it is certainly slower than the best, or for the budget"},
+                 records, [](const CaseRecord& r) { return r.details.contains("stopped") ? "*" : ""; }));
 }
 
 Column memory_column(const Records& records) {

@@ -50,6 +50,7 @@ std::string page_markdown(const Page& page) {
   for (const std::string& line : page.trains) text += fmt::format("\n{}\n", line);
   if (!page.published.empty()) text += fmt::format("\n{}\n", page.published);
   text += '\n';
+  if (!page.disturbance.empty()) text += fmt::format("**{}**\n\n", page.disturbance);
   if (!page.sentences.empty()) {
     text += fmt::format("**ANSWER**: {}\n\n", page.sentences.front());
     for (std::size_t i = 1; i < page.sentences.size(); ++i) text += fmt::format("- {}\n", page.sentences[i]);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "results/disturbance.hpp"
 #include "results/json_text.hpp"
 #include "results/statistics.hpp"
 #include "results/table/answer.hpp"
@@ -105,7 +106,8 @@ std::vector<Line> shown_lines(const Findings& findings, bool all) {
     const CaseRecord* record = findings.cases[i];
     if (!all && !alone && record->wrong == 0 && std::ranges::find(first, record) == first.end()) continue;
     const bool is_best = !findings.leaders.empty() && record == &findings.best();
-    const bool is_near = !findings.leaders.empty() && is_valid(*record) && overlap(*record, findings.best());
+    const bool is_near = !findings.leaders.empty() && is_valid(*record) &&
+                         !findings.beside(*record, findings.best()).is_distinguishable();
     lines.push_back({i, is_best ? Emphasis::best : is_near ? Emphasis::near : Emphasis::none});
   }
   return lines;
@@ -146,12 +148,34 @@ std::vector<PhaseTable> phases_of_cases(const Findings& findings, bool all) {
   return findings.leaders.empty() ? std::vector<PhaseTable>() : phase_tables(findings, {&findings.best()});
 }
 
+/// "2 of 50 timed batches were checked afterwards": where there was no time for all.
+std::string unchecked_batches(const Records& records) {
+  std::int64_t checked = 0, timed = 0;
+  for (const CaseRecord* record : records) {
+    const auto number = [&](const char* name) {
+      const auto found = record->details.find(name);
+      return found != record->details.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+    };
+    if (number("checked_after") == 0 || number("timed_batches") <= timed) continue;
+    checked = number("checked_after");
+    timed = number("timed_batches");
+  }
+  if (checked >= timed) return "";
+  return fmt::format(
+      "{} of {} timed batches were checked afterwards, as the checks have their share of the time; "
+      "--check {} checks all of them",
+      checked, timed, timed);
+}
+
 std::vector<std::string> remarks(const Records& records) {
   const std::int64_t fewest = independent_samples(
       **std::ranges::min_element(records, {}, [](const CaseRecord* record) { return independent_samples(*record); }));
-  if (fewest >= samples_for_interval) return {};
-  return {fmt::format("fewer than {} visits: the interval is minimum to maximum, and covers less than 95 %",
-                      samples_for_interval)};
+  std::vector<std::string> remarks;
+  if (fewest < samples_for_interval)
+    remarks.push_back(fmt::format("fewer than {} visits: the interval is minimum to maximum, and covers less than 95 %",
+                                  samples_for_interval));
+  if (std::string unchecked = unchecked_batches(records); !unchecked.empty()) remarks.push_back(std::move(unchecked));
+  return remarks;
 }
 
 }  // namespace
@@ -172,6 +196,7 @@ Page page_of(const Report& report, bool all) {
     page.pipelines = pipeline_lines(findings.cases);
     page.qualities = convergence_lines(findings.cases);
     page.trains = tensor_train_lines(findings.cases);
+    page.disturbance = disturbance_text(findings.cases);
     page.sentences = answer(findings);
   }
   page.published = published_ratio(report.environment, report.cases);

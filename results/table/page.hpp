@@ -24,6 +24,7 @@ struct Page {
   std::vector<std::string> qualities;  ///< and what it cost in loss and AUC (convergence.hpp)
   std::vector<std::string> trains;     ///< what tensor trains came to (tensor_trains.hpp)
   std::string published;               ///< the ratio beside a published one; empty when there is none
+  std::string disturbance;             ///< what took the processors meanwhile (results/disturbance.hpp); or empty
   std::vector<std::string> sentences;  ///< the answer; empty when there is no case
   std::string merit, verdict;          ///< the two last lines
 };

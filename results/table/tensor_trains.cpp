@@ -139,19 +139,18 @@ std::string name_of(const CaseRecord& record, const Pair& pair) {
 }
 
 /// Whether tt is, beyond the intervals.
-bool is_faster(const Pair& pair) {
-  return pair.tt->samples_per_s > pair.dense->samples_per_s && !overlap(*pair.dense, *pair.tt);
-}
+bool is_faster(const Pair& pair) { return time_ratio(*pair.dense, *pair.tt).low > 1.0; }
 
 std::string measured(const Pair& pair) {
   const CaseRecord &dense = *pair.dense, &tt = *pair.tt;
-  const bool wins = tt.samples_per_s > dense.samples_per_s;
+  const bool wins = time_ratio(dense, tt).ratio > 1.0;
   const CaseRecord &fast = wins ? tt : dense, &slow = wins ? dense : tt;
   const TimeRatio r = time_ratio(slow, fast);
   const auto rows = rows_of(tt);
   std::string text = rows ? fmt::format("Measured at {} rows: ", about(*rows)) : "Measured: ";
-  if (overlap(dense, tt))
-    text += fmt::format("no difference in time is shown between {} and {}", name_of(tt, pair), name_of(dense, pair));
+  if (!r.is_distinguishable())
+    text += fmt::format("the times of {} and {} are statistically indistinguishable", name_of(tt, pair),
+                        name_of(dense, pair));
   else
     text += fmt::format("{} is {:.2f} times [{:.2f}, {:.2f}] as fast as {}", name_of(fast, pair), r.ratio, r.low,
                         r.high, name_of(slow, pair));

@@ -52,6 +52,7 @@ std::string page_text(const Page& page, const TableOptions& options) {
     for (const std::string& line : *lines) text += fmt::format("# {}\n", line);
   for (const std::string& line : page.trains) text += wrapped(line, "# ", "#   ", options.width);
   if (!page.published.empty()) text += wrapped(page.published, "# ", "#   ", options.width);
+  if (!page.disturbance.empty()) text += wrapped(page.disturbance, "", "    ", options.width);
   std::string start = "ANSWER: ";
   for (const std::string& sentence : page.sentences) {
     text += wrapped(sentence, start, "    ", options.width);

@@ -37,10 +37,47 @@ TEST(Answer, NamesTheBestPlanAndByHowMuch) {
 }
 
 TEST(Answer, SaysWhenIntervalsOverlap) {
-  EXPECT_EQ(answer_to({by("row_wise", "auto", 10.5), by("table_wise", "pairwise", 10.0)})[1],
-            "No difference is shown between it and row_wise (exchange auto): their intervals overlap; choose either.");
+  EXPECT_EQ(
+      answer_to({by("row_wise", "auto", 10.5), by("table_wise", "pairwise", 10.0)})[1],
+      "It is statistically indistinguishable from row_wise (exchange auto), 1.05 times [1.00, 1.10] as fast; choose "
+      "either.");
   EXPECT_EQ(answer_to({by("a", "auto", 10.5), by("b", "auto", 10.4), by("c", "auto", 10.0), by("d", "auto", 12.0)})[1],
-            "No difference is shown between it and b or a: their intervals overlap; choose any of them.");
+            "It is statistically indistinguishable from b and a; choose any of them.");
+}
+
+/// Times of visits, one in each round: the same drift, which is far larger than what lies between the cases.
+CaseRecord visited(const std::string& plan, double factor) {
+  CaseRecord record = sample_case(plan, 1.0);
+  std::vector<double> samples;
+  for (const double drift : {11.0, 33.0, 15.0, 28.0, 12.0, 25.0, 19.0, 30.0}) {
+    const double wobble = 1.0 + 0.004 * static_cast<double>(static_cast<std::int64_t>(drift + 10.0 * factor) % 3);
+    samples.insert(samples.end(), 2, drift * factor * wobble);
+  }
+  record.step_ms = step_time(samples, std::vector<std::int64_t>(8, 2));
+  record.samples_per_s = samples_per_second(16384, record.step_ms.median);
+  return record;
+}
+
+TEST(Answer, JudgesDifferencesWithinRounds) {
+  const std::vector cases{visited("row_wise", 1.5), visited("table_wise", 1.0)};
+  ASSERT_GT(cases[1].step_ms.high, cases[0].step_ms.low);
+  const std::string sentence = answer_to(cases)[1];
+  EXPECT_EQ(sentence.substr(0, 10), "It is 1.49") << sentence;
+  EXPECT_NE(sentence.find("as fast as the runner-up, row_wise"), std::string::npos) << sentence;
+  const std::string other = answer_to({visited("row_wise", 1.2 * 1.0), visited("table_wise", 1.2)})[1];
+  EXPECT_NE(other.find("indistinguishable"), std::string::npos) << other;
+}
+
+/// The machine was twice as slow from the seventh round on, when a slower case had been stopped already.
+TEST(Answer, TheBestIsTheFastestWithinTheRoundsThatAreShared) {
+  CaseRecord long_measured = visited("table_wise", 1.0), stopped = visited("row_wise", 1.0);
+  stopped.step_ms = step_time({11.0, 12.0, 11.1, 12.1, 11.0, 12.0}, std::vector<std::int64_t>(6, 1));
+  long_measured.step_ms =
+      step_time({10.0, 11.0, 10.1, 11.1, 10.0, 11.0, 22.0, 22.0, 22.0, 22.0, 22.0, 22.0, 22.0, 22.0},
+                std::vector<std::int64_t>(14, 1));
+  for (CaseRecord* each : {&long_measured, &stopped})
+    each->samples_per_s = samples_per_second(16384, each->step_ms.median);
+  EXPECT_EQ(answer_to({stopped, long_measured})[0].substr(0, 33), "The fastest plan is table_wise: 2");
 }
 
 TEST(Answer, TooFewStepsShowNothing) {
@@ -52,12 +89,12 @@ TEST(Answer, TooFewStepsShowNothing) {
 
 TEST(Answer, SaysWhetherAnythingElseMattersToTheBestPlan) {
   std::vector cases{by("table_wise", "auto", 10.0), by("table_wise", "pairwise", 10.1), by("row_wise", "auto", 20.0)};
-  EXPECT_EQ(sentence_with(cases, "Within"), "Within table_wise (2 cases) no difference is shown: choose any.");
+  EXPECT_EQ(sentence_with(cases, "Within"),
+            "Within table_wise (2 cases) all are statistically indistinguishable: choose any.");
   cases.push_back(by("table_wise", "bruck", 15.0));
-  EXPECT_EQ(
-      sentence_with(cases, "Within"),
-      "Within table_wise (3 cases) no difference is shown between exchange auto and exchange pairwise; the slowest, "
-      "exchange bruck, takes 1.50 times as long.");
+  EXPECT_EQ(sentence_with(cases, "Within"),
+            "Within table_wise (3 cases) exchange auto and exchange pairwise are statistically indistinguishable; the "
+            "slowest, exchange bruck, takes 1.50 times as long.");
   cases[1] = by("table_wise", "pairwise", 12.0);
   EXPECT_EQ(sentence_with(cases, "Within"),
             "Within table_wise (3 cases) exchange auto is the fastest, 1.20 times [1.15, 1.26] as fast as exchange "
@@ -102,6 +139,13 @@ TEST(Answer, SaysHowMuchOfTheStepIsCommunication) {
   std::vector cases{by("row_wise", "auto", 20.0)};
   cases[0].communication_ms = 5.0;
   EXPECT_NE(sentence_with(cases, "Its time").find("; 25 % of the step in communication calls"), std::string::npos);
+}
+
+TEST(Answer, OneRankPacksAndExchangesNothing) {
+  std::vector cases{by("row_wise", "auto", 20.0)};
+  cases[0].ranks = 1;
+  EXPECT_NE(sentence_with(cases, "Its time").find("% packing (input "), std::string::npos);
+  EXPECT_EQ(sentence_with(cases, "exchange"), "");
 }
 
 }  // namespace

@@ -161,5 +161,46 @@ TEST(Comparability, LaunchesOfASideAreOfOneCommit) {
   EXPECT_EQ(disagreements(launches_of({1.0}), launches_of({1.0}), launches).at(0).key, "revision");
 }
 
+TEST(Comparison, OfADisturbedLaunchIsUnclear) {
+  const auto old_launches = launches_of({10.0, 10.1, 10.0, 10.1, 10.0, 10.1});
+  auto new_launches = launches_of({20.0, 20.1, 20.0, 20.1, 20.0, 20.1}, "new");
+  const ComparisonOptions options{.paired = true};
+  EXPECT_EQ(compare(old_launches, new_launches, {}, options)[0].change, Change::worse);
+  new_launches[2].cases[0].disturbed = true;
+  const auto result = compare(old_launches, new_launches, {}, options)[0];
+  EXPECT_EQ(result.change, Change::unclear);
+  EXPECT_EQ(result.advice, "NEW (new/3) was disturbed by other processes; measure it again");
+}
+
+/// Twenty per cent slower beyond a noise floor of as much: not worse, but a gate of 10 % is red.
+TEST(Comparison, AGateCanBeRedWhateverTheNoise) {
+  const auto old_launches = launches_of({10.0, 12.0, 9.0, 11.0, 10.0, 12.5, 9.5, 11.0});
+  const auto new_launches = launches_of({12.1, 14.3, 11.0, 13.1, 12.0, 15.1, 11.5, 13.0}, "new");
+  ComparisonOptions options;
+  options.fail_above = 0.1;
+  auto result = compare(old_launches, new_launches, {}, options)[0];
+  EXPECT_EQ(result.change, Change::unclear);
+  EXPECT_TRUE(result.fails);
+  options.fail_above = 0.3;
+  EXPECT_FALSE(compare(old_launches, new_launches, {}, options)[0].fails);
+  options.fail_above = 0.1;
+  EXPECT_FALSE(compare(old_launches, old_launches, {}, options)[0].fails);
+  EXPECT_TRUE(compare(launches_of({1.0}), launches_of({1.2}, "new"), {}, options)[0].fails);
+  options.fail_above.reset();
+  EXPECT_FALSE(compare(launches_of({1.0}), launches_of({1.2}, "new"), {}, options)[0].fails);
+}
+
+TEST(Comparison, ABaselineKnowsItsNoise) {
+  auto launches = launches_of({10.0, 10.5, 10.0, 10.5});
+  for (Launch& launch : launches) launch.cases.push_back({"still", 3.0, ""});
+  const auto floors = baseline_floors(launches);
+  ASSERT_EQ(floors.size(), 2U);
+  EXPECT_EQ(floors[0].name, "a");
+  EXPECT_GT(*floors[0].unpaired, 0.03);
+  EXPECT_LT(*floors[0].paired, *floors[0].unpaired * 2.0);
+  EXPECT_EQ(*floors[1].unpaired, 0.0);
+  EXPECT_TRUE(baseline_floors(launches_of({1.0, 2.0})).empty());
+}
+
 }  // namespace
 }  // namespace shardmark

@@ -32,6 +32,8 @@ TEST(ComparisonTable, Golden) {
   EXPECT_EQ(comparison_table(cases, "heading\n"),
             "heading\n"
             "\n"
+            "1 worse, 1 better, 1 same, 1 unclear, 1 missing, of 5 cases; slowest: worse 1.062 [1.050, 1.075]\n"
+            "\n"
             "| case | old | new | new / old [95 %] | floor | p | verdict |\n"
             "|:--|--:|--:|:--|--:|--:|:--|\n"
             "| worse | 2.5 ms | 2.656 ms | 1.062 [1.050, 1.075] | 1.2 % | 0.00049 | **worse** |\n"
@@ -52,6 +54,23 @@ TEST(ComparisonTable, Results) {
             "RESULT: NOT WORSE (0 worse, 0 better, 1 same, 0 unclear, 0 missing, of 1 case)\n");
   EXPECT_EQ(result({timed("a", Change::same, 1.0), timed("b", Change::unclear, 1.0)}),
             "RESULT: UNCLEAR (0 worse, 0 better, 1 same, 1 unclear, 0 missing, of 2 cases)\n");
+}
+
+TEST(ComparisonTable, SaysFirstWhatFails) {
+  std::vector cases{timed("a", Change::unclear, 1.25), timed("b", Change::same, 1.0)};
+  EXPECT_NE(comparison_table(cases, "heading\n", 0.1).find("\nnone of 2 more than 10 % slower\n"), std::string::npos);
+  cases[0].fails = true;
+  const std::string text = comparison_table(cases, "heading\n", 0.1);
+  EXPECT_NE(text.find("\n1 of 2 more than 10 % slower: a 1.250 [1.238, 1.262]\n\n| case"), std::string::npos) << text;
+  EXPECT_NE(text.find("RESULT: FAILED (0 worse"), std::string::npos) << text;
+}
+
+TEST(ComparisonTable, SaysWhatABaselineCanShow) {
+  EXPECT_EQ(
+      floors_text(std::vector<BaselineFloor>{{"noisy", 0.25, 0.1}, {"usual", 0.05, 0.02}, {"still", 0.01, 0.0}}, 24),
+      "this baseline of 24 launches can show changes above 5.0 % only (its median case; up to 25.0 % in noisy), in "
+      "as many pairs above 2.0 %\n");
+  EXPECT_EQ(floors_text({}, 2), "this baseline can show no change: 3 launches or more tell its noise\n");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "results/test/sample_records.hpp"
+#include "results/time_ratio.hpp"
 #include "results/verdict.hpp"
 
 namespace shardmark {
@@ -78,6 +79,24 @@ TEST(Published, TakesTheBestValidCaseOfEachPlan) {
             "dp+localized / distributed: 2.00 here, 1.845 published (8 x V100 16 GB, HugeCTR notebook)");
   EXPECT_EQ(beside_published(records, "dp+localized", "other", 1.845, "source"), std::nullopt);
   EXPECT_EQ(beside_published(records, "other", "distributed", 1.845, "source"), std::nullopt);
+}
+
+TEST(Verdict, RatiosAreRecorded) {
+  std::vector records{sample_case("slow", 20.0), sample_case("fast", 10.0)};
+  for (CaseRecord& record : records)
+    record.step_ms = step_time(record.step_ms.samples, std::vector<std::int64_t>(6, 1));
+  record_ratios(records);
+  const auto& beside = records[0].details.at("vs_best");
+  const TimeRatio expected = time_ratio(records[0], records[1]);
+  EXPECT_EQ(beside.at("ratio"), expected.ratio);
+  EXPECT_EQ(beside.at("low"), expected.low);
+  EXPECT_EQ(beside.at("high"), expected.high);
+  EXPECT_EQ(beside.at("rounds"), 6);
+  EXPECT_EQ(beside.at("best_ms"), records[1].step_ms.median);
+  EXPECT_EQ(records[1].details.at("vs_best").at("ratio"), 1.0);
+  std::vector alone{sample_case("alone", 10.0)};
+  record_ratios(alone);
+  EXPECT_FALSE(alone[0].details.contains("vs_best"));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "peers"))
 import comparison  # noqa: E402
 
 from measured import peers, predictions, trains  # noqa: E402
-from measured.files import as_fast_as_best, best_of_each, faster_by, field, kernel_rows, overlap, traffics  # noqa: E402
+from measured.files import as_fast_as_best, best_of_each, faster_by, field, indistinguishable, kernel_rows, traffics  # noqa: E402
 from measured.text import figure, ratio_text, several  # noqa: E402
 
 LIBRARY = "mpi_alltoallv"
@@ -96,7 +96,7 @@ def ms(record):
 
 def headlines_of_cases(results):
     ranked = best_of_each(results)
-    if len(ranked) < 2 or overlap(ranked[0]["step_ms"], ranked[-1]["step_ms"]):
+    if len(ranked) < 2 or indistinguishable(ranked[0], ranked[-1]):
         return []
     best, other = ranked[0], next((each for each in ranked if name_of(each, results) == results.campaign.against), ranked[-1])
     claim = f"{results.campaign.title}: the best {results.campaign.axis} against {results.campaign.against or 'the slowest'}"

@@ -121,8 +121,19 @@ def median_ms(record):
     return record["step_ms"]["median"]
 
 
+def beside_best(best, record):
+    """{"ratio", "low", "high"} of the record's time to that of the best case of its job, as the program found it within
+    their rounds; None where the record has none, or `best` is not that case."""
+    found = record.get("vs_best")
+    return found if found and best is not record and found["best_ms"] == median_ms(best) and best["vs_best"]["ratio"] == 1 else None
+
+
 def ranked(records):
-    """Cases, the fastest first: by time per sample, since batches may differ."""
+    """Cases, the fastest first: by time per sample, since batches may differ; where the program compared them within
+    rounds, as it found."""
+    records = list(records)
+    if len({record.get("vs_best", {}).get("best_ms") for record in records}) == 1 and "vs_best" in records[0]:
+        return sorted(records, key=lambda record: record["vs_best"]["ratio"])
     return sorted(records, key=lambda record: -record["samples_per_s"])
 
 
@@ -135,19 +146,31 @@ def best_of_each(results):
 
 
 def faster_by(one, other):
-    """(ratio, least, most): how many times as fast `one` is as `other`, by medians and by the ends of their intervals."""
+    """(ratio, least, most): how many times as fast `one` is as `other`: as the program found it where one of them is the
+    best of their job, else by medians and by the ends of their intervals."""
+    if found := beside_best(one, other):
+        return found["ratio"], found["low"], found["high"]
+    if found := beside_best(other, one):
+        return 1 / found["ratio"], 1 / found["high"], 1 / found["low"]
     a, b = one["step_ms"], other["step_ms"]
     scale = one["global_batch"] / other["global_batch"]
     return scale * b["median"] / a["median"], scale * b["low"] / a["high"], scale * b["high"] / a["low"]
 
 
 def overlap(one, other):
+    """Of two times with intervals of their own."""
     return one["low"] <= other["high"] and other["low"] <= one["high"]
 
 
+def indistinguishable(one, other):
+    """Whether 1 is in the interval of faster_by."""
+    _, low, high = faster_by(one, other)
+    return low <= 1 <= high
+
+
 def as_fast_as_best(records):
-    """The first of the ranked records and those whose intervals overlap its own."""
-    return [record for record in records if overlap(record["step_ms"], records[0]["step_ms"])]
+    """The first of the ranked records and those that are statistically indistinguishable from it."""
+    return [record for record in records if record is records[0] or indistinguishable(records[0], record)]
 
 
 def traffics(results):

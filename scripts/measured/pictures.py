@@ -38,17 +38,16 @@ def heading(figure, drawing, height):
 
 def draw_ranking(axes, rows):
     """A point and its 95 % interval per row, the number beside it."""
-    best = rows[0]
     far = max(row["high"] for row in rows)
     for y, row in enumerate(rows):
-        tied = row["low"] <= best["high"]
+        tied = row["tied"]
         axes.plot([row["low"], row["high"]], [y, y], color=INK, linewidth=2, solid_capstyle="butt")
         for end in (row["low"], row["high"]):
             axes.plot([end, end], [y - 0.13, y + 0.13], color=INK, linewidth=1.4)
         axes.plot(row["median"], y, marker="D" if tied else "o", color="#0072b2" if tied else INK, markersize=5.5)
         label = number(row["median"])
         if not tied:
-            label += f" ({row['median'] / best['median']:.2f} x)"
+            label += f" ({row['ratio']:.2f} x)"
         axes.text(row["high"] + 0.025 * far, y, label + (" *" if row["stopped"] else ""), va="center", fontsize=10, color=INK)
     axes.set_xlim(0, 1.42 * far)
 
@@ -81,7 +80,7 @@ def draw_cases(drawing):
         axes.grid(axis="x", color="#d0d7de", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.tick_params(axis="y", length=0)
-    ranking.set_title("diamonds: best, or not told apart; *: stopped early", loc="left", fontsize=9, color="#57606a")
+    ranking.set_title("diamonds: best, or statistically indistinguishable from it; *: stopped early", loc="left", fontsize=9, color="#57606a")
     heading(figure, drawing, height)
     longest = max(len(part) for row in rows for part in row["label"].replace("+", "\n+ ").split("\n"))
     figure.subplots_adjust(left=0.03 + 0.0093 * longest, right=0.985, top=1 - 1.3 / height, bottom=0.52 / height, wspace=0.06)

@@ -18,6 +18,17 @@ inline bool speaks() {
   return true;
 }
 
+/// What to tell who runs a single rank although a launcher or scheduler speaks of more: each of its processes then
+/// measures alone, as those of one MPI under the launcher of another do. Empty where nothing speaks of more.
+inline std::string why_alone(int ranks) {
+  if (ranks > 1) return "";
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"})
+    if (const char* more = std::getenv(name); more != nullptr && number_in<int>(more).value_or(1) > 1)
+      return std::string("WARNING: this is a single rank, though ") + name + " says " + more +
+             ": start it by the mpiexec of the MPI that it was built with (or srun --mpi=pmix)";
+  return "";
+}
+
 /// For commands that write a file and know nothing of other ranks, each of which would write it. Throws InputError
 /// under a launcher of several.
 inline void require_alone(const std::string& command) {

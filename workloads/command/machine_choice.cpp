@@ -45,13 +45,27 @@ void keep(const fs::path& file, const nlohmann::ordered_json& machine) {
   }
 }
 
-MachineModel calibrated_now(const Communicator& world, const Affinity& affinity, const fs::path& file,
-                            const Status& status) {
+/// Of the steps that the terms were fitted to. Beyond, the machine did something else meanwhile.
+constexpr double largest_mean_error = 0.3;
+
+/// Absent where the terms do not explain the steps that were measured.
+std::optional<MachineModel> calibrated_now(const Communicator& world, const Affinity& affinity, const fs::path& file,
+                                           const Status& status) {
   if (world.rank() == 0)
     fmt::print(stderr, "shardmark: calibrating these ranks for predictions, once, in less than a minute: {}\n",
                file.string());
   const CalibrationSettings settings;
   const Calibration measured = calibrate(world, settings, status);
+  if (const double error = step_errors(measured.times, measured.fit).mean; error > largest_mean_error) {
+    if (world.rank() == 0)
+      fmt::print(
+          stderr,
+          "shardmark: the calibration is not used, nothing is predicted: its terms miss the steps that they were "
+          "fitted to by {:.0f} % on average, more than {:.0f} %, as when other programs run; try again on a quiet "
+          "machine\n",
+          100 * error, 100 * largest_mean_error);
+    return {};
+  }
   auto json = to_json(world, measured, settings);
   json["environment"] = environment_record(run_context(world, affinity, 0));
   if (world.rank() == 0) keep(file, json);
@@ -59,6 +73,10 @@ MachineModel calibrated_now(const Communicator& world, const Affinity& affinity,
 }
 
 }  // namespace
+
+bool calibrates(const Communicator& world, const std::string& wanted) {
+  return wanted == "auto" && !is_there(world, kept_file(fingerprint_of(world)));
+}
 
 ChosenMachine choose_machine(const Communicator& world, const Affinity& affinity, const std::string& wanted,
                              const Status& status) {

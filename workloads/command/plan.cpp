@@ -71,8 +71,10 @@ void define_check(CLI::App& app) {
   CLI::App& command = add(app, "check", "list every problem of a plan file; exit 2 if any", options, check_file);
   command.add_option("FILE", options->plan, "plan file, ours, HugeCTR's or TorchRec's")->required();
   add_ranks(command, options, "ranks that the plan must be for");
-  command.add_option("--memory", options->memory, "bytes a rank has for tables and optimizer state, such as 16G")
-      ->transform(CLI::AsSizeValue(false));
+  command
+      .add_option("--memory", options->memory,
+                  "bytes a rank has for tables and optimizer state, such as 16GB (10^9) or 16GiB (2^30)")
+      ->transform(CLI::AsSizeValue(true));
   command.add_option("--global-batch", options->global_batch, "samples that must divide by the ranks")
       ->check(CLI::PositiveNumber);
   command.add_option("--strict", options->strict, "hugectr: also what only HugeCTR refuses or cannot express")

@@ -179,10 +179,10 @@ CLI::App& add(CLI::App& app, const char* name, const char* description,
   command.add_option("--ranks-per-node", arguments->ranks_per_node, "ranks that share a node (default: the machine's)")
       ->check(CLI::Range(1, largest_job));
   command
-      .add_option(
-          "--memory", arguments->memory,
-          "bytes a rank has, such as 16G: planners may keep to it, tables and their state must (default: no limit)")
-      ->transform(CLI::AsSizeValue(false));
+      .add_option("--memory", arguments->memory,
+                  "bytes a rank has, such as 16GB (10^9) or 16GiB (2^30): planners may keep to it, tables and their "
+                  "state must (default: no limit)")
+      ->transform(CLI::AsSizeValue(true));
   return command;
 }
 

@@ -43,6 +43,7 @@ void define_results(CLI::App& app) {
   command->callback([arguments] { show(*arguments); });
   define_results_diff(
       *app.add_subcommand("diff", "compare launches of two programs; exit code 1 when a case got worse"));
+  define_results_floors(*app.add_subcommand("floors", "the smallest changes that launches of one program can show"));
 }
 
 }  // namespace shardmark

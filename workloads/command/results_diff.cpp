@@ -23,7 +23,7 @@ using Paths = std::vector<std::filesystem::path>;
 
 struct DiffArguments {
   Paths files, old_files, new_files, aa_files;
-  std::string min_effect = "3%";
+  std::string min_effect = "3%", fail_above;
   double alpha = 0.05;
   bool paired = false;
   bool strict = false;
@@ -32,12 +32,12 @@ struct DiffArguments {
 };
 
 /// "3%" or "0.03", as a share.
-double share_of(std::string_view text) {
+double share_of(std::string_view option, std::string_view text) {
   const bool percent = text.ends_with('%');
   const auto number = number_in<double>(percent ? text.substr(0, text.size() - 1) : text);
   const double share = number.value_or(0.0) / (percent ? 100.0 : 1.0);
   if (!(share > 0.0 && share < 1.0))
-    throw InputError(fmt::format("--min-effect {}: neither a percentage nor a share, such as 3% or 0.03", text));
+    throw InputError(fmt::format("{} {}: neither a percentage nor a share, such as 3% or 0.03", option, text));
   return share;
 }
 
@@ -81,7 +81,8 @@ std::string heading(const std::vector<Launch>& old_launches, const std::vector<L
 
 void diff(DiffArguments arguments) {
   sort_out(arguments);
-  const ComparisonOptions options{share_of(arguments.min_effect), arguments.alpha, arguments.paired};
+  ComparisonOptions options{share_of("--min-effect", arguments.min_effect), arguments.alpha, arguments.paired, {}};
+  if (!arguments.fail_above.empty()) options.fail_above = share_of("--fail-above", arguments.fail_above);
   const auto old_launches = read_launches(arguments.old_files, arguments.counter);
   const auto new_launches = read_launches(arguments.new_files, arguments.counter);
   const auto aa_launches = read_launches(arguments.aa_files, arguments.counter);
@@ -93,21 +94,40 @@ void diff(DiffArguments arguments) {
     fmt::print(stderr, "shardmark: OLD and NEW have no case in common\n");
     throw Failure{3};
   }
-  fmt::print("{}", comparison_table(cases, heading(old_launches, new_launches, aa_launches.size(), options)));
+  fmt::print("{}", comparison_table(cases, heading(old_launches, new_launches, aa_launches.size(), options),
+                                    options.fail_above));
+  if (std::ranges::any_of(cases, &CaseComparison::fails)) throw Failure{1};
   if (of(Change::worse) > 0 || (arguments.strict && of(Change::unclear) + of(Change::missing) > 0)) throw Failure{1};
+}
+
+void print_floors(const Paths& files, const std::string& counter) {
+  const auto launches = read_launches(files, counter);
+  fmt::print("{}", floors_text(baseline_floors(launches), std::ssize(launches)));
 }
 
 }  // namespace
 
+void define_results_floors(CLI::App& app) {
+  const auto files = std::make_shared<Paths>();
+  const auto counter = std::make_shared<std::string>();
+  app.add_option("FILES", *files, "launches of one program in the order they ran: files or folders")->required();
+  app.add_option("--counter", *counter, "as of results diff");
+  app.callback([files, counter] { print_floors(*files, *counter); });
+}
+
 void define_results_diff(CLI::App& app) {
   app.footer(
-      "Exit code: 0 no case is worse, 1 one is (--strict: or unclear, or missing), 2 bad input, 3 not comparable.");
+      "Exit code: 0 no case is worse, 1 one is (--strict: or unclear, or missing; --fail-above: or slower than that),\n"
+      "2 bad input, 3 not comparable.");
   const auto arguments = std::make_shared<DiffArguments>();
   app.add_option("FILES", arguments->files, "OLD, then one or more of NEW: files or folders, a file is a launch");
   app.add_option("--old", arguments->old_files, "launches of OLD: files or folders");
   app.add_option("--new", arguments->new_files, "launches of NEW: files or folders");
   app.add_option("--aa", arguments->aa_files, "launches of one program in the order they ran; noise floors from them");
   app.add_flag("--strict", arguments->strict, "exit code 1 also for a case that is unclear or missing");
+  app.add_option(
+      "--fail-above", arguments->fail_above,
+      "such as 10%: exit code 1 also for a case that is slower by more, its interval above 1, whatever the noise");
   app.add_flag("--paired", arguments->paired, "launch i of OLD ran next to launch i of NEW");
   app.add_option("--counter", arguments->counter,
                  "counter of Google Benchmark that takes the place of its time, such as median_us");

@@ -25,6 +25,8 @@ ResultsFile::ResultsFile(const Communicator& world, const std::string& path, con
 void ResultsFile::write(const Measured& measured, const std::string& state) {
   environment_.erase("state");
   environment_.erase("rounds");
+  environment_.erase("left_out");
+  if (!measured.left_out.empty()) environment_["left_out"] = measured.left_out;
   if (!state.empty()) {
     environment_["state"] = state;
     environment_["rounds"] = measured.rounds;

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "comm/agree.hpp"
 #include "comm/exchange/exchange_calibration.hpp"
 #include "comm/exchange/named_exchange.hpp"
+#include "comm/placement/formats/plan_json.hpp"
 #include "comm/placement/idle_ranks.hpp"
+#include "comm/placement/planner.hpp"
 #include "comm/placement/support.hpp"
 #include "comm/session.hpp"
 #include "results/verdict.hpp"
@@ -20,6 +23,7 @@
 #include "workloads/command/case_arguments.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
+#include "workloads/command/launcher.hpp"
 #include "workloads/command/machine_choice.hpp"
 #include "workloads/command/results_file.hpp"
 #include "workloads/command/shared_plans.hpp"
@@ -158,14 +162,92 @@ void add_plans(const std::string& name, const std::vector<Case>& cases, const Ra
     setup.left_out.push_back(fmt::format("{} is not measured with --storage {}: {}", name, name_of(*storage), why));
 }
 
+/// Drops the plans that `is_left_out` says, by number, and their cases.
+void leave_out(Setup& setup, const std::vector<bool>& is_left_out) {
+  std::vector<std::size_t> number_of;  // of each plan among those that stay
+  std::vector<PlannedTables> plans;
+  for (std::size_t p = 0; p < setup.plans.size(); ++p) {
+    number_of.push_back(plans.size());
+    if (!is_left_out[p]) plans.push_back(std::move(setup.plans[p]));
+  }
+  setup.plans = std::move(plans);
+  std::erase_if(setup.cases, [&](const PlannedCase& each) { return is_left_out[each.plan]; });
+  for (PlannedCase& each : setup.cases) each.plan = number_of[each.plan];
+}
+
+/// Adds the plans of all planners that can place the tables, those that place them alike once.
+void add_all_plans(const std::vector<Case>& cases, const Ranks& ranks, SharedPlans& plans, Setup& setup) {
+  for (const auto& planner : planners) try {
+      add_plans(std::string(planner.name), cases, ranks, plans, setup);
+    } catch (const InputError& error) {
+      setup.left_out.push_back(fmt::format("{} is not measured: {}", planner.name, error.what()));
+    }
+  std::vector<bool> is_another(setup.plans.size());
+  for (std::size_t p = 0; p < setup.plans.size(); ++p)
+    for (std::size_t other = 0; other < p && !is_another[p]; ++other) {
+      const PlannedTables &a = setup.plans[p], &b = setup.plans[other];
+      is_another[p] = !is_another[other] && a.plan.tables == b.plan.tables &&
+                      std::ranges::equal(a.options.workload.tables, b.options.workload.tables, {}, &Table::storage,
+                                         &Table::storage);
+      if (is_another[p]) setup.left_out.push_back(fmt::format("{} is the plan {}", a.plan.name, b.plan.name));
+    }
+  leave_out(setup, is_another);
+}
+
+/// Plans that were named apart on the command line, but share the name that they give themselves, get names of their
+/// own: "search#1f0c4a7e" by their digest, or "search#2" where they are the same. first_of: of each given name its
+/// first plan, and behind them their number.
+void tell_apart(const std::vector<std::size_t>& first_of, std::vector<PlannedTables>& plans) {
+  std::vector<std::string> names, digests;
+  for (const PlannedTables& planned : plans) {
+    names.push_back(planned.plan.name);
+    digests.push_back(plan_digest(planned.plan, planned.options.workload.tables).substr(0, 8));
+  }
+  std::map<std::pair<std::string, std::string>, int> copies;
+  for (std::size_t given = 0; given + 1 < first_of.size(); ++given) {
+    const std::size_t first = first_of[given];
+    if (first == first_of[given + 1]) continue;
+    const auto shares = [&](std::size_t other) { return other < plans.size() && names[other] == names[first]; };
+    bool differ = false;
+    for (std::size_t other = 0; other + 1 < first_of.size(); ++other)
+      differ = differ || (first_of[other] < first_of[other + 1] && shares(first_of[other]) &&
+                          digests[first_of[other]] != digests[first]);
+    std::string name = names[first] + (differ ? "#" + digests[first] : "");
+    if (const int copy = ++copies[{names[first], digests[first]}]; copy > 1) name += fmt::format("#{}", copy);
+    for (std::size_t p = first; p < first_of[given + 1]; ++p) plans[p].plan.name = name;
+  }
+}
+
 Setup set_up(const CaseArguments& arguments, RunOptions options, const std::vector<Case>& cases, const Ranks& ranks,
              SharedPlans& plans) {
   Setup setup{.options = std::move(options), .plans = {}, .cases = {}, .left_out = {}};
   const Workload& workload = setup.options.workload;
   const auto& names = arguments.plans.empty() ? workload.plans : arguments.plans;
   if (names.empty()) throw InputError(workload.name + ": the spec names no plans; use --plan");
-  for (const std::string& name : names) add_plans(name, cases, ranks, plans, setup);
+  if (std::ranges::find(names, "all") != names.end()) {
+    add_all_plans(cases, ranks, plans, setup);
+    return setup;
+  }
+  std::vector<std::size_t> first_of{0};
+  for (const std::string& name : names) {
+    add_plans(name, cases, ranks, plans, setup);
+    first_of.push_back(setup.plans.size());
+  }
+  tell_apart(first_of, setup.plans);
   return setup;
+}
+
+/// Leaves out the plans for which memory does not suffice. Throws InputError where it suffices for none. Collective.
+void leave_out_what_does_not_fit(const Communicator& world, Setup& setup) {
+  std::vector<bool> too_large(setup.plans.size());
+  for (std::size_t p = 0; p < setup.plans.size(); ++p) try {
+      require_memory(world, setup.plans[p].plan, setup.plans[p].options, setup.cases_of(p));
+    } catch (const InputError& error) {
+      if (std::ranges::count(too_large, true) + 1 == std::ssize(too_large)) throw;
+      too_large[p] = true;
+      setup.left_out.push_back(fmt::format("{} is not measured: {}", setup.plans[p].plan.name, error.what()));
+    }
+  leave_out(setup, too_large);
 }
 
 /// What predictions rest on, for the header of the results.
@@ -173,6 +255,18 @@ Json to_json(const ChosenMachine& machine) {
   Json json{{"name", machine.model->name}, {"source", machine.model->source}, {"measured", machine.model->measured}};
   if (!machine.warning.empty()) json["warning"] = machine.warning;
   return json;
+}
+
+/// The plans that fit these ranks, the same on all of them. Collective.
+Setup planned(const Communicator& world, const CaseArguments& arguments, const RunOptions& asked,
+              const std::vector<Case>& cases, const Ranks& ranks) {
+  SharedPlans plans(world);
+  Setup setup =
+      agree(world, [&] { return world.rank() == 0 ? set_up(arguments, asked, cases, ranks, plans) : Setup{}; });
+  plans.share(world);
+  if (world.rank() != 0) setup = set_up(arguments, asked, cases, ranks, plans);
+  leave_out_what_does_not_fit(world, setup);
+  return setup;
 }
 
 int run_on(const Communicator& world, const CaseArguments& arguments) {
@@ -185,24 +279,30 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   const auto given = usable_options(world, arguments);
   if (!arguments.calibration.empty())
     agree(world, [&] { set_calibration(world, read_calibration(arguments.calibration)); });
-  const ChosenMachine machine = choose_machine(world, affinity, arguments.machine, status);
   std::set<std::string> said;
   const auto say = [&](const std::string& text) {
     if (world.rank() == 0 && said.insert(text).second) fmt::print(stderr, "shardmark: {}\n", text);
   };
+  if (const std::string why = why_alone(world.size()); !why.empty() && speaks()) say(why);
   const PoolFacts facts = pool_facts(world, affinity);
   const auto [asked, asked_cases] = agree(world, [&] {
     auto result = cases_of(arguments, given);
     result.second = with_pools_in_effect(std::move(result.second), facts);
     return result;
   });
+  agree(world, [&] {
+    if (world.rank() == 0 && !arguments.out.empty()) JsonLinesWriter::require_writable(arguments.out);
+  });
   const IdStatistics ids = id_statistics_of(world, asked.workload, asked.data, say);
-  const Ranks ranks{world.size(), ranks_per_node(world), machine.get(), ids};
-  SharedPlans plans(world);
-  Setup setup =
-      agree(world, [&] { return world.rank() == 0 ? set_up(arguments, asked, asked_cases, ranks, plans) : Setup{}; });
-  plans.share(world);
-  if (world.rank() != 0) setup = set_up(arguments, asked, asked_cases, ranks, plans);
+  const auto planned_for = [&](const MachineModel* machine) {
+    return planned(world, arguments, asked, asked_cases, {world.size(), ranks_per_node(world), machine, ids});
+  };
+  if (calibrates(world, arguments.machine)) {  // what can be refused is refused before
+    const Setup likely = planned_for(nullptr);
+    agree(world, [&] { return make_batch_source(likely.options, [](const std::string&) {}); });
+  }
+  const ChosenMachine machine = choose_machine(world, affinity, arguments.machine, status);
+  Setup setup = planned_for(machine.get());
   const RunOptions& options = setup.options;
   std::ranges::for_each(setup.left_out, say);
   if (const std::string why = why_inline(given, asked_cases, facts); !why.empty()) say(why);
@@ -210,8 +310,6 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
     if (const std::string idle = idle_ranks_text(planned.plan); !idle.empty())
       say(fmt::format("plan {}: {}", planned.plan.name, idle));
   const auto batches = agree(world, [&] { return make_batch_source(options, say); });
-  for (std::size_t p = 0; p < setup.plans.size(); ++p)
-    require_memory(world, setup.plans[p].plan, setup.plans[p].options, setup.cases_of(p));
   const PlannedTables& first = setup.plans.front();
   const Case& how = setup.cases.front().how;
   if (!arguments.export_file.empty())

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "results/async_fields.hpp"
+#include "results/modes.hpp"
 #include "results/statistics.hpp"
 #include "results/tensor_train_fields.hpp"
 #include "workloads/cases/option_table.hpp"
@@ -27,7 +29,14 @@ std::int64_t table_bytes_max(const PlannedTables& planned) {
 
 }  // namespace
 
-CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const TimedBatches& batches) {
+double CaseState::least_visit_seconds() const {
+  if (timings.visits.empty()) return visit_seconds;
+  const auto latest = timings.step_ms.end() - timings.visits.back();
+  const double timed = 1e-3 * std::reduce(latest, timings.step_ms.end());
+  return std::max(0.0, visit_seconds - timed) + 2e-3 * step_time().median;
+}
+
+CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const Prepared& prepared) {
   const Timings& timings = state.timings;
   const Case& how = job.cases[number].how;
   const auto& [plan, options] = job.planned(number);
@@ -35,9 +44,10 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
   record.workload = job.options.workload.name;
   record.plan = plan.name;
   record.options = case_options(options, how, plan);
-  record.options["batches"] = batches.inputs.size();
+  record.options["batches"] = prepared.inputs().size();
   record.changed = changed_options(options, how);
   record.details = schedule_options(job.options);
+  record.details[plan_digest_field] = state.plan_digest;
   record.ranks = job.comm.size();
   record.threads = Execution().concurrency();
   record.step_ms = state.step_time();
@@ -66,18 +76,24 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
         train_details(timings.trains, ms(Phase::lookup) + ms(Phase::update), record.step_ms.median,
                       job.options.workload.name == "fbtt");
   }
-  if (timings.training) {
-    record.details["loss"] = timings.training->loss;
-    if (timings.training->auc) record.details["auc"] = *timings.training->auc;
-    record.details["auc_steps"] = timings.training->steps;
-    if (state.trained_steps > 0) record.details["trained_steps"] = state.trained_steps;
+  if (state.training) {
+    record.details["loss"] = state.training->loss;
+    if (state.training->auc) record.details["auc"] = *state.training->auc;
+    record.details["auc_steps"] = state.training->steps;
+    record.details["trained_steps"] = state.trained_steps;
+    if (const auto samples = prepared.samples_of_data())
+      record.details["data_passes"] = rounded(
+          static_cast<double>(state.trained_steps * job.options.workload.global_batch) / static_cast<double>(*samples));
   }
   if (!timings.read_ms.empty()) record.details["read_ms"] = summarize(timings.read_ms).median;
   if (timings.async.any()) record.details[async_fields::object] = async_details(timings.async, record.step_ms.median);
   if (!timings.picked.empty()) record.details["picked"] = timings.picked;
-  record.details["batches_reason"] = batches.reason;
+  record.details["batches_reason"] = prepared.batches().reason;
+  if (const auto modes = two_modes(record.step_ms.samples)) record.details[modes_field] = to_json(*modes);
+  if (!state.conditions.empty()) record.details[conditions_field] = to_json(state.conditions);
   if (!state.stopped.empty()) record.details["stopped"] = state.stopped;
   record.checked_steps = state.checked.steps;
+  record.details["timed_batches"] = std::min<std::int64_t>(std::ssize(timings.step_ms), std::ssize(prepared.inputs()));
   if (state.checked.steps_after > 0) record.details["checked_after"] = state.checked.steps_after;
   record.wrong = state.checked.wrong;
   record.wire_error = state.checked.wire_error;

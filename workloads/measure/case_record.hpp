@@ -2,7 +2,9 @@
 #pragma once
 
 #include "comm/placement/cost/step_cost.hpp"
+#include "results/disturbance.hpp"
 #include "results/record.hpp"
+#include "workloads/measure/dense/training_window.hpp"
 #include "workloads/measure/timing.hpp"
 
 namespace shardmark {
@@ -16,17 +18,24 @@ struct Checked {
 
 /// A case as far as it has been measured.
 struct CaseState {
+  std::string plan_digest;                  ///< plan_json.hpp
   std::optional<StepPrediction> predicted;  ///< before anything ran
   Timings timings;
   Checked checked;
-  double check_seconds = 0.0;
-  std::int64_t trained_steps = 0;  ///< anew, which loss and AUC are of; 0: of those that were timed
-  std::string stopped;             ///< after which round it was certainly slower than the best; empty: it was not
+  std::vector<VisitConditions> conditions;          ///< of each visit
+  double check_seconds = 0.0, visit_seconds = 0.0;  ///< of the latest check and visit
+  std::optional<TrainingWindow::Quality> training;  ///< of the steps that it was trained for
+  std::int64_t trained_steps = 0;
+  std::string stopped;         ///< after which round it was certainly slower than the best; empty: it was not
+  bool left_out = false;       ///< it is not measured, as the budget has no time for it
+  bool out_of_budget = false;  ///< it was stopped for that reason, after its first visits
 
   StepTime step_time() const { return shardmark::step_time(timings.step_ms, timings.visits); }
+  /// How long a visit takes at least, with two timed steps.
+  double least_visit_seconds() const;
 };
 
 /// The record of case `number`, which has been visited.
-CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const TimedBatches& batches);
+CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const Prepared& prepared);
 
 }  // namespace shardmark

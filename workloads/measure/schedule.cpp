@@ -11,13 +11,24 @@ namespace {
 
 constexpr double wanted_half_width = 0.025;
 constexpr double gap_of_interest = 0.03;
+constexpr std::int64_t looks = 20;  // after each round one: their errors add up
 constexpr double longest_visit_seconds = 0.25;
 
-bool has_interval(const Standing& each) { return each.visits >= samples_for_interval; }
-
-bool is_known(const Standing& each) {
-  return has_interval(each) && each.high - each.low <= 2.0 * wanted_half_width * each.median;
+bool is_known(const StepTime& time) {
+  return time.visit_count() >= samples_for_interval && time.high - time.low <= 2.0 * wanted_half_width * time.median;
 }
+
+/// The best of those that are right; null where none is, or where it has no interval yet.
+const StepTime* best_of(const std::vector<Standing>& cases) {
+  std::vector<const StepTime*> right;
+  for (const Standing& each : cases)
+    if (each.right) right.push_back(&each.time);
+  if (right.empty()) return nullptr;
+  const StepTime* best = fastest(right);
+  return best->visit_count() >= samples_for_interval ? best : nullptr;
+}
+
+std::int64_t comparisons(const std::vector<Standing>& cases) { return pairs_of(std::ssize(cases)); }
 
 }  // namespace
 
@@ -39,27 +50,55 @@ double seconds_of_visit(double left_seconds, std::int64_t rounds, std::size_t ca
   return std::min(longest_visit_seconds, 0.5 * left_seconds / visits);
 }
 
-Standing standing_of(const StepTime& time, bool right, bool stopped) {
-  return {time.median, time.low, time.high, time.n, time.visit_count(), right, stopped};
+std::int64_t rounds_of_steps(std::int64_t steps) {
+  const std::int64_t per_visit = (steps + least_rounds - 1) / least_rounds;
+  return (steps + per_visit - 1) / per_visit;
 }
 
-std::vector<std::size_t> certainly_slower(const RunOptions& options, std::span<const Standing> cases) {
+std::int64_t steps_of_last_checks(const RunOptions& options, std::int64_t timed_batches, double seconds_of_one,
+                                  double round_seconds) {
+  constexpr double share_of_budget = 1.0 / 3.0;
+  if ((options.steps && !options.budget) || seconds_of_one <= 0.0) return timed_batches;
+  const double allowed = options.budget ? share_of_budget * options.budget->count() : round_seconds;
+  const double held = std::min(allowed / seconds_of_one, static_cast<double>(timed_batches));
+  return std::min(timed_batches, std::max(options.checked_steps, static_cast<std::int64_t>(held)));
+}
+
+double seconds_to_go(const RunOptions& options, std::int64_t rounds, double round_seconds, double left_seconds,
+                     double seconds_of_last_checks) {
+  const auto of = [&](std::int64_t all) {
+    return static_cast<double>(std::max<std::int64_t>(0, all - rounds)) * round_seconds;
+  };
+  double of_rounds = options.steps ? of(rounds_of_steps(*options.steps)) : std::max(of(least_rounds), left_seconds);
+  if (options.budget) of_rounds = options.steps ? std::min(of_rounds, left_seconds) : left_seconds;
+  return seconds_of_last_checks + std::max(0.0, of_rounds);
+}
+
+std::vector<std::size_t> certainly_slower(const RunOptions& options, const std::vector<Standing>& cases) {
   std::vector<std::size_t> slower;
-  if (options.steps) return slower;
-  const Standing* best = nullptr;
-  for (const Standing& each : cases)
-    if (each.right && has_interval(each) && (!best || each.median < best->median)) best = &each;
-  for (std::size_t c = 0; best && c < cases.size(); ++c)
-    if (!cases[c].stopped && has_interval(cases[c]) && cases[c].low > (1.0 + gap_of_interest) * best->high)
-      slower.push_back(c);
+  const StepTime* best = best_of(cases);
+  if (options.steps || best == nullptr) return slower;
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    if (cases[c].stopped || &cases[c].time == best) continue;
+    const TimeRatio ratio = time_ratio(cases[c].time, *best, looks * comparisons(cases));
+    if (ratio.rounds >= samples_for_interval && ratio.low > 1.0 + gap_of_interest) slower.push_back(c);
+  }
   return slower;
 }
 
-bool is_done(const RunOptions& options, std::int64_t rounds, bool time_is_up, std::span<const Standing> cases) {
+bool is_done(const RunOptions& options, std::int64_t rounds, bool time_is_up, const std::vector<Standing>& cases) {
+  if (time_is_up && options.budget) return true;
   if (options.steps)
-    return std::ranges::all_of(cases, [&](const Standing& each) { return each.steps >= *options.steps; });
-  if (time_is_up && (options.budget || rounds >= least_rounds)) return true;
-  return std::ranges::all_of(cases, [](const Standing& each) { return each.stopped || is_known(each); });
+    return std::ranges::all_of(cases, [&](const Standing& each) { return each.time.n >= *options.steps; });
+  if (time_is_up && rounds >= least_rounds) return true;
+  const StepTime* best = best_of(cases);
+  return std::ranges::all_of(cases, [&](const Standing& each) {
+    if (each.stopped) return true;
+    if (!is_known(each.time)) return false;
+    if (best == nullptr || best == &each.time) return true;
+    const TimeRatio ratio = time_ratio(each.time, *best, comparisons(cases));
+    return ratio.rounds >= rounds_for_interval(comparisons(cases)) && ratio.relative_half_width() <= wanted_half_width;
+  });
 }
 
 }  // namespace shardmark

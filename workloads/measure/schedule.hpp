@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "results/record.hpp"
 #include "results/statistics.hpp"
+#include "results/time_ratio.hpp"
 #include "workloads/cases/options.hpp"
 
 namespace shardmark {
@@ -26,23 +26,36 @@ std::int64_t steps_per_visit(const RunOptions& options, double visit_seconds, do
 /// second, less when the least rounds would not fit otherwise. Half of a visit is not timed.
 double seconds_of_visit(double left_seconds, std::int64_t rounds, std::size_t cases);
 
-/// What is known of a case after some rounds.
+/// Rounds in which each case takes so many steps (options.steps).
+std::int64_t rounds_of_steps(std::int64_t steps);
+
+/// How many of the batches that were timed are checked at last, when one takes so many seconds: all of them where
+/// options.steps says how many are timed. Else as many as take no longer than the rounds may (`round_seconds`), or a
+/// third of options.budget; no fewer than options.checked_steps.
+std::int64_t steps_of_last_checks(const RunOptions& options, std::int64_t timed_batches, double seconds_of_one,
+                                  double round_seconds);
+
+/// How long everything takes at most that is still to be done after so many rounds, each of which takes
+/// `round_seconds`: the rounds to come, for which `left_seconds` are left, and the last checks.
+double seconds_to_go(const RunOptions& options, std::int64_t rounds, double round_seconds, double left_seconds,
+                     double seconds_of_last_checks);
+
+/// What is known of a case after some rounds, in each of which it was visited until it was stopped.
 struct Standing {
-  double median = 0.0, low = 0.0, high = 0.0;  ///< ms of a step, and its interval
-  std::int64_t steps = 0, visits = 0;
+  StepTime time;
   bool right = true;     ///< no wrong value
   bool stopped = false;  ///< no more visits
 };
-Standing standing_of(const StepTime& time, bool right, bool stopped);
 
-/// The cases, not stopped yet, that are certainly slower than the best one that is right: both have an interval, and
-/// theirs begins more than 3 % above the end of its (Maron and Moore, Hoeffding races, 1994; with order statistics in
-/// place of Hoeffding's bound). None with options.steps.
-std::vector<std::size_t> certainly_slower(const RunOptions& options, std::span<const Standing> cases);
+/// The cases, not stopped yet, that are certainly slower than the best one that is right: within the rounds that both
+/// were visited in, of which there are enough for an interval, the interval of their ratio (results/time_ratio.hpp)
+/// begins above 1.03, at a twentieth of the error, as each round has its look (Maron and Moore, Hoeffding races, 1994;
+/// with signed ranks in place of Hoeffding's bound). None with options.steps.
+std::vector<std::size_t> certainly_slower(const RunOptions& options, const std::vector<Standing>& cases);
 
-/// Whether the measurement ends after so many rounds. With options.steps: when every case has as many. Else when the
-/// time is up (the least rounds are made in any case, unless there is a budget), or when all cases that are not stopped
-/// are known to 2.5 %.
-bool is_done(const RunOptions& options, std::int64_t rounds, bool time_is_up, std::span<const Standing> cases);
+/// Whether the measurement ends: when a budget is spent; with options.steps when every case has as many; else when the
+/// time is up, after the least rounds, or when of all cases that are not stopped both the median and the ratio to the
+/// best are known to 2.5 %, in enough rounds for as many comparisons.
+bool is_done(const RunOptions& options, std::int64_t rounds, bool time_is_up, const std::vector<Standing>& cases);
 
 }  // namespace shardmark

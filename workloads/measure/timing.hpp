@@ -2,7 +2,6 @@
 #pragma once
 
 #include "workloads/measure/async_record.hpp"
-#include "workloads/measure/dense/training_window.hpp"
 #include "workloads/measure/prepare.hpp"
 #include "workloads/measure/train_record.hpp"
 
@@ -23,7 +22,6 @@ struct Timings {
   std::int64_t sent_bytes = 0, payload_bytes = 0;    ///< with and without what is forwarded for others
   double huge_page_share = 0.0;                      ///< of the rows, on the rank with the least
   RowCounts rows;                                    ///< of the last step, over all ranks, where rows travel one by one
-  std::optional<TrainingWindow::Quality> training;   ///< of a dense model, in the last visit
   std::vector<double> read_ms;                       ///< of steps that read their batch, of the slowest rank
   TrainFacts trains;                                 ///< of the first step; caches: of all
   AsyncFacts async;                                  ///< of all visits of a case that prepares steps ahead

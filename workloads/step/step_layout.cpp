@@ -139,7 +139,7 @@ void StepLayout::list_slots(const BagCounts& bags, const VectorCounts& counts, c
   }
 }
 
-/// The blocks that are listed so far, by the first keys of their shards. A shard ends where the next begins.
+/// The blocks that are listed so far, by the first keys of their shards.
 /// own_vectors: see HomePlaces.
 void StepLayout::list_shards(std::int64_t own_vectors) {
   auto& blocks = gradients_by_shard_.host;
@@ -149,12 +149,14 @@ void StepLayout::list_shards(std::int64_t own_vectors) {
   shards.clear();
   exchanged_bags = next_bag_;
   most_bags_of_shard = 0;
-  std::int64_t bags_of_shard = 0, keys = 0;
-  for (const LocalShard& shard : layout_.shards) keys += shard.replicated ? 0 : shard.rows.count();
+  std::int64_t bags_of_shard = 0;
+  // Of shards with one first key all but the last have no rows.
+  const auto rows_from = [&](std::int64_t key) {
+    return std::prev(std::ranges::upper_bound(layout_.shards, key, {}, &LocalShard::first_key))->rows.count();
+  };
   for (std::int64_t b = 0; b < std::ssize(blocks); ++b) {
     if (shards.empty() || shards.back().first_key != blocks[b].first_key) {
-      if (!shards.empty()) shards.back().rows = blocks[b].first_key - shards.back().first_key;
-      shards.push_back({.first_key = blocks[b].first_key, .rows = keys - blocks[b].first_key, .first_block = b});
+      shards.push_back({.first_key = blocks[b].first_key, .rows = rows_from(blocks[b].first_key), .first_block = b});
       bags_of_shard = 0;
     }
     ++shards.back().blocks;

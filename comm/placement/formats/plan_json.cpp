@@ -2,8 +2,10 @@
 #include "comm/placement/formats/plan_json.hpp"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
+#include <tuple>
 #include <unordered_map>
 
 #include "comm/placement/formats/json_text.hpp"
@@ -99,6 +101,21 @@ Plan plan_from_json(std::string_view text, std::string_view origin, std::span<co
     if (unplaced.contains(table.name))
       throw InputError(fmt::format("{}: table '{}' is missing; place every table of the workload", where, table.name));
   return plan;
+}
+
+std::string plan_digest(const Plan& plan, std::span<const Table> tables) {
+  std::vector<std::string> lines;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    TablePlacement placement = plan.tables.at(t);
+    std::ranges::sort(placement.shards, {}, [](const Shard& shard) {
+      return std::tuple(shard.rows.begin, shard.rows.end, shard.rows.stride, shard.column_begin, shard.column_end,
+                        shard.rank);
+    });
+    lines.push_back(line_of(placement, tables[t]));
+  }
+  std::ranges::sort(lines);
+  const std::string text = fmt::format("{} {}\n{}", format_name, plan.ranks, fmt::join(lines, "\n"));
+  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 
 }  // namespace shardmark

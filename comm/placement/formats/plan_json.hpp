@@ -25,4 +25,8 @@ std::string plan_to_json(const Plan& plan, std::span<const Table> tables);
 /// wrong type, when a table is missing, unknown or repeated. Does not check the placements: see check.hpp.
 Plan plan_from_json(std::string_view text, std::string_view origin, std::span<const Table> tables);
 
+/// 16 hexadecimal digits that stand for what a plan places where, whatever its name and the order of its tables and
+/// shards: XXH3 (64 bits) of plan_to_json without the name, tables and shards sorted.
+std::string plan_digest(const Plan& plan, std::span<const Table> tables);
+
 }  // namespace shardmark

@@ -46,6 +46,25 @@ TEST(PlanJson, hot_rows_and_storage_are_written_where_they_are_said) {
   EXPECT_EQ(plan_from_json(text, "memory", two_tables), plan);
 }
 
+/// The digest stands for the placements: neither name nor order change it, any other rank, row or key does.
+TEST(PlanJson, digests_tell_plans_apart) {
+  const Plan plan{"search", 2, {{true, {}}, {false, {{{0, 7, 2}, 0, 2, 1}, {{1, 7, 2}, 0, 2, 0}}}}};
+  const std::string digest = plan_digest(plan, two_tables);
+  EXPECT_EQ(digest.size(), 16U);
+  Plan same = plan;
+  same.name = "other";
+  std::swap(same.tables[1].shards[0], same.tables[1].shards[1]);
+  EXPECT_EQ(plan_digest(same, two_tables), digest);
+  const std::vector<Table> swapped{two_tables[1], two_tables[0]};
+  EXPECT_EQ(plan_digest({"search", 2, {plan.tables[1], plan.tables[0]}}, swapped), digest);
+  std::vector<Plan> others(4, plan);
+  others[0].tables[1].shards[0].rank = 0;
+  others[1].tables[1].hot_rows = 1;
+  others[2].tables[0].storage = Storage::tt;
+  others[3].ranks = 3;
+  for (const Plan& other : others) EXPECT_NE(plan_digest(other, two_tables), digest);
+}
+
 TEST(PlanJson, round_trip_keeps_random_plans) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);

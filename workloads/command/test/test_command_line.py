@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 
-from program import ProgramTest, main, records
+from program import SHARDMARK, SMALL, ProgramTest, main, options, records, start
 
 WITHOUT_MPI = {"environment": {"OPAL_PREFIX": "/nonexistent"}}  # Open MPI cannot start then
 TABLES = ("workloads", "planners", "machines", "terms", "skews", "plan-formats", "results-formats", "options", "transfers", "exchanges", "value-types", "wire-ids",
@@ -120,7 +120,7 @@ class Run(ProgramTest):
         self.assertLessEqual({"build", "libraries", "machine", "time", "format_version"}, environment.keys())
         self.assertLessEqual(CASE_FIELDS, case.keys())
         expected = {"record": "case", "workload": "criteo-kaggle", "scale": 4096, "plan": "column_wise",
-                    "transfer": "dense_partials", "exchange": "mpi_alltoallv", "groups": 1, "ranks": 2, "threads": 1,
+                    "transfer": "auto", "exchange": "mpi_alltoallv", "groups": 1, "ranks": 2, "threads": 1,
                     "wire": {"forward": "fp32", "backward": "fp32", "ids": "int32"}, "global_batch": 240, "checked_steps": 1,
                     "wrong": 0}
         self.assertEqual({key: case[key] for key in expected}, expected)
@@ -148,7 +148,7 @@ class Run(ProgramTest):
     def test_results_show_prints_the_table_of_the_run_again(self):
         outcome, file = self.case(2)
         shown = self.succeeds(self.serial("results", "show", file))
-        self.assertRegex(outcome.out, r"\nFOM samples/s: [\d.e+]+\nRESULT: VALID\n$")
+        self.assertRegex(outcome.out, r"\nFOM samples/s: [\d.e+]+\nRESULT: VALID(, DISTURBED)?\n$")
         self.assertEqual(shown.out, outcome.out)
 
     def test_an_unchecked_run_is_invalid_and_so_it_is_shown(self):
@@ -188,7 +188,7 @@ class Run(ProgramTest):
         transfers, exchanges = ({case[field] for case in cases} for field in ("transfer", "exchange"))
         self.assertEqual(sorted((c["plan"], c["transfer"], c["exchange"]) for c in cases),
                          sorted([*itertools.product(["row_wise"], transfers, exchanges),
-                                 *itertools.product(["table_wise"], ["dense_partials"], exchanges)]))
+                                 *itertools.product(["table_wise"], ["auto"], exchanges)]))
         self.assertGreater(len(transfers), 2)
         self.assertGreater(len(exchanges), 2)
 
@@ -263,7 +263,7 @@ class Run(ProgramTest):
 
     def test_progress_and_logs_leave_stdout_to_the_table(self):
         for line in self.succeeds(self.case(2)[0]).out.splitlines():
-            self.assertRegex(line, r"^(# |  |ANSWER: |FOM |RESULT: )")
+            self.assertRegex(line, r"^(# |  |DISTURBED: |ANSWER: |FOM |RESULT: )")
             self.assertLessEqual(len(line), 120)
 
     def test_compare_answers_on_one_screen_and_has_more_on_request(self):
@@ -285,6 +285,34 @@ class Run(ProgramTest):
                          [case["samples_per_s"] for case in records(file)[1:]])
         self.assertIn("\n| row_wise |", self.serial("results", "show", "--format", "markdown", file).out.replace("*", ""))
         self.refuses_serial(["results", "show", "--format", "html", file], "html", "text, markdown, csv")
+
+    def test_compare_says_what_it_could_have_shown(self):
+        outcome, file = self.case(2, command="compare", plan="row_wise,table_wise", exchange="pairwise", steps=12)
+        text = " ".join(line.strip() for line in self.succeeds(outcome).out.split("ANSWER: ")[1].splitlines())
+        self.assertRegex(text, r"This run could have shown differences of [\d.]+ % or more: \w+_wise, measured twice as two cases, "
+                               r"took [\d.]+ times \[[\d.]+, [\d.]+\] as long the second time. FOM")
+        cases = records(file)[1:]
+        self.assertEqual(sum("twin" in case for case in cases), 1)
+        for case in cases:
+            self.assertEqual(len(case["conditions"]["seconds"]), 6)
+            self.assertEqual(case["vs_best"]["rounds"], 6)
+        self.assertIn(1, [case["vs_best"]["ratio"] for case in cases])
+
+    def test_a_budget_too_small_for_all_measures_what_fits(self):
+        outcome, file = self.case(2, command="compare", plan="row_wise,table_wise", exchange="pairwise", steps=None,
+                                  budget="0.001s")
+        text = " ".join(self.succeeds(outcome).out.split())
+        self.assertIn("Not measured, as --budget has no time for it: table_wise dense_partials pairwise.", text)
+        self.assertEqual([case["plan"] for case in records(file)[1:]], ["row_wise"])
+        self.assertEqual(records(file)[0]["left_out"], ["table_wise dense_partials pairwise"])
+
+    def test_a_single_rank_under_variables_of_more_is_warned_of(self):
+        for variables, warned in (({"SLURM_NTASKS": "4"}, True), ({"SLURM_NTASKS": "1"}, False)):
+            outcome = start([SHARDMARK, "run", "criteo-kaggle", *options({**SMALL, "out": self.new_path(".jsonl")})],
+                            variables, folder=self.folder)
+            self.succeeds(outcome)
+            self.assertEqual("this is a single rank, though SLURM_NTASKS says 4" in outcome.err, warned, outcome.err)
+            self.assertNotIn("exchanges", outcome.out.split("ANSWER")[1])
 
     def test_run_prints_other_formats(self):
         outcome, file = self.case(2, format="csv")

@@ -145,7 +145,7 @@ TEST_F(PlanCommand, show_says_what_it_assumes) {
   const Outcome shown = plan_command(
       {"show", "criteo-kaggle", "table_wise", "--ranks", "40", "--scale", "1/64", "--machine", "dgx-a100"});
   EXPECT_EQ(shown.error, "");
-  EXPECT_EQ(shown.out.rfind("# criteo-kaggle at 1/64, batch 16384, ids: power law 1.05; dense_partials mpi_alltoallv\n"
+  EXPECT_EQ(shown.out.rfind("# criteo-kaggle at 1/64, batch 16384, ids: power law 1.05; auto mpi_alltoallv\n"
                             "# predicted, not measured: for machine dgx-a100 (",
                             0),
             0U)
@@ -163,6 +163,18 @@ TEST_F(PlanCommand, show_says_what_does_not_fit) {
   EXPECT_TRUE(contains(last_line("1M"), "does not fit: rank 0 needs ")) << last_line("1M");
   EXPECT_TRUE(contains(last_line("1M"), "(and 1 more rank of it)")) << last_line("1M");
   EXPECT_FALSE(contains(last_line("1T"), "does not fit")) << last_line("1T");
+}
+
+/// 1 GB is 10^9 bytes and 1 GiB 2^30: what needs a number between them fits the latter alone.
+TEST_F(PlanCommand, sizes_are_decimal_unless_they_say_binary) {
+  const auto text = [](const char* memory) {
+    return plan_command({"show", "criteo-kaggle", "table_wise", "--ranks", "2", "--memory", memory}).out;
+  };
+  EXPECT_EQ(text("2GB"), text("2000000000"));
+  EXPECT_EQ(text("2G"), text("2000000000"));
+  EXPECT_EQ(text("2GiB"), text("2147483648"));
+  EXPECT_EQ(text("3MiB"), text("3145728"));
+  EXPECT_NE(text("1M"), text("1MiB"));
 }
 
 TEST_F(PlanCommand, create_tells_planners_of_nodes) {

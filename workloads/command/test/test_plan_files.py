@@ -40,6 +40,29 @@ class OurFiles(ProgramTest):
         self.refuses_serial(["plan", "convert", "criteo-kaggle", plan, "--to", "hugectr-v3.8"], "copies of its first 40 rows")
 
 
+    def test_plans_of_one_name_are_told_apart(self):
+        plans = []
+        for planner in ("row_wise", "table_wise"):
+            plan = self.new_path(".json")
+            self.succeeds(self.serial("plan", "create", "criteo-kaggle", "--scale", "1/4096", "--ranks", 2, "--out", plan,
+                                      "--planner", planner))
+            plan.write_text(plan.read_text().replace(f'"name":"{planner}"', '"name":"search"'))
+            plans.append(plan)
+        outcome, both = self.case(2, command="compare", exchange="pairwise", plan=f"{plans[0]},{plans[1]},{plans[1]}")
+        self.succeeds(outcome)
+        names = [case["plan"] for case in records(both)[1:]]
+        self.assertRegex(" ".join(names), r"^search#[0-9a-f]{8} search#([0-9a-f]{8}) search#\1#2$")
+        digests = [case["plan_digest"] for case in records(both)[1:]]
+        self.assertEqual(digests[1], digests[2])
+        self.assertEqual([name.split("#")[1] for name in names], [digest[:8] for digest in digests])
+        one, other = (self.case(2, plan=plan)[1] for plan in plans)
+        self.assertEqual([records(file)[1]["plan"] for file in (one, other)], ["search", "search"])
+        differing = self.serial("results", "diff", one, other)
+        self.assertEqual(differing.code, 3, differing.out)
+        self.assertIn("plan_digest of criteo-kaggle/search/", differing.err)
+        self.succeeds(self.serial("results", "diff", one, other, "--allow", "plan_digest,seed,exchange"))
+
+
 class HugectrFiles(ProgramTest):
     def files(self, example):
         return self.new_file(spec_of(example)), self.new_file(example["plan"])

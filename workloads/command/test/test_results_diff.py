@@ -101,6 +101,22 @@ class Diff(ProgramTest):
             self.assertIn("RESULT: UNCLEAR", outcome.last_line())
         self.succeeds(self.diff(steady, self.launches({"a": 1, "b": 0.9}), "--strict"))
 
+    def test_a_gate_fails_above_what_it_is_given(self):
+        one, other = self.new_file(google({"a": 1, "b": 1})), self.new_file(google({"a": 1.2, "b": 1}))
+        self.succeeds(self.diff(one, other))
+        outcome = self.diff(one, other, "--fail-above", "10%")
+        self.assertEqual(outcome.code, 1, outcome.out)
+        self.assertLess(outcome.out.index("1 of 2 more than 10 % slower: a 1.200"), outcome.out.index("| case |"))
+        self.assertIn("RESULT: FAILED", outcome.last_line())
+        self.assertIn("none of 2 more than 30 % slower", self.succeeds(self.diff(one, other, "--fail-above", "0.3")).out)
+        self.refuses(self.diff(one, other, "--fail-above", "much"), "--fail-above")
+
+    def test_a_baseline_says_what_it_can_show(self):
+        noise = self.launches({"a": 10, "b": 1}, jitter=(1, 1.2, 0.9, 1.1, 1, 0.8, 1.15, 0.9))
+        outcome = self.succeeds(self.serial("results", "floors", noise))
+        self.assertRegex(outcome.out, r"^this baseline of 8 launches can show changes above \d+\.\d % only ")
+        self.refuses(self.serial("results", "floors", self.new_path()), "cannot read")
+
     def test_an_error_in_new_alone_is_worse(self):
         outcome = self.diff(self.launches({"a": 1, "b": 1}), self.launches({"a": 1, "b": "out of memory"}))
         self.assertEqual(outcome.code, 1)
