@@ -44,6 +44,7 @@ CaseSetup set_up(const NetCase& one, const PoolFacts& facts) {
   options.seed = one.seed;
   options.checked_steps = one.steps;
   options.steps = 1;
+  options.trained_steps = 0;
   if (cases.front().async.on()) cases.front().async.pool = pool_in_effect(cases.front().async.pool, facts);
   Case how = without_unused_async(std::move(cases)).front();
   PlannedTables planned{{}, with_storage(options, how.storage)};

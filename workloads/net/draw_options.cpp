@@ -83,6 +83,7 @@ Json draw_options(Draw& draw, const Json& workload, const NetFiles& files) {
       if (option.valid == "a file" && !files.contains(option.name)) continue;
       if (!first && option.get && !has_use(option, run)) continue;
       if (option.name.starts_with("async_") && !how.async.on()) continue;
+      if (option.name == "staleness_bound" && !how.async.looks_up()) continue;
       const std::string value = draw_value(draw, option, option.get ? option.get(run, how) : Json(), files);
       drawn[option.name] = value;
       try {

@@ -12,7 +12,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Sums of all that a step reads: it bounds the time that the reference takes.
-constexpr double most_elements = 4e5, most_elements_at_times = 4e6;
+constexpr std::int64_t least_limit = 2'000, most_elements = 400'000, most_elements_at_times = 4'000'000;
 
 std::int64_t draw_rows(Draw& draw, int ranks) {
   if (draw.chance(0.25)) return draw.whole(1, ranks + 2);
@@ -42,7 +42,9 @@ Optimizer draw_optimizer(Draw& draw) {
 }
 
 Table draw_table(Draw& draw, int ranks) {
-  Table table{.rows = draw_rows(draw, ranks), .dim = draw_dim(draw)};
+  Table table;
+  table.rows = draw_rows(draw, ranks);
+  table.dim = draw_dim(draw);
   if (draw.chance(0.15)) table.value_type = draw.of(value_types).value;
   table.stochastic_rounding = draw.chance(0.1);
   if (draw.chance(0.08)) table.storage = draw.of(storages).value;
@@ -83,8 +85,9 @@ double elements_of_sample(const Workload& workload) {
 
 void draw_batch(Draw& draw, Workload& workload) {
   workload.global_batch = draw.chance(0.15) ? draw.whole(1, 5) : draw.log_whole(1, 20'000);
-  const double most = draw.chance(0.03) ? most_elements_at_times : most_elements;
-  const double fits = most / elements_of_sample(workload);
+  const std::int64_t most =
+      draw.chance(0.02) ? most_elements_at_times : draw.log_whole(1, most_elements / least_limit) * least_limit;
+  const double fits = static_cast<double>(most) / elements_of_sample(workload);
   workload.global_batch = std::clamp<std::int64_t>(static_cast<std::int64_t>(fits), 1, workload.global_batch);
 }
 

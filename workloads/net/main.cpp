@@ -27,8 +27,9 @@ struct NetArguments {
   double seconds = 0.0;
   int threads = 1, limit = 60;
   std::vector<std::string> files, fixed;
-  std::string data, state, summary, found, candidates;
+  std::string data, state, summary, found, exports, candidates;
   int tries = 300;
+  bool times = false;
 };
 
 NetArguments read_arguments(CLI::App& app, int argc, char** argv) {
@@ -37,14 +38,17 @@ NetArguments read_arguments(CLI::App& app, int argc, char** argv) {
   app.add_option("--cases", arguments.cases, "how many");
   app.add_option("--seconds", arguments.seconds, "begin no case after so long (0: no limit)");
   app.add_option("--threads", arguments.threads, "of each rank");
-  app.add_option("--limit", arguments.limit, "seconds of a case, after which it hangs and is ended by SIGALRM");
+  app.add_option("--limit", arguments.limit, "seconds of a case, after which it hangs and is ended by SIGALRM")
+      ->take_last();
   app.add_option("--case", arguments.files, "files of cases to run instead");
   app.add_option("--set", arguments.fixed, "KEY=VALUE: options that all cases have");
   app.add_option("--data", arguments.data, "folder for files of samples, which are made where they are missing");
   app.add_option("--state", arguments.state, "where each case is written before it runs");
   app.add_option("--summary", arguments.summary, "where counts are written");
   app.add_option("--found", arguments.found, "folder for cases that failed");
+  app.add_option("--exports", arguments.exports, "folder for steps of some cases, to be verified by others");
   app.add_option("--tries", arguments.tries, "most cases that are run to make one that failed smaller");
+  app.add_flag("--times", arguments.times, "print the seconds of each case");
   app.add_option("--candidates", arguments.candidates, "print the cases that are a step smaller than that of a file");
   app.parse(argc, argv);
   return arguments;
@@ -71,7 +75,10 @@ class Net {
     if (arguments_.files.empty())
       for (std::uint64_t number = arguments_.first; number < arguments_.first + arguments_.cases; ++number) {
         if (arguments_.seconds > 0.0 && seconds() > arguments_.seconds) break;
-        check(draw_case(number, conditions_, refusals_));
+        const double begin = MPI_Wtime();
+        const NetCase one = draw_case(number, conditions_, refusals_);
+        seconds_of_draws_ += MPI_Wtime() - begin;
+        check(one);
       }
     for (const std::string& file : arguments_.files) check(case_of(file));
     report();
@@ -80,6 +87,10 @@ class Net {
 
  private:
   double seconds() const { return MPI_Wtime() - begin_; }
+
+  CaseSetup set_up_of(const NetCase& one) const {
+    return set_up(one, conditions_.groups.at({one.ranks, one.leaders}).pools);
+  }
 
   /// Its files of samples are those of this launch.
   NetCase case_of(const std::string& file) const {
@@ -92,20 +103,31 @@ class Net {
     return one;
   }
 
-  NetOutcome run(const NetCase& one) {
+  /// Of a share of the cases, which is written beside it; of none whose wire rounds, of which others know no bound.
+  std::string export_file(const NetCase& one) const {
+    constexpr std::uint64_t share = 64;
+    if (arguments_.exports.empty() || one.seed % share != 2) return {};
+    if (set_up_of(one).how().movement.wire != WireTypes{}) return {};
+    const std::string name = fmt::format("{}/case_{}", arguments_.exports, one.number);
+    write(one, name);
+    return name + ".h5";
+  }
+
+  NetOutcome run(const NetCase& one, const std::string& export_file = {}) {
     if (!arguments_.state.empty()) std::ofstream(arguments_.state) << to_json(one).dump() << std::endl;
-    return world_.run(one, std::chrono::seconds(arguments_.limit));
+    return world_.run(one, std::chrono::seconds(arguments_.limit), export_file);
   }
 
   void check(const NetCase& one) {
     const double begin = MPI_Wtime();
-    const NetOutcome outcome = run(one);
+    const NetOutcome outcome = run(one, export_file(one));
+    if (arguments_.times) fmt::print("time {:.3f} {} {}\n", MPI_Wtime() - begin, one.number, one.options.dump());
     slowest_ = std::max(slowest_, std::pair(MPI_Wtime() - begin, one.number));
     if (!outcome.refused.empty()) {
       refusals_.add(one, "late: " + outcome.refused);
       return;
     }
-    coverage_.add(one, set_up(one, conditions_.groups.at({one.ranks, one.leaders}).pools));
+    coverage_.add(one, set_up_of(one));
     if (!outcome.failed.empty()) tell(one, outcome);
   }
 
@@ -142,9 +164,11 @@ class Net {
   }
 
   void report() const {
-    fmt::print("net: {} cases ran in {:.1f} s ({:.1f}/s), {} failed, {} were refused; slowest: {:.2f} s (case {})\n",
-               coverage_.cases(), seconds(), static_cast<double>(coverage_.cases()) / seconds(), failed_,
-               refusals_.total(), slowest_.first, slowest_.second);
+    fmt::print(
+        "net: {} cases ran in {:.1f} s ({:.1f}/s), {} failed, {} were refused; draws took {:.1f} s, the slowest case "
+        "{:.2f} s ({})\n",
+        coverage_.cases(), seconds(), static_cast<double>(coverage_.cases()) / seconds(), failed_, refusals_.total(),
+        seconds_of_draws_, slowest_.first, slowest_.second);
     if (arguments_.summary.empty()) return;
     std::ofstream(arguments_.summary)
         << Json{{"first", arguments_.first}, {"cases", coverage_.cases()},    {"failed", failed_},
@@ -160,6 +184,7 @@ class Net {
   Refusals refusals_;
   Coverage coverage_;
   std::int64_t failed_ = 0;
+  double seconds_of_draws_ = 0.0;
   const double begin_ = MPI_Wtime();
   std::pair<double, std::uint64_t> slowest_;
 };

@@ -16,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
+VERIFY = Path(__file__).resolve().parents[2] / "scripts" / "verify-export"
 LEAST_MET = 20  # cases that each possible pair of values is to be met in
 
 
@@ -34,6 +35,7 @@ def arguments():
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="option that all cases have")
     parser.add_argument("--corpus", help="run the cases of this folder, and draw none")
     parser.add_argument("--found", default="results/local/net", help="folder for cases that failed")
+    parser.add_argument("--exports", action="store_true", help="verify exports of some cases with NumPy")
     parser.add_argument("--summary", help="file for what was counted")
     parser.add_argument("--mpiexec", default="mpiexec --oversubscribe --mca mpi_yield_when_idle 1 -n")
     return parser.parse_args()
@@ -117,7 +119,7 @@ class Counts:
     """What the launches counted, together."""
 
     def __init__(self):
-        self.cases = self.failed = self.launches = 0
+        self.cases = self.failed = self.launches = self.exports = 0
         self.seconds = 0.0
         self.refused, self.values, self.pairs = collections.Counter(), collections.Counter(), collections.Counter()
         self.known, self.crashed = set(), []
@@ -151,7 +153,7 @@ class Counts:
 
     def summary(self, first):
         return {"first": first, "cases": self.cases, "launches": self.launches, "seconds": round(self.seconds, 1), "failed":
-                self.failed, "crashed": self.crashed, "refused": dict(self.refused.most_common()), "values":
+                self.failed, "crashed": self.crashed, "exports": self.exports, "refused": dict(self.refused.most_common()), "values":
                 dict(sorted(self.values.items())), "pairs": len(self.pairs), "least_met": self.least_met()[:200], "never_met":
                 self.never_met()}
 
@@ -174,6 +176,20 @@ def tell_crash(launches, code, counts):
     write(small, name)
     print(f"  made smaller: {name}.json\n  {command_of(small, name)}", flush=True)
     return number
+
+
+def verify_exports(folder, counts):
+    """Recomputes with NumPy the steps that a launch exported."""
+    for file in sorted(folder.glob("*.h5")):
+        verified = subprocess.run([sys.executable, VERIFY, file], capture_output=True, text=True)
+        counts.exports += 1
+        if verified.returncode != 0:
+            counts.failed += 1
+            print(f"{file.stem.replace('_', ' ')} FAILED: its export is not as NumPy has it: {verified.stdout.strip()[-300:]}"
+                  f"{verified.stderr.strip()[-300:]}\n  {file.with_suffix('.json')}", flush=True)
+        else:
+            for written in folder.glob(f"{file.stem}.*"):
+                written.unlink()
 
 
 def run_corpus(launches, options):
@@ -199,7 +215,8 @@ def run_drawn(launches, options):
     print(f"net: cases {first} to {first + options.cases - 1}", flush=True)
     threads = [int(each) for each in options.threads.split(",")]
     fixed = [word for each in options.set for word in ("--set", each)]
-    summary = launches.scratch / "summary.json"
+    summary, exports = launches.scratch / "summary.json", launches.folder / "exports"
+    exports.mkdir(exist_ok=True)
     while number < first + options.cases:
         left = options.seconds - (time.monotonic() - begin)
         if options.seconds and left <= 0 or options.stop and counts.failed >= options.stop:
@@ -208,9 +225,11 @@ def run_drawn(launches, options):
         summary.unlink(missing_ok=True)
         code = launches.run(options.ranks, threads[counts.launches % len(threads)], "--first", str(number), "--cases", str(count),
                             "--found", str(launches.folder), "--summary", str(summary), "--tries", str(options.tries), *fixed,
+                            *(["--exports", str(exports)] if options.exports else []),
                             *(["--seconds", str(left)] if options.seconds else []))
         counts.launches += 1
         print(launches.output, end="", flush=True)
+        verify_exports(exports, counts)
         if summary.exists():
             counts.add(json.loads(summary.read_text()))
             number += count

@@ -74,19 +74,20 @@ NetWorld::NetWorld(const Communicator& world) : world_(world) {
   }
 }
 
-NetOutcome NetWorld::take_part(const NetCase& one, std::chrono::seconds limit) {
+NetOutcome NetWorld::take_part(const NetCase& one, std::chrono::seconds limit, const std::string& export_file) {
   const RankGroup group{one.ranks, one.leaders};
   alarm(static_cast<unsigned>(limit.count()));
-  const NetOutcome outcome = run_case(*comms_.at(group), one, facts_.at(group).pools);
+  const NetOutcome outcome = run_case(*comms_.at(group), one, facts_.at(group).pools, export_file);
   alarm(0);
   return outcome;
 }
 
-NetOutcome NetWorld::run(const NetCase& one, std::chrono::seconds limit) {
-  const std::string text = nlohmann::ordered_json{{"case", to_json(one)}, {"limit", limit.count()}}.dump();
+NetOutcome NetWorld::run(const NetCase& one, std::chrono::seconds limit, const std::string& export_file) {
+  const std::string text =
+      nlohmann::ordered_json{{"case", to_json(one)}, {"limit", limit.count()}, {"export", export_file}}.dump();
   for (int rank = 1; rank < one.ranks; ++rank)
     MPI_Send(text.data(), static_cast<int>(text.size()), MPI_BYTE, rank, case_tag, world_.get());
-  return take_part(one, limit);
+  return take_part(one, limit, export_file);
 }
 
 void NetWorld::end() {
@@ -104,7 +105,8 @@ void NetWorld::serve() {
     MPI_Recv(text.data(), bytes, MPI_BYTE, 0, case_tag, world_.get(), MPI_STATUS_IGNORE);
     if (text.empty()) return;
     const auto json = nlohmann::ordered_json::parse(text);
-    take_part(net_case_from_json(json.at("case"), "case"), std::chrono::seconds(json.at("limit").get<int>()));
+    take_part(net_case_from_json(json.at("case"), "case"), std::chrono::seconds(json.at("limit").get<int>()),
+              json.at("export").get<std::string>());
   }
 }
 

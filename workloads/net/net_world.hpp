@@ -19,14 +19,14 @@ class NetWorld {
   const std::map<RankGroup, GroupFacts>& groups() const { return facts_; }
 
   /// Runs a case on the first one.ranks ranks, for at most so long: then the processes end by SIGALRM. Of rank 0.
-  NetOutcome run(const NetCase& one, std::chrono::seconds limit);
+  NetOutcome run(const NetCase& one, std::chrono::seconds limit, const std::string& export_file = {});
   /// Lets the others come back from serve(). Of rank 0.
   void end();
   /// Takes part in cases until the end. Of the other ranks.
   void serve();
 
  private:
-  NetOutcome take_part(const NetCase& one, std::chrono::seconds limit);
+  NetOutcome take_part(const NetCase& one, std::chrono::seconds limit, const std::string& export_file);
 
   const Communicator& world_;
   std::map<RankGroup, std::unique_ptr<Communicator>> comms_;  ///< of those that this rank is in

@@ -9,6 +9,7 @@
 #include "comm/collectives.hpp"
 #include "kernels/guard_bands.hpp"
 #include "workloads/measure/check.hpp"
+#include "workloads/measure/export.hpp"
 #include "workloads/measure/measure.hpp"
 #include "workloads/net/case_setup.hpp"
 #include "workloads/net/memory_check.hpp"
@@ -97,8 +98,10 @@ class CheckedCase {
     }
   }
 
-  /// Of the last step. Rows that are looked up ahead may travel again.
+  /// Of the last step. Rows that are looked up ahead may travel again; the slow count knows no cores.
   void check_bytes(ReadyCase& ready) {
+    const auto has_cores = [](const Table& table) { return table.storage == Storage::tt; };
+    if (std::ranges::any_of(options_.workload.tables, has_cores)) return;
     if (setup_.how().async.looks_up() || prepared_.inputs().front().global_ids > most_counted_ids) return;
     const std::int64_t number = ready.pipeline ? ready.pipeline->ticket() : options_.checked_steps - 1;
     const Flight& flight = ready.pipeline ? ready.pipeline->flight() : ready.flight;
@@ -128,7 +131,8 @@ std::string measured_wrong(const Communicator& comm, const CaseSetup& setup, Bat
   return {};
 }
 
-NetOutcome run_once(const Communicator& comm, const NetCase& one, const PoolFacts& facts) {
+NetOutcome run_once(const Communicator& comm, const NetCase& one, const PoolFacts& facts,
+                    const std::string& export_file) {
   NetOutcome outcome;
   const CaseSetup setup = agree(comm, [&] { return set_up(one, facts); });
   const auto batches = agree(comm, [&] { return make_batch_source(setup.asked, quiet); });
@@ -139,15 +143,18 @@ NetOutcome run_once(const Communicator& comm, const NetCase& one, const PoolFact
   }
   if (outcome.failed.empty() && checks_memory(one)) outcome.failed = memory_beyond(comm, setup, *batches);
   if (outcome.failed.empty() && is_measured(one)) outcome.failed = measured_wrong(comm, setup, *batches);
+  if (outcome.failed.empty() && !export_file.empty())
+    export_step(comm, setup.planned().options, setup.planned().plan, setup.how(), *batches, export_file);
   return outcome;
 }
 
 }  // namespace
 
-NetOutcome run_case(const Communicator& comm, const NetCase& one, const PoolFacts& facts) {
+NetOutcome run_case(const Communicator& comm, const NetCase& one, const PoolFacts& facts,
+                    const std::string& export_file) {
   NetOutcome outcome;
   try {
-    outcome = run_once(comm, one, facts);
+    outcome = run_once(comm, one, facts, export_file);
   } catch (const InputError& error) {
     outcome.refused = error.what();
   } catch (const CollectiveError& error) {

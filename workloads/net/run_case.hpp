@@ -16,7 +16,8 @@ struct NetOutcome {
 };
 
 /// Takes the steps of a case as the program does when it checks one, and asks every oracle. Collective over comm, which
-/// has one.ranks ranks.
-NetOutcome run_case(const Communicator& comm, const NetCase& one, const PoolFacts& facts);
+/// has one.ranks ranks. export_file: where its first step is exported to; empty: it is not.
+NetOutcome run_case(const Communicator& comm, const NetCase& one, const PoolFacts& facts,
+                    const std::string& export_file = {});
 
 }  // namespace shardmark
