@@ -92,7 +92,8 @@ std::vector<PhaseTime> phases_from(const Fields& record, const Json& json) {
   for (const auto& [name, value] : json.at("phases").items()) {
     const Fields phase = fields.object(name);
     phases.push_back({name, phase.number("median_ms"), phase.number("mean_over_ranks_ms"), phase.count("bytes", 0),
-                      phase.maybe_number("predicted_ms"), phase.maybe_number("least_ms"), phase.maybe_number("path_ms")});
+                      phase.maybe_number("predicted_ms"), phase.maybe_number("least_ms"),
+                      phase.maybe_number("path_ms")});
   }
   return phases;
 }
