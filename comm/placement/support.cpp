@@ -28,6 +28,32 @@ void require_supported_cores(const std::string& plan, const TablePlacement& plac
                     plan, table.name, cache.rows));
 }
 
+/// Sums that are added on their way are of one term of each rank, and in fp32, which MPI and our own rounds add.
+void require_supported_sums(const Plan& plan, const std::vector<Table>& tables, const Movement& movement) {
+  const auto transfer = name_of(movement.transfer);
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    const auto& shards = plan.tables[t].shards;
+    const auto same_columns = [&](const Shard& a, const Shard& b) {
+      return a.column_begin == b.column_begin && a.column_end == b.column_end;
+    };
+    for (const Shard& shard : shards)
+      for (const Shard& other : shards) {
+        if (&shard == &other || !same_columns(shard, other)) continue;
+        if (movement.wire != WireTypes{})
+          throw InputError(fmt::format(
+              "plan {} splits table {} by rows, whose partial sums transfer {} adds in fp32, not "
+              "in wire types {} and {}; use --wire fp32, dense_partials or a plan that splits no "
+              "rows",
+              plan.name, tables[t].name, transfer, name_of(movement.wire.forward), name_of(movement.wire.backward)));
+        if (shard.rank == other.rank)
+          throw InputError(
+              fmt::format("transfer {}: rank {} holds two row shards of the same columns of table {}; use "
+                          "dense_partials or another plan than {}",
+                          transfer, shard.rank, tables[t].name, plan.name));
+      }
+  }
+}
+
 }  // namespace
 
 void require_supported(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
@@ -41,6 +67,7 @@ void require_supported(const Plan& plan, const std::vector<Table>& tables, const
     if (table.value_type == ValueType::int8 && table.optimizer.kind != OptimizerKind::none)
       throw InputError(fmt::format("table {}: int8 rows can be looked up but not trained by {}; use --optimizer none",
                                    table.name, name_of(table.optimizer.kind)));
+  if (adds_on_the_way(transfer)) require_supported_sums(plan, tables, movement);
   const std::vector<Table> stored_tables = stored(tables, plan);
   for (std::size_t t = 0; t < tables.size(); ++t)
     if (stored_tables[t].storage == Storage::tt) require_supported_cores(plan.name, plan.tables[t], stored_tables[t]);

@@ -42,6 +42,24 @@ void require_async_use(const std::vector<Case>& cases, const GivenOption& given)
 
 }  // namespace
 
+namespace {
+
+void check_optimizer(const std::string& whose, const Optimizer& optimizer) {
+  if (optimizer.kind == OptimizerKind::ftrl && optimizer.learning_rate == 0.0F)
+    throw InputError(
+        fmt::format("{}: ftrl divides by its learning rate, which is 0; use one above 0, or optimizer none "
+                    "where nothing is to be learnt",
+                    whose));
+}
+
+}  // namespace
+
+void check_optimizers(const RunOptions& run) {
+  for (const Table& table : run.workload.tables) check_optimizer("table " + table.name, table.optimizer);
+  if (has_layers(run.dense.kind))
+    check_optimizer("dense model " + std::string(name_of(run.dense.kind)), run.dense.optimizer_of_weights());
+}
+
 void check_dense_options(const RunOptions& run) {
   const DenseKind kind = run.dense.kind;
   const bool layers = has_layers(kind);

@@ -15,6 +15,9 @@ void require_use(const RunOptions& run, const std::vector<Case>& cases, const st
 /// Throws InputError where the workload has no such dense model, or one that cannot be what is asked for.
 void check_dense_options(const RunOptions& run);
 
+/// Throws InputError where an optimizer has numbers that its formula cannot take.
+void check_optimizers(const RunOptions& run);
+
 /// Whether the option says anything of this job: ids that are generated, or how a data file is read.
 bool has_use(const Option& option, const RunOptions& run);
 

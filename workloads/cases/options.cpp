@@ -125,6 +125,7 @@ void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<Gi
   import_cores(run.workload);
   require_use(run, cases, given);
   check_dense_options(run);
+  check_optimizers(run);
   if (std::ranges::any_of(cases, [](const Case& how) { return how.async != Async{}; }))
     cases = without_unused_async(std::move(cases));
   for (Case& how : cases)  // which sends single vectors again: only partial sums are some

@@ -30,6 +30,34 @@ class TensorTrainPlans : public testing::Test {
   std::vector<Feature> features_{{.name = "f", .table = 0}, {.name = "g", .table = 1, .pooling = Pooling::max}};
 };
 
+TEST(SumsOnTheirWay, AreOfOneTermOfEachRankInFp32) {
+  const std::vector<Table> tables{{.name = "t", .rows = 10, .dim = 8}};
+  const std::vector<Feature> features{{.name = "f", .table = 0}};
+  const auto refusal = [&](const Plan& plan, RowTransfer transfer, WireTypes wire = {}) -> std::string {
+    try {
+      require_supported(plan, tables, features, {.transfer = transfer, .wire = wire});
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  Plan plan{.name = "p", .ranks = 3, .tables = {{.shards = {{{0, 4, 1}, 0, 8, 2}, {{4, 10, 1}, 0, 8, 1}}}}};
+  const WireTypes narrow{ValueType::bf16, ValueType::fp32};
+  for (const auto& choice : transfers) {
+    const bool adds = adds_on_the_way(choice.value);
+    EXPECT_EQ(refusal(plan, choice.value), "") << choice.name;
+    EXPECT_EQ(refusal(plan, choice.value, narrow).find("plan p splits table t by rows") == 0, adds) << choice.name;
+  }
+  plan.tables[0].shards[1].rank = 2;
+  for (const auto& choice : transfers)
+    EXPECT_EQ(refusal(plan, choice.value).find("rank 2 holds two row shards of the same columns of table t") !=
+                  std::string::npos,
+              adds_on_the_way(choice.value))
+        << choice.name;
+  plan.tables[0].shards = {{{0, 10, 1}, 0, 4, 2}, {{0, 10, 1}, 4, 8, 2}};  // of different columns
+  for (const auto& choice : transfers) EXPECT_EQ(refusal(plan, choice.value, narrow), "") << choice.name;
+}
+
 TEST_F(TensorTrainPlans, WholeTablesAreSupported) {
   EXPECT_EQ(refusal("table_wise"), "");
   EXPECT_EQ(refusal("data_parallel"), "");

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "reference/dense/uncertain.hpp"
 #include "reference/test/dense/any_order.hpp"
@@ -97,6 +98,35 @@ TEST(Uncertain, FloatsInAnyOrderAreWithinTheBounds) {
     EXPECT_EQ(distance.moved_for_nothing, 0) << name << ", seeds 1 to 20";
     EXPECT_LT(distance.median(), 1e-6) << name << ", seeds 1 to 20";
   }
+}
+
+/// A row that is off by as much for all samples moves the gradients of weights as no independent errors would.
+TEST(Uncertain, SamplesThatShareARowShareItsError) {
+  constexpr std::int64_t samples = 512;
+  constexpr double error = 1e-3;
+  const DenseSpec spec{.kind = DenseKind::mlp, .widths = {8}, .numerical_features = 2, .top_mlp = {16, 1}};
+  const auto parameters = initial_dense(spec, 3);
+  std::mt19937 random(3);
+  auto moved = random_input(spec, samples, random);
+  moved.labels.assign(samples, 1.0F);
+  auto input = converted<Uncertain>(moved);
+  for (std::int64_t s = 0; s < samples; ++s)
+    for (std::int64_t c = 0; c < 8; ++c) {
+      const double value = input.vectors[0].at(0, c).value;
+      input.vectors[0].at(s, c) = {value, error, std::sqrt(double{samples}) * error};
+      moved.vectors[0].at(s, c) = value + error;
+    }
+  const auto right = dense_pass(spec, converted<Uncertain>(parameters), input, samples);
+  const auto found = dense_pass(spec, converted<double>(parameters), moved, samples);
+  double of_independent = 0.0;
+  for (std::size_t b = 0; b < right.parameter_gradients.size(); ++b)
+    for (std::size_t i = 0; i < right.parameter_gradients[b].values.size(); ++i) {
+      const Uncertain& g = right.parameter_gradients[b].values[i];
+      const double off = std::abs(found.parameter_gradients[b].values[i] - g.value);
+      EXPECT_LE(off, Uncertain::confidence * g.in_sums) << b << " " << i;
+      of_independent = std::max(of_independent, off / g.bound());
+    }
+  EXPECT_GT(of_independent, 1.0);
 }
 
 TEST(Uncertain, BoundsOfWideModelsSaySomething) {

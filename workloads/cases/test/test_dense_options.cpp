@@ -44,6 +44,11 @@ TEST(DenseOptions, LayersAreToldWhereTheyAreTrained) {
   EXPECT_EQ(refusal({"dense=mlp", "dense_optimizer=lamb"}),
             "optimizer lamb works on rows of tables; weights of layers take one that works on elements, such as sgd, "
             "adagrad or adam");
+  EXPECT_EQ(refusal({"dense=mlp", "dense_optimizer=ftrl", "dense_learning_rate=0"}),
+            "dense model mlp: ftrl divides by its learning rate, which is 0; use one above 0, or optimizer none where "
+            "nothing is to be learnt");
+  EXPECT_EQ(refusal({"optimizer=ftrl", "learning_rate=0"}).find("table C1: ftrl divides by its learning rate"), 0u);
+  EXPECT_EQ(refusal({"optimizer=adam", "learning_rate=0"}), "accepted");
 }
 
 }  // namespace

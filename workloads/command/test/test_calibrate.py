@@ -70,6 +70,21 @@ class Calibrate(ProgramTest):
             self.refuses(self.serial("run", "criteo-kaggle", *small(file)), file.name)
         self.refuses(self.serial("run", "criteo-kaggle", *small("nowhere.json")), "nowhere.json")
 
+    def test_what_can_be_refused_is_refused_before_a_minute_of_calibration(self):
+        for refused, *texts in (({"plan": "nosuch"}, "nosuch"), ({"plan": "table_wise", "transfer": "nosuch"}, "nosuch"),
+                                ({"plan": "table_wise", "out": "nowhere/there/r.jsonl/x"}, "nowhere"),
+                                ({"plan": "table_wise", "data": "nowhere.tsv"}, "nowhere.tsv"),
+                                ({"plan": "table_wise,row_wise", "scale": "1", "dim": 16384}, "plan ", "--scale 1/", "which fits")):
+            with self.subTest(**refused):
+                self.new_file("", ".jsonl")
+                (self.folder / "nowhere").unlink(missing_ok=True)
+                (self.folder / "nowhere").write_text("")  # no folder
+                given = {**SMALL, "machine": "auto", "out": self.new_path(".jsonl"), **refused}
+                outcome = self.launch(2, "compare", "criteo-kaggle", *options(given))
+                self.refuses(outcome, *texts)
+                self.assertNotIn("calibrating", outcome.err)
+                self.assertFalse((self.folder / "results" / "local" / "machines").exists())
+
     def test_nothing_is_predicted_without_a_machine(self):
         for machine in ("off", "known"):
             out = self.new_path(".jsonl")

@@ -28,6 +28,14 @@ class Planners(ProgramTest):
             with self.subTest(ranks=ranks):
                 self.compare_all("synthetic-tiny", ranks, scale="1/1024", batch=60)
 
+    def test_all_is_every_planner_that_can_place_the_tables_and_plans_alike_once(self):
+        outcome, file = self.case(2, command="compare", plan="all", exchange="mpi_alltoallv")
+        self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+        plans = {record["plan"] for record in records(file)[1:]}
+        self.assertLessEqual({"table_wise", "row_wise", "column_wise", "data_parallel"}, plans)
+        self.assertIn("hugectr_uniform is the plan row_wise", outcome.err)
+        self.assertNotIn("hugectr_uniform", plans)
+
 
 if __name__ == "__main__":
     main()
