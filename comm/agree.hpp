@@ -5,6 +5,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -13,15 +14,18 @@
 
 namespace shardmark {
 
-/// Marks an exception that all `ranks` of a communicator throw together, with one text: no rank waits for another.
+/// Marks an exception that all `ranks` of a communicator throw together, with one text: no rank waits for another. That
+/// holds in the thread that threw it. Another one that it is passed to may be anywhere, and wait for other ranks.
 class Agreed {
  public:
   explicit Agreed(int ranks) : ranks_(ranks) {}
   virtual ~Agreed() = default;
   int ranks() const { return ranks_; }
+  bool in_this_thread() const { return thread_ == std::this_thread::get_id(); }
 
  private:
   int ranks_;
+  std::thread::id thread_ = std::this_thread::get_id();
 };
 
 /// Some rank failed: "rank N (host): its message", of the lowest rank that failed.

@@ -97,9 +97,20 @@ bool all_ranks_know(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const Agreed& agreed) {
-    return agreed.ranks() == ranks;
+    return agreed.ranks() == ranks && agreed.in_this_thread();
   } catch (...) {
     return false;
+  }
+}
+
+/// With the place where it was thrown.
+std::string message_with_place(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Agreed&) {
+    return message_of(failure);  // which says it
+  } catch (...) {
+    return fmt::format("{}: {}", place(), message_of(failure));
   }
 }
 
@@ -123,7 +134,7 @@ int end_with(const std::exception_ptr& failure, MPI_Comm failures) {
     return code;
   }
   if (speaks_for_all(failures)) {
-    print_error(fmt::format("{}: {}", place(), message_of(failure)));
+    print_error(message_with_place(failure));
   } else {
     std::this_thread::sleep_for(time_for_abort);  // the one that speaks ends this process meanwhile
   }

@@ -20,9 +20,9 @@ MpiThreads mpi_threads_given();
 
 /// Runs `program(world)` between MPI_Init_thread (serialized, or multiple where MPI has it) and MPI_Finalize and
 /// returns its result; an MPI that is not even serialized is an error. An exception ends all ranks, with one line
-/// "shardmark: rank N (host): message" on stderr: one that all ranks agreed on (comm/agree.hpp) by returning the exit
-/// code on each; any other, in which the others might wait for this rank, by MPI_Abort with the exit code. What several
-/// ranks throw at about the same time is printed by the lowest of them.
+/// "shardmark: rank N (host): message" on stderr: one that all ranks agreed on (comm/agree.hpp) in this thread by
+/// returning the exit code on each; any other, in which the others might wait for this rank, by MPI_Abort with the exit
+/// code. What several ranks throw at about the same time is printed by the lowest of them.
 int with_mpi(const std::function<int(const Communicator& world)>& program,
              MpiThreads threads = MpiThreads::one_at_a_time);
 

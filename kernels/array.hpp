@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/guard_bands.hpp"
 #include "kernels/huge_pages.hpp"
 #include "kernels/prefetch.hpp"
 
@@ -37,15 +38,36 @@ std::size_t alignment_of_array(std::size_t bytes) {
   return on_host && bytes >= 2 * huge_page ? huge_page : static_cast<std::size_t>(line_pair);
 }
 
+/// The elements [begin, begin + size) of an array, between guard bands.
+template <class View>
+View guarded(const View& array, std::size_t begin, std::size_t size) {
+  using T = typename View::value_type;
+  struct Kept {
+    View array;
+    std::shared_ptr<const void> before, behind;
+  };
+  const auto band = [&](T* at, const char* side) {
+    return guard_band(at, guard_elements<T>() * sizeof(T), side + array.label());
+  };
+  const auto kept =
+      std::make_shared<const Kept>(Kept{array, band(array.data() + begin - guard_elements<T>(), "before "),
+                                        band(array.data() + begin + size, "behind ")});
+  keep_guarded([kept] { return kept->array.use_count() > 1; });
+  return Kokkos::subview(array, std::pair(begin, begin + size));
+}
+
 /// An uninitialised array, in huge pages as far as the system has them.
 template <class Exec, class T>
 Array<Exec, T> allocate(const std::string& label, std::int64_t size) {
   const std::size_t wanted = static_cast<std::size_t>(size), alignment = alignment_of_array<Exec>(wanted * sizeof(T));
   const bool aligned = alignment % sizeof(T) == 0;
+  const std::size_t band = on_device<Exec> ? 0 : guard_elements<T>();
   const Array<Exec, T> array(Kokkos::view_alloc(label, Kokkos::WithoutInitializing),
-                             wanted + (aligned ? alignment / sizeof(T) : 0));
+                             wanted + 2 * band + (aligned ? alignment / sizeof(T) : 0));
   advise_huge_pages(array);
-  const std::size_t skip = aligned ? -reinterpret_cast<std::uintptr_t>(array.data()) % alignment / sizeof(T) : 0;
+  const auto behind_band = reinterpret_cast<std::uintptr_t>(array.data() + band);
+  const std::size_t skip = aligned ? -behind_band % alignment / sizeof(T) : 0;
+  if (band > 0) return guarded(array, band + skip, wanted);
   return Kokkos::subview(array, std::pair(skip, skip + wanted));
 }
 
@@ -69,10 +91,13 @@ class Scratch {
   /// The first `size` elements, uninitialised; valid until the next call.
   Array<Exec, T> first(std::int64_t size) {
     const auto wanted = static_cast<std::size_t>(size);
-    if (wanted > buffer_.extent(0)) {
+    const std::size_t band = on_device<Exec> ? 0 : guard_elements<T>();
+    band_.reset();
+    if (wanted + band > buffer_.extent(0)) {
       buffer_ = {};
-      buffer_ = allocate<Exec, T>(label_, static_cast<std::int64_t>(wanted + wanted / 8));
+      buffer_ = allocate<Exec, T>(label_, static_cast<std::int64_t>(wanted + wanted / 8 + band));
     }
+    if (band > 0) band_ = guard_band(buffer_.data() + wanted, band * sizeof(T), "behind the used part of " + label_);
     return Kokkos::subview(buffer_, std::pair<std::size_t, std::size_t>(0, wanted));
   }
 
@@ -88,6 +113,7 @@ class Scratch {
  private:
   std::string label_;
   Array<Exec, T> buffer_;
+  std::shared_ptr<const void> band_;  ///< behind the elements that are in use; goes before the buffer does
 };
 
 /// Indices [0, size), handed out one by one as threads become free: for kernels whose index stands for a range of rows.

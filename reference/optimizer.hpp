@@ -103,6 +103,13 @@ constexpr std::int64_t state_per_row(OptimizerKind kind, std::int64_t dim) {
   return choice_of(kind).vectors * dim + choice_of(kind).scalars;
 }
 
+/// Whether a step is linear in the gradient, so that it passes an error of it on in proportion. The others divide the
+/// gradient by its own size: one that is 0 but for an error becomes a whole step of either sign.
+constexpr bool is_linear(OptimizerKind kind) {
+  return kind == OptimizerKind::sgd || kind == OptimizerKind::momentum || kind == OptimizerKind::nesterov ||
+         kind == OptimizerKind::none;
+}
+
 /// How many sums over a whole row, over all of its columns wherever they are held, an optimizer asks for before it
 /// changes the row.
 constexpr std::int64_t row_sum_count(OptimizerKind kind) {

@@ -126,8 +126,10 @@ void Oracle::look_up(const Bag& bag, std::int64_t feature, Expected& expected) {
     bound_sums(table, bag, slots, pooling, wire_.forward, bit_exact(number), bounds);
 }
 
-void Oracle::update(const Batch& batch, std::int64_t step, const BagGradients& gradients) {
+void Oracle::update(const Batch& batch, std::int64_t step, const BagGradients& gradients,
+                    const std::function<void(std::int64_t)>& on_table) {
   for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
+    on_table(t);
     if (table(t).table().optimizer.kind == OptimizerKind::none) continue;
     if (trains_[t])
       update_train(batch, step, t, gradients);

@@ -46,8 +46,10 @@ class Oracle {
   /// Updates every row that the global batch names, by the gradients of step `step`, from 0; the t of the optimizers
   /// and of stochastic rounding, whose seed is RowValues::seed, is step + 1.
   void update(const Batch& batch, std::int64_t step) { update(batch, step, bag_gradients(gradients_, step)); }
-  /// The same by other gradients.
-  void update(const Batch& batch, std::int64_t step, const BagGradients& gradients);
+  /// The same by other gradients. on_table(number) is called before each table, which may take seconds.
+  void update(
+      const Batch& batch, std::int64_t step, const BagGradients& gradients,
+      const std::function<void(std::int64_t)>& on_table = [](std::int64_t) {});
 
   bool bit_exact(std::int64_t table) const { return bit_exact_[table]; }
   const TouchedTable& table(std::int64_t number) const { return tables_[number]; }

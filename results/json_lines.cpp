@@ -52,6 +52,11 @@ std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::e
 
 }  // namespace
 
+void JsonLinesWriter::require_writable(const fs::path& file) {
+  const JsonLinesWriter writer(file, Json::object());
+  if (!writer.partial_.empty()) fs::remove(writer.partial_);
+}
+
 JsonLinesWriter::JsonLinesWriter(fs::path file, const Json& environment)
     : file_(std::move(file)), partial_(partial_of(file_)) {
   std::error_code error;

@@ -23,6 +23,9 @@ class JsonLinesWriter {
   /// (results are never overwritten) or cannot be written: to be called before the measurement starts.
   JsonLinesWriter(std::filesystem::path file, const nlohmann::ordered_json& environment);
 
+  /// Throws as the constructor where that would, and leaves nothing but missing folders behind.
+  static void require_writable(const std::filesystem::path& file);
+
   /// Makes these all the lines. Throws InputError when they cannot be written or a record could not be read again (a
   /// value is not finite).
   void rewrite(const nlohmann::ordered_json& environment, std::span<const CaseRecord> cases);

@@ -92,7 +92,8 @@ std::vector<PhaseTime> phases_from(const Fields& record, const Json& json) {
   for (const auto& [name, value] : json.at("phases").items()) {
     const Fields phase = fields.object(name);
     phases.push_back({name, phase.number("median_ms"), phase.number("mean_over_ranks_ms"), phase.count("bytes", 0),
-                      phase.maybe_number("predicted_ms"), phase.maybe_number("least_ms")});
+                      phase.maybe_number("predicted_ms"), phase.maybe_number("least_ms"),
+                      phase.maybe_number("path_ms")});
   }
   return phases;
 }
@@ -159,6 +160,7 @@ Json to_json(const CaseRecord& record) {
         {"median_ms", phase.median_ms}, {"mean_over_ranks_ms", phase.mean_over_ranks_ms}, {"bytes", phase.bytes}};
     if (phase.predicted_ms) fields["predicted_ms"] = *phase.predicted_ms;
     if (phase.least_ms) fields["least_ms"] = *phase.least_ms;
+    if (phase.path_ms) fields["path_ms"] = *phase.path_ms;
   }
   Json json = {{"record", "case"}, {"workload", record.workload}, {"plan", record.plan}};
   for (const OptionField& field : option_fields)

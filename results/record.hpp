@@ -22,6 +22,10 @@ struct PhaseTime {
   std::int64_t bytes = 0;                   ///< per step, of the busiest rank: sent; 0 in lookup and dense
   std::optional<double> predicted_ms = {};  ///< before it ran
   std::optional<double> least_ms = {};      ///< that the machine's measured ceilings allow for the same bytes
+  /// Its part of the critical path, from when the last rank left the phase before until the last left this one, of the
+  /// mean step scaled to the median: those of all phases add up to it, but for waiting for a batch that is prepared
+  /// ahead. 0 in phases that are hidden behind other steps.
+  std::optional<double> path_ms = {};
 
   bool operator==(const PhaseTime&) const = default;
 };

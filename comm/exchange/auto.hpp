@@ -8,6 +8,7 @@
 
 #include "comm/exchange/exchange.hpp"
 #include "comm/exchange/exchange_calibration.hpp"
+#include "comm/exchange/node_shared.hpp"
 #include "comm/exchange/per_route.hpp"
 
 namespace shardmark {
@@ -21,6 +22,7 @@ class Auto : public Exchange {
 
   /// As if it picked rma_put: large routes go by exchanges that keep less.
   static double keeps(const Communicator&, int) { return 1.25; }
+  static double has(const Communicator& comm) { return NodeShared::has(comm); }
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
   void run_staged(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes,

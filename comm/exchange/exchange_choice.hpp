@@ -36,6 +36,8 @@ struct ExchangeChoice {
   /// Bytes of its own that it keeps for each byte of the largest route that it carries, a route having as many as the
   /// busiest rank sends or receives: for the estimate of a case's memory.
   double (*keeps)(const Communicator&, int number);
+  /// Bytes that it has on this rank whatever it carries.
+  double (*has)(const Communicator&);
   /// The entry of the table `reductions` that adds partial sums where this one moves the rest; empty: MPI's.
   std::string_view reduction = {};
   /// Whether it moves bytes inside a node by loads and stores: then a caller may spare it the way and write what the
@@ -43,8 +45,8 @@ struct ExchangeChoice {
   bool by_loads = false;
 };
 
-/// The entry of a class that is made of (comm) or (comm, number); its static unusable(comm), if it has one, refuses,
-/// and its static keeps(comm, number) says what it keeps, where that is anything.
+/// The entry of a class that is made of (comm) or (comm, number). Its static unusable(comm), if it has one, refuses;
+/// its static keeps(comm, number) says what it keeps, and its static has(comm) what it has, where that is anything.
 template <class Algorithm>
 constexpr ExchangeChoice exchange_choice(std::string_view name, std::string_view description, InAuto in_auto,
                                          ExchangeNumber number = {}, std::string_view reduction = {}) {
@@ -60,8 +62,14 @@ constexpr ExchangeChoice exchange_choice(std::string_view name, std::string_view
     else
       return 0.0;
   };
+  const auto has = []([[maybe_unused]] const Communicator& comm) {
+    if constexpr (requires { Algorithm::has(comm); })
+      return Algorithm::has(comm);
+    else
+      return 0.0;
+  };
   constexpr bool by_loads = requires { requires Algorithm::by_loads; };
-  return {name, description, number, in_auto, make, unusable_by<Algorithm>, keeps, reduction, by_loads};
+  return {name, description, number, in_auto, make, unusable_by<Algorithm>, keeps, has, reduction, by_loads};
 }
 
 }  // namespace shardmark

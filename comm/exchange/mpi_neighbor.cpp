@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <mutex>
 
 #include "comm/collectives.hpp"
 #include "comm/exchange/blocks.hpp"
@@ -18,6 +19,18 @@ std::vector<Integer> of_peers(const std::vector<int>& peers, const std::vector<s
   std::vector<Integer> values;
   for (const int peer : peers) values.push_back(static_cast<Integer>(by_rank[peer]));
   return values;
+}
+
+/// Open MPI loads what makes graphs when the first one is made, without a lock, while several threads may make theirs.
+void open_topologies() {
+  static std::once_flag opened;
+  std::call_once(opened, [] {
+    MPI_Comm graph = MPI_COMM_NULL;
+    check_mpi(MPI_Dist_graph_create_adjacent(MPI_COMM_SELF, 0, nullptr, MPI_UNWEIGHTED, 0, nullptr, MPI_UNWEIGHTED,
+                                             MPI_INFO_NULL, 0, &graph),
+              "MPI_Dist_graph_create_adjacent");
+    check_mpi(MPI_Comm_free(&graph), "MPI_Comm_free");
+  });
 }
 
 }  // namespace
@@ -69,6 +82,7 @@ void MpiNeighbor::make_graph() {
     if (is_peer_[peer]) peers_.push_back(peer);
   }
   if (graph_ != MPI_COMM_NULL) check_mpi(MPI_Comm_free(&graph_), "MPI_Comm_free");
+  open_topologies();
   const int degree = static_cast<int>(peers_.size());
   check_mpi(MPI_Dist_graph_create_adjacent(comm_.get(), degree, peers_.data(), MPI_UNWEIGHTED, degree, peers_.data(),
                                            MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph_),

@@ -16,6 +16,10 @@ struct NodeShared::Channel {
   alignas(128) std::byte bytes[slots][slot_bytes];
 };
 
+double NodeShared::has(const Communicator& comm) {
+  return static_cast<double>(comm.node_size()) * static_cast<double>(sizeof(Channel));
+}
+
 /// Those to a rank, by the number of the sender.
 NodeShared::Channel* NodeShared::channels_of(int number) const {
   return reinterpret_cast<Channel*>(memory_.part(number));

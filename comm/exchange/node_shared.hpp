@@ -26,6 +26,8 @@ class NodeShared : public Exchange {
 
   static std::string unusable(const Communicator& comm) { return NodeMemory::unusable(comm); }
   static constexpr bool by_loads = true;
+  /// A channel from each rank of its node.
+  static double has(const Communicator& comm);
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
 

@@ -26,8 +26,7 @@ struct Part {
 /// In doubles: a plan that is refused may be of more bytes than 64 bits count.
 double bytes_of(const RowSet& rows, std::int64_t columns, const Table& table) {
   if (table.storage == Storage::tt) return static_cast<double>(load_of(whole(table, 0), table).bytes());
-  return 4.0 * static_cast<double>(rows.count()) *
-         (static_cast<double>(columns) + static_cast<double>(state_per_row(table.optimizer.kind, columns)));
+  return dense_bytes(table, rows.count(), columns);
 }
 
 /// The shards of a rank, each table once, largest first.

@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/placement/plan.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "reference/error.hpp"
 #include "reference/tensor_train/shape.hpp"
 
 namespace shardmark {
+
+namespace {
+
+std::int64_t state_bytes_per_row(const Table& table, std::int64_t columns) {
+  return row_bytes(ValueType::fp32, state_per_row(table.optimizer.kind, columns));
+}
+
+}  // namespace
 
 Shard whole(const Table& table, int rank) {
   return {.rows = {0, table.rows, 1}, .column_begin = 0, .column_end = table.dim, .rank = rank};
@@ -61,26 +72,42 @@ std::int64_t exchanged_row_sums(const Table& table, const TablePlacement& placem
 
 RankLoad& RankLoad::operator+=(const RankLoad& other) {
   tables += other.tables;
-  rows += other.rows;
-  table_bytes += other.table_bytes;
-  state_bytes += other.state_bytes;
+  if (__builtin_add_overflow(rows, other.rows, &rows) ||
+      __builtin_add_overflow(table_bytes, other.table_bytes, &table_bytes) ||
+      __builtin_add_overflow(state_bytes, other.state_bytes, &state_bytes))
+    throw InputError("the tables of one rank have more bytes than 64 bits count; use more ranks, or --scale");
   return *this;
+}
+
+double dense_bytes(const Table& table, std::int64_t rows, std::int64_t columns) {
+  const std::int64_t row = row_bytes(table.value_type, columns) + state_bytes_per_row(table, columns);
+  return static_cast<double>(rows) * static_cast<double>(row);
 }
 
 namespace {
 
-constexpr std::int64_t value_bytes = sizeof(float);
+/// Throws InputError where 64 bits do not count them.
+std::int64_t bytes_of_rows(const Table& table, std::int64_t rows, std::int64_t bytes_of_row) {
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(rows, bytes_of_row, &bytes))
+    throw InputError(
+        fmt::format("table {}: {} rows of {} bytes are more bytes than 64 bits count; use fewer rows, or "
+                    "--scale",
+                    table.name, rows, bytes_of_row));
+  return bytes;
+}
 
 /// Cores and their state, and the rows that the cache holds, which have a state of their own where they are trained.
 RankLoad load_of_cores(const Table& table) {
   const RowCache& cache = table.tensor_train.cache;
-  RankLoad load{.tables = 1, .rows = table.rows, .table_bytes = cache.rows * table.dim * value_bytes};
+  RankLoad load{.tables = 1,
+                .rows = table.rows,
+                .table_bytes = bytes_of_rows(table, cache.rows, row_bytes(ValueType::fp32, table.dim))};
   if (cache.writes == CacheWrites::trained)
-    load.state_bytes = cache.rows * state_per_row(table.optimizer.kind, table.dim) * value_bytes;
-  for (const Table& core : core_tables(table)) {
-    load.table_bytes += core.rows * core.dim * value_bytes;
-    load.state_bytes += core.rows * state_per_row(core.optimizer.kind, core.dim) * value_bytes;
-  }
+    load.state_bytes = bytes_of_rows(table, cache.rows, state_bytes_per_row(table, table.dim));
+  for (const Table& core : core_tables(table))
+    load += {.table_bytes = bytes_of_rows(core, core.rows, row_bytes(core.value_type, core.dim)),
+             .state_bytes = bytes_of_rows(core, core.rows, state_bytes_per_row(core, core.dim))};
   return load;
 }
 
@@ -91,8 +118,8 @@ RankLoad load_of(const Shard& shard, const Table& table) {
   const std::int64_t rows = shard.rows.count();
   return {.tables = 1,
           .rows = rows,
-          .table_bytes = rows * shard.columns() * value_bytes,
-          .state_bytes = rows * state_per_row(table.optimizer.kind, shard.columns()) * value_bytes};
+          .table_bytes = bytes_of_rows(table, rows, row_bytes(table.value_type, shard.columns())),
+          .state_bytes = bytes_of_rows(table, rows, state_bytes_per_row(table, shard.columns()))};
 }
 
 std::vector<RankLoad> loads_of(const Plan& plan, std::span<const Table> tables) {

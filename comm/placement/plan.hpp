@@ -87,16 +87,19 @@ std::int64_t exchanged_row_sums(const Table& table, const TablePlacement& placem
 struct RankLoad {
   std::int64_t tables = 0;  ///< tables of which the rank holds anything
   std::int64_t rows = 0;
-  std::int64_t table_bytes = 0;  ///< fp32 values
+  std::int64_t table_bytes = 0;  ///< values, as the tables store them
   std::int64_t state_bytes = 0;  ///< fp32 optimizer state
 
   std::int64_t bytes() const { return table_bytes + state_bytes; }
   RankLoad& operator+=(const RankLoad& other);
 };
 
+/// Bytes of so many rows of so many columns of a dense table, with their optimizer state.
+double dense_bytes(const Table& table, std::int64_t rows, std::int64_t columns);
+
 /// The load that `shard` of `table`, as it is stored, puts on its rank (tables = 1). Of a tensor train: that of its
 /// cores and its cache, whole whatever the shard, because support.hpp lets no plan split it. Throws InputError where no
-/// cores fit the table.
+/// cores fit the table, and where 64 bits do not count its bytes.
 RankLoad load_of(const Shard& shard, const Table& table);
 
 /// Loads of ranks 0 .. plan.ranks - 1, tables being stored as the plan says. The plan must be sound (check.hpp).

@@ -235,6 +235,22 @@ TEST_P(Exchanges, AcceptNullForNothing) {
   exchange_->run(route, nullptr, nullptr, 8);
 }
 
+/// Of ranks that only send, or only receive, both parts of one array may begin at one place.
+TEST_P(Exchanges, TakeOneArrayForWhatIsSentAndForWhatComes) {
+  constexpr std::int64_t count = 3;
+  for (const Waiting way : {Waiting::poll, Waiting::sleep}) {
+    set_waiting(way);
+    std::vector<std::int64_t> counts(ranks_, 0);
+    if (self_ > 0) counts[0] = count;
+    const Route route = exchange_counts(comm_, counts);
+    Bytes array(count * ranks_, std::byte{static_cast<unsigned char>(self_)});
+    exchange_->run(route, array.data(), array.data(), 1);
+    for (std::size_t from = 1; self_ == 0 && from < ranks_; ++from)
+      EXPECT_EQ(array[count * (from - 1)], std::byte{static_cast<unsigned char>(from)});
+  }
+  set_waiting(Waiting::poll);
+}
+
 TEST_P(Exchanges, RefuseARouteOfOtherRanks) {
   const std::vector<std::int64_t> counts(ranks_ + 1, 0);
   EXPECT_THROW(exchange_->run(Route(counts, counts, 0), nullptr, nullptr, 8), std::invalid_argument);

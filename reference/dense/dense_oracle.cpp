@@ -22,16 +22,17 @@ TouchedTable table_of(const DenseBlock& block, const Optimizer& optimizer, std::
 
 }  // namespace
 
-void DenseGradients::add(const UncertainResult& part) {
+void DenseGradients::add(const UncertainResult& part, double alike) {
+  const auto square = [&](const Uncertain& x) { return x.in_sums * x.in_sums + (alike - 1.0) * x.error * x.error; };
   std::size_t at = 0;
   for (const auto& block : part.parameter_gradients)
     for (const Uncertain& g : block.values) {
       values[at] += g.value;
-      squares[at] += g.error * g.error;
+      squares[at] += square(g);
       ++at;
     }
   loss += part.loss.value;
-  loss_square += part.loss.error * part.loss.error;
+  loss_square += square(part.loss);
 }
 
 void DenseGradients::add(const DenseGradients& other) {
@@ -49,7 +50,9 @@ void DenseGradients::sum_in_one(std::int64_t samples) {
   loss_square += square * loss * loss;
 }
 
-DenseOracle::DenseOracle(const DenseSpec& spec, const Optimizer& optimizer, std::uint64_t seed) : spec_(spec) {
+DenseOracle::DenseOracle(const DenseSpec& spec, const Optimizer& optimizer, std::uint64_t seed,
+                         std::int64_t global_batch)
+    : spec_(spec), global_batch_(global_batch) {
   check_dense_optimizer(optimizer);
   const auto blocks = dense_blocks(spec);
   const auto initial = initial_dense(spec, seed);
@@ -66,17 +69,20 @@ std::int64_t DenseOracle::parameter_count() const {
 
 DenseParameters<Uncertain> DenseOracle::parameters() const {
   DenseParameters<Uncertain> all;
+  const double shared = std::sqrt(static_cast<double>(global_batch_));
   for (const auto& block : blocks_) {
     Matrix<Uncertain>& to = all.emplace_back(block.table().rows, block.table().dim);
     for (std::int64_t row = 0; row < to.rows; ++row)
-      for (std::int64_t c = 0; c < to.columns; ++c)
-        to.at(row, c) = {double{block.values(row)[c]}, block.value_bounds(row)[c] / Uncertain::confidence};
+      for (std::int64_t c = 0; c < to.columns; ++c) {
+        const double error = error_of_bound(block.value_bounds(row)[c], block.table().optimizer.kind);
+        to.at(row, c) = {double{block.values(row)[c]}, error, shared * error};
+      }
   }
   return all;
 }
 
-UncertainResult DenseOracle::pass(const DenseInput<Uncertain>& input, std::int64_t global_batch) const {
-  return dense_pass(spec_, parameters_, input, global_batch);
+UncertainResult DenseOracle::pass(const DenseInput<Uncertain>& input) const {
+  return dense_pass(spec_, parameters_, input, global_batch_);
 }
 
 void DenseOracle::update(std::int64_t t, const DenseGradients& gradients) {

@@ -16,29 +16,37 @@ using UncertainResult = DenseResult<Uncertain>;
 /// the sum.
 struct DenseGradients {
   std::vector<double> values;   ///< [parameters], in the order of dense_blocks
-  std::vector<double> squares;  ///< [parameters], of the standard errors
+  std::vector<double> squares;  ///< [parameters], of the standard errors in sums
   double loss = 0.0, loss_square = 0.0;
 
   explicit DenseGradients(std::int64_t parameters = 0)
       : values(static_cast<std::size_t>(parameters)), squares(static_cast<std::size_t>(parameters)) {}
-  void add(const UncertainResult& part);
+  /// alike: samples of the batch of which one is like another in everything, so that their roundings are the same.
+  void add(const UncertainResult& part, double alike = 1.0);
   void add(const DenseGradients& other);
   /// After all parts of `samples` samples: fp32 sums them in one go, whose partial sums are larger than those of parts.
   void sum_in_one(std::int64_t samples);
 };
+
+/// The standard error of a value that an optimizer has changed, which may differ by `bound`. What a bound of
+/// `confidence` standard errors of the gradient becomes stays as much where a step is linear. Else it may be a step of
+/// the other sign, and either happens.
+constexpr double error_of_bound(double bound, OptimizerKind kind) {
+  return is_linear(kind) ? bound / Uncertain::confidence : bound;
+}
 
 /// The weights of a model with layers through whole training steps, each with a bound: by how much another correct
 /// evaluation may differ. A block is a table of which all rows are touched.
 class DenseOracle {
  public:
   /// Throws InputError as check_dense and check_dense_optimizer.
-  DenseOracle(const DenseSpec& spec, const Optimizer& optimizer, std::uint64_t seed);
+  DenseOracle(const DenseSpec& spec, const Optimizer& optimizer, std::uint64_t seed, std::int64_t global_batch);
 
   const DenseSpec& spec() const { return spec_; }
   std::int64_t parameter_count() const;
 
   /// Forward and backward of some samples of a global batch, with the weights as they are.
-  UncertainResult pass(const DenseInput<Uncertain>& input, std::int64_t global_batch) const;
+  UncertainResult pass(const DenseInput<Uncertain>& input) const;
   /// Optimizer step number t, from 1, by the gradients of all samples.
   void update(std::int64_t t, const DenseGradients& gradients);
 
@@ -49,6 +57,7 @@ class DenseOracle {
   DenseParameters<Uncertain> parameters() const;
 
   DenseSpec spec_;
+  std::int64_t global_batch_;
   std::vector<TouchedTable> blocks_;
   DenseParameters<Uncertain> parameters_;  ///< of `blocks_`
 };

@@ -19,79 +19,101 @@ namespace shardmark::reference {
 ///                  gives the sum exactly in any order (BoundedSum::exact).
 ///   relu           where z may be on either side of 0, the whole gradient is uncertain
 ///   under 2^-126   `flushed`: fp32 may have 0 instead, or a rounded subnormal number, as the e^z of a far logit
-/// bound() is `confidence` of them. Errors of one origin, a ReLU that changed sign above all, reach many values; they
-/// count as independent there too, which holds for initial weights rather than for trained ones.
+/// bound() is `confidence` of them. Within a sample, errors of one origin, a ReLU that changed sign above all, reach
+/// many values; they count as independent there too, which holds for initial weights rather than for trained ones.
+///
+/// Samples share errors: that of a row all its samples, that of a weight the whole batch. A sum over samples of J_s
+/// e_s, of which n samples each have one e, has the variance (sum of J_s)^2 e^2 for these, at most n times the sum of
+/// their J_s^2 e^2 (Cauchy and Schwarz). So `in_sums` is the same standard error with sqrt(n) times what n samples
+/// share: the squares of it add up to those of a sum over samples.
 struct Uncertain {
   static constexpr double confidence = 8.0;
   static constexpr double flushed = 0x1p-126;
 
   double value = 0.0;
   double error = 0.0;
+  double in_sums = 0.0;
 
   constexpr Uncertain() = default;
   constexpr Uncertain(double exact) : value(exact) {}  // NOLINT: formulas mix numbers and constants
-  constexpr Uncertain(double value_, double error_) : value(value_), error(error_) {}
+  constexpr Uncertain(double value_, double error_) : Uncertain(value_, error_, error_) {}
+  constexpr Uncertain(double value_, double error_, double in_sums_)
+      : value(value_), error(error_), in_sums(in_sums_) {}
 
   double bound() const { return confidence * error; }
 
   /// fp32 rounds the value; a sum or product that fp32 has keeps it.
-  static Uncertain result(double value, double brought) {
+  static Uncertain result(double value, double brought, double brought_in_sums) {
     const double rounding =
         brought == 0.0 ? static_cast<double>(static_cast<float>(value)) - value : unit_roundoff * value;
     const bool may_be_flushed = std::abs(value) < flushed && (value != 0.0 || brought != 0.0);
-    return {value, std::hypot(brought, rounding, may_be_flushed ? flushed : 0.0)};
+    const double own = std::hypot(rounding, may_be_flushed ? flushed : 0.0);
+    return {value, std::hypot(brought, own), std::hypot(brought_in_sums, own)};
   }
 
   friend Uncertain operator+(const Uncertain& a, const Uncertain& b) {
-    return result(a.value + b.value, std::hypot(a.error, b.error));
+    return result(a.value + b.value, std::hypot(a.error, b.error), std::hypot(a.in_sums, b.in_sums));
   }
-  friend Uncertain operator-(const Uncertain& a, const Uncertain& b) { return a + Uncertain(-b.value, b.error); }
+  friend Uncertain operator-(const Uncertain& a, const Uncertain& b) {
+    return a + Uncertain(-b.value, b.error, b.in_sums);
+  }
   friend Uncertain operator*(const Uncertain& a, const Uncertain& b) {
-    return result(a.value * b.value, std::hypot(a.value * b.error, b.value * a.error));
+    return result(a.value * b.value, std::hypot(a.value * b.error, b.value * a.error),
+                  std::hypot(a.value * b.in_sums, b.value * a.in_sums));
   }
 };
 
 inline Uncertain sum_of_products(std::span<const Uncertain> a, std::span<const Uncertain> b) {
   BoundedSum sum;
-  double squares = 0.0, brought = 0.0;
+  double squares = 0.0, brought = 0.0, brought_in_sums = 0.0;
+  const auto add_squares = [](double& to, double x, double y) { to += x * x + y * y; };
   for (std::size_t i = 0; i < a.size(); ++i) {
-    const double term = a[i].value * b[i].value, of_a = a[i].error * b[i].value, of_b = a[i].value * b[i].error;
+    const double term = a[i].value * b[i].value;
     sum.add(term);
     squares += term * term;
-    brought += of_a * of_a + of_b * of_b;
+    add_squares(brought, a[i].error * b[i].value, a[i].value * b[i].error);
+    add_squares(brought_in_sums, a[i].in_sums * b[i].value, a[i].value * b[i].in_sums);
   }
   const bool exact = brought == 0.0 && sum.exact();
   const double n = static_cast<double>(a.size());
   const double rounding = exact ? 0.0 : unit_roundoff * std::sqrt(n * (sum.value * sum.value + squares));
-  return {sum.value, std::hypot(std::sqrt(brought), rounding, exact ? 0.0 : std::sqrt(n) * Uncertain::flushed)};
+  const double own = std::hypot(rounding, exact ? 0.0 : std::sqrt(n) * Uncertain::flushed);
+  return {sum.value, std::hypot(std::sqrt(brought), own), std::hypot(std::sqrt(brought_in_sums), own)};
 }
 
 /// 0 without a doubt where z is below it by more than its bound.
 inline Uncertain relu(const Uncertain& z) {
   if (z.value > 0.0) return z;
-  return {0.0, -z.value < z.bound() ? z.error : 0.0};
+  return -z.value < z.bound() ? Uncertain(0.0, z.error, z.in_sums) : Uncertain();
 }
 
+/// How much more of the error of x is in sums.
+inline double share_in_sums(const Uncertain& x) { return x.error > 0.0 ? x.in_sums / x.error : 1.0; }
+
+/// Samples that share the error of y change sign together.
 inline Uncertain relu_backward(const Uncertain& y, const Uncertain& g) {
   if (y.error == 0.0 || y.value > y.bound()) return y.value > 0.0 ? g : Uncertain();
-  return {y.value > 0.0 ? g.value : 0.0, std::hypot(g.error, g.value)};
+  return {y.value > 0.0 ? g.value : 0.0, std::hypot(g.error, g.value),
+          std::hypot(g.in_sums, g.value * share_in_sums(y))};
 }
 
 /// [z > 0], uncertain where z may be on either side of 0.
 inline Uncertain step(const Uncertain& z) {
-  return {z.value > 0.0 ? 1.0 : 0.0, z.error > 0.0 && std::abs(z.value) <= z.bound() ? 1.0 : 0.0};
+  const double error = z.error > 0.0 && std::abs(z.value) <= z.bound() ? 1.0 : 0.0;
+  return {z.value > 0.0 ? 1.0 : 0.0, error, error * share_in_sums(z)};
 }
 
 /// An exponential, a logarithm, a quotient: 4 u of each term.
 inline Uncertain logit_loss(const Uncertain& z, float label) {
   const double roundings = 4.0 * unit_roundoff * (std::abs(z.value) + std::log(2.0));
-  return {logit_loss(z.value, label),
-          std::hypot(logit_gradient(z.value, label) * z.error, roundings, Uncertain::flushed)};
+  const double slope = logit_gradient(z.value, label), own = std::hypot(roundings, Uncertain::flushed);
+  return {logit_loss(z.value, label), std::hypot(slope * z.error, own), std::hypot(slope * z.in_sums, own)};
 }
 
 inline Uncertain logit_gradient(const Uncertain& z, float label) {
-  const double s = sigmoid(z.value), roundings = 4.0 * unit_roundoff * s;
-  return {s - label, std::hypot(s * sigmoid(-z.value) * z.error, roundings, Uncertain::flushed)};
+  const double s = sigmoid(z.value), slope = s * sigmoid(-z.value);
+  const double own = std::hypot(4.0 * unit_roundoff * s, Uncertain::flushed);
+  return {s - label, std::hypot(slope * z.error, own), std::hypot(slope * z.in_sums, own)};
 }
 
 }  // namespace shardmark::reference

@@ -17,52 +17,56 @@ namespace {
 constexpr std::int64_t few = 8;  // terms, columns
 constexpr std::int64_t tile_rows = 4, tile_columns = 8;
 
-/// Value, square of it and squared error of each number, term by term: term k of `width` rows beside each other.
+/// Value, square of it and squared errors of each number, term by term: term k of `width` rows beside each other.
 struct Terms {
-  std::vector<double> value, square, error;
+  std::vector<double> value, square, error, in_sums;
 
   Terms(const Matrix<Uncertain>& matrix, std::int64_t first, std::int64_t width) {
     const auto size = static_cast<std::size_t>(matrix.columns * width);
-    for (auto* each : {&value, &square, &error}) each->resize(size);
+    for (auto* each : {&value, &square, &error, &in_sums}) each->resize(size);
     for (std::int64_t i = 0; i < std::min(width, matrix.rows - first); ++i)
       for (std::int64_t k = 0; k < matrix.columns; ++k) {
         const Uncertain& number = matrix.at(first + i, k);
         value[k * width + i] = number.value;
         square[k * width + i] = number.value * number.value;
         error[k * width + i] = number.error * number.error;
+        in_sums[k * width + i] = number.in_sums * number.in_sums;
       }
   }
 };
 
 using TileOf = std::array<double, tile_rows * tile_columns>;
 struct Sums {
-  TileOf value{}, square{}, brought{};
+  TileOf value{}, square{}, brought{}, brought_in_sums{};
 };
 
 SHARDMARK_WIDEST void add_terms(const Terms& a, const Terms& b, std::int64_t depth, Sums& sums) {
   double value[tile_rows][tile_columns] = {}, square[tile_rows][tile_columns] = {},
-         brought[tile_rows][tile_columns] = {};
-  const double *av = a.value.data(), *as = a.square.data(), *ae = a.error.data();
-  const double *bv = b.value.data(), *bs = b.square.data(), *be = b.error.data();
+         brought[tile_rows][tile_columns] = {}, in_sums[tile_rows][tile_columns] = {};
+  const double *av = a.value.data(), *as = a.square.data(), *ae = a.error.data(), *ai = a.in_sums.data();
+  const double *bv = b.value.data(), *bs = b.square.data(), *be = b.error.data(), *bi = b.in_sums.data();
   for (std::int64_t k = 0; k < depth; ++k) {
     for (std::int64_t i = 0; i < tile_rows; ++i)
       for (std::int64_t j = 0; j < tile_columns; ++j) {
         value[i][j] += av[i] * bv[j];
         square[i][j] += as[i] * bs[j];
         brought[i][j] += ae[i] * bs[j] + as[i] * be[j];
+        in_sums[i][j] += ai[i] * bs[j] + as[i] * bi[j];
       }
-    av += tile_rows, as += tile_rows, ae += tile_rows;
-    bv += tile_columns, bs += tile_columns, be += tile_columns;
+    av += tile_rows, as += tile_rows, ae += tile_rows, ai += tile_rows;
+    bv += tile_columns, bs += tile_columns, be += tile_columns, bi += tile_columns;
   }
   std::copy_n(&value[0][0], sums.value.size(), sums.value.begin());
   std::copy_n(&square[0][0], sums.square.size(), sums.square.begin());
   std::copy_n(&brought[0][0], sums.brought.size(), sums.brought.begin());
+  std::copy_n(&in_sums[0][0], sums.brought_in_sums.size(), sums.brought_in_sums.begin());
 }
 
-Uncertain summed(double value, double squares, double brought, double n) {
+Uncertain summed(double value, double squares, double brought, double brought_in_sums, double n) {
   if (squares == 0.0 && brought == 0.0) return {value, 0.0};
-  const double rounding = unit_roundoff * unit_roundoff * n * (value * value + squares);
-  return {value, std::sqrt(brought + rounding + n * Uncertain::flushed * Uncertain::flushed)};
+  const double own =
+      unit_roundoff * unit_roundoff * n * (value * value + squares) + n * Uncertain::flushed * Uncertain::flushed;
+  return {value, std::sqrt(brought + own), std::sqrt(brought_in_sums + own)};
 }
 
 Matrix<Uncertain> one_by_one(const Matrix<Uncertain>& a, const Matrix<Uncertain>& b) {
@@ -88,8 +92,8 @@ Matrix<Uncertain> product_transposed(const Matrix<Uncertain>& a, const Matrix<Un
       for (std::int64_t i = 0; i < std::min(tile_rows, a.rows - m); ++i)
         for (std::int64_t j = 0; j < std::min(tile_columns, b.rows - n); ++j) {
           const std::size_t at = i * tile_columns + j;
-          result.at(m + i, n + j) =
-              summed(sums.value[at], sums.square[at], sums.brought[at], static_cast<double>(depth));
+          result.at(m + i, n + j) = summed(sums.value[at], sums.square[at], sums.brought[at], sums.brought_in_sums[at],
+                                           static_cast<double>(depth));
         }
     }
   }

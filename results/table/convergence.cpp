@@ -49,6 +49,12 @@ std::string above(std::optional<double> value, std::optional<double> than) {
 
 std::string quality_text(std::optional<double> value) { return value ? fmt::format("{:.5f}", *value) : "-"; }
 
+/// Whether a model has seen the samples of a step before.
+std::string samples_text(const CaseRecord& record) {
+  const double passes = number_of(record, "data_passes").value_or(0.0);
+  return passes > 1.0 ? fmt::format("{:.2f} passes over the data", passes) : "each on new samples";
+}
+
 std::string line_of_training(const CaseRecord& record, const CaseRecord* never_stale) {
   const auto loss = number_of(record, "loss"), auc = number_of(record, "auc");
   const auto compared = [&](const char* name) {
@@ -83,16 +89,19 @@ std::vector<std::string> convergence_lines(const Records& ranked) {
       std::ranges::find_if(trained, [&](const CaseRecord* record) { return is_never_stale(*record, off); });
   const CaseRecord* never_stale = found == trained.end() ? nullptr : *found;
   const std::string name = off ? "off" : "S 0";
+  const std::string steps =
+      fmt::format("of the latest {:.0f} of {:.0f} steps from the first weights on, {}",
+                  number_of(*trained.front(), "auc_steps").value_or(0),
+                  number_of(*trained.front(), "trained_steps").value_or(0), samples_text(*trained.front()));
+  if (trained.size() == 1 && bound_of(*trained.front()) == "-")
+    return {fmt::format("loss {}, auc {}: {}", quality_text(number_of(*trained.front(), "loss")),
+                        quality_text(number_of(*trained.front(), "auc")), steps)};
   std::vector<std::string> lines{fmt::format(convergence_row, "async", "order", "S", "stale", "loss", "- " + name,
                                              "auc", "- " + name, "ms", name + "/ms")};
   for (const CaseRecord* record : trained) lines.push_back(line_of_training(*record, never_stale));
-  lines.push_back(
-      fmt::format("loss and auc: of the latest {:.0f} of {:.0f} steps from the first weights on; - {}: above those of "
-                  "steps that are not stale;",
-                  number_of(*trained.front(), "auc_steps").value_or(0),
-                  number_of(*trained.front(), "trained_steps").value_or(0), name));
-  lines.push_back(
-      fmt::format("same: to the last bit; stale: updates that rows lack (p50,p99,max); {}/ms: times as fast", name));
+  lines.push_back(fmt::format("loss and auc: {};", steps));
+  lines.push_back(fmt::format("- {}: above those of steps that are not stale; same: to the last bit;", name));
+  lines.push_back(fmt::format("stale: updates that rows lack (p50,p99,max); {}/ms: times as fast", name));
   return lines;
 }
 

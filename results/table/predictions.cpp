@@ -44,7 +44,8 @@ bool overlaps_steps(const CaseRecord& record) {
   return pipeline != record.details.end() && pipeline->value(async_fields::threads, 0) > 0;
 }
 
-/// The sum of what all phases of the case have, unless they overlap, of groups of tables or of several steps.
+/// The sum of what all phases of the case have, unless they overlap, of groups of tables or of several steps, or took
+/// less: then it is not known how fast the machine is.
 std::optional<double> least_step_ms(const CaseRecord& record) {
   if (overlaps_steps(record)) return std::nullopt;
   double sum = 0.0;
@@ -53,7 +54,8 @@ std::optional<double> least_step_ms(const CaseRecord& record) {
     sum += *phase.least_ms;
   }
   const std::string groups = record.option("groups");
-  return groups == "1" || groups == "-" ? std::optional(sum) : std::nullopt;
+  const bool in_turn = groups == "1" || groups == "-";
+  return in_turn && sum <= record.step_ms.median ? std::optional(sum) : std::nullopt;
 }
 
 PhaseTable phase_table(const CaseRecord& record, std::string title) {

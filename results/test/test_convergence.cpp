@@ -26,12 +26,12 @@ TEST(Convergence, StandsBesideThatOfStepsThatAreNotStale) {
                    bound_0 = trained_case("rows", 0, 9.0, 0.4375 - 1.0 / 1024),
                    slower = trained_case("rows", 4, 9.5, 0.5);
   const auto lines = convergence_lines({&stale, &off, &bound_0, &slower});
-  ASSERT_EQ(lines.size(), 6u);
+  ASSERT_EQ(lines.size(), 7u);
   EXPECT_EQ(lines[0], "async   order         S     stale       loss       - off      auc     - off       ms  off/ms");
   EXPECT_EQ(lines[1], "off     input         -         -    0.43652        same  0.56348      same    8.000    1.00");
   EXPECT_EQ(lines[2], "rows    input         0     0,1,0    0.43652        same  0.56348      same    9.000    0.89");
   EXPECT_EQ(lines[3], "rows    input         4     0,1,4    0.43750    +0.00098  0.56250  -0.00098    4.000    2.00");
-  EXPECT_NE(lines[4].find("32 of 128 steps"), std::string::npos) << lines[4];
+  EXPECT_EQ(lines[4], "loss and auc: of the latest 32 of 128 steps from the first weights on, each on new samples;");
   for (const std::string& line : lines) EXPECT_LE(line.size(), 118u) << line;
 }
 
@@ -42,6 +42,15 @@ TEST(Convergence, WithoutOffThoseOfBoundZeroAreNotStale) {
   EXPECT_NE(lines[2].find("+0.18750"), std::string::npos) << lines[2];
   const auto alone = convergence_lines({&stale});
   EXPECT_NE(alone[1].find("0.43750           -"), std::string::npos) << alone[1];
+}
+
+TEST(Convergence, OneCaseHasOneLineThatCountsPassesOverTheData) {
+  CaseRecord alone = trained_case("off", 0, 4.0, 0.4375);
+  EXPECT_EQ(convergence_lines({&alone}),
+            std::vector<std::string>{"loss 0.43750, auc 0.56250: of the latest 32 of 128 steps from the first weights "
+                                     "on, each on new samples"});
+  alone.details["data_passes"] = 2.5;
+  EXPECT_NE(convergence_lines({&alone}).front().find("on, 2.50 passes over the data"), std::string::npos);
 }
 
 TEST(Convergence, NothingIsSaidOfCasesThatWereNotTrainedAnew) {

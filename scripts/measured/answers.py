@@ -10,7 +10,7 @@ import comparison  # noqa: E402
 
 from measured import peers, predictions, trains  # noqa: E402
 from measured.files import as_fast_as_best, best_of_each, faster_by, field, indistinguishable, kernel_rows, traffics  # noqa: E402
-from measured.text import figure, ratio_text, several  # noqa: E402
+from measured.text import figure, several, span_text  # noqa: E402
 
 LIBRARY = "mpi_alltoallv"
 
@@ -102,18 +102,11 @@ def headlines_of_cases(results):
     claim = f"{results.campaign.title}: the best {results.campaign.axis} against {results.campaign.against or 'the slowest'}"
     lines = [Headline(claim, f"{name_of(best, results)} {ms(best)}", f"{name_of(other, results)} {ms(other)}",
                       faster_by(best, other), results)]
-    published = results.environment.get("published")
-    plans = {field(record, "plan"): record for record in ranked}
-    if published and published["fast"] in plans and published["slow"] in plans:
-        ratio = faster_by(plans[published["fast"]], plans[published["slow"]])
-        lines = [Headline(f"{results.campaign.title}: {published['fast']} over {published['slow']}",
-                          f"{ratio_text(ratio)} times as fast", f"{published['ratio']} published ({published['source']})",
-                          ratio[0] / published["ratio"], results)]
     return lines
 
 
 def peers_times(results, operation, setting):
-    """(our ms, the faster peer's, ratio): geometric means over the cases that both ran."""
+    """(our ms, the faster peer's, ratio): geometric means over the cases that both ran; {case: ratio}."""
     times = comparison.times_of(results.records, operation)
     ratios = {case: comparison.ratio(passes, setting) for case, passes in times.items()}
     ours = {case: statistics.median(t[comparison.OURS] for t in passes.values() if comparison.OURS in t)
@@ -121,18 +114,25 @@ def peers_times(results, operation, setting):
     if not ours:
         return None
     ratio = mean(ratios[case] for case in ours)
-    return mean(ours.values()), mean(ours.values()) * ratio, ratio
+    return mean(ours.values()), mean(ours.values()) * ratio, ratio, {case: ratios[case] for case in ours}
 
 
 def headlines_of_peers(results):
     """Tuned, which is the harder comparison; the page of the machine has the peers as installed too."""
     found = {title: peers_times(results, operation, "tuned") for operation, title in comparison.OPERATIONS.items()}
-    return [Headline(f"{title}: the faster of FBGEMM and PyTorch, tuned, mean of the cases", f"{figure(times[0])} ms",
+    return [Headline(f"{title}: the faster of FBGEMM and PyTorch, tuned, {span_text(times[3])}", f"{figure(times[0])} ms",
                      f"{figure(times[1])} ms", times[2], results) for title, times in found.items() if times]
 
 
 def mean(values):
     return comparison.geometric_mean(list(values))
+
+
+def case_names(named, ceiling):
+    """{what tells a case from the others: its share of the ceiling}"""
+    words = [set(map(str, name)) for name in named]
+    alike = set.intersection(*words)
+    return {" ".join(sorted(own - alike)) or "all": row[ceiling] / 100 for own, row in zip(words, named.values())}
 
 
 def headlines_of_kernels(results):
@@ -141,11 +141,12 @@ def headlines_of_kernels(results):
     for kernel, word, ceiling, claim in (
             ("pooled_lookup", "major:feature", "gather_%", "Lookup beside reading the same rows"),
             ("backward_update", "optimizer:rowwise_adagrad", "rmw_%", "Row-wise Adagrad, sort included, beside modifying the same rows")):
-        rows = [row for (name, _, words), row in kernel_rows(results).items()
-                if name == kernel and {word, "values:fp32", "ids:int64"} <= set(words) and row.get(ceiling)]
+        named = {(case, *words): row for (name, case, words), row in kernel_rows(results).items()
+                 if name == kernel and {word, "values:fp32", "ids:int64"} <= set(words) and row.get(ceiling)}
+        rows = list(named.values())
         if rows:
             ours, share = mean(row["median_us"] / 1e3 for row in rows), mean(row[ceiling] / 100 for row in rows)
-            lines.append(Headline(f"{claim}, mean of the cases", f"{figure(ours)} ms", f"the memory's limit {figure(ours * share)} ms",
+            lines.append(Headline(f"{claim}, {span_text(case_names(named, ceiling))}", f"{figure(ours)} ms", f"the memory's limit {figure(ours * share)} ms",
                                   share, results))
     return lines
 

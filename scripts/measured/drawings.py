@@ -11,6 +11,13 @@ from measured.files import best_of_each, faster_by, indistinguishable
 from measured.text import circumstances, date_of, figure, origin
 
 
+def phases_of(record):
+    """{phase: ms of its part of the step}, of which hidden phases have none; they add up to the step."""
+    phases = {name: phase.get("path_ms", phase["median_ms"]) for name, phase in record["phases"].items()}
+    waiting = record["step_ms"]["median"] - sum(phases.values())
+    return {**phases, "waiting": waiting} if waiting > 0.005 * record["step_ms"]["median"] else phases
+
+
 def of_cases(results):
     """The best case of each plan (transfer, ...) with its interval, and the phases of its step."""
     records = best_of_each(results)
@@ -19,7 +26,7 @@ def of_cases(results):
     rows = [{"label": name_of(record, results), "median": record["step_ms"]["median"], "low": record["step_ms"]["low"],
              "high": record["step_ms"]["high"], "stopped": "stopped" in record,
              "tied": record is records[0] or indistinguishable(records[0], record), "ratio": faster_by(records[0], record)[0],
-             "phases": {name: phase["median_ms"] for name, phase in record["phases"].items()}} for record in records]
+             "phases": phases_of(record)} for record in records]
     best = rows[0]
     return {"kind": "cases", "title": f"{results.campaign.title}: {results.campaign.axis.removesuffix('s')}s by the time of a step",
             "note": f"{records[0]['workload']} on {origin(results)['cpu']}, {circumstances(results)}",

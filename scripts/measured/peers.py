@@ -6,7 +6,7 @@ import comparison
 import dlrm_comparison
 import torchrec_comparison
 
-from measured.text import figure
+from measured.text import figure, span_text
 
 FAIR = "[`scripts/peers`](../../../scripts/peers/README.md)"
 
@@ -21,31 +21,34 @@ def step_table(results):
 
 
 def means(results, operations, setting):
-    """(our ms, the peer's, ratio): geometric means over the cases of the operations that both ran; None without any."""
-    found = []
+    """(our ms, the peer's, ratio): geometric means over the cases of the operations that both ran; {case: ratio}. None
+    without any."""
+    found, ratios = [], {}
     for operation in operations:
-        for passes in comparison.times_of(results.records, operation).values():
+        for case, passes in comparison.times_of(results.records, operation).items():
             ratio = comparison.ratio(passes, setting)
             if ratio is not None:
                 found.append((statistics.median(times[comparison.OURS] for times in passes.values() if comparison.OURS in times), ratio))
+                ratios[case if len(operations) == 1 else f"{case}, {operation}"] = ratio
     if not found:
         return None
     ours, ratio = (comparison.geometric_mean(column) for column in zip(*found))
-    return ours, ours * ratio, ratio
+    return ours, ours * ratio, ratio, ratios
 
 
 def against(claim, found, results, headline):
-    return [headline(claim, f"{figure(found[0])} ms", f"{figure(found[1])} ms", found[2], results)] if found else []
+    return [headline(f"{claim}, {span_text(found[3])}", f"{figure(found[0])} ms", f"{figure(found[1])} ms", found[2],
+                     results)] if found else []
 
 
 def dense_headlines(results, headline):
     """headline: makes one of (claim, ours, peer, ratio, results). Tuned, which is the harder comparison; the page has the peer as
     installed too."""
-    return against("Dense models, forward + backward + update: PyTorch, tuned or compiled, mean of the cases",
+    return against("Dense models, forward + backward + update: PyTorch, tuned or compiled",
                    means(results, dlrm_comparison.OPERATIONS, "tuned"), results, headline)
 
 
 def step_headlines(results, headline):
     claims = {"none": "Distributed step of the Criteo embeddings: TorchRec, tuned", "dlrm": "Whole step with DLRM: TorchRec, tuned"}
     return [line for operation, claim in claims.items()
-            for line in against(f"{claim}, mean of the cases", means(results, [operation], "tuned"), results, headline)]
+            for line in against(claim, means(results, [operation], "tuned"), results, headline)]

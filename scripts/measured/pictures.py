@@ -21,7 +21,7 @@ matplotlib.rcParams.update({
 INK = "#1f2328"
 # 3 : 1 on white at least. Hatched: what moves bytes between ranks.
 PHASES = {"input_dist": ("#117733", "//"), "lookup": ("#0072b2", ""), "output_dist": ("#882255", "//"),
-          "dense": ("#666666", ""), "grad_dist": ("#aa4499", "\\\\"), "update": ("#c04f00", "")}
+          "dense": ("#666666", ""), "grad_dist": ("#aa4499", "\\\\"), "update": ("#c04f00", ""), "waiting": ("#d0d7de", "..")}
 # Shape: the system; filled: tuned.
 MARKS = {"FBGEMM, as installed": ("o", "white", "#0072b2"), "FBGEMM, tuned": ("o", "#0072b2", "#0072b2"),
          "PyTorch, as installed": ("s", "white", "#c04f00"), "PyTorch, tuned": ("s", "#c04f00", "#c04f00")}
@@ -70,7 +70,7 @@ def draw_phases(axes, rows):
 def draw_cases(drawing):
     rows = drawing["rows"]
     height = 1.95 + 0.42 * len(rows)
-    figure, (ranking, phases) = plt.subplots(1, 2, figsize=(9.6, height), sharey=True, width_ratios=(1.12, 1))
+    figure, (ranking, phases) = plt.subplots(1, 2, figsize=(9.6, height), sharex=True, sharey=True)
     draw_ranking(ranking, rows)
     draw_phases(phases, rows)
     ranking.set_ylim(len(rows) - 0.45, -0.55)

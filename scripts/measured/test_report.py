@@ -12,7 +12,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 SCRIPTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(SCRIPTS))
-from measured import answers, pages, samples, trains  # noqa: E402
+from measured import answers, drawings, pages, samples, trains  # noqa: E402
 from measured.campaigns import campaign_of  # noqa: E402
 from measured.files import BadInput, Results, store  # noqa: E402
 
@@ -75,13 +75,21 @@ class Answers(unittest.TestCase):
         self.assertEqual((line.ours, line.peer), ("data_parallel+table_wise 19.00 ms", "grid 60.00 ms"))
         self.assertEqual([round(x, 3) for x in line.ratio], [3.158, 2.564, 3.784])
 
-    def test_a_published_ratio_stands_beside_ours(self):
+    def test_a_published_ratio_is_no_time_of_a_peer(self):
         published = {"fast": "table_wise", "slow": "row_wise", "ratio": 1.6, "source": "8 GPUs"}
         line, = answers.headlines(results("hugectr", [samples.environment(published=published), *samples.PLACEMENTS[1:]]))
-        self.assertEqual((line.ours, line.peer, line.ratio), ("2.00 [1.86, 2.16] times as fast", "1.6 published (8 GPUs)", 1.25))
+        self.assertEqual((line.ours, line.peer), ("data_parallel+table_wise 19.00 ms", "grid 60.00 ms"))
+
+    def test_phases_add_up_to_the_step(self):
+        record = samples.case("table_wise", 10.0, 9.0, 11.0)
+        phases = {"lookup": {"median_ms": 6.0, "path_ms": 0.0}, "update": {"median_ms": 9.0, "path_ms": 7.5}}
+        self.assertEqual(drawings.phases_of({**record, "phases": phases}), {"lookup": 0.0, "update": 7.5, "waiting": 2.5})
+        phases["lookup"]["path_ms"] = 2.5
+        self.assertEqual(drawings.phases_of({**record, "phases": phases}), {"lookup": 2.5, "update": 7.5})
 
     def test_the_faster_peer_counts(self):
         lines = answers.headlines(results("peers", samples.PEERS))
+        self.assertRegex(lines[0].claim, r"mean of the cases, \d\.\d\d \(\w\) to \d\.\d\d \(\w\)|one case")
         self.assertEqual([(line.ours, line.peer, round(line.ratio, 9)) for line in lines], [("2.828 ms", "5.657 ms", 2)])
 
     def test_dense_models_stand_beside_the_faster_peer(self):

@@ -3,6 +3,14 @@
 from measured.campaigns import KERNEL_PEERS
 
 
+def span_text(ratios):
+    """"mean of the cases, 0.80 (b) to 1.58 (d)": {case: ratio}, so that no mean hides a case."""
+    if len(ratios) < 2:
+        return "one case"
+    least, most = min(ratios, key=ratios.get), max(ratios, key=ratios.get)
+    return f"mean of the cases, {ratios[least]:.2f} ({least}) to {ratios[most]:.2f} ({most})"
+
+
 def figure(x):
     """About four significant digits without an exponent, as the program prints them: 0.123, 1.234, 12.34, 12345."""
     return f"{x:,.{3 if x < 10 else 2 if x < 100 else 1 if x < 1000 else 0}f}"

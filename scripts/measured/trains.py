@@ -4,7 +4,7 @@ import comparison
 import tensor_train_comparison
 
 from measured.files import faster_by, field, median_ms as median
-from measured.text import figure, interval, markdown_table, ratio_text
+from measured.text import figure, interval, markdown_table, ratio_text, span_text
 
 IDS = {"uniform": "uniform", "zipf": "Zipf 1.05", "drift": "Zipf 1.05, hot rows drift"}
 PUBLISHED = 0.416  # us per lookup, FBTT-Embedding on its authors' GPU
@@ -149,7 +149,7 @@ def peers_headlines(results, headline):
             ours = comparison.geometric_mean(comparison.median_of(results.records, "ms", case=case, system="shardmark")
                                              for case in ratios)
             ratio = comparison.geometric_mean(ratios.values())
-            lines.append(headline(f"Tensor-train step beside PyTorch, {title}, mean of the cases", f"{figure(ours)} ms",
+            lines.append(headline(f"Tensor-train step beside PyTorch, {title}, {span_text(ratios)}", f"{figure(ours)} ms",
                                   f"{figure(ours * ratio)} ms", ratio, results))
     return lines
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "workloads/batches/checked_batches.hpp"
@@ -22,6 +23,7 @@ class GeneratedBatches : public BatchSource {
     if (options_.dense.kind != DenseKind::none) add_learnable(options_, step * workload.global_batch + first, samples);
     return samples;
   }
+  std::optional<std::int64_t> samples() const override { return std::nullopt; }
 
  private:
   const RunOptions& options_;
@@ -35,7 +37,7 @@ class StoredBatches : public BatchSource {
     source.rule = options.data.id_rule;
     source.min_count = options.data.min_count;
     source.reader.malformed = options.data.malformed;
-    source.limit = options.workload.global_batch * options.most_batches();
+    source.limit = options.workload.global_batch * std::max(options.most_batches(), options.most_trained_steps());
     samples_ = open_samples(options.data.file, source, notice);
   }
 
@@ -44,6 +46,7 @@ class StoredBatches : public BatchSource {
     if (options_.dense.kind != DenseKind::none) transform_numerical(options_, buffer_);
     return buffer_;
   }
+  std::optional<std::int64_t> samples() const override { return samples_->samples(); }
 
  private:
   const RunOptions& options_;
@@ -59,6 +62,7 @@ class LockedBatches : public BatchSource {
     const std::scoped_lock lock(mutex_);
     return source_->read(step, first, count);
   }
+  std::optional<std::int64_t> samples() const override { return source_->samples(); }
 
  private:
   std::unique_ptr<BatchSource> source_;
@@ -74,8 +78,7 @@ std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const 
   else
     source = std::make_unique<StoredBatches>(options, notice);
   source = checked(std::move(source), options.bounds_check, rows_of_features(options.workload), notice);
-  if (options.data.reading == DataReading::steps) source = std::make_unique<LockedBatches>(std::move(source));
-  return source;
+  return std::make_unique<LockedBatches>(std::move(source));
 }
 
 }  // namespace shardmark

@@ -49,6 +49,7 @@ class CheckedBatches : public BatchSource {
                           warnings.ids, warnings.weights, warnings.first));
     return samples;
   }
+  std::optional<std::int64_t> samples() const override { return source_->samples(); }
 
  private:
   void check_shape(const Batch& batch) const {

@@ -10,6 +10,13 @@ StepBatches::StepBatches(const std::vector<StepInput>& in_memory, const RunOptio
   if (options.data.reading == DataReading::steps) source_ = &source;
 }
 
+StepBatches StepBatches::all_read(const std::vector<StepInput>& in_memory, const RunOptions& options,
+                                  BatchSource& source) {
+  StepBatches batches(in_memory, options, source);
+  batches.source_ = &source;
+  return batches;
+}
+
 const StepInput& StepBatches::get(const Communicator& comm, std::int64_t number, StepInput& own) const {
   if (!reads()) return (*in_memory_)[static_cast<std::size_t>(number % std::ssize(*in_memory_))];
   const SampleRange range = samples_of(options_->workload.global_batch, comm.size(), comm.rank());

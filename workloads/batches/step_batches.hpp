@@ -8,13 +8,16 @@
 
 namespace shardmark {
 
-/// The batches that steps take, by number: some that are in memory, in turns, or each read when it is asked for
-/// (DataReading::steps), beyond the end of the data from their beginning again.
+/// The batches that steps take, by number: some that are in memory, in turns, or each read when it is asked for, beyond
+/// the end of the data from their beginning again.
 class StepBatches {
  public:
   /// Of at least one; these and the others outlive the object and its copies.
   StepBatches(const std::vector<StepInput>& in_memory) : in_memory_(&in_memory) {}
+  /// Batches are read as options.data says.
   StepBatches(const std::vector<StepInput>& in_memory, const RunOptions& options, BatchSource& source);
+  /// Each batch is read, so that no step sees one again before all have been seen.
+  static StepBatches all_read(const std::vector<StepInput>& in_memory, const RunOptions& options, BatchSource& source);
 
   bool reads() const { return source_ != nullptr; }
 

@@ -20,7 +20,7 @@ struct Case {
   Async async = {};
   std::optional<Storage> storage = {};  ///< of every table; absent: as the workload says
 
-  /// "dense_partials mpi_alltoallv"; what is not the default follows: ", wire_forward fp16, groups 4".
+  /// "auto mpi_alltoallv"; what is not the default follows: ", wire_forward fp16, groups 4".
   std::string name() const;
 };
 

@@ -17,23 +17,6 @@
 
 namespace shardmark {
 
-/// What a number may be. word: a text that stands for the empty value of its type, 0 or none.
-struct NumberRule {
-  double least = 0.0;
-  bool above = false;  ///< `least` itself is too small
-  std::string_view word = {};
-
-  std::string text() const {
-    return fmt::format("{}a number {} {}", word.empty() ? "" : fmt::format("{} or ", word),
-                       above ? "above" : "of at least", least);
-  }
-  /// The same of each number of a list.
-  std::string list_text() const {
-    return fmt::format("{} or whole numbers of at least {} with commas between them, such as 8,16 (no brackets)", word,
-                       least);
-  }
-};
-
 namespace option_values {
 
 template <class T>
@@ -108,6 +91,16 @@ Json json_of(const std::optional<T>& value, const NumberRule& rule) {
   return value ? json_of(*value, NumberRule{}) : Json(rule.word);  // 0 is a number here
 }
 
+/// The number that a field of type T or optional<T> holds.
+template <class T>
+struct OptionalOf {
+  using type = T;
+};
+template <class T>
+struct OptionalOf<std::optional<T>> {
+  using type = T;
+};
+
 /// Says which values are valid, by the type of the field.
 template <class T>
 void say_valid(const NumberRule& rule, Option& option) {
@@ -127,10 +120,12 @@ void say_valid(const NumberRule& rule, Option& option) {
     option.valid = "a file";
   } else if constexpr (std::same_as<T, std::vector<std::int64_t>>) {
     option.valid = fmt::format("{} or numbers such as 8,16", rule.word);
+    option.number = NumberOption{.rule = rule, .whole = true, .list = true};
   } else if constexpr (std::same_as<T, std::optional<Seconds>>) {
     option.valid = fmt::format("{} or a duration such as 90s or 2m", rule.word);
   } else {
     option.valid = rule.text();
+    option.number = NumberOption{.rule = rule, .whole = std::integral<typename OptionalOf<T>::type>};
   }
   for (const NamedValue& value : option.values) option.valid += (option.valid.empty() ? "" : ", ") + value.name;
 }

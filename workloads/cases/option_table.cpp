@@ -193,10 +193,11 @@ std::vector<Option> table() {
                 {.above = true}),
       option_of(schedule, "budget", "most time for the whole measurement, all cases and their checks together",
                 &RunOptions::budget, {.word = "none"}),
-      option_of(schedule, "train",
-                "steps that each case takes anew for its loss and AUC, from its first weights on; auto: 128 where rows "
-                "before layers may be stale, else 0",
-                &RunOptions::trained_steps, {.word = "auto"}),
+      option_of(
+          schedule, "train",
+          "steps that each case takes anew for its loss and AUC, from its first weights on and each on new samples; "
+          "auto: 128 where rows before layers may be stale, else 32 of the first case",
+          &RunOptions::trained_steps, {.word = "auto"}),
       option_of(
           schedule, "check",
           "steps to compare with the serial reference first; after timing the batches that were timed, as time allows",

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,23 @@ struct NamedValue {
   std::string_view description;
 };
 
+/// What a number may be. word: a text that stands for the empty value of its type, 0 or none.
+struct NumberRule {
+  double least = 0.0;
+  bool above = false;  ///< `least` itself is too small
+  std::string_view word = {};
+
+  std::string text() const;
+  /// The same of each number of a list.
+  std::string list_text() const;
+};
+
+/// The numbers that an option takes: one, or a list with commas between them.
+struct NumberOption {
+  NumberRule rule;
+  bool whole = false, list = false;
+};
+
 /// Anything that `run` and `compare` can be told of a case. The command line, `shardmark list`, the name of a case, its
 /// record, the export, and through the record the table and `results diff`, read the table of these and nothing else.
 struct Option {
@@ -41,6 +59,7 @@ struct Option {
   std::string valid = {};                   ///< "fp32, fp16", "a number of at least 1"
   std::string_view what = {};               ///< what the named values are: "value type"
   std::vector<NamedValue> values = {};      ///< what `all` stands for in compare; empty for numbers and texts
+  std::optional<NumberOption> number = {};  ///< where it takes numbers
   bool several = false;                     ///< it is of a Case: compare tries several values
   std::string_view other_flag = {};         ///< a second spelling on the command line
   std::vector<std::string_view> sets = {};  ///< the options that this one sets at once; it then has no `get`

@@ -71,6 +71,16 @@ std::vector<Case> each_with(const std::vector<Case>& cases, const GivenOption& g
 
 }  // namespace
 
+std::string NumberRule::text() const {
+  return fmt::format("{}a number {} {}", word.empty() ? "" : fmt::format("{} or ", word),
+                     above ? "above" : "of at least", least);
+}
+
+std::string NumberRule::list_text() const {
+  return fmt::format("{} or whole numbers of at least {} with commas between them, such as 8,16 (no brackets)", word,
+                     least);
+}
+
 std::string Option::flag() const {
   std::string text = fmt::format("--{}", name);
   std::ranges::replace(text, '_', '-');
@@ -117,6 +127,9 @@ void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<Gi
   check_dense_options(run);
   if (std::ranges::any_of(cases, [](const Case& how) { return how.async != Async{}; }))
     cases = without_unused_async(std::move(cases));
+  for (Case& how : cases)  // which sends single vectors again: only partial sums are some
+    if (how.async.mode == AsyncMode::patched && how.movement.transfer == RowTransfer::automatic)
+      how.movement.transfer = RowTransfer::dense_partials;
   if (run.exact) make_exact(run.workload);
 }
 
@@ -215,6 +228,10 @@ std::int64_t RunOptions::most_batches() const {
   constexpr std::int64_t most_of_all = 64;
   const std::int64_t timed = batches > 0 ? batches : std::min(most_of_all, steps.value_or(most_of_all));
   return std::max(timed, checked_steps);
+}
+
+std::int64_t RunOptions::most_trained_steps() const {
+  return has_layers(dense.kind) ? trained_steps.value_or(trained_with_stale_rows) : 0;
 }
 
 RowValues RunOptions::row_values() const {

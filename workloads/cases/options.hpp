@@ -61,7 +61,7 @@ struct RunOptions {
   std::int64_t batches = 0;           ///< different ones that the timed steps rotate through; 0: as many as it takes
   std::int64_t checked_steps = 2;     ///< 0: off
   std::optional<std::int64_t> steps;  ///< timed steps per case; absent: until the median is known well enough
-  /// That each case takes from its first weights on for loss and AUC; absent: as many as comparing stale rows takes.
+  /// That each case takes from its first weights on, on new batches, for loss and AUC; absent: see below.
   std::optional<std::int64_t> trained_steps;
   double seconds = 5.0;           ///< budget of timed steps per case when `steps` and `budget` are absent
   std::optional<Seconds> budget;  ///< of the whole measurement, all cases together
@@ -73,6 +73,11 @@ struct RunOptions {
   RowValues row_values() const;
   /// That are read, the checked ones included.
   std::int64_t most_batches() const;
+  /// Steps of a case from its first weights on, for its loss and AUC, where nothing says how many: with rows that may
+  /// be stale, and without.
+  static constexpr std::int64_t trained_with_stale_rows = 128, trained_in_time = 32;
+  /// Of a case at most; 0 without layers.
+  std::int64_t most_trained_steps() const;
 };
 
 /// The same with every table kept so, where it is said.

@@ -141,9 +141,10 @@ void define_compare(CLI::App& app) {
       "Options of how data move, and --storage, take several values, separated by commas, or all. Plans that split no\n"
       "rows are measured with the first transfer. A plan that one of several storages cannot do is measured with the\n"
       "others.");
-  app.add_option("--plan", define(app, true)->plans,
-                 "planners, with settings as NAME:SETTING=VALUE:..., or plan files, separated by commas (default: the\n"
-                 "workload's)")
+  app.add_option(
+         "--plan", define(app, true)->plans,
+         "planners, with settings as NAME:SETTING=VALUE:..., or plan files, separated by commas; all: of every\n"
+         "planner that can place the tables, plans alike once (default: the workload's)")
       ->delimiter(',');
 }
 

@@ -11,6 +11,7 @@
 #include "reference/output_file.hpp"
 #include "workloads/command/context.hpp"
 #include "workloads/measure/calibrate/calibration_record.hpp"
+#include "workloads/measure/conditions.hpp"
 
 namespace shardmark {
 namespace {
@@ -45,13 +46,38 @@ void keep(const fs::path& file, const nlohmann::ordered_json& machine) {
   }
 }
 
-MachineModel calibrated_now(const Communicator& world, const Affinity& affinity, const fs::path& file,
-                            const Status& status) {
+/// Of the steps that the terms were fitted to. Beyond, the machine did something else meanwhile.
+constexpr double largest_mean_error = 0.3;
+
+/// Why what was measured says nothing of these ranks by themselves; empty: it does.
+std::string why_unusable(const Calibration& measured, const VisitConditions& conditions) {
+  if (conditions.is_disturbed())
+    return fmt::format("other programs took {:.2f} processors meanwhile",
+                       (conditions.others_cpu_seconds + conditions.stolen_seconds) / conditions.seconds);
+  const double error = step_errors(measured.times, measured.fit).mean;
+  if (error <= largest_mean_error) return "";
+  return fmt::format("its terms miss the steps that they were fitted to by {:.0f} % on average, more than {:.0f} %",
+                     100 * error, 100 * largest_mean_error);
+}
+
+/// Absent where that would say nothing.
+std::optional<MachineModel> calibrated_now(const Communicator& world, const Affinity& affinity, const fs::path& file,
+                                           const Status& status) {
   if (world.rank() == 0)
-    fmt::print(stderr, "shardmark: calibrating these ranks for predictions, once, in less than a minute: {}\n",
+    fmt::print(stderr, "shardmark: calibrating these ranks for predictions, once, in about a minute: {}\n",
                file.string());
   const CalibrationSettings settings;
+  ConditionsWatch watch(world);
+  watch.begin();
   const Calibration measured = calibrate(world, settings, status);
+  if (const std::string why = why_unusable(measured, watch.end()); !why.empty()) {
+    if (world.rank() == 0)
+      fmt::print(stderr,
+                 "shardmark: the calibration is not used and nothing is predicted: {}; try again on a quiet "
+                 "machine\n",
+                 why);
+    return {};
+  }
   auto json = to_json(world, measured, settings);
   json["environment"] = environment_record(run_context(world, affinity, 0));
   if (world.rank() == 0) keep(file, json);
@@ -59,6 +85,10 @@ MachineModel calibrated_now(const Communicator& world, const Affinity& affinity,
 }
 
 }  // namespace
+
+bool calibrates(const Communicator& world, const std::string& wanted) {
+  return wanted == "auto" && !is_there(world, kept_file(fingerprint_of(world)));
+}
 
 ChosenMachine choose_machine(const Communicator& world, const Affinity& affinity, const std::string& wanted,
                              const Status& status) {

@@ -25,6 +25,9 @@ struct ChosenMachine {
   const MachineModel* get() const { return model ? &*model : nullptr; }
 };
 
+/// Whether choose_machine would calibrate these ranks, which takes a minute. Collective.
+bool calibrates(const Communicator& world, const std::string& wanted);
+
 /// What --machine says; rank 0 says on stderr when it calibrates, and the warning. Collective; the same on every rank.
 /// Throws InputError naming the file that is none.
 ChosenMachine choose_machine(const Communicator& world, const Affinity& affinity, const std::string& wanted,

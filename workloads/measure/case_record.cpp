@@ -23,6 +23,15 @@ double ratio(std::int64_t over, std::int64_t under) {
   return rounded(static_cast<double>(over) / static_cast<double>(under));
 }
 
+/// Of the mean step, scaled to one of `step_ms`.
+std::array<double, phase_names.size()> paths_of(const Timings& timings, double step_ms) {
+  std::array<double, phase_names.size()> paths{};
+  const double of_all = std::reduce(timings.step_ms.begin(), timings.step_ms.end());
+  for (std::size_t p = 0; p < phase_names.size(); ++p)
+    paths[p] = std::reduce(timings.phase_path_ms[p].begin(), timings.phase_path_ms[p].end()) * step_ms / of_all;
+  return paths;
+}
+
 /// Rows and state of the rank that holds most.
 std::int64_t table_bytes_max(const PlannedTables& planned) {
   return std::llround(std::ranges::max(table_bytes(planned.plan, planned.options.workload.tables)));
@@ -45,7 +54,7 @@ std::vector<std::size_t> by_promise(const std::vector<CaseState>& states, std::v
   return cases;
 }
 
-CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const TimedBatches& batches) {
+CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const Prepared& prepared) {
   const Timings& timings = state.timings;
   const Case& how = job.cases[number].how;
   const auto& [plan, options] = job.planned(number);
@@ -53,7 +62,7 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
   record.workload = job.options.workload.name;
   record.plan = plan.name;
   record.options = case_options(options, how, plan);
-  record.options["batches"] = batches.inputs.size();
+  record.options["batches"] = prepared.inputs().size();
   record.changed = changed_options(options, how);
   record.details = schedule_options(job.options);
   record.details[plan_digest_field] = state.plan_digest;
@@ -61,11 +70,13 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
   record.threads = Execution().concurrency();
   record.step_ms = state.step_time();
   record.samples_per_s = samples_per_second(job.options.workload.global_batch, record.step_ms.median);
+  const auto paths = paths_of(timings, record.step_ms.median);
   for (std::size_t p = 0; p < phase_names.size(); ++p)
     record.phases.push_back({.name = std::string(phase_names[p]),
                              .median_ms = summarize(timings.phase_max_ms[p]).median,
                              .mean_over_ranks_ms = summarize(timings.phase_mean_ms[p]).median,
-                             .bytes = timings.phase_bytes[p]});
+                             .bytes = timings.phase_bytes[p],
+                             .path_ms = paths[p]});
   if (state.predicted) record_prediction(*state.predicted, record);
   record.communication_ms = summarize(timings.communication_ms).median;
   record.exposed_ms = summarize(timings.exposed_ms).median;
@@ -85,21 +96,24 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
         train_details(timings.trains, ms(Phase::lookup) + ms(Phase::update), record.step_ms.median,
                       job.options.workload.name == "fbtt");
   }
-  if (timings.training) {
-    record.details["loss"] = timings.training->loss;
-    if (timings.training->auc) record.details["auc"] = *timings.training->auc;
-    record.details["auc_steps"] = timings.training->steps;
-    if (state.trained_steps > 0) record.details["trained_steps"] = state.trained_steps;
+  if (state.training) {
+    record.details["loss"] = state.training->loss;
+    if (state.training->auc) record.details["auc"] = *state.training->auc;
+    record.details["auc_steps"] = state.training->steps;
+    record.details["trained_steps"] = state.trained_steps;
+    if (const auto samples = prepared.samples_of_data())
+      record.details["data_passes"] = rounded(
+          static_cast<double>(state.trained_steps * job.options.workload.global_batch) / static_cast<double>(*samples));
   }
   if (!timings.read_ms.empty()) record.details["read_ms"] = summarize(timings.read_ms).median;
   if (timings.async.any()) record.details[async_fields::object] = async_details(timings.async, record.step_ms.median);
   if (!timings.picked.empty()) record.details["picked"] = timings.picked;
-  record.details["batches_reason"] = batches.reason;
+  record.details["batches_reason"] = prepared.batches().reason;
   if (const auto modes = two_modes(record.step_ms.samples)) record.details[modes_field] = to_json(*modes);
   if (!state.conditions.empty()) record.details[conditions_field] = to_json(state.conditions);
   if (!state.stopped.empty()) record.details["stopped"] = state.stopped;
   record.checked_steps = state.checked.steps;
-  record.details["timed_batches"] = std::min<std::int64_t>(std::ssize(timings.step_ms), std::ssize(batches.inputs));
+  record.details["timed_batches"] = std::min<std::int64_t>(std::ssize(timings.step_ms), std::ssize(prepared.inputs()));
   if (state.checked.steps_after > 0) record.details["checked_after"] = state.checked.steps_after;
   record.wrong = state.checked.wrong;
   record.wire_error = state.checked.wire_error;

@@ -4,6 +4,7 @@
 #include "comm/placement/cost/step_cost.hpp"
 #include "results/disturbance.hpp"
 #include "results/record.hpp"
+#include "workloads/measure/dense/training_window.hpp"
 #include "workloads/measure/timing.hpp"
 
 namespace shardmark {
@@ -23,7 +24,8 @@ struct CaseState {
   Checked checked;
   std::vector<VisitConditions> conditions;          ///< of each visit
   double check_seconds = 0.0, visit_seconds = 0.0;  ///< of the latest check and visit
-  std::int64_t trained_steps = 0;                   ///< anew, which loss and AUC are of; 0: of those that were timed
+  std::optional<TrainingWindow::Quality> training;  ///< of the steps that it was trained for
+  std::int64_t trained_steps = 0;
   std::string stopped;         ///< after which round it was certainly slower than the best; empty: it was not
   bool left_out = false;       ///< it is not measured, as the budget has no time for it
   bool out_of_budget = false;  ///< it was stopped for that reason, after its first visits
@@ -38,6 +40,6 @@ struct CaseState {
 std::vector<std::size_t> by_promise(const std::vector<CaseState>& states, std::vector<std::size_t> cases);
 
 /// The record of case `number`, which has been visited.
-CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const TimedBatches& batches);
+CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const Prepared& prepared);
 
 }  // namespace shardmark

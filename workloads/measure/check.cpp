@@ -9,6 +9,7 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "workloads/step/training_step.hpp"
+#include "workloads/step/watchdog.hpp"
 
 namespace shardmark {
 namespace {
@@ -128,6 +129,7 @@ void Expectation::look_up(const Batch& batch, std::int64_t number) {
   auto& outputs = *versions.emplace(versions.begin());
   for (std::int64_t f = 0; f < batch.features; ++f) {
     const Feature& feature = options_.workload.features[f];
+    enter("the reference's lookup of feature " + feature.name);
     outputs.emplace_back(oracle_, batch, f, feature.pooling, own_, options_.workload.tables[feature.table].dim);
   }
 }
@@ -145,7 +147,8 @@ void Expectation::follow(std::int64_t batch, std::int64_t stale) {
     return read;
   });
   oracle_.update(samples.batch, step,
-                 dense_ ? dense_->share(step) : reference::bag_gradients(options_.gradients(), batch));
+                 dense_ ? dense_->share(step) : reference::bag_gradients(options_.gradients(), batch),
+                 [&](std::int64_t t) { enter("the reference's update of table " + options_.workload.tables[t].name); });
 }
 
 namespace {
@@ -162,6 +165,7 @@ std::int64_t wrong_in_all(const Communicator& comm, const Expectation& expectati
                           const ShardedTables& tables, const DenseModel& dense, std::int64_t wrong) {
   if (expectation.dense() != nullptr) wrong += expectation.dense()->wrong_parameters(dense);
   for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s) {
+    enter("comparing a shard with the reference");
     const auto parts = expectation.parts(tables.layout().shards[s].table);
     for (std::int64_t part = 0; part < std::ssize(parts); ++part)
       wrong += wrong_rows(parts[part], initial, tables.store_of(s), s, part);

@@ -98,14 +98,14 @@ class Measurement {
   }
 
   void train_all() {
-    const std::int64_t steps = steps_to_train(job_);
-    for (std::size_t plan = 0; steps > 0 && plan < job_.plans.size(); ++plan)
+    for (std::size_t plan = 0; plan < job_.plans.size(); ++plan)
       for (const std::size_t c : cases_of(plan)) {
+        const std::int64_t steps = steps_to_train(job_, c);
+        if (steps == 0 || cases_[c].timings.step_ms.empty()) continue;
         if (signal_ || interrupted()) return;
-        if (cases_[c].timings.step_ms.empty()) continue;
         status_(fmt::format("training {}{}", job_.name_of(c), what_is_left()));
         prepared_.hold(plan);
-        cases_[c].timings.training = train_anew(job_, prepared_, c, steps);
+        cases_[c].training = train_anew(job_, prepared_, c, steps);
         cases_[c].trained_steps = steps;
       }
   }
@@ -126,7 +126,7 @@ class Measurement {
   void plan_last_checks() {
     seconds_of_last_checks_ = 0.0;
     for (const std::size_t c : visited())
-      seconds_of_last_checks_ += 1e-3 * static_cast<double>(steps_to_train(job_)) * cases_[c].step_time().median;
+      seconds_of_last_checks_ += 1e-3 * static_cast<double>(steps_to_train(job_, c)) * cases_[c].step_time().median;
     if (job_.options.checked_steps == 0) return;
     const auto first = static_cast<double>(job_.options.checked_steps);
     double of_a_step = reference_step_seconds_;
@@ -263,7 +263,7 @@ class Measurement {
     Measured measured{.records = {}, .rounds = rounds_, .signal = signal_};
     for (std::size_t c = 0; c < count_; ++c)
       if (!cases_[c].timings.step_ms.empty())
-        measured.records.push_back(case_record(job_, c, cases_[c], prepared_.batches()));
+        measured.records.push_back(case_record(job_, c, cases_[c], prepared_));
       else if (cases_[c].left_out)
         measured.left_out.push_back(job_.name_of(c));
     twins_.certify(cases_, visited(), measured.records);

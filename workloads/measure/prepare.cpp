@@ -59,6 +59,7 @@ std::string Job::name_of(std::size_t number) const {
 
 Prepared::Prepared(const Job& job, BatchSource& batches, const Status& status)
     : job_(job),
+      source_(batches),
       batches_(read_batches(job.comm, options_of_largest_tables(job), batches, status)),
       step_batches_(batches_.inputs, job.options, batches),
       decided_(job.cases.size()),

@@ -76,8 +76,12 @@ class Prepared {
 
   const std::vector<StepInput>& inputs() const { return batches_.inputs; }
   const TimedBatches& batches() const { return batches_; }
-  /// Those of steps that are timed or trained.
+  /// Those of steps that are timed.
   const StepBatches& step_batches() const { return step_batches_; }
+  /// Those of steps that are trained: each is read.
+  StepBatches new_batches() const { return StepBatches::all_read(batches_.inputs, job_.options, source_); }
+  /// Samples of the data after which they come again; absent: never.
+  std::optional<std::int64_t> samples_of_data() const { return source_.samples(); }
 
   /// Makes the tables of a plan the ones in memory; true when they are new, without values.
   bool hold(std::size_t plan);
@@ -93,6 +97,7 @@ class Prepared {
   std::int64_t async_threads(std::size_t number);
 
   const Job& job_;
+  BatchSource& source_;
   TimedBatches batches_;
   StepBatches step_batches_;
   std::vector<std::vector<Table>> decided_tables_;  ///< by plan, with what the first batch decides of them

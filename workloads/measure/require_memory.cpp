@@ -2,6 +2,7 @@
 // What a node has, against what is needed of it.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <vector>
 
 #include "comm/agree.hpp"
@@ -23,10 +24,31 @@ void require_memory(const Communicator& comm, double bytes_per_rank, std::string
   });
 }
 
+namespace {
+
+/// The smallest N with which a node that needs `needed` bytes, `tables` of them for tables of 1/scale of their rows,
+/// has enough of them with --scale 1/N; 0: no N is enough.
+std::int64_t scale_that_fits(double needed, double tables, double available, std::int64_t scale) {
+  const double left_for_tables = available - (needed - tables);
+  if (left_for_tables <= 0.0) return 0;
+  return static_cast<std::int64_t>(std::ceil(static_cast<double>(scale) * tables / left_for_tables));
+}
+
+}  // namespace
+
 void require_memory(const Communicator& comm, const Plan& plan, const RunOptions& options,
                     std::span<const Case> cases) {
   const auto needed = all_gather(comm, memory_needed(comm, plan, options, cases));
   const auto available = all_gather(comm, static_cast<double>(memory_of_node(comm)));
+  const auto tables = table_bytes(plan, options.workload.tables);
+  std::int64_t scale = 1;
+  for (int n = 0; n < comm.nodes() && scale > 0; ++n) {
+    double of_all = 0.0, of_tables = 0.0;
+    for (const int r : comm.ranks_of(n)) of_all += needed[r], of_tables += tables[r];
+    const std::int64_t of_node =
+        scale_that_fits(of_all, of_tables, available[comm.ranks_of(n).front()], options.workload.scale);
+    scale = of_node == 0 ? 0 : std::max(scale, of_node);
+  }
   std::vector<double> of_node(static_cast<std::size_t>(comm.nodes())), room;
   for (int r = 0; r < comm.size(); ++r) of_node[comm.node_of(r)] += needed[r];
   for (int r = 0; r < comm.size(); ++r) room.push_back(available[r] - of_node[comm.node_of(r)]);
@@ -35,9 +57,10 @@ void require_memory(const Communicator& comm, const Plan& plan, const RunOptions
     if (room[rank] >= 0.0) return;
     throw InputError(
         fmt::format("plan {} needs {:.1f} GB of memory on this rank and {:.1f} GB on its node, which has {:.1f} GB "
-                    "left; {}; or use more nodes, another plan, or --scale and --batch to make the case smaller",
+                    "left; {}; or use more nodes, another plan, {}",
                     plan.name, needed[rank] * 1e-9, of_node[comm.node_of(rank)] * 1e-9, available[rank] * 1e-9,
-                    relief(plan, options.workload.tables, rank, room)));
+                    relief(plan, options.workload.tables, rank, room),
+                    scale > 0 ? fmt::format("or --scale 1/{}, which fits", scale) : "or a smaller --batch"));
   });
 }
 

@@ -21,11 +21,30 @@ std::int64_t steps_until_warm(const std::vector<Table>& tables) {
   return steps;
 }
 
-/// Tables that were filled anew have cold caches, which a case that is timed longer would not notice.
-void warm_caches(const ShardedTables& tables, ReadyCase& ready, const std::vector<StepInput>& inputs) {
-  const std::int64_t needed = steps_until_warm(tables.tables());
-  while (tables.steps() < needed) ready.step(inputs[tables.steps() % std::ssize(inputs)]);
+/// Steps to take before one is timed. Tables that were filled anew have cold caches, which a case that is timed longer
+/// would not notice.
+std::int64_t steps_to_warm(const ShardedTables& tables) {
+  return std::max<std::int64_t>(0, steps_until_warm(tables.tables()) - tables.steps());
 }
+
+/// Counts what the caches of tables do while it is there.
+class CacheWatch {
+ public:
+  CacheWatch(const Communicator& comm, const ShardedTables& tables, TrainFacts& facts)
+      : comm_(comm), tables_(tables), facts_(facts) {
+    if (facts.has_cache) before_ = cache_counts(comm, tables);
+  }
+  /// Adds it to the facts. Collective, as the constructor.
+  void end() {
+    if (facts_.has_cache) add_since(before_, cache_counts(comm_, tables_), facts_.cache);
+  }
+
+ private:
+  const Communicator& comm_;
+  const ShardedTables& tables_;
+  TrainFacts& facts_;
+  CacheCounts before_;
+};
 
 /// After a step, and not for each: it sorts ids and reads how the system maps the tables.
 void look_at_memory(const Communicator& comm, Flight& flight, Timings& timings) {
@@ -42,11 +61,6 @@ void look_at_rows(const Communicator& comm, const Flight& flight, Timings& timin
                   all_reduce(comm, rows.read, Reduce::sum)};
 }
 
-void keep_quality(const Job& job, const TrainingWindow& window, Timings& timings) {
-  if (job.options.dense.kind == DenseKind::none) return;
-  if (const auto training = window.quality(job.comm)) timings.training = training;
-}
-
 std::int64_t steps_of_visit(const Job& job, double seconds, double warm, const Timings& timings) {
   const std::int64_t steps = steps_per_visit(job.options, seconds, warm);
   return job.options.steps ? std::min(steps, *job.options.steps - std::ssize(timings.step_ms)) : steps;
@@ -54,7 +68,7 @@ std::int64_t steps_of_visit(const Job& job, double seconds, double warm, const T
 
 /// `count` steps of the pipeline and when they ended, in seconds from the barrier before the first, on the last rank.
 std::vector<PhaseCosts> take_steps(const Communicator& comm, ReadyCase& ready, std::int64_t count,
-                                   std::vector<double>& ends, TrainingWindow& window) {
+                                   std::vector<double>& ends) {
   std::vector<PhaseCosts> costs;
   ends.clear();
   barrier(comm);
@@ -62,29 +76,31 @@ std::vector<PhaseCosts> take_steps(const Communicator& comm, ReadyCase& ready, s
   for (std::int64_t i = 0; i < count; ++i) {
     costs.push_back(ready.pipeline->step(ready.dense));
     ends.push_back(MPI_Wtime() - begin);
-    window.add(ready.dense.loss_share(), ready.dense.logits(), ready.pipeline->input().labels);
   }
   all_reduce(comm, std::span<double>(ends), Reduce::max);
   return costs;
 }
 
-void visit_pipeline(const Job& job, ReadyCase& ready, const StepBatches& batches, double seconds, Timings& timings) {
+void visit_pipeline(const Job& job, ReadyCase& ready, const ShardedTables& tables, const StepBatches& batches,
+                    double seconds, Timings& timings) {
   Pipeline& pipeline = *ready.pipeline;
-  const std::int64_t places = pipeline.shape().places(), untimed = std::max<std::int64_t>(2, places);
+  const std::int64_t places = pipeline.shape().places();
+  const std::int64_t untimed = std::max({std::int64_t{2}, places, steps_to_warm(tables)});
   pipeline.start(batches, std::ssize(timings.step_ms), untimed + places);
   std::vector<double> ends;
-  TrainingWindow earlier, window;
-  take_steps(job.comm, ready, untimed, ends, earlier);
+  take_steps(job.comm, ready, untimed, ends);
+  if (timings.step_ms.empty()) look_at_memory(job.comm, pipeline.flight(), timings);
   const double warm = ends[untimed - 1] - ends[untimed - 2];
   const std::int64_t steps = std::max<std::int64_t>(0, steps_of_visit(job, seconds, warm, timings));
   pipeline.extend(steps);
-  const std::vector<PhaseCosts> costs = take_steps(job.comm, ready, steps, ends, window);
+  CacheWatch caches(job.comm, tables, timings.trains);
+  const std::vector<PhaseCosts> costs = take_steps(job.comm, ready, steps, ends);
+  caches.end();
   for (std::int64_t i = 0; i < places; ++i) pipeline.step(ready.dense);
   pipeline.finish();
-  keep_quality(job, window, timings);
-  if (timings.step_ms.empty()) look_at_memory(job.comm, pipeline.flight(), timings);
   if (steps > 0) timings.visits.push_back(steps);
-  for (std::int64_t i = 0; i < steps; ++i) timings.add(job.comm, costs[i], ends[i] - (i > 0 ? ends[i - 1] : 0.0));
+  for (std::int64_t i = 0; i < steps; ++i)
+    timings.add(job.comm, costs[i], ends[i] - (i > 0 ? ends[i - 1] : 0.0), pipeline.first_phase_of_step());
   look_at_rows(job.comm, pipeline.flight(), timings);
   add_facts(job.comm, pipeline, timings.async);
   timings.picked = pipeline.flight().embedding().picked();
@@ -92,8 +108,8 @@ void visit_pipeline(const Job& job, ReadyCase& ready, const StepBatches& batches
 }
 
 /// On the next of the batches, which is put into `read` where it is read.
-const StepInput& time_step(const Communicator& comm, ReadyCase& ready, const StepBatches& batches, StepInput& read,
-                           Timings& timings) {
+void time_step(const Communicator& comm, ReadyCase& ready, const StepBatches& batches, StepInput& read,
+               Timings& timings) {
   barrier(comm);
   const double begin = MPI_Wtime();
   const StepInput& input = batches.get(comm, std::ssize(timings.step_ms), read);
@@ -102,18 +118,18 @@ const StepInput& time_step(const Communicator& comm, ReadyCase& ready, const Ste
   timings.add(comm, costs, MPI_Wtime() - begin);
   if (batches.reads()) timings.read_ms.push_back(1e3 * all_reduce(comm, has_read - begin, Reduce::max));
   look_at_rows(comm, ready.flight, timings);
-  return input;
 }
 
 }  // namespace
 
-void Timings::add(const Communicator& comm, const PhaseCosts& costs, double seconds) {
+void Timings::add(const Communicator& comm, const PhaseCosts& costs, double seconds, Phase first) {
   std::array<double, phases + 1> sum{};
   std::ranges::copy(costs.seconds, sum.begin());
   sum[phases] = seconds;
   std::array<double, 2 * phases + 1> largest{};  // of phases, of the step, of the times at which phases are left
   std::ranges::copy(sum, largest.begin());
-  std::partial_sum(costs.seconds.begin(), costs.seconds.end(), largest.begin() + phases + 1);
+  const auto hidden = static_cast<std::ptrdiff_t>(index_of(first));
+  std::partial_sum(costs.seconds.begin() + hidden, costs.seconds.end(), largest.begin() + phases + 1 + hidden);
   all_reduce(comm, std::span<double>(largest), Reduce::max);
   all_reduce(comm, std::span<double>(sum), Reduce::sum);
   std::array<std::int64_t, phases + 2> bytes{};
@@ -144,9 +160,10 @@ void visit(const Job& job, Prepared& prepared, std::size_t number, double second
   ReadyCase& ready = prepared.ready(number);
   const auto& inputs = prepared.inputs();
   const StepBatches& batches = prepared.step_batches();
-  if (ready.pipeline) return visit_pipeline(job, ready, batches, seconds, timings);
   const ShardedTables& tables = prepared.tables();
-  warm_caches(tables, ready, inputs);
+  if (ready.pipeline) return visit_pipeline(job, ready, tables, batches, seconds, timings);
+  for (std::int64_t left = steps_to_warm(tables); left > 0; --left)
+    ready.step(inputs[tables.steps() % std::ssize(inputs)]);
   ready.step(inputs.front());
   if (timings.step_ms.empty()) look_at_memory(job.comm, ready.flight, timings);
   const double begin = MPI_Wtime();
@@ -154,16 +171,10 @@ void visit(const Job& job, Prepared& prepared, std::size_t number, double second
   const double warm = all_reduce(job.comm, MPI_Wtime() - begin, Reduce::max);
   const std::int64_t steps = steps_of_visit(job, seconds, warm, timings);
   if (steps > 0) timings.visits.push_back(steps);
-  const bool has_cache = timings.trains.has_cache;
-  const CacheCounts before = has_cache ? cache_counts(job.comm, tables) : CacheCounts{};
-  TrainingWindow window;
+  CacheWatch caches(job.comm, tables, timings.trains);
   StepInput read;
-  for (std::int64_t i = 0; i < steps; ++i) {
-    const StepInput& input = time_step(job.comm, ready, batches, read, timings);
-    window.add(ready.dense.loss_share(), ready.dense.logits(), input.labels);
-  }
-  keep_quality(job, window, timings);
-  if (has_cache) add_since(before, cache_counts(job.comm, tables), timings.trains.cache);
+  for (std::int64_t i = 0; i < steps; ++i) time_step(job.comm, ready, batches, read, timings);
+  caches.end();
   timings.picked = ready.embedding.picked();
   timings.picked_dedup = ready.embedding.picked_dedup();
 }

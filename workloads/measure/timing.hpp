@@ -2,7 +2,6 @@
 #pragma once
 
 #include "workloads/measure/async_record.hpp"
-#include "workloads/measure/dense/training_window.hpp"
 #include "workloads/measure/prepare.hpp"
 #include "workloads/measure/train_record.hpp"
 
@@ -15,7 +14,8 @@ struct Timings {
   std::vector<double> step_ms;
   std::vector<std::int64_t> visits;  ///< how many of these steps each visit took
   std::array<std::vector<double>, phase_names.size()> phase_max_ms, phase_mean_ms;
-  /// From when the last rank left the phase before until the last rank left this one: they add up to the step.
+  /// From when the last rank left the phase before until the last rank left this one: they add up to the step, but for
+  /// waiting for a batch that is prepared ahead. 0 in phases that are hidden.
   std::array<std::vector<double>, phase_names.size()> phase_path_ms;
   std::array<std::int64_t, phase_names.size()> phase_bytes{};
   std::vector<double> imbalance;  ///< maximum over mean of the ranks' lookup times; elsewhere ranks wait for each other
@@ -23,13 +23,13 @@ struct Timings {
   std::int64_t sent_bytes = 0, payload_bytes = 0;    ///< with and without what is forwarded for others
   double huge_page_share = 0.0;                      ///< of the rows, on the rank with the least
   RowCounts rows;                                    ///< of the last step, over all ranks, where rows travel one by one
-  std::optional<TrainingWindow::Quality> training;   ///< of a dense model, in the last visit
   std::vector<double> read_ms;                       ///< of steps that read their batch, of the slowest rank
   TrainFacts trains;                                 ///< of the first step; caches: of all
   AsyncFacts async;                                  ///< of all visits of a case that prepares steps ahead
   std::string picked, picked_dedup;                  ///< what exchange auto and dedup auto chose
 
-  void add(const Communicator& comm, const PhaseCosts& costs, double seconds);
+  /// first: of the phases of the step; what was done before is hidden behind other steps.
+  void add(const Communicator& comm, const PhaseCosts& costs, double seconds, Phase first = Phase::input_dist);
 };
 
 /// Times a case until its next turn: untimed steps until caches of rows are warm, then two, the second of which tells

@@ -46,9 +46,10 @@ void spoil_lookup(GroupFlight& flight) {
   const StepLayout& layout = flight.layout;
   if (flight.vectors.extent(0) == 0) return;
   const bool written_at_home = layout.places().at_home && !layout.exchanged_blocks().empty();
-  const std::int64_t at = written_at_home             ? layout.exchanged_blocks().front().output
-                          : layout.packed_begin() > 0 ? 0
-                                                      : std::ranges::max(layout.output_begin());
+  const std::int64_t at = written_at_home                           ? layout.exchanged_blocks().front().output
+                          : layout.owner_end() > 0                  ? 0
+                          : layout.rows_end() > layout.rows_begin() ? layout.rows_begin()
+                                                                    : std::ranges::max(layout.output_begin());
   change_one(flight.vectors, at, 1.0F, 1.0F);
 }
 

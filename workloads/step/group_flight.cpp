@@ -56,12 +56,14 @@ void GroupFlight::lay_out(const BagCounts& new_bags) {
 }
 
 void GroupFlight::lay_out_here() {
+  bands.clear();
   vectors = vectors_scratch.first(layout.size());
+  bands = layout.bands_in(vectors);
   packed_gradients = layout.outputs_are_packed() ? packed_gradients_scratch.first(layout.places().packed_size)
                                                  : part(vectors, layout.packed_begin(), layout.packed_end());
   // The gradients of a maximum are found by what the lookup wrote.
-  owner_gradients = layout.exchanged.pools_by_max() ? owner_gradients_scratch.first(layout.packed_begin())
-                                                    : part(vectors, 0, layout.packed_begin());
+  owner_gradients = layout.exchanged.pools_by_max() ? owner_gradients_scratch.first(layout.rows_end())
+                                                    : part(vectors, 0, layout.rows_end());
 }
 
 void GroupFlight::lay_out_at_home() {

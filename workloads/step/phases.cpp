@@ -37,8 +37,7 @@ void lookup(GroupFlight& flight) {
   StepLayout& layout = flight.layout;
   for (const auto& [begin, end] : layout.places().zeros)
     Kokkos::deep_copy(exec, part(flight.vectors, begin, end), 0.0F);
-  if (OwnerRows* owner = flight.rows.owner())
-    owner->read(part(flight.vectors, layout.rows_begin(), layout.packed_begin()));
+  if (OwnerRows* owner = flight.rows.owner()) owner->read(part(flight.vectors, layout.rows_begin(), layout.rows_end()));
   layout.exchanged.run(flight.owned, flight.vectors);
   layout.replicated.run(flight.owned, flight.vectors);
   exec.fence("shardmark: pooled vectors are sent");
@@ -53,13 +52,13 @@ void send_vectors(GroupFlight& flight) {
   flight.sent.begin(index_of(Phase::output_dist));
   const StepLayout& layout = flight.layout;
   const DeviceArray<float>& vectors = flight.vectors;
-  const auto owner = part(vectors, 0, layout.rows_begin());
+  const auto owner = part(vectors, 0, layout.owner_end());
   const auto home = part(vectors, layout.packed_begin(), layout.packed_end());
   flight.pooled->pack(Direction::forward, owner);
   flight.pooled->move(Direction::forward, owner, home);
   flight.pooled->unpack(Direction::forward, home);
   if (flight.rows.any()) {
-    flight.rows.receive(part(vectors, layout.rows_begin(), layout.packed_begin()));
+    flight.rows.receive(part(vectors, layout.rows_begin(), layout.rows_end()));
     flight.rows.pool(vectors);
   }
   Execution().fence("shardmark: the vectors are home");
@@ -93,13 +92,13 @@ void grad_dist(GroupFlight& flight, const StepInput& input, const ConstDeviceArr
                                          {layout.to_send.partials, flight.owned.vectors_before}, layout.to_send.rows,
                                          flight.gradients, flight.packed_gradients);
   exec.fence("shardmark: gradients are sent");
-  const auto of_vectors = part(flight.owner_gradients, 0, layout.rows_begin());
+  const auto of_vectors = part(flight.owner_gradients, 0, layout.owner_end());
   flight.pooled->pack(Direction::backward, flight.packed_gradients);
   flight.pooled->move(Direction::backward, flight.packed_gradients, of_vectors);
   flight.pooled->unpack(Direction::backward, of_vectors);
   if (flight.rows.any())
     flight.rows.return_gradients(flight.vectors, flight.gradients,
-                                 part(flight.owner_gradients, layout.rows_begin(), layout.packed_begin()));
+                                 part(flight.owner_gradients, layout.rows_begin(), layout.rows_end()));
 }
 
 namespace {

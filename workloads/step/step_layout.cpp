@@ -20,6 +20,7 @@ StepLayout::StepLayout(const ShardedTables& tables, const ShardLayout& layout, c
 
 void StepLayout::place(const BagCounts& bags, const VectorCounts& counts, VectorPlaces places) {
   places_ = std::move(places);
+  band_ = places_.at_home ? 0 : static_cast<std::int64_t>(kernels::guard_elements<float>());
   held_elements_ = 0;
   for (std::size_t b = 0; b < counts.held_rows.size(); ++b)
     held_elements_ += counts.held_rows[b] * layout_.shards[held_shards_[b % held_shards_.size()]].dim();
@@ -69,7 +70,7 @@ void StepLayout::place_homes(const BagCounts& bags) {
         bags(layout_.rank, static_cast<std::int64_t>(f)) * tables_.tables()[features[f].table].dim;
     gradient_begin_.push_back(gradient_begin_.back() + elements);
     if (output_begin_[f] >= 0 || !layout_.served[f]) continue;
-    output_begin_[f] = partials_end() + home_elements_;
+    output_begin_[f] = homes_end();
     home_elements_ += elements;
   }
   for (std::size_t f = 0; f < features.size(); ++f)
@@ -81,14 +82,33 @@ void StepLayout::place_sums(const VectorCounts& counts) {
   const auto slots = layout_.own_slots();
   for (std::size_t b = 0; b < counts.owner.size(); ++b) bags[slots[b % slots.size()].local_shard] += counts.owner[b];
   sums_elements_ = 0;
+  sums_ends_.clear();
   sums_.assign(layout_.shards.size(), -1);
   for (std::size_t s = 0; s < sums_.size(); ++s) {
     const LocalShard& shard = layout_.shards[s];
     const std::int64_t elements =
         shard.replicated ? 0 : kernels::few_row_sums(shard.rows.count(), shard.dim(), bags[s]);
-    if (elements > 0) sums_[s] = sums_elements_;
-    sums_elements_ += elements;
+    if (elements == 0) continue;
+    sums_[s] = sums_elements_;
+    sums_elements_ += elements + band_;
+    sums_ends_.push_back(sums_elements_ - band_);
   }
+}
+
+std::vector<std::shared_ptr<const void>> StepLayout::bands_in(const DeviceArray<float>& vectors) const {
+  std::vector<std::shared_ptr<const void>> bands;
+  if (band_ == 0) return bands;
+  const auto add = [&](std::int64_t begin, const char* where) {
+    bands.push_back(
+        kernels::guard_band(vectors.data() + begin, static_cast<std::size_t>(band_) * sizeof(float), where));
+  };
+  add(owner_end(), "behind the owner's vectors");
+  add(rows_end(), "behind the rows that others ask for");
+  add(packed_end(), "behind the vectors that come home");
+  add(partials_end(), "behind partials of hot rows");
+  add(homes_end(), "behind the outputs");
+  for (const std::int64_t end : sums_ends_) add(sums_begin() + end, "behind the sums of a shard of few rows");
+  return bands;
 }
 
 bool StepLayout::pools_whole(std::int64_t feature) const {
@@ -119,7 +139,7 @@ void StepLayout::list_slots(const BagCounts& bags, const VectorCounts& counts, c
   }
 }
 
-/// The blocks that are listed so far, by the first keys of their shards. A shard ends where the next begins.
+/// The blocks that are listed so far, by the first keys of their shards.
 /// own_vectors: see HomePlaces.
 void StepLayout::list_shards(std::int64_t own_vectors) {
   auto& blocks = gradients_by_shard_.host;
@@ -129,12 +149,14 @@ void StepLayout::list_shards(std::int64_t own_vectors) {
   shards.clear();
   exchanged_bags = next_bag_;
   most_bags_of_shard = 0;
-  std::int64_t bags_of_shard = 0, keys = 0;
-  for (const LocalShard& shard : layout_.shards) keys += shard.replicated ? 0 : shard.rows.count();
+  std::int64_t bags_of_shard = 0;
+  // Of shards with one first key all but the last have no rows.
+  const auto rows_from = [&](std::int64_t key) {
+    return std::prev(std::ranges::upper_bound(layout_.shards, key, {}, &LocalShard::first_key))->rows.count();
+  };
   for (std::int64_t b = 0; b < std::ssize(blocks); ++b) {
     if (shards.empty() || shards.back().first_key != blocks[b].first_key) {
-      if (!shards.empty()) shards.back().rows = blocks[b].first_key - shards.back().first_key;
-      shards.push_back({.first_key = blocks[b].first_key, .rows = keys - blocks[b].first_key, .first_block = b});
+      shards.push_back({.first_key = blocks[b].first_key, .rows = rows_from(blocks[b].first_key), .first_block = b});
       bags_of_shard = 0;
     }
     ++shards.back().blocks;
@@ -184,7 +206,7 @@ void StepLayout::add_block(std::int64_t bags, std::int64_t shard_number, std::in
   const LocalShard& shard = layout_.shards[shard_number];
   const bool max = pooling == Pooling::max;
   const std::int64_t stride = places_.at_home ? tables_.tables()[shard.table].dim : shard.dim();  // whole rows at home
-  const std::int64_t id_gradient = shard.replicated ? gradient_begin_.back() : packed_begin();
+  const std::int64_t id_gradient = shard.replicated ? gradient_begin_.back() : rows_end();
   (shard.replicated ? replicated_blocks_ : exchanged_blocks_)
       .push_back({.first_bag = next_bag_,
                   .bags = bags,

@@ -34,12 +34,18 @@ class StepLayout {
   };
 
   const VectorPlaces& places() const { return places_; }
-  std::int64_t rows_begin() const { return places_.owner_size; }
-  std::int64_t packed_begin() const { return rows_begin() + held_elements_; }
+  std::int64_t owner_end() const { return places_.owner_size; }
+  std::int64_t rows_begin() const { return owner_end() + band_; }
+  std::int64_t rows_end() const { return rows_begin() + held_elements_; }
+  std::int64_t packed_begin() const { return rows_end() + band_; }
   std::int64_t packed_end() const { return packed_begin() + places_.packed_size; }
-  std::int64_t partials_end() const { return packed_end() + own_partial_elements_; }
-  std::int64_t sums_begin() const { return partials_end() + home_elements_; }
+  std::int64_t partials_end() const { return packed_end() + band_ + own_partial_elements_; }
+  std::int64_t homes_begin() const { return partials_end() + band_; }
+  std::int64_t homes_end() const { return homes_begin() + home_elements_; }
+  std::int64_t sums_begin() const { return homes_end() + band_; }
   std::int64_t size() const { return sums_begin() + sums_elements_; }
+  /// Guards of the places between these parts, where tests ask for them (guard_bands.hpp).
+  std::vector<std::shared_ptr<const void>> bands_in(const DeviceArray<float>& vectors) const;
   /// Some features use their vectors as outputs where these arrive, so that no gradients may take their places.
   bool outputs_are_packed() const { return outputs_are_packed_; }
   /// By feature: among the vectors, and among the gradients of the outputs.
@@ -91,10 +97,12 @@ class StepLayout {
 
   VectorPlaces places_;
   std::int64_t home_elements_ = 0, held_elements_ = 0, own_partial_elements_ = 0, sums_elements_ = 0;
+  std::int64_t band_ = 0;  ///< elements that lie between the parts unused
   bool outputs_are_packed_ = false;
   std::int64_t next_bag_ = 0, looked_up_ = 0;
   std::vector<std::int64_t> output_begin_, gradient_begin_, row_pooled_begin_;
   std::vector<std::int64_t> sums_;       ///< by local shard: where its sums begin behind sums_begin(); -1: none
+  std::vector<std::int64_t> sums_ends_;  ///< of the shards that have sums: where these end, likewise
   std::vector<std::int64_t> hot_begin_;  ///< by feature: where its hot rows are pooled; -1: it reads none
 
   struct ListedPieces {

@@ -205,8 +205,7 @@ std::unique_ptr<Store> make_dense_store(const ShardLayout& layout, const std::ve
 }
 
 double dense_store_bytes(const Table& table, std::int64_t rows, std::int64_t columns) {
-  const std::int64_t bytes = row_bytes(table.value_type, columns) + 4 * state_per_row(table.optimizer.kind, columns);
-  return static_cast<double>(rows) * static_cast<double>(bytes);
+  return dense_bytes(table, rows, columns);
 }
 
 }  // namespace shardmark

@@ -36,8 +36,7 @@ LookedUp TableSums::looked_up(const RowSet& rows, double share) const {
 
 double TableSums::resident_bytes(std::int64_t rows, std::int64_t columns) const {
   if (is_train()) return static_cast<double>(load_of(whole(table, 0), table).bytes());
-  const std::int64_t bytes = row_bytes(table.value_type, columns) + 4 * state_per_row(table.optimizer.kind, columns);
-  return static_cast<double>(rows) * static_cast<double>(bytes);
+  return dense_bytes(table, rows, columns);
 }
 
 void TableSums::read_rows(RankWork& to, const LookedUp& looked, double distinct, std::int64_t columns) const {

@@ -7,8 +7,9 @@ namespace shardmark {
 
 /// Values that a rank with the whole table keeps: rows x columns, or those of a tensor train's cores and cached rows.
 /// Throws InputError where no cores fit the table.
-inline std::int64_t elements_of(const Table& table) {
-  return load_of(whole(table, 0), table).table_bytes / static_cast<std::int64_t>(sizeof(float));
+inline std::int64_t elements_of(Table table) {
+  table.value_type = ValueType::fp32;
+  return load_of(whole(table, 0), table).table_bytes / row_bytes(ValueType::fp32, 1);
 }
 
 }  // namespace shardmark

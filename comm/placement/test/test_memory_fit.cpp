@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -37,6 +38,39 @@ TEST(MemoryFit, NamesTheLargestTableThatCouldMove) {
             "rank 1 needs 0.444 MB of memory, 0.344 MB more than it has; its largest table that could move is middle, "
             "40000 bytes, to rank 0, which has 0.1 MB left");
   EXPECT_TRUE(memory_problems(plan, three_tables, 444'000).empty());
+}
+
+TEST(MemoryFit, CountsValuesAsTheTableKeepsThem) {
+  Table table{.name = "t", .rows = 1000, .dim = 64, .optimizer = {.kind = OptimizerKind::adagrad}};
+  const auto load = [&] { return load_of(whole(table, 0), table); };
+  const std::int64_t state = 1000 * 64 * 4;
+  for (const auto& [type, bytes] :
+       {std::pair(ValueType::fp32, 256), {ValueType::fp16, 128}, {ValueType::bf16, 128}, {ValueType::int8, 72}}) {
+    table.value_type = type;
+    EXPECT_EQ(load().table_bytes, 1000 * bytes) << name_of(type);
+    EXPECT_EQ(load().state_bytes, state) << name_of(type);
+    EXPECT_EQ(dense_bytes(table, 1000, 64), static_cast<double>(load().bytes())) << name_of(type);
+  }
+  table.value_type = ValueType::fp16;
+  const Plan plan{.name = "p", .ranks = 1, .tables = {{.shards = {whole(table, 0)}}}};
+  EXPECT_NO_THROW(require_fit(plan, std::array{table}, 1000 * 128 + state));
+  EXPECT_THROW(require_fit(plan, std::array{table}, 1000 * 128 + state - 1), InputError);
+}
+
+TEST(MemoryFit, TablesBeyondSixtyFourBitsAreRefusedByName) {
+  const Table table{.name = "vast", .rows = std::int64_t{1} << 60, .dim = 16};
+  const auto message = [&](const auto& action) -> std::string {
+    try {
+      action();
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "counted";
+  };
+  EXPECT_EQ(message([&] { load_of(whole(table, 0), table); }).find("table vast: 1152921504606846976 rows of 64 bytes"),
+            0u);
+  RankLoad load{.table_bytes = std::int64_t{1} << 62};
+  EXPECT_NE(message([&] { load += load; }), "counted");
 }
 
 TEST(MemoryFit, SaysThatATableMustBeSplit) {

@@ -42,7 +42,8 @@ inline constexpr std::array transfers{
     TransferChoice{"reduce_scatter_halving", "the same by log P own rounds: halves of the sums, gradients doubled",
                    RowTransfer::reduce_scatter_halving, halving_sum_bytes, "recursive_halving"},
     TransferChoice{"auto",
-                   "of the first three, for each row split the one whose busiest rank sends least in the first batch",
+                   "of the first three, for each row split the one whose busiest rank sends least in the first batch; "
+                   "dense_partials with async patched",
                    RowTransfer::automatic, nullptr},
 };
 constexpr auto choices_of(RowTransfer) { return Choices{"transfer", transfers}; }
@@ -53,7 +54,7 @@ constexpr bool adds_on_the_way(RowTransfer transfer) { return !choice_of(transfe
 
 /// The part of a case that decides, with its plan and its ids, how many bytes each rank sends.
 struct Movement {
-  RowTransfer transfer = RowTransfer::dense_partials;
+  RowTransfer transfer = RowTransfer::automatic;
   WireTypes wire = {};
   WireIds wire_ids = WireIds::automatic;
   Dedup dedup = Dedup::automatic;

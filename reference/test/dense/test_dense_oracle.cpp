@@ -66,7 +66,7 @@ std::int64_t count_outside(const DenseOracle& oracle, const FloatTraining& train
 std::int64_t wrong_after_steps(const DenseSpec& spec, OptimizerKind kind, double spoil) {
   std::mt19937 random(2);
   const Optimizer optimizer{.kind = kind, .learning_rate = 0.05F, .initial_accumulator = 0.1F};
-  DenseOracle oracle(spec, optimizer, 4);
+  DenseOracle oracle(spec, optimizer, 4, 11);
   FloatTraining training{initial_dense(spec, 4), {}};
   training.state = initial_dense_state(optimizer, training.parameters);
   for (std::int64_t t = 1; t <= 2; ++t) {
@@ -82,7 +82,7 @@ std::int64_t wrong_after_steps(const DenseSpec& spec, OptimizerKind kind, double
     whole.numerical.values.insert(whole.numerical.values.end(), second.numerical.values.begin(),
                                   second.numerical.values.end());
     whole.labels.insert(whole.labels.end(), second.labels.begin(), second.labels.end());
-    for (const auto& part : {first, second}) gradients.add(oracle.pass(converted<Uncertain>(part), 11));
+    for (const auto& part : {first, second}) gradients.add(oracle.pass(converted<Uncertain>(part)));
     gradients.sum_in_one(11);
     oracle.update(t, gradients);
     training.step(spec, optimizer, t, whole, spoil);

@@ -58,7 +58,7 @@ struct Distance {
     double largest = 0.0;
     for (const Uncertain& x : right.values) largest = std::max(largest, std::abs(x.value));
     for (std::size_t i = 0; i < right.values.size(); ++i) {
-      const auto& [value, error] = right.values[i];
+      const double value = right.values[i].value, error = right.values[i].error;
       const double off = std::abs(static_cast<double>(found.values[i]) - value);
       if (error > 0.0) farthest = std::max(farthest, off / error);
       if (error == 0.0 && off > 0.0) ++moved_for_nothing;

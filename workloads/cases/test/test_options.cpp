@@ -56,8 +56,7 @@ TEST(Options, SeveralValuesMakeAllCombinations) {
               {given_setting("dedup=off,local", true), given_setting("wire=fp16", true),
                given_setting("group_balance=all", true), given_setting("groups=table", true)});
   ASSERT_EQ(4u, cases.size());
-  EXPECT_EQ("dense_partials mpi_alltoallv, wire_forward fp16, wire_backward fp16, dedup off, groups table",
-            cases[0].name());
+  EXPECT_EQ("auto mpi_alltoallv, wire_forward fp16, wire_backward fp16, dedup off, groups table", cases[0].name());
   EXPECT_EQ(Dedup::local, cases[3].movement.dedup);
   EXPECT_EQ(GroupBalance::bytes, cases[3].groups.balance);
 }
@@ -67,7 +66,7 @@ TEST(Options, StoragesMakeCasesOfDifferentTables) {
   std::vector<Case> cases(1);
   set_options(run, cases, {given_setting("wire_backward=bf16", true), given_setting("storage=dense,tt", true)});
   ASSERT_EQ(2u, cases.size());
-  EXPECT_EQ("dense_partials mpi_alltoallv, wire_backward bf16, storage tt", cases[1].name());
+  EXPECT_EQ("auto mpi_alltoallv, wire_backward bf16, storage tt", cases[1].name());
   for (const Table& table : run.workload.tables) EXPECT_EQ(Storage::dense, table.storage);  // as the workload says
   for (const Table& table : with_storage(run, cases[1].storage).workload.tables) EXPECT_EQ(Storage::tt, table.storage);
   EXPECT_EQ(case_options_of(run, cases[0]).at("storage"), "dense");

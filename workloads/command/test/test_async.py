@@ -9,6 +9,8 @@ import time
 import unittest
 from pathlib import Path
 
+import h5py
+
 from program import MPIEXEC, SHARDMARK, SMALL, ProgramTest, main, records
 
 AHEAD = ("ids", "rows", "patched")
@@ -62,6 +64,22 @@ class Async(ProgramTest):
                 if order == "input":
                     self.assertEqual([cases[mode]["loss"] for mode in ("ids", "patched")], 2 * [cases["off"]["loss"]])
                 self.assertEqual("reading a batch, ms" in outcome.out, reading == "steps")
+
+    def test_data_that_are_damaged_behind_the_first_batches_end_the_run(self):
+        tsv, file = str(self.folder / "long.tsv"), self.folder / "damaged.h5"
+        self.succeeds(self.serial("data", "generate", "criteo", "--out", tsv, "--samples", "30000"))
+        self.succeeds(self.serial("data", "convert", tsv, str(file), "--scale", SMALL["scale"]))
+        with h5py.File(file) as data:
+            place = data["dense"].id.get_chunk_info(1).byte_offset + 400
+        content = bytearray(file.read_bytes())
+        content[place] ^= 1
+        file.write_bytes(bytes(content))
+        runs = [{"ranks": 2, "plan": "row_wise", "data": file, "batch": 1024, "steps": 120, "check": 1, "batches": 2,
+                 "dense": "dlrm", "train": 0, "reading": "steps", "async_pool": "shared", "async_threads": threads, "async": mode}
+                for mode in AHEAD for threads in (1, 3)]
+        for run, (outcome, _) in zip(runs, self.cases(runs)):
+            with self.subTest(**{key: run[key] for key in ("async", "async_threads")}):
+                self.refuses(outcome, str(file), "/dense", "checksum")
 
     def test_reading_takes_data(self):
         self.refuses_case("reading steps: the ids come from no file", "--data FILE", ranks=[1], reading="steps")

@@ -120,7 +120,7 @@ class Run(ProgramTest):
         self.assertLessEqual({"build", "libraries", "machine", "time", "format_version"}, environment.keys())
         self.assertLessEqual(CASE_FIELDS, case.keys())
         expected = {"record": "case", "workload": "criteo-kaggle", "scale": 4096, "plan": "column_wise",
-                    "transfer": "dense_partials", "exchange": "mpi_alltoallv", "groups": 1, "ranks": 2, "threads": 1,
+                    "transfer": "auto", "exchange": "mpi_alltoallv", "groups": 1, "ranks": 2, "threads": 1,
                     "wire": {"forward": "fp32", "backward": "fp32", "ids": "int32"}, "global_batch": 240, "checked_steps": 1,
                     "wrong": 0}
         self.assertEqual({key: case[key] for key in expected}, expected)
@@ -188,7 +188,7 @@ class Run(ProgramTest):
         transfers, exchanges = ({case[field] for case in cases} for field in ("transfer", "exchange"))
         self.assertEqual(sorted((c["plan"], c["transfer"], c["exchange"]) for c in cases),
                          sorted([*itertools.product(["row_wise"], transfers, exchanges),
-                                 *itertools.product(["table_wise"], ["dense_partials"], exchanges)]))
+                                 *itertools.product(["table_wise"], ["auto"], exchanges)]))
         self.assertGreater(len(transfers), 2)
         self.assertGreater(len(exchanges), 2)
 

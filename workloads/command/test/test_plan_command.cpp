@@ -146,7 +146,7 @@ TEST_F(PlanCommand, show_says_what_it_assumes) {
   const Outcome shown = plan_command(
       {"show", "criteo-kaggle", "table_wise", "--ranks", "40", "--scale", "1/64", "--machine", "dgx-a100"});
   EXPECT_EQ(shown.error, "");
-  EXPECT_EQ(shown.out.rfind("# criteo-kaggle at 1/64, batch 16384, ids: power law 1.05; dense_partials mpi_alltoallv\n"
+  EXPECT_EQ(shown.out.rfind("# criteo-kaggle at 1/64, batch 16384, ids: power law 1.05; auto mpi_alltoallv\n"
                             "# predicted, not measured: for machine dgx-a100 (",
                             0),
             0U)

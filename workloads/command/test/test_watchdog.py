@@ -52,6 +52,10 @@ class Watchdog(ProgramTest):
         self.assertEqual(phases, {rank: "exchange pairwise, uniform 64" for rank in range(3)}, outcome.err)
         self.none_is_left(file)
 
+    def test_a_reference_that_takes_long_is_not_stuck(self):
+        outcome, _ = self.case(1, batch=16384, scale="1/1000", check=6, batches=6, steps=1, watchdog=0.8)
+        self.succeeds(outcome)
+
     def test_a_rank_that_dies(self):
         outcome, file = self.case(3, plan="row_wise", set="fault=die", watchdog=5)
         self.assertNotEqual(outcome.code, 0, outcome.out + outcome.err)

@@ -53,10 +53,19 @@ class RunningCase {
 std::vector<CaseTimes> case_times(const Communicator& comm, std::span<const CalibrationCase> cases,
                                   const CasePasses& passes, const Status& status) {
   std::vector<std::unique_ptr<RunningCase>> running(cases.size());
+  const double begin = MPI_Wtime();
+  const auto spent = [&] { return all_reduce(comm, MPI_Wtime() - begin, Reduce::max); };
+  double before = 0.0;  // spent when the latest pass began
   for (int pass = 0; pass < passes.passes; ++pass) {
+    const double now = pass > 0 ? spent() : 0.0;
+    if (pass > 0 && now + (now - before) > passes.all_seconds) break;
+    const double longest = pass > 0 ? (now - before) * (passes.passes - pass) : passes.all_seconds;
+    before = now;
     std::size_t done = 0;
     for (const std::size_t c : order_of_turns(cases.size(), 1, pass)) {
-      status(fmt::format("calibrating: pass {} of {}, step {} of {}", pass + 1, passes.passes, ++done, cases.size()));
+      const double left = std::max(1.0, std::min(passes.all_seconds, now + longest) - (MPI_Wtime() - begin));
+      status(fmt::format("calibrating: pass {} of {}, step {} of {}, at most {:.0f} s left", pass + 1, passes.passes,
+                         ++done, cases.size(), left));
       if (!running[c]) running[c] = std::make_unique<RunningCase>(comm, cases[c]);
       running[c]->visit(passes.seconds);
     }

@@ -21,6 +21,7 @@ struct CaseTimes {
 struct CasePasses {
   double seconds = 0.06;
   int passes = 4;
+  double all_seconds = 40.0;  ///< for which no further pass is begun that would not end in time
 };
 
 /// Runs the training step of every case, in passes over all of them in a random order, so that what disturbs the

@@ -11,6 +11,7 @@
 #include "kernels/dense/matrix_view.hpp"
 #include "reference/dense/exact_head.hpp"
 #include "workloads/cases/dense_spec_of.hpp"
+#include "workloads/step/watchdog.hpp"
 
 namespace shardmark {
 namespace {
@@ -26,19 +27,25 @@ float bound_in_fp32(const Uncertain& x) {
 
 }  // namespace
 
-// Bounds of fp32 are far from what its roundings do; a narrow type rounds evenly within its bound.
 ExpectedDense::ExpectedDense(const Communicator& comm, const RunOptions& options, ValueType forward)
-    : comm_(comm),
-      options_(options),
-      deviations_(forward == ValueType::fp32 ? Uncertain::confidence : std::sqrt(3.0)),
-      widths_(output_widths(options.workload)) {
+    : comm_(comm), options_(options), forward_(forward), widths_(output_widths(options.workload)) {
   std::exclusive_scan(widths_.begin(), widths_.end(), std::back_inserter(first_of_), std::int64_t{0});
   const DenseKind kind = options.dense.kind;
   if (has_layers(kind))
-    layers_.emplace(dense_spec_of(options.workload, kind), options.dense.optimizer_of_weights(), options.seed);
+    layers_.emplace(dense_spec_of(options.workload, kind), options.dense.optimizer_of_weights(), options.seed,
+                    options.workload.global_batch);
   for (int rank = 0; rank < comm.size(); ++rank)
     first_sample_.push_back(samples_of(options.workload.global_batch, comm.size(), rank).first);
   first_sample_.push_back(options.workload.global_batch);
+}
+
+/// The standard error of an output. Bounds of fp32 are far from what its roundings do; a narrow type rounds evenly
+/// within its bound.
+double ExpectedDense::error_of_output(float bound, std::int64_t feature) const {
+  const Workload& workload = options_.workload;
+  const OptimizerKind optimizer = workload.tables[workload.features[feature].table].optimizer.kind;
+  if (outcomes_.size() > 1 && !is_linear(optimizer)) return reference::error_of_bound(bound, optimizer);
+  return bound / (forward_ == ValueType::fp32 ? Uncertain::confidence : std::sqrt(3.0));
 }
 
 ExpectedDense::Input ExpectedDense::input_of(const Samples& batch, std::int64_t first,
@@ -48,11 +55,20 @@ ExpectedDense::Input ExpectedDense::input_of(const Samples& batch, std::int64_t 
   const std::int64_t samples = end - begin;
   for (std::size_t f = 0; f < outputs.size(); ++f) {
     const std::int64_t dim = outputs[f].dim(), bags = widths_[f] / dim;
+    const Feature& feature = options_.workload.features[f];
     auto& vectors = input.vectors.emplace_back(samples, widths_[f]);
-    for (std::int64_t bag = 0; bag < samples * bags; ++bag)
-      for (std::int64_t c = 0; c < dim; ++c)
-        vectors.values[bag * dim + c] = {double{outputs[f].values(begin * bags + bag)[c]},
-                                         outputs[f].bounds(begin * bags + bag)[c] / deviations_};
+    std::int64_t number = 0;
+    reference::for_each_bag(batch.batch, static_cast<std::int64_t>(f), feature.pooling, first + begin, samples,
+                            [&](const reference::Bag& bag) {
+                              const double shared = std::sqrt(shared_.vectors(feature.table, bag));
+                              for (std::int64_t c = 0; c < dim; ++c) {
+                                const double error = error_of_output(outputs[f].bounds(begin * bags + number)[c],
+                                                                     static_cast<std::int64_t>(f));
+                                vectors.values[number * dim + c] = {double{outputs[f].values(begin * bags + number)[c]},
+                                                                    error, shared * error};
+                              }
+                              ++number;
+                            });
   }
   const std::int64_t numerical = layers_ ? layers_->spec().numerical_features : 0;
   input.numerical = {samples, numerical};
@@ -63,7 +79,7 @@ ExpectedDense::Input ExpectedDense::input_of(const Samples& batch, std::int64_t 
 }
 
 reference::UncertainResult ExpectedDense::result_of(const Input& input) const {
-  if (layers_) return layers_->pass(input, options_.workload.global_batch);
+  if (layers_) return layers_->pass(input);
   return reference::exact_pass(ExactHead{.seed = options_.seed}, input);
 }
 
@@ -89,6 +105,7 @@ void ExpectedDense::evaluate(const Samples& batch, SampleRange own, const std::v
       throw InputError(fmt::format("dense model: samples have different numbers of vectors of feature {}; pool it",
                                    options_.workload.features[f].name));
   own_samples_ = own.count;
+  shared_ = {batch, options_.workload.features, layers_ ? layers_->spec().numerical_features : 0};
   const auto samples = static_cast<std::size_t>(own.count);
   outcomes_.push_back({std::vector<double>(samples), std::vector<double>(samples)});
   own_values_.assign(samples * static_cast<std::size_t>(first_of_.back() + widths_.back()), 0.0F);
@@ -98,10 +115,11 @@ void ExpectedDense::evaluate(const Samples& batch, SampleRange own, const std::v
                                                    reference::DenseGradients(parameters));
   kernels::for_each_part(own.count, samples_at_once, [&](std::int64_t begin, std::int64_t end, std::int64_t thread) {
     for (std::int64_t first = begin; first < end; first += samples_at_once) {
+      enter("the reference's dense model");
       const std::int64_t last = std::min(first + samples_at_once, end);
       const auto result = result_of(input_of(batch, own.first, outputs, first, last));
       keep(result, first, last - first);
-      by_thread[thread].add(result);
+      by_thread[thread].add(result, shared_.samples());
     }
   });
   gradients_ = reference::DenseGradients(parameters);

@@ -8,6 +8,7 @@
 #include "reference/dense/dense_oracle.hpp"
 #include "reference/oracle.hpp"
 #include "workloads/batches/step_input.hpp"
+#include "workloads/measure/dense/shared_errors.hpp"
 #include "workloads/measure/expected_outputs.hpp"
 #include "workloads/step/dense/dense_model.hpp"
 
@@ -23,7 +24,7 @@ class ExpectedDense {
   /// options.dense.kind is not none; the outputs travel as `forward`. Throws InputError as make_dense_model.
   ExpectedDense(const Communicator& comm, const RunOptions& options, ValueType forward);
 
-  /// Step number `step`, from 0, of the samples `own` of a global batch, whose expected outputs are given by feature.
+  /// The next step, of the samples `own` of a global batch, whose expected outputs are given by feature.
   /// Throws InputError when samples have vectors of different widths, or sums of the exact head are not exact where
   /// they are to be. May fail on some ranks alone.
   void evaluate(const Samples& batch, SampleRange own, const std::vector<ExpectedOutputs>& outputs);
@@ -45,6 +46,7 @@ class ExpectedDense {
   using Input = reference::DenseInput<reference::Uncertain>;
   Input input_of(const Samples& batch, std::int64_t first, const std::vector<ExpectedOutputs>& outputs,
                  std::int64_t begin, std::int64_t end) const;
+  double error_of_output(float bound, std::int64_t feature) const;
   reference::UncertainResult result_of(const Input& input) const;
   void keep(const reference::UncertainResult& result, std::int64_t begin, std::int64_t samples);
   void copy_gradient(std::int64_t feature, const reference::Bag& bag, std::span<float> gradient,
@@ -52,7 +54,8 @@ class ExpectedDense {
 
   const Communicator& comm_;
   const RunOptions& options_;
-  double deviations_;                            ///< standard errors in the bound of an output
+  ValueType forward_;
+  SharedErrors shared_;
   std::vector<std::int64_t> widths_, first_of_;  ///< of the features; of all before each, in a sample
   std::optional<reference::DenseOracle> layers_;
   std::vector<Outcome> outcomes_;

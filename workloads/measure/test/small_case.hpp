@@ -9,6 +9,9 @@
 
 namespace shardmark {
 
+/// What every mode of --async takes.
+inline constexpr Movement partials{.transfer = RowTransfer::dense_partials};
+
 /// A small workload with everything that is awkward: tables with fewer rows than ranks, a dim that fits no vector, two
 /// features on one table, an empty feature, repeated ids and empty bags.
 inline RunOptions small_case(Pooling pooling, OptimizerKind optimizer, bool exact, ValueType type = ValueType::fp32) {

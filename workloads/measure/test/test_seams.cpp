@@ -5,6 +5,7 @@
 #include "workloads/measure/test/planners_of_every_kind.hpp"
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
+#include "workloads/step/training_step.hpp"
 
 namespace shardmark {
 namespace {
@@ -33,6 +34,39 @@ TEST(Seams, TablesOfSeveralStoragesShareAStep) {
             << planner << " " << how.name() << " " << name_of(pooling);
     }
   }
+}
+
+/// Whose rows are added without a sort where they are few, and which ends where its own rows do.
+TEST(Seams, AShardHasItsOwnRowsWhateverComesBehindIt) {
+  const Communicator comm(MPI_COMM_WORLD);
+  RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  options.workload.ids.weighted = false;
+  options.workload.tables[1].rows = 8;  // of few rows, with tables behind it that belong to other groups
+  options.workload.features.erase(options.workload.features.begin() + 2);  // and a table that no feature reads
+  options.workload.features.pop_back();
+  for (const std::string_view planner : {"table_wise", "row_wise", "column_wise"})
+    for (const std::int64_t groups : {std::int64_t{1}, TableGroups::table}) {
+      const Plan plan = plan_of(planner, options, comm.size());
+      const auto batches = make_batch_source(options, [](const std::string&) {});
+      const auto input = inputs_of(comm, options, *batches).front();
+      ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
+      tables.fill(options.row_values());
+      const auto ready = ready_case(comm, tables, plan, {.groups = {groups}}, input);
+      training_step(ready->flight, input);
+      for (std::int64_t g = 0; g < ready->flight.groups(); ++g) {
+        const auto& all = tables.layout().shards;
+        const auto shards =
+            Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), ready->flight.group(g).layout.shard_blocks);
+        for (std::size_t s = 0; s < shards.extent(0); ++s)
+          EXPECT_TRUE(std::ranges::any_of(all,
+                                          [&](const LocalShard& shard) {
+                                            return shard.first_key == shards(s).first_key &&
+                                                   shard.rows.count() == shards(s).rows;
+                                          }))
+              << planner << ", groups " << groups << ", first key " << shards(s).first_key << ", rows "
+              << shards(s).rows;
+      }
+    }
 }
 
 std::vector<float> on_host(const DeviceArray<float>& values) {

@@ -46,6 +46,12 @@ class Pipeline : private AheadWork {
   std::int64_t staleness() const { return staleness_; }
 
   ShardedTables& tables() { return places_.front()->embedding.tables(); }
+  /// Of the phases that a step does not find done.
+  Phase first_phase_of_step() const {
+    if (shape_.inlined()) return Phase::input_dist;
+    if (!shape_.looks_up) return Phase::lookup;
+    return how_.async.mode == AsyncMode::patched ? Phase::output_dist : Phase::dense;
+  }
   const PipelineShape& shape() const { return shape_; }
   Async how() const { return how_.async; }
   /// Whether batches are read as they are taken.

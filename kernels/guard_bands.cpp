@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/guard_bands.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <list>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace shardmark::kernels {
+namespace {
+
+/// Not a number as fp32, bf16 and fp16, and beyond all rows as an id.
+constexpr std::uint32_t pattern = 0x7FA57FA5;
+
+struct Band {
+  std::byte* begin;
+  std::size_t bytes;
+  std::string where;
+};
+
+std::byte pattern_at(const std::byte* place) {
+  std::byte bytes[sizeof pattern];
+  std::memcpy(bytes, &pattern, sizeof pattern);
+  return bytes[reinterpret_cast<std::uintptr_t>(place) % sizeof pattern];
+}
+
+void fill(const Band& band) {
+  for (std::byte* at = band.begin; at != band.begin + band.bytes; ++at) *at = pattern_at(at);
+}
+
+/// All bands of this process, and what was found of those that are gone.
+class Guard {
+ public:
+  void add(const Band& band) {
+    const std::scoped_lock lock(mutex_);
+    fill(band);
+    bands_.insert(&band);
+  }
+  void remove(const Band& band) {
+    const std::scoped_lock lock(mutex_);
+    inspect(band);
+    bands_.erase(&band);
+  }
+  void keep(std::function<bool()> in_use) {
+    drop_unused();
+    const std::scoped_lock lock(mutex_);
+    arrays_.push_back(std::move(in_use));
+  }
+  std::vector<std::string> written() {
+    drop_unused();
+    const std::scoped_lock lock(mutex_);
+    for (const Band* band : bands_) inspect(*band);
+    return std::exchange(written_, {});
+  }
+
+ private:
+  void inspect(const Band& band) {
+    const auto differs = [](const std::byte& byte) { return byte != pattern_at(&byte); };
+    const std::byte* const end = band.begin + band.bytes;
+    const std::byte* const first = std::find_if(static_cast<const std::byte*>(band.begin), end, differs);
+    if (first == end) return;
+    written_.push_back(band.where + ", from byte " + std::to_string(first - band.begin) + " on");
+    fill(band);
+  }
+  void drop_unused() {
+    std::list<std::function<bool()>> unused;  // goes when the lock is open, with its bands
+    const std::scoped_lock lock(mutex_);
+    for (auto array = arrays_.begin(); array != arrays_.end();) {
+      const auto next = std::next(array);
+      if (!(*array)()) unused.splice(unused.end(), arrays_, array);
+      array = next;
+    }
+  }
+
+  std::mutex mutex_;
+  std::set<const Band*> bands_;
+  std::list<std::function<bool()>> arrays_;
+  std::vector<std::string> written_;
+};
+
+Guard& guard() {
+  static Guard all;
+  return all;
+}
+
+}  // namespace
+
+std::shared_ptr<const void> guard_band(void* begin, std::size_t bytes, std::string where) {
+  auto* const band = new Band{static_cast<std::byte*>(begin), bytes, std::move(where)};
+  guard().add(*band);
+  return {static_cast<const void*>(band), [](const void* gone) {
+            const std::unique_ptr<const Band> owned(static_cast<const Band*>(gone));
+            guard().remove(*owned);
+          }};
+}
+
+void keep_guarded(std::function<bool()> in_use) { guard().keep(std::move(in_use)); }
+
+void check_guard_bands() {
+  const auto written = guard().written();
+  if (written.empty()) return;
+  constexpr std::size_t most = 4;
+  std::string text = "written beyond an array:";
+  for (std::size_t i = 0; i < std::min(most, written.size()); ++i) text += (i == 0 ? " " : "; ") + written[i];
+  if (written.size() > most) text += "; and " + std::to_string(written.size() - most) + " more";
+  throw std::runtime_error(text);
+}
+
+}  // namespace shardmark::kernels

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/net/case_setup.hpp"
+
+#include <algorithm>
+
+#include "comm/placement/check.hpp"
+#include "comm/placement/formats/plan_json.hpp"
+#include "comm/placement/planner.hpp"
+#include "comm/placement/support.hpp"
+#include "workloads/cases/async_support.hpp"
+#include "workloads/cases/option_use.hpp"
+#include "workloads/cases/plan_request_of.hpp"
+
+namespace shardmark {
+namespace {
+
+int ranks_per_node(const NetCase& one) {
+  if (one.leaders.empty()) return one.ranks;
+  return static_cast<int>(std::ranges::count(one.leaders, one.leaders.front()));
+}
+
+Plan plan_of(const NetCase& one, const RunOptions& options, const Movement& movement) {
+  const Workload& workload = options.workload;
+  if (one.plan.is_string()) {
+    PlanRequest request = plan_request_of(workload, one.ranks, movement);
+    request.seed = options.seed;
+    request.ranks_per_node = ranks_per_node(one);
+    return make_plan(one.plan.get<std::string>(), workload.tables, workload.features, request);
+  }
+  Plan plan = plan_from_json(one.plan.dump(), "plan", workload.tables);
+  require_sound(plan, workload.tables, "plan");
+  if (plan.ranks != one.ranks) throw InputError("plan: it is for another number of ranks");
+  return plan;
+}
+
+}  // namespace
+
+CaseSetup set_up(const NetCase& one, const PoolFacts& facts) {
+  CaseSetup setup;
+  RunOptions& options = setup.asked;
+  options.workload = workload_of(one);
+  std::vector<Case> cases(1);
+  set_options(options, cases, given_options(one));
+  options.seed = one.seed;
+  options.checked_steps = one.steps;
+  options.steps = 1;
+  options.trained_steps = 0;
+  if (cases.front().async.on()) cases.front().async.pool = pool_in_effect(cases.front().async.pool, facts);
+  Case how = without_unused_async(std::move(cases)).front();
+  PlannedTables planned{{}, with_storage(options, how.storage)};
+  const Workload& workload = planned.options.workload;
+  planned.plan = plan_of(one, planned.options, how.movement);
+  planned.options.workload.tables = stored(workload.tables, planned.plan);
+  require_supported(planned.plan, workload.tables, workload.features, how.movement);
+  require_async(planned.plan, workload.tables, workload.features, how);
+  group_of_tables(how.groups, planned.plan, workload.tables, workload.features);
+  if (std::ranges::any_of(planned.plan.tables, [](const auto& table) { return table.storage.has_value(); }))
+    how.storage.reset();
+  setup.plans.push_back(std::move(planned));
+  setup.cases.push_back({0, std::move(how)});
+  return setup;
+}
+
+}  // namespace shardmark

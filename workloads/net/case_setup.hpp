@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "workloads/measure/prepare.hpp"
+#include "workloads/net/net_case.hpp"
+#include "workloads/step/pipeline/stage_pool.hpp"
+
+namespace shardmark {
+
+/// A case of the net as the program sets it up before it measures: one plan and one way in which its data move.
+struct CaseSetup {
+  RunOptions asked;  ///< before the plan said its storages
+  std::vector<PlannedTables> plans;
+  std::vector<PlannedCase> cases;
+
+  const PlannedTables& planned() const { return plans.front(); }
+  const Case& how() const { return cases.front().how; }
+};
+
+/// Does what `shardmark run` does before it allocates anything, without communicating. Throws InputError where the
+/// program refuses the case.
+CaseSetup set_up(const NetCase& one, const PoolFacts& facts);
+
+}  // namespace shardmark

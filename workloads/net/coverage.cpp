@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/net/coverage.hpp"
+
+#include <fmt/format.h>
+
+#include "comm/placement/planner.hpp"
+#include "workloads/net/draw_options.hpp"
+
+namespace shardmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// "bruck:3" is a bruck.
+std::string without_number(const std::string& name) { return name.substr(0, name.find(':')); }
+
+std::string value_class(const Option& option, const Json& value) {
+  if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
+  if (!value.is_string()) return "number";
+  const auto text = value.get<std::string>();
+  if (!option.values.empty()) return without_number(text);
+  if (option.number) return text == option.number->rule.word ? text : "number";
+  return text.empty() ? "none" : "file";
+}
+
+std::set<std::string> values_of(const NetCase& one, const CaseSetup& setup) {
+  std::set<std::string> values{fmt::format("ranks={}", one.ranks), fmt::format("threads={}", one.threads),
+                               fmt::format("nodes={}", one.leaders.empty() ? "real" : "pretended"),
+                               fmt::format("plan={}", one.planner.empty() ? "drawn" : one.planner)};
+  const Json in_effect = case_options(setup.planned().options, setup.how(), setup.planned().plan);
+  for (const auto& [name, value] : in_effect.items()) {
+    const Option& option = choice_named(options(), "option", name);
+    if (!is_drawn(option)) continue;
+    if (!value.is_array())
+      values.insert(fmt::format("{}={}", name, value_class(option, value)));
+    else
+      for (const Json& each : value) values.insert(fmt::format("{}={}", name, value_class(option, each)));
+  }
+  return values;
+}
+
+std::string option_in(const std::string& value) { return value.substr(0, value.find('=')); }
+
+}  // namespace
+
+void Coverage::add(const NetCase& one, const CaseSetup& setup) {
+  ++cases_;
+  const auto values = values_of(one, setup);
+  for (auto a = values.begin(); a != values.end(); ++a) {
+    ++values_[*a];
+    auto& with = pairs_[*a];
+    for (auto b = std::next(a); b != values.end(); ++b)
+      if (option_in(*a) != option_in(*b)) ++with[*b];
+  }
+}
+
+Json Coverage::values() const { return values_; }
+Json Coverage::pairs() const { return pairs_; }
+
+std::set<std::string> all_values() {
+  std::set<std::string> all{"plan=drawn"};
+  for (const Planner& planner : planners) all.insert(fmt::format("plan={}", planner.name));
+  for (const Option& option : options()) {
+    if (!is_drawn(option) || !option.get) continue;
+    for (const NamedValue& value : option.values)
+      all.insert(fmt::format("{}={}", option.name, without_number(value.name)));
+    if (option.number) all.insert(fmt::format("{}=number", option.name));
+    if (option.number && !option.number->rule.word.empty())
+      all.insert(fmt::format("{}={}", option.name, option.number->rule.word));
+    if (option.valid == "true, false")
+      all.insert({fmt::format("{}=true", option.name), fmt::format("{}=false", option.name)});
+  }
+  return all;
+}
+
+}  // namespace shardmark

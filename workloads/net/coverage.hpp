@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "workloads/net/case_setup.hpp"
+
+namespace shardmark {
+
+/// How often each two values of different options were in effect in one case that ran. Beside the options stand plan
+/// (a planner, or "drawn"), ranks, nodes and threads. Numbers are one value, "number", beside the word of their option.
+class Coverage {
+ public:
+  void add(const NetCase& one, const CaseSetup& setup);
+
+  std::int64_t cases() const { return cases_; }
+  /// {"option=value": cases}
+  nlohmann::ordered_json values() const;
+  /// {"option=value": {"option=value": cases}}, of each two once.
+  nlohmann::ordered_json pairs() const;
+
+ private:
+  std::int64_t cases_ = 0;
+  std::map<std::string, std::int64_t> values_;
+  std::map<std::string, std::map<std::string, std::int64_t>> pairs_;
+};
+
+/// "option=value" of all values that the tables have, those that no case met included.
+std::set<std::string> all_values();
+
+}  // namespace shardmark

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/net/draw_case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "comm/placement/formats/plan_json.hpp"
+#include "comm/placement/planner.hpp"
+#include "workloads/net/case_setup.hpp"
+#include "workloads/net/draw_plan.hpp"
+#include "workloads/net/draw_workload.hpp"
+
+namespace shardmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int most_repairs = 12;
+
+RankGroup draw_group(Draw& draw, const NetConditions& conditions) {
+  std::map<int, std::vector<RankGroup>> by_ranks;
+  for (const auto& [group, facts] : conditions.groups) by_ranks[group.first].push_back(group);
+  const int most = by_ranks.rbegin()->first;
+  const int ranks = draw.chance(0.3) ? std::min(2, most) : static_cast<int>(draw.whole(1, most));
+  const auto& groups = by_ranks.at(ranks);
+  return draw.chance(0.6) ? groups.front() : draw.of(groups);
+}
+
+/// As its options make them, where these are not refused.
+std::vector<Table> tables_of(const NetCase& one) {
+  RunOptions run;
+  run.workload = workload_of(one);
+  std::vector<Case> cases(1);
+  try {
+    set_options(run, cases, given_options(one));
+  } catch (const InputError&) {
+  }
+  return with_storage(run, cases.front().storage).workload.tables;
+}
+
+/// A planner, or a plan that none would make.
+void draw_placement(Draw& draw, NetCase& one) {
+  if (draw.chance(0.7)) {
+    one.plan = draw.of(planners).name;
+    return;
+  }
+  const std::vector<Table> tables = tables_of(one);
+  one.plan = Json::parse(plan_to_json(draw_plan(draw, tables, one.ranks), tables));
+}
+
+NetCase draw_once(Draw& draw, std::uint64_t number, const NetConditions& conditions) {
+  NetCase one{.number = number, .threads = conditions.threads};
+  std::tie(one.ranks, one.leaders) = draw_group(draw, conditions);
+  one.steps = draw.log_whole(1, 7);
+  one.seed = static_cast<std::uint64_t>(draw.whole(1, 1000));
+  NetFiles files = conditions.files;
+  if (files.contains("data") && draw.chance(0.12)) {
+    one.workload = draw_criteo_workload(draw);
+  } else {
+    one.workload = draw_workload(draw, one.ranks);
+    files.erase("data");
+  }
+  one.options = draw_options(draw, one.workload, files);
+  one.options.update(conditions.fixed);
+  draw_placement(draw, one);
+  return one;
+}
+
+/// Those that the message names; all where it names none.
+std::vector<std::string> options_in(const std::string& message, const NetCase& one, const Json& fixed) {
+  std::vector<std::string> named, all;
+  for (const auto& each : given_options(one)) {
+    const std::string name(each.option->name), &value = each.values.front();
+    if (fixed.contains(name)) continue;
+    all.push_back(name);
+    if (message.find(name) != message.npos || message.find(each.where) != message.npos ||
+        (!each.option->values.empty() && message.find(value) != message.npos))
+      named.push_back(name);
+  }
+  return named.empty() ? all : named;
+}
+
+/// Another case, without what it was refused for, if that was to be told from the message.
+void repair(Draw& draw, const std::string& message, const NetConditions& conditions, NetCase& one) {
+  const bool of_plan = message.starts_with("plan") || message.find("table") != message.npos;
+  const auto options = options_in(message, one, conditions.fixed);
+  if (options.empty() || (of_plan && draw.chance(0.4)))
+    draw_placement(draw, one);
+  else if (const std::string& name = draw.of(options); draw.chance(0.6))
+    one.options.erase(name);
+  else
+    one.options[name] = draw_value(draw, choice_named(shardmark::options(), "option", name), Json(), conditions.files);
+}
+
+}  // namespace
+
+void resolve(NetCase& one, const NetConditions& conditions) {
+  const GroupFacts& facts = conditions.groups.at({one.ranks, one.leaders});
+  const CaseSetup setup = set_up(one, facts.pools);
+  const NamedExchange& exchange = setup.how().exchange;
+  if (const auto why = facts.unusable.find(std::string(exchange.choice->name)); why != facts.unusable.end())
+    throw InputError(fmt::format("exchange {}: {}", exchange.name(), why->second));
+  if (!one.plan.is_string()) return;
+  one.planner = one.plan.get<std::string>();
+  one.plan = Json::parse(plan_to_json(setup.planned().plan, setup.planned().options.workload.tables));
+}
+
+NetCase draw_case(std::uint64_t number, const NetConditions& conditions, Refusals& refusals) {
+  Draw draw(number);
+  while (true) {
+    NetCase one = draw_once(draw, number, conditions);
+    for (int repairs = 0; repairs < most_repairs; ++repairs) {
+      try {
+        resolve(one, conditions);
+        return one;
+      } catch (const InputError& error) {
+        refusals.add(one, error.what());
+        repair(draw, error.what(), conditions, one);
+      }
+    }
+  }
+}
+
+}  // namespace shardmark

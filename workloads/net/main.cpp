@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs cases that are drawn over all tables of choices, and asks oracles whether they were right. See README.md.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <Kokkos_Core.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "comm/agree.hpp"
+#include "comm/session.hpp"
+#include "kernels/guard_bands.hpp"
+#include "workloads/net/case_setup.hpp"
+#include "workloads/net/coverage.hpp"
+#include "workloads/net/net_world.hpp"
+#include "workloads/net/sample_files.hpp"
+#include "workloads/net/shrink.hpp"
+
+namespace shardmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct NetArguments {
+  std::uint64_t first = 1;
+  std::int64_t cases = 100;
+  double seconds = 0.0;
+  int threads = 1, limit = 60;
+  std::vector<std::string> files, fixed;
+  std::string data, state, summary, found, exports, candidates;
+  int tries = 300;
+  bool times = false;
+};
+
+NetArguments read_arguments(CLI::App& app, int argc, char** argv) {
+  NetArguments arguments;
+  app.add_option("--first", arguments.first, "number of the first case, from which it is drawn");
+  app.add_option("--cases", arguments.cases, "how many");
+  app.add_option("--seconds", arguments.seconds, "begin no case after so long (0: no limit)");
+  app.add_option("--threads", arguments.threads, "of each rank");
+  app.add_option("--limit", arguments.limit, "seconds of a case, after which it hangs and is ended by SIGALRM")
+      ->take_last();
+  app.add_option("--case", arguments.files, "files of cases to run instead");
+  app.add_option("--set", arguments.fixed, "KEY=VALUE: options that all cases have");
+  app.add_option("--data", arguments.data, "folder for files of samples, which are made where they are missing");
+  app.add_option("--state", arguments.state, "where each case is written before it runs");
+  app.add_option("--summary", arguments.summary, "where counts are written");
+  app.add_option("--found", arguments.found, "folder for cases that failed");
+  app.add_option("--exports", arguments.exports, "folder for steps of some cases, to be verified by others");
+  app.add_option("--tries", arguments.tries, "most cases that are run to make one that failed smaller");
+  app.add_flag("--times", arguments.times, "print the seconds of each case");
+  app.add_option("--candidates", arguments.candidates, "print the cases that are a step smaller than that of a file");
+  app.parse(argc, argv);
+  return arguments;
+}
+
+Json read_json(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) throw InputError(file + ": cannot be read");
+  return Json::parse(in);
+}
+
+/// What rank 0 does.
+class Net {
+ public:
+  Net(const NetArguments& arguments, NetWorld& world) : arguments_(arguments), world_(world) {
+    conditions_.threads = arguments.threads;
+    conditions_.groups = world.groups();
+    if (!arguments.data.empty()) conditions_.files["data"] = sample_files(arguments.data);
+    for (const std::string& text : arguments.fixed)
+      conditions_.fixed[text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
+  }
+
+  int run() {
+    if (arguments_.files.empty())
+      for (std::uint64_t number = arguments_.first; number < arguments_.first + arguments_.cases; ++number) {
+        if (arguments_.seconds > 0.0 && seconds() > arguments_.seconds) break;
+        const double begin = MPI_Wtime();
+        const NetCase one = draw_case(number, conditions_, refusals_);
+        seconds_of_draws_ += MPI_Wtime() - begin;
+        check(one);
+      }
+    for (const std::string& file : arguments_.files) check(case_of(file));
+    report();
+    return failed_ == 0 ? 0 : 1;
+  }
+
+ private:
+  double seconds() const { return MPI_Wtime() - begin_; }
+
+  CaseSetup set_up_of(const NetCase& one) const {
+    return set_up(one, conditions_.groups.at({one.ranks, one.leaders}).pools);
+  }
+
+  /// Its files of samples are those of this launch.
+  NetCase case_of(const std::string& file) const {
+    NetCase one = net_case_from_json(read_json(file), file);
+    one.threads = arguments_.threads;
+    if (one.options.contains("data") && !arguments_.data.empty())
+      one.options["data"] =
+          arguments_.data + "/" + std::filesystem::path(one.options["data"].get<std::string>()).filename().string();
+    resolve(one, conditions_);
+    return one;
+  }
+
+  /// Of a share of the cases, which is written beside it; of none whose wire rounds, of which others know no bound.
+  std::string export_file(const NetCase& one) const {
+    constexpr std::uint64_t share = 64;
+    if (arguments_.exports.empty() || one.seed % share != 2) return {};
+    if (set_up_of(one).how().movement.wire != WireTypes{}) return {};
+    const std::string name = fmt::format("{}/case_{}", arguments_.exports, one.number);
+    write(one, name);
+    return name + ".h5";
+  }
+
+  NetOutcome run(const NetCase& one, const std::string& export_file = {}) {
+    if (!arguments_.state.empty()) std::ofstream(arguments_.state) << to_json(one).dump() << std::endl;
+    return world_.run(one, std::chrono::seconds(arguments_.limit), export_file);
+  }
+
+  void check(const NetCase& one) {
+    const double begin = MPI_Wtime();
+    const NetOutcome outcome = run(one, export_file(one));
+    if (arguments_.times) fmt::print("time {:.3f} {} {}\n", MPI_Wtime() - begin, one.number, one.options.dump());
+    slowest_ = std::max(slowest_, std::pair(MPI_Wtime() - begin, one.number));
+    if (!outcome.refused.empty()) {
+      refusals_.add(one, "late: " + outcome.refused);
+      return;
+    }
+    coverage_.add(one, set_up_of(one));
+    if (!outcome.failed.empty()) tell(one, outcome);
+  }
+
+  bool fails(NetCase one) {
+    try {
+      resolve(one, conditions_);
+    } catch (const InputError&) {
+      return false;
+    }
+    return !run(one).failed.empty();
+  }
+
+  void tell(const NetCase& one, const NetOutcome& outcome) {
+    ++failed_;
+    fmt::print("case {} FAILED: {}\n", one.number, outcome.failed);
+    std::fflush(stdout);
+    if (!arguments_.found.empty()) write(one, fmt::format("{}/case_{}", arguments_.found, one.number));
+    if (arguments_.tries == 0) return;
+    NetCase small = shrunk(
+        one, [&](const NetCase& other) { return fails(other); }, arguments_.tries);
+    resolve(small, conditions_);
+    fmt::print("  made smaller: {}\n", run(small).failed);
+    const std::string name = fmt::format("{}/small_{}", arguments_.found.empty() ? "." : arguments_.found, one.number);
+    if (!arguments_.found.empty()) write(small, name);
+    fmt::print("  {}\n", command_of(small, name + ".spec.json", name + ".plan.json"));
+    if (!small.leaders.empty()) fmt::print("  nodes are pretended: run this program with --case {}.json\n", name);
+    std::fflush(stdout);
+  }
+
+  static void write(const NetCase& one, const std::string& name) {
+    std::ofstream(name + ".json") << to_json(one).dump(1) << "\n";
+    std::ofstream(name + ".spec.json") << one.workload.dump(1) << "\n";
+    std::ofstream(name + ".plan.json") << one.plan.dump(1) << "\n";
+  }
+
+  void report() const {
+    fmt::print(
+        "net: {} cases ran in {:.1f} s ({:.1f}/s), {} failed, {} were refused; draws took {:.1f} s, the slowest case "
+        "{:.2f} s ({})\n",
+        coverage_.cases(), seconds(), static_cast<double>(coverage_.cases()) / seconds(), failed_, refusals_.total(),
+        seconds_of_draws_, slowest_.first, slowest_.second);
+    if (arguments_.summary.empty()) return;
+    std::ofstream(arguments_.summary)
+        << Json{{"first", arguments_.first}, {"cases", coverage_.cases()},    {"failed", failed_},
+                {"seconds", seconds()},      {"threads", arguments_.threads}, {"refused", refusals_.by_reason()},
+                {"known", all_values()},     {"values", coverage_.values()},  {"pairs", coverage_.pairs()}}
+               .dump()
+        << "\n";
+  }
+
+  const NetArguments& arguments_;
+  NetWorld& world_;
+  NetConditions conditions_;
+  Refusals refusals_;
+  Coverage coverage_;
+  std::int64_t failed_ = 0;
+  double seconds_of_draws_ = 0.0;
+  const double begin_ = MPI_Wtime();
+  std::pair<double, std::uint64_t> slowest_;
+};
+
+void print_candidates(const std::string& file) {
+  Json all = Json::array();
+  for (const NetCase& each : smaller_cases(net_case_from_json(read_json(file), file))) all.push_back(to_json(each));
+  fmt::print("{}\n", all.dump());
+}
+
+int run_net(const Communicator& world, const NetArguments& arguments) {
+  const Kokkos::ScopeGuard kokkos(
+      Kokkos::InitializationSettings().set_num_threads(arguments.threads).set_disable_warnings(true));
+  kernels::guard_bands = true;
+  NetWorld ranks(world);
+  if (world.rank() != 0) {
+    ranks.serve();
+    return 0;
+  }
+  const int code = Net(arguments, ranks).run();
+  ranks.end();
+  return code;
+}
+
+}  // namespace
+}  // namespace shardmark
+
+int main(int argc, char** argv) {
+  using namespace shardmark;
+  CLI::App app("Runs cases that are drawn over all tables of choices, and asks oracles whether they were right.");
+  NetArguments arguments;
+  try {
+    arguments = read_arguments(app, argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error);
+  }
+  if (!arguments.candidates.empty()) {
+    print_candidates(arguments.candidates);
+    return 0;
+  }
+  return with_mpi([&](const Communicator& world) { return run_net(world, arguments); }, MpiThreads::several);
+}

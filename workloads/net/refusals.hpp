@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "workloads/net/net_case.hpp"
+
+namespace shardmark {
+
+/// The message without what differs from case to case: names of tables, features and planners, and numbers.
+std::string reason_of(const std::string& message);
+
+/// Cases that the program refused, by reason.
+class Refusals {
+ public:
+  void add(const NetCase& one, const std::string& message);
+
+  std::int64_t total() const;
+  const std::map<std::string, std::int64_t>& by_reason() const { return by_reason_; }
+  /// The most frequent reason of the refused cases that were given both; empty: there was none.
+  std::string reason(const std::string& one, const std::string& other) const;
+
+ private:
+  std::map<std::string, std::int64_t> by_reason_;
+  std::map<std::pair<std::string, std::string>, std::map<std::string, std::int64_t>> by_pair_;  ///< of "option=value"
+};
+
+}  // namespace shardmark

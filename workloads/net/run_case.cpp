@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/net/run_case.hpp"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "kernels/guard_bands.hpp"
+#include "workloads/measure/check.hpp"
+#include "workloads/measure/export.hpp"
+#include "workloads/measure/measure.hpp"
+#include "workloads/net/case_setup.hpp"
+#include "workloads/net/memory_check.hpp"
+#include "workloads/net/sent_bytes_check.hpp"
+
+namespace shardmark {
+namespace {
+
+void quiet(const std::string&) {}
+
+/// Ids of a batch up to which the slow count of its bytes is made.
+constexpr std::int64_t most_counted_ids = 20'000;
+
+/// Some oracles are asked in a share of the cases, by the seed, which stays while a case is made smaller.
+bool is_measured(const NetCase& one) { return one.seed % 8 == 0; }
+bool checks_memory(const NetCase& one) { return one.seed % 16 == 1; }
+
+/// Whether the sums of a step have no rounding anywhere, so that no output and no row may differ by a bit.
+bool is_bit_exact(const RunOptions& options, const Case& how) {
+  const Workload& workload = options.workload;
+  const auto adds = [](const Feature& f) { return f.pooling == Pooling::sum || f.pooling == Pooling::none; };
+  const auto steps_exactly = [](const Table& t) {
+    const bool adds_gradient = t.optimizer.kind == OptimizerKind::sgd && t.optimizer.weight_decay == 0.0F;
+    return t.storage == Storage::dense && t.value_type == ValueType::fp32 &&
+           (adds_gradient || t.optimizer.kind == OptimizerKind::none);
+  };
+  return options.exact && how.movement.wire == WireTypes{} && !has_layers(options.dense.kind) &&
+         std::ranges::all_of(workload.features, adds) && std::ranges::all_of(workload.tables, steps_exactly);
+}
+
+/// Outputs whose bound is not 0: then another plan could give other bits and none would tell.
+bool has_loose_output(const Expectation& expectation, std::int64_t features) {
+  for (std::int64_t step = 0; step < expectation.steps(); ++step)
+    for (std::int64_t f = 0; f < features; ++f) {
+      const ExpectedOutputs& output = expectation.output(step, f);
+      for (std::int64_t bag = 0; bag < output.bags(); ++bag)
+        if (std::ranges::any_of(output.bounds(bag), [](float bound) { return bound != 0.0F; })) return true;
+    }
+  return false;
+}
+
+/// What the steps of a case showed on this rank and all others.
+class CheckedCase {
+ public:
+  CheckedCase(const Communicator& comm, const CaseSetup& setup, BatchSource& batches)
+      : comm_(comm),
+        setup_(setup),
+        options_(setup.planned().options),
+        batches_(batches),
+        job_{comm, setup.asked, setup.plans, setup.cases},
+        prepared_(job_, batches, quiet) {}
+
+  /// As a measurement checks a case before it times it.
+  void run() {
+    const Case& how = setup_.how();
+    Expectation expectation = agree(comm_, [&] {
+      return Expectation(comm_, options_, batches_, how.movement.wire, options_.checked_steps, how.async);
+    });
+    prepared_.hold(0);
+    ReadyCase& ready = prepared_.ready(0);
+    const RowValues initial = options_.row_values();
+    const std::int64_t wrong =
+        ready.pipeline
+            ? count_wrong(comm_, expectation, initial, *ready.pipeline, ready.dense, prepared_.step_batches())
+            : count_wrong(comm_, expectation, initial, ready.flight, ready.dense, prepared_.inputs());
+    if (wrong > 0) fail(fmt::format("{} wrong values", wrong));
+    if (!expectation.follows() && !how.async.looks_up() && is_bit_exact(options_, how))
+      fail_if_any(has_loose_output(expectation, std::ssize(options_.workload.features))
+                      ? "an output of exact mode has a bound above 0"
+                      : "");
+    check_bytes(ready);
+  }
+
+  const std::string& failed() const { return failed_; }
+
+ private:
+  void fail(const std::string& why) { failed_ += (failed_.empty() ? "" : "; ") + why; }
+  /// Of any rank.
+  void fail_if_any(const std::string& why) {
+    try {
+      agree(comm_, [&] {
+        if (!why.empty()) throw std::runtime_error(why);
+      });
+    } catch (const CollectiveError& error) {
+      fail(error.what());
+    }
+  }
+
+  /// Of the last step. Rows that are looked up ahead may travel again; the slow count knows no cores.
+  void check_bytes(ReadyCase& ready) {
+    const auto has_cores = [](const Table& table) { return table.storage == Storage::tt; };
+    if (std::ranges::any_of(options_.workload.tables, has_cores)) return;
+    if (setup_.how().async.looks_up() || prepared_.inputs().front().global_ids > most_counted_ids) return;
+    const std::int64_t number = ready.pipeline ? ready.pipeline->ticket() : options_.checked_steps - 1;
+    const Flight& flight = ready.pipeline ? ready.pipeline->flight() : ready.flight;
+    fail_if_any(unequal_bytes(comm_, setup_, batches_, number, flight));
+  }
+
+  const Communicator& comm_;
+  const CaseSetup& setup_;
+  const RunOptions& options_;
+  BatchSource& batches_;
+  const Job job_;
+  Prepared prepared_;
+  std::string failed_;
+};
+
+/// The whole measurement, and its record, written and read again.
+std::string measured_wrong(const Communicator& comm, const CaseSetup& setup, BatchSource& batches) {
+  const Job job{comm, setup.asked, setup.plans, setup.cases};
+  const Measured measured = measure(job, batches, quiet, [](const Measured&) {});
+  if (measured.records.size() != 1) return "a measurement made no record";
+  const CaseRecord& record = measured.records.front();
+  if (record.wrong > 0) return fmt::format("a measurement counts {} wrong values", record.wrong);
+  const auto json = to_json(record);
+  if (const CaseRecord again = case_record_from_json(nlohmann::ordered_json::parse(json.dump()), "record");
+      to_json(again) != json)
+    return "a record is another when it is read again";
+  return {};
+}
+
+NetOutcome run_once(const Communicator& comm, const NetCase& one, const PoolFacts& facts,
+                    const std::string& export_file) {
+  NetOutcome outcome;
+  const CaseSetup setup = agree(comm, [&] { return set_up(one, facts); });
+  const auto batches = agree(comm, [&] { return make_batch_source(setup.asked, quiet); });
+  {
+    CheckedCase checked(comm, setup, *batches);
+    checked.run();
+    outcome.failed = checked.failed();
+  }
+  if (outcome.failed.empty() && checks_memory(one)) outcome.failed = memory_beyond(comm, setup, *batches);
+  if (outcome.failed.empty() && is_measured(one)) outcome.failed = measured_wrong(comm, setup, *batches);
+  if (outcome.failed.empty() && !export_file.empty())
+    export_step(comm, setup.planned().options, setup.planned().plan, setup.how(), *batches, export_file);
+  return outcome;
+}
+
+}  // namespace
+
+NetOutcome run_case(const Communicator& comm, const NetCase& one, const PoolFacts& facts,
+                    const std::string& export_file) {
+  NetOutcome outcome;
+  try {
+    outcome = run_once(comm, one, facts, export_file);
+  } catch (const InputError& error) {
+    outcome.refused = error.what();
+  } catch (const CollectiveError& error) {
+    outcome.failed = error.what();
+  }
+  try {
+    agree(comm, kernels::check_guard_bands);
+  } catch (const CollectiveError& error) {
+    outcome.failed += (outcome.failed.empty() ? "" : "; ") + std::string(error.what());
+  }
+  return outcome;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "comm/communicator.hpp"
+#include "workloads/net/net_case.hpp"
+#include "workloads/step/pipeline/stage_pool.hpp"
+
+namespace shardmark {
+
+/// What a run of a case showed; the same on all of its ranks.
+struct NetOutcome {
+  std::string refused = {};  ///< why the program does not run it; empty: it does
+  std::string failed = {};   ///< what was wrong; empty: nothing was
+};
+
+/// Takes the steps of a case as the program does when it checks one, and asks every oracle. Collective over comm, which
+/// has one.ranks ranks. export_file: where its first step is exported to; empty: it is not.
+NetOutcome run_case(const Communicator& comm, const NetCase& one, const PoolFacts& facts,
+                    const std::string& export_file = {});
+
+}  // namespace shardmark
