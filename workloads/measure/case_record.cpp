@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "results/async_fields.hpp"
@@ -43,6 +44,14 @@ double CaseState::least_visit_seconds() const {
   const auto latest = timings.step_ms.end() - timings.visits.back();
   const double timed = 1e-3 * std::reduce(latest, timings.step_ms.end());
   return std::max(0.0, visit_seconds - timed) + 2e-3 * step_time().median;
+}
+
+std::vector<std::size_t> by_promise(const std::vector<CaseState>& states, std::vector<std::size_t> cases) {
+  std::ranges::stable_sort(cases, {}, [&](std::size_t c) {
+    if (!states[c].timings.step_ms.empty()) return 1e-3 * states[c].step_time().median;
+    return states[c].predicted ? states[c].predicted->seconds : std::numeric_limits<double>::max();
+  });
+  return cases;
 }
 
 CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const Prepared& prepared) {

@@ -35,6 +35,10 @@ struct CaseState {
   double least_visit_seconds() const;
 };
 
+/// These cases, the least time of a step first: as measured, else as predicted, and behind them those of which neither
+/// is known.
+std::vector<std::size_t> by_promise(const std::vector<CaseState>& states, std::vector<std::size_t> cases);
+
 /// The record of case `number`, which has been visited.
 CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const Prepared& prepared);
 

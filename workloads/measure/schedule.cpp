@@ -11,7 +11,7 @@ namespace {
 
 constexpr double wanted_half_width = 0.025;
 constexpr double gap_of_interest = 0.03;
-constexpr std::int64_t looks = 20;  // after each round one: their errors add up
+constexpr std::int64_t looks = 50;  // after each round one: their errors add up
 constexpr double longest_visit_seconds = 0.25;
 
 bool is_known(const StepTime& time) {

@@ -49,7 +49,7 @@ struct Standing {
 
 /// The cases, not stopped yet, that are certainly slower than the best one that is right: within the rounds that both
 /// were visited in, of which there are enough for an interval, the interval of their ratio (results/time_ratio.hpp)
-/// begins above 1.03, at a twentieth of the error, as each round has its look (Maron and Moore, Hoeffding races, 1994;
+/// begins above 1.03, at a fiftieth of the error, as each round has its look (Maron and Moore, Hoeffding races, 1994;
 /// with signed ranks in place of Hoeffding's bound). None with options.steps.
 std::vector<std::size_t> certainly_slower(const RunOptions& options, const std::vector<Standing>& cases);
 

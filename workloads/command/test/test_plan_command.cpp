@@ -12,6 +12,7 @@
 #include "workloads/cases/spec.hpp"
 #include "workloads/command/case_arguments.hpp"
 #include "workloads/command/command.hpp"
+#include "workloads/command/shared_processors.hpp"
 
 namespace shardmark {
 
@@ -228,6 +229,14 @@ TEST(HugectrPlans, shipped_files_are_what_the_planners_make) {
   EXPECT_EQ(shipped("hugectr-dlrm-localized-8.json").tables, made("data_parallel+table_wise").tables);
   EXPECT_EQ(shipped("hugectr-dlrm-distributed-8.json").tables, made("row_wise").tables);
   EXPECT_NE(shipped("hugectr-dlrm-distributed-8.json").tables, made("table_wise").tables);
+}
+
+TEST(SharedProcessors, AreThoseThatMoreThreadsAskFor) {
+  static_assert(share_processors(2, 2, 2, 2));  // two ranks of two threads on two processors
+  static_assert(!share_processors(1, 2, 2, 2));
+  static_assert(!share_processors(2, 1, 2, 2));
+  static_assert(share_processors(2, 2, 1, 2));   // bound to one each
+  static_assert(!share_processors(4, 2, 4, 8));  // to half each
 }
 
 }  // namespace

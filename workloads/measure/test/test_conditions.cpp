@@ -29,13 +29,5 @@ TEST(Conditions, RunnableThreadsAreTheFourthWord) {
   EXPECT_EQ(runnable_threads("a b c d"), 0);
 }
 
-TEST(SharedProcessors, AreThoseThatMoreThreadsAskFor) {
-  static_assert(share_processors(2, 2, 2, 2));  // two ranks of two threads on two processors
-  static_assert(!share_processors(1, 2, 2, 2));
-  static_assert(!share_processors(2, 1, 2, 2));
-  static_assert(share_processors(2, 2, 1, 2));   // bound to one each
-  static_assert(!share_processors(4, 2, 4, 8));  // to half each
-}
-
 }  // namespace
 }  // namespace shardmark
