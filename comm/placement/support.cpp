@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <vector>
 
 #include "reference/tensor_train/shape.hpp"
 
@@ -28,6 +30,29 @@ void require_supported_cores(const std::string& plan, const TablePlacement& plac
                     plan, table.name, cache.rows));
 }
 
+/// Where partial sums of row shards of the same columns are added on their way: one of each rank, in fp32.
+void require_sums(const Plan& plan, std::size_t number, const Table& table, const Movement& movement) {
+  const auto transfer = name_of(movement.transfer);
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<int>> holders;  // by columns
+  for (const Shard& shard : plan.tables[number].shards)
+    holders[{shard.column_begin, shard.column_end}].push_back(shard.rank);
+  for (auto& [columns, ranks] : holders) {
+    if (ranks.size() < 2) continue;
+    std::ranges::sort(ranks);
+    if (const auto twice = std::ranges::adjacent_find(ranks); twice != ranks.end())
+      throw InputError(
+          fmt::format("plan {}: rank {} holds two row shards of the same columns of table {}, of which transfer {} "
+                      "would add one; use transfer dense_partials or another plan",
+                      plan.name, *twice, table.name, transfer));
+    for (const ValueType type : {movement.wire.forward, movement.wire.backward})
+      if (type != ValueType::fp32)
+        throw InputError(
+            fmt::format("transfer {}: the partial sums of row-split tables are added in fp32, not in wire type {}; use "
+                        "--wire fp32, dense_partials or a plan that splits no rows",
+                        transfer, name_of(type)));
+  }
+}
+
 }  // namespace
 
 void require_supported(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
@@ -37,6 +62,11 @@ void require_supported(const Plan& plan, const std::vector<Table>& tables, const
   if (dedup != Dedup::automatic && dedup != Dedup::off && transfer != RowTransfer::unique_rows)
     throw InputError(fmt::format("dedup {}: transfer {} sends pooled vectors, not rows; use transfer unique_rows",
                                  name_of(dedup), name_of(transfer)));
+  for (const Feature& feature : features)
+    if (adds_on_the_way(transfer)) {
+      const auto number = static_cast<std::size_t>(feature.table);
+      require_sums(plan, number, tables[number], movement);
+    }
   for (const Table& table : tables)
     if (table.value_type == ValueType::int8 && table.optimizer.kind != OptimizerKind::none)
       throw InputError(fmt::format("table {}: int8 rows can be looked up but not trained by {}; use --optimizer none",

@@ -17,6 +17,8 @@ namespace shardmark {
 ///     trained ones would be other rows on other ranks;
 ///   - max pooling needs whole bags where it pools: no shard of its table may lack rows, unless the transfer brings the
 ///     rows to the bags, and no rows may be hot;
+///   - a transfer that adds partial sums on their way adds one of each rank, in fp32: no rank may hold two row shards
+///   of the same columns, and where rows are split no wire type may be narrow;
 ///   - a dedup other than off and auto needs a transfer that sends rows.
 void require_supported(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
                        const Movement& movement);

@@ -89,5 +89,28 @@ TEST_F(TensorTrainPlans, ShapesAreChecked) {
   expect_refusal("table_wise", {"table train", "1001", "1000"});
 }
 
+TEST(Support, SumsOnTheWayTakeOneShardOfEachRankInFp32) {
+  const std::vector<Table> tables{{.name = "t", .rows = 4, .dim = 2}};
+  const std::vector<Feature> features{{.name = "f", .table = 0}};
+  const auto refusal = [&](const Plan& plan, const Movement& movement) -> std::string {
+    try {
+      require_supported(plan, tables, features, movement);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  Plan plan{.name = "p", .ranks = 2, .tables = {{.shards = {{{0, 2, 1}, 0, 2, 0}, {{2, 4, 1}, 0, 2, 1}}}}};
+  EXPECT_EQ(refusal(plan, {.transfer = RowTransfer::reduce_scatter}), "");
+  EXPECT_EQ(refusal(plan, {.transfer = RowTransfer::reduce_scatter, .wire = {ValueType::fp32, ValueType::bf16}})
+                .find("transfer reduce_scatter: "),
+            0u);
+  plan.tables[0].shards[1].rank = 0;
+  EXPECT_EQ(refusal(plan, {.transfer = RowTransfer::dense_partials}), "");
+  EXPECT_EQ(refusal(plan, {.transfer = RowTransfer::reduce_scatter_pairwise})
+                .find("plan p: rank 0 holds two row shards of the same columns of table t"),
+            0u);
+}
+
 }  // namespace
 }  // namespace shardmark
