@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <vector>
 
 #include "reference/tensor_train/shape.hpp"
 
@@ -28,29 +30,26 @@ void require_supported_cores(const std::string& plan, const TablePlacement& plac
                     plan, table.name, cache.rows));
 }
 
-/// Sums that are added on their way are of one term of each rank, and in fp32, which MPI and our own rounds add.
-void require_supported_sums(const Plan& plan, const std::vector<Table>& tables, const Movement& movement) {
+/// Where partial sums of row shards of the same columns are added on their way: one of each rank, in fp32.
+void require_sums(const Plan& plan, std::size_t number, const Table& table, const Movement& movement) {
   const auto transfer = name_of(movement.transfer);
-  for (std::size_t t = 0; t < tables.size(); ++t) {
-    const auto& shards = plan.tables[t].shards;
-    const auto same_columns = [&](const Shard& a, const Shard& b) {
-      return a.column_begin == b.column_begin && a.column_end == b.column_end;
-    };
-    for (const Shard& shard : shards)
-      for (const Shard& other : shards) {
-        if (&shard == &other || !same_columns(shard, other)) continue;
-        if (movement.wire != WireTypes{})
-          throw InputError(fmt::format(
-              "plan {} splits table {} by rows, whose partial sums transfer {} adds in fp32, not "
-              "in wire types {} and {}; use --wire fp32, dense_partials or a plan that splits no "
-              "rows",
-              plan.name, tables[t].name, transfer, name_of(movement.wire.forward), name_of(movement.wire.backward)));
-        if (shard.rank == other.rank)
-          throw InputError(
-              fmt::format("transfer {}: rank {} holds two row shards of the same columns of table {}; use "
-                          "dense_partials or another plan than {}",
-                          transfer, shard.rank, tables[t].name, plan.name));
-      }
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<int>> holders;  // by columns
+  for (const Shard& shard : plan.tables[number].shards)
+    holders[{shard.column_begin, shard.column_end}].push_back(shard.rank);
+  for (auto& [columns, ranks] : holders) {
+    if (ranks.size() < 2) continue;
+    std::ranges::sort(ranks);
+    if (const auto twice = std::ranges::adjacent_find(ranks); twice != ranks.end())
+      throw InputError(
+          fmt::format("plan {}: rank {} holds two row shards of the same columns of table {}, of which transfer {} "
+                      "would add one; use transfer dense_partials or another plan",
+                      plan.name, *twice, table.name, transfer));
+    for (const ValueType type : {movement.wire.forward, movement.wire.backward})
+      if (type != ValueType::fp32)
+        throw InputError(
+            fmt::format("transfer {}: the partial sums of row-split tables are added in fp32, not in wire type {}; use "
+                        "--wire fp32, dense_partials or a plan that splits no rows",
+                        transfer, name_of(type)));
   }
 }
 
@@ -63,11 +62,15 @@ void require_supported(const Plan& plan, const std::vector<Table>& tables, const
   if (dedup != Dedup::automatic && dedup != Dedup::off && transfer != RowTransfer::unique_rows)
     throw InputError(fmt::format("dedup {}: transfer {} sends pooled vectors, not rows; use transfer unique_rows",
                                  name_of(dedup), name_of(transfer)));
+  for (const Feature& feature : features)
+    if (adds_on_the_way(transfer)) {
+      const auto number = static_cast<std::size_t>(feature.table);
+      require_sums(plan, number, tables[number], movement);
+    }
   for (const Table& table : tables)
     if (table.value_type == ValueType::int8 && table.optimizer.kind != OptimizerKind::none)
       throw InputError(fmt::format("table {}: int8 rows can be looked up but not trained by {}; use --optimizer none",
                                    table.name, name_of(table.optimizer.kind)));
-  if (adds_on_the_way(transfer)) require_supported_sums(plan, tables, movement);
   const std::vector<Table> stored_tables = stored(tables, plan);
   for (std::size_t t = 0; t < tables.size(); ++t)
     if (stored_tables[t].storage == Storage::tt) require_supported_cores(plan.name, plan.tables[t], stored_tables[t]);

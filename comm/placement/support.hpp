@@ -17,9 +17,9 @@ namespace shardmark {
 ///     trained ones would be other rows on other ranks;
 ///   - max pooling needs whole bags where it pools: no shard of its table may lack rows, unless the transfer brings the
 ///     rows to the bags, and no rows may be hot;
-///   - a dedup other than off and auto needs a transfer that sends rows;
-///   - partial sums that are added on their way are of one term of each rank, in fp32: no rank may hold two row shards
-///     of the same columns, and rows that are split need fp32 on the wire.
+///   - a transfer that adds partial sums on their way adds one of each rank, in fp32: no rank may hold two row shards
+///   of the same columns, and where rows are split no wire type may be narrow;
+///   - a dedup other than off and auto needs a transfer that sends rows.
 void require_supported(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
                        const Movement& movement);
 

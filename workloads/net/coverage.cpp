@@ -14,15 +14,6 @@ using Json = nlohmann::ordered_json;
 /// "bruck:3" is a bruck.
 std::string without_number(const std::string& name) { return name.substr(0, name.find(':')); }
 
-std::string value_class(const Option& option, const Json& value) {
-  if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
-  if (!value.is_string()) return "number";
-  const auto text = value.get<std::string>();
-  if (!option.values.empty()) return without_number(text);
-  if (option.number) return text == option.number->rule.word ? text : "number";
-  return text.empty() ? "none" : "file";
-}
-
 std::set<std::string> values_of(const NetCase& one, const CaseSetup& setup) {
   std::set<std::string> values{fmt::format("ranks={}", one.ranks), fmt::format("threads={}", one.threads),
                                fmt::format("nodes={}", one.leaders.empty() ? "real" : "pretended"),
@@ -42,6 +33,16 @@ std::set<std::string> values_of(const NetCase& one, const CaseSetup& setup) {
 std::string option_in(const std::string& value) { return value.substr(0, value.find('=')); }
 
 }  // namespace
+
+std::string value_class(const Option& option, const Json& value) {
+  if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
+  if (!value.is_string()) return "number";
+  const auto text = value.get<std::string>();
+  if (!option.values.empty()) return without_number(text);
+  if (option.valid == "true, false") return text;
+  if (option.number) return text == option.number->rule.word ? text : "number";
+  return text.empty() ? "none" : "file";
+}
 
 void Coverage::add(const NetCase& one, const CaseSetup& setup) {
   ++cases_;

@@ -29,6 +29,9 @@ class Coverage {
   std::map<std::string, std::map<std::string, std::int64_t>> pairs_;
 };
 
+/// The value as coverage counts it.
+std::string value_class(const Option& option, const nlohmann::ordered_json& value);
+
 /// "option=value" of all values that the tables have, those that no case met included.
 std::set<std::string> all_values();
 

@@ -7,6 +7,7 @@
 
 #include "comm/placement/formats/plan_json.hpp"
 #include "comm/placement/planner.hpp"
+#include "workloads/cases/option_use.hpp"
 #include "workloads/net/case_setup.hpp"
 #include "workloads/net/draw_plan.hpp"
 #include "workloads/net/draw_workload.hpp"
@@ -81,6 +82,27 @@ std::vector<std::string> options_in(const std::string& message, const NetCase& o
   return named.empty() ? all : named;
 }
 
+/// Takes options away that are of no use without others that have been.
+void drop_unused(NetCase& one, const Json& fixed) {
+  RunOptions run;
+  run.workload = workload_of(one);
+  Case how;
+  for (const GivenOption& each : given_options(one)) {
+    try {
+      each.option->set(run, how, each.values.front());
+    } catch (const InputError&) {  // it is refused later
+    }
+  }
+  run = with_storage(std::move(run), how.storage);
+  for (const GivenOption& each : given_options(one)) {
+    const std::string name(each.option->name);
+    const bool unused = (each.option->get && !has_use(*each.option, run)) ||
+                        (name.starts_with("async_") && !how.async.on()) ||
+                        (name == "staleness_bound" && !how.async.looks_up());
+    if (unused && !fixed.contains(name)) one.options.erase(name);
+  }
+}
+
 /// Another case, without what it was refused for, if that was to be told from the message.
 void repair(Draw& draw, const std::string& message, const NetConditions& conditions, NetCase& one) {
   const bool of_plan = message.starts_with("plan") || message.find("table") != message.npos;
@@ -91,6 +113,7 @@ void repair(Draw& draw, const std::string& message, const NetConditions& conditi
     one.options.erase(name);
   else
     one.options[name] = draw_value(draw, choice_named(shardmark::options(), "option", name), Json(), conditions.files);
+  drop_unused(one, conditions.fixed);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ Table draw_table(Draw& draw, int ranks) {
   if (draw.chance(0.15)) table.value_type = draw.of(value_types).value;
   table.stochastic_rounding = draw.chance(0.1);
   if (draw.chance(0.08)) table.storage = draw.of(storages).value;
-  table.tensor_train.ranks = {draw.log_whole(1, 8)};
+  if (draw.chance(0.7)) table.tensor_train.ranks = {draw.log_whole(1, 8)};
   return table;
 }
 
@@ -121,7 +121,7 @@ Json draw_workload(Draw& draw, int ranks) {
   std::ranges::shuffle(workload.features, draw.random());
   workload.ids = draw_ids(draw);
   workload.replicate_rows = draw.of({10, 100, 6000});
-  if (draw.chance(0.7)) workload.dense = draw_dense(draw, draw.whole(0, 5));
+  if (draw.chance(0.95)) workload.dense = draw_dense(draw, draw.whole(0, 5));
   draw_batch(draw, workload);
   return to_json(workload);
 }

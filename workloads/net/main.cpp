@@ -170,12 +170,18 @@ class Net {
         coverage_.cases(), seconds(), static_cast<double>(coverage_.cases()) / seconds(), failed_, refusals_.total(),
         seconds_of_draws_, slowest_.first, slowest_.second);
     if (arguments_.summary.empty()) return;
-    std::ofstream(arguments_.summary)
-        << Json{{"first", arguments_.first}, {"cases", coverage_.cases()},    {"failed", failed_},
-                {"seconds", seconds()},      {"threads", arguments_.threads}, {"refused", refusals_.by_reason()},
-                {"known", all_values()},     {"values", coverage_.values()},  {"pairs", coverage_.pairs()}}
-               .dump()
-        << "\n";
+    std::ofstream(arguments_.summary) << Json{{"first", arguments_.first},
+                                              {"cases", coverage_.cases()},
+                                              {"failed", failed_},
+                                              {"seconds", seconds()},
+                                              {"threads", arguments_.threads},
+                                              {"refused", refusals_.by_reason()},
+                                              {"refused_pairs", refusals_.reasons_of_pairs()},
+                                              {"known", all_values()},
+                                              {"values", coverage_.values()},
+                                              {"pairs", coverage_.pairs()}}
+                                             .dump()
+                                      << "\n";
   }
 
   const NetArguments& arguments_;

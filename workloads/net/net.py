@@ -80,7 +80,7 @@ class Launches:
         """Whether a launch of this case alone ends otherwise than well. Those that hang do so within seconds."""
         file = self.scratch / "candidate.json"
         file.write_text(json.dumps(case))
-        code = self.run(case["ranks"], case["threads"], "--case", str(file), "--tries", "0", "--limit", "10", seconds=60)
+        code = self.run(case["ranks"], case["threads"], "--case", str(file), "--tries", "0", "--limit", "5", seconds=60)
         return code not in (0, 2)
 
     def smaller(self, case):
@@ -122,7 +122,7 @@ class Counts:
         self.cases = self.failed = self.launches = self.exports = 0
         self.seconds = 0.0
         self.refused, self.values, self.pairs = collections.Counter(), collections.Counter(), collections.Counter()
-        self.known, self.crashed = set(), []
+        self.known, self.crashed, self.reasons = set(), [], {}
 
     def add(self, summary):
         self.cases += summary["cases"]
@@ -130,6 +130,9 @@ class Counts:
         self.refused.update(summary["refused"])
         self.values.update(summary["values"])
         self.known.update(summary["known"])
+        for one, others in summary["refused_pairs"].items():
+            for other, reason in others.items():
+                self.reasons.setdefault((one, other), reason)
         for one, others in summary["pairs"].items():
             for other, count in others.items():
                 self.pairs[one, other] += count
@@ -140,7 +143,7 @@ class Counts:
 
     def never_met(self):
         values = sorted(self.known | set(self.values))
-        return [f"{one} {other}" for i, one in enumerate(values) for other in values[i + 1:]
+        return [{"pair": f"{one} {other}", "refused": self.reasons.get((one, other), "")} for i, one in enumerate(values) for other in values[i + 1:]
                 if one.partition("=")[0] != other.partition("=")[0] and not self.pairs[one, other]]
 
     def report(self, first):
@@ -148,6 +151,8 @@ class Counts:
         print(f"net: {self.cases} cases from number {first} in {self.launches} launches and {self.seconds:.0f} s, "
               f"{self.failed} failed, {len(self.crashed)} of them by a crash or a hang; {sum(self.refused.values())} draws were "
               f"refused")
+        for reason, times in self.refused.most_common(12):
+            print(f"net: refused {times} times: {reason[:150]}")
         print(f"net: {len(self.pairs)} pairs of values met, {len(rare)} of them in fewer than {LEAST_MET} cases, "
               f"{len(self.never_met())} never")
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <regex>
 
-#include "comm/placement/planner.hpp"
+#include "workloads/net/coverage.hpp"
 
 namespace shardmark {
 
@@ -24,8 +24,9 @@ void Refusals::add(const NetCase& one, const std::string& message) {
   const std::string reason = reason_of(message);
   ++by_reason_[reason];
   std::vector<std::string> given;
-  for (const auto& [name, value] : one.options.items()) given.push_back(name + "=" + value.get<std::string>());
-  if (one.plan.is_string()) given.push_back("plan=" + one.plan.get<std::string>());
+  for (const GivenOption& each : given_options(one))
+    given.push_back(std::string(each.option->name) + "=" + value_class(*each.option, each.values.front()));
+  given.push_back("plan=" + (one.plan.is_string() ? one.plan.get<std::string>() : std::string("drawn")));
   std::ranges::sort(given);
   for (std::size_t a = 0; a < given.size(); ++a)
     for (std::size_t b = a + 1; b < given.size(); ++b) ++by_pair_[{given[a], given[b]}][reason];
@@ -36,10 +37,12 @@ std::int64_t Refusals::total() const {
                          [](std::int64_t sum, const auto& each) { return sum + each.second; });
 }
 
-std::string Refusals::reason(const std::string& one, const std::string& other) const {
-  const auto reasons = by_pair_.find(std::minmax(one, other));
-  if (reasons == by_pair_.end()) return {};
-  return std::ranges::max_element(reasons->second, {}, [](const auto& each) { return each.second; })->first;
+nlohmann::ordered_json Refusals::reasons_of_pairs() const {
+  nlohmann::ordered_json all = nlohmann::ordered_json::object();
+  for (const auto& [pair, reasons] : by_pair_)
+    all[pair.first][pair.second] =
+        std::ranges::max_element(reasons, {}, [](const auto& each) { return each.second; })->first;
+  return all;
 }
 
 }  // namespace shardmark

@@ -20,8 +20,8 @@ class Refusals {
 
   std::int64_t total() const;
   const std::map<std::string, std::int64_t>& by_reason() const { return by_reason_; }
-  /// The most frequent reason of the refused cases that were given both; empty: there was none.
-  std::string reason(const std::string& one, const std::string& other) const;
+  /// {"option=value": {"option=value": reason}}: the most frequent one of the refused cases that were given both.
+  nlohmann::ordered_json reasons_of_pairs() const;
 
  private:
   std::map<std::string, std::int64_t> by_reason_;

@@ -30,34 +30,6 @@ class TensorTrainPlans : public testing::Test {
   std::vector<Feature> features_{{.name = "f", .table = 0}, {.name = "g", .table = 1, .pooling = Pooling::max}};
 };
 
-TEST(SumsOnTheirWay, AreOfOneTermOfEachRankInFp32) {
-  const std::vector<Table> tables{{.name = "t", .rows = 10, .dim = 8}};
-  const std::vector<Feature> features{{.name = "f", .table = 0}};
-  const auto refusal = [&](const Plan& plan, RowTransfer transfer, WireTypes wire = {}) -> std::string {
-    try {
-      require_supported(plan, tables, features, {.transfer = transfer, .wire = wire});
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
-  };
-  Plan plan{.name = "p", .ranks = 3, .tables = {{.shards = {{{0, 4, 1}, 0, 8, 2}, {{4, 10, 1}, 0, 8, 1}}}}};
-  const WireTypes narrow{ValueType::bf16, ValueType::fp32};
-  for (const auto& choice : transfers) {
-    const bool adds = adds_on_the_way(choice.value);
-    EXPECT_EQ(refusal(plan, choice.value), "") << choice.name;
-    EXPECT_EQ(refusal(plan, choice.value, narrow).find("plan p splits table t by rows") == 0, adds) << choice.name;
-  }
-  plan.tables[0].shards[1].rank = 2;
-  for (const auto& choice : transfers)
-    EXPECT_EQ(refusal(plan, choice.value).find("rank 2 holds two row shards of the same columns of table t") !=
-                  std::string::npos,
-              adds_on_the_way(choice.value))
-        << choice.name;
-  plan.tables[0].shards = {{{0, 10, 1}, 0, 4, 2}, {{0, 10, 1}, 4, 8, 2}};  // of different columns
-  for (const auto& choice : transfers) EXPECT_EQ(refusal(plan, choice.value, narrow), "") << choice.name;
-}
-
 TEST_F(TensorTrainPlans, WholeTablesAreSupported) {
   EXPECT_EQ(refusal("table_wise"), "");
   EXPECT_EQ(refusal("data_parallel"), "");
@@ -115,6 +87,29 @@ TEST_F(TensorTrainPlans, ShapesAreChecked) {
   train().tensor_train.dim_shape = {};
   train().tensor_train.cache.rows = 1001;
   expect_refusal("table_wise", {"table train", "1001", "1000"});
+}
+
+TEST(Support, SumsOnTheWayTakeOneShardOfEachRankInFp32) {
+  const std::vector<Table> tables{{.name = "t", .rows = 4, .dim = 2}};
+  const std::vector<Feature> features{{.name = "f", .table = 0}};
+  const auto refusal = [&](const Plan& plan, const Movement& movement) -> std::string {
+    try {
+      require_supported(plan, tables, features, movement);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  Plan plan{.name = "p", .ranks = 2, .tables = {{.shards = {{{0, 2, 1}, 0, 2, 0}, {{2, 4, 1}, 0, 2, 1}}}}};
+  EXPECT_EQ(refusal(plan, {.transfer = RowTransfer::reduce_scatter}), "");
+  EXPECT_EQ(refusal(plan, {.transfer = RowTransfer::reduce_scatter, .wire = {ValueType::fp32, ValueType::bf16}})
+                .find("transfer reduce_scatter: "),
+            0u);
+  plan.tables[0].shards[1].rank = 0;
+  EXPECT_EQ(refusal(plan, {.transfer = RowTransfer::dense_partials}), "");
+  EXPECT_EQ(refusal(plan, {.transfer = RowTransfer::reduce_scatter_pairwise})
+                .find("plan p: rank 0 holds two row shards of the same columns of table t"),
+            0u);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ class OneBatch : public BatchSource {
  public:
   explicit OneBatch(Batch batch) : batch_(std::move(batch)) {}
   Samples read(std::int64_t, std::int64_t, std::int64_t) override { return {batch_, {}, {}}; }
+  std::optional<std::int64_t> samples() const override { return std::nullopt; }
 
  private:
   Batch batch_;
