@@ -14,7 +14,7 @@ namespace shardmark {
 
 /// What compare tries several of: how the data of a plan move, and what stands for its tables.
 struct Case {
-  Movement movement = {};
+  Movement movement = {.transfer = RowTransfer::automatic};
   NamedExchange exchange = exchange_named("mpi_alltoallv");
   TableGroups groups = {};
   Async async = {};

@@ -54,7 +54,7 @@ constexpr bool adds_on_the_way(RowTransfer transfer) { return !choice_of(transfe
 
 /// The part of a case that decides, with its plan and its ids, how many bytes each rank sends.
 struct Movement {
-  RowTransfer transfer = RowTransfer::automatic;
+  RowTransfer transfer = RowTransfer::dense_partials;
   WireTypes wire = {};
   WireIds wire_ids = WireIds::automatic;
   Dedup dedup = Dedup::automatic;

@@ -127,17 +127,18 @@ TEST_F(PlanCommand, show_predicts_for_a_machine_as_the_options_say) {
     EXPECT_EQ(outcome.error, "");
     return nlohmann::json::parse(outcome.out);
   };
-  const auto usual = shown({});
+  const auto usual = shown({"--transfer", "dense_partials"});
   EXPECT_EQ(usual.at("machine"), "cpu-100g");
   EXPECT_FALSE(usual.at("machine_measured"));
   EXPECT_EQ(usual.at("per_rank").size(), 16U);
   EXPECT_EQ(usual.at("tables").size(), 55U);
   EXPECT_EQ(usual.at("slowest_rank").at("rank"), 0);  // the hottest rows are its
   const auto step = [](const nlohmann::json& json) { return json.at("step_ms").get<double>(); };
-  EXPECT_LT(step(shown({"--machine", "dgx-a100"})), step(usual) / 2);
-  EXPECT_GT(step(shown({"--batch", "131072"})), 1.5 * step(usual));
+  EXPECT_LT(step(shown({"--transfer", "dense_partials", "--machine", "dgx-a100"})), step(usual) / 2);
+  EXPECT_GT(step(shown({"--transfer", "dense_partials", "--batch", "131072"})), 1.5 * step(usual));
   EXPECT_NE(step(shown({"--transfer", "unique_rows"})), step(usual));
-  EXPECT_NE(step(shown({"--ranks-per-node", "1"})), step(usual));
+  EXPECT_LT(step(shown({})), step(usual));  // auto
+  EXPECT_NE(step(shown({"--transfer", "dense_partials", "--ranks-per-node", "1"})), step(usual));
   EXPECT_LT(shown({"--ids.distribution", "uniform"}).at("per_rank")[0].at("ids_per_sample"),
             usual.at("per_rank")[0].at("ids_per_sample"));
 }

@@ -149,9 +149,8 @@ TEST_F(Measurements, ABudgetThatHoldsNoRoundGivesTheMostPromisingCase) {
   EXPECT_EQ(record.wrong, 0);
   EXPECT_EQ(record.checked_steps, options.checked_steps);
   EXPECT_EQ(record.details.at("checked_after"), options.checked_steps);
-  EXPECT_EQ(measured.left_out,
-            (std::vector<std::string>{"table_wise dense_partials pairwise", "row_wise dense_partials mpi_alltoallv",
-                                      "row_wise dense_partials pairwise"}));
+  EXPECT_EQ(measured.left_out, (std::vector<std::string>{"table_wise auto pairwise", "row_wise auto mpi_alltoallv",
+                                                         "row_wise auto pairwise"}));
 }
 
 /// One case of several is measured twice, as two, and not listed twice.
