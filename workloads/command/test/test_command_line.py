@@ -188,7 +188,7 @@ class Run(ProgramTest):
         transfers, exchanges = ({case[field] for case in cases} for field in ("transfer", "exchange"))
         self.assertEqual(sorted((c["plan"], c["transfer"], c["exchange"]) for c in cases),
                          sorted([*itertools.product(["row_wise"], transfers, exchanges),
-                                 *itertools.product(["table_wise"], ["auto"], exchanges)]))
+                                 *itertools.product(["table_wise"], ["dense_partials"], exchanges)]))
         self.assertGreater(len(transfers), 2)
         self.assertGreater(len(exchanges), 2)
 
