@@ -36,8 +36,11 @@ void MpiAlltoallv::run(const Route& route, const std::byte* send, std::byte* rec
   assign(receive_offsets_, route.receive_offsets());
   if (waiting() == Waiting::sleep) {
     // Open MPI takes equal pointers for MPI_IN_PLACE, and those of two empty parts of one array may be equal.
-    static constexpr std::byte nothing{};
-    if (route.send_total() == 0) send = &nothing;
+    static std::byte nothing{};
+    if (route.send_total() == 0)
+      send = &nothing;
+    else if (route.receive_total() == 0)
+      receive = &nothing;
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(MPI_Ialltoallv(send, send_counts_.data(), send_offsets_.data(), element_.get(), receive,
                              receive_counts_.data(), receive_offsets_.data(), element_.get(), comm_.get(), &request),
