@@ -12,7 +12,11 @@ from measured.text import circumstances, date_of, figure, origin
 
 
 def phases_of(record):
-    """{phase: ms of its part of the step}, of which hidden phases have none; they add up to the step."""
+    """{phase: ms of its part of the step}, of which hidden phases have none; they add up to the step. Empty where phases overlap and
+    nobody knows which part is whose."""
+    if "path_ms" not in next(iter(record["phases"].values()), {}) and \
+            sum(phase["median_ms"] for phase in record["phases"].values()) > 1.25 * record["step_ms"]["median"]:
+        return {}
     phases = {name: phase.get("path_ms", phase["median_ms"]) for name, phase in record["phases"].items()}
     waiting = record["step_ms"]["median"] - sum(phases.values())
     return {**phases, "waiting": waiting} if waiting > 0.005 * record["step_ms"]["median"] else phases

@@ -6,6 +6,7 @@ what colours tell, shape, hatching or order tell as well."""
 import json
 import re
 import sys
+import textwrap
 from html import escape
 from pathlib import Path
 
@@ -33,7 +34,8 @@ def number(x):
 
 def heading(figure, drawing, height):
     figure.text(0.012, 1 - 0.14 / height, drawing["title"], ha="left", va="top", fontsize=13, fontweight="bold", color=INK)
-    figure.text(0.012, 1 - 0.42 / height, drawing["note"], ha="left", va="top", fontsize=9.5, color="#57606a")
+    note = "\n".join(line for part in drawing["note"].split("\n") for line in textwrap.wrap(part, 105))
+    figure.text(0.012, 1 - 0.42 / height, note, ha="left", va="top", fontsize=9.5, color="#57606a", linespacing=1.3)
 
 
 def draw_ranking(axes, rows):
@@ -69,7 +71,8 @@ def draw_phases(axes, rows):
 
 def draw_cases(drawing):
     rows = drawing["rows"]
-    height = 1.95 + 0.42 * len(rows)
+    height = 2.5 + 0.42 * len(rows)
+    drawing = {**drawing, "note": f"{drawing['note']}\ndiamonds: best, or statistically indistinguishable from it; *: stopped early"}
     figure, (ranking, phases) = plt.subplots(1, 2, figsize=(9.6, height), sharex=True, sharey=True)
     draw_ranking(ranking, rows)
     draw_phases(phases, rows)
@@ -80,10 +83,9 @@ def draw_cases(drawing):
         axes.grid(axis="x", color="#d0d7de", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.tick_params(axis="y", length=0)
-    ranking.set_title("diamonds: best, or statistically indistinguishable from it; *: stopped early", loc="left", fontsize=9, color="#57606a")
     heading(figure, drawing, height)
     longest = max(len(part) for row in rows for part in row["label"].replace("+", "\n+ ").split("\n"))
-    figure.subplots_adjust(left=0.03 + 0.0093 * longest, right=0.985, top=1 - 1.3 / height, bottom=0.52 / height, wspace=0.06)
+    figure.subplots_adjust(left=0.03 + 0.0093 * longest, right=0.985, top=1 - 1.72 / height, bottom=0.52 / height, wspace=0.06)
     return figure
 
 
