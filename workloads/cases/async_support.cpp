@@ -33,7 +33,7 @@ void require_async(const Plan& plan, const std::vector<Table>& tables, const std
           fmt::format("feature {} pools by max: its gradient goes to the row that is the maximum, which "
                       "stale rows no longer are; use --async ids or patched",
                       feature.name));
-  const RowTransfer transfer = how.movement.transfer;
+  const RowTransfer transfer = how.transfer();
   const bool one_by_one = transfer == RowTransfer::dense_partials || transfer == RowTransfer::sparse_partials;
   if (how.async.mode != AsyncMode::patched || one_by_one) return;
   if (std::ranges::any_of(plan.tables, splits_rows_of))

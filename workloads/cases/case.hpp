@@ -20,6 +20,19 @@ struct Case {
   Async async = {};
   std::optional<Storage> storage = {};  ///< of every table; absent: as the workload says
 
+  /// Of the movement; where it is auto and rows are patched, dense_partials: only partial sums are vectors that can be
+  /// sent again one by one.
+  RowTransfer transfer() const {
+    const bool left_open = movement.transfer == RowTransfer::automatic;
+    return left_open && async.mode == AsyncMode::patched ? RowTransfer::dense_partials : movement.transfer;
+  }
+  /// The movement with that transfer.
+  Movement movement_in_effect() const {
+    Movement effective = movement;
+    effective.transfer = transfer();
+    return effective;
+  }
+
   /// "auto mpi_alltoallv"; what is not the default follows: ", wire_forward fp16, groups 4".
   std::string name() const;
 };

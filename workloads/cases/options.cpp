@@ -128,9 +128,6 @@ void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<Gi
   check_optimizers(run);
   if (std::ranges::any_of(cases, [](const Case& how) { return how.async != Async{}; }))
     cases = without_unused_async(std::move(cases));
-  for (Case& how : cases)  // which sends single vectors again: only partial sums are some
-    if (how.async.mode == AsyncMode::patched && how.movement.transfer == RowTransfer::automatic)
-      how.movement.transfer = RowTransfer::dense_partials;
   if (run.exact) make_exact(run.workload);
 }
 

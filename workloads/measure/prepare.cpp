@@ -42,7 +42,7 @@ FirstStep::FirstStep(const Communicator& comm, const RunOptions& options, const 
                       options.workload.features, plan)),
       dense(make_dense_model(comm, options)),
       ready(comm, *tables, *dense, plan, how,
-            decide(comm, plan, tables->tables(), tables->features(), how.movement, input), options.fault) {
+            decide(comm, plan, tables->tables(), tables->features(), how.movement_in_effect(), input), options.fault) {
   tables->fill(options.row_values());
 }
 
@@ -92,7 +92,8 @@ ReadyCase& Prepared::ready(std::size_t number) {
   const Plan& plan = job_.planned(number).plan;
   auto& decided = decided_[number];
   if (!decided)
-    decided = decide(job_.comm, plan, tables_->tables(), tables_->features(), how.movement, batches_.inputs.front());
+    decided = decide(job_.comm, plan, tables_->tables(), tables_->features(), how.movement_in_effect(),
+                     batches_.inputs.front());
   ready_number_ = number;
   ready_.emplace(job_.comm, *tables_, *dense_, plan, how, *decided, job_.options.fault);
   if (how.async.on())

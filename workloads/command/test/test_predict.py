@@ -40,8 +40,10 @@ class Predict(ProgramTest):
 
     def test_options_of_run_are_options_of_predict(self):
         few = self.cases("criteo-kaggle", "--ranks", "4", "--plan", "row_wise", "--transfer", "sparse_partials", "--batch", "4096")
-        wide = self.cases("criteo-kaggle", "--ranks", "4", "--plan", "row_wise", "--batch", "4096")
-        narrow = self.cases("criteo-kaggle", "--ranks", "4", "--plan", "row_wise", "--batch", "4096", "--wire", "fp16")
+        pooled = ("criteo-kaggle", "--ranks", "4", "--plan", "row_wise", "--transfer", "dense_partials", "--batch", "4096")
+        wide, narrow = self.cases(*pooled), self.cases(*pooled, "--wire", "fp16")
+        self.assertLess(self.cases("criteo-kaggle", "--ranks", "4", "--plan", "row_wise", "--batch", "4096")[0]["sent_bytes_max"],
+                        wide[0]["sent_bytes_max"])  # auto
         self.assertLess(few[0]["sent_bytes_max"], wide[0]["sent_bytes_max"])
         self.assertLess(narrow[0]["sent_bytes_max"], wide[0]["sent_bytes_max"])
 

@@ -42,7 +42,7 @@ struct Both {
         inputs(inputs_of(comm, options, *batches)),
         tables(plan, options.workload.tables, options.workload.features, comm.rank()),
         dense(make_dense_model(comm, options)),
-        decided(decide(comm, plan, tables.tables(), tables.features(), how.movement, inputs.front())),
+        decided(decide(comm, plan, tables.tables(), tables.features(), how.movement_in_effect(), inputs.front())),
         ready(std::make_unique<ReadyCase>(comm, tables, *dense, plan, how, decided, options.fault)) {
     const std::int64_t threads = how.async.inlined() ? 0 : how.async.threads;
     ready->pipeline = std::make_unique<Pipeline>(comm, tables, plan, how, decided, options.fault, threads);

@@ -9,9 +9,6 @@
 
 namespace shardmark {
 
-/// What every mode of --async takes.
-inline constexpr Movement partials{.transfer = RowTransfer::dense_partials};
-
 /// A small workload with everything that is awkward: tables with fewer rows than ranks, a dim that fits no vector, two
 /// features on one table, an empty feature, repeated ids and empty bags.
 inline RunOptions small_case(Pooling pooling, OptimizerKind optimizer, bool exact, ValueType type = ValueType::fp32) {
@@ -65,9 +62,9 @@ inline std::vector<StepInput> inputs_of(const Communicator& comm, const RunOptio
 inline std::unique_ptr<ReadyCase> ready_case(const Communicator& comm, ShardedTables& tables, const Plan& plan,
                                              const Case& how, const StepInput& first, Fault fault = Fault::none) {
   static SyntheticGradient none;
-  return std::make_unique<ReadyCase>(comm, tables, none, plan, how,
-                                     decide(comm, plan, tables.tables(), tables.features(), how.movement, first),
-                                     fault);
+  return std::make_unique<ReadyCase>(
+      comm, tables, none, plan, how,
+      decide(comm, plan, tables.tables(), tables.features(), how.movement_in_effect(), first), fault);
 }
 
 inline std::int64_t wrong_values(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,

@@ -27,7 +27,7 @@ TEST(InlinePipeline, EveryModeIsBitEqualAndNothingIsStale) {
   const RunOptions options = small_case(Pooling::mean, OptimizerKind::rowwise_adagrad, false);
   for (const AsyncMode mode : {AsyncMode::ids, AsyncMode::rows, AsyncMode::patched})
     for (const char* planner : {"row_wise", "data_parallel+table_wise"}) {
-      const Case how{.movement = partials, .async = {.mode = mode, .pool = {PoolKind::inlined}}};
+      const Case how{.async = {.mode = mode, .pool = {PoolKind::inlined}}};
       EXPECT_EQ(different_steps(comm, options, plan_of(planner, options, comm.size()), how, 50), 0)
           << planner << " " << how.name();
     }

@@ -252,7 +252,7 @@ TEST(Memory, CountsWhatTravels) {
 TEST(Memory, CountsTheBatchesOfAPipeline) {
   const Communicator comm(MPI_COMM_WORLD);
   for (const AsyncMode mode : {AsyncMode::ids, AsyncMode::rows, AsyncMode::patched})
-    check_growth(comm, wide_case(), "row_wise", {{.movement = partials, .async = {.mode = mode, .threads = 2}}}, 3);
+    check_growth(comm, wide_case(), "row_wise", {{.async = {.mode = mode, .threads = 2}}}, 3);
 }
 
 TEST(Memory, CountsTheReference) {

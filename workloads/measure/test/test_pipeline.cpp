@@ -45,10 +45,8 @@ TEST(Pipeline, ExactModesAreBitEqualOverTwoHundredSteps) {
     const RunOptions options = small_case(Pooling::mean, optimizer, false);
     for (const Async& async : exact_ones)
       for (const char* planner : {"row_wise", "data_parallel+table_wise"})
-        EXPECT_EQ(different_steps(comm, options, plan_of(planner, options, comm.size()),
-                                  {.movement = partials, .async = async}, 200),
-                  0)
-            << planner << " " << Case{.movement = partials, .async = async}.name();
+        EXPECT_EQ(different_steps(comm, options, plan_of(planner, options, comm.size()), {.async = async}, 200), 0)
+            << planner << " " << Case{.async = async}.name();
   }
 }
 
@@ -65,10 +63,8 @@ TEST(Pipeline, ExactModesAreBitEqualBehindDenseModels) {
   for (const DenseKind kind : {DenseKind::exact, DenseKind::mlp}) {
     const RunOptions options = case_with(kind);
     for (const Async& async : exact_ones)
-      EXPECT_EQ(different_steps(comm, options, plan_of("row_wise", options, comm.size()),
-                                {.movement = partials, .async = async}, 30),
-                0)
-          << name_of(kind) << " " << Case{.movement = partials, .async = async}.name();
+      EXPECT_EQ(different_steps(comm, options, plan_of("row_wise", options, comm.size()), {.async = async}, 30), 0)
+          << name_of(kind) << " " << Case{.async = async}.name();
   }
 }
 
@@ -78,7 +74,7 @@ TEST(Pipeline, StaleRowsBehindDenseModelsAreThoseOfTheRecordedVersions) {
     for (const auto& async : stale_ones) {
       RunOptions options = case_with(kind);
       options.checked_steps = options.batches = 6;
-      const Case how{.movement = partials, .async = async};
+      const Case how{.async = async};
       const Plan plan = plan_of("row_wise", options, comm.size());
       Both both(comm, options, plan, how);
       Expectation expectation(comm, options, *both.batches, {}, {}, how.async);
@@ -114,7 +110,7 @@ TEST(Pipeline, StaleRowsAreThoseOfTheRecordedVersions) {
     for (const char* planner : {"row_wise", "column_wise", "data_parallel"}) {
       RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
       options.checked_steps = options.batches = 12;
-      const Case how{.movement = partials, .async = async};
+      const Case how{.async = async};
       const Plan plan = plan_of(planner, options, comm.size());
       Both both(comm, options, plan, how);
       Expectation expectation(comm, options, *both.batches, {}, {}, how.async);
@@ -143,7 +139,7 @@ TEST(Pipeline, ALookupDuringTheStepBeforeIsStaleUnlessItIsPatched) {
   const Communicator comm(MPI_COMM_WORLD);
   RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
   for (const AsyncMode mode : {AsyncMode::ids, AsyncMode::rows, AsyncMode::patched}) {
-    const Case how{.movement = partials, .async = {.mode = mode}};
+    const Case how{.async = {.mode = mode}};
     Both both(comm, options, plan_of("row_wise", options, comm.size()), how);
     training_step(both.ready->flight, both.inputs[0]);
     const auto reference = [&] {
@@ -173,9 +169,7 @@ TEST(Pipeline, ASlowRankChangesNothing) {
   RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
   options.fault = Fault::slow;
   for (const Async& async : exact_ones)
-    EXPECT_EQ(different_steps(comm, options, plan_of("row_wise", options, comm.size()),
-                              {.movement = partials, .async = async}, 10),
-              0);
+    EXPECT_EQ(different_steps(comm, options, plan_of("row_wise", options, comm.size()), {.async = async}, 10), 0);
 }
 
 TEST(Pipeline, FaultsAreFoundThoughStepsArePreparedAhead) {
@@ -188,7 +182,7 @@ TEST(Pipeline, FaultsAreFoundThoughStepsArePreparedAhead) {
       RunOptions options = small_case(Pooling::sum, OptimizerKind::adagrad, false);
       options.fault = fault.value;
       const Plan plan = plan_of("data_parallel+table_wise", options, comm.size());
-      const Case how{.movement = partials, .async = {.mode = mode}};
+      const Case how{.async = {.mode = mode}};
       Both both(comm, options, plan, how);
       Expectation expectation(comm, options, *both.batches, {}, {}, how.async);
       EXPECT_EQ(
@@ -209,20 +203,16 @@ TEST(Pipeline, WhatCannotBePreparedAheadIsRefusedByName) {
     }
     return "supported";
   };
-  EXPECT_EQ(
-      message_of(options, {.movement = partials, .async = {.mode = AsyncMode::rows}}).find("feature f0 pools by max"),
-      0u);
-  EXPECT_EQ(message_of(options, {.movement = partials, .async = {.mode = AsyncMode::patched}}), "supported");
+  EXPECT_EQ(message_of(options, {.async = {.mode = AsyncMode::rows}}).find("feature f0 pools by max"), 0u);
+  EXPECT_EQ(message_of(options, {.async = {.mode = AsyncMode::patched}}), "supported");
   EXPECT_EQ(
       message_of(options, {.movement = {.transfer = RowTransfer::unique_rows}, .async = {.mode = AsyncMode::patched}})
           .find("plan row_wise: --async patched"),
       0u);
   RunOptions trains = options;
   trains.workload.tables.front().storage = Storage::tt;
-  EXPECT_EQ(message_of(trains, {.movement = partials, .async = {.mode = AsyncMode::patched}})
-                .find("table t0: a tensor train"),
-            0u);
-  EXPECT_EQ(message_of(trains, {.movement = partials, .async = {.mode = AsyncMode::ids}}), "supported");
+  EXPECT_EQ(message_of(trains, {.async = {.mode = AsyncMode::patched}}).find("table t0: a tensor train"), 0u);
+  EXPECT_EQ(message_of(trains, {.async = {.mode = AsyncMode::ids}}), "supported");
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ std::vector<std::vector<float>> outputs_by(std::int64_t flights, const Communica
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
   tables.fill(options.row_values());
   Embedding embedding(comm, tables, plan, how,
-                      decide(comm, plan, tables.tables(), tables.features(), how.movement, inputs.front()));
+                      decide(comm, plan, tables.tables(), tables.features(), how.movement_in_effect(), inputs.front()));
   std::vector<std::unique_ptr<Flight>> all;
   for (std::int64_t i = 0; i < flights; ++i) all.push_back(std::make_unique<Flight>(embedding));
   std::vector<std::vector<float>> outputs;
