@@ -85,7 +85,8 @@ TEST(Options, WithoutAStorageEachTableKeepsItsOwn) {
 
 TEST(Options, ACaseTellsAllThatHasAUseAndWhatOfItIsChanged) {
   const RunOptions run = with({"dim=16", "hotness=20", "dtype=fp16", "learning_rate=0.5", "seed=9", "batches=4"});
-  Case how{.movement = {.wire_ids = WireIds::int64}, .groups = {.groups = TableGroups::table}};
+  Case how{.movement = {.transfer = RowTransfer::automatic, .wire_ids = WireIds::int64},
+           .groups = {.groups = TableGroups::table}};
   const auto options = case_options_of(run, how);
   for (const Option& option : shardmark::options()) {
     const bool told = option.get && option.group != OptionGroup::schedule && option.group != OptionGroup::data &&
