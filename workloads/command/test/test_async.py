@@ -81,6 +81,15 @@ class Async(ProgramTest):
             with self.subTest(**{key: run[key] for key in ("async", "async_threads")}):
                 self.refuses(outcome, str(file), "/dense", "checksum")
 
+    def test_caches_of_tensor_trains_are_warm_and_counted(self):
+        table = {"rows": 10000, "dim": 16, "storage": "tt"}
+        train = {"cores": 3, "ranks": [8, 8], "cache": {"rows": 1000, "populate_every": 10, "writes": "trained"}}
+        spec = self.new_file({"name": "cached", "global_batch": 512, "optimizer": {"name": "sgd", "learning_rate": 0.001},
+                              "tables": [{"name": "a", **table, "tensor_train": train}], "features": [{"name": "f", "table": "a"}]})
+        outcome, file = self.case(1, spec, scale="1", batch=512, plan="table_wise", steps=6, async_pool="shared", **{"async": "ids"})
+        self.succeeds(outcome)
+        self.assertGreater(records(file)[1]["tensor_train"]["cache"]["hit_rate"], 0.1)
+
     def test_reading_takes_data(self):
         self.refuses_case("reading steps: the ids come from no file", "--data FILE", ranks=[1], reading="steps")
 
