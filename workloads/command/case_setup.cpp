@@ -72,7 +72,7 @@ void add_plan(const std::string& name, std::optional<Storage> storage, const std
   for (const Case& how : cases) {
     if (how.storage != storage) continue;
     if (!transfers_differ && how.movement.transfer != cases.front().movement.transfer) continue;
-    require_supported(planned.plan, workload.tables, workload.features, how.movement);
+    require_supported(planned.plan, workload.tables, workload.features, how.movement_in_effect());
     require_async(planned.plan, workload.tables, workload.features, how);
     group_of_tables(how.groups, planned.plan, workload.tables, workload.features);
     added.push_back({setup.plans.size(), how});

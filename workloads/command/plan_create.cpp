@@ -158,7 +158,7 @@ void show_plan(const PlanArguments& arguments) {
   const PlanSubject planned(arguments);
   const Workload& workload = planned.workload();
   const Plan plan = plan_to_show(arguments, planned);
-  require_supported(plan, workload.tables, workload.features, planned.how.movement);
+  require_supported(plan, workload.tables, workload.features, planned.how.movement_in_effect());
   const int per_node = planned.per_node(plan.ranks);
   require_known(planned.machine, (plan.ranks + per_node - 1) / per_node);
   const LookupStatistics statistics = lookup_statistics_of(workload, planned.run.data, say);

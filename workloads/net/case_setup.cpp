@@ -51,7 +51,7 @@ CaseSetup set_up(const NetCase& one, const PoolFacts& facts) {
   const Workload& workload = planned.options.workload;
   planned.plan = plan_of(one, planned.options, how.movement);
   planned.options.workload.tables = stored(workload.tables, planned.plan);
-  require_supported(planned.plan, workload.tables, workload.features, how.movement);
+  require_supported(planned.plan, workload.tables, workload.features, how.movement_in_effect());
   require_async(planned.plan, workload.tables, workload.features, how);
   group_of_tables(how.groups, planned.plan, workload.tables, workload.features);
   if (std::ranges::any_of(planned.plan.tables, [](const auto& table) { return table.storage.has_value(); }))

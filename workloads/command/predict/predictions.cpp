@@ -73,7 +73,7 @@ PredictedPlan predict(const PredictedCases& cases, const IdStatistics& ids, cons
   Plan plan;
   try {
     plan = named_plan(name, workload.tables, workload.features, request);
-    require_supported(plan, workload.tables, workload.features, cases.how.movement);
+    require_supported(plan, workload.tables, workload.features, cases.how.movement_in_effect());
   } catch (const InputError& error) {
     predicted.problem = error.what();
     return predicted;

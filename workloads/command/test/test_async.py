@@ -243,7 +243,7 @@ class Async(ProgramTest):
         file = self.new_path(".jsonl")
         process = subprocess.Popen(
             [*MPIEXEC, "2", SHARDMARK, "compare", "deeprec-dlrm", "--plan", "table_wise", "--async", "rows,patched", "--async-pool", "shared",
-             "--threads", "1", "--steps", "30000", "--check", "1", "--machine", "off", "--out", str(file)],
+             "--threads", "1", "--steps", "12000", "--check", "1", "--machine", "off", "--out", str(file)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder,
             start_new_session=True)
         try:

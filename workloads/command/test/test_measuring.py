@@ -23,9 +23,9 @@ class Measuring(ProgramTest):
         outcome, file = self.case(2, command="compare", plan="row_wise,table_wise", exchange="pairwise", steps=None,
                                   budget="0.001s")
         text = " ".join(self.succeeds(outcome).out.split())
-        self.assertIn("Not measured, as --budget has no time for it: table_wise dense_partials pairwise.", text)
+        self.assertIn("Not measured, as --budget has no time for it: table_wise auto pairwise.", text)
         self.assertEqual([case["plan"] for case in records(file)[1:]], ["row_wise"])
-        self.assertEqual(records(file)[0]["left_out"], ["table_wise dense_partials pairwise"])
+        self.assertEqual(records(file)[0]["left_out"], ["table_wise auto pairwise"])
 
     def test_a_single_rank_under_variables_of_more_is_warned_of(self):
         for variables, warned in (({"SLURM_NTASKS": "4"}, True), ({"SLURM_NTASKS": "1"}, False)):
