@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/batches/step_input.hpp"
 
+#include <algorithm>
+
 #include "comm/collectives.hpp"
 
 namespace shardmark {
@@ -22,6 +24,18 @@ void write_gradients(const Batch& own, std::int64_t feature, Pooling pooling, st
     for (std::int64_t position = 0; position < vectors; ++position)
       for (std::int64_t c = 0; c < dim; ++c) *gradient++ = values(step, feature, first + s, position, c);
   }
+}
+
+}  // namespace
+
+namespace {
+
+/// Whether batches with as many vectors have the same gradients, which are those of samples and positions in their
+/// bags.
+bool counts_say_positions(const Workload& workload) {
+  return !workload.ids.ragged || std::ranges::none_of(workload.features, [](const Feature& feature) {
+    return feature.pooling == Pooling::none;
+  });
 }
 
 }  // namespace
@@ -54,7 +68,8 @@ StepInput make_step_input(const Communicator& comm, const Workload& workload, co
                 kernels::array_of(exec, own.indices, "shardmark::indices"),
                 kernels::array_of(exec, own.weights, "shardmark::weights")};
   const std::int64_t same = step % GradientValues::distinct_steps;
-  if (same < std::ssize(earlier) && earlier[same].first_element == input.first_element) {
+  if (same < std::ssize(earlier) && earlier[same].first_element == input.first_element &&
+      counts_say_positions(workload)) {
     input.gradients = earlier[same].gradients;
   } else {
     input.gradients = kernels::allocate<Execution, float>("shardmark::gradients", input.elements());
