@@ -199,8 +199,9 @@ double step_bytes(const Communicator& comm, const Plan& plan, const Workload& wo
   constexpr double room_to_grow = 1.2;  // of kernels::Scratch, and ids vary
   const ExchangeChoice& exchange = *how.exchange.choice;
   const auto groups = count_groups(group_of_tables(how.groups, plan, workload.tables, workload.features));
+  constexpr double small_arrays = 128e3;  // of a group, whatever its tables
   return room_to_grow * bytes + exchange.keeps(comm, how.exchange.number) * vectors.largest_route() +
-         static_cast<double>(groups) * exchange.has(comm);
+         static_cast<double>(groups) * (exchange.has(comm) + small_arrays);
 }
 
 /// Different vectors among the expected outputs of a feature in so many samples, of which `distinct` rows are named.
