@@ -20,8 +20,8 @@ struct Case {
   Async async = {};
   std::optional<Storage> storage = {};  ///< of every table; absent: as the workload says
 
-  /// Of the movement; where it is auto and rows are patched, dense_partials: only partial sums are vectors that can be
-  /// sent again one by one.
+  /// Returns the movement's transfer; where that is auto and rows are patched, dense_partials, since only partial sums
+  /// are vectors that can be sent again one by one.
   RowTransfer transfer() const {
     const bool left_open = movement.transfer == RowTransfer::automatic;
     return left_open && async.mode == AsyncMode::patched ? RowTransfer::dense_partials : movement.transfer;
