@@ -132,7 +132,7 @@ std::int64_t TrainLookup::find_hits(const Train& train, const Keyed& ids, const 
                                     const DeviceArray<std::int64_t>& numbers) {
   const Execution exec;
   const auto count = static_cast<std::int64_t>(ids.keys.extent(0));
-  const auto slots = all_ids_ ? numbers : slots_.first(count), misses = misses_.first(count);
+  const auto slots = all_ids_ ? part(numbers, 0, count) : slots_.first(count), misses = misses_.first(count);
   train.cache->find(ids.keys, slots);
   train.cache->directory().count_found(exec, slots);
   const std::int64_t missing = kernels::split_found<Execution>(exec, slots, hits_.first(count), misses);
