@@ -238,17 +238,17 @@ class Prediction {
   }
 
   void add_replicated_gradients() {
-    std::int64_t dense_values = 0;
+    std::int64_t ring_bytes = 0;
     for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
       if (copied_rows(t) == 0) continue;
       if (movement_.replicated_gradients == ReplicatedGradients::rows ||
           (movement_.replicated_gradients == ReplicatedGradients::automatic && decided_.by_rows[t]))
         add_gathered_gradients(t);
       else
-        dense_values += copied_rows(t) * (table(t).dim + 1);
+        ring_bytes += 2 * (plan_.ranks - 1) * copied_rows(t) * (table(t).dim + 1) * value_bytes / plan_.ranks;
     }
     for (int i = 0; i < plan_.ranks; ++i)
-      traffic_.update.add(i, (i + 1) % plan_.ranks, 2 * (plan_.ranks - 1) * dense_values * value_bytes / plan_.ranks);
+      traffic_.update.add(i, (i + 1) % plan_.ranks, ring_bytes);
   }
 
   void add_gathered_gradients(std::int64_t t) {

@@ -23,7 +23,8 @@ inline constexpr std::array replicated_gradients{
 constexpr auto choices_of(ReplicatedGradients) { return Choices{"replicated gradients", replicated_gradients}; }
 
 /// What each rank sends to the next in a ring that sums so many fp32 values over all ranks: 2 (P - 1) / P of them,
-/// rounded down. A table of N rows of d values takes N (d + 1) values: with a row goes how many ranks named it.
+/// rounded down for each table, so that sums do not depend on which tables share a ring. A table of N rows of d values
+/// takes N (d + 1) values: with a row goes how many ranks named it.
 constexpr std::int64_t ring_bytes(std::int64_t values, int ranks) { return 2 * (ranks - 1) * values * 4 / ranks; }
 
 /// What a rank sends to each other rank for the `named` rows that its samples name: of each its id and gradient, and

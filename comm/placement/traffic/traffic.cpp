@@ -11,12 +11,12 @@ TrafficModel::TrafficModel(const MovedPlan& moved, const Decisions& decided)
       shards_(column_shards(moved)),
       traffic_(moved.plan.ranks) {
   const int ranks = moved_.plan.ranks;
-  std::int64_t dense_values = 0;
+  std::int64_t bytes = 0;
   for (std::size_t t = 0; t < moved_.tables.size(); ++t)
     if (!decided_.by_rows[t])
-      dense_values += replicated_rows(moved_.plan.tables[t], moved_.tables[t]).count() * (moved_.tables[t].dim + 1);
-  for (int rank = 0; rank < ranks; ++rank)
-    traffic_.update.add(rank, (rank + 1) % ranks, ring_bytes(dense_values, ranks));
+      bytes += ring_bytes(replicated_rows(moved_.plan.tables[t], moved_.tables[t]).count() * (moved_.tables[t].dim + 1),
+                          ranks);
+  for (int rank = 0; rank < ranks; ++rank) traffic_.update.add(rank, (rank + 1) % ranks, bytes);
 }
 
 void TrafficModel::add(const std::vector<RoundTrip>& trips) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "comm/collectives.hpp"
+#include "comm/placement/traffic/replicated_gradients.hpp"
 
 namespace shardmark {
 
@@ -47,6 +48,7 @@ void ReplicatedUpdate::add_replicas(const ShardLayout& layout, Way wanted, const
     keys_ += shard.rows.count();
     if (wanted != Way::dense) continue;
     rows_.elements += shard.rows.count() * shard.dim();
+    ring_bytes_ += ring_bytes(shard.rows.count() * (shard.dim() + 1), comm_.size());
     rows_.keys = keys_;
   }
 }
@@ -60,6 +62,7 @@ void ReplicatedUpdate::add_parts() {
     for (const KeyedPart& part : updates->parts()) {
       sums.shards.push_back({.first_key = part.first_key, .dim = part.dim, .output = sums.elements});
       sums.elements += part.rows * part.dim;
+      ring_bytes_ += ring_bytes(part.rows * (part.dim + 1), comm_.size());
       sums.keys += part.rows;
     }
     if (sums.keys == 0) continue;
@@ -106,10 +109,8 @@ void ReplicatedUpdate::place_packed() {
 }
 
 void ReplicatedUpdate::reduce_dense() {
-  const auto elements = static_cast<std::int64_t>(dense_.extent(0));
   lane_.run([&] { all_reduce(comm_, std::span<float>(dense_.data(), dense_.extent(0)), Reduce::sum); });
-  // A ring sends 2 (P - 1) / P of the buffer to the next rank.
-  sent_.add((comm_.rank() + 1) % comm_.size(), 2 * (comm_.size() - 1) * elements * 4 / comm_.size());
+  sent_.add((comm_.rank() + 1) % comm_.size(), ring_bytes_);
   if (rows_.keys > 0) find_touched(rows_);
   for (PartSums& sums : parts_) find_touched(sums);
 }
