@@ -120,7 +120,7 @@ Expectation::Expectation(const Communicator& comm, const RunOptions& options, Ba
       oracle_(options.workload.tables, options.workload.features, options.row_values(), options.gradients(), wire),
       outputs_(static_cast<std::size_t>(steps.value_or(options.checked_steps))) {
   taken_.resize(outputs_.size());
-  if (options.dense.kind != DenseKind::none) dense_ = std::make_unique<ExpectedDense>(comm, options, wire.forward);
+  if (options.dense.kind != DenseKind::none) dense_ = std::make_unique<ExpectedDense>(comm, options, wire);
   while (!follows() && step_ < this->steps()) follow(step_, 0);
 }
 

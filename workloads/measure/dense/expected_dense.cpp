@@ -27,8 +27,8 @@ float bound_in_fp32(const Uncertain& x) {
 
 }  // namespace
 
-ExpectedDense::ExpectedDense(const Communicator& comm, const RunOptions& options, ValueType forward)
-    : comm_(comm), options_(options), forward_(forward), widths_(output_widths(options.workload)) {
+ExpectedDense::ExpectedDense(const Communicator& comm, const RunOptions& options, WireTypes wire)
+    : comm_(comm), options_(options), wire_(wire), widths_(output_widths(options.workload)) {
   std::exclusive_scan(widths_.begin(), widths_.end(), std::back_inserter(first_of_), std::int64_t{0});
   const DenseKind kind = options.dense.kind;
   if (has_layers(kind))
@@ -39,13 +39,17 @@ ExpectedDense::ExpectedDense(const Communicator& comm, const RunOptions& options
   first_sample_.push_back(options.workload.global_batch);
 }
 
-/// The standard error of an output. Bounds of fp32 are far from what its roundings do; a narrow type rounds evenly
-/// within its bound.
+/// The standard error of an output. Bounds of fp32 are far from what its roundings do; a narrow type, of the output, of
+/// the gradients that changed its rows or of the rows themselves, rounds evenly within its bound.
 double ExpectedDense::error_of_output(float bound, std::int64_t feature) const {
   const Workload& workload = options_.workload;
-  const OptimizerKind optimizer = workload.tables[workload.features[feature].table].optimizer.kind;
-  if (outcomes_.size() > 1 && !is_linear(optimizer)) return reference::error_of_bound(bound, optimizer);
-  return bound / (forward_ == ValueType::fp32 ? Uncertain::confidence : std::sqrt(3.0));
+  const Table& table = workload.tables[workload.features[feature].table];
+  const bool updated = outcomes_.size() > 1;
+  if (updated && !is_linear(table.optimizer.kind)) return reference::error_of_bound(bound, table.optimizer.kind);
+  const bool narrow =
+      wire_.forward != ValueType::fp32 ||
+      (updated && (wire_.backward != ValueType::fp32 || table.value_type != ValueType::fp32));
+  return bound / (narrow ? std::sqrt(3.0) : Uncertain::confidence);
 }
 
 ExpectedDense::Input ExpectedDense::input_of(const Samples& batch, std::int64_t first,

@@ -21,8 +21,9 @@ class ExpectedDense {
   /// Of a rank, that a thread evaluates together.
   static constexpr std::int64_t samples_at_once = 128;
 
-  /// options.dense.kind is not none; the outputs travel as `forward`. Throws InputError as make_dense_model.
-  ExpectedDense(const Communicator& comm, const RunOptions& options, ValueType forward);
+  /// options.dense.kind is not none. wire: of the outputs and of the gradients of the rows. Throws InputError as
+  /// make_dense_model.
+  ExpectedDense(const Communicator& comm, const RunOptions& options, WireTypes wire);
 
   /// The next step, of the samples `own` of a global batch, whose expected outputs are given by feature.
   /// Throws InputError when samples have vectors of different widths, or sums of the exact head are not exact where
@@ -54,7 +55,7 @@ class ExpectedDense {
 
   const Communicator& comm_;
   const RunOptions& options_;
-  ValueType forward_;
+  WireTypes wire_;
   SharedErrors shared_;
   std::vector<std::int64_t> widths_, first_of_;  ///< of the features; of all before each, in a sample
   std::optional<reference::DenseOracle> layers_;
