@@ -50,6 +50,13 @@ void check_optimizer(const std::string& whose, const Optimizer& optimizer) {
         fmt::format("{}: ftrl divides by its learning rate, which is 0; use one above 0, or optimizer none "
                     "where nothing is to be learnt",
                     whose));
+  const bool begins_above_0 =
+      (optimizer.kind == OptimizerKind::adagrad || optimizer.kind == OptimizerKind::rowwise_adagrad) &&
+      optimizer.initial_accumulator > 0.0F;
+  if (is_linear(optimizer.kind) || optimizer.kind == OptimizerKind::ftrl || begins_above_0) return;
+  if (optimizer.epsilon == 0.0F)
+    throw InputError(fmt::format("{}: with epsilon 0, {} divides 0 by 0 where a gradient is 0; use one above 0", whose,
+                                 name_of(optimizer.kind)));
 }
 
 }  // namespace

@@ -49,6 +49,10 @@ TEST(DenseOptions, LayersAreToldWhereTheyAreTrained) {
             "nothing is to be learnt");
   EXPECT_EQ(refusal({"optimizer=ftrl", "learning_rate=0"}).find("table C1: ftrl divides by its learning rate"), 0u);
   EXPECT_EQ(refusal({"optimizer=adam", "learning_rate=0"}), "accepted");
+  EXPECT_EQ(refusal({"optimizer=adam", "epsilon=0"}),
+            "table C1: with epsilon 0, adam divides 0 by 0 where a gradient is 0; use one above 0");
+  EXPECT_EQ(refusal({"optimizer=adagrad", "epsilon=0", "initial_accumulator=0.1"}), "accepted");
+  EXPECT_EQ(refusal({"optimizer=sgd", "epsilon=0"}), "accepted");
 }
 
 }  // namespace
