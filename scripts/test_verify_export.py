@@ -20,7 +20,7 @@ class Right(VerifyExport):
                     self.assert_ok(Step(pooling, optimizer, seed, weighted, initial=initial))
 
     def test_exact_mode(self):
-        for seed, (pooling, optimizer) in enumerate(self.every_case()):
+        for seed, (pooling, optimizer) in enumerate(self.each_choice()):
             with self.subTest(pooling=pooling, optimizer=optimizer, seed=seed):
                 self.assert_ok(Step(pooling, optimizer, seed, exact=True))
 
@@ -29,14 +29,14 @@ class Right(VerifyExport):
             self.assert_ok(Step("sum", "sgd", seed, exact=True, lr=0.01))
 
     def test_weight_decay(self):
-        for seed, (pooling, optimizer) in enumerate(self.every_case()):
+        for seed, (pooling, optimizer) in enumerate(self.each_choice()):
             for mode in ("l2", "decoupled"):
                 with self.subTest(pooling=pooling, optimizer=optimizer, mode=mode, seed=seed):
                     self.assert_ok(Step(pooling, optimizer, seed, initial=0.25, weight_decay=0.125,
                                         weight_decay_mode=mode))
 
     def test_value_types(self):
-        for seed, (pooling, optimizer) in enumerate(self.every_case()):
+        for seed, (pooling, optimizer) in enumerate(self.each_choice()):
             for value_type, stochastic in (("fp16", False), ("fp16", True), ("bf16", False), ("bf16", True)):
                 exact = seed % 2 == 0
                 with self.subTest(pooling=pooling, optimizer=optimizer, value_type=value_type, exact=exact,
@@ -54,7 +54,7 @@ class Right(VerifyExport):
         self.assert_ok(step)
 
     def test_many_gradients_for_few_rows(self):
-        for pooling, optimizer in self.every_case():
+        for pooling, optimizer in self.each_choice():
             with self.subTest(pooling=pooling, optimizer=optimizer):
                 self.assert_ok(Step(pooling, optimizer, samples=300, rows=2, longest=7))
 
@@ -89,7 +89,7 @@ class Wrong(VerifyExport):
     RESULTS = ("/outputs/a", "/outputs/b", "/tables/T/after", "/tables/T/state_after")
 
     def test_one_value_of_any_result(self):
-        for pooling, optimizer in self.every_case():
+        for pooling, optimizer in self.each_choice():
             for name in self.RESULTS:
                 step = Step(pooling, optimizer, weighted=False)
                 if name not in step.arrays:
@@ -116,7 +116,7 @@ class Wrong(VerifyExport):
         self.assert_wrong(step, values=1)
 
     def test_one_id_weight_or_gradient(self):
-        for pooling, optimizer in self.every_case():
+        for pooling, optimizer in self.each_choice():
             if pooling == "max":  # which need not depend on every id
                 continue
             for name in ("/features/a/indices", "/features/a/weights", "/gradients/a", "/tables/T/before"):

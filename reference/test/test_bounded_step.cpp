@@ -12,7 +12,7 @@
 namespace shardmark::reference {
 namespace {
 
-constexpr std::size_t dim = 4;
+constexpr std::size_t row_dim = 4;
 using Doubles = std::vector<double>;
 
 /// A row, its state and its gradient, each off by up to `width` of itself or, where they are 0, of 1.
@@ -22,13 +22,13 @@ struct UncertainRow {
   Doubles gradient, errors;
 
   UncertainRow(const Optimizer& optimizer, double width, std::uint32_t seed)
-      : table({.name = "A", .rows = 1, .dim = dim, .optimizer = optimizer}, 0, {.seed = seed}),
+      : table({.name = "A", .rows = 1, .dim = row_dim, .optimizer = optimizer}, 0, {.seed = seed}),
         slot(table.touch(0)),
         t(1 + seed % 5) {
     std::mt19937 random(seed);
     std::uniform_real_distribution<double> part(0.0, width), real(-1.0, 1.0), positive(0.0, 1.0);
     const auto bound = [&](double x) { return part(random) * (x == 0.0 ? 1.0 : std::abs(x)); };
-    for (std::size_t c = 0; c < dim; ++c) {
+    for (std::size_t c = 0; c < row_dim; ++c) {
       gradient.push_back(seed % 4 == 0 && c < 2 ? 0.0 : real(random));
       errors.push_back(bound(gradient[c]));
       table.value_bounds(slot)[c] = static_cast<float>(bound(table.values(slot)[c]));
@@ -45,7 +45,7 @@ struct UncertainRow {
       return x + error * std::uniform_real_distribution<double>(-1.0, 1.0)(random);
     };
     Doubles row, state, g;
-    for (std::size_t c = 0; c < dim; ++c) {
+    for (std::size_t c = 0; c < row_dim; ++c) {
       row.push_back(near(table.values(slot)[c], table.value_bounds(slot)[c]));
       g.push_back(near(gradient[c], errors[c]));
     }

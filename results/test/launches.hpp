@@ -4,9 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "results/comparison.hpp"
 #include "results/launch.hpp"
 
 namespace shardmark {
+
+inline constexpr ComparisonOptions in_pairs{.paired = true};
 
 /// Launches of one case "a" whose medians are `milliseconds`, in files side/1, side/2, ...
 inline std::vector<Launch> launches_of(const std::vector<double>& milliseconds, const std::string& side = "old") {

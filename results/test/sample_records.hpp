@@ -8,9 +8,11 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "reference/error.hpp"
 #include "results/record.hpp"
+#include "results/table/answer.hpp"
 
 namespace shardmark {
 
@@ -51,6 +53,10 @@ inline nlohmann::ordered_json sample_environment() {
     "machine": {"cpu": "Some CPU", "logical_cpus": 4, "cores": 2, "memory_bytes": 8589934592, "kernel": "6.1.0"},
     "ranks": [{"rank": 0, "host": "node1", "cpus": "0"}, {"rank": 1, "host": "node1", "cpus": "1"}]
   })");
+}
+
+inline std::vector<std::string> answer_to(const std::vector<CaseRecord>& cases) {
+  return answer(findings_of(sample_environment(), cases));
 }
 
 /// The message of the InputError that `action` throws; fails the test when it throws none.

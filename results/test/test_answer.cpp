@@ -4,15 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "results/table/answer.hpp"
 #include "results/test/sample_records.hpp"
 
 namespace shardmark {
 namespace {
-
-std::vector<std::string> answer_to(const std::vector<CaseRecord>& cases) {
-  return answer(findings_of(sample_environment(), cases));
-}
 
 std::string sentence_with(const std::vector<CaseRecord>& cases, const std::string& part) {
   for (const std::string& sentence : answer_to(cases))

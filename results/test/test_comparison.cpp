@@ -15,7 +15,6 @@ namespace {
 
 const std::vector<double> steady{10.00, 10.01, 9.99, 10.02, 9.98, 10.00, 10.01, 9.99};
 const std::vector<double> noisy{10.0, 11.5, 9.0, 12.0, 10.2, 8.8, 11.0, 9.5};
-constexpr ComparisonOptions in_pairs{.paired = true};
 
 std::vector<double> times(const std::vector<double>& milliseconds, double factor) {
   std::vector<double> product;

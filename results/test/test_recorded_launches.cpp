@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "results/comparison.hpp"
+#include "results/test/launches.hpp"
 
 namespace shardmark {
 namespace {
 
 constexpr unsigned seed = 20261121;
 constexpr std::int64_t default_pairs = 24;  // of scripts/check-regression
-constexpr ComparisonOptions in_pairs{.paired = true};
 
 /// Launches of shardmark-kernels, one commit, one after another: median microseconds of each case.
 std::vector<Launch> recorded_launches() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "results/table/answer.hpp"
 #include "results/test/sample_records.hpp"
 #include "results/twin.hpp"
 
@@ -44,10 +43,6 @@ TEST(Twin, IsReadBack) {
   EXPECT_EQ(read->smallest_shown, twin.smallest_shown);
   EXPECT_FALSE(twin_of(nlohmann::ordered_json{{"loss", 1}}));
   EXPECT_FALSE(twin_of(nlohmann::ordered_json{{twin_field, 7}}));
-}
-
-std::vector<std::string> answer_to(const std::vector<CaseRecord>& cases) {
-  return answer(findings_of(sample_environment(), cases));
 }
 
 TEST(Twin, ClosesTheAnswer) {

@@ -37,6 +37,23 @@ function(shardmark_library name)
   install(TARGETS ${target} EXPORT shardmark FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shardmark)
 endfunction()
 
+# Nothing in the target is timed: preset release, too, compiles it with -O1, in three quarters of the time.
+function(shardmark_compile_quickly target)
+  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-O1>)
+endfunction()
+
+# shardmark_precompile(TARGET <header> ...): headers of libraries are read once for all files of the target.
+# shardmark_precompile(TARGET REUSE_FROM other): as that of a target with the same flags.
+function(shardmark_precompile target)
+  if(NOT SHARDMARK_CUDA)
+    if(ARGV1 STREQUAL REUSE_FROM)
+      target_precompile_headers(${target} REUSE_FROM ${ARGV2})
+    else()
+      target_precompile_headers(${target} PRIVATE ${ARGN})
+    endif()
+  endif()
+endfunction()
+
 # shardmark_program(NAME SOURCES ... LINK targets ...)
 function(shardmark_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
@@ -70,8 +87,7 @@ function(shardmark_test name)
   set(target test_${name})
   shardmark_program(${target} SOURCES ${arg_SOURCES} LINK ${arg_LINK} GTest::gtest)
   target_compile_definitions(${target} PRIVATE SHARDMARK_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/test/data")
-  # Nothing is timed; the libraries stay as they ship.
-  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-O1>)
+  shardmark_compile_quickly(${target})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()

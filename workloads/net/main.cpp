@@ -105,7 +105,7 @@ class Net {
 
   /// Of a share of the cases, which is written beside it; of none whose wire rounds, of which others know no bound.
   std::string export_file(const NetCase& one) const {
-    constexpr std::uint64_t share = 64;
+    constexpr std::uint64_t share = 16;
     if (arguments_.exports.empty() || one.seed % share != 2) return {};
     if (set_up_of(one).how().movement.wire != WireTypes{}) return {};
     const std::string name = fmt::format("{}/case_{}", arguments_.exports, one.number);

@@ -184,10 +184,15 @@ def tell_crash(launches, code, counts):
 
 
 def verify_exports(folder, counts):
-    """Recomputes with NumPy the steps that a launch exported."""
-    for file in sorted(folder.glob("*.h5")):
+    """Recomputes with NumPy the steps that a launch exported: all in one process, and where one is wrong each by itself."""
+    files = sorted(folder.glob("*.h5"))
+    counts.exports += len(files)
+    if not files or subprocess.run([sys.executable, VERIFY, *files], capture_output=True).returncode == 0:
+        for written in folder.glob("case_*"):
+            written.unlink()
+        return
+    for file in files:
         verified = subprocess.run([sys.executable, VERIFY, file], capture_output=True, text=True)
-        counts.exports += 1
         if verified.returncode != 0:
             counts.failed += 1
             print(f"{file.stem.replace('_', ' ')} FAILED: its export is not as NumPy has it: {verified.stdout.strip()[-300:]}"
