@@ -247,8 +247,7 @@ class Prediction {
       else
         ring_bytes += 2 * (plan_.ranks - 1) * copied_rows(t) * (table(t).dim + 1) * value_bytes / plan_.ranks;
     }
-    for (int i = 0; i < plan_.ranks; ++i)
-      traffic_.update.add(i, (i + 1) % plan_.ranks, ring_bytes);
+    for (int i = 0; i < plan_.ranks; ++i) traffic_.update.add(i, (i + 1) % plan_.ranks, ring_bytes);
   }
 
   void add_gathered_gradients(std::int64_t t) {

@@ -46,9 +46,8 @@ double ExpectedDense::error_of_output(float bound, std::int64_t feature) const {
   const Table& table = workload.tables[workload.features[feature].table];
   const bool updated = outcomes_.size() > 1;
   if (updated && !is_linear(table.optimizer.kind)) return reference::error_of_bound(bound, table.optimizer.kind);
-  const bool narrow =
-      wire_.forward != ValueType::fp32 ||
-      (updated && (wire_.backward != ValueType::fp32 || table.value_type != ValueType::fp32));
+  const bool narrow = wire_.forward != ValueType::fp32 ||
+                      (updated && (wire_.backward != ValueType::fp32 || table.value_type != ValueType::fp32));
   return bound / (narrow ? std::sqrt(3.0) : Uncertain::confidence);
 }
 

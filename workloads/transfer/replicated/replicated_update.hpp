@@ -77,7 +77,7 @@ class ReplicatedUpdate {
   Lane& lane_;
   const ShardedTables& tables_;
   SentBytes& sent_;
-  std::vector<KeyedShard> replicas_;  ///< in the order of Way
+  std::vector<KeyedShard> replicas_;        ///< in the order of Way
   std::int64_t keys_ = 0, ring_bytes_ = 0;  ///< of the dense sums of all tables and parts
   std::optional<TableUpdates> updates_;
   DenseSums rows_;  ///< and where the gathered sums go, shards from first_gathered_ on
