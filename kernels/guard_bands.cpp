@@ -14,7 +14,8 @@
 namespace shardmark::kernels {
 namespace {
 
-/// Not a number as fp32, bf16 and fp16, and beyond all rows as an id.
+/// Not a number as fp32, bf16 and fp16, and beyond all rows as an id. The same bytes at all addresses that are equal
+/// modulo its size.
 constexpr std::uint32_t pattern = 0x7FA57FA5;
 
 struct Band {
@@ -23,14 +24,19 @@ struct Band {
   std::string where;
 };
 
-std::byte pattern_at(const std::byte* place) {
-  std::byte bytes[sizeof pattern];
-  std::memcpy(bytes, &pattern, sizeof pattern);
-  return bytes[reinterpret_cast<std::uintptr_t>(place) % sizeof pattern];
+/// body(place in the band, the bytes that belong there, how many) for all of a band, piece by piece.
+template <class Body>
+void for_each_piece(const Band& band, const Body& body) {
+  static const std::vector<std::uint32_t> repeated(guard_bytes / sizeof pattern + 2, pattern);
+  const std::byte* const bytes = reinterpret_cast<const std::byte*>(repeated.data()) +
+                                 reinterpret_cast<std::uintptr_t>(band.begin) % sizeof pattern;
+  for (std::size_t at = 0; at < band.bytes; at += guard_bytes)
+    body(band.begin + at, bytes, std::min(guard_bytes, band.bytes - at));
 }
 
 void fill(const Band& band) {
-  for (std::byte* at = band.begin; at != band.begin + band.bytes; ++at) *at = pattern_at(at);
+  for_each_piece(band,
+                 [](std::byte* place, const std::byte* bytes, std::size_t count) { std::memcpy(place, bytes, count); });
 }
 
 /// All bands of this process, and what was found of those that are gone.
@@ -47,7 +53,7 @@ class Guard {
     bands_.erase(&band);
   }
   void keep(std::function<bool()> in_use) {
-    drop_unused();
+    if (is_full()) drop_unused();
     const std::scoped_lock lock(mutex_);
     arrays_.push_back(std::move(in_use));
   }
@@ -60,13 +66,20 @@ class Guard {
 
  private:
   void inspect(const Band& band) {
-    const auto differs = [](const std::byte& byte) { return byte != pattern_at(&byte); };
-    const std::byte* const end = band.begin + band.bytes;
-    const std::byte* const first = std::find_if(static_cast<const std::byte*>(band.begin), end, differs);
-    if (first == end) return;
-    written_.push_back(band.where + ", from byte " + std::to_string(first - band.begin) + " on");
-    fill(band);
+    bool whole = true;
+    for_each_piece(band, [&](const std::byte* place, const std::byte* bytes, std::size_t count) {
+      if (!whole || std::memcmp(place, bytes, count) == 0) return;
+      const std::byte* const first = std::mismatch(place, place + count, bytes).first;
+      written_.push_back(band.where + ", from byte " + std::to_string(first - band.begin) + " on");
+      whole = false;
+    });
+    if (!whole) fill(band);
   }
+  bool is_full() {
+    const std::scoped_lock lock(mutex_);
+    return arrays_.size() >= most_arrays_;
+  }
+  /// Asks all arrays, and does so again when there are twice as many.
   void drop_unused() {
     std::list<std::function<bool()>> unused;  // goes when the lock is open, with its bands
     const std::scoped_lock lock(mutex_);
@@ -75,9 +88,13 @@ class Guard {
       if (!(*array)()) unused.splice(unused.end(), arrays_, array);
       array = next;
     }
+    most_arrays_ = std::max(least_arrays, 2 * arrays_.size());
   }
 
+  static constexpr std::size_t least_arrays = 64;
+
   std::mutex mutex_;
+  std::size_t most_arrays_ = least_arrays;
   std::set<const Band*> bands_;
   std::list<std::function<bool()>> arrays_;
   std::vector<std::string> written_;
