@@ -253,8 +253,9 @@ TEST(Memory, CountsWhatTravels) {
 
 TEST(Memory, CountsTheBatchesOfAPipeline) {
   const Communicator comm(MPI_COMM_WORLD);
+  constexpr double factor = 6;  // how many batches are ready at a time depends on which threads have a core
   for (const AsyncMode mode : {AsyncMode::ids, AsyncMode::rows, AsyncMode::patched})
-    check_growth(comm, wide_case(), "row_wise", {{.async = {.mode = mode, .threads = 2}}}, 3);
+    check_growth(comm, wide_case(), "row_wise", {{.async = {.mode = mode, .threads = 2}}}, factor);
 }
 
 TEST(Memory, CountsTheReference) {
