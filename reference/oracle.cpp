@@ -24,11 +24,12 @@ void check_exact(const BoundedSum& sum, const Table& table) {
                      "steps or exact=false");
 }
 
-/// Rows that stay as they are, or lose a gradient times a power of two: a product that fp32 does not round.
+/// Rows that stay as they are, or lose a gradient times 0 or a power of two: a product that fp32 does not round.
 bool steps_exactly(const Optimizer& optimizer) {
+  const float rate = optimizer.learning_rate;
   return optimizer.kind == OptimizerKind::none ||
          (optimizer.kind == OptimizerKind::sgd && optimizer.weight_decay == 0.0F &&
-          is_power_of_two(optimizer.learning_rate));
+          (rate == 0.0F || is_power_of_two(rate)));
 }
 
 void bound_sums(const TouchedTable& table, const Bag& bag, std::span<const std::int64_t> slots, Pooling pooling,

@@ -29,9 +29,9 @@ struct Expected {
 /// What travels in a narrow wire type may differ by wire_bound more: outputs on the way forward, gradients backward.
 ///
 /// All bounds are 0 for a "bit exact" table: fp32 on the wire, exact row values (RowValues::unit > 0), not int8, SGD
-/// without weight decay and with a power of two as its learning rate (or no optimizer), and features that pool by sum
-/// or not at all. Then fp32 gives the same sums in any order as long as none grows beyond 2^24 times its finest bit,
-/// which is verified: InputError names the table.
+/// without weight decay and with a power of two or 0 as its learning rate (or no optimizer), and features that pool by
+/// sum or not at all. Then fp32 gives the same sums in any order as long as none grows beyond 2^24 times its finest
+/// bit, which is verified: InputError names the table.
 class Oracle {
  public:
   Oracle(const std::vector<Table>& tables, std::vector<Feature> features, const RowValues& rows,

@@ -111,10 +111,11 @@ def windows(values, stride):
 
 
 def dots(vectors):
-    """e_i . e_j, j < i, (1,0) (2,0) (2,1) .., and the pairs."""
+    """e_i . e_j, j < i, (1,0) (2,0) (2,1) .., and the pairs: none of one vector."""
     pairs = [(i, j) for i in range(len(vectors)) for j in range(i)]
-    ones = Uncertain(np.ones((vectors[0].value.shape[1], 1)))
-    return side_by_side([(vectors[i] * vectors[j]) @ ones for i, j in pairs]), pairs
+    samples, width = vectors[0].value.shape
+    ones = Uncertain(np.ones((width, 1)))
+    return side_by_side([Uncertain(np.zeros((samples, 0))), *((vectors[i] * vectors[j]) @ ones for i, j in pairs)]), pairs
 
 
 def dots_backward(vectors, pairs, gradient):

@@ -130,6 +130,7 @@ TEST(Oracle, BitExactTables) {
   };
   EXPECT_TRUE(exact(0x1p-4F, half, {}));
   EXPECT_TRUE(exact(0x1p-4F, half, {Pooling::sum, Pooling::none, Pooling::sum}));
+  EXPECT_TRUE(exact(0x1p-4F, {.kind = OptimizerKind::sgd, .learning_rate = 0.0F}, {Pooling::sum}));
   EXPECT_FALSE(exact(0x1p-4F, half, {Pooling::sum, Pooling::mean}));
   EXPECT_FALSE(exact(0x1p-4F, half, {Pooling::sqrtn}));
   EXPECT_FALSE(exact(0.0F, half, {Pooling::sum}));

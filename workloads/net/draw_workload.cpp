@@ -12,7 +12,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Sums of all that a step reads: it bounds the time that the reference takes.
-constexpr std::int64_t least_limit = 2'000, most_elements = 400'000, most_elements_at_times = 4'000'000;
+constexpr std::int64_t least_limit = 2'000, most_elements = 200'000, most_elements_at_times = 4'000'000;
 
 std::int64_t draw_rows(Draw& draw, int ranks) {
   if (draw.chance(0.25)) return draw.whole(1, ranks + 2);
@@ -86,7 +86,7 @@ double elements_of_sample(const Workload& workload) {
 void draw_batch(Draw& draw, Workload& workload) {
   workload.global_batch = draw.chance(0.15) ? draw.whole(1, 5) : draw.log_whole(1, 20'000);
   const std::int64_t most =
-      draw.chance(0.02) ? most_elements_at_times : draw.log_whole(1, most_elements / least_limit) * least_limit;
+      draw.chance(0.01) ? most_elements_at_times : draw.log_whole(1, most_elements / least_limit) * least_limit;
   const double fits = static_cast<double>(most) / elements_of_sample(workload);
   workload.global_batch = std::clamp<std::int64_t>(static_cast<std::int64_t>(fits), 1, workload.global_batch);
 }

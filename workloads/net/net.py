@@ -196,9 +196,11 @@ def verify_exports(folder, counts):
         if verified.returncode != 0:
             counts.failed += 1
             print(f"{file.stem.replace('_', ' ')} FAILED: its export is not as NumPy has it: {verified.stdout.strip()[-300:]}"
-                  f"{verified.stderr.strip()[-300:]}\n  {file.with_suffix('.json')}", flush=True)
-        else:
-            for written in folder.glob(f"{file.stem}.*"):
+                  f"{verified.stderr.strip()[-300:]}\n  {folder.parent / file.stem}.json", flush=True)
+        for written in folder.glob(f"{file.stem}.*"):
+            if verified.returncode != 0:
+                written.rename(folder.parent / written.name)
+            else:
                 written.unlink()
 
 
