@@ -59,9 +59,11 @@ void require_supported(const Plan& plan, const std::vector<Table>& tables, const
                        const Movement& movement) {
   const RowTransfer transfer = movement.transfer;
   const Dedup dedup = movement.dedup;
-  if (dedup != Dedup::automatic && dedup != Dedup::off && transfer != RowTransfer::unique_rows)
-    throw InputError(fmt::format("dedup {}: transfer {} sends pooled vectors, not rows; use transfer unique_rows",
-                                 name_of(dedup), name_of(transfer)));
+  const bool rows_may_travel = transfer == RowTransfer::unique_rows || transfer == RowTransfer::automatic;
+  if (dedup != Dedup::automatic && dedup != Dedup::off && !rows_may_travel)
+    throw InputError(
+        fmt::format("dedup {}: transfer {} sends pooled vectors, not rows; use transfer unique_rows or auto",
+                    name_of(dedup), name_of(transfer)));
   for (const Feature& feature : features)
     if (adds_on_the_way(transfer)) {
       const auto number = static_cast<std::size_t>(feature.table);
@@ -84,7 +86,7 @@ void require_supported(const Plan& plan, const std::vector<Table>& tables, const
                       "gradient goes to the largest row of the whole bag; parts of bags, pooled from hot rows and from "
                       "others, are added: use a plan without hot_rows",
                       plan.name, hot, table.name, feature.name));
-    if (transfer == RowTransfer::unique_rows || transfer == RowTransfer::automatic) continue;
+    if (rows_may_travel) continue;
     if (std::ranges::any_of(plan.tables[number].shards, [&](const Shard& s) { return s.rows.count() < table.rows; }))
       throw InputError(fmt::format(
           "plan {} splits table {} by rows, but feature {} pools by max, whose gradient goes to "

@@ -26,6 +26,7 @@
 #include "workloads/measure/predictions.hpp"
 #include "workloads/step/watchdog.hpp"
 #include "workloads/sweep/step_traffic.hpp"
+#include "workloads/transfer/unique_rows/node_rows.hpp"
 
 namespace shardmark {
 namespace {
@@ -80,6 +81,8 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   const auto [asked, asked_cases] = agree(world, [&] {
     auto result = cases_of(arguments, given);
     result.second = with_pools_in_effect(std::move(result.second), facts);
+    for (const Case& how : result.second)
+      if (how.movement.dedup == Dedup::node) NodeRows::require_usable(world);
     return result;
   });
   agree(world, [&] {

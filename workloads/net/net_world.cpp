@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/net/net_world.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "comm/exchange/exchange_calibration.hpp"
 #include "comm/exchange/exchanges.hpp"
 #include "comm/exchange/named_exchange.hpp"
+#include "workloads/transfer/unique_rows/node_rows.hpp"
 
 namespace shardmark {
 namespace {
@@ -33,10 +35,10 @@ std::vector<std::vector<int>> pretended_nodes(int ranks) {
 }
 
 /// By which `auto` picks each exchange that it may for some size and shape.
-ExchangeCalibration taking_turns(const Communicator& comm, const GroupFacts& facts) {
+ExchangeCalibration taking_turns(const Communicator& comm) {
   ExchangeCalibration calibration{.ranks = comm.size(), .nodes = comm.nodes(), .exchanges = {}, .cells = {}};
   for (const NamedExchange& each : all_exchanges())
-    if (each.choice->in_auto != InAuto::never && !facts.unusable.contains(std::string(each.choice->name)))
+    if (each.choice->in_auto != InAuto::never && each.unusable(comm).empty())
       calibration.exchanges.push_back(each.name());
   std::size_t next = 0;  // two neighbouring sizes must like an exchange before `auto` takes it between them
   for (std::int64_t bytes = 16; bytes <= 1 << 20; bytes *= 2, ++next)
@@ -66,8 +68,10 @@ NetWorld::NetWorld(const Communicator& world) : world_(world) {
       auto& comm = comms_[{ranks, leaders}];
       comm = std::make_unique<Communicator>(part, std::numeric_limits<int>::max(), leaders);
       for (const ExchangeChoice& each : exchanges)
-        if (const std::string why = each.unusable(*comm); !why.empty()) facts.unusable[std::string(each.name)] = why;
-      set_calibration(*comm, taking_turns(*comm, facts));
+        if (const std::string why = each.unusable(*comm); !why.empty())
+          facts.unusable[fmt::format("exchange {}", each.name)] = why;
+      if (const std::string why = NodeRows::unusable(*comm); !why.empty()) facts.unusable["dedup node"] = why;
+      set_calibration(*comm, taking_turns(*comm));
       facts.pools = pool_facts(*comm, affinity);
     }
     if (part != MPI_COMM_NULL) MPI_Comm_free(&part);

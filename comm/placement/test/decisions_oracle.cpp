@@ -57,6 +57,7 @@ Decisions predict_decisions(const Plan& plan, std::span<const Table> tables, std
       if (shard.rows.count() < tables[feature.table].rows - plan.tables[feature.table].hot_rows)
         splits.insert({feature.table, shard.column_begin, shard.column_end});
   if (movement.dedup == Dedup::automatic) one.dedup = decided.dedup = Dedup::local;
+  if (movement.dedup == Dedup::node) one.dedup = Dedup::local;  // when transfers are compared
   std::vector<TableColumns> one_by_one;
   for (const TableColumns& columns : splits) {
     RowTransfer best = movement.transfer;

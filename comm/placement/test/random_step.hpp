@@ -39,7 +39,8 @@ struct RandomStep {
                 .wire_ids = wire_ids[draw(0, 1)].value,
                 .dedup = Dedup::automatic,
                 .replicated_gradients = replicated_gradients[draw(0, 2)].value};
-    if (movement.transfer == RowTransfer::unique_rows) movement.dedup = dedups[draw(0, std::ssize(dedups) - 1)].value;
+    if (movement.transfer == RowTransfer::unique_rows || movement.transfer == RowTransfer::automatic)
+      movement.dedup = dedups[draw(0, std::ssize(dedups) - 1)].value;
     if (movement.dedup == Dedup::node && !nodes().even()) movement.dedup = Dedup::local;
   }
 

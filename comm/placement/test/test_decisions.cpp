@@ -14,7 +14,7 @@ TEST(Decisions, AreThoseWithTheFewestPredictedBytes) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStep step(seed);
     step.movement.transfer = seed % 2 == 0 ? RowTransfer::automatic : RowTransfer::unique_rows;
-    step.movement.dedup = seed % 6 == 0 ? Dedup::off : Dedup::automatic;
+    if (seed % 3 != 1) step.movement.dedup = seed % 6 == 0 ? Dedup::off : Dedup::automatic;
     step.movement.replicated_gradients = ReplicatedGradients::automatic;
     const Decisions decided = step.decisions();
     const Decisions expected =

@@ -11,6 +11,9 @@ constexpr bool is_candidate(const TransferChoice& transfer) {
 
 Dedup without_choice(Dedup dedup) { return dedup == Dedup::automatic ? Dedup::local : dedup; }
 
+/// By which transfers are compared.
+Dedup while_undecided(Dedup dedup) { return dedup == Dedup::node ? Dedup::local : without_choice(dedup); }
+
 std::vector<ColumnShards> row_split_columns(const MovedPlan& moved) {
   auto splits = column_shards(moved);
   std::erase_if(splits, [](const ColumnShards& shards) { return !shards.row_split(); });
@@ -32,7 +35,7 @@ DecisionBytes::DecisionBytes(const MovedPlan& moved)
                      (chooses_transfer_ || moved.movement.transfer == RowTransfer::unique_rows)),
       chooses_gradients_(moved.movement.replicated_gradients == ReplicatedGradients::automatic &&
                          std::ranges::any_of(moved.plan.tables, has_replicas)),
-      packing_(moved.packing(without_choice(moved.movement.dedup))) {
+      packing_(moved.packing(while_undecided(moved.movement.dedup))) {
   if (chooses_transfer_ || chooses_dedup_ || chooses_gradients_) sums_.resize(of_table(std::ssize(moved_.tables)));
 }
 
@@ -112,7 +115,7 @@ bool DecisionBytes::node_is_cheaper(const Decisions& decided) const {
 }
 
 Decisions DecisionBytes::decide() const {
-  Decisions decided{.splits = {}, .dedup = packing_.dedup, .by_rows = {}};
+  Decisions decided{.splits = {}, .dedup = without_choice(moved_.movement.dedup), .by_rows = {}};
   for (std::int64_t s = 0; s < std::ssize(splits_); ++s)
     decided.splits.push_back({splits_[s].columns, chooses_transfer_ ? cheapest_transfer(s) : moved_.movement.transfer});
   if (chooses_dedup_ && node_is_cheaper(decided)) decided.dedup = Dedup::node;

@@ -32,8 +32,7 @@ RowHop::Range of_local_rank(const Communicator& comm, const RowShards& rows, int
 }
 
 RowHop stage_of_homes(const Communicator& comm, Exchange& exchange, Wire& wire, const RowShards& rows) {
-  if (const std::string reason = NodeRows::unusable(comm); !reason.empty())
-    throw InputError("dedup node: " + reason + "; use dedup local");
+  NodeRows::require_usable(comm);
   std::vector<RowHop::Range> asked;
   std::vector<bool> askers;
   for (int r = 0; r < comm.size(); ++r) {
@@ -47,6 +46,11 @@ RowHop stage_of_homes(const Communicator& comm, Exchange& exchange, Wire& wire, 
 
 NodeRows::NodeRows(const Communicator& comm, Exchange& exchange, IdType ids, const RowShards& rows)
     : fp32_(WireTypes{}, ids), homes_(stage_of_homes(comm, exchange, fp32_, rows)), asked_(rows, homes_) {}
+
+void NodeRows::require_usable(const Communicator& comm) {
+  if (const std::string reason = unusable(comm); !reason.empty())
+    throw InputError("dedup node: " + reason + "; use dedup local");
+}
 
 std::string NodeRows::unusable(const Communicator& comm) {
   for (int r = 0; r < comm.size(); ++r)

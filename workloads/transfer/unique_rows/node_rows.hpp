@@ -18,6 +18,8 @@ class NodeRows {
 
   /// Why dedup node cannot be: there must be several nodes with equally many ranks, several each. Empty when it can.
   static std::string unusable(const Communicator& comm);
+  /// Throws InputError where `unusable`.
+  static void require_usable(const Communicator& comm);
 
   /// [ranks]: the order of the row shards' ranks, by (local rank, rank), in which those that one rank of a node asks
   /// for are contiguous.
