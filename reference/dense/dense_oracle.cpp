@@ -22,26 +22,34 @@ TouchedTable table_of(const DenseBlock& block, const Optimizer& optimizer, std::
 
 }  // namespace
 
-void DenseGradients::add(const UncertainResult& part, double alike) {
-  const auto square = [&](const Uncertain& x) { return x.in_sums * x.in_sums + (alike - 1.0) * x.error * x.error; };
+void DenseGradients::add(const UncertainResult& part) {
   std::size_t at = 0;
   for (const auto& block : part.parameter_gradients)
     for (const Uncertain& g : block.values) {
       values[at] += g.value;
-      squares[at] += square(g);
+      squares[at] += g.in_sums * g.in_sums;
+      own_squares[at] += g.error * g.error;
       ++at;
     }
   loss += part.loss.value;
-  loss_square += square(part.loss);
+  loss_square += part.loss.in_sums * part.loss.in_sums;
+  own_loss_square += part.loss.error * part.loss.error;
 }
 
 void DenseGradients::add(const DenseGradients& other) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] += other.values[i];
     squares[i] += other.squares[i];
+    own_squares[i] += other.own_squares[i];
   }
   loss += other.loss;
   loss_square += other.loss_square;
+  own_loss_square += other.own_loss_square;
+}
+
+void DenseGradients::count_alike(double alike) {
+  for (std::size_t i = 0; i < squares.size(); ++i) squares[i] += (alike - 1.0) * own_squares[i];
+  loss_square += (alike - 1.0) * own_loss_square;
 }
 
 void DenseGradients::sum_in_one(std::int64_t samples) {

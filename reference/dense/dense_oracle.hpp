@@ -15,15 +15,18 @@ using UncertainResult = DenseResult<Uncertain>;
 /// Gradients of all parameters, summed over samples that may be spread over ranks and parts, and what fp32 may make of
 /// the sum.
 struct DenseGradients {
-  std::vector<double> values;   ///< [parameters], in the order of dense_blocks
-  std::vector<double> squares;  ///< [parameters], of the standard errors in sums
-  double loss = 0.0, loss_square = 0.0;
+  std::vector<double> values;       ///< [parameters], in the order of dense_blocks
+  std::vector<double> squares;      ///< [parameters], of the standard errors in sums
+  std::vector<double> own_squares;  ///< [parameters], of those of each sample alone
+  double loss = 0.0, loss_square = 0.0, own_loss_square = 0.0;
 
   explicit DenseGradients(std::int64_t parameters = 0)
-      : values(static_cast<std::size_t>(parameters)), squares(static_cast<std::size_t>(parameters)) {}
-  /// alike: samples of the batch of which one is like another in everything, so that their roundings are the same.
-  void add(const UncertainResult& part, double alike = 1.0);
+      : values(static_cast<std::size_t>(parameters)), squares(values.size()), own_squares(values.size()) {}
+  void add(const UncertainResult& part);
   void add(const DenseGradients& other);
+  /// After all parts. alike: samples of the batch of which one is like another in everything that reaches the loss, so
+  /// that their roundings are the same.
+  void count_alike(double alike);
   /// After all parts of `samples` samples: fp32 sums them in one go, whose partial sums are larger than those of parts.
   void sum_in_one(std::int64_t samples);
 };

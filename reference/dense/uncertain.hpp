@@ -19,6 +19,7 @@ namespace shardmark::reference {
 ///                  gives the sum exactly in any order (BoundedSum::exact).
 ///   relu           where z may be on either side of 0, the whole gradient is uncertain
 ///   under 2^-126   `flushed`: fp32 may have 0 instead, or a rounded subnormal number, as the e^z of a far logit
+///   above 2^126    no bound: fp32 may have no number, as in a training that diverges
 /// bound() is `confidence` of them. Within a sample, errors of one origin, a ReLU that changed sign above all, reach
 /// many values; they count as independent there too, which holds for initial weights rather than for trained ones.
 ///
@@ -28,7 +29,7 @@ namespace shardmark::reference {
 /// share: the squares of it add up to those of a sum over samples.
 struct Uncertain {
   static constexpr double confidence = 8.0;
-  static constexpr double flushed = 0x1p-126;
+  static constexpr double flushed = 0x1p-126, largest = 0x1p126;
 
   double value = 0.0;
   double error = 0.0;
@@ -42,13 +43,19 @@ struct Uncertain {
 
   double bound() const { return confidence * error; }
 
+  /// The same, or without a bound where it may be larger than `largest`. magnitude: of what it is made of.
+  Uncertain in_fp32(double magnitude) const {
+    if (magnitude + bound() < largest) return *this;
+    return {value, INFINITY, INFINITY};
+  }
+
   /// fp32 rounds the value; a sum or product that fp32 has keeps it.
   static Uncertain result(double value, double brought, double brought_in_sums) {
     const double rounding =
         brought == 0.0 ? static_cast<double>(static_cast<float>(value)) - value : unit_roundoff * value;
     const bool may_be_flushed = std::abs(value) < flushed && (value != 0.0 || brought != 0.0);
     const double own = std::hypot(rounding, may_be_flushed ? flushed : 0.0);
-    return {value, std::hypot(brought, own), std::hypot(brought_in_sums, own)};
+    return Uncertain(value, std::hypot(brought, own), std::hypot(brought_in_sums, own)).in_fp32(std::abs(value));
   }
 
   friend Uncertain operator+(const Uncertain& a, const Uncertain& b) {
@@ -78,13 +85,14 @@ inline Uncertain sum_of_products(std::span<const Uncertain> a, std::span<const U
   const double n = static_cast<double>(a.size());
   const double rounding = exact ? 0.0 : unit_roundoff * std::sqrt(n * (sum.value * sum.value + squares));
   const double own = std::hypot(rounding, exact ? 0.0 : std::sqrt(n) * Uncertain::flushed);
-  return {sum.value, std::hypot(std::sqrt(brought), own), std::hypot(std::sqrt(brought_in_sums), own)};
+  return Uncertain(sum.value, std::hypot(std::sqrt(brought), own), std::hypot(std::sqrt(brought_in_sums), own))
+      .in_fp32(std::sqrt(n * (sum.value * sum.value + squares)));
 }
 
 /// 0 without a doubt where z is below it by more than its bound.
 inline Uncertain relu(const Uncertain& z) {
   if (z.value > 0.0) return z;
-  return -z.value < z.bound() ? Uncertain(0.0, z.error, z.in_sums) : Uncertain();
+  return -z.value >= z.bound() ? Uncertain() : Uncertain(0.0, z.error, z.in_sums);
 }
 
 /// How much more of the error of x is in sums.
@@ -99,7 +107,7 @@ inline Uncertain relu_backward(const Uncertain& y, const Uncertain& g) {
 
 /// [z > 0], uncertain where z may be on either side of 0.
 inline Uncertain step(const Uncertain& z) {
-  const double error = z.error > 0.0 && std::abs(z.value) <= z.bound() ? 1.0 : 0.0;
+  const double error = z.error == 0.0 || std::abs(z.value) > z.bound() ? 0.0 : 1.0;
   return {z.value > 0.0 ? 1.0 : 0.0, error, error * share_in_sums(z)};
 }
 

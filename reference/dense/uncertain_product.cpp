@@ -66,7 +66,8 @@ Uncertain summed(double value, double squares, double brought, double brought_in
   if (squares == 0.0 && brought == 0.0) return {value, 0.0};
   const double own =
       unit_roundoff * unit_roundoff * n * (value * value + squares) + n * Uncertain::flushed * Uncertain::flushed;
-  return {value, std::sqrt(brought + own), std::sqrt(brought_in_sums + own)};
+  return Uncertain(value, std::sqrt(brought + own), std::sqrt(brought_in_sums + own))
+      .in_fp32(std::sqrt(n * (value * value + squares)));
 }
 
 Matrix<Uncertain> one_by_one(const Matrix<Uncertain>& a, const Matrix<Uncertain>& b) {

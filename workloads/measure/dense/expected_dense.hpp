@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -13,6 +14,12 @@
 #include "workloads/step/dense/dense_model.hpp"
 
 namespace shardmark {
+
+/// Whether a check can tell anything of such a value: not of what fp32 may have no number for, as in a training that
+/// diverges.
+inline bool is_told(double expected, double bound) {
+  return std::abs(expected) + bound < reference::Uncertain::largest;
+}
 
 /// What the dense model of the options must give in the first steps, by the reference. Every rank evaluates its own
 /// samples, on all its threads; gradients are then shared, so that all know those of the whole batch.
@@ -36,6 +43,8 @@ class ExpectedDense {
   /// Logits and loss of step number `step` that are off by more than their bounds; the loss counts on rank 0.
   /// Collective.
   std::int64_t wrong_outcomes(std::int64_t step, const DenseModel& model) const;
+  /// After the last step; empty where the model has no layers.
+  std::span<const reference::TouchedTable> parameters() const;
   /// Weights and optimizer state after the last step.
   std::int64_t wrong_parameters(const DenseModel& model) const;
 
