@@ -65,6 +65,9 @@ struct WireError {
   bool operator==(const WireError&) const = default;
 };
 
+/// Values that the check of a case tells nothing of, by table or weights, among the details. Absent: there are none.
+inline constexpr const char* untold_field = "untold";
+
 /// Of the plan of a case, among the details: what tells plans of one name apart.
 inline constexpr char plan_digest_field[] = "plan_digest";
 

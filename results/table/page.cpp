@@ -167,6 +167,34 @@ std::string unchecked_batches(const Records& records) {
       checked, timed, timed);
 }
 
+/// "top.0.weight 12, top.1.bias 1": of the case with most of them.
+std::string untold_values(const Records& records) {
+  constexpr std::size_t most_names = 4;
+  std::int64_t most = 0;
+  std::vector<std::pair<std::int64_t, std::string>> of_most;
+  for (const CaseRecord* record : records) {
+    const auto found = record->details.find(untold_field);
+    if (found == record->details.end() || !found->is_object()) continue;
+    std::vector<std::pair<std::int64_t, std::string>> counts;
+    std::int64_t sum = 0;
+    for (const auto& [name, count] : found->items()) {
+      if (!count.is_number_integer()) continue;
+      counts.emplace_back(count.get<std::int64_t>(), name);
+      sum += counts.back().first;
+    }
+    if (sum <= most) continue;
+    most = sum;
+    of_most = std::move(counts);
+  }
+  if (most == 0) return "";
+  std::ranges::stable_sort(of_most, std::greater(), &std::pair<std::int64_t, std::string>::first);
+  std::string names;
+  for (std::size_t i = 0; i < std::min(most_names, of_most.size()); ++i)
+    names += fmt::format("{}{} {}", i == 0 ? "" : ", ", plain(of_most[i].second), of_most[i].first);
+  if (of_most.size() > most_names) names += fmt::format(" and {} more", of_most.size() - most_names);
+  return fmt::format("the check tells nothing of {} values, whose bounds are as large as their steps: {}", most, names);
+}
+
 std::vector<std::string> remarks(const Records& records) {
   const std::int64_t fewest = independent_samples(
       **std::ranges::min_element(records, {}, [](const CaseRecord* record) { return independent_samples(*record); }));
@@ -175,6 +203,7 @@ std::vector<std::string> remarks(const Records& records) {
     remarks.push_back(fmt::format("fewer than {} visits: the interval is minimum to maximum, and covers less than 95 %",
                                   samples_for_interval));
   if (std::string unchecked = unchecked_batches(records); !unchecked.empty()) remarks.push_back(std::move(unchecked));
+  if (std::string untold = untold_values(records); !untold.empty()) remarks.push_back(std::move(untold));
   return remarks;
 }
 

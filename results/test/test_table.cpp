@@ -171,6 +171,18 @@ TEST(Table, FewStepsAreSaidToGiveNoInterval) {
   EXPECT_EQ(lines_with(text, "# ms: median of 3 to 6 steps"), lines_with(text, "# ms"));
 }
 
+TEST(Table, ValuesThatACheckTellsNothingOfAreNamed) {
+  std::vector records{sample_case("row_wise", 8.0), sample_case("table_wise", 8.0)};
+  EXPECT_EQ(lines_with(results_table(sample_environment(), records), "tells nothing"), "");
+  records[1].details[untold_field] = {{"a", 1}, {"top.0.weight", 40}, {"b", 2}, {"c", 3}, {"d", 4}};
+  const std::string text = results_table(sample_environment(), records);
+  EXPECT_EQ(
+      lines_with(text, "tells nothing"),
+      "# the check tells nothing of 50 values, whose bounds are as large as their steps: top.0.weight 40, d 4, c 3, "
+      "b 2 and 1\n")
+      << text;
+}
+
 TEST(Table, WithoutAValidCaseThereIsNoRate) {
   std::vector records{sample_case("row_wise", 8.0)};
   records[0].checked_steps = 0;

@@ -85,6 +85,7 @@ void CaseChecks::check_case(std::size_t number, Expectation& expectation) {
           ? count_wrong(job_.comm, expectation, initial, *ready.pipeline, ready.dense, prepared_.step_batches())
           : count_wrong(job_.comm, expectation, initial, ready.flight, ready.dense, prepared_.inputs());
   ready.watch_wire(false);
+  checked.untold = expectation.untold();
   checked.wire_error = WireError{wire_error(job_.comm, ready.wire_error(Direction::forward)),
                                  wire_error(job_.comm, ready.wire_error(Direction::backward))};
 }

@@ -115,6 +115,7 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
   record.checked_steps = state.checked.steps;
   record.details["timed_batches"] = std::min<std::int64_t>(std::ssize(timings.step_ms), std::ssize(prepared.inputs()));
   if (state.checked.steps_after > 0) record.details["checked_after"] = state.checked.steps_after;
+  if (!state.checked.untold.empty()) record.details[untold_field] = state.checked.untold;
   record.wrong = state.checked.wrong;
   record.wire_error = state.checked.wire_error;
   return record;

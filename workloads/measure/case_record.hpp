@@ -14,6 +14,7 @@ struct Checked {
   std::int64_t steps = 0, steps_after = 0;  ///< compared before and after it was timed
   std::int64_t wrong = 0;
   std::optional<WireError> wire_error;
+  std::map<std::string, std::int64_t> untold = {};  ///< Expectation::untold() of the latest check
 };
 
 /// A case as far as it has been measured.

@@ -17,8 +17,8 @@ namespace {
 /// Differs by more than the bound, or is not a number where there is one. A formula may have none: 0 / 0, of an
 /// optimizer whose epsilon and sum of squares are 0.
 bool differs(float actual, float expected, float bound) {
-  if (std::isnan(expected)) return !std::isnan(actual);
-  return !(std::abs(static_cast<double>(actual) - expected) <= static_cast<double>(bound));
+  if (std::isnan(expected) && std::isfinite(bound)) return !std::isnan(actual);
+  return is_told(expected, bound) && !(std::abs(static_cast<double>(actual) - expected) <= static_cast<double>(bound));
 }
 
 std::int64_t count_differing(std::span<const float> actual, std::span<const float> expected,
@@ -151,6 +151,46 @@ void Expectation::follow(std::int64_t batch, std::int64_t stale) {
   oracle_.update(samples.batch, step,
                  dense_ ? dense_->share(step) : reference::bag_gradients(options_.gradients(), batch),
                  [&](std::int64_t t) { enter("the reference's update of table " + options_.workload.tables[t].name); });
+}
+
+namespace {
+
+std::int64_t untold_values(const reference::TouchedTable& table) {
+  reference::TouchedTable fresh = table.untouched();
+  double squares = 0.0;
+  std::int64_t changed = 0;
+  for (std::int64_t slot = 0; slot < std::ssize(table.rows()); ++slot) {
+    const auto values = table.values(slot);
+    const auto initial = fresh.values(fresh.touch(table.rows()[slot]));
+    for (std::size_t c = 0; c < values.size(); ++c) {
+      const double change = static_cast<double>(values[c]) - initial[c];
+      if (change == 0.0 || !std::isfinite(change)) continue;
+      squares += change * change;
+      ++changed;
+    }
+  }
+  const double usual = changed > 0 ? std::sqrt(squares / static_cast<double>(changed)) : INFINITY;
+  std::int64_t untold = 0;
+  for (std::int64_t slot = 0; slot < std::ssize(table.rows()); ++slot) {
+    const auto values = table.values(slot), bounds = table.value_bounds(slot);
+    for (std::size_t c = 0; c < values.size(); ++c)
+      untold += bounds[c] < usual && is_told(values[c], bounds[c]) ? 0 : 1;
+  }
+  return untold;
+}
+
+}  // namespace
+
+std::map<std::string, std::int64_t> Expectation::untold() const {
+  std::map<std::string, std::int64_t> untold;
+  const auto add = [&](const std::string& name, const reference::TouchedTable& part) {
+    if (const std::int64_t count = untold_values(part); count > 0) untold[name] += count;
+  };
+  for (std::int64_t t = 0; t < std::ssize(options_.workload.tables); ++t)
+    for (const reference::TouchedTable& part : parts(t)) add(options_.workload.tables[t].name, part);
+  if (dense_)
+    for (const reference::TouchedTable& block : dense_->parameters()) add(block.table().name, block);
+  return untold;
 }
 
 namespace {

@@ -154,6 +154,19 @@ TEST(DenseStep, DefectsOfOneRankAreSeen) {
     }
 }
 
+/// Adam turns the sign of a gradient of nearly 0, which the wire may turn, into a step of the learning rate.
+TEST(DenseStep, ValuesThatNoBoundTellsAreNamed) {
+  const Communicator comm(MPI_COMM_WORLD);
+  RunOptions options = dense_case(DenseKind::dlrm, Pooling::sum);
+  const auto untold = [&](WireTypes wire) {
+    const auto batches = make_batch_source(options, [](const std::string&) {});
+    return Expectation(comm, options, *batches, wire).untold();
+  };
+  EXPECT_TRUE(untold({}).empty());
+  options.dense.optimizer = OptimizerKind::adam;
+  EXPECT_TRUE(untold({ValueType::bf16, ValueType::bf16}).contains("top.0.weight"));
+}
+
 TEST(DenseStep, GradientsOfWeightsAreCountedInThePhase) {
   const Communicator comm(MPI_COMM_WORLD);
   const RunOptions options = dense_case(DenseKind::mlp, Pooling::sum);
