@@ -9,6 +9,7 @@
 #include "comm/placement/planner.hpp"
 #include "workloads/cases/option_use.hpp"
 #include "workloads/net/case_setup.hpp"
+#include "workloads/net/coverage.hpp"
 #include "workloads/net/draw_plan.hpp"
 #include "workloads/net/draw_workload.hpp"
 
@@ -17,7 +18,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int most_repairs = 12;
+constexpr int most_repairs = 12, most_draws = 30;
+
+const std::string drawn_plan = "drawn";
 
 RankGroup draw_group(Draw& draw, const NetConditions& conditions) {
   std::map<int, std::vector<RankGroup>> by_ranks;
@@ -41,8 +44,12 @@ std::vector<Table> tables_of(const NetCase& one) {
 }
 
 /// A planner, or a plan that none would make.
-void draw_placement(Draw& draw, NetCase& one) {
-  if (draw.chance(0.7)) {
+void draw_placement(Draw& draw, const Json& fixed, NetCase& one) {
+  if (fixed.contains("plan") && fixed["plan"] != drawn_plan) {
+    one.plan = fixed["plan"];
+    return;
+  }
+  if (!fixed.contains("plan") && draw.chance(0.7)) {
     one.plan = draw.of(planners).name;
     return;
   }
@@ -56,7 +63,7 @@ NetCase draw_once(Draw& draw, std::uint64_t number, const NetConditions& conditi
   one.steps = draw.log_whole(1, 7);
   one.seed = static_cast<std::uint64_t>(draw.whole(1, 1000));
   NetFiles files = conditions.files;
-  if (files.contains("data") && draw.chance(0.12)) {
+  if (files.contains("data") && (conditions.fixed.contains("data") || draw.chance(0.12))) {
     one.workload = draw_criteo_workload(draw);
   } else {
     one.workload = draw_workload(draw, one.ranks);
@@ -64,7 +71,8 @@ NetCase draw_once(Draw& draw, std::uint64_t number, const NetConditions& conditi
   }
   one.options = draw_options(draw, one.workload, files);
   one.options.update(conditions.fixed);
-  draw_placement(draw, one);
+  one.options.erase("plan");
+  draw_placement(draw, conditions.fixed, one);
   return one;
 }
 
@@ -108,7 +116,7 @@ void repair(Draw& draw, const std::string& message, const NetConditions& conditi
   const bool of_plan = message.starts_with("plan") || message.find("table") != message.npos;
   const auto options = options_in(message, one, conditions.fixed);
   if (options.empty() || (of_plan && draw.chance(0.4)))
-    draw_placement(draw, one);
+    draw_placement(draw, conditions.fixed, one);
   else if (const std::string& name = draw.of(options); draw.chance(0.6))
     one.options.erase(name);
   else
@@ -121,17 +129,20 @@ void repair(Draw& draw, const std::string& message, const NetConditions& conditi
 void resolve(NetCase& one, const NetConditions& conditions) {
   const GroupFacts& facts = conditions.groups.at({one.ranks, one.leaders});
   const CaseSetup setup = set_up(one, facts.pools);
-  const NamedExchange& exchange = setup.how().exchange;
-  if (const auto why = facts.unusable.find(std::string(exchange.choice->name)); why != facts.unusable.end())
-    throw InputError(fmt::format("exchange {}: {}", exchange.name(), why->second));
+  const auto require_usable = [&](const std::string& choice) {
+    if (const auto why = facts.unusable.find(choice); why != facts.unusable.end())
+      throw InputError(fmt::format("{}: {}", choice, why->second));
+  };
+  require_usable(fmt::format("exchange {}", setup.how().exchange.choice->name));
+  require_usable(fmt::format("dedup {}", name_of(setup.how().movement.dedup)));
   if (!one.plan.is_string()) return;
   one.planner = one.plan.get<std::string>();
   one.plan = Json::parse(plan_to_json(setup.planned().plan, setup.planned().options.workload.tables));
 }
 
-NetCase draw_case(std::uint64_t number, const NetConditions& conditions, Refusals& refusals) {
+std::optional<NetCase> draw_case(std::uint64_t number, const NetConditions& conditions, Refusals& refusals) {
   Draw draw(number);
-  while (true) {
+  for (int draws = 0; draws < most_draws; ++draws) {
     NetCase one = draw_once(draw, number, conditions);
     for (int repairs = 0; repairs < most_repairs; ++repairs) {
       try {
@@ -143,6 +154,31 @@ NetCase draw_case(std::uint64_t number, const NetConditions& conditions, Refusal
       }
     }
   }
+  return {};
+}
+
+bool fix_values(std::uint64_t number, const std::vector<std::string>& values, NetConditions& conditions) {
+  constexpr int tries = 100;
+  Draw draw(number);
+  conditions.fixed = Json::object();
+  for (const std::string& each : values) {
+    const std::string name = each.substr(0, each.find('=')), wanted = each.substr(each.find('=') + 1);
+    if (name == "plan") {
+      conditions.fixed[name] = wanted;
+      continue;
+    }
+    const auto option = std::ranges::find(options(), name, &Option::name);
+    if (option == options().end()) return false;
+    const bool named = std::ranges::find(option->values, wanted, &NamedValue::name) != option->values.end();
+    std::string value = named ? wanted : "";
+    for (int i = 0; i < tries && value.empty(); ++i)
+      if (std::string drawn = draw_value(draw, *option, Json(), conditions.files);
+          value_class(*option, drawn) == wanted)
+        value = std::move(drawn);
+    if (value.empty()) return false;
+    conditions.fixed[name] = value;
+  }
+  return true;
 }
 
 }  // namespace shardmark

@@ -27,7 +27,7 @@ struct NetArguments {
   double seconds = 0.0;
   int threads = 1, limit = 60;
   std::vector<std::string> files, fixed;
-  std::string data, state, summary, found, exports, candidates;
+  std::string data, state, summary, found, exports, candidates, pairs;
   int tries = 300;
   bool times = false;
 };
@@ -42,6 +42,8 @@ NetArguments read_arguments(CLI::App& app, int argc, char** argv) {
       ->take_last();
   app.add_option("--case", arguments.files, "files of cases to run instead");
   app.add_option("--set", arguments.fixed, "KEY=VALUE: options that all cases have");
+  app.add_option("--pairs", arguments.pairs,
+                 "file of [value, value, cases]: so many cases for each two values instead, such as async=rows");
   app.add_option("--data", arguments.data, "folder for files of samples, which are made where they are missing");
   app.add_option("--state", arguments.state, "where each case is written before it runs");
   app.add_option("--summary", arguments.summary, "where counts are written");
@@ -72,14 +74,10 @@ class Net {
   }
 
   int run() {
-    if (arguments_.files.empty())
-      for (std::uint64_t number = arguments_.first; number < arguments_.first + arguments_.cases; ++number) {
-        if (arguments_.seconds > 0.0 && seconds() > arguments_.seconds) break;
-        const double begin = MPI_Wtime();
-        const NetCase one = draw_case(number, conditions_, refusals_);
-        seconds_of_draws_ += MPI_Wtime() - begin;
-        check(one);
-      }
+    if (!arguments_.pairs.empty())
+      draw_pairs(read_json(arguments_.pairs));
+    else if (arguments_.files.empty())
+      for (; number_ < arguments_.first + arguments_.cases && !is_late(); ++number_) draw();
     for (const std::string& file : arguments_.files) check(case_of(file));
     report();
     return failed_ == 0 ? 0 : 1;
@@ -87,6 +85,25 @@ class Net {
 
  private:
   double seconds() const { return MPI_Wtime() - begin_; }
+  bool is_late() const { return arguments_.seconds > 0.0 && seconds() > arguments_.seconds; }
+
+  /// Whether the program takes any of what was drawn.
+  bool draw() {
+    const double begin = MPI_Wtime();
+    const auto one = draw_case(number_, conditions_, refusals_);
+    seconds_of_draws_ += MPI_Wtime() - begin;
+    if (one) check(*one);
+    return one.has_value();
+  }
+
+  /// The case of a number is another for other values.
+  void draw_pairs(const Json& pairs) {
+    for (const Json& each : pairs) {
+      const auto a = each.at(0).get<std::string>(), b = each.at(1).get<std::string>();
+      for (auto left = each.at(2).get<std::int64_t>(); left > 0 && !is_late(); --left, ++number_)
+        if (!fix_values(number_, {a, b}, conditions_) || !draw()) break;
+    }
+  }
 
   CaseSetup set_up_of(const NetCase& one) const {
     return set_up(one, conditions_.groups.at({one.ranks, one.leaders}).pools);
@@ -171,6 +188,7 @@ class Net {
         seconds_of_draws_, slowest_.first, slowest_.second);
     if (arguments_.summary.empty()) return;
     std::ofstream(arguments_.summary) << Json{{"first", arguments_.first},
+                                              {"next", number_},
                                               {"cases", coverage_.cases()},
                                               {"failed", failed_},
                                               {"seconds", seconds()},
@@ -187,6 +205,7 @@ class Net {
   const NetArguments& arguments_;
   NetWorld& world_;
   NetConditions conditions_;
+  std::uint64_t number_ = arguments_.first;  ///< of the next case
   Refusals refusals_;
   Coverage coverage_;
   std::int64_t failed_ = 0;

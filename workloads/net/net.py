@@ -7,6 +7,7 @@ A case fails where its launch ends by a signal, or with any exit code other than
 number, options and tables give the same case. Exit code 1 where any failed."""
 import argparse
 import collections
+import itertools
 import json
 import os
 import shlex
@@ -24,7 +25,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", help="test_net, as it was built")
     parser.add_argument("--cases", type=int, default=1500)
-    parser.add_argument("--first", type=int, help="number of the first case (default: from the commit)")
+    parser.add_argument("--first", type=int, help="number of the first case (default: behind those of --summary, or from the commit)")
     parser.add_argument("--seconds", type=float, default=0, help="begin no case after so long")
     parser.add_argument("--threads", default="1,1,2,3", help="of a rank, by launch in turns")
     parser.add_argument("--ranks", type=int, default=5)
@@ -36,15 +37,22 @@ def arguments():
     parser.add_argument("--corpus", help="run the cases of this folder, and draw none")
     parser.add_argument("--found", default="results/local/net", help="folder for cases that failed")
     parser.add_argument("--exports", action="store_true", help="verify exports of some cases with NumPy")
-    parser.add_argument("--summary", help="file for what was counted")
+    parser.add_argument("--summary", help="file of what was counted, to which this run adds")
+    parser.add_argument("--rare", action="store_true",
+                        help=f"draw for each two values that --summary has in fewer than {LEAST_MET} cases those that are missing")
+    parser.add_argument("--page", help="write what a reader asks of --summary to this file, and run nothing")
     parser.add_argument("--mpiexec", default="mpiexec --oversubscribe --mca mpi_yield_when_idle 1 -n")
     return parser.parse_args()
 
 
+def commit():
+    asked = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=Path(__file__).parent)
+    return asked.stdout[:12]
+
+
 def commit_number():
     """A first number that other commits do not have."""
-    asked = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=Path(__file__).parent)
-    return int(asked.stdout[:8] or "1", 16) * 100_000
+    return int(commit()[:8] or "1", 16) * 100_000
 
 
 class Launches:
@@ -116,13 +124,18 @@ def write(case, name):
 
 
 class Counts:
-    """What the launches counted, together."""
+    """What the launches counted, together, and those of earlier runs that the summary holds."""
 
-    def __init__(self):
+    def __init__(self, file=None):
+        before = json.loads(Path(file).read_text()) if file and Path(file).exists() else {}
+        self.runs = before.get("runs", [])
         self.cases = self.failed = self.launches = self.exports = 0
-        self.seconds = 0.0
-        self.refused, self.values, self.pairs = collections.Counter(), collections.Counter(), collections.Counter()
-        self.known, self.crashed, self.reasons = set(), [], {}
+        self.refused, self.values = (collections.Counter(before.get(name, {})) for name in ("refused", "values"))
+        self.pairs = collections.Counter({(one, other): count for one, others in before.get("pairs", {}).items()
+                                          for other, count in others.items()})
+        self.known, self.crashed = set(before.get("known", [])), []
+        self.reasons = {(one, other): reason for one, others in before.get("refused_pairs", {}).items()
+                        for other, reason in others.items()}
 
     def add(self, summary):
         self.cases += summary["cases"]
@@ -137,30 +150,52 @@ class Counts:
             for other, count in others.items():
                 self.pairs[one, other] += count
 
-    def least_met(self):
-        """(times, pair) of those pairs of values that were met at all, the rarest first."""
-        return sorted((count, f"{one} {other}") for (one, other), count in self.pairs.items())
-
-    def never_met(self):
+    def possible(self):
+        """All pairs of values of different options."""
         values = sorted(self.known | set(self.values))
-        return [{"pair": f"{one} {other}", "refused": self.reasons.get((one, other), "")} for i, one in enumerate(values) for other in values[i + 1:]
-                if one.partition("=")[0] != other.partition("=")[0] and not self.pairs[one, other]]
+        return [(one, other) for i, one in enumerate(values) for other in values[i + 1:]
+                if one.partition("=")[0] != other.partition("=")[0]]
 
-    def report(self, first):
-        rare = [each for each in self.least_met() if each[0] < LEAST_MET]
-        print(f"net: {self.cases} cases from number {first} in {self.launches} launches and {self.seconds:.0f} s, "
-              f"{self.failed} failed, {len(self.crashed)} of them by a crash or a hang; {sum(self.refused.values())} draws were "
+    def rare(self):
+        """[value, value, cases that are missing], of those pairs that were met too seldom."""
+        return [[*pair, LEAST_MET - self.pairs[pair]] for pair in self.possible() if self.pairs[pair] < LEAST_MET]
+
+    def end(self, first, following, seconds):
+        self.runs.append({"commit": commit(), "first": first, "next": following, "cases": self.cases, "failed": self.failed,
+                          "crashed": self.crashed, "exports": self.exports, "launches": self.launches, "seconds": round(seconds, 1)})
+
+    def report(self):
+        run = self.runs[-1]
+        print(f"net: {run['cases']} cases from number {run['first']} in {run['launches']} launches and {run['seconds']:.0f} s, "
+              f"{run['failed']} failed, {len(run['crashed'])} of them by a crash or a hang; {sum(self.refused.values())} draws were "
               f"refused")
         for reason, times in self.refused.most_common(12):
             print(f"net: refused {times} times: {reason[:150]}")
-        print(f"net: {len(self.pairs)} pairs of values met, {len(rare)} of them in fewer than {LEAST_MET} cases, "
-              f"{len(self.never_met())} never")
+        met = [count for count in self.pairs.values() if count > 0]
+        print(f"net: {len(met)} pairs of values met, {sum(count < LEAST_MET for count in met)} of them in fewer than {LEAST_MET} "
+              f"cases, {len(self.possible()) - len(met)} never")
 
-    def summary(self, first):
-        return {"first": first, "cases": self.cases, "launches": self.launches, "seconds": round(self.seconds, 1), "failed":
-                self.failed, "crashed": self.crashed, "exports": self.exports, "refused": dict(self.refused.most_common()), "values":
-                dict(sorted(self.values.items())), "pairs": len(self.pairs), "least_met": self.least_met()[:200], "never_met":
-                self.never_met()}
+    def nested(self, of_pairs):
+        return {one: {other: of_pairs[one, other] for _, other in group}
+                for one, group in itertools.groupby(sorted(of_pairs), key=lambda pair: pair[0])}
+
+    def summary(self):
+        """All that a later run goes on from."""
+        return {"runs": self.runs, "known": sorted(self.known), "values": dict(sorted(self.values.items())), "refused":
+                dict(self.refused.most_common()), "pairs": self.nested(self.pairs), "refused_pairs": self.nested(self.reasons)}
+
+    def page(self):
+        """What a reader asks: which cases, how many failed, which pairs of values they did not meet, and why."""
+        never = collections.defaultdict(list)
+        for pair in self.possible():
+            if not self.pairs[pair]:
+                never[self.reasons.get(pair, "not drawn together")].append(" ".join(pair))
+        met = [count for count in self.pairs.values() if count > 0]
+        return {"runs": self.runs, "cases": sum(run["cases"] for run in self.runs), "failed": sum(run["failed"] for run in self.runs),
+                "exports": sum(run["exports"] for run in self.runs), "values": dict(sorted(self.values.items())), "pairs_met": len(met),
+                "pairs_met_less": {" ".join(pair): count for pair, count in sorted(self.pairs.items()) if 0 < count < LEAST_MET},
+                "refused": dict(self.refused.most_common(100)), "pairs_never_met":
+                {reason: pairs for reason, pairs in sorted(never.items(), key=lambda each: -len(each[1]))}}
 
 
 def tell_crash(launches, code, counts):
@@ -222,44 +257,54 @@ def run_corpus(launches, options):
 
 
 def run_drawn(launches, options):
-    first = options.first if options.first is not None else commit_number()
-    counts, begin, number = Counts(), time.monotonic(), first
-    print(f"net: cases {first} to {first + options.cases - 1}", flush=True)
+    counts, begin = Counts(options.summary), time.monotonic()
+    first = options.first if options.first is not None else counts.runs[-1]["next"] if counts.runs else commit_number()
+    number, last = first, sys.maxsize if options.rare else first + options.cases
+    print(f"net: cases from {first} on", flush=True)
     threads = [int(each) for each in options.threads.split(",")]
     fixed = [word for each in options.set for word in ("--set", each)]
-    summary, exports = launches.scratch / "summary.json", launches.folder / "exports"
+    summary, exports, pairs = launches.scratch / "summary.json", launches.folder / "exports", launches.scratch / "pairs.json"
     exports.mkdir(exist_ok=True)
-    while number < first + options.cases:
+    rare = counts.rare() if options.rare else []
+    while number < last and (rare or not options.rare):
         left = options.seconds - (time.monotonic() - begin)
         if options.seconds and left <= 0 or options.stop and counts.failed >= options.stop:
             break
-        count = min(options.launch, first + options.cases - number)
+        drawn = ["--cases", str(min(options.launch, last - number))]
+        if options.rare:
+            count = options.launch // 10  # of pairs
+            pairs.write_text(json.dumps(rare[:count]))
+            rare, drawn = rare[count:], ["--pairs", str(pairs)]
         summary.unlink(missing_ok=True)
-        code = launches.run(options.ranks, threads[counts.launches % len(threads)], "--first", str(number), "--cases", str(count),
-                            "--found", str(launches.folder), "--summary", str(summary), "--tries", str(options.tries), *fixed,
+        code = launches.run(options.ranks, threads[counts.launches % len(threads)], "--first", str(number), *drawn, "--found",
+                            str(launches.folder), "--summary", str(summary), "--tries", str(options.tries), *fixed,
                             *(["--exports", str(exports)] if options.exports else []),
                             *(["--seconds", str(left)] if options.seconds else []))
         counts.launches += 1
         print(launches.output, end="", flush=True)
         verify_exports(exports, counts)
         if summary.exists():
-            counts.add(json.loads(summary.read_text()))
-            number += count
+            counted = json.loads(summary.read_text())
+            counts.add(counted)
+            number = counted["next"]
         elif launches.state.exists():
             crashed = tell_crash(launches, code, counts)
             counts.cases += crashed - number + 1  # what it had counted is lost
             number = crashed + 1
         else:
             sys.exit(f"net: the launch {launches.why(code)} before its first case")
-    counts.seconds = time.monotonic() - begin
-    counts.report(first)
+    counts.end(first, number, time.monotonic() - begin)
+    counts.report()
     if options.summary:
-        Path(options.summary).write_text(json.dumps(counts.summary(first), indent=1) + "\n")
+        Path(options.summary).write_text(json.dumps(counts.summary()) + "\n")
     return 1 if counts.failed else 0
 
 
 def main():
     options = arguments()
+    if options.page:
+        Path(options.page).write_text(json.dumps(Counts(options.summary).page(), indent=1) + "\n")
+        return
     launches = Launches(options)
     sys.exit(run_corpus(launches, options) if options.corpus else run_drawn(launches, options))
 
