@@ -111,7 +111,7 @@ CAMPAIGNS = (
              "tables must be split by rows, all ranks on one machine", "transfer"),
     Campaign("exchanges", "Exchanges within one machine",
              "Which way of moving bytes beats MPI_Alltoallv, and does `auto` find it?", "exchanges",
-             (*SHARDMARK, "exchange", "--bytes", "1K:4M:16", "--skew", "uniform,hot", "--seconds", "0.2"),
+             (*SHARDMARK, "exchange", "--bytes", "1KiB:4MiB:16", "--skew", "uniform,hot", "--seconds", "0.2"),
              ("--seconds", "0.02"), 1, "which exchange, on one machine"),
     Campaign("kernels", "Kernels beside what the memory can do",
              "How far from the limits of the memory are lookups and updates?", "kernels",
@@ -169,7 +169,7 @@ CAMPAIGNS = (
              "exchanges between hosts take longer than what is computed", "groups", links=True),
     Campaign("links-exchanges", "Exchanges between hosts",
              "Which way of moving bytes beats MPI_Alltoallv where links are slow?", "exchanges",
-             (*SHARDMARK, "exchange", "--bytes", "1K:4M:16", "--skew", "uniform,hot", "--seconds", "0.25"),
+             (*SHARDMARK, "exchange", "--bytes", "1KiB:4MiB:16", "--skew", "uniform,hot", "--seconds", "0.25"),
              ("--seconds", "0.02"), 1, "which exchange, between hosts", links=True),
 )
 

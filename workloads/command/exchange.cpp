@@ -28,7 +28,7 @@ namespace {
 constexpr double calibration_seconds = 10.0;
 
 struct ExchangeArguments {
-  std::string bytes = "1K:16M:4";
+  std::string bytes = "1KiB:16MiB:4";
   std::vector<std::string> skews{"uniform"};
   std::string matrix;
   std::vector<std::string> exchanges{"all"};

@@ -70,9 +70,8 @@ std::string automatic(const std::vector<SweepResult>& results) {
     ratio = ratio_text(chosen->seconds, of_library->seconds);
   }
   if (!worst) return "";
-  return fmt::format(
-      "# auto: at worst {} of the time of {} ({}, {} bytes); slower, intervals apart, on {} of {} traffics\n", ratio,
-      library, worst->traffic.skew, size_text(worst->traffic.bytes), slower, results.size());
+  return fmt::format("# auto: at worst {} of the time of {} ({}, {}); slower, intervals apart, on {} of {} traffics\n",
+                     ratio, library, worst->traffic.skew, size_text(worst->traffic.bytes), slower, results.size());
 }
 
 }  // namespace

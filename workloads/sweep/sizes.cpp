@@ -12,15 +12,20 @@ namespace shardmark {
 namespace {
 
 struct Unit {
-  char letter;
+  std::string_view name;
   std::int64_t bytes;
 };
-constexpr std::array units{Unit{'G', 1 << 30}, Unit{'M', 1 << 20}, Unit{'K', 1 << 10}};
+constexpr std::array units{Unit{"GiB", 1 << 30},   Unit{"MiB", 1 << 20}, Unit{"KiB", 1 << 10},
+                           Unit{"GB", 1000000000}, Unit{"MB", 1000000},  Unit{"KB", 1000},
+                           Unit{"G", 1000000000},  Unit{"M", 1000000},   Unit{"K", 1000}};
 constexpr std::int64_t largest = std::int64_t{1} << 40;  // so that no sum over ranks overflows
 
 [[noreturn]] void refuse(std::string_view text) {
-  throw InputError(fmt::format(
-      "--bytes {}: expected a size or BEGIN:END[:FACTOR] such as 1K:16M:4, from 1 to 1024G, FACTOR 2 or more", text));
+  throw InputError(
+      fmt::format("--bytes {}: expected a size or BEGIN:END[:FACTOR] such as 1KiB:16MiB:4, from 1 to 1024GiB, FACTOR 2 "
+                  "or more; K, M and "
+                  "G are powers of 1000",
+                  text));
 }
 
 std::int64_t parse_count(std::string_view digits, std::string_view text) {
@@ -31,8 +36,8 @@ std::int64_t parse_count(std::string_view digits, std::string_view text) {
 
 std::int64_t parse_size(std::string_view size, std::string_view text) {
   for (const Unit& unit : units)
-    if (size.ends_with(unit.letter)) {
-      const std::int64_t count = parse_count(size.substr(0, size.size() - 1), text);
+    if (size.ends_with(unit.name)) {
+      const std::int64_t count = parse_count(size.substr(0, size.size() - unit.name.size()), text);
       if (count > largest / unit.bytes) refuse(text);
       return count * unit.bytes;
     }
@@ -56,7 +61,7 @@ std::vector<std::int64_t> parse_sizes(std::string_view text) {
 
 std::string size_text(std::int64_t bytes) {
   for (const Unit& unit : units)
-    if (bytes > 0 && bytes % unit.bytes == 0) return fmt::format("{}{}", bytes / unit.bytes, unit.letter);
+    if (bytes > 0 && bytes % unit.bytes == 0) return fmt::format("{}{}", bytes / unit.bytes, unit.name);
   return fmt::format("{}", bytes);
 }
 

@@ -8,11 +8,12 @@
 
 namespace shardmark {
 
-/// "65536", "64K", "1K:16M" (each size twice the one before) or "1K:16M:4": begin, begin * factor, ... up to and
-/// including `end` where it is hit. K, M and G are powers of 1024. Throws InputError naming the text.
+/// "65536", "64KiB", "1KiB:16MiB" (each size twice the one before) or "1KiB:16MiB:4": begin, begin * factor, ... up to
+/// and including `end` where it is hit. KiB, MiB and GiB are powers of 1024; K, KB and so on powers of 1000. Throws
+/// InputError naming the text.
 std::vector<std::int64_t> parse_sizes(std::string_view text);
 
-/// "512", "64K", "16M", "1G": exact, with the largest unit that divides it.
+/// "512", "64KiB", "3KB": exact, with the largest unit that divides it, of those of 1024 if any does.
 std::string size_text(std::int64_t bytes);
 
 }  // namespace shardmark

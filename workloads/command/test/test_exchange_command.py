@@ -16,10 +16,10 @@ class Exchange(ProgramTest):
         for ranks in (1, 2, 3):
             with self.subTest(ranks=ranks):
                 file = self.new_path(".jsonl")
-                outcome = self.succeeds(self.launch(ranks, "exchange", "--bytes", "1:4K:64", "--skew", "all", "--exchange",
+                outcome = self.succeeds(self.launch(ranks, "exchange", "--bytes", "1:4KiB:64", "--skew", "all", "--exchange",
                                                     "mpi_alltoallv,linear,pairwise", *QUICK, "--out", file))
                 lines = LINE.findall(outcome.out)
-                wanted = {(skew, size, name) for skew in SKEWS for size in ("1", "64", "4K")
+                wanted = {(skew, size, name) for skew in SKEWS for size in ("1", "64", "4KiB")
                           for name in ("mpi_alltoallv", "linear", "pairwise")}
                 self.assertEqual({line[:3] for line in lines}, wanted)
                 self.assertEqual(len(lines), len(wanted))

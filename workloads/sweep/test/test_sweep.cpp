@@ -24,24 +24,27 @@ std::string error_of(Run&& run) {
 
 TEST(Sizes, AreOneSizeOrASweep) {
   EXPECT_EQ(parse_sizes("1"), Sizes({1}));
-  EXPECT_EQ(parse_sizes("3K"), Sizes({3072}));
-  EXPECT_EQ(parse_sizes("1K:4K"), Sizes({1024, 2048, 4096}));
-  EXPECT_EQ(parse_sizes("1K:16M:4"), Sizes({1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24}));
+  EXPECT_EQ(parse_sizes("3KiB"), Sizes({3072}));
+  EXPECT_EQ(parse_sizes("1KiB:4KiB"), Sizes({1024, 2048, 4096}));
+  EXPECT_EQ(parse_sizes("1KiB:16MiB:4"),
+            Sizes({1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24}));
+  EXPECT_EQ(parse_sizes("16G"), Sizes({16'000'000'000}));
+  EXPECT_EQ(parse_sizes("1KB:4K"), Sizes({1000, 2000, 4000}));
   EXPECT_EQ(parse_sizes("100:1000:3"), Sizes({100, 300, 900}));
-  EXPECT_EQ(parse_sizes("2G:2G"), Sizes({std::int64_t{1} << 31}));
+  EXPECT_EQ(parse_sizes("2GiB:2GiB"), Sizes({std::int64_t{1} << 31}));
 }
 
 TEST(Sizes, RefuseWhatIsNone) {
-  for (const std::string text : {"", "0", "-1", "x", "1k", "1KB", "1.5K", "4K:1K", "1K:", ":1K", "1K:2K:1", "1K:2K:4:8",
+  for (const std::string text : {"", "0", "-1", "x", "1k", "1kb", "1.5K", "4K:1K", "1K:", ":1K", "1K:2K:1", "1K:2K:4:8",
                                  "1K:2K:2K", "9999999999G"})
     EXPECT_NE(error_of([&] { parse_sizes(text); }).find("--bytes " + text + ":"), std::string::npos) << text;
 }
 
 TEST(Sizes, ArePrintedWithTheLargestUnitThatDividesThem) {
-  EXPECT_EQ(size_text(1000), "1000");
-  EXPECT_EQ(size_text(1024), "1K");
-  EXPECT_EQ(size_text(1536), "1536");
-  EXPECT_EQ(size_text(std::int64_t{3} << 30), "3G");
+  EXPECT_EQ(size_text(1000), "1KB");
+  EXPECT_EQ(size_text(1024), "1KiB");
+  EXPECT_EQ(size_text(1535), "1535");
+  EXPECT_EQ(size_text(std::int64_t{3} << 30), "3GiB");
   EXPECT_EQ(size_text(0), "0");
 }
 
@@ -54,9 +57,9 @@ TEST(Findings, NameWhatBeatsTheLibraryOnlyWhereTheIntervalsAreApart) {
   apart.lines = {line_of("mpi_alltoallv", {4, 4, 4, 4, 5, 5}), line_of("linear", {2, 2, 2, 2, 2, 2}),
                  line_of("pairwise", {3, 3, 3, 3, 3, 4}), line_of("auto", {5, 5, 5, 5, 5, 5})};
   const std::string text = findings({apart});
-  EXPECT_NE(text.find("uniform        4K  linear                    2.00 [2.00, 2.50]"), std::string::npos) << text;
+  EXPECT_NE(text.find("uniform      4KiB  linear                    2.00 [2.00, 2.50]"), std::string::npos) << text;
   EXPECT_EQ(text.find("pairwise"), std::string::npos) << text;
-  EXPECT_NE(text.find("auto: at worst 1.25 [1.00, 1.25] of the time of mpi_alltoallv (uniform, 4K bytes); "
+  EXPECT_NE(text.find("auto: at worst 1.25 [1.00, 1.25] of the time of mpi_alltoallv (uniform, 4KiB); "
                       "slower, intervals apart, on 0 of 1"),
             std::string::npos)
       << text;
