@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "reference/tensor_train/shape.hpp"
@@ -53,6 +54,21 @@ void require_sums(const Plan& plan, std::size_t number, const Table& table, cons
   }
 }
 
+/// An optimizer that sums over whole rows gets the sums of all their columns, which are cut at the same rows.
+void require_whole_rows(const Plan& plan, std::size_t number, const Table& table) {
+  const TablePlacement& placement = plan.tables[number];
+  if (exchanged_row_sums(table, placement) == 0) return;
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::int64_t> columns;  // by rows
+  for (const Shard& shard : placement.shards)
+    columns[{shard.rows.begin, shard.rows.end, shard.rows.stride}] += shard.columns();
+  for (const auto& [rows, count] : columns)
+    if (count != table.dim)
+      throw InputError(
+          fmt::format("plan {}: table {} uses {}, which needs the same row split in every column range, but the rows "
+                      "from {} on are cut differently; use the same rows or an element-wise optimizer",
+                      plan.name, table.name, name_of(table.optimizer.kind), std::get<0>(rows)));
+}
+
 }  // namespace
 
 void require_supported(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
@@ -73,6 +89,7 @@ void require_supported(const Plan& plan, const std::vector<Table>& tables, const
     if (table.value_type == ValueType::int8 && table.optimizer.kind != OptimizerKind::none)
       throw InputError(fmt::format("table {}: int8 rows can be looked up but not trained by {}; use --optimizer none",
                                    table.name, name_of(table.optimizer.kind)));
+  for (std::size_t t = 0; t < tables.size(); ++t) require_whole_rows(plan, t, tables[t]);
   const std::vector<Table> stored_tables = stored(tables, plan);
   for (std::size_t t = 0; t < tables.size(); ++t)
     if (stored_tables[t].storage == Storage::tt) require_supported_cores(plan.name, plan.tables[t], stored_tables[t]);

@@ -19,6 +19,7 @@ namespace shardmark {
 ///     rows to the bags, and no rows may be hot;
 ///   - a transfer that adds partial sums on their way adds one of each rank, in fp32: no rank may hold two row shards
 ///   of the same columns, and where rows are split no wire type may be narrow;
+///   - an optimizer that sums over whole rows needs the same row split in every column range;
 ///   - a dedup other than off and auto needs a transfer that sends rows.
 void require_supported(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
                        const Movement& movement);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "comm/reduction/reductions.hpp"
@@ -19,20 +17,17 @@ std::string_view reduction_of(const TransferContext& context) {
 /// Partial sums of row-split strips are added on their way home (TorchRec's row_wise, distributed-embeddings' row
 /// slices); all other vectors go by the exchange. In both buffers the exchanged part comes first, then the reduced
 /// part: at the owner for each home rank, at home once, the vectors of every row-split strip in order. A rank that
-/// holds nothing of a strip adds zeros.
+/// holds nothing of a strip adds zeros; none holds more than one shard of it (require_supported).
 class ReduceScatter : public Transfer {
  public:
   explicit ReduceScatter(const TransferContext& context)
       : lane_(context.lane),
-        wire_(context.wire),
         sent_(context.sent),
-        name_(name_of(context.transfer)),
         reduction_(choice_named(reductions, "reduction", reduction_of(context)).make(context.comm)),
         whole_(context.exchange, context.wire) {}
 
   VectorPlaces lay_out(const ShardLayout& layout, const std::vector<RowTransfer>& modes, const BagCounts& bags,
                        const VectorCounts& counts) override {
-    require_fp32(layout);
     VectorPlaces places = no_places(layout);
     const auto whole = [&](const Slot& slot) { return !adds_on_the_way(modes[slot.strip]); };
     whole_.lay_out(layout.ranks, add_vector_blocks(layout, bags, counts, whole, places));
@@ -67,16 +62,6 @@ class ReduceScatter : public Transfer {
     return std::span(array.data(), array.extent(0)).subspan(elements);
   }
 
-  /// MPI and our reductions add floats, and no narrower type that we send.
-  void require_fp32(const ShardLayout& layout) const {
-    for (const Direction direction : {Direction::forward, Direction::backward})
-      if (wire_.type(direction) != ValueType::fp32 && std::ranges::any_of(layout.strips, &Strip::row_split))
-        throw InputError(
-            fmt::format("transfer {}: the partial sums of row-split tables are added in fp32, not in wire type {}; use "
-                        "--wire fp32, dense_partials or a plan that splits no rows",
-                        name_, name_of(wire_.type(direction))));
-  }
-
   /// Appends the vectors of all row-split strips for one home rank to the owner's buffer.
   void add_reduced(const ShardLayout& layout, const BagCounts& bags, int home, VectorPlaces& places) {
     const auto own = layout.own_slots();
@@ -88,11 +73,6 @@ class ReduceScatter : public Transfer {
       bool held = false;
       for (std::size_t k = 0; k < own.size(); ++k) {
         if (own[k].strip != s) continue;
-        if (held)
-          throw InputError(
-              fmt::format("transfer {}: rank {} holds two row shards of the same columns of feature {}; use "
-                          "dense_partials or another plan",
-                          name_, layout.rank, strip.feature));
         places.owner[static_cast<std::size_t>(home) * own.size() + k] = begin;
         held = true;
       }
@@ -102,9 +82,7 @@ class ReduceScatter : public Transfer {
   }
 
   Lane& lane_;
-  Wire& wire_;
   SentBytes& sent_;
-  std::string_view name_;
   std::unique_ptr<Reduction> reduction_;
   RowExchange whole_;
   std::vector<std::int64_t> counts_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/transfer/row_sum_exchange.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -13,19 +11,12 @@ namespace {
 auto order_of(const RowSet& rows) { return std::tuple(rows.begin, rows.end, rows.stride); }
 
 /// The shards of one table that hold the same rows, by column.
-std::vector<std::vector<Shard>> group_by_rows(const Table& table, const TablePlacement& placement) {
+std::vector<std::vector<Shard>> group_by_rows(const TablePlacement& placement) {
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::vector<Shard>> groups;
   for (const Shard& shard : placement.shards) groups[order_of(shard.rows)].push_back(shard);
   std::vector<std::vector<Shard>> result;
   for (auto& [rows, shards] : groups) {
     std::ranges::sort(shards, {}, &Shard::column_begin);
-    std::int64_t columns = 0;
-    for (const Shard& shard : shards) columns += shard.columns();
-    if (columns != table.dim)
-      throw InputError(
-          fmt::format("plan: table {} uses {}, which needs the same row split in every column range, but the rows "
-                      "from {} on are cut differently; use the same rows or an element-wise optimizer",
-                      table.name, name_of(table.optimizer.kind), shards.front().rows.begin));
     result.push_back(std::move(shards));
   }
   return result;
@@ -42,7 +33,7 @@ RowSumExchange::RowSumExchange(const Communicator& comm, Exchange& exchange, con
     const std::int64_t sums = exchanged_row_sums(table, placement);
     if (sums == 0) continue;
     width_ = std::max(width_, sums);
-    for (const auto& shards : group_by_rows(table, placement)) {
+    for (const auto& shards : group_by_rows(placement)) {
       most_members_ = std::max(most_members_, shards.size());
       Group group;
       for (const Shard& shard : shards) {

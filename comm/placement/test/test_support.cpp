@@ -112,5 +112,18 @@ TEST(Support, SumsOnTheWayTakeOneShardOfEachRankInFp32) {
             0u);
 }
 
+TEST(Support, OptimizersThatSumOverRowsNeedTheSameRowsInAllColumns) {
+  std::vector<Table> tables{{.name = "t", .rows = 4, .dim = 4, .optimizer = {.kind = OptimizerKind::rowwise_adagrad}}};
+  Plan plan{.name = "p",
+            .ranks = 2,
+            .tables = {{.shards = {{{0, 2, 1}, 0, 2, 0}, {{2, 4, 1}, 0, 2, 1}, {{0, 4, 1}, 2, 4, 1}}}}};
+  EXPECT_THROW(require_supported(plan, tables, {}, {}), InputError);
+  tables[0].optimizer.kind = OptimizerKind::adagrad;
+  EXPECT_NO_THROW(require_supported(plan, tables, {}, {}));
+  tables[0].optimizer.kind = OptimizerKind::rowwise_adagrad;
+  plan.tables[0].shards = {{{0, 2, 1}, 0, 2, 0}, {{2, 4, 1}, 0, 2, 1}, {{0, 2, 1}, 2, 4, 1}, {{2, 4, 1}, 2, 4, 0}};
+  EXPECT_NO_THROW(require_supported(plan, tables, {}, {}));
+}
+
 }  // namespace
 }  // namespace shardmark
