@@ -20,6 +20,20 @@ TEST(Uncertain, ExactSumsHaveNoError) {
   EXPECT_EQ((Uncertain(1.0) + Uncertain(0x1p-30)).error, 0x1p-30);  // what fp32 drops
 }
 
+TEST(Uncertain, WhatMayLeaveFp32HasNoBound) {
+  const Uncertain large(0x1p70);
+  const std::vector<Uncertain> a{1.0, large}, b{1.0, large};
+  for (const Uncertain& x :
+       {large * large, sum_of_products(std::span<const Uncertain>(a), std::span<const Uncertain>(b)),
+        Uncertain(0x1p125) + Uncertain(0x1p125), Uncertain(1.0, 0x1p125) + Uncertain(1.0)}) {
+    EXPECT_EQ(x.bound(), INFINITY) << x.value;
+    EXPECT_FALSE((x * Uncertain(0.0)).bound() < INFINITY);
+    EXPECT_FALSE(relu(x * Uncertain(0.0)).bound() < INFINITY);
+    EXPECT_EQ(step(x).error, 1.0);
+  }
+  EXPECT_EQ((large + large).error, 0.0);
+}
+
 TEST(Uncertain, GradientBehindAReluThatMayBeOffIsUncertain) {
   const Uncertain g(-3.0, 0.1);
   EXPECT_EQ(relu_backward(relu(Uncertain(1.0, 0.1)), g).error, 0.1);
