@@ -41,11 +41,9 @@ class DenseRun(ProgramTest):
         listed = self.succeeds(self.serial("list", "planners")).out.splitlines()
         planners = [line.split()[0] for line in listed if not line.strip().startswith(":")]  # that is a setting
         self.assertIn("search", planners)
-        for ranks in (1, 2, 3, 4):
-            with self.subTest(ranks=ranks):
-                outcome, file = self.case(ranks, command="compare", dense="dlrm", train=0, data=tsv, plan=",".join(planners))
-                self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
-                self.assertTrue(all(case["wrong"] == 0 and case["checked_steps"] > 0 for case in records(file)[1:]))
+        outcome, file = self.case(3, command="compare", dense="dlrm", train=0, data=tsv, plan=",".join(planners))
+        self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+        self.assertTrue(all(case["wrong"] == 0 and case["checked_steps"] > 0 for case in records(file)[1:]))
 
     def test_workloads_train_the_layers_that_they_publish(self):
         for workload, dense in (("deeprec-dlrm", "dlrm"), ("deeprec-dlrm-adaptive", "dlrm"), ("hybridbackend-ranking", "mlp"),
