@@ -190,12 +190,13 @@ class Counts:
         for pair in self.possible():
             if not self.pairs[pair]:
                 never[self.reasons.get(pair, "not drawn together")].append(" ".join(pair))
-        met = [count for count in self.pairs.values() if count > 0]
+        met = {" ".join(pair): count for pair, count in self.pairs.items() if count > 0}
+        rare = sorted(((count, pair) for pair, count in met.items() if count < LEAST_MET))
         return {"runs": self.runs, "cases": sum(run["cases"] for run in self.runs), "failed": sum(run["failed"] for run in self.runs),
-                "exports": sum(run["exports"] for run in self.runs), "values": dict(sorted(self.values.items())), "pairs_met": len(met),
-                "pairs_met_less": {" ".join(pair): count for pair, count in sorted(self.pairs.items()) if 0 < count < LEAST_MET},
-                "refused": dict(self.refused.most_common(100)), "pairs_never_met":
-                {reason: pairs for reason, pairs in sorted(never.items(), key=lambda each: -len(each[1]))}}
+                "exports": sum(run["exports"] for run in self.runs), "values": dict(sorted(self.values.items())),
+                "refused": dict(self.refused.most_common(60)), "pairs": {"met": len(met), f"in_fewer_than_{LEAST_MET}_cases": len(rare),
+                "rarest": rare[:100], "never": {reason: {"pairs": len(pairs), "such_as": pairs[:3]} for reason, pairs in
+                                                sorted(never.items(), key=lambda each: -len(each[1]))}}}
 
 
 def tell_crash(launches, code, counts):
