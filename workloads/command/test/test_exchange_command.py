@@ -8,7 +8,7 @@ from program import ProgramTest, main, records
 
 QUICK = ["--seconds", "0.001"]
 SKEWS = ["uniform", "zipf", "hot", "banded"]
-LINE = re.compile(r"(?m)^(\w+) +(\d+[KMG]?)  (\S+) +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +(\d+|-) +(\d+)$")
+LINE = re.compile(r"(?m)^(\w+) +(\d+(?:[KMG]i?B)?)  (\S+) +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +(\d+|-) +(\d+)$")
 
 
 class Exchange(ProgramTest):

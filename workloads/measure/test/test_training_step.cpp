@@ -151,13 +151,6 @@ TEST(TrainingStep, ReduceScatterTakesNarrowWiresWhereNoRowsAreSplit) {
        {RowTransfer::reduce_scatter, RowTransfer::reduce_scatter_pairwise, RowTransfer::reduce_scatter_halving}) {
     const Case movement{.movement = {.transfer = transfer, .wire = {ValueType::bf16, ValueType::fp16}}};
     EXPECT_EQ(0, wrong_values(comm, options, plan_of("table_wise", options, comm.size()), movement));
-    const auto of_row_wise = [&] {
-      return wrong_values(comm, options, plan_of("row_wise", options, comm.size()), movement);
-    };
-    if (comm.size() > 1)
-      EXPECT_THROW(of_row_wise(), InputError);
-    else
-      EXPECT_EQ(0, of_row_wise());
   }
 }
 
@@ -260,37 +253,6 @@ TEST(TrainingStep, RandomGridsOfShards) {
       EXPECT_EQ(0, wrong_values(comm, options, plan,
                                 {.movement = {.transfer = transfer.value}, .exchange = exchange_named("pairwise")}))
           << transfer.name;
-  }
-}
-
-TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
-  const Communicator comm(MPI_COMM_WORLD);
-  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
-  Plan plan = plan_of("table_wise", options, comm.size());
-  plan.tables[1].shards = {{{0, 50, 2}, 0, 16, 0}, {{1, 50, 2}, 0, 16, 0}};
-  EXPECT_EQ(0, wrong_values(comm, options, plan, {.exchange = exchange_named("pairwise")}));
-  ShardedTables tables(plan, options.workload.tables, options.workload.features, 0);
-  const auto exchange = exchange_named("pairwise").make(comm);
-  SentBytes sent(comm.rank(), comm.size());
-  Wire wire({}, IdType::int32);
-  Lane lane(Lane::Kind::plain);
-  const auto ones = [](std::size_t size) { return std::vector<std::int64_t>(size, 1); };
-  const auto ranks = static_cast<std::size_t>(comm.size());
-  const BagCounts bags(std::ssize(options.workload.features), ones(ranks * options.workload.features.size()));
-  const VectorCounts vectors{
-      ones(tables.layout().slots.size()), ones(ranks * tables.layout().own_slots().size()), {}, {}};
-  for (const auto& choice : transfers) {
-    if (!adds_on_the_way(choice.value)) continue;
-    std::vector<RowTransfer> modes;
-    for (const Strip& strip : tables.layout().strips)
-      modes.push_back(strip.row_split() ? choice.value : RowTransfer::dense_partials);
-    const auto transfer = make_transfer({comm, lane, *exchange, wire, sent, choice.value, {}});
-    try {
-      transfer->lay_out(tables.layout(), modes, bags, vectors);
-      ADD_FAILURE() << choice.name;
-    } catch (const InputError& error) {
-      EXPECT_NE(std::string(error.what()).find("transfer " + std::string(choice.name) + ":"), std::string::npos);
-    }
   }
 }
 
