@@ -62,12 +62,15 @@ void CaseChecks::check(const std::vector<std::size_t>& cases, std::int64_t steps
       return Expectation(job_.comm, job_.planned(first).options, batches_, how.movement.wire, steps, how.async);
     });
     reference_seconds_ += now() - begin;
+    std::optional<std::map<std::string, std::int64_t>> untold;  // the same for all that share the reference
     for (const std::size_t c : cases) {
       if (!share_reference(first, c) || (c != first && !is_wanted(c))) continue;
       if (hooks_.interrupted()) return;
       hooks_.status(fmt::format("checking {}", job_.name_of(c)));
       const double before = now();
       check_case(c, expectation);
+      if (!untold) untold = expectation.untold();
+      states_[c].checked.untold = *untold;
       states_[c].check_seconds = now() - before;
       states_[c].checked.*count = steps;
     }
@@ -85,7 +88,6 @@ void CaseChecks::check_case(std::size_t number, Expectation& expectation) {
           ? count_wrong(job_.comm, expectation, initial, *ready.pipeline, ready.dense, prepared_.step_batches())
           : count_wrong(job_.comm, expectation, initial, ready.flight, ready.dense, prepared_.inputs());
   ready.watch_wire(false);
-  checked.untold = expectation.untold();
   checked.wire_error = WireError{wire_error(job_.comm, ready.wire_error(Direction::forward)),
                                  wire_error(job_.comm, ready.wire_error(Direction::backward))};
 }
