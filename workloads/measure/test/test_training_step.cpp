@@ -151,6 +151,12 @@ TEST(TrainingStep, ReduceScatterTakesNarrowWiresWhereNoRowsAreSplit) {
        {RowTransfer::reduce_scatter, RowTransfer::reduce_scatter_pairwise, RowTransfer::reduce_scatter_halving}) {
     const Case movement{.movement = {.transfer = transfer, .wire = {ValueType::bf16, ValueType::fp16}}};
     EXPECT_EQ(0, wrong_values(comm, options, plan_of("table_wise", options, comm.size()), movement));
+    const Plan row_wise = plan_of("row_wise", options, comm.size());
+    const Workload& workload = options.workload;
+    if (comm.size() > 1)
+      EXPECT_THROW(require_supported(row_wise, workload.tables, workload.features, movement.movement), InputError);
+    else
+      EXPECT_EQ(0, wrong_values(comm, options, row_wise, movement));
   }
 }
 
@@ -253,6 +259,23 @@ TEST(TrainingStep, RandomGridsOfShards) {
       EXPECT_EQ(0, wrong_values(comm, options, plan,
                                 {.movement = {.transfer = transfer.value}, .exchange = exchange_named("pairwise")}))
           << transfer.name;
+  }
+}
+
+TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
+  const Communicator comm(MPI_COMM_WORLD);
+  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  Plan plan = plan_of("table_wise", options, comm.size());
+  plan.tables[1].shards = {{{0, 50, 2}, 0, 16, 0}, {{1, 50, 2}, 0, 16, 0}};
+  EXPECT_EQ(0, wrong_values(comm, options, plan, {.exchange = exchange_named("pairwise")}));
+  for (const auto& choice : transfers) {
+    if (!adds_on_the_way(choice.value)) continue;
+    try {
+      require_supported(plan, options.workload.tables, options.workload.features, {.transfer = choice.value});
+      ADD_FAILURE() << choice.name;
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("transfer " + std::string(choice.name)), std::string::npos);
+    }
   }
 }
 
