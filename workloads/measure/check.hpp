@@ -44,7 +44,7 @@ class Expectation {
   std::span<const reference::TouchedTable> parts(std::int64_t table) const { return oracle_.parts(table); }
   /// Null without a dense model.
   const ExpectedDense* dense() const { return dense_.get(); }
-  /// Of the tables' values and the weights of the dense model, by name, those that bounds say nothing about: a bound is
+  /// Counts, by table or weights, the values that bounds say nothing about: a bound is
   /// no smaller than the root mean square of what the steps changed. An adaptive optimizer makes a whole step of a
   /// gradient that is nothing but rounding.
   std::map<std::string, std::int64_t> untold() const;

@@ -135,8 +135,8 @@ TEST(MeasuredIds, AreTheMeansOfSomeOfTheSamples) {
         SCOPED_TRACE(testing::Message() << samples << " samples, shard " << s << " of " << shards.size()
                                         << (shuffled ? ", shuffled" : ""));
         const ShardCounts& expected = one.statistics.expected(0, shards[s].rows, samples);
-        // What the spread of the samples allows, and that of how many of the evenly laid rows lie in the shard: of K
-        // named rows in all N samples, sqrt(K) more or fewer, of which n / N are named by n; and 1 %.
+        // The samples spread, and so does the number of evenly laid rows in the shard: of K rows that all N samples
+        // name, sqrt(K) more or fewer lie there, and n samples name n / N of them. 1 % is added.
         const double of_all = static_cast<double>(samples) / counted;
         const auto spread = [&](double x) { return 5 * std::sqrt((1 + x) * (1.0 / times + of_all)) + 0.01 * x; };
         EXPECT_NEAR(ids[s], expected.ids, spread(expected.ids));

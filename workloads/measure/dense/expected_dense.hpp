@@ -15,8 +15,8 @@
 
 namespace shardmark {
 
-/// Whether a check can tell anything of such a value: not of what fp32 may have no number for, as in a training that
-/// diverges.
+/// Returns whether a check can tell anything of such a value. It cannot where fp32 may have no number, as in a training
+/// that diverges.
 inline bool is_told(double expected, double bound) {
   return std::abs(expected) + bound < reference::Uncertain::largest;
 }

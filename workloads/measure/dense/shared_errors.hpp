@@ -24,8 +24,8 @@ class SharedErrors {
   std::vector<std::unordered_map<std::int64_t, std::int64_t>> vectors_of_row_;  ///< by table
 };
 
-/// Of samples with these logits, in double, how many have the same one: whatever made them equal, the same inputs or
-/// layers that no input passes, makes the roundings behind equal too. At least 1.
+/// Returns how many samples have one logit, of these [samples], at least 1. Whatever made logits equal in double, the
+/// same inputs or layers that no input passes, makes the roundings behind equal too.
 double most_alike(std::span<const double> logits);
 
 }  // namespace shardmark
