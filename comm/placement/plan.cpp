@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "reference/error.hpp"
 #include "reference/tensor_train/shape.hpp"
@@ -68,6 +70,18 @@ std::vector<Table> stored(std::span<const Table> tables, const Plan& plan) {
 std::int64_t exchanged_row_sums(const Table& table, const TablePlacement& placement) {
   const bool split = std::ranges::any_of(placement.shards, [&](const Shard& s) { return s.columns() != table.dim; });
   return split ? row_sum_count(table.optimizer.kind) : 0;
+}
+
+std::vector<std::vector<Shard>> shards_by_rows(const TablePlacement& placement) {
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::vector<Shard>> by_rows;
+  for (const Shard& shard : placement.shards)
+    by_rows[{shard.rows.begin, shard.rows.end, shard.rows.stride}].push_back(shard);
+  std::vector<std::vector<Shard>> result;
+  for (auto& [rows, shards] : by_rows) {
+    std::ranges::sort(shards, {}, &Shard::column_begin);
+    result.push_back(std::move(shards));
+  }
+  return result;
 }
 
 RankLoad& RankLoad::operator+=(const RankLoad& other) {

@@ -82,6 +82,9 @@ std::vector<Table> stored(std::span<const Table> tables, const Plan& plan);
 /// the optimizer where shards hold only some of the columns, else 0.
 std::int64_t exchanged_row_sums(const Table& table, const TablePlacement& placement);
 
+/// The shards that hold the same rows, by column, in the order of their rows.
+std::vector<std::vector<Shard>> shards_by_rows(const TablePlacement& placement);
+
 /// What one rank keeps. Rows are row slices: a column shard of r rows counts r. Dense gradient buffers, which a step
 /// needs for data_parallel tables, are not included.
 struct RankLoad {

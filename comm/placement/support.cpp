@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <vector>
 
 #include "reference/tensor_train/shape.hpp"
@@ -58,15 +57,15 @@ void require_sums(const Plan& plan, std::size_t number, const Table& table, cons
 void require_whole_rows(const Plan& plan, std::size_t number, const Table& table) {
   const TablePlacement& placement = plan.tables[number];
   if (exchanged_row_sums(table, placement) == 0) return;
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::int64_t> columns;  // by rows
-  for (const Shard& shard : placement.shards)
-    columns[{shard.rows.begin, shard.rows.end, shard.rows.stride}] += shard.columns();
-  for (const auto& [rows, count] : columns)
-    if (count != table.dim)
+  for (const auto& shards : shards_by_rows(placement)) {
+    std::int64_t columns = 0;
+    for (const Shard& shard : shards) columns += shard.columns();
+    if (columns != table.dim)
       throw InputError(
           fmt::format("plan {}: table {} uses {}, which needs the same row split in every column range, but the rows "
                       "from {} on are cut differently; use the same rows or an element-wise optimizer",
-                      plan.name, table.name, name_of(table.optimizer.kind), std::get<0>(rows)));
+                      plan.name, table.name, name_of(table.optimizer.kind), shards.front().rows.begin));
+  }
 }
 
 }  // namespace

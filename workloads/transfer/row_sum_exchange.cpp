@@ -2,27 +2,8 @@
 #include "workloads/transfer/row_sum_exchange.hpp"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 namespace shardmark {
-namespace {
-
-auto order_of(const RowSet& rows) { return std::tuple(rows.begin, rows.end, rows.stride); }
-
-/// The shards of one table that hold the same rows, by column.
-std::vector<std::vector<Shard>> group_by_rows(const TablePlacement& placement) {
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::vector<Shard>> groups;
-  for (const Shard& shard : placement.shards) groups[order_of(shard.rows)].push_back(shard);
-  std::vector<std::vector<Shard>> result;
-  for (auto& [rows, shards] : groups) {
-    std::ranges::sort(shards, {}, &Shard::column_begin);
-    result.push_back(std::move(shards));
-  }
-  return result;
-}
-
-}  // namespace
 
 RowSumExchange::RowSumExchange(const Communicator& comm, Exchange& exchange, const Plan& plan,
                                const std::vector<Table>& tables, const ShardLayout& layout)
@@ -33,7 +14,7 @@ RowSumExchange::RowSumExchange(const Communicator& comm, Exchange& exchange, con
     const std::int64_t sums = exchanged_row_sums(table, placement);
     if (sums == 0) continue;
     width_ = std::max(width_, sums);
-    for (const auto& shards : group_by_rows(placement)) {
+    for (const auto& shards : shards_by_rows(placement)) {
       most_members_ = std::max(most_members_, shards.size());
       Group group;
       for (const Shard& shard : shards) {
