@@ -42,7 +42,12 @@ def arguments():
                         help=f"draw for each two values that --summary has in fewer than {LEAST_MET} cases those that are missing")
     parser.add_argument("--page", help="write what a reader asks of --summary to this file, and run nothing")
     parser.add_argument("--mpiexec", default="mpiexec --oversubscribe --mca mpi_yield_when_idle 1 -n")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if (options.rare or options.page) and not (options.summary and Path(options.summary).exists()):
+        parser.error("--rare and --page need a --summary that an earlier run has written")
+    if options.rare and options.set:
+        parser.error("--rare decides what cases have; leave out --set")
+    return options
 
 
 def commit_number():

@@ -48,7 +48,7 @@ HomeLookups home_lookups(const StepContext& step, std::int64_t table, const std:
 Packing packing_of(const StepContext& step, std::int64_t table, const TablePlacement& placement) {
   const Plan plan{.name = {}, .ranks = step.ranks, .tables = {placement}};
   const std::int64_t id_bytes = bytes_of(id_type(step.movement.wire_ids, plan, step.tables().subspan(table, 1)));
-  const Dedup dedup = step.movement.dedup == Dedup::automatic ? Dedup::local : step.movement.dedup;
+  const Dedup dedup = without_choice(step.movement.dedup);
   return {.wire = step.movement.wire,
           .row_id_bytes = id_bytes,
           .id_bytes = id_bytes + (step.weighted ? 4 : 0),
@@ -61,8 +61,8 @@ RowTransfer transfer_of(const StepContext& step, std::int64_t table, const HomeL
   if (step.movement.transfer != RowTransfer::automatic) return step.movement.transfer;
   const auto pools_by_max = [&](const Feature& f) { return f.table == table && f.pooling == Pooling::max; };
   if (std::ranges::any_of(step.features(), pools_by_max)) return RowTransfer::unique_rows;
-  Packing compared = packing;  // transfers are compared before dedup is decided
-  if (compared.dedup == Dedup::node) compared.dedup = Dedup::local;
+  Packing compared = packing;
+  compared.dedup = while_undecided(packing.dedup);
   RowTransfer best = RowTransfer::dense_partials;
   double least = busiest(choice_of(best).bytes(own, compared), step.ranks);
   for (const TransferChoice& transfer : transfers) {

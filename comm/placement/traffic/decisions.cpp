@@ -9,11 +9,6 @@ constexpr bool is_candidate(const TransferChoice& transfer) {
   return transfer.bytes != nullptr && transfer.reduction.empty();
 }
 
-Dedup without_choice(Dedup dedup) { return dedup == Dedup::automatic ? Dedup::local : dedup; }
-
-/// By which transfers are compared.
-Dedup while_undecided(Dedup dedup) { return dedup == Dedup::node ? Dedup::local : without_choice(dedup); }
-
 std::vector<ColumnShards> row_split_columns(const MovedPlan& moved) {
   auto splits = column_shards(moved);
   std::erase_if(splits, [](const ColumnShards& shards) { return !shards.row_split(); });

@@ -29,6 +29,11 @@ inline constexpr std::array dedups{
 };
 constexpr auto choices_of(Dedup) { return Choices{"dedup", dedups}; }
 
+/// Dedup auto is local until counts of nodes say otherwise.
+constexpr Dedup without_choice(Dedup dedup) { return dedup == Dedup::automatic ? Dedup::local : dedup; }
+/// The dedup by which transfers are compared, before anything is known of nodes.
+constexpr Dedup while_undecided(Dedup dedup) { return dedup == Dedup::node ? Dedup::local : without_choice(dedup); }
+
 /// Whether a rank asks for a row once, however many of its ids name it.
 constexpr bool asks_once(Dedup dedup) { return dedup != Dedup::off && dedup != Dedup::owner; }
 /// Whether an owner looks for rows that several ids or ranks ask it for, and reads them once.
