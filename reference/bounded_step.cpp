@@ -61,11 +61,11 @@ RowSums<double> sums_of(const OptimizerRule& rule, const Numbers& x) {
 
 Cell<double> stepped(const OptimizerRule& rule, const Numbers& x) { return rule.stepped(cell_of(x), sums_of(rule, x)); }
 
-/// visit(corner) for every choice of the upper or lower end of each uncertain number. Of the two sums only lamb has
-/// both, in a quotient: while one is at its upper end, the other is at its lower one. A gradient that may have either
-/// sign may be 0, where |g| / sqrt(g^2) falls from 1 to 0.
+/// visit(corner) for every choice of the upper or lower end of each uncertain number, and there for each gradient
+/// between its ends at which a step may turn. Of the two sums only lamb has both, in a quotient: while one is at its
+/// upper end, the other is at its lower one.
 template <class Visit>
-void for_each_corner(const Column& column, Visit&& visit) {
+void for_each_corner(const OptimizerRule& rule, const Column& column, Visit&& visit) {
   std::array<std::size_t, 5> uncertain{};
   std::size_t count = 0;
   for (std::size_t i = 0; i < uncertain.size(); ++i)
@@ -81,8 +81,10 @@ void for_each_corner(const Column& column, Visit&& visit) {
       if (uncertain[k] == 4) move(5, -sign);
     }
     visit(x);
-    if (std::abs(column.centre[1]) < column.error[1]) {
-      x[1] = 0.0;
+    if (x[1] <= column.centre[1]) continue;  // the corner that differs in this end has the same gradients between
+    for (const double g : rule.turning_gradients(cell_of(x), x[4])) {
+      if (!(std::abs(g - column.centre[1]) < column.error[1])) continue;
+      x[1] = g;
       visit(x);
     }
   }
@@ -115,7 +117,7 @@ RowSums<Rounded> add_row_sums(const OptimizerRule& rule, std::vector<Column>& co
   for (std::size_t c = 0; c < columns.size(); ++c) {
     const auto cell = cell_of(columns[c].centre);
     terms[c] = rule.row_terms(cell);
-    for_each_corner(columns[c], [&](const Numbers& corner) {
+    for_each_corner(rule, columns[c], [&](const Numbers& corner) {
       const auto there = rule.row_terms(cell_of(corner));
       for (std::size_t i = 0; i < 2; ++i)
         deviations[c][i] = std::max(deviations[c][i], std::abs(there[i] - terms[c][i]));
@@ -149,7 +151,7 @@ Outcome outcome_of(const OptimizerRule& rule, const Column& column, const RowSum
   const auto rounded = rule.stepped(rounded_cell_of(column), sums);
   Outcome outcome{.after = rule.stepped(cell, {sums[0].value, sums[1].value})};
   const auto widen = [](double& error, double there, double here) { error = std::max(error, std::abs(there - here)); };
-  for_each_corner(column, [&](const Numbers& corner) {
+  for_each_corner(rule, column, [&](const Numbers& corner) {
     const auto there = stepped(rule, corner);
     widen(outcome.error, there.w, outcome.after.w);
     for (std::size_t k = 0; k < 2; ++k) widen(outcome.state_error[k], there.state[k], outcome.after.state[k]);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -53,7 +55,50 @@ class OptimizerRule {
     return c;
   }
 
+  /// Gradients at which the step of a column or its state may turn, as functions of its own gradient g: anywhere else
+  /// they rise or fall alone. others: the sum of the squared gradients of the other columns. Some may be no numbers, or
+  /// gradients at which nothing turns. Beside g = 0, the gradient of a square, and with s = sqrt(n + g^2) of ftrl:
+  ///   (a + b g) / (sqrt(c + d g^2) + e)   turns where (a d g - b c)^2 = b^2 e^2 (c + d g^2)      adam's direction
+  ///   the square of lamb's, k = wd w      turns where (a + b g + k e)^2 = k^2 (c + d g^2)
+  ///   z + g - (s - s_0) w / lr            turns where g^2 ((w / lr)^2 - 1) = n                    ftrl's z
+  ///   ftrl's w                            turns where (B g - n)^2 = K^2 (n + g^2),
+  ///                                       B = w ((beta + s_0) / lr + l2) + z -+ l1,  K = beta + lr l2
+  std::array<double, 7> turning_gradients(const Cell<double>& c, double others) const {
+    std::array<double, 7> at;
+    at.fill(std::numeric_limits<double>::quiet_NaN());
+    at[0] = 0.0;
+    if (o_.kind == OptimizerKind::adam || o_.kind == OptimizerKind::rowwise_adam || o_.kind == OptimizerKind::lamb) {
+      const bool rowwise = o_.kind == OptimizerKind::rowwise_adam;
+      const double b1 = o_.beta1, b2 = o_.beta2, d = (1.0 - b2) / (rowwise ? dim_ : 1.0);
+      const double a = b1 * c.state[0], b = 1.0 - b1, rest = b2 * c.state[1] + (rowwise ? d * others : 0.0);
+      const double e = eps() * std::sqrt(correction2_), square = b * b * e * e;
+      put_roots(d * (a * a * d - square), -2.0 * a * b * rest * d, rest * (b * b * rest - square), &at[1]);
+      const double k = decoupled() ? wd() * c.w * correction1_ / std::sqrt(correction2_) : 0.0, of_0 = a + k * e;
+      put_roots(b * b - k * k * d, 2.0 * b * of_0, of_0 * of_0 - k * k * rest, &at[3]);
+    } else if (o_.kind == OptimizerKind::ftrl) {
+      const double n = c.state[0] + ftrl_epsilon, slope = c.w / lr(), beta = o_.beta, l2 = o_.l2;
+      put_roots(slope * slope - 1.0, 0.0, -n, &at[1]);
+      const double k = beta + lr() * l2, of_w = slope * (beta + std::sqrt(n)) + c.w * l2 + c.state[1];
+      for (const double sign : {1.0, -1.0}) {
+        const double b = of_w - sign * o_.l1;
+        put_roots(b * b - k * k, -2.0 * n * b, n * (n - k * k), &at[sign > 0.0 ? 3 : 5]);
+      }
+    }
+    if (o_.weight_decay != 0.0F && o_.weight_decay_mode == WeightDecay::l2)
+      for (double& g : at) g -= wd() * c.w;
+    return at;
+  }
+
  private:
+  static constexpr double ftrl_epsilon = 0x1p-23;
+
+  /// Of a x^2 + b x + c, or where it comes closest to 0.
+  static void put_roots(double a, double b, double c, double* roots) {
+    const double q = -0.5 * (b + std::copysign(std::sqrt(std::max(0.0, b * b - 4.0 * a * c)), b));
+    roots[0] = q / a;
+    roots[1] = c / q;
+  }
+
   bool decoupled() const { return o_.weight_decay != 0.0F && o_.weight_decay_mode == WeightDecay::decoupled; }
   double lr() const { return o_.learning_rate; }
   double wd() const { return o_.weight_decay; }
@@ -136,7 +181,7 @@ class OptimizerRule {
   void ftrl(Cell<Number>& c) const {
     using std::abs;
     using std::sqrt;
-    constexpr double e = 0x1p-23;
+    constexpr double e = ftrl_epsilon;
     const double l1 = o_.l1, l2 = o_.l2, beta = o_.beta;
     auto& [n, z] = c.state;
     const Number root = sqrt(n + e);

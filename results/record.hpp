@@ -68,6 +68,9 @@ struct WireError {
 /// Values that the check of a case tells nothing of, by table or weights, among the details. Absent: there are none.
 inline constexpr const char* untold_field = "untold";
 
+/// The first value that is wrong, with what was expected, among the details. Absent: none is.
+inline constexpr const char* first_wrong_field = "first_wrong";
+
 /// Of the plan of a case, among the details: what tells plans of one name apart.
 inline constexpr char plan_digest_field[] = "plan_digest";
 

@@ -69,6 +69,8 @@ Verdict verdict_of(std::span<const CaseRecord> records, const nlohmann::ordered_
     const CaseRecord& first = *std::ranges::find_if(records, is_wrong);
     reason = fmt::format("wrong values in {} of {} cases, first {} {} {}: {} wrong", wrong, records.size(), first.plan,
                          first.option("transfer"), first.option("exchange"), first.wrong);
+    if (first.details.contains(first_wrong_field))
+      reason += ", " + first.details.at(first_wrong_field).get<std::string>();
   }
   if (const auto unchecked = std::ranges::count_if(records, is_unchecked); unchecked > 0)
     reason += fmt::format("{}{} of {} cases unchecked", reason.empty() ? "" : "; ", unchecked, records.size());

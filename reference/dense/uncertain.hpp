@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "reference/dense/logit_loss.hpp"
@@ -12,9 +13,13 @@ namespace shardmark::reference {
 /// A number that fp32 operations compute in an order that is theirs, and the standard error of their roundings, which
 /// count as independent (Higham and Mary 2019). Bounds for which all of them conspire, like those of Rounded, grow by
 /// the absolute row sums of each weight, 25 times for a layer of 1024 by 1024, and say nothing behind a few layers.
-/// With u = 2^-24, to first order:
-///   a + b, a b     what a and b bring, as squares, and u |result|
-///   sum of n       what the factors bring, and u sqrt(n) sqrt(S^2 + Q), where S is the sum and Q that of the squared
+/// With u = 2^-24:
+///   a + b          what a and b bring, as squares, and u |result|
+///   a b            a^2 e_b^2 + b^2 e_a^2 + e_a^2 e_b^2, the variance of a product, and u |result|: an optimizer may
+///   turn
+///                  a gradient that is nothing but rounding into a weight whose error is larger than itself
+///   f(z)           the larger of |f'| e and of what f changes by within the bound of z, over `confidence`
+///   sum of n       what the products bring, and u sqrt(n) sqrt(S^2 + Q), where S is the sum and Q that of the squared
 ///                  terms: no less than the root mean square of the partial sums in a random order. Nothing where fp32
 ///                  gives the sum exactly in any order (BoundedSum::exact).
 ///   relu           where z may be on either side of 0, the whole gradient is uncertain
@@ -58,6 +63,11 @@ struct Uncertain {
     return Uncertain(value, std::hypot(brought, own), std::hypot(brought_in_sums, own)).in_fp32(std::abs(value));
   }
 
+  /// The squared error of a product, or that in sums. Samples that share e_a e_b share both: no more than share e_a.
+  static double square_of_product(const Uncertain& a, const Uncertain& b, double Uncertain::*in) {
+    return a.value * a.value * (b.*in) * (b.*in) + (a.*in) * (a.*in) * (b.value * b.value + b.error * b.error);
+  }
+
   friend Uncertain operator+(const Uncertain& a, const Uncertain& b) {
     return result(a.value + b.value, std::hypot(a.error, b.error), std::hypot(a.in_sums, b.in_sums));
   }
@@ -65,21 +75,20 @@ struct Uncertain {
     return a + Uncertain(-b.value, b.error, b.in_sums);
   }
   friend Uncertain operator*(const Uncertain& a, const Uncertain& b) {
-    return result(a.value * b.value, std::hypot(a.value * b.error, b.value * a.error),
-                  std::hypot(a.value * b.in_sums, b.value * a.in_sums));
+    return result(a.value * b.value, std::sqrt(square_of_product(a, b, &Uncertain::error)),
+                  std::sqrt(square_of_product(a, b, &Uncertain::in_sums)));
   }
 };
 
 inline Uncertain sum_of_products(std::span<const Uncertain> a, std::span<const Uncertain> b) {
   BoundedSum sum;
   double squares = 0.0, brought = 0.0, brought_in_sums = 0.0;
-  const auto add_squares = [](double& to, double x, double y) { to += x * x + y * y; };
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double term = a[i].value * b[i].value;
     sum.add(term);
     squares += term * term;
-    add_squares(brought, a[i].error * b[i].value, a[i].value * b[i].error);
-    add_squares(brought_in_sums, a[i].in_sums * b[i].value, a[i].value * b[i].in_sums);
+    brought += Uncertain::square_of_product(a[i], b[i], &Uncertain::error);
+    brought_in_sums += Uncertain::square_of_product(a[i], b[i], &Uncertain::in_sums);
   }
   const bool exact = brought == 0.0 && sum.exact();
   const double n = static_cast<double>(a.size());
@@ -111,17 +120,26 @@ inline Uncertain step(const Uncertain& z) {
   return {z.value > 0.0 ? 1.0 : 0.0, error, error * share_in_sums(z)};
 }
 
+/// The error of f(z), whose slope at z is given.
+template <class Function>
+double error_of(const Function& f, const Uncertain& z, double slope) {
+  const double here = f(z.value), up = f(z.value + z.bound()), down = f(z.value - z.bound());
+  return std::max(std::abs(slope) * z.error,
+                  std::max(std::abs(up - here), std::abs(down - here)) / Uncertain::confidence);
+}
+
 /// An exponential, a logarithm, a quotient: 4 u of each term.
 inline Uncertain logit_loss(const Uncertain& z, float label) {
   const double roundings = 4.0 * unit_roundoff * (std::abs(z.value) + std::log(2.0));
-  const double slope = logit_gradient(z.value, label), own = std::hypot(roundings, Uncertain::flushed);
-  return {logit_loss(z.value, label), std::hypot(slope * z.error, own), std::hypot(slope * z.in_sums, own)};
+  const double own = std::hypot(roundings, Uncertain::flushed);
+  const double brought = error_of([&](double x) { return logit_loss(x, label); }, z, logit_gradient(z.value, label));
+  return {logit_loss(z.value, label), std::hypot(brought, own), std::hypot(brought * share_in_sums(z), own)};
 }
 
 inline Uncertain logit_gradient(const Uncertain& z, float label) {
-  const double s = sigmoid(z.value), slope = s * sigmoid(-z.value);
+  const double s = sigmoid(z.value), brought = error_of(sigmoid<double>, z, s * sigmoid(-z.value));
   const double own = std::hypot(4.0 * unit_roundoff * s, Uncertain::flushed);
-  return {s - label, std::hypot(slope * z.error, own), std::hypot(slope * z.in_sums, own)};
+  return {s - label, std::hypot(brought, own), std::hypot(brought * share_in_sums(z), own)};
 }
 
 }  // namespace shardmark::reference

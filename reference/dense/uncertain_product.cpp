@@ -17,13 +17,14 @@ namespace {
 constexpr std::int64_t few = 8;  // terms, columns
 constexpr std::int64_t tile_rows = 4, tile_columns = 8;
 
-/// Value, square of it and squared errors of each number, term by term: term k of `width` rows beside each other.
+/// Value, square of it, squared errors and the square of value and error of each number, term by term: term k of
+/// `width` rows beside each other.
 struct Terms {
-  std::vector<double> value, square, error, in_sums;
+  std::vector<double> value, square, error, in_sums, whole;
 
   Terms(const Matrix<Uncertain>& matrix, std::int64_t first, std::int64_t width) {
     const auto size = static_cast<std::size_t>(matrix.columns * width);
-    for (auto* each : {&value, &square, &error, &in_sums}) each->resize(size);
+    for (auto* each : {&value, &square, &error, &in_sums, &whole}) each->resize(size);
     for (std::int64_t i = 0; i < std::min(width, matrix.rows - first); ++i)
       for (std::int64_t k = 0; k < matrix.columns; ++k) {
         const Uncertain& number = matrix.at(first + i, k);
@@ -31,6 +32,7 @@ struct Terms {
         square[k * width + i] = number.value * number.value;
         error[k * width + i] = number.error * number.error;
         in_sums[k * width + i] = number.in_sums * number.in_sums;
+        whole[k * width + i] = square[k * width + i] + error[k * width + i];
       }
   }
 };
@@ -44,17 +46,19 @@ SHARDMARK_WIDEST void add_terms(const Terms& a, const Terms& b, std::int64_t dep
   double value[tile_rows][tile_columns] = {}, square[tile_rows][tile_columns] = {},
          brought[tile_rows][tile_columns] = {}, in_sums[tile_rows][tile_columns] = {};
   const double *av = a.value.data(), *as = a.square.data(), *ae = a.error.data(), *ai = a.in_sums.data();
-  const double *bv = b.value.data(), *bs = b.square.data(), *be = b.error.data(), *bi = b.in_sums.data();
+  const double *bv = b.value.data(), *bs = b.square.data(), *be = b.error.data(), *bi = b.in_sums.data(),
+               *bw = b.whole.data();
   for (std::int64_t k = 0; k < depth; ++k) {
     for (std::int64_t i = 0; i < tile_rows; ++i)
       for (std::int64_t j = 0; j < tile_columns; ++j) {
         value[i][j] += av[i] * bv[j];
         square[i][j] += as[i] * bs[j];
-        brought[i][j] += ae[i] * bs[j] + as[i] * be[j];
-        in_sums[i][j] += ai[i] * bs[j] + as[i] * bi[j];
+        brought[i][j] += ae[i] * bw[j] + as[i] * be[j];
+        in_sums[i][j] += ai[i] * bw[j] + as[i] * bi[j];
       }
     av += tile_rows, as += tile_rows, ae += tile_rows, ai += tile_rows;
     bv += tile_columns, bs += tile_columns, be += tile_columns, bi += tile_columns;
+    bw += tile_columns;
   }
   std::copy_n(&value[0][0], sums.value.size(), sums.value.begin());
   std::copy_n(&square[0][0], sums.square.size(), sums.square.begin());

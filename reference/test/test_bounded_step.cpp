@@ -41,9 +41,22 @@ struct UncertainRow {
 
   /// Values and state after the step of something within the bounds.
   Doubles sampled(std::mt19937& random) const {
-    const auto near = [&](double x, double error) {
-      return x + error * std::uniform_real_distribution<double>(-1.0, 1.0)(random);
-    };
+    return after(
+        [&](double x, double error) { return x + error * std::uniform_real_distribution<double>(-1.0, 1.0)(random); });
+  }
+
+  /// The same, but of any magnitude below the bounds.
+  Doubles sampled_near(std::mt19937& random) const {
+    return after([&](double x, double error) {
+      const double part = std::pow(10.0, std::uniform_real_distribution<double>(-6.0, 0.0)(random));
+      const double moved = (random() % 2 == 0 ? error : -error) * part;
+      return std::abs(moved) < error && random() % 2 == 0 && std::abs(x) + std::abs(moved) < error ? moved : x + moved;
+    });
+  }
+
+  /// Values and state after the step of near(x, its bound) for all x.
+  template <class Near>
+  Doubles after(const Near& near) const {
     Doubles row, state, g;
     for (std::size_t c = 0; c < row_dim; ++c) {
       row.push_back(near(table.values(slot)[c], table.value_bounds(slot)[c]));
@@ -91,6 +104,34 @@ TEST(BoundedStep, HoldsWhateverComesOfTheBoundsBefore) {
         }
         EXPECT_LT(bound, 4 * seen) << choice.name << ", seed " << seed;  // and is of use
       }
+}
+
+// A gradient that is nothing but rounding of far larger terms: the step turns between the ends of what it may be.
+TEST(BoundedStep, HoldsWhereAGradientMayBeAnything) {
+  for (const auto& choice : optimizers)
+    for (std::uint32_t seed = 0; seed < 200; ++seed) {
+      UncertainRow row({.kind = choice.value,
+                        .learning_rate = seed % 4 == 1 ? 0.01F : 0.25F,
+                        .epsilon = seed % 3 == 0 ? 1e-2F : 1e-8F,
+                        .l1 = 0.125F,
+                        .beta = 0.5F,
+                        .weight_decay = seed % 2 == 0 ? 0.0F : 0.25F,
+                        .weight_decay_mode = seed % 5 < 2 ? WeightDecay::l2 : WeightDecay::decoupled},
+                       1e-6, seed);
+      std::mt19937 random(seed);
+      std::uniform_real_distribution<double> exponent(-4.0, 3.0);
+      for (double& error : row.errors) error = std::pow(10.0, exponent(random));
+      for (float& state : row.table.state(row.slot))
+        state *= static_cast<float>(std::pow(10.0, exponent(random) - 2.0));
+      std::vector<Doubles> samples;
+      for (int i = 0; i < 1000; ++i) samples.push_back(row.sampled_near(random));
+      bounded_step(row.table, row.slot, row.t, row.gradient, row.errors);
+      const Doubles centre = joined(row.table.values(row.slot), row.table.state(row.slot));
+      const Doubles bounds = joined(row.table.value_bounds(row.slot), row.table.state_bounds(row.slot));
+      for (std::size_t i = 0; i < centre.size(); ++i)
+        for (const Doubles& sample : samples)
+          ASSERT_LE(std::abs(sample[i] - centre[i]), bounds[i]) << choice.name << ", number " << i << ", seed " << seed;
+    }
 }
 
 // A gradient of 0 that may be off by a rounding moves the row by no more than the learning rate.

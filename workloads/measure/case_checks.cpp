@@ -83,10 +83,11 @@ void CaseChecks::check_case(std::size_t number, Expectation& expectation) {
   Checked& checked = states_[number].checked;
   const RowValues initial = job_.planned(number).options.row_values();
   ready.watch_wire(true);
-  checked.wrong +=
+  const WrongValues wrong =
       ready.pipeline
-          ? count_wrong(job_.comm, expectation, initial, *ready.pipeline, ready.dense, prepared_.step_batches())
-          : count_wrong(job_.comm, expectation, initial, ready.flight, ready.dense, prepared_.inputs());
+          ? find_wrong(job_.comm, expectation, initial, *ready.pipeline, ready.dense, prepared_.step_batches())
+          : find_wrong(job_.comm, expectation, initial, ready.flight, ready.dense, prepared_.inputs());
+  checked.wrong.add(wrong.count, wrong.first);
   ready.watch_wire(false);
   checked.wire_error = WireError{wire_error(job_.comm, ready.wire_error(Direction::forward)),
                                  wire_error(job_.comm, ready.wire_error(Direction::backward))};

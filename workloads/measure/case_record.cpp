@@ -116,7 +116,8 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
   record.details["timed_batches"] = std::min<std::int64_t>(std::ssize(timings.step_ms), std::ssize(prepared.inputs()));
   if (state.checked.steps_after > 0) record.details["checked_after"] = state.checked.steps_after;
   if (!state.checked.untold.empty()) record.details[untold_field] = state.checked.untold;
-  record.wrong = state.checked.wrong;
+  record.wrong = state.checked.wrong.count;
+  if (record.wrong > 0) record.details[first_wrong_field] = state.checked.wrong.first;
   record.wire_error = state.checked.wire_error;
   return record;
 }

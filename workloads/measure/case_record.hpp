@@ -6,13 +6,14 @@
 #include "results/record.hpp"
 #include "workloads/measure/dense/training_window.hpp"
 #include "workloads/measure/timing.hpp"
+#include "workloads/measure/wrong_values.hpp"
 
 namespace shardmark {
 
 /// What the checks of a case found: values that differ from the reference, and what the wire did to the vectors.
 struct Checked {
   std::int64_t steps = 0, steps_after = 0;  ///< compared before and after it was timed
-  std::int64_t wrong = 0;
+  WrongValues wrong;
   std::optional<WireError> wire_error;
   std::map<std::string, std::int64_t> untold = {};  ///< Expectation::untold() of the latest check
 };

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/measure/check.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "comm/agree.hpp"
@@ -14,44 +17,35 @@
 namespace shardmark {
 namespace {
 
-/// Differs by more than the bound, or is not a number where there is one. A formula may have none: 0 / 0, of an
-/// optimizer whose epsilon and sum of squares are 0.
-bool differs(float actual, float expected, float bound) {
-  if (std::isnan(expected) && std::isfinite(bound)) return !std::isnan(actual);
-  return is_told(expected, bound) && !(std::abs(static_cast<double>(actual) - expected) <= static_cast<double>(bound));
-}
-
-std::int64_t count_differing(std::span<const float> actual, std::span<const float> expected,
-                             std::span<const float> bounds) {
-  std::int64_t wrong = 0;
-  for (std::size_t i = 0; i < actual.size(); ++i) wrong += differs(actual[i], expected[i], bounds[i]) ? 1 : 0;
-  return wrong;
-}
-
 /// Which batch a step took, and how many updates its rows lack.
 struct StepTaken {
   std::int64_t step, batch, stale = 0;
 };
 
-std::int64_t wrong_outputs(const Expectation& expectation, const StepTaken& taken, const Flight& flight,
-                           const StepInput& input) {
-  std::int64_t wrong = 0;
+void compare_outputs(const Expectation& expectation, const StepTaken& taken, const Flight& flight,
+                     const StepInput& input, WrongValues& wrong) {
   for (std::int64_t f = 0; f + 1 < std::ssize(input.first_element); ++f) {
     const auto output = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), flight.output(input, f));
     const ExpectedOutputs& expected = expectation.output(taken.batch, f, taken.stale);
     const std::int64_t elements = expected.bags() * expected.dim();
-    if (static_cast<std::int64_t>(output.extent(0)) != elements) return elements;
+    const auto feature = [&] {
+      return fmt::format("output of feature {} in step {}", expectation.name_of_feature(f), taken.step);
+    };
+    if (static_cast<std::int64_t>(output.extent(0)) != elements)
+      return wrong.add(elements, fmt::format("{} has {} values, expected {}", feature(), output.extent(0), elements));
     const std::span<const float> vectors(output.data(), output.extent(0));
     for (std::int64_t b = 0; b < expected.bags(); ++b)
-      wrong += count_differing(reference::row_of(vectors, b, expected.dim()), expected.values(b), expected.bounds(b));
+      wrong.compare(reference::row_of(vectors, b, expected.dim()), expected.values(b), expected.bounds(b),
+                    [&](std::size_t column) {
+                      return fmt::format("{}, vector {} of the rank, column {}", feature(), b, column);
+                    });
   }
-  return wrong;
 }
 
 /// Rows of one part of a shard that the reference touched, the columns held here, against their expected values and
 /// state.
-std::int64_t wrong_rows(const reference::TouchedTable& expected, const RowValues& initial, const Store& store,
-                        std::int64_t number, std::int64_t part) {
+void compare_rows(const reference::TouchedTable& expected, const RowValues& initial, const Store& store,
+                  std::int64_t number, std::int64_t part, WrongValues& wrong) {
   reference::TouchedTable fresh = expected.untouched();
   const ShardPart shard = store.parts(number)[part];
   std::vector<std::int64_t> slots, local_rows;
@@ -69,23 +63,30 @@ std::int64_t wrong_rows(const reference::TouchedTable& expected, const RowValues
   const auto& optimizer = choice_of(expected.table().optimizer.kind);
   const auto full_dim = static_cast<std::size_t>(expected.table().dim);
 
-  std::int64_t wrong = 0, changed = 0;
+  std::int64_t changed = 0;
   for (std::size_t i = 0; i < slots.size(); ++i) {
+    const std::int64_t row = expected.rows()[slots[i]];
     const auto row_values = std::span(values).subspan(i * dim, dim);
-    wrong += count_differing(row_values, expected.values(slots[i]).subspan(first, dim),
-                             expected.value_bounds(slots[i]).subspan(first, dim));
+    const auto which = [&](std::string_view what, std::size_t column) {
+      return fmt::format("{}table {}, row {}, column {}", what, expected.table().name, row, column);
+    };
+    wrong.compare(row_values, expected.values(slots[i]).subspan(first, dim),
+                  expected.value_bounds(slots[i]).subspan(first, dim),
+                  [&](std::size_t column) { return which("", first + column); });
     const auto compare_state = [&](std::size_t at, std::size_t expected_at, std::size_t count) {
-      wrong += count_differing(std::span(state).subspan(i * state_size + at, count),
-                               expected.state(slots[i]).subspan(expected_at, count),
-                               expected.state_bounds(slots[i]).subspan(expected_at, count));
+      wrong.compare(std::span(state).subspan(i * state_size + at, count),
+                    expected.state(slots[i]).subspan(expected_at, count),
+                    expected.state_bounds(slots[i]).subspan(expected_at, count),
+                    [&](std::size_t column) { return which("optimizer state of ", first + column); });
     };
     const auto vectors = static_cast<std::size_t>(optimizer.vectors);
     for (std::size_t v = 0; v < vectors; ++v) compare_state(v * dim, v * full_dim + first, dim);
     compare_state(vectors * dim, vectors * full_dim, state_size - vectors * dim);  // beside every column range
-    const std::int64_t row = expected.rows()[slots[i]];
     changed += !std::ranges::equal(row_values, fresh.values(fresh.touch(row)).subspan(first, dim));
   }
-  return wrong + store.changed_rows(number, part, initial) - changed;
+  const std::int64_t unasked = store.changed_rows(number, part, initial) - changed;
+  wrong.add(unasked,
+            fmt::format("{} rows of table {} changed although no id asked for them", unasked, expected.table().name));
 }
 
 }  // namespace
@@ -196,55 +197,55 @@ std::map<std::string, std::int64_t> Expectation::untold() const {
 namespace {
 
 /// Outputs, logits and loss.
-std::int64_t wrong_in_step(const Expectation& expectation, const StepTaken& taken, const Flight& flight,
-                           const DenseModel& dense, const StepInput& input) {
-  const std::int64_t wrong = wrong_outputs(expectation, taken, flight, input);
-  return expectation.dense() == nullptr ? wrong : wrong + expectation.dense()->wrong_outcomes(taken.step, dense);
+void compare_step(const Expectation& expectation, const StepTaken& taken, const Flight& flight, const DenseModel& dense,
+                  const StepInput& input, WrongValues& wrong) {
+  compare_outputs(expectation, taken, flight, input, wrong);
+  if (expectation.dense() != nullptr) expectation.dense()->compare_outcomes(taken.step, dense, wrong);
 }
 
-/// Of tables and weights after the last expected step, and all that was wrong before.
-std::int64_t wrong_in_all(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
-                          const ShardedTables& tables, const DenseModel& dense, std::int64_t wrong) {
-  if (expectation.dense() != nullptr) wrong += expectation.dense()->wrong_parameters(dense);
+/// Of tables and weights after the last expected step, beside all that was wrong before.
+WrongValues wrong_in_all(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
+                         const ShardedTables& tables, const DenseModel& dense, WrongValues wrong) {
+  if (expectation.dense() != nullptr) expectation.dense()->compare_parameters(dense, wrong);
   for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s) {
     enter("comparing a shard with the reference");
     const auto parts = expectation.parts(tables.layout().shards[s].table);
     for (std::int64_t part = 0; part < std::ssize(parts); ++part)
-      wrong += wrong_rows(parts[part], initial, tables.store_of(s), s, part);
+      compare_rows(parts[part], initial, tables.store_of(s), s, part, wrong);
   }
-  return all_reduce(comm, wrong, Reduce::sum);
+  return of_all(comm, wrong);
 }
 
 }  // namespace
 
-std::int64_t count_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
-                         Flight& flight, DenseModel& dense, const std::vector<StepInput>& inputs) {
+WrongValues find_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
+                       Flight& flight, DenseModel& dense, const std::vector<StepInput>& inputs) {
   ShardedTables& tables = flight.embedding().tables();
   tables.fill(initial);
   dense.reset();
-  std::int64_t wrong = 0;
+  WrongValues wrong;
   for (std::int64_t step = 0; step < expectation.steps(); ++step) {
     training_step(flight, inputs[step], dense);
-    wrong += wrong_in_step(expectation, {.step = step, .batch = step}, flight, dense, inputs[step]);
+    compare_step(expectation, {.step = step, .batch = step}, flight, dense, inputs[step], wrong);
   }
-  return wrong_in_all(comm, expectation, initial, tables, dense, wrong);
+  return wrong_in_all(comm, expectation, initial, tables, dense, std::move(wrong));
 }
 
-std::int64_t count_wrong(const Communicator& comm, Expectation& expectation, const RowValues& initial,
-                         Pipeline& pipeline, DenseModel& dense, const StepBatches& batches) {
+WrongValues find_wrong(const Communicator& comm, Expectation& expectation, const RowValues& initial, Pipeline& pipeline,
+                       DenseModel& dense, const StepBatches& batches) {
   ShardedTables& tables = pipeline.tables();
   tables.fill(initial);
   dense.reset();
   pipeline.start(batches, 0, expectation.steps());
-  std::int64_t wrong = 0;
+  WrongValues wrong;
   for (std::int64_t step = 0; step < expectation.steps(); ++step) {
     pipeline.step(dense);
     const StepTaken taken{step, pipeline.ticket(), pipeline.staleness()};
     if (expectation.follows()) expectation.follow(taken.batch, taken.stale);
-    wrong += wrong_in_step(expectation, taken, pipeline.flight(), dense, pipeline.input());
+    compare_step(expectation, taken, pipeline.flight(), dense, pipeline.input(), wrong);
   }
   pipeline.finish();
-  return wrong_in_all(comm, expectation, initial, tables, dense, wrong);
+  return wrong_in_all(comm, expectation, initial, tables, dense, std::move(wrong));
 }
 
 }  // namespace shardmark

@@ -11,6 +11,7 @@
 #include "reference/oracle.hpp"
 #include "workloads/batches/batch_source.hpp"
 #include "workloads/measure/dense/expected_dense.hpp"
+#include "workloads/measure/wrong_values.hpp"
 #include "workloads/step/pipeline/pipeline.hpp"
 #include "workloads/step/training_step.hpp"
 
@@ -42,6 +43,7 @@ class Expectation {
   }
   /// After the last step.
   std::span<const reference::TouchedTable> parts(std::int64_t table) const { return oracle_.parts(table); }
+  const std::string& name_of_feature(std::int64_t f) const { return options_.workload.features[f].name; }
   /// Null without a dense model.
   const ExpectedDense* dense() const { return dense_.get(); }
   /// Counts, by table or weights, the values that bounds say nothing about: a bound is
@@ -64,14 +66,14 @@ class Expectation {
   std::vector<std::vector<std::vector<ExpectedOutputs>>> outputs_;  ///< by batch, updates that are lacking, feature
 };
 
-/// Fills the tables of the flight, resets the dense model, runs the expected steps on `inputs` and counts the values
-/// that differ by more than their bound: outputs, logits and loss of every step, then rows, weights and optimizer
-/// state, and rows that changed although no id asked for them. Collective; the count is that of all ranks.
-std::int64_t count_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
-                         Flight& flight, DenseModel& dense, const std::vector<StepInput>& inputs);
+/// Fills the tables of the flight, resets the dense model, runs the expected steps on `inputs` and compares outputs,
+/// logits and loss of every step, then rows, weights and optimizer state, and rows that changed although no id asked
+/// for them. Collective; the result is that of all ranks.
+WrongValues find_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
+                       Flight& flight, DenseModel& dense, const std::vector<StepInput>& inputs);
 
 /// The same of steps of a pipeline: outputs are those of the version of the tables that each lookup saw, as recorded.
-std::int64_t count_wrong(const Communicator& comm, Expectation& expectation, const RowValues& initial,
-                         Pipeline& pipeline, DenseModel& dense, const StepBatches& batches);
+WrongValues find_wrong(const Communicator& comm, Expectation& expectation, const RowValues& initial, Pipeline& pipeline,
+                       DenseModel& dense, const StepBatches& batches);
 
 }  // namespace shardmark

@@ -87,7 +87,7 @@ class Measurement {
     std::vector<Standing> standings;
     for (std::size_t c = 0; c < count_; ++c)
       if (!cases_[c].timings.step_ms.empty())
-        standings.push_back({cases_[c].step_time(), cases_[c].checked.wrong == 0, !cases_[c].stopped.empty()});
+        standings.push_back({cases_[c].step_time(), cases_[c].checked.wrong.count == 0, !cases_[c].stopped.empty()});
     return standings;
   }
 

@@ -10,6 +10,7 @@ import collections
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -231,7 +232,10 @@ def main():
         Path(options.page).write_text(json.dumps(Counts(options.summary).page(), indent=1) + "\n")
         return
     launches = Launches(options)
-    sys.exit(run_corpus(launches, options) if options.corpus else run_drawn(launches, options))
+    failed = run_corpus(launches, options) if options.corpus else run_drawn(launches, options)
+    if not failed:
+        shutil.rmtree(launches.scratch)
+    sys.exit(failed)
 
 
 main()

@@ -71,11 +71,10 @@ class CheckedCase {
     prepared_.hold(0);
     ReadyCase& ready = prepared_.ready(0);
     const RowValues initial = options_.row_values();
-    const std::int64_t wrong =
-        ready.pipeline
-            ? count_wrong(comm_, expectation, initial, *ready.pipeline, ready.dense, prepared_.step_batches())
-            : count_wrong(comm_, expectation, initial, ready.flight, ready.dense, prepared_.inputs());
-    if (wrong > 0) fail(fmt::format("{} wrong values", wrong));
+    const WrongValues wrong =
+        ready.pipeline ? find_wrong(comm_, expectation, initial, *ready.pipeline, ready.dense, prepared_.step_batches())
+                       : find_wrong(comm_, expectation, initial, ready.flight, ready.dense, prepared_.inputs());
+    if (wrong.count > 0) fail(fmt::format("{} wrong values, {}", wrong.count, wrong.first));
     if (!expectation.follows() && !how.async.looks_up() && is_bit_exact(options_, how))
       fail_if_any(has_loose_output(expectation, std::ssize(options_.workload.features))
                       ? "an output of exact mode has a bound above 0"

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "reference/dense/uncertain.hpp"
+#include "reference/dense/uncertain_product.hpp"
 #include "reference/test/dense/any_order.hpp"
 #include "reference/test/dense/random_model.hpp"
 
@@ -32,6 +34,35 @@ TEST(Uncertain, WhatMayLeaveFp32HasNoBound) {
     EXPECT_EQ(step(x).error, 1.0);
   }
   EXPECT_EQ((large + large).error, 0.0);
+}
+
+/// Weights behind an adaptive optimizer may have errors larger than themselves, where first-order terms say little.
+TEST(Uncertain, ErrorsLargerThanValuesAreCounted) {
+  std::mt19937 random(7);
+  std::normal_distribution<double> normal;
+  const Uncertain a(1e-3, 0.1), b(0.0, 0.3), z(-9.0, 1.0);
+  const std::vector<Uncertain> row(12, a), column(12, b);
+  Matrix<Uncertain> one(1, 12), other(12, 12);
+  std::ranges::fill(one.values, a);
+  std::ranges::fill(other.values, b);
+  const Uncertain product = a * b, sum = sum_of_products(std::span<const Uncertain>(row), column),
+                  in_tiles = product_transposed(one, other).at(0, 11), gradient = logit_gradient(z, 1.0F);
+  EXPECT_NEAR(in_tiles.error, sum.error, 1e-6);
+  EXPECT_NEAR(in_tiles.in_sums, sum.in_sums, 1e-6);
+  double of_product = 0.0, of_sum = 0.0;
+  constexpr int draws = 20'000;
+  const auto drawn = [&](const Uncertain& x) { return x.value + x.error * normal(random); };
+  for (int i = 0; i < draws; ++i) {
+    of_product += std::pow(drawn(a) * drawn(b) - product.value, 2) / draws;
+    double drawn_sum = 0.0;
+    for (std::size_t k = 0; k < row.size(); ++k) drawn_sum += drawn(row[k]) * drawn(column[k]);
+    of_sum += std::pow(drawn_sum - sum.value, 2) / draws;
+    const double there = z.value + Uncertain::confidence * std::clamp(normal(random) / 3, -0.999, 0.999) * z.error;
+    EXPECT_LE(std::abs(logit_gradient(there, 1.0F) - gradient.value), gradient.bound()) << there;
+    EXPECT_LE(std::abs(logit_loss(there, 1.0F) - logit_loss(z, 1.0F).value), logit_loss(z, 1.0F).bound()) << there;
+  }
+  EXPECT_NEAR(product.error / std::sqrt(of_product), 1.0, 0.05);
+  EXPECT_NEAR(sum.error / std::sqrt(of_sum), 1.0, 0.05);
 }
 
 TEST(Uncertain, GradientBehindAReluThatMayBeOffIsUncertain) {

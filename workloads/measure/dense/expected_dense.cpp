@@ -18,10 +18,6 @@ namespace {
 
 using reference::Uncertain;
 
-bool off(double actual, double expected, double bound) {
-  return is_told(expected, bound) && !(std::abs(actual - expected) <= bound);
-}
-
 /// A bound that fp32 holds: rounded up.
 float bound_in_fp32(const Uncertain& x) {
   if (std::isnan(x.error)) return INFINITY;
@@ -166,15 +162,18 @@ void ExpectedDense::copy_gradient(std::int64_t feature, const reference::Bag& ba
   if (!bounds_.empty()) std::copy_n(bounds_.begin() + at, bounds.size(), bounds.begin());
 }
 
-std::int64_t ExpectedDense::wrong_outcomes(std::int64_t step, const DenseModel& model) const {
+void ExpectedDense::compare_outcomes(std::int64_t step, const DenseModel& model, WrongValues& wrong) const {
   const Outcome& expected = outcomes_[step];
   const auto logits = model.logits();
   const double loss = all_reduce(comm_, model.loss_share(), Reduce::sum);
-  std::int64_t wrong = comm_.rank() == 0 && off(loss, expected.loss, expected.loss_bound) ? 1 : 0;
-  if (logits.size() != expected.logits.size()) return wrong + std::ssize(expected.logits);
+  if (comm_.rank() == 0)
+    wrong.compare(loss, expected.loss, expected.loss_bound, [&] { return fmt::format("loss of step {}", step); });
+  if (logits.size() != expected.logits.size())
+    return wrong.add(std::ssize(expected.logits), fmt::format("step {} has {} logits of the rank, expected {}", step,
+                                                              logits.size(), expected.logits.size()));
   for (std::size_t s = 0; s < logits.size(); ++s)
-    wrong += off(double{logits[s]}, expected.logits[s], expected.bounds[s]) ? 1 : 0;
-  return wrong;
+    wrong.compare(double{logits[s]}, expected.logits[s], expected.bounds[s],
+                  [&] { return fmt::format("logit {} of the rank in step {}", s, step); });
 }
 
 std::span<const reference::TouchedTable> ExpectedDense::parameters() const {
@@ -182,20 +181,20 @@ std::span<const reference::TouchedTable> ExpectedDense::parameters() const {
   return layers_->blocks();
 }
 
-std::int64_t ExpectedDense::wrong_parameters(const DenseModel& model) const {
-  std::int64_t wrong = 0, at = 0;
+void ExpectedDense::compare_parameters(const DenseModel& model, WrongValues& wrong) const {
+  std::int64_t at = 0;
   for (const reference::TouchedTable& block : parameters()) {
     const auto& table = block.table();
     const std::int64_t vectors = choice_of(table.optimizer.kind).vectors;
     for (std::int64_t row = 0; row < table.rows; ++row, at += table.dim)
       for (std::int64_t c = 0; c < table.dim; ++c) {
-        wrong += off(model.parameters()[at + c], block.values(row)[c], block.value_bounds(row)[c]);
+        const auto which = [&] { return fmt::format("{}[{}][{}]", table.name, row, c); };
+        wrong.compare(model.parameters()[at + c], block.values(row)[c], block.value_bounds(row)[c], which);
         for (std::int64_t v = 0; v < vectors; ++v)
-          wrong += off(model.state(static_cast<int>(v))[at + c], block.state(row)[v * table.dim + c],
-                       block.state_bounds(row)[v * table.dim + c]);
+          wrong.compare(model.state(static_cast<int>(v))[at + c], block.state(row)[v * table.dim + c],
+                        block.state_bounds(row)[v * table.dim + c], [&] { return "optimizer state of " + which(); });
       }
   }
-  return wrong;
 }
 
 }  // namespace shardmark

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -11,15 +10,10 @@
 #include "workloads/batches/step_input.hpp"
 #include "workloads/measure/dense/shared_errors.hpp"
 #include "workloads/measure/expected_outputs.hpp"
+#include "workloads/measure/wrong_values.hpp"
 #include "workloads/step/dense/dense_model.hpp"
 
 namespace shardmark {
-
-/// Returns whether a check can tell anything of such a value. It cannot where fp32 may have no number, as in a training
-/// that diverges.
-inline bool is_told(double expected, double bound) {
-  return std::abs(expected) + bound < reference::Uncertain::largest;
-}
 
 /// What the dense model of the options must give in the first steps, by the reference. Every rank evaluates its own
 /// samples, on all its threads; gradients are then shared, so that all know those of the whole batch.
@@ -40,13 +34,12 @@ class ExpectedDense {
   /// it. Collective.
   reference::BagGradients share(std::int64_t step);
 
-  /// Logits and loss of step number `step` that are off by more than their bounds; the loss counts on rank 0.
-  /// Collective.
-  std::int64_t wrong_outcomes(std::int64_t step, const DenseModel& model) const;
+  /// Logits and loss of step number `step`; the loss counts on rank 0. Collective.
+  void compare_outcomes(std::int64_t step, const DenseModel& model, WrongValues& wrong) const;
   /// After the last step; empty where the model has no layers.
   std::span<const reference::TouchedTable> parameters() const;
   /// Weights and optimizer state after the last step.
-  std::int64_t wrong_parameters(const DenseModel& model) const;
+  void compare_parameters(const DenseModel& model, WrongValues& wrong) const;
 
  private:
   struct Outcome {

@@ -76,7 +76,7 @@ inline std::int64_t wrong_values(const Communicator& comm, const RunOptions& opt
   ShardedTables tables(plan, with_directions(comm, described, features, inputs.front()), features, comm.rank(), makers);
   const auto ready = ready_case(comm, tables, plan, how, inputs.front(), options.fault);
   const auto dense = make_dense_model(comm, options);
-  return count_wrong(comm, expectation, options.row_values(), ready->flight, *dense, inputs);
+  return find_wrong(comm, expectation, options.row_values(), ready->flight, *dense, inputs).count;
 }
 
 /// Every pair of wire types with every transfer that can carry it.

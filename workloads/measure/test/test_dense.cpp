@@ -140,7 +140,7 @@ std::int64_t wrong_with(const Communicator& comm, const RunOptions& options, Spo
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
   const auto ready = ready_case(comm, tables, plan, {}, inputs.front());
   SpoiledModel dense(make_dense_model(comm, options), defect, comm.rank() == comm.size() - 1);
-  return count_wrong(comm, expectation, options.row_values(), ready->flight, dense, inputs);
+  return find_wrong(comm, expectation, options.row_values(), ready->flight, dense, inputs).count;
 }
 
 TEST(DenseStep, DefectsOfOneRankAreSeen) {

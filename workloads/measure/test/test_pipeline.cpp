@@ -79,8 +79,8 @@ TEST(Pipeline, StaleRowsBehindDenseModelsAreThoseOfTheRecordedVersions) {
       Both both(comm, options, plan, how);
       Expectation expectation(comm, options, *both.batches, {}, {}, how.async);
       ASSERT_TRUE(expectation.follows());
-      EXPECT_EQ(count_wrong(comm, expectation, options.row_values(), *both.ready->pipeline, *both.dense, both.inputs),
-                0)
+      EXPECT_EQ(
+          find_wrong(comm, expectation, options.row_values(), *both.ready->pipeline, *both.dense, both.inputs).count, 0)
           << name_of(kind) << " " << how.name();
     }
 }
@@ -114,8 +114,8 @@ TEST(Pipeline, StaleRowsAreThoseOfTheRecordedVersions) {
       const Plan plan = plan_of(planner, options, comm.size());
       Both both(comm, options, plan, how);
       Expectation expectation(comm, options, *both.batches, {}, {}, how.async);
-      EXPECT_EQ(count_wrong(comm, expectation, options.row_values(), *both.ready->pipeline, *both.dense, both.inputs),
-                0)
+      EXPECT_EQ(
+          find_wrong(comm, expectation, options.row_values(), *both.ready->pipeline, *both.dense, both.inputs).count, 0)
           << planner << " " << how.name();
     }
 }
@@ -186,7 +186,8 @@ TEST(Pipeline, FaultsAreFoundThoughStepsArePreparedAhead) {
       Both both(comm, options, plan, how);
       Expectation expectation(comm, options, *both.batches, {}, {}, how.async);
       EXPECT_EQ(
-          count_wrong(comm, expectation, options.row_values(), *both.ready->pipeline, *both.dense, both.inputs) > 0,
+          find_wrong(comm, expectation, options.row_values(), *both.ready->pipeline, *both.dense, both.inputs).count >
+              0,
           finds_prey(fault.value, options, plan))
           << fault.name << " " << name_of(mode);
     }
