@@ -12,6 +12,7 @@
 
 #include "comm/agree.hpp"
 #include "comm/mpi_error.hpp"
+#include "comm/waiting.hpp"
 #include "reference/error.hpp"
 
 namespace shardmark {
@@ -35,6 +36,7 @@ class Library {
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
   ~Library() {
+    hold_waiting_threads();
     MPI_Comm_free(&failures_);
     MPI_Finalize();
   }

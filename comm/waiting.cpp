@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/waiting.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -10,16 +11,37 @@ namespace {
 thread_local Waiting waiting_of_thread = Waiting::poll;
 constexpr auto nap = std::chrono::microseconds(50);
 
+std::atomic<bool> held = false;
+std::atomic<int> looking = 0;  ///< threads that look whether what they wait for is there
+
+/// A look of a thread that may be held.
+class Look {
+ public:
+  Look() {
+    ++looking;
+    if (!held) return;
+    --looking;
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+  Look(const Look&) = delete;
+  Look& operator=(const Look&) = delete;
+  ~Look() { --looking; }
+};
+
 }  // namespace
 
 void set_waiting(Waiting waiting) { waiting_of_thread = waiting; }
 Waiting waiting() { return waiting_of_thread; }
 
+void hold_waiting_threads() {
+  held = true;
+  while (looking > 0) std::this_thread::yield();
+}
+
 void wait_a_moment() {
-  if (waiting() == Waiting::poll)
-    std::this_thread::yield();
-  else
-    std::this_thread::sleep_for(nap);
+  if (waiting() == Waiting::poll) return std::this_thread::yield();
+  const Look look;
+  std::this_thread::sleep_for(nap);
 }
 
 int wait_all(std::span<MPI_Request> requests, MPI_Status* statuses) {
@@ -27,7 +49,10 @@ int wait_all(std::span<MPI_Request> requests, MPI_Status* statuses) {
   if (waiting() == Waiting::poll) return MPI_Waitall(count, requests.data(), statuses);
   for (;;) {
     int done = 0;
-    const int code = MPI_Testall(count, requests.data(), &done, statuses);
+    const int code = [&] {
+      const Look look;
+      return MPI_Testall(count, requests.data(), &done, statuses);
+    }();
     if (done != 0 || code != MPI_SUCCESS) return code;
     std::this_thread::sleep_for(nap);
   }

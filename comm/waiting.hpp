@@ -17,6 +17,11 @@ enum class Waiting { poll, sleep, messages };
 void set_waiting(Waiting waiting);
 Waiting waiting();
 
+/// Before MPI ends: a thread that sleeps while it waits, for what other ranks will never send, stays where it is from
+/// now on and calls MPI no more. A job that ends by an error that all ranks know may leave threads of pipelines and
+/// lanes so.
+void hold_waiting_threads();
+
 /// For who waits for what other processes store, between two looks: leaves the core to others, or sleeps.
 void wait_a_moment();
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "comm/collectives.hpp"
@@ -44,6 +46,24 @@ TEST(WaitingThreads, WaitByMessagesAtTheSameTime) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, std::vector<int>(comms.size(), 0));
+}
+
+/// The last test of the program: threads that wait for what never comes do not call MPI when it has ended.
+TEST(WaitingThreads, AreHeldWhenMpiEnds) {
+  for (const Waiting way : {Waiting::sleep, Waiting::messages}) {
+    std::atomic<bool> waits = false;
+    std::thread([way, &waits] {
+      set_waiting(way);
+      int value = 0;
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Irecv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &request);
+      waits = true;
+      wait_all({&request, 1}, MPI_STATUSES_IGNORE);
+    }).detach();
+    while (!waits) std::this_thread::yield();
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  hold_waiting_threads();
 }
 
 }  // namespace

@@ -49,7 +49,8 @@ struct Permuted {
       place_of_table[table_order[place]] = static_cast<std::int64_t>(place);
       permuted_tables.push_back(tables[table_order[place]]);
     }
-    permuted_batch = {.samples = batch.samples, .features = batch.features, .offsets = {0}, .indices = {}, .weights = {}};
+    permuted_batch = {
+        .samples = batch.samples, .features = batch.features, .offsets = {0}, .indices = {}, .weights = {}};
     for (const std::int64_t f : feature_order) {
       permuted_features.push_back(features[f]);
       permuted_features.back().table = place_of_table[features[f].table];
@@ -84,7 +85,8 @@ void expect_permuted(const Optimizer& optimizer, float unit, std::uint32_t seed)
     for (std::size_t f = 0; f < both.feature_order.size(); ++f)
       for (std::size_t s = 0; s < both.sample_order.size(); ++s) {
         const Expected one = oracle.lookup(both.batch, both.feature_order[f], both.sample_order[s], 1);
-        const Expected other = permuted.lookup(both.permuted_batch, static_cast<std::int64_t>(f), static_cast<std::int64_t>(s), 1);
+        const Expected other =
+            permuted.lookup(both.permuted_batch, static_cast<std::int64_t>(f), static_cast<std::int64_t>(s), 1);
         expect_near(one.values, one.bounds, other.values, other.bounds, name + ", an output");
       }
     oracle.update(both.batch, step);
@@ -102,7 +104,8 @@ void expect_permuted(const Optimizer& optimizer, float unit, std::uint32_t seed)
     for (std::int64_t slot = 0; slot < std::ssize(one.rows()); ++slot) {
       const std::int64_t there = other.find(one.rows()[slot]);
       ASSERT_GE(there, 0);
-      expect_near(one.values(slot), one.value_bounds(slot), other.values(there), other.value_bounds(there), name + ", a row");
+      expect_near(one.values(slot), one.value_bounds(slot), other.values(there), other.value_bounds(there),
+                  name + ", a row");
       expect_near(one.state(slot), one.state_bounds(slot), other.state(there), other.state_bounds(there),
                   name + ", the state of a row");
     }

@@ -34,8 +34,9 @@ void compare_outputs(const Expectation& expectation, const StepTaken& taken, con
     if (static_cast<std::int64_t>(output.extent(0)) != elements)
       return wrong.add(elements, fmt::format("{} has {} values, expected {}", feature(), output.extent(0), elements));
     const std::span<const float> vectors(output.data(), output.extent(0));
+    Closeness& kind = wrong.closeness[fmt::format("output {}", name_of(expectation.wire().forward))];
     for (std::int64_t b = 0; b < expected.bags(); ++b)
-      wrong.compare(reference::row_of(vectors, b, expected.dim()), expected.values(b), expected.bounds(b),
+      wrong.compare(kind, reference::row_of(vectors, b, expected.dim()), expected.values(b), expected.bounds(b),
                     [&](std::size_t column) {
                       return fmt::format("{}, vector {} of the rank, column {}", feature(), b, column);
                     });
@@ -63,6 +64,8 @@ void compare_rows(const reference::TouchedTable& expected, const RowValues& init
   const auto& optimizer = choice_of(expected.table().optimizer.kind);
   const auto full_dim = static_cast<std::size_t>(expected.table().dim);
 
+  const std::string kind = fmt::format("{} {}", optimizer.name, name_of(expected.table().value_type));
+  Closeness &of_rows = wrong.closeness["row " + kind], &of_states = wrong.closeness["state " + kind];
   std::int64_t changed = 0;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const std::int64_t row = expected.rows()[slots[i]];
@@ -70,11 +73,11 @@ void compare_rows(const reference::TouchedTable& expected, const RowValues& init
     const auto which = [&](std::string_view what, std::size_t column) {
       return fmt::format("{}table {}, row {}, column {}", what, expected.table().name, row, column);
     };
-    wrong.compare(row_values, expected.values(slots[i]).subspan(first, dim),
+    wrong.compare(of_rows, row_values, expected.values(slots[i]).subspan(first, dim),
                   expected.value_bounds(slots[i]).subspan(first, dim),
                   [&](std::size_t column) { return which("", first + column); });
     const auto compare_state = [&](std::size_t at, std::size_t expected_at, std::size_t count) {
-      wrong.compare(std::span(state).subspan(i * state_size + at, count),
+      wrong.compare(of_states, std::span(state).subspan(i * state_size + at, count),
                     expected.state(slots[i]).subspan(expected_at, count),
                     expected.state_bounds(slots[i]).subspan(expected_at, count),
                     [&](std::size_t column) { return which("optimizer state of ", first + column); });
@@ -116,6 +119,7 @@ Expectation::Expectation(const Communicator& comm, const RunOptions& options, Ba
       options_(options),
       batches_(batches),
       own_(samples_of(options.workload.global_batch, comm.size(), comm.rank())),
+      wire_(wire),
       most_stale_(async.most_stale()),
       follows_(follows_case(options, async)),
       oracle_(options.workload.tables, options.workload.features, options.row_values(), options.gradients(), wire),

@@ -43,6 +43,8 @@ class Expectation {
   }
   /// After the last step.
   std::span<const reference::TouchedTable> parts(std::int64_t table) const { return oracle_.parts(table); }
+  /// In which its rows travel.
+  WireTypes wire() const { return wire_; }
   const std::string& name_of_feature(std::int64_t f) const { return options_.workload.features[f].name; }
   /// Null without a dense model.
   const ExpectedDense* dense() const { return dense_.get(); }
@@ -58,6 +60,7 @@ class Expectation {
   const RunOptions& options_;
   BatchSource& batches_;
   SampleRange own_;
+  WireTypes wire_;
   std::int64_t most_stale_, step_ = 0;  ///< run so far
   bool follows_;
   std::vector<bool> taken_;  ///< by batch

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 
@@ -26,25 +28,45 @@ inline bool differs(double actual, double expected, double bound) {
 
 std::string describe_difference(double actual, double expected, double bound);
 
+/// How near values came to their bounds: where none comes near in thousands, the bounds are wider than they need be.
+struct Closeness {
+  std::int64_t values = 0;  ///< whose bound is above 0
+  double closest = 0.0;     ///< the largest |actual - expected| / bound of those that are right
+
+  void see(double actual, double expected, double bound) {
+    if (!(bound > 0.0) || !std::isfinite(bound)) return;
+    ++values;
+    closest = std::max(closest, std::abs(actual - expected) / bound);
+  }
+  void add(const Closeness& other) {
+    values += other.values;
+    closest = std::max(closest, other.closest);
+  }
+};
+
+/// Of outputs, rows, states and so on, by name.
+using ClosenessByKind = std::map<std::string, Closeness>;
+
 /// Values that differ from the reference by more than their bounds.
 struct WrongValues {
   std::int64_t count = 0;
   std::string first = {};  ///< which value that is, what it is and what was expected; empty: none is wrong
+  ClosenessByKind closeness = {};
 
   void add(std::int64_t number, const std::string& which);
-  /// where() says which value it is.
+  /// kind: one of `closeness`. where() says which value it is.
   template <class Where>
-  void compare(double actual, double expected, double bound, Where&& where) {
-    if (!differs(actual, expected, bound)) return;
+  void compare(Closeness& kind, double actual, double expected, double bound, Where&& where) {
+    if (!differs(actual, expected, bound)) return kind.see(actual, expected, bound);
     ++count;
     if (first.empty()) first = where() + describe_difference(actual, expected, bound);
   }
   /// Vectors of one length; where(i) says which value number i is.
   template <class Where>
-  void compare(std::span<const float> actual, std::span<const float> expected, std::span<const float> bounds,
-               Where&& where) {
+  void compare(Closeness& kind, std::span<const float> actual, std::span<const float> expected,
+               std::span<const float> bounds, Where&& where) {
     for (std::size_t i = 0; i < actual.size(); ++i)
-      compare(double{actual[i]}, double{expected[i]}, double{bounds[i]}, [&] { return where(i); });
+      compare(kind, double{actual[i]}, double{expected[i]}, double{bounds[i]}, [&] { return where(i); });
   }
 };
 

@@ -145,6 +145,7 @@ class Net {
       return;
     }
     coverage_.add(one, set_up_of(one));
+    for (const auto& [kind, near] : outcome.closeness) closeness_[kind].add(near);
     if (!outcome.failed.empty()) tell(one, outcome);
   }
 
@@ -187,6 +188,8 @@ class Net {
         coverage_.cases(), seconds(), static_cast<double>(coverage_.cases()) / seconds(), failed_, refusals_.total(),
         seconds_of_draws_, slowest_.first, slowest_.second);
     if (arguments_.summary.empty()) return;
+    Json closeness = Json::object();
+    for (const auto& [kind, near] : closeness_) closeness[kind] = {near.values, near.closest};
     std::ofstream(arguments_.summary) << Json{{"first", arguments_.first},
                                               {"next", number_},
                                               {"cases", coverage_.cases()},
@@ -197,6 +200,7 @@ class Net {
                                               {"refused_pairs", refusals_.reasons_of_pairs()},
                                               {"known", all_values()},
                                               {"values", coverage_.values()},
+                                              {"closeness", closeness},
                                               {"pairs", coverage_.pairs()}}
                                              .dump()
                                       << "\n";
@@ -208,6 +212,7 @@ class Net {
   std::uint64_t number_ = arguments_.first;  ///< of the next case
   Refusals refusals_;
   Coverage coverage_;
+  ClosenessByKind closeness_;
   std::int64_t failed_ = 0;
   double seconds_of_draws_ = 0.0;
   const double begin_ = MPI_Wtime();

@@ -213,12 +213,18 @@ def run_drawn(launches, options):
             counted = json.loads(summary.read_text())
             counts.add(counted)
             number = counted["next"]
+            if code != 0 and counted["failed"] == 0:
+                counts.failed += 1
+                print(f"net: the launch {launches.why(code)} behind its last case", flush=True)
         elif launches.state.exists():
             crashed = tell_crash(launches, code, counts)
             counts.cases += crashed - number + 1  # what it had counted is lost
             number = crashed + 1
         else:
             sys.exit(f"net: the launch {launches.why(code)} before its first case")
+    for sentence in [] if options.rare or options.set else counts.loose():
+        counts.failed += 1
+        print(f"net: bounds FAILED: {sentence}")
     counts.end(first, number, time.monotonic() - begin)
     counts.report()
     if options.summary:

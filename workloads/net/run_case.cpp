@@ -74,6 +74,7 @@ class CheckedCase {
     const WrongValues wrong =
         ready.pipeline ? find_wrong(comm_, expectation, initial, *ready.pipeline, ready.dense, prepared_.step_batches())
                        : find_wrong(comm_, expectation, initial, ready.flight, ready.dense, prepared_.inputs());
+    closeness_ = wrong.closeness;
     if (wrong.count > 0) fail(fmt::format("{} wrong values, {}", wrong.count, wrong.first));
     if (!expectation.follows() && !how.async.looks_up() && is_bit_exact(options_, how))
       fail_if_any(has_loose_output(expectation, std::ssize(options_.workload.features))
@@ -83,6 +84,7 @@ class CheckedCase {
   }
 
   const std::string& failed() const { return failed_; }
+  const ClosenessByKind& closeness() const { return closeness_; }
 
  private:
   void fail(const std::string& why) { failed_ += (failed_.empty() ? "" : "; ") + why; }
@@ -114,6 +116,7 @@ class CheckedCase {
   const Job job_;
   Prepared prepared_;
   std::string failed_;
+  ClosenessByKind closeness_;
 };
 
 /// The whole measurement, and its record, written and read again.
@@ -139,6 +142,7 @@ NetOutcome run_once(const Communicator& comm, const NetCase& one, const PoolFact
     CheckedCase checked(comm, setup, *batches);
     checked.run();
     outcome.failed = checked.failed();
+    outcome.closeness = checked.closeness();
   }
   if (outcome.failed.empty() && checks_memory(one)) outcome.failed = memory_beyond(comm, setup, *batches);
   if (outcome.failed.empty() && is_measured(one)) outcome.failed = measured_wrong(comm, setup, *batches);

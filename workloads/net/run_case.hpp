@@ -4,6 +4,7 @@
 #include <string>
 
 #include "comm/communicator.hpp"
+#include "workloads/measure/wrong_values.hpp"
 #include "workloads/net/net_case.hpp"
 #include "workloads/step/pipeline/stage_pool.hpp"
 
@@ -13,6 +14,7 @@ namespace shardmark {
 struct NetOutcome {
   std::string refused = {};  ///< why the program does not run it; empty: it does
   std::string failed = {};   ///< what was wrong; empty: nothing was
+  ClosenessByKind closeness = {};
 };
 
 /// Takes the steps of a case as the program does when it checks one, and asks every oracle. Collective over comm, which

@@ -167,12 +167,14 @@ void ExpectedDense::compare_outcomes(std::int64_t step, const DenseModel& model,
   const auto logits = model.logits();
   const double loss = all_reduce(comm_, model.loss_share(), Reduce::sum);
   if (comm_.rank() == 0)
-    wrong.compare(loss, expected.loss, expected.loss_bound, [&] { return fmt::format("loss of step {}", step); });
+    wrong.compare(wrong.closeness["loss"], loss, expected.loss, expected.loss_bound,
+                  [&] { return fmt::format("loss of step {}", step); });
   if (logits.size() != expected.logits.size())
     return wrong.add(std::ssize(expected.logits), fmt::format("step {} has {} logits of the rank, expected {}", step,
                                                               logits.size(), expected.logits.size()));
+  Closeness& kind = wrong.closeness["logit"];
   for (std::size_t s = 0; s < logits.size(); ++s)
-    wrong.compare(double{logits[s]}, expected.logits[s], expected.bounds[s],
+    wrong.compare(kind, double{logits[s]}, expected.logits[s], expected.bounds[s],
                   [&] { return fmt::format("logit {} of the rank in step {}", s, step); });
 }
 
@@ -185,13 +187,15 @@ void ExpectedDense::compare_parameters(const DenseModel& model, WrongValues& wro
   std::int64_t at = 0;
   for (const reference::TouchedTable& block : parameters()) {
     const auto& table = block.table();
-    const std::int64_t vectors = choice_of(table.optimizer.kind).vectors;
+    const auto& optimizer = choice_of(table.optimizer.kind);
+    Closeness& of_weights = wrong.closeness[fmt::format("weight {}", optimizer.name)];
+    Closeness& of_states = wrong.closeness[fmt::format("state of weights {}", optimizer.name)];
     for (std::int64_t row = 0; row < table.rows; ++row, at += table.dim)
       for (std::int64_t c = 0; c < table.dim; ++c) {
         const auto which = [&] { return fmt::format("{}[{}][{}]", table.name, row, c); };
-        wrong.compare(model.parameters()[at + c], block.values(row)[c], block.value_bounds(row)[c], which);
-        for (std::int64_t v = 0; v < vectors; ++v)
-          wrong.compare(model.state(static_cast<int>(v))[at + c], block.state(row)[v * table.dim + c],
+        wrong.compare(of_weights, model.parameters()[at + c], block.values(row)[c], block.value_bounds(row)[c], which);
+        for (std::int64_t v = 0; v < optimizer.vectors; ++v)
+          wrong.compare(of_states, model.state(static_cast<int>(v))[at + c], block.state(row)[v * table.dim + c],
                         block.state_bounds(row)[v * table.dim + c], [&] { return "optimizer state of " + which(); });
       }
   }
