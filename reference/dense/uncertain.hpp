@@ -25,6 +25,9 @@ namespace shardmark::reference {
 ///   relu           where z may be on either side of 0, the whole gradient is uncertain
 ///   under 2^-126   `flushed`: fp32 may have 0 instead, or a rounded subnormal number, as the e^z of a far logit
 ///   above 2^126    no bound: fp32 may have no number, as in a training that diverges
+///   logits above 2^24   no bound of their gradient: fp32 has no fraction there, and a training that got so far
+///   diverges.
+///                  Its weights are products of ever more of those before, whose errors, all of one origin, add up
 /// bound() is `confidence` of them. Within a sample, errors of one origin, a ReLU that changed sign above all, reach
 /// many values; they count as independent there too, which holds for initial weights rather than for trained ones.
 ///
@@ -34,7 +37,7 @@ namespace shardmark::reference {
 /// share: the squares of it add up to those of a sum over samples.
 struct Uncertain {
   static constexpr double confidence = 8.0;
-  static constexpr double flushed = 0x1p-126, largest = 0x1p126;
+  static constexpr double flushed = 0x1p-126, largest = 0x1p126, largest_logit = 0x1p24;
 
   double value = 0.0;
   double error = 0.0;
@@ -138,6 +141,7 @@ inline Uncertain logit_loss(const Uncertain& z, float label) {
 
 inline Uncertain logit_gradient(const Uncertain& z, float label) {
   const double s = sigmoid(z.value), brought = error_of(sigmoid<double>, z, s * sigmoid(-z.value));
+  if (!(std::abs(z.value) + z.bound() < Uncertain::largest_logit)) return {s - label, INFINITY};
   const double own = std::hypot(4.0 * unit_roundoff * s, Uncertain::flushed);
   return {s - label, std::hypot(brought, own), std::hypot(brought * share_in_sums(z), own)};
 }

@@ -114,14 +114,17 @@ def peers_times(results, operation, setting):
     if not ours:
         return None
     ratio = mean(ratios[case] for case in ours)
-    return mean(ours.values()), mean(ours.values()) * ratio, ratio, {case: ratios[case] for case in ours}
+    return (mean(ours.values()), mean(ours.values()) * ratio,
+            comparison.ratio_of_means({case: times[case] for case in ours}, setting), {case: ratios[case] for case in ours})
 
 
 def headlines_of_peers(results):
     """Tuned, which is the harder comparison; the page of the machine has the peers as installed too."""
-    found = {title: peers_times(results, operation, "tuned") for operation, title in comparison.OPERATIONS.items()}
-    return [Headline(f"{title}: the faster of FBGEMM and PyTorch, tuned, {span_text(times[3])}", f"{figure(times[0])} ms",
-                     f"{figure(times[1])} ms", times[2], results) for title, times in found.items() if times]
+    found = {operation: peers_times(results, operation, "tuned") for operation in comparison.OPERATIONS}
+    fbgemm = {operation: "FBGEMM (its SGD or row-wise Adagrad)" if operation == "sgd" else "FBGEMM" for operation in found}
+    return [Headline(f"{comparison.OPERATIONS[operation]}: the faster of {fbgemm[operation]} and PyTorch, tuned, {span_text(times[3])}",
+                     f"{figure(times[0])} ms", f"{figure(times[1])} ms", times[2], results)
+            for operation, times in found.items() if times]
 
 
 def mean(values):

@@ -23,17 +23,18 @@ def step_table(results):
 def means(results, operations, setting):
     """(our ms, the peer's, ratio): geometric means over the cases of the operations that both ran; {case: ratio}. None
     without any."""
-    found, ratios = [], {}
+    found, ratios, measured = [], {}, {}
     for operation in operations:
         for case, passes in comparison.times_of(results.records, operation).items():
             ratio = comparison.ratio(passes, setting)
             if ratio is not None:
                 found.append((statistics.median(times[comparison.OURS] for times in passes.values() if comparison.OURS in times), ratio))
-                ratios[case if len(operations) == 1 else f"{case}, {operation}"] = ratio
+                name = case if len(operations) == 1 else f"{case}, {operation}"
+                ratios[name], measured[name] = ratio, passes
     if not found:
         return None
     ours, ratio = (comparison.geometric_mean(column) for column in zip(*found))
-    return ours, ours * ratio, ratio, ratios
+    return ours, ours * ratio, comparison.ratio_of_means(measured, setting), ratios
 
 
 def against(claim, found, results, headline):

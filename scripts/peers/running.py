@@ -64,6 +64,7 @@ class Peers:
 
     def __init__(self, python, script, setting, threads, cpus=None, more=()):
         environment = {**os.environ, **SETTINGS[setting], "OMP_NUM_THREADS": str(threads),
+                       **({"FBGEMM_TBE_MAX_NUM_THREADS": str(threads)} if setting == "tuned" else {}),  # later FBGEMMs: else 1
                        "PYTHONDONTWRITEBYTECODE": "1", **dict(more)}
         self.setting = setting
         bound = ["taskset", "-c", ",".join(map(str, sorted(cpus)))] if cpus else []

@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 import dlrm_comparison as dlrm  # noqa: E402
 import tensor_train_comparison as tensor_train  # noqa: E402
 import torchrec_comparison as torchrec  # noqa: E402
-from comparison import geometric_mean, markdown, ratio, read_records, times_of  # noqa: E402
+from comparison import geometric_mean, markdown, ratio, ratio_of_means, read_records, times_of  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 
@@ -38,6 +38,17 @@ class Comparison(unittest.TestCase):
         self.assertEqual(ratio(times["a"], "tuned"), (2.5 / 2 + 6 / 4) / 2)
         self.assertEqual(ratio(times["a"], "as installed"), 4)
         self.assertIsNone(ratio(times["b"], "as installed"))
+
+    def test_row_wise_adagrad_of_fbgemm_stands_in_for_its_slower_sgd(self):
+        records = [{**record, "operation": "sgd"} for record in RECORDS]
+        records += [{**time(number, "a", "fbgemm", "tuned", ms=1.0), "operation": "rowwise_adagrad"} for number in (0, 1)]
+        self.assertEqual(ratio(times_of(records, "sgd")["a"], "tuned"), (1 / 2 + 1 / 4) / 2)
+        self.assertEqual(list(times_of(records, "rowwise_adagrad")), ["a"])
+
+    def test_means_of_three_passes_have_an_interval(self):
+        passes = {number: {("shardmark", "as built"): 1.0, ("torch", "tuned"): ms} for number, ms in enumerate((2.0, 3.0, 4.0))}
+        self.assertEqual([round(each, 9) for each in ratio_of_means({"a": passes, "b": passes}, "tuned")], [3.0, 2.0, 4.0])
+        self.assertEqual(round(ratio_of_means({"a": {0: passes[0], 1: passes[1]}}, "tuned"), 9), 2.5)
 
     def test_geometric_mean_leaves_out_what_is_missing(self):
         self.assertAlmostEqual(geometric_mean([2, None, 8]), 4)

@@ -36,6 +36,12 @@ TEST(Uncertain, WhatMayLeaveFp32HasNoBound) {
   EXPECT_EQ((large + large).error, 0.0);
 }
 
+TEST(Uncertain, GradientsOfLogitsThatDivergeHaveNoBound) {
+  EXPECT_LT(logit_gradient(Uncertain(-0x1p23), 0.0F).bound(), 1e-30);
+  for (const Uncertain& z : {Uncertain(-0x1p25), Uncertain(0x1p25), Uncertain(0.0, 0x1p22), Uncertain(NAN)})
+    EXPECT_EQ(logit_gradient(z, 0.0F).bound(), INFINITY) << z.value;
+}
+
 /// Weights behind an adaptive optimizer may have errors larger than themselves, where first-order terms say little.
 TEST(Uncertain, ErrorsLargerThanValuesAreCounted) {
   std::mt19937 random(7);
