@@ -28,7 +28,6 @@ std::int64_t BoundedTrain::touch(int t, std::int64_t slice) {
 }
 
 void BoundedTrain::refresh(int t, std::int64_t slot) {
-  constexpr double farthest = 0x1p10;
   const std::int64_t size = shape_.slice_elements(t);
   Numbers& entries = core_[t].entries;
   const auto values = std::as_const(cores_[t]).values(slot), bounds = std::as_const(cores_[t]).value_bounds(slot);
@@ -36,7 +35,7 @@ void BoundedTrain::refresh(int t, std::int64_t slot) {
     const double magnitude = std::abs(double{values[i]});
     entries.slice(0, slot, size)[i] = values[i];
     entries.slice(1, slot, size)[i] = magnitude;
-    entries.slice(2, slot, size)[i] = magnitude + std::min(double{bounds[i]}, farthest);
+    entries.slice(2, slot, size)[i] = magnitude + bounds[i];
   }
 }
 
