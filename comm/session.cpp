@@ -36,7 +36,7 @@ class Library {
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
   ~Library() {
-    hold_waiting_threads();
+    static_cast<void>(hold_waiting_threads());
     MPI_Comm_free(&failures_);
     MPI_Finalize();
   }
@@ -133,6 +133,10 @@ int end_with(const std::exception_ptr& failure, MPI_Comm failures) {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0) print_error(message_of(failure));
+    if (!hold_waiting_threads()) {
+      if (rank != 0) std::this_thread::sleep_for(time_for_notes);  // until that line is out
+      MPI_Abort(MPI_COMM_WORLD, code);
+    }
     return code;
   }
   if (speaks_for_all(failures)) {

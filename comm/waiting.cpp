@@ -12,9 +12,10 @@ thread_local Waiting waiting_of_thread = Waiting::poll;
 constexpr auto nap = std::chrono::microseconds(50);
 
 std::atomic<bool> held = false;
-std::atomic<int> looking = 0;  ///< threads that look whether what they wait for is there
+std::atomic<int> looking = 0;  ///< threads that look whether what they wait for is there, or wait in MPI
+constexpr auto longest_look = std::chrono::milliseconds(100);
 
-/// A look of a thread that may be held.
+/// A look of a thread that may be held, or its wait in MPI.
 class Look {
  public:
   Look() {
@@ -33,9 +34,11 @@ class Look {
 void set_waiting(Waiting waiting) { waiting_of_thread = waiting; }
 Waiting waiting() { return waiting_of_thread; }
 
-void hold_waiting_threads() {
+bool hold_waiting_threads() {
   held = true;
-  while (looking > 0) std::this_thread::yield();
+  const auto end = std::chrono::steady_clock::now() + longest_look;
+  while (looking > 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  return looking == 0;
 }
 
 void wait_a_moment() {
@@ -46,7 +49,10 @@ void wait_a_moment() {
 
 int wait_all(std::span<MPI_Request> requests, MPI_Status* statuses) {
   const int count = static_cast<int>(requests.size());
-  if (waiting() == Waiting::poll) return MPI_Waitall(count, requests.data(), statuses);
+  if (waiting() == Waiting::poll) {
+    const Look look;
+    return MPI_Waitall(count, requests.data(), statuses);
+  }
   for (;;) {
     int done = 0;
     const int code = [&] {

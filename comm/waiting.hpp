@@ -19,8 +19,8 @@ Waiting waiting();
 
 /// Before MPI ends: a thread that sleeps while it waits, for what other ranks will never send, stays where it is from
 /// now on and calls MPI no more. A job that ends by an error that all ranks know may leave threads of pipelines and
-/// lanes so.
-void hold_waiting_threads();
+/// lanes so. False: one that polls is in MPI, and does not come back.
+[[nodiscard]] bool hold_waiting_threads();
 
 /// For who waits for what other processes store, between two looks: leaves the core to others, or sleeps.
 void wait_a_moment();

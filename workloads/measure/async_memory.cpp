@@ -4,9 +4,10 @@
 namespace shardmark {
 
 double most_flights(const Async& async) {
-  if (!async.on() || async.inlined()) return 1.0;
+  if (!async.on()) return 1.0;
+  if (async.inlined()) return 2.0;
   const std::int64_t threads = Async::most_threads(async.threads);
-  return static_cast<double>(threads + async.room(threads) + 1 + (async.threads > 0 ? 0 : 1));
+  return static_cast<double>(threads + async.room(threads) + 2 + (async.threads > 0 ? 0 : 1));
 }
 
 double patch_bytes(const Communicator& comm, const Plan& plan, const Workload& workload, const Case& how) {

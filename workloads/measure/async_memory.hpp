@@ -8,8 +8,8 @@
 
 namespace shardmark {
 
-/// Batches of a case that are in memory at once, at most: with steps that are prepared ahead those of all places, and
-/// the one of the steps by which a number of threads is chosen.
+/// Batches of a case that are in memory at once, at most: with steps that are prepared ahead those of all places, the
+/// one of a case without them (ReadyCase), and the one of the steps by which a number of threads is chosen.
 double most_flights(const Async& async);
 
 /// What mode patched keeps on a rank for itself: the step of the latest update of each row (RowVersions), and for each

@@ -22,14 +22,15 @@ double cells(std::int64_t rows, std::int64_t columns) {
 }
 
 /// Of replicated tables and hot rows: a dense gradient of rows, or of slices of cores, with a count per row, and MPI's
-/// copy of it.
+/// copy of it; a list of the rows that were touched, which may be all, as words and segments with room to grow.
 double dense_gradient_bytes(const Plan& plan, const std::vector<Table>& tables) {
   double bytes = 0.0;
   for (std::size_t t = 0; t < tables.size(); ++t)
     if (has_replicas(plan.tables[t]))
       bytes += tables[t].storage == Storage::tt
                    ? train_sum_bytes(tables[t])
-                   : 8.0 * cells(replicated_rows(plan.tables[t], tables[t]).count(), tables[t].dim + 1);
+                   : 8.0 * cells(replicated_rows(plan.tables[t], tables[t]).count(), tables[t].dim + 1) +
+                         18.0 * static_cast<double>(replicated_rows(plan.tables[t], tables[t]).count());
   return bytes;
 }
 

@@ -3,8 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <atomic>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
 
 #include "comm/agree.hpp"
 #include "kernels/guard_bands.hpp"
@@ -17,7 +22,27 @@ namespace {
 /// Of buffers that are small whatever the case, and of what Kokkos allocates beside the values.
 constexpr double of_small_ones = 256e3;
 
-std::atomic<std::int64_t> allocated{0}, most_allocated{0};
+/// Bytes of arrays by label: now, and when they were most.
+struct Arrays {
+  std::mutex mutex;
+  std::int64_t bytes = 0, most_bytes = 0;
+  std::map<std::string, std::int64_t> now, at_most;
+
+  void add(const char* label, std::int64_t more) {
+    const std::lock_guard lock(mutex);
+    now[label] += more;
+    bytes += more;
+    if (bytes <= most_bytes) return;
+    most_bytes = bytes;
+    at_most = now;
+  }
+  void clear() {
+    const std::lock_guard lock(mutex);
+    bytes = most_bytes = 0;
+    now.clear();
+    at_most.clear();
+  }
+} arrays;
 
 /// Without the huge page that kernels::allocate adds to align an array of two and more: what it skips is never touched.
 std::int64_t touched(std::uint64_t bytes) {
@@ -30,16 +55,15 @@ class CountedArrays {
   CountedArrays() {
     using Kokkos::Tools::SpaceHandle;
     kernels::guard_bands = false;
-    allocated = most_allocated = 0;
+    arrays.clear();
     Kokkos::Tools::Experimental::set_allocate_data_callback(
-        [](const SpaceHandle, const char*, const void*, const std::uint64_t bytes) {
-          const std::int64_t now = allocated += touched(bytes);
-          std::int64_t most = most_allocated;
-          while (now > most && !most_allocated.compare_exchange_weak(most, now)) {
-          }
+        [](const SpaceHandle, const char* label, const void*, const std::uint64_t bytes) {
+          arrays.add(label, touched(bytes));
         });
     Kokkos::Tools::Experimental::set_deallocate_data_callback(
-        [](const SpaceHandle, const char*, const void*, const std::uint64_t bytes) { allocated -= touched(bytes); });
+        [](const SpaceHandle, const char* label, const void*, const std::uint64_t bytes) {
+          arrays.add(label, -touched(bytes));
+        });
   }
   ~CountedArrays() {
     Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
@@ -47,6 +71,17 @@ class CountedArrays {
     kernels::guard_bands = true;
   }
 };
+
+/// When they were most.
+std::string largest_arrays() {
+  std::vector<std::pair<std::int64_t, std::string>> sizes;
+  for (const auto& [label, bytes] : arrays.at_most) sizes.emplace_back(bytes, label);
+  std::ranges::sort(sizes, std::greater<>());
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(sizes.size(), 8); ++i)
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", sizes[i].second, sizes[i].first);
+  return text;
+}
 
 }  // namespace
 
@@ -71,13 +106,13 @@ std::string memory_beyond(const Communicator& comm, const CaseSetup& setup, Batc
     } else {
       ready.step(prepared.inputs().front());
     }
-    actual = static_cast<double>(most_allocated.load());
+    actual = static_cast<double>(arrays.most_bytes);
   }
   try {
     agree(comm, [&] {
       if (actual > needed + of_small_ones)
-        throw std::runtime_error(
-            fmt::format("arrays hold {:.0f} bytes, {:.0f} were said to be needed", actual, needed));
+        throw std::runtime_error(fmt::format("arrays hold {:.0f} bytes, {:.0f} were said to be needed; the largest: {}",
+                                             actual, needed, largest_arrays()));
     });
   } catch (const CollectiveError& error) {
     return error.what();
