@@ -22,6 +22,12 @@ using Clock = std::chrono::steady_clock;
 constexpr auto time_for_notes = std::chrono::milliseconds(250);
 constexpr auto time_for_abort = std::chrono::seconds(10);
 
+void print_error(const std::string& text) {
+  const std::string line = fmt::format("shardmark: {}\n", text);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  std::fflush(stderr);
+}
+
 /// MPI from initialisation to finalisation.
 class Library {
  public:
@@ -36,7 +42,10 @@ class Library {
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
   ~Library() {
-    static_cast<void>(hold_waiting_threads());
+    if (!hold_waiting_threads()) {
+      print_error("threads wait in MPI at the end of the program");
+      MPI_Abort(MPI_COMM_WORLD, exit_failed);
+    }
     MPI_Comm_free(&failures_);
     MPI_Finalize();
   }
@@ -77,12 +86,6 @@ bool speaks_for_all(MPI_Comm comm) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return true;
-}
-
-void print_error(const std::string& text) {
-  const std::string line = fmt::format("shardmark: {}\n", text);
-  std::fwrite(line.data(), 1, line.size(), stderr);
-  std::fflush(stderr);
 }
 
 std::string place() {

@@ -12,8 +12,20 @@ thread_local Waiting waiting_of_thread = Waiting::poll;
 constexpr auto nap = std::chrono::microseconds(50);
 
 std::atomic<bool> held = false;
-std::atomic<int> looking = 0;  ///< threads that look whether what they wait for is there, or wait in MPI
+std::atomic<int> waiting_now = 0;  ///< threads
+std::atomic<int> looking = 0;      ///< those of them that look whether what they wait for is there, or wait in MPI
 constexpr auto longest_look = std::chrono::milliseconds(100);
+
+class Counted {
+ public:
+  explicit Counted(std::atomic<int>& count) : count_(count) { ++count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  ~Counted() { --count_; }
+
+ private:
+  std::atomic<int>& count_;
+};
 
 /// A look of a thread that may be held, or its wait in MPI.
 class Look {
@@ -36,18 +48,21 @@ Waiting waiting() { return waiting_of_thread; }
 
 bool hold_waiting_threads() {
   held = true;
+  std::this_thread::sleep_for(20 * nap);  // those between two looks come to the next one
   const auto end = std::chrono::steady_clock::now() + longest_look;
   while (looking > 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-  return looking == 0;
+  return waiting_now == 0;
 }
 
 void wait_a_moment() {
   if (waiting() == Waiting::poll) return std::this_thread::yield();
+  const Counted waits(waiting_now);
   const Look look;
   std::this_thread::sleep_for(nap);
 }
 
 int wait_all(std::span<MPI_Request> requests, MPI_Status* statuses) {
+  const Counted waits(waiting_now);
   const int count = static_cast<int>(requests.size());
   if (waiting() == Waiting::poll) {
     const Look look;

@@ -17,9 +17,9 @@ enum class Waiting { poll, sleep, messages };
 void set_waiting(Waiting waiting);
 Waiting waiting();
 
-/// Before MPI ends: a thread that sleeps while it waits, for what other ranks will never send, stays where it is from
-/// now on and calls MPI no more. A job that ends by an error that all ranks know may leave threads of pipelines and
-/// lanes so. False: one that polls is in MPI, and does not come back.
+/// Before MPI ends: threads that sleep while they wait, for what other ranks will never send, stay where they are from
+/// now on and call MPI no more. A job that ends by an error may leave threads of pipelines and lanes so. False: there
+/// are such threads, or some that poll in MPI; MPI_Finalize may then wait for ever, for windows that are still in use.
 [[nodiscard]] bool hold_waiting_threads();
 
 /// For who waits for what other processes store, between two looks: leaves the core to others, or sleeps.

@@ -153,9 +153,12 @@ void Expectation::follow(std::int64_t batch, std::int64_t stale) {
     if (dense_) dense_->evaluate(read, own_, outputs_[batch].at(stale));
     return read;
   });
-  oracle_.update(samples.batch, step,
-                 dense_ ? dense_->share(step) : reference::bag_gradients(options_.gradients(), batch),
-                 [&](std::int64_t t) { enter("the reference's update of table " + options_.workload.tables[t].name); });
+  const auto gradients = dense_ ? dense_->share(step) : reference::bag_gradients(options_.gradients(), batch);
+  agree(comm_, [&] {
+    oracle_.update(samples.batch, step, gradients, [&](std::int64_t t) {
+      enter("the reference's update of table " + options_.workload.tables[t].name);
+    });
+  });
 }
 
 namespace {
@@ -245,7 +248,13 @@ WrongValues find_wrong(const Communicator& comm, Expectation& expectation, const
   for (std::int64_t step = 0; step < expectation.steps(); ++step) {
     pipeline.step(dense);
     const StepTaken taken{step, pipeline.ticket(), pipeline.staleness()};
-    if (expectation.follows()) expectation.follow(taken.batch, taken.stale);
+    try {
+      if (expectation.follows()) expectation.follow(taken.batch, taken.stale);
+    } catch (const Agreed&) {  // on all ranks, which take the other steps: else threads are left in exchanges
+      while (++step < expectation.steps()) pipeline.step(dense);
+      pipeline.finish();
+      throw;
+    }
     compare_step(expectation, taken, pipeline.flight(), dense, pipeline.input(), wrong);
   }
   pipeline.finish();

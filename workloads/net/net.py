@@ -205,7 +205,8 @@ def run_drawn(launches, options):
         code = launches.run(options.ranks, threads[counts.launches % len(threads)], "--first", str(number), *drawn, "--found",
                             str(launches.folder), "--summary", str(summary), "--tries", str(options.tries), *fixed,
                             *(["--exports", str(exports)] if options.exports else []),
-                            *(["--seconds", str(left)] if options.seconds else []))
+                            *(["--seconds", str(left)] if options.seconds else []),
+                            seconds=options.limit + 3 * options.launch)
         counts.launches += 1
         print(launches.output, end="", flush=True)
         verify_exports(exports, counts)

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <exception>
 #include <numeric>
 
 #include "comm/agree.hpp"
@@ -138,12 +139,18 @@ NetOutcome run_once(const Communicator& comm, const NetCase& one, const PoolFact
   NetOutcome outcome;
   const CaseSetup setup = agree(comm, [&] { return set_up(one, facts); });
   const auto batches = agree(comm, [&] { return make_batch_source(setup.asked, quiet); });
+  std::exception_ptr refused;  // on all ranks, and told when windows and communicators are freed as usual
   {
     CheckedCase checked(comm, setup, *batches);
-    checked.run();
+    try {
+      checked.run();
+    } catch (const Agreed&) {
+      refused = std::current_exception();
+    }
     outcome.failed = checked.failed();
     outcome.closeness = checked.closeness();
   }
+  if (refused) std::rethrow_exception(refused);
   if (outcome.failed.empty() && checks_memory(one)) outcome.failed = memory_beyond(comm, setup, *batches);
   if (outcome.failed.empty() && is_measured(one)) outcome.failed = measured_wrong(comm, setup, *batches);
   if (outcome.failed.empty() && !export_file.empty())
