@@ -15,9 +15,8 @@ namespace shardmark::reference {
 /// the absolute row sums of each weight, 25 times for a layer of 1024 by 1024, and say nothing behind a few layers.
 /// With u = 2^-24:
 ///   a + b          what a and b bring, as squares, and u |result|
-///   a b            a^2 e_b^2 + b^2 e_a^2 + e_a^2 e_b^2, the variance of a product, and u |result|: an optimizer may
-///   turn
-///                  a gradient that is nothing but rounding into a weight whose error is larger than itself
+///   a b            a^2 e_b^2 + b^2 e_a^2 + e_a^2 e_b^2, the variance of a product, and u |result|: a weight may have
+///                  an error larger than itself, where an optimizer steps by a gradient of nothing but rounding
 ///   f(z)           the larger of |f'| e and of what f changes by within the bound of z, over `confidence`
 ///   sum of n       what the products bring, and u sqrt(n) sqrt(S^2 + Q), where S is the sum and Q that of the squared
 ///                  terms: no less than the root mean square of the partial sums in a random order. Nothing where fp32
@@ -25,9 +24,9 @@ namespace shardmark::reference {
 ///   relu           where z may be on either side of 0, the whole gradient is uncertain
 ///   under 2^-126   `flushed`: fp32 may have 0 instead, or a rounded subnormal number, as the e^z of a far logit
 ///   above 2^126    no bound: fp32 may have no number, as in a training that diverges
-///   logits above 2^24   no bound of their gradient: fp32 has no fraction there, and a training that got so far
-///   diverges.
-///                  Its weights are products of ever more of those before, whose errors, all of one origin, add up
+///   |z| above 2^24 no bound of a logit's gradient: fp32 has no fraction there, and a training that got so far
+///                  diverges. Its weights are products of ever more of those before, whose errors, all of one
+///                  origin, add up
 /// bound() is `confidence` of them. Within a sample, errors of one origin, a ReLU that changed sign above all, reach
 /// many values; they count as independent there too, which holds for initial weights rather than for trained ones.
 ///
