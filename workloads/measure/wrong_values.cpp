@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "comm/collectives.hpp"
 
 namespace shardmark {
@@ -19,14 +17,7 @@ void WrongValues::add(std::int64_t number, const std::string& which) {
 }
 
 WrongValues of_all(const Communicator& comm, const WrongValues& own) {
-  WrongValues all{.count = all_reduce(comm, own.count, Reduce::sum)};
-  nlohmann::json kinds = nlohmann::json::object();
-  for (const auto& [kind, near] : own.closeness) kinds[kind] = {near.values, near.closest};
-  for (const std::string& text : all_gather(comm, kinds.dump())) {
-    const auto of_rank = nlohmann::json::parse(text);
-    for (const auto& [kind, near] : of_rank.items())
-      all.closeness[kind].add({.values = near.at(0), .closest = near.at(1)});
-  }
+  WrongValues all{.count = all_reduce(comm, own.count, Reduce::sum), .closeness = own.closeness};
   if (all.count == 0) return all;
   const int has = own.first.empty() ? comm.size() : comm.rank(), root = all_reduce(comm, has, Reduce::min);
   if (root == comm.size()) return all;

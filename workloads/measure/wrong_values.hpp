@@ -70,7 +70,7 @@ struct WrongValues {
   }
 };
 
-/// Those of all ranks; the first is that of the first rank that has any. Collective.
+/// Those of all ranks; the first is that of the first rank that has any, `closeness` that of this rank. Collective.
 WrongValues of_all(const Communicator& comm, const WrongValues& own);
 
 }  // namespace shardmark

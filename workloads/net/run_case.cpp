@@ -75,7 +75,7 @@ class CheckedCase {
     const WrongValues wrong =
         ready.pipeline ? find_wrong(comm_, expectation, initial, *ready.pipeline, ready.dense, prepared_.step_batches())
                        : find_wrong(comm_, expectation, initial, ready.flight, ready.dense, prepared_.inputs());
-    closeness_ = wrong.closeness;
+    gather(wrong.closeness);
     if (wrong.count > 0) fail(fmt::format("{} wrong values, {}", wrong.count, wrong.first));
     if (!expectation.follows() && !how.async.looks_up() && is_bit_exact(options_, how))
       fail_if_any(has_loose_output(expectation, std::ssize(options_.workload.features))
@@ -88,6 +88,17 @@ class CheckedCase {
   const ClosenessByKind& closeness() const { return closeness_; }
 
  private:
+  /// What all ranks saw.
+  void gather(const ClosenessByKind& own) {
+    nlohmann::json kinds = nlohmann::json::object();
+    for (const auto& [kind, near] : own) kinds[kind] = {near.values, near.closest};
+    for (const std::string& text : all_gather(comm_, kinds.dump())) {
+      const auto of_rank = nlohmann::json::parse(text);
+      for (const auto& [kind, near] : of_rank.items())
+        closeness_[kind].add({.values = near.at(0), .closest = near.at(1)});
+    }
+  }
+
   void fail(const std::string& why) { failed_ += (failed_.empty() ? "" : "; ") + why; }
   /// Of any rank.
   void fail_if_any(const std::string& why) {
