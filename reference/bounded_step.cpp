@@ -130,7 +130,7 @@ RowSums<Rounded> add_row_sums(const OptimizerRule& rule, std::vector<Column>& co
     }
   }
   for (std::size_t i = 0; i < 2; ++i) {
-    sums[i].error += static_cast<double>(columns.size()) * unit_roundoff * sums[i].value;
+    sums[i].error += rounding_error(static_cast<double>(columns.size()), sums[i].value);
     for (std::size_t c = 0; c < columns.size(); ++c) {
       columns[c].centre[4 + i] = std::max(0.0, sums[i].value - terms[c][i]);
       columns[c].error[4 + i] = std::max(0.0, deviation[i] - deviations[c][i]);

@@ -9,8 +9,15 @@
 
 namespace shardmark::reference {
 
-/// u: a result rounded to fp32 is off by at most this, relative.
+/// u: a result rounded to fp32 is off by at most this, relative, unless it is subnormal.
 inline constexpr double unit_roundoff = 0x1p-24;
+/// The distance between subnormal numbers of fp32: a result that is one of them is off by at most half of it.
+inline constexpr double subnormal_distance = 0x1p-149;
+
+/// By how much `roundings` to fp32 may change a number whose terms have this magnitude. Nothing changes an exact 0.
+constexpr double rounding_error(double roundings, double magnitude) {
+  return magnitude == 0.0 ? 0.0 : roundings * (unit_roundoff * magnitude + subnormal_distance);
+}
 
 /// The largest power of two that divides x, 0 for x = 0.
 constexpr double lowest_bit(double x) {
@@ -40,7 +47,7 @@ struct BoundedSum {
   bool exact() const { return magnitude <= 0x1p24 * finest && finest >= 0x1p-149; }
 
   /// Otherwise: n - 1 additions, one product and one division per term, one rounding of `value` itself.
-  double bound() const { return static_cast<double>(terms + 2) * unit_roundoff * magnitude; }
+  double bound() const { return rounding_error(static_cast<double>(terms + 2), magnitude); }
 };
 
 /// A number that fp32 operations compute, with a bound of what their roundings do to it: 2 u of every result, one of
@@ -53,7 +60,7 @@ struct Rounded {
   constexpr Rounded(double exact) : value(exact) {}  // NOLINT: formulas mix numbers and constants
   constexpr Rounded(double value_, double error_) : value(value_), error(error_) {}
 
-  static Rounded result(double value, double error) { return {value, error + 2 * unit_roundoff * std::abs(value)}; }
+  static Rounded result(double value, double error) { return {value, error + rounding_error(2, std::abs(value))}; }
 
   bool zero() const { return value == 0.0 && error == 0.0; }
   friend Rounded operator-(const Rounded& a) { return {-a.value, a.error}; }

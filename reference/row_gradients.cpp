@@ -39,7 +39,7 @@ std::vector<MaxTerm> max_terms(const TouchedTable& table, std::span<const std::i
     const double bound = table.value_bounds(slots[i])[c];
     const double error = bound == 0.0 || weights.empty() ? bound
                                                          : std::abs(static_cast<double>(weights[i])) * bound +
-                                                               2 * unit_roundoff * (std::abs(product) + bound);
+                                                               rounding_error(2, std::abs(product) + bound);
     const Travelling part{std::abs(product) + error, of_vector, 1.0 + std::abs(weight(i))};
     terms.push_back({product, error + wire_bound(wire, part)});
   }

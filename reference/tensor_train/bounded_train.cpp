@@ -36,6 +36,7 @@ void BoundedTrain::refresh(int t, std::int64_t slot) {
     entries.slice(0, slot, size)[i] = values[i];
     entries.slice(1, slot, size)[i] = magnitude;
     entries.slice(2, slot, size)[i] = magnitude + bounds[i];
+    core_[t].largest = std::max(core_[t].largest, magnitude + bounds[i]);
   }
 }
 
@@ -57,12 +58,12 @@ std::array<std::span<const double>, 3> BoundedTrain::contract(std::int64_t row) 
 }
 
 void BoundedTrain::row(std::int64_t row, std::span<float> values, std::span<float> bounds) {
-  std::int64_t roundings = 2;
-  for (int t = 1; t < shape_.cores; ++t) roundings += shape_.r[t];
+  double roundings = 2;
+  for (int t = 1; t < shape_.cores; ++t) roundings += static_cast<double>(shape_.r[t]);
   const auto [value, least, most] = contract(row);
   for (std::size_t c = 0; c < values.size(); ++c) {
     values[c] = static_cast<float>(value[c]);
-    bounds[c] = static_cast<float>(most[c] - least[c] + static_cast<double>(roundings) * unit_roundoff * most[c]);
+    bounds[c] = static_cast<float>(most[c] - least[c] + rounding_error_of(roundings, most[c]));
   }
 }
 
@@ -84,6 +85,14 @@ void BoundedTrain::add_gradient(std::int64_t row, std::int64_t uses, const Bound
   }
 }
 
+/// A partial product that is subnormal is off by a fixed distance, which the products with the other cores multiply.
+double BoundedTrain::rounding_error_of(double roundings, double magnitude) const {
+  double factor = 1.0;
+  for (int t = 0; t < shape_.cores; ++t)
+    factor *= std::max(1.0, static_cast<double>(shape_.r[t] * shape_.q[t]) * core_[t].largest);
+  return rounding_error(roundings, magnitude) + (magnitude == 0.0 ? 0.0 : roundings * subnormal_distance * factor);
+}
+
 /// With the sums of every core but t, in any direction, and those over the columns of the others.
 double BoundedTrain::roundings_of_gradient(int t) const {
   std::int64_t roundings = 2 + shape_.dim() / shape_.q[t];
@@ -100,7 +109,7 @@ void BoundedTrain::step(std::int64_t step) {
     for (const std::int64_t slot : core.touched) {
       const auto least = core.gradients.slice(1, slot, size), most = core.gradients.slice(2, slot, size);
       const double roundings = roundings_of_gradient(t) + static_cast<double>(core.uses[slot]);
-      for (std::int64_t i = 0; i < size; ++i) errors[i] = most[i] - least[i] + roundings * unit_roundoff * most[i];
+      for (std::int64_t i = 0; i < size; ++i) errors[i] = most[i] - least[i] + rounding_error_of(roundings, most[i]);
       bounded_step(cores_[t], slot, step, core.gradients.slice(0, slot, size), errors);
       refresh(t, slot);
       core.uses[slot] = 0;

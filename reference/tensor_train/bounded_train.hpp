@@ -27,10 +27,8 @@ struct BoundedGradient {
 /// may differ by e, and M is the magnitude of its terms, which may meet only in the gradient of the slice. It may
 /// differ by T(|G| + b, M + e) - T(|G|, M) + n u T(|G| + b, M + e): n counts the sums of a contraction, and as many
 /// additions as rows that the batch names have the slice, each as often as it is named; in any order, atomically, or
-/// put together from the parts of several ranks.
-///
-/// Adaptive optimizers may widen the bounds of entries in every step until they say nothing; beyond 2^10 they count as
-/// 2^10, lest their products overflow.
+/// put together from the parts of several ranks. A rounding to a subnormal number is off by a fixed distance instead of
+/// u, times the entries by which it is multiplied afterwards.
 class BoundedTrain {
  public:
   BoundedTrain(const TensorTrainShape& shape, std::vector<TouchedTable> cores);
@@ -56,6 +54,7 @@ class BoundedTrain {
   };
   struct Core {
     Numbers entries, gradients;
+    double largest = 0.0;               ///< of |G| + b, so far
     std::vector<std::int64_t> uses;     ///< by slot, since the latest step
     std::vector<std::int64_t> touched;  ///< slots that were named since
   };
@@ -65,6 +64,7 @@ class BoundedTrain {
   std::int64_t touch(int t, std::int64_t slice);
   void refresh(int t, std::int64_t slot);
   double roundings_of_gradient(int t) const;
+  double rounding_error_of(double roundings, double magnitude) const;
 
   TensorTrainShape shape_;
   std::vector<TouchedTable> cores_;

@@ -38,7 +38,7 @@ void add(std::span<const float> others, std::span<const float> bounds_of_others,
   for (std::size_t c = 0; c < values.size(); ++c) {
     const double sum = double{values[c]} + double{others[c]}, error = double{bounds[c]} + double{bounds_of_others[c]};
     values[c] = static_cast<float>(sum);
-    bounds[c] = static_cast<float>(error + 2 * unit_roundoff * (std::abs(sum) + error));
+    bounds[c] = static_cast<float>(error + rounding_error(2, std::abs(sum) + error));
   }
 }
 

@@ -21,6 +21,7 @@ struct TrainCase {
   bool weighted = false;
   ValueType value_type = ValueType::fp32;
   bool stochastic = false;
+  float scale = 0.5F;
 
   /// From 2 to 6 cores by the seed, with slices that are wider than there are slices, and the other way round.
   Table table() const {
@@ -51,7 +52,7 @@ struct TrainCase {
     return {{.name = "f0", .table = 0, .pooling = pooling}, {.name = "f1", .table = 0, .pooling = pooling}};
   }
   Batch batch() const { return random_batch(2, std::min<std::int64_t>(table().rows, 40), weighted, seed); }
-  RowValues row_values() const { return {.seed = seed, .scale = 0.5F}; }
+  RowValues row_values() const { return {.seed = seed, .scale = scale}; }
   Oracle oracle() const { return Oracle({table()}, features(), row_values(), {.seed = seed}); }
   FloatTrain program() const { return FloatTrain(table(), features(), row_values(), {.seed = seed}, seed + 1); }
 
@@ -132,6 +133,27 @@ TEST(OracleTrain, BoundsHoldForAnyDirectionOrderAndFusing) {
               << of.sum / static_cast<double>(of.seen) << " in the mean, at most " << of.largest << "\n";
   EXPECT_GT(outputs.largest, 0.2);  // so bounds are not far from what happens
   EXPECT_GT(cores.largest, 0.2);
+}
+
+TEST(OracleTrain, BoundsHoldForSubnormalRows) {
+  for (const float scale : {0x1p-126F, 0x1p-135F, 0x1p-145F})
+    for (std::uint32_t seed = 0; seed < 20; ++seed) {
+      const TrainCase run{.pooling = Pooling::mean, .seed = seed, .weighted = seed % 2 == 1, .scale = scale};
+      SCOPED_TRACE(run.name());
+      Oracle oracle = run.oracle();
+      FloatTrain program = run.program();
+      const Batch batch = run.batch();
+      Distances outputs, cores;
+      for (std::int64_t step = 0; step < 2; ++step) {
+        compare_outputs(oracle, program, batch, batch, outputs);
+        oracle.update(batch, step);
+        program.update(batch, step);
+        compare_cores(oracle, program, cores);
+      }
+      EXPECT_GT(outputs.seen, 0);
+      EXPECT_EQ(outputs.wrong, 0);
+      EXPECT_EQ(cores.wrong, 0);
+    }
 }
 
 /// Where the sign of a gradient is uncertain, an adaptive optimizer may go a step either way: what is wide then stays a
