@@ -10,7 +10,7 @@ class DenseRun(ProgramTest):
         self.succeeds(self.serial("data", "generate", "criteo", "--out", tsv, "--samples", "2000"))
         for ranks, dense, data in ((1, "dlrm", tsv), (2, "dlrm", tsv), (3, "mlp", None), (2, "exact", None)):
             with self.subTest(dense=dense, ranks=ranks):
-                outcome, file = self.case(ranks, plan="row_wise", dense=dense, **({"data": data} if data else {}))
+                outcome, file = self.case(ranks, plan="row_wise", batch=48, dense=dense, **({"data": data} if data else {}))
                 self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
                 case = records(file)[1]
                 self.assertEqual((case["options"]["dense"], case["wrong"]), (dense, 0))
@@ -23,7 +23,7 @@ class DenseRun(ProgramTest):
     def test_loss_and_auc_are_of_samples_that_the_model_has_not_seen(self):
         losses = []
         for batches in (1, 4):
-            outcome, file = self.case(1, dense="dlrm", batches=batches, train=40, steps=60)
+            outcome, file = self.case(1, batch=48, dense="dlrm", batches=batches, train=40, steps=60)
             self.succeeds(outcome)
             self.assertIn("each on new samples", outcome.out)
             losses.append(records(file)[1]["loss"])
@@ -41,7 +41,7 @@ class DenseRun(ProgramTest):
         listed = self.succeeds(self.serial("list", "planners")).out.splitlines()
         planners = [line.split()[0] for line in listed if not line.strip().startswith(":")]  # that is a setting
         self.assertIn("search", planners)
-        outcome, file = self.case(3, command="compare", dense="dlrm", train=0, data=tsv, plan=",".join(planners))
+        outcome, file = self.case(3, command="compare", batch=48, dense="dlrm", train=0, data=tsv, plan=",".join(planners))
         self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
         self.assertTrue(all(case["wrong"] == 0 and case["checked_steps"] > 0 for case in records(file)[1:]))
 
@@ -49,7 +49,7 @@ class DenseRun(ProgramTest):
         for workload, dense in (("deeprec-dlrm", "dlrm"), ("deeprec-dlrm-adaptive", "dlrm"), ("hybridbackend-ranking", "mlp"),
                                 ("hybridbackend-taobao", "mlp")):
             with self.subTest(workload=workload):
-                outcome, file = self.case(2, workload, dense=dense, scale="1/65536")
+                outcome, file = self.case(2, workload, batch=24, dense=dense, scale="1/65536")
                 self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
                 self.assertGreater(records(file)[1]["loss"], 0)
 
