@@ -11,7 +11,7 @@
 
 #include "comm/collectives.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 using Topology = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)>;
@@ -115,4 +115,4 @@ int threads_for_rank(const Communicator& comm, const Affinity& affinity) {
   return share_of_cores(cores_of_node, comm.node_rank());
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

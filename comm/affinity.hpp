@@ -9,7 +9,7 @@
 
 #include "comm/communicator.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Where this process may run now, as hwloc sees it (binding and cgroup applied).
 struct Affinity {
@@ -47,4 +47,4 @@ int threads_for_rank(const Communicator& comm, const Affinity& affinity);
 /// The rule of threads_for_rank: cores_of_ranks[r] are the cores of the r-th rank of one node.
 int share_of_cores(const std::vector<std::vector<int>>& cores_of_ranks, int rank);
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -7,7 +7,7 @@
 
 #include "comm/collectives.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 enum class Kind : int { failure, input, agreed, agreed_input };
@@ -58,4 +58,4 @@ void throw_if_any_failed(const Communicator& comm, const std::exception_ptr& fai
   throw CollectiveError(text, comm.size());
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

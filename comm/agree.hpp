@@ -12,7 +12,7 @@
 #include "comm/communicator.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Marks an exception that all `ranks` of a communicator throw together, with one text: no rank waits for another. That
 /// holds in the thread that threw it. Another one that it is passed to may be anywhere, and wait for other ranks.
@@ -72,4 +72,4 @@ std::invoke_result_t<Work> agree(const Communicator& comm, Work&& work) {
   }
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

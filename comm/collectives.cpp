@@ -9,7 +9,7 @@
 #include "comm/mpi_error.hpp"
 #include "comm/waiting.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 template <Reducible T>
@@ -165,4 +165,4 @@ void gather_v(const Communicator& comm, std::span<const std::byte> send, std::sp
   messages.wait();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -14,7 +14,7 @@
 
 #include "comm/communicator.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 enum class Reduce { sum, max, min };
 
@@ -104,4 +104,4 @@ requires std::is_trivially_copyable_v<T> Gathered<T> gather(const Communicator& 
   return gathered;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -8,7 +8,7 @@
 #include "comm/collectives.hpp"
 #include "comm/mpi_error.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 std::string processor_name() {
@@ -83,4 +83,4 @@ Communicator ranks_of_node(const Communicator& comm) {
   return ranks;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// A group of ranks that talk among themselves: a duplicate of the given MPI communicator, so that no message of ours
 /// meets one of another library, and the map of ranks to nodes. Failing MPI calls throw MpiError.
@@ -60,4 +60,4 @@ Communicator ranks_of_node(const Communicator& comm);
 /// Node of each rank, given the lowest rank of each rank's node: {0, 0, 2, 0, 2} gives {0, 0, 1, 0, 1}.
 std::vector<int> number_nodes(std::span<const int> leaders);
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -9,7 +9,7 @@
 
 #include "comm/mpi_error.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 int int_of(std::int64_t count) {
@@ -58,4 +58,4 @@ Datatype Datatype::run_of_elements(std::int64_t offset, std::int64_t count, std:
   return Datatype(type);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// A committed MPI datatype, freed with the object.
 class Datatype {
@@ -31,4 +31,4 @@ class Datatype {
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

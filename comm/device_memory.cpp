@@ -10,7 +10,7 @@
 
 #include "comm/collectives.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 std::string no_gpus(const Communicator& comm) {
   int count = 0;
@@ -78,13 +78,13 @@ KeptMemory::~KeptMemory() {
   if (data_ != nullptr) free();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm
 
 #else
 
 #include <cstring>
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 constexpr std::string_view no_cuda = "this build has no CUDA";
@@ -103,6 +103,6 @@ std::byte* KeptMemory::at_least(std::int64_t bytes) { throw MpiError("allocation
 void KeptMemory::free() {}
 KeptMemory::~KeptMemory() = default;
 
-}  // namespace shardmark
+}  // namespace shardmark::comm
 
 #endif

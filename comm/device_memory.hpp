@@ -11,7 +11,7 @@
 
 #include "comm/communicator.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Why not every rank has a GPU of its own, the same on all ranks; empty: rank r of a node has GPU r. Collective.
 std::string no_gpus(const Communicator& comm);
@@ -52,4 +52,4 @@ class KeptMemory {
   std::int64_t bytes_ = 0;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -8,7 +8,7 @@
 #include "comm/mpi_error.hpp"
 #include "comm/waiting.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 constexpr int tag = 0;  // pieces of one pair arrive in the order they were sent
@@ -84,4 +84,4 @@ void PersistentMessages::clear() {
   requests_.clear();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

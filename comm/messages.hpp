@@ -10,7 +10,7 @@
 
 #include "comm/communicator.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Messages of any size between pairs of ranks. One that is larger than the communicator's count limit goes in pieces,
 /// an empty one is not sent; so both ends must know the size.
@@ -79,4 +79,4 @@ class PersistentMessages : public MessageList {
   void clear();
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 std::string reason_of(int code) {
@@ -31,4 +31,4 @@ MpiError::MpiError(std::string_view call, int code, int peer, std::int64_t bytes
 MpiError::MpiError(std::string_view call, std::string_view reason, int peer, std::int64_t bytes)
     : std::runtime_error(line(call, reason, peer, bytes)) {}
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

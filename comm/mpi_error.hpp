@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string_view>
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// A call of MPI (or NCCL, CUDA) failed. what() is one line: the call, the peer and the bytes where they are known, the
 /// library's error string.
@@ -20,4 +20,4 @@ inline void check_mpi(int code, std::string_view call, int peer = -1, std::int64
   if (code != 0) throw MpiError(call, code, peer, bytes);  // MPI_SUCCESS is 0 by the standard
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -8,7 +8,7 @@
 #include "comm/mpi_error.hpp"
 #include "comm/waiting.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 constexpr std::int64_t line_pair = 128;  // bytes: processors fetch cache lines in pairs
@@ -73,4 +73,4 @@ void NodeMemory::meet() {
     while (seen(header(number).met) < meetings_) wait_a_moment();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -8,7 +8,7 @@
 
 #include "comm/communicator.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Memory that the ranks of a node read and write by loads and stores (MPI_Win_allocate_shared): a part for each of
 /// them, all parts within one range of every rank's addresses.
@@ -50,4 +50,4 @@ class NodeMemory {
 std::uint64_t seen(std::uint64_t& count);
 void show(std::uint64_t& count, std::uint64_t value);
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -7,7 +7,7 @@
 
 #include "comm/mpi_error.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 void reduce_to(const Communicator& comm, std::span<const float> part, std::span<float> sums, int root) {
@@ -38,4 +38,4 @@ void reduce_scatter(const Communicator& comm, std::span<const float> send, std::
     reduce_to(comm, send.subspan(offsets[rank], counts[rank]), receive.first(own), rank);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -8,7 +8,7 @@
 
 #include "comm/collectives.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Adds the ranks' `send` (sum of counts values: counts[0] for rank 0, then counts[1] for rank 1, ...) and leaves on
 /// rank r its counts[r] sums in `receive`. The counts are the same on all ranks. MPI chooses the order of the
@@ -18,4 +18,4 @@ namespace shardmark {
 void reduce_scatter(const Communicator& comm, std::span<const float> send, std::span<const std::int64_t> counts,
                     std::span<float> receive);
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

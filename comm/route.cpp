@@ -13,7 +13,7 @@
 #include "comm/collectives.hpp"
 #include "comm/mpi_error.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 void check_counts(const std::vector<std::int64_t>& counts, const char* direction) {
@@ -88,4 +88,4 @@ std::int64_t largest_total(const Communicator& comm, const Route& route) {
   return all_reduce(comm, std::max(route.send_total(), route.receive_total()), Reduce::max);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

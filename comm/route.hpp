@@ -6,7 +6,7 @@
 
 #include "comm/communicator.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// How many elements (ids, rows) this rank sends to and receives from each rank of a communicator, itself included.
 /// Buffers hold the elements for or from rank 0 first, then rank 1 and so on without gaps. Gradients take inverse().
@@ -64,4 +64,4 @@ Route exchange_counts(const Communicator& comm, std::vector<std::int64_t> send_c
 /// The largest send or receive total of any rank (MPI_Allreduce). Collective.
 std::int64_t largest_total(const Communicator& comm, const Route& route);
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

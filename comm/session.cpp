@@ -15,7 +15,7 @@
 #include "comm/waiting.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -171,4 +171,4 @@ int with_mpi(const std::function<int(const Communicator& world)>& program, MpiTh
   return end_with(failure, library.failures());
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

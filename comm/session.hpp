@@ -5,7 +5,7 @@
 
 #include "comm/communicator.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// What a program's main returns when it ends with an exception.
 inline constexpr int exit_bad_input = 2;  ///< InputError
@@ -26,4 +26,4 @@ MpiThreads mpi_threads_given();
 int with_mpi(const std::function<int(const Communicator& world)>& program,
              MpiThreads threads = MpiThreads::one_at_a_time);
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

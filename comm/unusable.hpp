@@ -5,7 +5,7 @@
 
 #include "comm/communicator.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Why these ranks cannot use an algorithm, as its static unusable(comm) says, if it has one. Collective.
 template <class Algorithm>
@@ -16,4 +16,4 @@ std::string unusable_by([[maybe_unused]] const Communicator& comm) {
     return {};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

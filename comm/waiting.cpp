@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 thread_local Waiting waiting_of_thread = Waiting::poll;
@@ -79,4 +79,4 @@ int wait_all(std::span<MPI_Request> requests, MPI_Status* statuses) {
   }
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

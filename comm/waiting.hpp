@@ -5,7 +5,7 @@
 
 #include <span>
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// How a thread waits for what it started in MPI. poll: as MPI does, without leaving its core. sleep: it looks and
 /// sleeps in turns, some 0.1 ms late, so that others compute on a core that it shares with them. messages: the same by
@@ -28,4 +28,4 @@ void wait_a_moment();
 /// MPI_Waitall, its code and statuses, in the thread's way of waiting.
 int wait_all(std::span<MPI_Request> requests, MPI_Status* statuses);
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -15,7 +15,7 @@
 #include "reference/error.hpp"
 #include "reference/output_file.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 constexpr unsigned gzip_buffer = 1U << 18;
@@ -216,4 +216,4 @@ std::unique_ptr<ByteWriter> create_bytes(const std::string& path) {
   return std::make_unique<PlainWriter>(path);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 /// Bytes of a file, decompressed when its name ends in .gz (zlib; several members are read one after another) or .zst
 /// (libzstd; several frames likewise).
@@ -32,4 +32,4 @@ class ByteWriter {
 std::unique_ptr<ByteReader> open_bytes(const std::string& path);
 std::unique_ptr<ByteWriter> create_bytes(const std::string& path);
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 XXH64_state_t* state_of(void* state) { return static_cast<XXH64_state_t*>(state); }
@@ -19,4 +19,4 @@ void Checksum::add(const void* bytes, std::size_t count) { XXH64_update(state_of
 
 std::string Checksum::text() const { return fmt::format("{:016x}", XXH64_digest(state_of(state_.get()))); }
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -11,7 +11,7 @@
 
 #include "datasets/hdf5.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 /// XXH64 (seed 0) of a stream of bytes, as 16 hexadecimal digits.
 class Checksum {
@@ -82,4 +82,4 @@ void verify_column(const hdf5::File& file, const hdf5::Dataset<T>& dataset, Visi
               "checksum mismatch: its content has xxh64 " + checksum.text() + ", the file says " + expected);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

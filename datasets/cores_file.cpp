@@ -6,7 +6,7 @@
 #include "datasets/hdf5.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 constexpr const char* format = "shardmark-cores/1";
@@ -64,4 +64,4 @@ DecomposedTable read_cores(const std::string& path, const Table& table) {
   return train;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -5,7 +5,7 @@
 
 #include "datasets/tt_svd.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 /// The cores of one table in an HDF5 file: on "/" the attributes format ("shardmark-cores/1"), rows, dim and cores; for
 /// core t the float32 data set "/core<t>" of all its entries, [p][r][q][r'] one after the other, with the attributes p,
@@ -16,4 +16,4 @@ void write_cores(const std::string& path, const Table& table, const DecomposedTa
 /// names file, table and what is wrong.
 DecomposedTable read_cores(const std::string& path, const Table& table);
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

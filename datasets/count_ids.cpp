@@ -5,7 +5,7 @@
 
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 IdCounts count_text(const std::string& path, const SourceOptions& options, const Notice& notice,
@@ -60,4 +60,4 @@ IdCounts count_ids(const std::string& path, const SourceOptions& options, const 
   return count_samples(*open_samples(path, options, notice), options.limit, progress);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -9,7 +9,7 @@
 #include "datasets/sample_source.hpp"
 #include "datasets/value_table.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 /// How often each id of a feature occurs.
 struct FeatureCounts {
@@ -28,4 +28,4 @@ struct IdCounts {
 IdCounts count_ids(const std::string& path, const SourceOptions& options, const Notice& notice,
                    const Progress& progress);
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -7,7 +7,7 @@
 #include "datasets/criteo_hdf5.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 std::vector<SparseKey> criteo_keys(const IdMapping& mapping) {
@@ -67,4 +67,4 @@ ConvertReport convert_criteo(const std::string& in, const std::string& out, cons
   return report;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

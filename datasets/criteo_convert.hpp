@@ -8,7 +8,7 @@
 #include "datasets/id_mapping.hpp"
 #include "datasets/samples.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 /// The rows of a block as samples of 26 one-hot features.
 void map_block(const CriteoBlock& block, const IdMapping& mapping, Samples& samples);
@@ -26,4 +26,4 @@ struct ConvertReport {
 ConvertReport convert_criteo(const std::string& in, const std::string& out, const IdMapping& mapping,
                              const CriteoReaderOptions& options, const Progress& progress);
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 std::string criteo_field_name(int field) {
   return field < criteo_dense ? fmt::format("I{}", field + 1) : fmt::format("C{}", field - criteo_dense + 1);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -8,7 +8,7 @@
 
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 inline constexpr int criteo_dense = 13;       ///< integer columns I1..I13
 inline constexpr int criteo_categories = 26;  ///< categorical columns C1..C26
@@ -66,4 +66,4 @@ inline constexpr std::array<std::int64_t, criteo_dense> maximum{640,  21478, 655
 /// "I3" or "C17" of field 0..38 (the fields after the label).
 std::string criteo_field_name(int field);
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

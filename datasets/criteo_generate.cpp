@@ -10,7 +10,7 @@
 #include "reference/counter_random.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 constexpr std::size_t longest_line = 1 + criteo_dense * 21 + criteo_categories * 9 + 1;
@@ -124,4 +124,4 @@ void generate_criteo(const std::string& path, const CriteoRecipe& recipe, const 
   file->finish();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

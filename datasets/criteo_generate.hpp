@@ -7,7 +7,7 @@
 #include "datasets/criteo_format.hpp"
 #include "datasets/id_mapping.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 /// A synthetic data set in the shape of Criteo's. Every field is a function of (seed, sample, field).
 ///   label     1 with the Kaggle share of positives, 25.6 %
@@ -44,4 +44,4 @@ class PowerLaw {
 /// The 32-bit value that stands for an id of a column; different ids of a column have different values.
 std::uint32_t criteo_value(int column, std::uint32_t id);
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

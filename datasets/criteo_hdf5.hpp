@@ -13,7 +13,7 @@
 #include "datasets/samples.hpp"
 #include "reference/output_file.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 /// A training set in one HDF5 file, format version 1 (n samples):
 ///   /meta                   attributes format_version, generator, source, id_rule (JSON), tables (JSON array of {key,
@@ -120,4 +120,4 @@ class SampleFileReader {
   std::vector<std::uint8_t> label_bytes_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

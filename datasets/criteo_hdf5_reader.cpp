@@ -7,7 +7,7 @@
 #include "reference/error.hpp"
 #include "reference/json.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -222,4 +222,4 @@ void SampleFileReader::verify() {
   if (file_.exists("/dictionary")) mapping();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -4,7 +4,7 @@
 #include "datasets/criteo_hdf5.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 std::string group_of(const SparseKey& key) { return "/sparse/" + key.key; }
@@ -102,4 +102,4 @@ void SampleFileWriter::finish(const SampleFileMeta& meta) {
   output_.commit();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -9,7 +9,7 @@
 
 #include "datasets/criteo_format.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 constexpr int max_integer_digits = 18;  // these and the one too many fit 64 bits without a check per digit
@@ -134,4 +134,4 @@ std::string explain_criteo_line(const char* begin, const char* end, bool labelle
   return "malformed";
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

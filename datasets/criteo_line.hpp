@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 /// Where the fields of one line go.
 struct CriteoLine {
@@ -21,4 +21,4 @@ bool parse_criteo_line(const char* begin, const char* end, bool labelled, Criteo
 /// What is wrong with a line that parse_criteo_line refused: names the field and quotes it.
 std::string explain_criteo_line(const char* begin, const char* end, bool labelled);
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -7,7 +7,7 @@
 #include "datasets/criteo_line.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 constexpr std::size_t messages_kept = 10;
@@ -111,4 +111,4 @@ std::string CriteoReader::malformed_summary() const {
   return text;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -12,7 +12,7 @@
 #include "datasets/byte_stream.hpp"
 #include "datasets/criteo_format.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 enum class Malformed { stop, skip };
 
@@ -81,4 +81,4 @@ class CriteoReader {
   bool labelled_ = true;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -5,7 +5,7 @@
 
 #include "datasets/value_table.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 void add(ColumnStatistics& column, double value) {
@@ -87,4 +87,4 @@ DataStatistics inspect(SampleFileReader& reader, const Progress& progress) {
   return statistics;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

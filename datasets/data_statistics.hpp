@@ -8,7 +8,7 @@
 #include "datasets/criteo_hdf5.hpp"
 #include "datasets/criteo_tsv.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 struct ColumnStatistics {
   std::string name;
@@ -31,4 +31,4 @@ DataStatistics inspect(CriteoReader& reader, const Progress& progress);
 /// Reads all of `reader`, ids as stored.
 DataStatistics inspect(SampleFileReader& reader, const Progress& progress);
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -14,7 +14,7 @@
 
 #include "reference/error.hpp"
 
-namespace shardmark::hdf5 {
+namespace shardmark::datasets::hdf5 {
 namespace {
 
 static_assert(std::is_same_v<hid_t, std::int64_t>);
@@ -297,4 +297,4 @@ template class Dataset<std::uint32_t>;
 template class Dataset<std::uint64_t>;
 template class Dataset<float>;
 
-}  // namespace shardmark::hdf5
+}  // namespace shardmark::datasets::hdf5

@@ -12,7 +12,7 @@
 /// Owners of HDF5 identifiers with errors as InputError("file: dataset: what"). The identifiers appear as 64-bit
 /// integers (as HDF5 1.10 and later define hid_t) so that no user of this header needs hdf5.h, nor MPI, which the
 /// parallel build of hdf5.h includes. Serial I/O only; nothing here calls MPI.
-namespace shardmark::hdf5 {
+namespace shardmark::datasets::hdf5 {
 
 /// Closes what it holds.
 class Handle {
@@ -95,4 +95,4 @@ class Dataset {
   std::int64_t size_ = 0;
 };
 
-}  // namespace shardmark::hdf5
+}  // namespace shardmark::datasets::hdf5

@@ -7,7 +7,7 @@
 
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 constexpr std::uint32_t missing_id = 0;
@@ -131,4 +131,4 @@ IdMapping count_frequencies(const std::string& path, const CriteoReaderOptions& 
   return IdMapping::frequency(std::move(rows), min_count, std::move(dictionaries));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

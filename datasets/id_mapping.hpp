@@ -13,7 +13,7 @@
 #include "datasets/value_table.hpp"
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 /// How a raw 32-bit value becomes a row of its table.
 enum class IdRule { modulo, frequency };
@@ -72,4 +72,4 @@ using Progress = std::function<void(std::int64_t)>;
 IdMapping count_frequencies(const std::string& path, const CriteoReaderOptions& options, std::vector<std::int64_t> rows,
                             std::int64_t min_count, const Progress& progress);
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -13,7 +13,7 @@
 #include "reference/error.hpp"
 #include "reference/number.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
@@ -86,4 +86,4 @@ Matrix read_npy(const std::string& path) {
   return matrix;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

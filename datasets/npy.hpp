@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 /// A matrix of [rows][columns].
 struct Matrix {
@@ -18,4 +18,4 @@ struct Matrix {
 /// numpy.lib.format). Throws InputError that names the file.
 Matrix read_npy(const std::string& path);
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

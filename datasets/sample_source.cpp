@@ -10,7 +10,7 @@
 #include "datasets/criteo_hdf5.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 /// The samples of `parts` one after another.
@@ -152,4 +152,4 @@ std::unique_ptr<SampleSource> open_samples(const std::string& path, const Source
   return std::make_unique<TsvSource>(path, options, notice);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

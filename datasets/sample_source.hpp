@@ -12,7 +12,7 @@
 #include "datasets/id_mapping.hpp"
 #include "datasets/samples.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 /// Told what the user should know and no value shows: lines skipped, no labels, the data start again.
 using Notice = std::function<void(const std::string&)>;
@@ -61,4 +61,4 @@ bool is_hdf5(const std::string& path);
 /// Throws InputError when the file cannot be read or does not fit the tables.
 std::unique_ptr<SampleSource> open_samples(const std::string& path, const SourceOptions& options, const Notice& notice);
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -5,7 +5,7 @@
 
 #include "reference/batch.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 /// Training data of batch.samples samples.
 struct Samples {
@@ -14,4 +14,4 @@ struct Samples {
   std::vector<float> labels;  ///< [samples], 0 or 1
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -14,7 +14,7 @@ extern "C" void dgesdd_(const char* job, const int* m, const int* n, double* a, 
                         const int* ldu, double* vt, const int* ldvt, double* work, const int* lwork, int* iwork,
                         int* info);
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 using Doubles = std::vector<double>;
@@ -122,4 +122,4 @@ DecomposedTable tt_svd(const Table& table, std::span<const float> values) {
   return result;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -6,7 +6,7 @@
 
 #include "reference/tensor_train/shape.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 /// The cores nearest to a dense table that successive singular value decompositions find.
 struct DecomposedTable {
@@ -23,4 +23,4 @@ struct DecomposedTable {
 /// times the padded table in doubles. Throws InputError naming the table.
 DecomposedTable tt_svd(const Table& table, std::span<const float> values);
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 /// An open-addressing hash table from 32-bit values to non-zero 64-bit numbers (counts, ids). Linear probing, at most
 /// 2/3 full, 16 bytes per slot.
@@ -63,4 +63,4 @@ class ValueTable {
   std::size_t size_ = 0;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

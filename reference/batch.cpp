@@ -6,7 +6,7 @@
 
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 
 Batch slice_samples(const Batch& batch, std::int64_t first, std::int64_t count) {
   Batch slice{.samples = count, .features = batch.features, .offsets = {0}, .indices = {}, .weights = {}};
@@ -72,4 +72,4 @@ void check_batch(const Batch& batch, std::span<const std::int64_t> rows) {
   for (std::int64_t bag = 0; bag < batch.bags(); ++bag) check_ids(batch, bag, rows[bag / batch.samples]);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::reference

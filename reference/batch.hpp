@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// The ids of `features` x `samples` bags, feature-major CSR (TorchRec's KeyedJaggedTensor):
 /// bag (f, s) is indices[offsets[f * samples + s] .. offsets[f * samples + s + 1]).
@@ -31,4 +31,8 @@ Batch slice_samples(const Batch& batch, std::int64_t first, std::int64_t count);
 /// outside [0, rows[feature]) or a weight is not finite. rows [features]: those of each feature's table.
 void check_batch(const Batch& batch, std::span<const std::int64_t> rows);
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::Batch, reference::check_batch, reference::slice_samples;
 }  // namespace shardmark

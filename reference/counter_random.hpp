@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// Finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): a bijection of 64 bits with full avalanche.
 /// Bits: std::uint64_t, or a vector of them.
@@ -39,4 +39,8 @@ constexpr std::int64_t symmetric_integer(std::uint64_t bits, std::int64_t limit)
   return static_cast<std::int64_t>((bits >> 32) * static_cast<std::uint64_t>(2 * limit + 1) >> 32) - limit;
 }
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::next_random_bits, reference::random_bits, reference::unit_interval;
 }  // namespace shardmark

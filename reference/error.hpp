@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// The user's input (file, option, plan, data) cannot be used. what() is one line: what is wrong, where (file, line,
 /// table, rank) and what to do. The programs print it and exit with 2.
@@ -12,4 +12,8 @@ class InputError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::InputError;
 }  // namespace shardmark

@@ -6,7 +6,7 @@
 
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -43,4 +43,4 @@ Json parse_json(std::string_view text, std::string_view origin) {
   }
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::reference

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// Why a text is not the JSON that this project reads.
 class JsonError : public std::runtime_error {
@@ -27,4 +27,8 @@ nlohmann::ordered_json parse_json(std::string_view text);
 /// The same with an InputError that begins with `origin`, the name of the file.
 nlohmann::ordered_json parse_json(std::string_view text, std::string_view origin);
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::JsonError, reference::parse_json;
 }  // namespace shardmark

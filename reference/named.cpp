@@ -3,7 +3,7 @@
 
 #include <cctype>
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 /// The same for names that differ in case, '-' and '_' alone.
@@ -61,4 +61,4 @@ void throw_unknown(std::string_view what, std::string_view name, const std::vect
   throw InputError(text);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::reference

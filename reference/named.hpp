@@ -9,7 +9,7 @@
 
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// The number of an enum's value, for arrays with an element for each.
 template <class Enum>
@@ -79,4 +79,9 @@ constexpr std::string_view name_of(Enum value) {
   return {};
 }
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::Choice, reference::Choices, reference::HasChoices, reference::choice_named, reference::index_of,
+    reference::name_of, reference::named, reference::nearest_name, reference::suggestion;
 }  // namespace shardmark

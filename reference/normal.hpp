@@ -6,7 +6,7 @@
 
 #include "reference/counter_random.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// Uniform in (0, 1], for logarithms.
 inline double above_zero(std::uint64_t bits) { return 1.0 - unit_interval(bits); }
@@ -17,4 +17,8 @@ inline double standard_normal(std::uint64_t bits) {
   return radius * std::cos(2.0 * std::numbers::pi * unit_interval(next_random_bits(bits, std::uint64_t{1})));
 }
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::standard_normal;
 }  // namespace shardmark

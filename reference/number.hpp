@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// The number that `text` is from its first to its last character; empty when it is anything else.
 template <class Number>
@@ -24,4 +24,8 @@ inline double shortest_decimal(float value) {
   return *number_in<double>({text.data(), end});
 }
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::number_in, reference::shortest_decimal;
 }  // namespace shardmark

@@ -7,7 +7,7 @@
 
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// g is the gradient of a row summed over the whole global batch ("exact" updates, one per unique row and step; rows
 /// that no id of the batch names keep their values and their state: "lazy"), t the number of the step from 1, b the
@@ -125,4 +125,10 @@ constexpr float initial_state(const Optimizer& optimizer, std::int64_t dim, std:
   return accumulates && at < dim ? optimizer.initial_accumulator : 0.0F;
 }
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::Optimizer, reference::OptimizerChoice, reference::OptimizerKind, reference::WeightDecay,
+    reference::choice_of, reference::initial_state, reference::is_linear, reference::optimizers,
+    reference::row_sum_count, reference::state_per_row, reference::weight_decays;
 }  // namespace shardmark

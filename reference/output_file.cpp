@@ -11,7 +11,7 @@
 
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 namespace fs = std::filesystem;
@@ -78,4 +78,4 @@ void write_file(const std::string& path, std::string_view text) {
   output.commit();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::reference

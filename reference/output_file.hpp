@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// Where a program writes what the user wants under the name `target`. Usually that is a temporary file beside the
 /// target, which commit() renames, so that a file of the final name is always whole: also after a crash of the machine,
@@ -34,4 +34,8 @@ class OutputFile {
 /// Writes `text` through an OutputFile. Throws InputError.
 void write_file(const std::string& path, std::string_view text);
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::OutputFile, reference::write_file;
 }  // namespace shardmark

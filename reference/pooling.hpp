@@ -6,7 +6,7 @@
 
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// How the rows x_i of a bag, with per-sample weights w_i (1 when absent), become its output:
 ///   none   every id is a bag of its own: w_i x_i
@@ -27,4 +27,8 @@ inline constexpr std::array poolings{
 };
 constexpr auto choices_of(Pooling) { return Choices{"pooling", poolings}; }
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::Pooling, reference::poolings;
 }  // namespace shardmark

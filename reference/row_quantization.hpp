@@ -6,7 +6,7 @@
 #include <limits>
 #include <span>
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// How a row becomes bytes: x is about scale q + offset, q in 0..255. Serves tables of ValueType::int8 and vectors on
 /// the wire alike. All steps are fp32 operations, each rounded: no fused multiply-add. (FBGEMM's 8-bit rows, whose
@@ -42,4 +42,8 @@ constexpr RowScale row_scale(std::span<const float> row) {
   return row_scale(min, max);
 }
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::RowScale, reference::row_scale;
 }  // namespace shardmark

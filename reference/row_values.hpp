@@ -5,7 +5,7 @@
 
 #include "reference/counter_random.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// Initial values of the tables, keyed (seed, table, row, column): the same for any placement, one cell at a time.
 ///   unit == 0: uniform in [-scale, scale)
@@ -39,4 +39,8 @@ struct GradientValues {
   }
 };
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::GradientValues, reference::RowValues;
 }  // namespace shardmark

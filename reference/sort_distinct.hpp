@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// The different values, ascending.
 template <class T>
@@ -14,4 +14,8 @@ void sort_distinct(std::vector<T>& values) {
   values.erase(repeated.begin(), repeated.end());
 }
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::sort_distinct;
 }  // namespace shardmark

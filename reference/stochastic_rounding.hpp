@@ -6,7 +6,7 @@
 #include "reference/counter_random.hpp"
 #include "reference/value_type.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// 16 uniform bits, above 16 zeros, for one value that step number `step` (from 1) updates, by its place in the whole
 /// table: any placement and any order of rows rounds it alike. Four columns share one random number, which gives each
@@ -58,4 +58,8 @@ struct RowRounding {
   }
 };
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::RowRounding, reference::rounded_to, reference::rounding_bits, reference::stochastically_rounded_to;
 }  // namespace shardmark

@@ -10,7 +10,7 @@
 #include "reference/tensor_train/tensor_train.hpp"
 #include "reference/value_type.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// What stands for the rows of a table in memory.
 enum class Storage { dense, tt };
@@ -41,4 +41,8 @@ struct Feature {
   std::int64_t hotness = 1;  ///< ids per sample that a generator draws
 };
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::Feature, reference::Storage, reference::Table, reference::storages;
 }  // namespace shardmark

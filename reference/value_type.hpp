@@ -8,7 +8,7 @@
 
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// How a table keeps the values of its rows. Sums over rows, gradients and optimizer state are fp32 whatever the table.
 ///   fp16  IEEE 754 binary16: 11 bits of significand, up to 65504
@@ -128,4 +128,9 @@ constexpr Fp16 stochastically_rounded_to<Fp16>(float value, std::uint32_t random
   return detail::fp16_of(bits, detail::fp16_normal(bits, random >> 19), whole + up);
 }
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::Bf16, reference::Fp16, reference::ValueType, reference::rounded_to, reference::row_bytes,
+    reference::stochastically_rounded_to, reference::to_float, reference::value_types;
 }  // namespace shardmark

@@ -7,7 +7,7 @@
 #include "reference/rounding.hpp"
 #include "reference/value_type.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// The value types of vectors that travel: forward to the homes of the samples, backward as gradients to the owners.
 struct WireTypes {
@@ -16,8 +16,6 @@ struct WireTypes {
 
   bool operator==(const WireTypes&) const = default;
 };
-
-namespace reference {
 
 /// One column of terms w x that travel, however they are added up and split before each part is rounded.
 struct Travelling {
@@ -53,5 +51,8 @@ inline double wire_bound(ValueType type, const Travelling& sum) {
   }
 }
 
-}  // namespace reference
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::WireTypes;
 }  // namespace shardmark

@@ -11,7 +11,7 @@
 // rate, and a plan's cost can be predicted before anything runs. Ids and offsets of bags have 8 bytes unless a
 // parameter says otherwise, weights and values 4. NAME_work belongs to the kernel NAME.
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// What a kernel must move and compute at least: a row that is used many times is read once, caches being perfect.
 /// Rates are this divided by the time, so that no rate can exceed the machine's by reuse alone.
@@ -187,4 +187,14 @@ constexpr Work decode_wire_work(ValueType type, std::int64_t rows, std::int64_t 
   return {.bytes_read = rows * row_bytes(type, dim), .bytes_written = rows * dim * 4, .flops = 0};
 }
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::LookupCounts, reference::UpdateCounts, reference::Work, reference::bits_below,
+    reference::bucketize_work, reference::check_bags_work, reference::copy_to_partials_work,
+    reference::decode_wire_work, reference::encode_wire_work, reference::expand_positions_work,
+    reference::fused_update_work, reference::max_gradients_work, reference::pack_row_gradients_work,
+    reference::pooled_lookup_work, reference::radix_passes, reference::reduce_to_dense_work, reference::row_sums_work,
+    reference::segment_sum_backward_work, reference::segment_sum_work, reference::sum_partials_work,
+    reference::unique_rows_work, reference::weight_gradients_work;
 }  // namespace shardmark

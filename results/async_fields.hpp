@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// Names of what the record of a case whose steps are prepared ahead holds beside the rest, in an object of
 /// CaseRecord::details. README.md states each with its unit.
@@ -37,4 +37,4 @@ inline constexpr char again[] = "vectors_again";      ///< share of the vectors 
 inline constexpr char buffered_bytes[] = "buffered_bytes_max";
 
 }  // namespace async_fields
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -4,7 +4,7 @@
 #include "build_options.hpp"
 #include "git_revision.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 const BuildInfo& build_info() {
   static constexpr BuildInfo info{
@@ -18,4 +18,4 @@ const BuildInfo& build_info() {
   return info;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

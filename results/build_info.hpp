@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// How this program was built. An empty git hash: the sources were no git checkout.
 struct BuildInfo {
@@ -17,4 +17,4 @@ struct BuildInfo {
 
 const BuildInfo& build_info();
 
-}  // namespace shardmark
+}  // namespace shardmark::results

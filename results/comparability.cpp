@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
@@ -69,4 +69,4 @@ std::vector<Disagreement> disagreements(std::span<const Launch> old_launches, st
   return found;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

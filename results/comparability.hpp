@@ -7,7 +7,7 @@
 
 #include "results/launch.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// A condition in which launches differ whose times are to be compared.
 struct Disagreement {
@@ -22,4 +22,4 @@ struct Disagreement {
 std::vector<Disagreement> disagreements(std::span<const Launch> old_launches, std::span<const Launch> new_launches,
                                         std::span<const Launch> aa_launches);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -11,7 +11,7 @@
 #include "results/permutation_test.hpp"
 #include "results/statistics.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Launches = std::span<const Launch>;
@@ -192,4 +192,4 @@ std::vector<CaseComparison> compare(Launches old_launches, Launches new_launches
   return results;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -10,7 +10,7 @@
 #include "results/launch.hpp"
 #include "results/shift.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// What became of a case from OLD to NEW. Times are compared, so less is better.
 enum class Change {
@@ -66,4 +66,4 @@ std::vector<BaselineFloor> baseline_floors(std::span<const Launch> launches);
 /// Whether there are enough launches for a p-value of at most 5 %.
 bool enough_launches(std::int64_t old_launches, std::int64_t new_launches, bool paired);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -9,7 +9,7 @@
 
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 constexpr std::array<std::string_view, 5> change_names{"better", "worse", "same", "unclear", "missing"};
@@ -115,4 +115,4 @@ std::string floors_text(std::span<const BaselineFloor> floors, std::int64_t laun
       launches, 100.0 * *middle.unpaired, 100.0 * *noisiest.unpaired, noisiest.name, 100.0 * *middle.paired);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -8,7 +8,7 @@
 
 #include "results/comparison.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// How many cases became what, better to missing, in the order of Change.
 std::array<std::int64_t, 5> count_changes(std::span<const CaseComparison> cases);
@@ -25,4 +25,4 @@ std::string comparison_table(std::span<const CaseComparison> cases, const std::s
 /// "this baseline can show changes above 4.1 % only: ..." of its median case, with the noisiest one.
 std::string floors_text(std::span<const BaselineFloor> floors, std::int64_t launches);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

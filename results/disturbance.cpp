@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -94,4 +94,4 @@ std::string disturbance_text(const std::vector<const CaseRecord*>& records) {
       all.switches_per_second / visits);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -9,7 +9,7 @@
 
 #include "results/record.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// What else the processors of a job did during one visit to a case; of the node where it was most.
 struct VisitConditions {
@@ -46,4 +46,4 @@ bool is_disturbed(const CaseRecord& record);
 /// "12 of 14 visits of its cases were disturbed: ..."; empty where no case is disturbed. One line.
 std::string disturbance_text(const std::vector<const CaseRecord*>& records);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -8,7 +8,7 @@
 #include "results/build_info.hpp"
 #include "results/machine.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -54,4 +54,4 @@ Json environment_record(const RunContext& context) {
   };
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

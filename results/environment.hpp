@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// Of results files; readers refuse any other.
 inline constexpr int format_version = 1;
@@ -67,4 +67,4 @@ std::string utc_time(std::chrono::system_clock::time_point time = std::chrono::s
 /// The first line of a results file: {"record": "environment", ...}; README.md states each field.
 nlohmann::ordered_json environment_record(const RunContext& context);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -9,7 +9,7 @@
 #include "reference/error.hpp"
 #include "results/json_text.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -89,4 +89,4 @@ Launch google_benchmark_launch(const Json& json, const std::string& file, const 
   return launch;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

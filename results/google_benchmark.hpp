@@ -6,7 +6,7 @@
 
 #include "results/launch.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// A file that a Google Benchmark program wrote with --benchmark_out=FILE --benchmark_out_format=json: each
 /// repetition's real_time (the manual time where there is one) in its time_unit is a sample. Aggregates are left out; a
@@ -17,4 +17,4 @@ namespace shardmark {
 Launch google_benchmark_launch(const nlohmann::ordered_json& json, const std::string& file,
                                const std::string& counter = "");
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -15,7 +15,7 @@
 
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// A JSON object of a record that is being read: its members by name and type, and where it stands. Each throws
 /// InputError that names the field by its path.
@@ -104,4 +104,4 @@ class Fields {
   std::string path_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::results

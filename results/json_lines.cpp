@@ -15,7 +15,7 @@
 #include "reference/output_file.hpp"
 #include "results/environment.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -165,4 +165,4 @@ Results read_results(std::istream& stream, const std::string& name) {
   return results;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

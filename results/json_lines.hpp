@@ -11,7 +11,7 @@
 
 #include "results/record.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// Writes one results file: the environment, then a line per case. After every change all of it is on the disk as
 /// FILE.partial, a whole file that took the place of the one before, whoever dies (reference/output_file.hpp); close()
@@ -61,4 +61,4 @@ struct Results {
 Results read_results(const std::filesystem::path& file);
 Results read_results(std::istream& stream, const std::string& name);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// The characters of a string, the JSON text of anything else.
 inline std::string text_of(const nlohmann::ordered_json& value) {
@@ -12,4 +12,4 @@ inline std::string text_of(const nlohmann::ordered_json& value) {
                            : value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

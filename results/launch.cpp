@@ -17,7 +17,7 @@
 #include "results/json_text.hpp"
 #include "results/statistics.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -186,4 +186,4 @@ std::vector<LaunchedCase> CaseSamples::medians() const {
   return cases;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -9,7 +9,7 @@
 
 #include "results/json_lines.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// What one launch of a program says of one case.
 struct LaunchedCase {
@@ -66,4 +66,4 @@ class CaseSamples {
   std::vector<Entry> entries_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -114,4 +114,4 @@ Json describe_machine(const fs::path& root) {
   };
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// What Linux says of the machine this process runs on:
 ///   {cpu, logical_cpus, cores, memory_bytes, kernel, governor, smt, numa_nodes, transparent_huge_pages, aslr}
 /// read from <root>/proc and <root>/sys; null where the file is absent or cannot be read.
 nlohmann::ordered_json describe_machine(const std::filesystem::path& root = "/");
 
-}  // namespace shardmark
+}  // namespace shardmark::results

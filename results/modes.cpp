@@ -7,7 +7,7 @@
 
 #include "results/statistics.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 constexpr std::size_t fewest_times = 20, fewest_of_a_mode = 5;
@@ -77,4 +77,4 @@ std::optional<Modes> modes_of(const nlohmann::ordered_json& details) {
   return modes;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

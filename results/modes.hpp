@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// Times that gather around two values, of which a median says neither.
 struct Modes {
@@ -26,4 +26,4 @@ nlohmann::ordered_json to_json(const Modes& modes);
 /// Nothing where a record's details have none, or none that can be read.
 std::optional<Modes> modes_of(const nlohmann::ordered_json& details);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

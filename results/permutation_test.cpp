@@ -9,7 +9,7 @@
 
 #include "results/statistics.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Values = std::vector<double>;
@@ -130,4 +130,4 @@ std::vector<double> unpaired_p_values(const std::vector<std::vector<double>>& va
   return p_values(scores, [&](const Visit& visit) { for_each_deal(old_count, values[0].size() - old_count, visit); });
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// Fewest launches of each side for which the smallest p-value is at most 5 %: 2^(1-n) in pairs, else 2 / C(2n, n).
 inline constexpr std::int64_t fewest_pairs = 6;
@@ -24,4 +24,4 @@ std::vector<double> paired_p_values(const std::vector<std::vector<double>>& diff
 /// U test.
 std::vector<double> unpaired_p_values(const std::vector<std::vector<double>>& values, std::int64_t old_launches);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 /// Pearson's correlation.
@@ -64,4 +64,4 @@ PredictionQuality prediction_quality(std::span<const PredictedTime> times) {
   return quality;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// A case's time, of a step or a sample, before it ran and as it was measured; in one unit.
 struct PredictedTime {
@@ -35,4 +35,4 @@ std::optional<double> rank_correlation(std::span<const double> a, std::span<cons
 /// The rank of each value from 1 on, ascending; equal values have the mean of the ranks that they take.
 std::vector<double> mean_ranks(std::span<const double> values);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

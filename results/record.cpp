@@ -13,7 +13,7 @@
 #include "results/json_text.hpp"
 #include "results/statistics.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -223,4 +223,4 @@ CaseRecord case_record_from_json(const Json& json, const std::string& origin) {
   return record;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// The phases of a step, in the order in which the data pass them.
 inline constexpr std::array<std::string_view, 6> phase_names{"input_dist", "lookup",    "output_dist",
@@ -117,4 +117,4 @@ nlohmann::ordered_json to_json(const CaseRecord& record);
 /// is not the number of samples.
 CaseRecord case_record_from_json(const nlohmann::ordered_json& json, const std::string& origin);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

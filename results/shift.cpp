@@ -7,7 +7,7 @@
 
 #include "results/statistics.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 /// Beyond these the normal approximation takes the exact distribution's place.
@@ -95,4 +95,4 @@ std::vector<double> rank_sum_distribution(std::int64_t m, std::int64_t n) {
   return row.back();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// How far NEW lies above OLD, in the unit of the values (of logarithms of times: the logarithm of the ratio).
 struct Shift {
@@ -30,4 +30,4 @@ std::vector<double> signed_rank_distribution(std::int64_t n);
 /// P(U = u) for u in 0 ... m n under no shift: U counts the pairs of m and n values in which the first is the larger.
 std::vector<double> rank_sum_distribution(std::int64_t m, std::int64_t n);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <stdexcept>
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Sorted = std::vector<double>;
@@ -66,4 +66,4 @@ std::vector<double> medians_of_visits(std::span<const double> samples, std::span
   return medians;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// Fewest samples whose extremes enclose the median with 95 % confidence: 1 - 2^(1-n) >= 0.95.
 inline constexpr std::int64_t samples_for_interval = 6;
@@ -41,4 +41,4 @@ Summary summarize(std::span<const double> samples);
 /// over these. Throws std::invalid_argument unless the visits, none of them empty, are all the samples.
 std::vector<double> medians_of_visits(std::span<const double> samples, std::span<const std::int64_t> visits);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -9,7 +9,7 @@
 
 #include "results/record.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// What people read of one results file.
 struct Report {
@@ -61,4 +61,4 @@ inline constexpr std::array results_formats{
     ResultsFormat{"csv", "every field of every case, for other programs", as_csv},
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::results

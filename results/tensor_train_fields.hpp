@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// Names of what the record of a case with tables of Storage::tt holds beside the rest, in an object of
 /// CaseRecord::details. README.md states each with its unit.
@@ -43,4 +43,4 @@ inline constexpr char hit_rate[] = "hit_rate";
 inline constexpr char kept_differences[] = "kept_differences";
 
 }  // namespace tensor_train_fields
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -10,7 +10,7 @@
 #include "results/shift.hpp"
 #include "results/statistics.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 constexpr double error_in_all = 0.05;
@@ -94,4 +94,4 @@ double student_quantile(std::int64_t degrees, double error) {
 
 double smallest_shown(const TimeRatio& twins) { return std::exp(2.0 * twins.relative_half_width()); }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -6,7 +6,7 @@
 
 #include "results/record.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// Time of `slow` / time of `fast`, with its confidence interval.
 struct TimeRatio {
@@ -56,4 +56,4 @@ const Case* fastest(const std::vector<const Case*>& cases) {
   return best;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

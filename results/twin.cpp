@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -55,4 +55,4 @@ std::optional<Twin> twin_of(const Json& details) {
               .smallest_shown = number("smallest_shown")};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -7,7 +7,7 @@
 #include "results/record.hpp"
 #include "results/time_ratio.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// What a case gave that was measured twice, as two cases of one job: how far apart two cases lie here between which
 /// nothing lies.
@@ -28,4 +28,4 @@ nlohmann::ordered_json to_json(const Twin& twin);
 /// Without `again`. Nothing where a record's details have none, or none that can be read.
 std::optional<Twin> twin_of(const nlohmann::ordered_json& details);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -9,7 +9,7 @@
 #include "results/json_text.hpp"
 #include "results/time_ratio.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 /// The fastest of the valid cases that `wanted` accepts.
@@ -86,4 +86,4 @@ std::optional<std::string> beside_published(std::span<const CaseRecord> records,
                      published, source);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -9,7 +9,7 @@
 
 #include "results/record.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// Checked, and no value differed from the reference.
 inline bool is_valid(const CaseRecord& record) { return record.checked_steps > 0 && record.wrong == 0; }
@@ -46,4 +46,4 @@ Verdict verdict_of(std::span<const CaseRecord> records, const nlohmann::ordered_
 std::optional<std::string> beside_published(std::span<const CaseRecord> records, std::string_view fast,
                                             std::string_view slow, double published, std::string_view source);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

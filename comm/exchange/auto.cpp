@@ -6,7 +6,7 @@
 #include "comm/collectives.hpp"
 #include "comm/exchange/named_exchange.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 Auto::Auto(const Communicator& comm)
     : comm_(comm), calibration_(calibration_of(comm)), made_(calibration_.exchanges.size()) {
@@ -53,4 +53,4 @@ std::string Auto::picked() const {
   return names;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

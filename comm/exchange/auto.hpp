@@ -11,7 +11,7 @@
 #include "comm/exchange/node_shared.hpp"
 #include "comm/exchange/per_route.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Carries each route by the exchange that was fastest, in this job, for traffic of its size and shape:
 /// exchange_calibration.hpp. A route's first run goes by an exchange that has nothing to set up, chosen from its size,
@@ -51,4 +51,4 @@ class Auto : public Exchange {
   std::size_t library_ = 0;                      ///< the number of mpi_alltoallv
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -11,7 +11,7 @@
 #include "comm/communicator.hpp"
 #include "comm/route.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// The bytes of one run of an exchange, cut by peer.
 class Blocks {
@@ -52,4 +52,4 @@ inline int rank_before(const Communicator& comm, int distance) {
   return (comm.rank() - distance + comm.size()) % comm.size();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -5,7 +5,7 @@
 
 #include "comm/exchange/blocks.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 std::int64_t sum_of(const std::vector<std::size_t>& blocks, const std::vector<std::int64_t>& sizes) {
@@ -89,4 +89,4 @@ void Bruck::run(const Route& route, const std::byte* send, std::byte* receive, s
       std::memcpy(blocks.from(rank_before(comm_, static_cast<int>(d))).data(), blocks_[d].data(), blocks_[d].size());
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -9,7 +9,7 @@
 #include "comm/exchange/per_route.hpp"
 #include "comm/messages.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Bruck's algorithm with radix r (Bruck et al., TPDS 1997) for any counts. The block for the rank at distance d
 /// travels by the digits of d: in round x all blocks whose digit x is z go, as one message, to rank + z r^x. (r-1)
@@ -47,4 +47,4 @@ class Bruck : public Exchange {
   std::vector<std::span<const std::byte>> blocks_;  ///< by distance: where each is now
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

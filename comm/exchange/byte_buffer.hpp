@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Memory of an exchange for what passes through a rank: it grows and never shrinks. It is filled, or cut into parts,
 /// from its beginning.
@@ -38,4 +38,4 @@ class ByteBuffer {
   std::size_t used_ = 0;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

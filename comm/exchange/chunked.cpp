@@ -5,7 +5,7 @@
 
 #include "comm/exchange/blocks.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 /// Elements [begin, begin + count) of a buffer: chunk `chunk` of `chunks` of what is for or from a peer.
@@ -72,4 +72,4 @@ void Chunked::run_staged(const Route& route, const std::byte* send, std::byte* r
   finish(chunks - 1);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -6,7 +6,7 @@
 #include "comm/exchange/exchange.hpp"
 #include "comm/messages.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// The messages of Linear in `chunks` parts each: while chunk c moves, chunk c+1 is packed and chunk c-1 unpacked. With
 /// Tc for both of those and Tm for the movement, max(Tc, Tm) + min(Tc, Tm) / chunks in place of Tc + Tm, for
@@ -24,4 +24,4 @@ class Chunked : public Exchange {
   std::vector<Messages> messages_;  ///< by chunk
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -10,7 +10,7 @@
 #include "comm/collectives.hpp"
 #include "comm/device_memory.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 bool mpi_reads_gpus() {
@@ -34,4 +34,4 @@ void DeviceAware::run(const Route& route, const std::byte* send, std::byte* rece
   MpiAlltoallv::run(route, send, receive, element_bytes);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

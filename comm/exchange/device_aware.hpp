@@ -3,7 +3,7 @@
 
 #include "comm/exchange/mpi_alltoallv.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// MPI_Alltoallv on pointers to GPU memory, for an MPI that reads and writes it itself (CUDA-aware).
 class DeviceAware : public MpiAlltoallv {
@@ -19,4 +19,4 @@ class DeviceAware : public MpiAlltoallv {
   int gpu_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -12,7 +12,7 @@
 #include "comm/communicator.hpp"
 #include "comm/route.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Work on elements [first, first + count): pack() makes those of the send buffer, unpack() takes those of the receive
 /// buffer. Every element once, in ranges of any order; what they wrote must be in memory when they return.
@@ -61,4 +61,4 @@ void run(Exchange& exchange, const Route& route, std::span<const T> send, std::s
                width * static_cast<std::int64_t>(sizeof(T)));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

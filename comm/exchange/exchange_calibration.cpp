@@ -19,7 +19,7 @@
 #include "reference/json.hpp"
 #include "reference/output_file.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -263,4 +263,4 @@ void set_calibration(const Communicator& comm, ExchangeCalibration calibration) 
   keep(comm, std::make_unique<ExchangeCalibration>(std::move(calibration)));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

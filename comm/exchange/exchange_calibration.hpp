@@ -9,7 +9,7 @@
 
 #include "comm/communicator.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// How long each exchange takes between one group of ranks, relative to MPI_Alltoallv, for traffic of several sizes and
 /// shapes. The exchange `auto` picks by it.
@@ -56,4 +56,4 @@ const ExchangeCalibration& calibration_of(const Communicator& comm);
 /// InputError when it was made with another number of ranks or nodes.
 void set_calibration(const Communicator& comm, ExchangeCalibration calibration);
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

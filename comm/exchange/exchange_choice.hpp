@@ -9,7 +9,7 @@
 #include "comm/exchange/exchange.hpp"
 #include "comm/unusable.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// The number N of an exchange that is named "name:N"; what it means is in the description. No default: it has none.
 struct ExchangeNumber {
@@ -72,4 +72,4 @@ constexpr ExchangeChoice exchange_choice(std::string_view name, std::string_view
   return {name, description, number, in_auto, make, unusable_by<Algorithm>, keeps, has, reduction, by_loads};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -21,7 +21,7 @@
 #include "comm/exchange/persistent.hpp"
 #include "comm/exchange/rma_put.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Users name them as named_exchange.hpp says.
 inline constexpr std::array exchanges = {
@@ -52,4 +52,4 @@ inline constexpr std::array exchanges = {
     exchange_choice<DeviceAware>("device_aware", "MPI_Alltoallv on GPU memory, by an MPI that reads it", InAuto::never),
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/exchange/host_staged.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 void HostStaged::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
   select_gpu(gpu_);
@@ -18,4 +18,4 @@ void HostStaged::run(const Route& route, const std::byte* send, std::byte* recei
   copy_bytes(receive, to, route.receive_total() * element_bytes);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

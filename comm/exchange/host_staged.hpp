@@ -4,7 +4,7 @@
 #include "comm/device_memory.hpp"
 #include "comm/exchange/mpi_alltoallv.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Memory of a GPU by way of pinned host buffers, which are kept, and MPI_Alltoallv: for an MPI that cannot read GPUs.
 /// Host memory goes to MPI as it is.
@@ -23,4 +23,4 @@ class HostStaged : public Exchange {
   KeptMemory received_{KeptMemory::Place::pinned_host};
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -6,7 +6,7 @@
 
 #include "comm/collectives.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 constexpr std::size_t stack_bytes = std::size_t{4} << 20;  // of which a task touches what it needs
@@ -179,4 +179,4 @@ double Lane::busy_seconds() const {
   return plain_busy_ + shared_->busy;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -16,7 +16,7 @@
 #include "comm/communicator.hpp"
 #include "comm/waiting.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Makes the MPI calls of a program, so that communication can overlap with computation.
 ///
@@ -109,4 +109,4 @@ class Lane {
   double plain_busy_ = 0.0, exposed_ = 0.0;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -8,7 +8,7 @@
 #include "comm/exchange/lane.hpp"
 #include "comm/exchange/sent_bytes.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// An exchange whose MPI calls are made on a lane, so that other tasks of the lane may compute meanwhile, and whose
 /// bytes are added to `sent`. All outlive the object; several may carry by the same exchange.
@@ -36,4 +36,4 @@ class LaneExchange : public Exchange {
   SentBytes& sent_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -3,7 +3,7 @@
 
 #include "comm/exchange/blocks.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 void Linear::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
   const Blocks blocks(comm_, route, send, receive, element_bytes);
@@ -19,4 +19,4 @@ void Linear::run(const Route& route, const std::byte* send, std::byte* receive, 
   messages_.wait();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

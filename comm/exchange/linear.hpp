@@ -4,7 +4,7 @@
 #include "comm/exchange/exchange.hpp"
 #include "comm/messages.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// All receives, then all sends, then one wait. A rank starts with its neighbour, so that not all of them begin with
 /// rank 0. Skew costs no more than the busiest rank; the network sees P(P-1) messages at once.
@@ -19,4 +19,4 @@ class Linear : public Exchange {
   Messages messages_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -5,7 +5,7 @@
 
 #include "comm/exchange/blocks.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 LinearThrottled::LinearThrottled(const Communicator& comm, int window)
     : comm_(comm), window_(std::min(window, comm.size()), Messages(comm)) {}
@@ -24,4 +24,4 @@ void LinearThrottled::run(const Route& route, const std::byte* send, std::byte* 
   for (Messages& messages : window_) messages.wait();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -6,7 +6,7 @@
 #include "comm/exchange/exchange.hpp"
 #include "comm/messages.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// The messages of Linear with at most `window` partners each way at a time, in the order of their distance: the next
 /// is started when the one `window` before it is complete both ways. 1 is pairwise, P-1 is linear. It cannot deadlock:
@@ -22,4 +22,4 @@ class LinearThrottled : public Exchange {
   std::vector<Messages> window_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -10,7 +10,7 @@
 #include "comm/mpi_error.hpp"
 #include "comm/waiting.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 void assign(std::vector<int>& ints, const std::vector<std::int64_t>& counts) {
@@ -89,4 +89,4 @@ void MpiAlltoallv::run_in_runs(const Route& route, const std::byte* send, std::b
             "MPI_Alltoallw", -1, route.send_total() * element_bytes);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

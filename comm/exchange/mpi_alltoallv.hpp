@@ -7,7 +7,7 @@
 #include "comm/exchange/exchange.hpp"
 #include "comm/exchange/per_route.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// MPI_Alltoallv on elements of one datatype. Where a count or displacement of any rank exceeds the count limit:
 /// MPI_Alltoallw with one datatype per peer that holds both, so that MPI's int arguments are 0 and 1. Whether one does
@@ -31,4 +31,4 @@ class MpiAlltoallv : public Exchange {
   std::vector<int> send_counts_, receive_counts_, send_offsets_, receive_offsets_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

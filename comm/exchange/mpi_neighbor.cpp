@@ -11,7 +11,7 @@
 #include "comm/exchange/type_per_peer.hpp"
 #include "comm/mpi_error.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 template <typename Integer = std::int64_t>
@@ -111,4 +111,4 @@ void MpiNeighbor::run_in_runs(const Route& route, const std::byte* send, std::by
             "MPI_Neighbor_alltoallw", -1, route.send_total() * element_bytes);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

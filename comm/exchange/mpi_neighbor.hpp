@@ -7,7 +7,7 @@
 #include "comm/exchange/exchange.hpp"
 #include "comm/exchange/per_route.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// MPI_Neighbor_alltoallv over the pairs of ranks between which something travels, this way or that, so that a route
 /// and its inverse share a graph. Cost of a route's first run: one all-reduce, which finds the largest total of any
@@ -47,4 +47,4 @@ class MpiNeighbor : public Exchange {
   std::int64_t element_bytes_ = 0;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -10,7 +10,7 @@
 #include "reference/named.hpp"
 #include "reference/number.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 int number_of(const ExchangeChoice& choice, std::string_view text) {
@@ -70,4 +70,4 @@ std::vector<NamedExchange> usable_exchanges(const Communicator& comm, std::span<
   return usable;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -9,7 +9,7 @@
 
 #include "comm/exchange/exchange_choice.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// A choice of the table `exchanges` and its number: what a user calls "pairwise", "bruck" or "bruck:4".
 struct NamedExchange {
@@ -37,4 +37,4 @@ std::vector<NamedExchange> all_exchanges();
 /// are left out and why. Collective. Throws InputError as above and when one that is named alone cannot be used.
 std::vector<NamedExchange> usable_exchanges(const Communicator& comm, std::span<const std::string> names);
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -17,7 +17,7 @@
 #include "comm/collectives.hpp"
 #include "comm/exchange/blocks.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 std::int64_t total(std::span<const std::int64_t> counts) { return exclusive_scan(counts).back(); }
@@ -164,11 +164,11 @@ void Nccl::all_gather_v(const std::byte* send, std::span<const std::int64_t> cou
       });
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm
 
 #else
 
-namespace shardmark {
+namespace shardmark::comm {
 
 struct Nccl::State {};
 
@@ -179,12 +179,12 @@ void Nccl::run(const Route&, const std::byte*, std::byte*, std::int64_t) {}
 void Nccl::reduce_scatter(std::span<const float>, std::span<const std::int64_t>, std::span<float>) {}
 void Nccl::all_gather_v(const std::byte*, std::span<const std::int64_t>, std::byte*, std::int64_t) {}
 
-}  // namespace shardmark
+}  // namespace shardmark::comm
 
 #endif
 
-namespace shardmark {
+namespace shardmark::comm {
 
 Nccl::~Nccl() = default;
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

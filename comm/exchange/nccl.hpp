@@ -7,7 +7,7 @@
 
 #include "comm/exchange/exchange.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// "2.21.5"; empty in a build without CUDA.
 std::string nccl_version();
@@ -39,4 +39,4 @@ class Nccl : public Exchange {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 std::int64_t sum(const std::vector<std::int64_t>& sizes) {
@@ -108,4 +108,4 @@ void NodeAware::between_nodes(const Blocks& blocks, const Sizes& sizes, std::int
   }
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

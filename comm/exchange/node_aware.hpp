@@ -11,7 +11,7 @@
 #include "comm/exchange/per_route.hpp"
 #include "comm/messages.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Rails: between nodes only ranks of the same number within their node talk (Tutel's 2DH, HybridBackend's dual
 /// modulo). First each rank gives the rank of its node with number l all that is for number l of any node, then number
@@ -47,4 +47,4 @@ class NodeAware : public Exchange {
   ByteBuffer to_rails_, from_node_, to_nodes_, from_nodes_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

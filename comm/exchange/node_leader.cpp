@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 std::int64_t sum(const std::vector<std::int64_t>& by_rank, const std::vector<int>& ranks) {
@@ -165,4 +165,4 @@ void NodeLeader::scatter(const Blocks& blocks, const Sizes& sizes, std::int64_t 
   }
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

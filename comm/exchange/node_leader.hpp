@@ -11,7 +11,7 @@
 #include "comm/exchange/per_route.hpp"
 #include "comm/messages.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// The ranks of a node form groups of neighbours, each with a leader (its lowest rank), and only leaders talk between
 /// nodes: a rank gives its leader all that is for other nodes, the leaders exchange what is for each other's groups,
@@ -52,4 +52,4 @@ class NodeLeader : public Exchange {
   ByteBuffer own_, gathered_, to_leaders_, from_leaders_, scattered_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -5,7 +5,7 @@
 
 #include "comm/waiting.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Counts of two writers lie on different cache lines, and so do their neighbours that processors fetch in pairs.
 struct NodeShared::Channel {
@@ -100,4 +100,4 @@ void NodeShared::run(const Route& route, const std::byte* send, std::byte* recei
   messages_.wait();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -12,7 +12,7 @@
 #include "comm/messages.hpp"
 #include "comm/node_memory.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Loads and stores inside a node, the messages of `linear` between nodes. Each pair of ranks of a node has a channel
 /// in their node's memory: a few slots and two counts, of the slots that were filled and of those that were emptied.
@@ -56,4 +56,4 @@ class NodeShared : public Exchange {
   std::vector<End<std::byte>> in_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -3,7 +3,7 @@
 
 #include "comm/exchange/blocks.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 void Pairwise::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
   const Blocks blocks(comm_, route, send, receive, element_bytes);
@@ -17,4 +17,4 @@ void Pairwise::run(const Route& route, const std::byte* send, std::byte* receive
   }
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

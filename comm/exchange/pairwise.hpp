@@ -4,7 +4,7 @@
 #include "comm/exchange/exchange.hpp"
 #include "comm/messages.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// P-1 rounds; in round k a rank sends to rank+k and receives from rank-k (modulo P), and waits for both: one partner
 /// each way at a time, so that even traffic meets no congestion; under skew the slowest pairs of the rounds add up.
@@ -19,4 +19,4 @@ class Pairwise : public Exchange {
   Messages messages_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

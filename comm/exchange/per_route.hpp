@@ -8,7 +8,7 @@
 
 #include "comm/route.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// What an exchange has set up for each of the last 16 routes that it carried: more than a step has.
 template <class Setup>
@@ -31,4 +31,4 @@ class PerRoute {
   std::size_t next_ = 0;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 constexpr std::size_t most_kept = 16;
@@ -41,4 +41,4 @@ PersistentMessages& Persistent::messages_of(const Key& key, const Blocks& blocks
   return kept.messages;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

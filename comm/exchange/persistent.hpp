@@ -8,7 +8,7 @@
 #include "comm/exchange/exchange.hpp"
 #include "comm/messages.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// The messages of Linear as persistent requests (MPI_Send_init, MPI_Recv_init), set up once and started in every run
 /// with the same route, element size and buffers. The last 16 sets are kept; to set one up is local and sends nothing.
@@ -38,4 +38,4 @@ class Persistent : public Exchange {
   std::size_t oldest_ = 0;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -8,7 +8,7 @@
 #include "comm/exchange/blocks.hpp"
 #include "comm/mpi_error.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 std::string RmaPut::unusable(const Communicator& comm) {
   MPI_Win window = MPI_WIN_NULL;
@@ -73,4 +73,4 @@ void RmaPut::run(const Route& route, const std::byte* send, std::byte* receive, 
   }
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

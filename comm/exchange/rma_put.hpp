@@ -8,7 +8,7 @@
 #include "comm/exchange/exchange.hpp"
 #include "comm/exchange/per_route.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Every rank puts its blocks (MPI_Put, between two fences) into a window of each target, who copies them out. Each
 /// rank learns once per route where its blocks begin at the targets and how much each of them receives. The window of
@@ -48,4 +48,4 @@ class RmaPut : public Exchange {
   PerRoute<Setup> setups_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// The bytes that one rank sends to each rank, counted where they are sent, in sections that the caller numbers (the
 /// phases of a step). What a rank keeps for itself is not counted, nor the few numbers by which ranks tell each other
@@ -55,4 +55,4 @@ class SentBytes {
   std::vector<Bytes> sections_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -6,7 +6,7 @@
 
 #include "comm/datatype.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Arguments of MPI_Alltoallw, one per peer: a single value of a datatype that holds offset and count, or nothing.
 struct TypePerPeer {
@@ -26,4 +26,4 @@ struct TypePerPeer {
   }
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

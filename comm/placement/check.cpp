@@ -10,7 +10,7 @@
 
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 __extension__ using Wide = __int128;  // products of two row counts
@@ -189,4 +189,4 @@ void require_sound(const Plan& plan, std::span<const Table> tables, std::string_
                                problems.size() > 1 ? fmt::format(" (and {} more)", problems.size() - 1) : ""));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -9,7 +9,7 @@
 
 #include "comm/placement/plan.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// What is wrong with the plan: empty when there is one placement per table, 1 <= plan.ranks <= largest_job, every rank
 /// is below it, no shard is empty or leaves its table, and every cell of every table that is not data_parallel is owned
@@ -28,4 +28,4 @@ void require_sound(const Plan& plan, std::span<const Table> tables, std::string_
 /// The smallest row that is in both sets. Both need begin >= 0 and stride >= 1.
 std::optional<std::int64_t> first_common_row(const RowSet& a, const RowSet& b);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -7,7 +7,7 @@
 
 #include "comm/placement/show.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 std::vector<int> idle_ranks(const Plan& plan) {
   std::vector<int> idle;
@@ -27,4 +27,4 @@ std::string idle_ranks_text(const Plan& plan) {
   return fmt::format("rank{} {} hold{} nothing", one ? "" : "s", ranges_of(idle), one ? "s" : "");
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

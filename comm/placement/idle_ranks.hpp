@@ -6,7 +6,7 @@
 
 #include "comm/placement/plan.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Ranks that hold nothing of any table, ascending: legal, they look up samples like the others.
 std::vector<int> idle_ranks(const Plan& plan);
@@ -14,4 +14,4 @@ std::vector<int> idle_ranks(const Plan& plan);
 /// "ranks 5-7 hold nothing"; empty where all hold something.
 std::string idle_ranks_text(const Plan& plan);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -7,7 +7,7 @@
 
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// "1.23 GB", with a unit that suits the number.
@@ -110,4 +110,4 @@ void require_fit(const Plan& plan, std::span<const Table> tables, double availab
                   more == 0 ? "" : fmt::format(" (and {} more rank{} of it)", more, more == 1 ? "" : "s")));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -7,7 +7,7 @@
 
 #include "comm/placement/plan.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// What would help rank `rank`, which holds too much: "its largest table that could move is C3, 4.1 GB, to rank 0,
 /// which has 5.0 GB left"; where none fits elsewhere, that its largest must be split, or not be copied to every rank.
@@ -26,4 +26,4 @@ std::vector<std::string> memory_problems(const Plan& plan, std::span<const Table
 /// Throws InputError with the first of these problems, prefixed by the plan's name, and how many more ranks have one.
 void require_fit(const Plan& plan, std::span<const Table> tables, double available);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

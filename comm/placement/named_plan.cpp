@@ -10,7 +10,7 @@
 #include "comm/placement/planner.hpp"
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 Plan named_plan(const std::string& name_or_file, std::span<const Table> tables, std::span<const Feature> features,
                 const PlanRequest& request) {
@@ -29,4 +29,4 @@ Plan named_plan(const std::string& name_or_file, std::span<const Table> tables, 
   return plan;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

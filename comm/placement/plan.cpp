@@ -10,7 +10,7 @@
 #include "reference/error.hpp"
 #include "reference/tensor_train/shape.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 namespace {
 
@@ -156,4 +156,4 @@ std::vector<RankLoad> loads_of(const Plan& plan, std::span<const Table> tables) 
   return loads;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -10,7 +10,7 @@
 
 #include "reference/table.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// The rows begin, begin + stride, ... below end. A contiguous block has stride 1; shard k of a table split modulo n
 /// is {k, rows, n}. The owner keeps them densely: local row l is global row begin + l * stride.
@@ -108,4 +108,4 @@ RankLoad load_of(const Shard& shard, const Table& table);
 /// Loads of ranks 0 .. plan.ranks - 1, tables being stored as the plan says. The plan must be sound (check.hpp).
 std::vector<RankLoad> loads_of(const Plan& plan, std::span<const Table> tables);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

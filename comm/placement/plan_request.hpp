@@ -10,7 +10,7 @@
 #include "comm/placement/statistics/expected_counts.hpp"
 #include "comm/placement/traffic/movement.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 struct MachineModel;
 
@@ -32,4 +32,4 @@ struct PlanRequest {
   int node_size() const { return ranks_per_node > 0 ? ranks_per_node : ranks; }
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

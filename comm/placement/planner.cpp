@@ -7,7 +7,7 @@
 
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 std::string_view rule_of(std::string_view name) { return name.substr(0, name.find(':')); }
@@ -29,4 +29,4 @@ Plan make_plan(std::string_view name, std::span<const Table> tables, std::span<c
   return {.name = std::string(name), .ranks = request.ranks, .tables = planner.place(tables, features, request)};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

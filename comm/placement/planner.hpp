@@ -24,7 +24,7 @@
 #include "comm/placement/planners/table_wise.hpp"
 #include "comm/placement/planners/torchrec.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// A rule that places tables; `place` returns one placement per table, without empty shards.
 struct Planner {
@@ -84,4 +84,4 @@ bool names_planner(std::string_view name);
 Plan make_plan(std::string_view name, std::span<const Table> tables, std::span<const Feature> features,
                PlanRequest request);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

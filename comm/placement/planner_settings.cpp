@@ -8,7 +8,7 @@
 #include "reference/named.hpp"
 #include "reference/number.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 template <class Number>
@@ -60,4 +60,4 @@ bool PlannerSettings::on(std::string_view name) const {
   return said == "on";
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// What a planner can be told, in `shardmark list planners` and in its name: "memory_balanced:column_threshold=320".
 struct PlannerSetting {
@@ -41,4 +41,4 @@ class PlannerSettings {
   std::map<std::string, std::string, std::less<>> values_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

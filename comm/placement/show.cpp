@@ -10,7 +10,7 @@
 
 #include "comm/placement/show_columns.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// The values of all ranks, ascending.
@@ -153,4 +153,4 @@ std::string show(const PlanFacts& facts, const Plan& plan, std::span<const Table
                      busiest_text("fullest", facts.fullest, tables, 1e6, "MB"));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

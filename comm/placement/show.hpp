@@ -10,7 +10,7 @@
 #include "comm/placement/cost/step_cost.hpp"
 #include "comm/placement/plan.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// What a plan is to one rank.
 struct RankFacts {
@@ -65,4 +65,4 @@ std::string ranks_of(const TablePlacement& placement);
 /// The same of ranks, ascending.
 std::string ranges_of(const std::vector<int>& ranks);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -9,7 +9,7 @@
 
 #include "comm/placement/show.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 template <StepPhase phase>
 double ms_of(const RankFacts& rank) {
@@ -63,4 +63,4 @@ inline std::int64_t shards_of(const TablePlacement& placement, int ranks) {
   return placement.data_parallel ? ranks : std::ssize(placement.shards);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

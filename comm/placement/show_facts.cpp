@@ -10,7 +10,7 @@
 #include "comm/placement/idle_ranks.hpp"
 #include "comm/placement/show.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// What one table is to one rank.
@@ -102,4 +102,4 @@ PlanFacts facts_of(const StepContext& step, const MachineModel& machine, const P
   return facts;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

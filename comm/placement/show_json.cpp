@@ -5,7 +5,7 @@
 #include "comm/placement/show.hpp"
 #include "comm/placement/show_columns.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -66,4 +66,4 @@ Json to_json(const PlanFacts& facts, const Plan& plan, std::span<const Table> ta
   return json;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

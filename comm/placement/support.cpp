@@ -9,7 +9,7 @@
 
 #include "reference/tensor_train/shape.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 void require_supported_cores(const std::string& plan, const TablePlacement& placement, const Table& table) {
@@ -112,4 +112,4 @@ void require_supported(const Plan& plan, const std::vector<Table>& tables, const
   }
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -5,7 +5,7 @@
 #include "comm/placement/traffic/movement.hpp"
 #include "reference/table.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// What tables, stored as the plan says, features and plan ask for must be something that a training step can do.
 /// Throws InputError that names plan, table or feature and the reason:
@@ -24,4 +24,4 @@ namespace shardmark {
 void require_supported(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
                        const Movement& movement);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

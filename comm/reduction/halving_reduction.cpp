@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace shardmark {
+namespace shardmark::comm {
 
 HalvingReduction::HalvingReduction(const Communicator& comm)
     : Reduction(comm),
@@ -68,4 +68,4 @@ void HalvingReduction::gather(std::span<const float> own, std::span<float> all) 
   wait();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

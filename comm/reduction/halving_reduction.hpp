@@ -6,7 +6,7 @@
 
 #include "comm/reduction/reduction.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// Recursive halving, and recursive doubling on the way back: log2 P rounds of fewer, larger messages (Thakur,
 /// Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 2005).
@@ -42,4 +42,4 @@ class HalvingReduction : public Reduction {
   std::array<std::unique_ptr<float[]>, 2> sums_;  ///< of this round and the one before; places as in the whole
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

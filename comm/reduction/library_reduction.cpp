@@ -3,10 +3,10 @@
 
 #include "comm/reduce_scatter.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 void LibraryReduction::add(std::span<const float> partials, std::span<float> sums) {
-  shardmark::reduce_scatter(comm_, partials, counts_, sums);
+  comm::reduce_scatter(comm_, partials, counts_, sums);
   count_shares();
 }
 
@@ -15,4 +15,4 @@ void LibraryReduction::gather(std::span<const float> own, std::span<float> all) 
   count_own();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

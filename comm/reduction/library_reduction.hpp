@@ -3,7 +3,7 @@
 
 #include "comm/reduction/reduction.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// MPI_Reduce_scatter (reduce_scatter.hpp) and MPI_Allgatherv (all_gather_v): steps, order of the additions and bytes
 /// are MPI's own. Counted is what must be sent at least: every other rank's share, and one's own to every other rank.
@@ -16,4 +16,4 @@ class LibraryReduction : public Reduction {
   void gather(std::span<const float> own, std::span<float> all) override;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

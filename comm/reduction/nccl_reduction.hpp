@@ -4,7 +4,7 @@
 #include "comm/exchange/nccl.hpp"
 #include "comm/reduction/reduction.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// The reduction and the gather of exchange/nccl.hpp, from where the values lie. NCCL chooses steps and order; counted
 /// is what must be sent at least. Refused where exchange nccl is.
@@ -28,4 +28,4 @@ class NcclReduction : public Reduction {
   Nccl nccl_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

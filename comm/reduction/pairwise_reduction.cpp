@@ -5,7 +5,7 @@
 
 #include "comm/exchange/blocks.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 void PairwiseReduction::make_room() {
   if (comm_.size() < 3 || own_size() <= room_) return;
@@ -43,4 +43,4 @@ void PairwiseReduction::gather(std::span<const float> own, std::span<float> all)
   }
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -6,7 +6,7 @@
 
 #include "comm/reduction/reduction.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// P-1 rounds each way; in round k a rank sends to rank+k and receives from rank-k (modulo P): its partial sums for
 /// that rank, later its own values. Every value travels once, straight to where it is needed.
@@ -25,4 +25,4 @@ class PairwiseReduction : public Reduction {
   std::array<std::unique_ptr<float[]>, 2> arrived_;  ///< what came in this round and in the one before
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -6,7 +6,7 @@
 
 #include "comm/collectives.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 /// Pinned host memory of the size of `values`.
@@ -70,4 +70,4 @@ void Reduction::count(int peer, std::int64_t values) {
   sent_[peer] += values * static_cast<std::int64_t>(sizeof(float));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

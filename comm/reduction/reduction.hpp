@@ -9,7 +9,7 @@
 #include "comm/device_memory.hpp"
 #include "comm/messages.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// How partial sums are added on their way to the ranks that need them, and how what these ranks return is gathered by
 /// all: the first is the second backwards. An object keeps its buffers, so that a step with the counts of the one
@@ -83,4 +83,4 @@ inline void add_to(std::span<float> sums, std::span<const float> more) {
   for (std::size_t i = 0; i < sums.size(); ++i) to[i] += from[i];
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -13,13 +13,13 @@
 #include "comm/reduction/pairwise_reduction.hpp"
 #include "comm/unusable.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// One entry of the table `reductions`.
 struct ReductionChoice {
   std::string_view name;
   std::string_view description;
-  ReductionSteps steps;  ///< by which comm/placement predicts what it counts
+  placement::ReductionSteps steps;  ///< by which comm/placement predicts what it counts
   /// Collective.
   std::unique_ptr<Reduction> (*make)(const Communicator&);
   /// Why these ranks cannot use it, the same on all of them; empty: they can. Collective.
@@ -28,7 +28,8 @@ struct ReductionChoice {
 
 /// The entry of a class that is made of (comm); its static unusable(comm), if it has one, refuses.
 template <class Algorithm>
-constexpr ReductionChoice reduction_choice(std::string_view name, std::string_view description, ReductionSteps steps) {
+constexpr ReductionChoice reduction_choice(std::string_view name, std::string_view description,
+                                           placement::ReductionSteps steps) {
   const auto make = [](const Communicator& comm) -> std::unique_ptr<Reduction> {
     return std::make_unique<Algorithm>(comm);
   };
@@ -37,12 +38,13 @@ constexpr ReductionChoice reduction_choice(std::string_view name, std::string_vi
 
 inline constexpr std::array reductions{
     reduction_choice<LibraryReduction>("library", "MPI_Reduce_scatter, and MPI_Allgatherv back",
-                                       ReductionSteps::direct),
+                                       placement::ReductionSteps::direct),
     reduction_choice<PairwiseReduction>("pairwise", "P-1 rounds, in round k to rank+k and from rank-k",
-                                        ReductionSteps::direct),
-    reduction_choice<HalvingReduction>(
-        "recursive_halving", "log P rounds of half as much each, and of twice as much back", ReductionSteps::halving),
-    reduction_choice<NcclReduction>("nccl", "NCCL's, a GPU for each rank", ReductionSteps::direct),
+                                        placement::ReductionSteps::direct),
+    reduction_choice<HalvingReduction>("recursive_halving",
+                                       "log P rounds of half as much each, and of twice as much back",
+                                       placement::ReductionSteps::halving),
+    reduction_choice<NcclReduction>("nccl", "NCCL's, a GPU for each rank", placement::ReductionSteps::direct),
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

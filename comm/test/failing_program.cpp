@@ -11,6 +11,7 @@
 namespace {
 
 using namespace shardmark;
+using namespace shardmark::comm;
 
 /// Fails with a communicator of its own alive, whose destruction is collective.
 void fail_while_unwinding(const Communicator& world) {

@@ -3,7 +3,7 @@
 
 #include "comm/exchange/exchange_calibration.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 
 /// By which `auto` picks different exchanges for different routes: even ones by size bruck, linear, chunked, skewed
 /// ones persistent.
@@ -19,4 +19,4 @@ inline ExchangeCalibration some_calibration(const Communicator& comm) {
                     {1024, true, {1.0, 0.9, 1.0, 0.5, 1.0}}}};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -9,7 +9,7 @@
 #include "comm/affinity.hpp"
 #include "comm/collectives.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 TEST(Affinity, IsWhatTheOperatingSystemAllows) {
@@ -85,4 +85,4 @@ TEST(ThreadsForRank, DividesTheCoresOfTheNode) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::comm

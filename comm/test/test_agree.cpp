@@ -8,7 +8,7 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 /// agree() with work that throws on the given ranks must throw `Error` with the text of the lowest of them on all.
@@ -103,4 +103,4 @@ TEST_F(Agree, NamesTheRankOnceWhenNested) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -9,7 +9,7 @@
 #include "comm/mpi_error.hpp"
 #include "comm/waiting.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 class Collectives : public testing::TestWithParam<std::int64_t> {
@@ -139,4 +139,4 @@ TEST(ExclusiveScan, EndsWithTheTotal) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::comm

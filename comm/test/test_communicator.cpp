@@ -9,7 +9,7 @@
 #include "comm/messages.hpp"
 #include "comm/mpi_error.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 static_assert(!std::is_copy_constructible_v<Communicator>);
@@ -89,4 +89,4 @@ TEST(Communicator, TurnsErrorsIntoExceptions) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::comm

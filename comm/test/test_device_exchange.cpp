@@ -12,7 +12,7 @@
 #include "comm/reduce_scatter.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -119,4 +119,4 @@ TEST_P(NcclReductions, GatherWhatMpiGathers) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::comm

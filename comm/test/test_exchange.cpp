@@ -12,7 +12,7 @@
 #include "comm/test/some_calibration.hpp"
 #include "comm/waiting.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -257,4 +257,4 @@ TEST_P(Exchanges, RefuseARouteOfOtherRanks) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -7,7 +7,7 @@
 #include "comm/test/some_calibration.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 const std::vector<bool> all(5, true);
@@ -98,4 +98,4 @@ TEST(Auto, PicksBySizeAndShapeAndKnowsARouteFromItsSecondRun) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -10,7 +10,7 @@
 #include "comm/collectives.hpp"
 #include "comm/exchange/named_exchange.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 constexpr std::int64_t bytes_carried = (std::int64_t{1} << 31) + (std::int64_t{1} << 20);
@@ -87,4 +87,4 @@ TEST_P(LargeExchanges, CarryMoreThanTwoToThe31Bytes) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::comm

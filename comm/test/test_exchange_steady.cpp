@@ -59,7 +59,7 @@ int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int peer, int ta
   return PMPI_Isend(buffer, count, type, peer, tag, comm, request);
 }
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 class SteadyExchanges : public testing::TestWithParam<NamedExchange> {};
@@ -119,4 +119,4 @@ TEST(SteadyReductions, NeitherAllocateNorAgree) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -9,7 +9,7 @@
 
 #include "comm/exchange/lane.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 using std::chrono::milliseconds;
@@ -111,4 +111,4 @@ TEST(Lane, AnErrorOfATaskEndsAllWithoutWaitingForACallThatNeverEnds) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -8,7 +8,7 @@
 #include "comm/exchange/lane.hpp"
 #include "comm/exchange/named_exchange.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 /// The process ends where `seconds` are not enough: a call that waits for ever cannot be left in any other way.
@@ -56,4 +56,4 @@ TEST(LaneWaiting, IsTheSameOnAllRanks) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::comm

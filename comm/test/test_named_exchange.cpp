@@ -5,7 +5,7 @@
 #include "comm/exchange/named_exchange.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 std::string refusal_of(std::string_view text) {
@@ -70,4 +70,4 @@ TEST(UsableExchanges, RefuseOneThatCannotBeUsed) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::comm

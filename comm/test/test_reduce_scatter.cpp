@@ -6,7 +6,7 @@
 
 #include "comm/reduce_scatter.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 class ReduceScatter : public testing::TestWithParam<std::int64_t> {
@@ -61,4 +61,4 @@ TEST_P(ReduceScatter, RefusesSmallBuffers) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -10,7 +10,7 @@
 #include "comm/collectives.hpp"
 #include "comm/reduction/reductions.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 struct Case {
@@ -123,7 +123,7 @@ TEST_P(Reductions, SendWhatIsPredicted) {
     SCOPED_TRACE("counts " + testing::PrintToString(counts) + ", rank " + std::to_string(self_));
     Counts bytes = counts;
     for (auto& count : bytes) count *= 4;
-    const ByteMatrix sent = reduction_bytes(GetParam().choice->steps, bytes);
+    const placement::ByteMatrix sent = placement::reduction_bytes(GetParam().choice->steps, bytes);
     std::vector<float> all(exclusive_scan(counts).back());
     std::vector<float> own(counts[self_]);
     reduction_->lay_out(counts);
@@ -147,4 +147,4 @@ TEST_P(Reductions, RefuseSmallBuffersAndOtherRanks) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::comm

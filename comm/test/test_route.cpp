@@ -6,7 +6,7 @@
 
 #include "comm/route.hpp"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 using Counts = std::vector<std::int64_t>;
@@ -98,4 +98,4 @@ TEST(ExchangeCounts, RefusesAWrongNumberOfRanks) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::comm

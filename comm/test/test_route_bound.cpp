@@ -35,7 +35,7 @@ int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type,
   return PMPI_Allreduce(send, receive, count, type, op, comm);
 }
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 /// The route on which rank r sends counts[r][p] elements to rank p.
@@ -123,4 +123,4 @@ TEST(RouteBound, DoesNotMisleadAuto) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -39,7 +39,7 @@ int MPI_Put(const void* bytes, int count, MPI_Datatype type, int peer, MPI_Aint 
 
 }  // extern "C"
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 using Matrix = std::vector<std::vector<std::int64_t>>;  // [from][to]
@@ -183,4 +183,4 @@ TEST(SentBytes, OfSeveralAreAddedAndForgottenBySection) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -12,7 +12,7 @@
 /// For the main of the tests.
 int mpi_threads_of_tests() { return MPI_THREAD_MULTIPLE; }
 
-namespace shardmark {
+namespace shardmark::comm {
 namespace {
 
 /// Several threads that wait at once, each with its own communicator.
@@ -66,4 +66,4 @@ TEST(WaitingThreads, AreHeldWhenMpiEnds) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::comm

@@ -14,6 +14,7 @@
 namespace {
 
 using namespace shardmark;
+using namespace shardmark::datasets;
 
 constexpr std::int64_t samples = 1 << 19;  // about 110 MB of TSV, 80 MB of HDF5
 void quiet(std::int64_t) {}

@@ -15,7 +15,7 @@
 #include "datasets/criteo_format.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 
 /// A folder of its own for each test, removed afterwards.
 class DatasetTest : public testing::Test {
@@ -73,4 +73,4 @@ inline std::string criteo_line(std::string_view label, const std::vector<std::pa
 
 inline void quiet(std::int64_t) {}
 
-}  // namespace shardmark
+}  // namespace shardmark::datasets

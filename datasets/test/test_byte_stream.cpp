@@ -7,7 +7,7 @@
 #include "datasets/criteo_tsv.hpp"
 #include "datasets/test/fixture.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 class ByteStream : public DatasetTest, public testing::WithParamInterface<const char*> {
@@ -103,4 +103,4 @@ TEST_P(Compressed, HoldsCriteoLines) {
 INSTANTIATE_TEST_SUITE_P(Extensions, Compressed, testing::Values(".gz", ".zst"));
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -8,7 +8,7 @@
 #include "datasets/npy.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 class ImportFiles : public testing::Test {
@@ -85,4 +85,4 @@ TEST_F(ImportFiles, CoresComeBack) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -8,7 +8,7 @@
 #include "datasets/data_statistics.hpp"
 #include "datasets/test/fixture.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 class CriteoGenerate : public DatasetTest {
@@ -111,4 +111,4 @@ TEST_F(CriteoGenerate, RefusesSenselessRecipes) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -9,7 +9,7 @@
 #include "datasets/data_statistics.hpp"
 #include "datasets/test/fixture.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 class CriteoHdf5 : public DatasetTest {};
@@ -231,4 +231,4 @@ TEST_F(CriteoHdf5, ReadRefusesRangesBeyondTheEnd) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::datasets

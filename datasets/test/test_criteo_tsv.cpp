@@ -6,7 +6,7 @@
 #include "datasets/criteo_tsv.hpp"
 #include "datasets/test/fixture.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 class CriteoTsv : public DatasetTest {
@@ -226,4 +226,4 @@ TEST_F(CriteoTsv, RandomDamageIsNamedOrSkipped) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -7,7 +7,7 @@
 #include "datasets/criteo_hdf5.hpp"
 #include "datasets/test/fixture.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 using Values = std::vector<std::uint32_t>;
@@ -217,4 +217,4 @@ TEST_F(DamagedHdf5, NoFlippedBitGivesOtherSamples) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -10,7 +10,7 @@
 #include "datasets/criteo_hdf5.hpp"
 #include "datasets/test/fixture.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 /// Mounts a file system of so many pages on a folder, for this process alone. False where that is not allowed.
@@ -71,4 +71,4 @@ TEST_F(FullDisk, SamplesAreGivenUpAndLeaveNothing) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -7,7 +7,7 @@
 #include "datasets/id_mapping.hpp"
 #include "datasets/test/fixture.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 using Ids = std::vector<std::uint32_t>;
@@ -132,4 +132,4 @@ TEST(ValueTable, CountsLikeAMap) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -8,7 +8,7 @@
 #include "datasets/sample_source.hpp"
 #include "datasets/test/fixture.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 class SampleSources : public DatasetTest {
@@ -131,4 +131,4 @@ TEST_F(SampleSources, RefusesWhatDoesNotFitTheWorkload) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::datasets

@@ -8,7 +8,7 @@
 #include "reference/error.hpp"
 #include "reference/tensor_train/contraction.hpp"
 
-namespace shardmark {
+namespace shardmark::datasets {
 namespace {
 
 using Floats = std::vector<float>;
@@ -100,4 +100,4 @@ TEST(TtSvd, BadInputIsNamed) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::datasets

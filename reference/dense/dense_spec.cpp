@@ -5,7 +5,7 @@
 #include <numeric>
 #include <string>
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 void demand(bool holds, const DenseSpec& spec, const std::string& what) {
@@ -70,4 +70,4 @@ void check_dense(const DenseSpec& spec) {
   if (spec.kind == DenseKind::dcnv2) check_cross(spec);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::reference

@@ -7,7 +7,7 @@
 
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// What stands behind the embeddings: from the pooled vectors of a sample to one logit, and back to their gradients.
 enum class DenseKind { none, exact, mlp, dlrm, dcnv2 };
@@ -61,4 +61,8 @@ struct DenseSpec {
 /// dlrm, nothing that reaches the top MLP.
 void check_dense(const DenseSpec& spec);
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::DenseKind, reference::DenseSpec, reference::check_dense, reference::has_layers;
 }  // namespace shardmark

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/dense/dense_work.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 void add_mlp(std::int64_t inputs, const std::vector<std::int64_t>& layers, DenseWork& work) {
@@ -37,4 +37,4 @@ DenseWork dense_work(const DenseSpec& spec) {
   return work;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::reference

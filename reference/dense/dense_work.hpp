@@ -3,7 +3,7 @@
 
 #include "reference/dense/dense_spec.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// What a model keeps, and computes for one sample; a product with its sum is two flops.
 struct DenseWork {
@@ -24,4 +24,8 @@ struct DenseWork {
 /// as check_dense.
 DenseWork dense_work(const DenseSpec& spec);
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::DenseWork, reference::dense_work;
 }  // namespace shardmark

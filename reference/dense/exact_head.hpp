@@ -6,7 +6,7 @@
 #include "reference/dense/dense_input.hpp"
 #include "reference/dense/linear.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// Weights of DenseKind::exact, keyed (seed, feature, column): plus or minus 1, 2 or 4 times `unit`, a power of two.
 struct ExactHead {
@@ -21,8 +21,6 @@ struct ExactHead {
     return draw % signs == 0 ? magnitude : -magnitude;
   }
 };
-
-namespace reference {
 
 /// [z > 0]
 template <std::floating_point Number>
@@ -66,5 +64,8 @@ DenseResult<Number> exact_pass(const ExactHead& head, const DenseInput<Number>& 
   return result;
 }
 
-}  // namespace reference
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::ExactHead;
 }  // namespace shardmark

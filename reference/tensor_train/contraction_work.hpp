@@ -6,7 +6,7 @@
 
 #include "reference/tensor_train/shape.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// The mirror image of a train: cores in reverse order. Its rows and columns are those of the train with their digits
 /// in reverse order, so that contracting it from its first core on contracts the train from its last one.
@@ -75,4 +75,9 @@ constexpr std::int64_t nominal_flops(const TensorTrainShape& shape, std::int64_t
   return 3 * forward_flops(shape, each);
 }
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::PrefixCounts, reference::backward_flops, reference::count_prefixes, reference::forward_flops,
+    reference::mirrored, reference::mirrored_row, reference::nominal_flops;
 }  // namespace shardmark

@@ -6,7 +6,7 @@
 
 #include "reference/normal.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 double product_of_ranks(const TensorTrainShape& shape) {
@@ -124,4 +124,4 @@ std::vector<float> initial_core(const Table& table, const TensorTrainShape& shap
   return {};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::reference

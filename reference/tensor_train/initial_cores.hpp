@@ -7,7 +7,7 @@
 #include "reference/row_values.hpp"
 #include "reference/tensor_train/shape.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// The initial entries of core t of table number `table_number`, [p[t]][r[t]][q[t]][r[t + 1]] in fp32 before they are
 /// rounded to the value type of the table. A pure function of (values.seed, table_number, t, slice, element), so the
@@ -32,4 +32,8 @@ std::vector<float> initial_core(const Table& table, const TensorTrainShape& shap
 /// that of exact dense tables, `row_unit` times 64 / sqrt(3). All sums of the products are exact while cores keep it.
 float exact_core_unit(const TensorTrainShape& shape, float row_unit);
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::initial_core;
 }  // namespace shardmark

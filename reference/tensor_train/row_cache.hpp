@@ -9,7 +9,7 @@
 #include "reference/counter_random.hpp"
 #include "reference/tensor_train/tensor_train.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// How the cached rows of a table are laid out: a row may lie in any way of the one set that its hash chooses, and each
 /// set counts rows that are not cached in slots of its own, by open addressing.
@@ -57,8 +57,6 @@ struct RowCacheCounts {
   bool operator==(const RowCacheCounts&) const = default;
 };
 
-namespace reference {
-
 /// Which rows of a table are cached, by how often they are used. Sets and slots are those of row_cache_shape().
 class CachedRows {
  public:
@@ -103,5 +101,8 @@ class CachedRows {
   RowCacheCounts counts_;
 };
 
-}  // namespace reference
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::RowCacheCounts, reference::RowCacheShape, reference::row_cache_shape;
 }  // namespace shardmark

@@ -8,7 +8,7 @@
 #include "reference/error.hpp"
 #include "reference/tensor_train/suggested_shape.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
@@ -190,4 +190,4 @@ std::vector<Table> core_tables(const Table& table) {
   return cores;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::reference

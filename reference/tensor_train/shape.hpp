@@ -8,7 +8,7 @@
 
 #include "reference/table.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// A table of rows() rows and dim() columns as a product of cores (Oseledets 2011; FBTT-Embedding). Core t has p[t]
 /// slices, each a row-major [r[t]][q[t]][r[t + 1]] array; r[0] = r[cores] = 1.
@@ -66,4 +66,8 @@ std::vector<Table> core_tables(const Table& table);
 /// The number by which the generators of initial values and stochastic rounding know core t of table `table`.
 constexpr std::int64_t core_number(std::int64_t table, int t) { return (std::int64_t{t} + 1) << 32 | table; }
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::TensorTrainShape, reference::core_number, reference::core_tables, reference::tensor_train_shape;
 }  // namespace shardmark

@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
@@ -118,4 +118,4 @@ std::vector<std::int64_t> rounded_up_shape(std::int64_t n, int factors) {
   return interleaved(best);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::reference

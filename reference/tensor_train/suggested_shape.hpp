@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// `factors` whole numbers with product n, as equal as they can be (FBTT-Embedding's suggested_tt_shapes without
 /// rounding up): of all ways to put the prime factors of n into that many blocks, none of them empty, the one whose
@@ -18,4 +18,4 @@ std::vector<std::int64_t> exact_shape(std::int64_t n, int factors);
 /// cannot be padded.
 std::vector<std::int64_t> rounded_up_shape(std::int64_t n, int factors);
 
-}  // namespace shardmark
+}  // namespace shardmark::reference

@@ -9,7 +9,7 @@
 
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 
 /// How the entries of the cores are drawn (initial_cores.hpp).
 enum class CoreInitializer { scaled, uniform, normal, approx_uniform, approx_normal };
@@ -93,4 +93,10 @@ struct TensorTrain {
   bool operator==(const TensorTrain&) const = default;
 };
 
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::CacheWrites, reference::ContractionDirection, reference::CoreInitializer, reference::RowCache,
+    reference::SliceSums, reference::TensorTrain, reference::cache_writes, reference::contraction_directions,
+    reference::slice_sums;
 }  // namespace shardmark

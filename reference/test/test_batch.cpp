@@ -6,7 +6,7 @@
 #include "reference/batch.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 using Ids = std::vector<std::int64_t>;
@@ -131,4 +131,4 @@ TEST(Batch, RefusesWeightsThatAreNotFinite) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::reference

@@ -5,7 +5,7 @@
 #include "reference/optimizer.hpp"
 #include "reference/pooling.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 template <class Call>
@@ -97,4 +97,4 @@ TEST(Number, IsTheWholeText) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::reference

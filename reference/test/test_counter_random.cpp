@@ -8,7 +8,7 @@
 
 #include "reference/counter_random.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 // The outputs of SplitMix64 for the seed 1234567, as listed by Rosetta Code ("Pseudo-random numbers/Splitmix64").
@@ -89,4 +89,4 @@ TEST(CounterRandom, ASweepBackwardsGivesTheSameCells) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::reference

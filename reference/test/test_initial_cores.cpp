@@ -10,7 +10,7 @@
 #include "reference/tensor_train/contraction.hpp"
 #include "reference/tensor_train/initial_cores.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 using Cores = std::vector<std::vector<float>>;
@@ -29,14 +29,14 @@ Cores cores_of(const Table& table, const RowValues& values, std::int64_t number 
 std::vector<double> row_of(const TensorTrainShape& shape, const Cores& cores, std::int64_t row) {
   const auto digits = shape.digits(row);
   std::array<std::vector<double>, TensorTrainShape::most_cores> entries;
-  reference::Slices slices;
+  Slices slices;
   for (int t = 0; t < shape.cores; ++t) {
     const std::int64_t size = shape.slice_elements(t);
     const auto slice = std::span(cores[t]).subspan(digits[t] * size, size);
     entries[t].assign(slice.begin(), slice.end());
     slices[t] = entries[t];
   }
-  reference::RowContraction contraction(shape);
+  RowContraction contraction(shape);
   const auto values = contraction.row(slices);
   return {values.begin(), values.end()};
 }
@@ -192,4 +192,4 @@ TEST(InitialCores, ExactModeHasThreeValuesAndRowsOfTheUsualSize) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::reference

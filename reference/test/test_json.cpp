@@ -4,7 +4,7 @@
 #include "reference/error.hpp"
 #include "reference/json.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 std::string error_of(const std::string& text) {
@@ -36,4 +36,4 @@ TEST(ParseJson, deep_nesting_is_refused_before_it_exhausts_the_stack) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::reference

@@ -15,7 +15,7 @@
 #include "reference/error.hpp"
 #include "reference/output_file.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 namespace fs = std::filesystem;
@@ -118,4 +118,4 @@ TEST_F(OutputFileTest, AnOpenFileOfAProcessIsWrittenTo) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::reference

@@ -9,7 +9,7 @@
 #include "reference/oracle.hpp"
 #include "reference/row_quantization.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 using Floats = std::vector<float>;
@@ -78,12 +78,12 @@ TEST(RowQuantization, TwoRoundings) {
 
 TEST(RowQuantization, TheOracleLooksUpBytesAsTheirScaleGivesThem) {
   const RowValues rows{.seed = 4};
-  reference::Oracle oracle(
+  Oracle oracle(
       {{.name = "A", .rows = 4, .dim = 3, .optimizer = {.kind = OptimizerKind::none}, .value_type = ValueType::int8}},
       {{.name = "f0", .table = 0, .pooling = Pooling::none}}, rows, GradientValues{.seed = 42});
   EXPECT_FALSE(oracle.bit_exact(0));
   const Batch batch{.samples = 1, .features = 1, .offsets = {0, 1}, .indices = {2}, .weights = {}};
-  const reference::Expected expected = oracle.lookup(batch, 0, 0, 1);
+  const Expected expected = oracle.lookup(batch, 0, 0, 1);
   const Floats row{rows(0, 2, 0), rows(0, 2, 1), rows(0, 2, 2)};
   const RowScale scale = row_scale(row);
   for (std::size_t c = 0; c < 3; ++c) {
@@ -94,4 +94,4 @@ TEST(RowQuantization, TheOracleLooksUpBytesAsTheirScaleGivesThem) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::reference

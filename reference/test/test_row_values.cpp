@@ -7,7 +7,7 @@
 
 #include "reference/row_values.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 // k of random_bits(42, table, row, column), worked out apart from this code: 33, -7, -13, -39, -61.
@@ -74,4 +74,4 @@ TEST(GradientValues, AreMultiplesOfTheUnitUpTo4) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::reference

@@ -8,7 +8,7 @@
 
 #include "reference/stochastic_rounding.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 /// The values of type T next to `value`: the largest not above it and the smallest not below it.
@@ -113,4 +113,4 @@ TEST(RowRounding, RoundsByThePlaceOfTheValue) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::reference

@@ -11,7 +11,7 @@
 #include "reference/tensor_train/shape.hpp"
 #include "reference/tensor_train/suggested_shape.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
@@ -242,4 +242,4 @@ TEST(TensorTrainShape, ErrorsNameTheTableAndTheNumbers) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::reference

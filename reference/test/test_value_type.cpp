@@ -10,7 +10,7 @@
 
 #include "reference/value_type.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -135,4 +135,4 @@ TEST(ValueTypes, StandAtTheirValueAndAreFoundByName) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::reference

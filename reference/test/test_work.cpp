@@ -3,7 +3,7 @@
 
 #include "reference/work.hpp"
 
-namespace shardmark {
+namespace shardmark::reference {
 namespace {
 
 TEST(Work, Adds) {
@@ -42,4 +42,4 @@ TEST(Work, RestIsPlain) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::reference

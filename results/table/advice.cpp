@@ -9,7 +9,7 @@
 
 #include "results/statistics.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -177,4 +177,4 @@ std::vector<std::string> advice(const Findings& findings) {
   return lines;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

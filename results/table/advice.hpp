@@ -9,7 +9,7 @@
 
 #include "results/table/answer.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// Each says what to try next, or nothing where it does not apply; of findings that have a valid case.
 std::optional<std::string> if_build_is_slow(const Findings& findings);
@@ -43,4 +43,4 @@ inline constexpr std::array rules{
 /// "Next: ...", of at most the first three rules that apply.
 std::vector<std::string> advice(const Findings& findings);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

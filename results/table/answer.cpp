@@ -15,7 +15,7 @@
 #include "results/twin.hpp"
 #include "results/verdict.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 constexpr std::size_t most_names = 5;
@@ -246,4 +246,4 @@ std::vector<std::string> answer(const Findings& f) {
   return sentences;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

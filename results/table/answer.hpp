@@ -7,7 +7,7 @@
 
 #include "results/table/cases.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// What measured cases come to, for the answer and the advice.
 struct Findings {
@@ -39,4 +39,4 @@ Findings findings_of(const nlohmann::ordered_json& environment, std::span<const 
 /// that the job could have shown (results/twin.hpp).
 std::vector<std::string> answer(const Findings& findings);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -10,7 +10,7 @@
 #include "results/statistics.hpp"
 #include "results/verdict.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 bool all_have(const Records& records, const std::string& option) {
@@ -122,4 +122,4 @@ std::string text_at(const nlohmann::ordered_json& json, const std::string& path)
   return json.contains(pointer) && !json.at(pointer).is_null() ? plain(text_of(json.at(pointer))) : "unknown";
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

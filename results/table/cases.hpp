@@ -10,7 +10,7 @@
 #include "results/record.hpp"
 #include "results/time_ratio.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 using Records = std::vector<const CaseRecord*>;
 
@@ -51,4 +51,4 @@ std::string plain(std::string text);
 /// The value at a path such as "/build/version", or "unknown".
 std::string text_at(const nlohmann::ordered_json& json, const std::string& path);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -13,7 +13,7 @@
 #include "results/table/tensor_trains.hpp"
 #include "results/verdict.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 bool agrees(const Column& column) {
@@ -259,4 +259,4 @@ Sheet sheet_of(const Records& records, const CaseRecord* best) {
   return sheet;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -7,7 +7,7 @@
 
 #include "results/table/cases.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// What a column is for, the most important first: a kind is shown where there is place left by those before it.
 /// `exchange_sum` stands for `exchange_phases` where there is none for these.
@@ -49,4 +49,4 @@ struct Sheet {
 /// Of at least one record, in the order in which they shall stand; `best` is the best valid one, or null.
 Sheet sheet_of(const Records& records, const CaseRecord* best);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -8,7 +8,7 @@
 
 #include "results/async_fields.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 constexpr char convergence_row[] = "{:<7} {:<10} {:>4} {:>9} {:>10} {:>11} {:>8} {:>9} {:>8} {:>7}";
@@ -105,4 +105,4 @@ std::vector<std::string> convergence_lines(const Records& ranked) {
   return lines;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -6,7 +6,7 @@
 
 #include "results/table/cases.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// What preparing steps ahead costs in loss and AUC, of cases that were trained anew, all for as many steps: of each
 /// mode, bound and order the fastest, a line each, by mode and bound: bound; staleness (p50, p99, max); loss and AUC,
@@ -15,4 +15,4 @@ namespace shardmark {
 /// the last says what it means. Empty where no case was trained so.
 std::vector<std::string> convergence_lines(const Records& ranked);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

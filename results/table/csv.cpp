@@ -6,7 +6,7 @@
 #include "results/table.hpp"
 #include "results/verdict.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -85,4 +85,4 @@ std::string as_csv(std::span<const Report> reports, const TableOptions&) {
   return text;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

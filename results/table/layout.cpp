@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 constexpr std::size_t least_width = 8;  // of a column whose cells are shortened
@@ -153,4 +153,4 @@ std::string text_lines(const std::vector<Column>& columns, const std::vector<Lin
   return text;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -7,7 +7,7 @@
 
 #include "results/table/columns.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// Code points of UTF-8 text: the places that it takes on a screen, but for wide and combining characters.
 std::size_t width_of(std::string_view text);
@@ -39,4 +39,4 @@ Layout laid_out(std::vector<Column> columns, const std::vector<Line>& lines, std
 /// The header with '#', and a line for each of `lines`.
 std::string text_lines(const std::vector<Column>& columns, const std::vector<Line>& lines);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -4,7 +4,7 @@
 
 #include "results/table/page.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 /// Text that stays inside its cell and is not taken for markup.
@@ -70,4 +70,4 @@ std::string as_markdown(std::span<const Report> reports, const TableOptions& opt
   return text;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -16,7 +16,7 @@
 #include "results/table/tensor_trains.hpp"
 #include "results/verdict.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -246,4 +246,4 @@ std::string legend(const Page& page, const std::vector<Column>& columns) {
   return text;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

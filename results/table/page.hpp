@@ -9,7 +9,7 @@
 #include "results/table/layout.hpp"
 #include "results/table/predictions.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// All that is said of one report, before it is laid out as text or Markdown.
 struct Page {
@@ -34,4 +34,4 @@ Page page_of(const Report& report, bool all);
 /// What the columns mean, "ms: ...; MB: ...".
 std::string legend(const Page& page, const std::vector<Column>& columns);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -8,7 +8,7 @@
 
 #include "results/async_fields.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -129,4 +129,4 @@ std::vector<std::string> pipeline_lines(const Records& ranked) {
   return lines;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

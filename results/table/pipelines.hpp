@@ -6,7 +6,7 @@
 
 #include "results/table/cases.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// Of cases whose steps are prepared ahead, the fastest of each mode and order and the fastest that is not, a line
 /// each: threads, capacity and bound; staleness (p50, p99, max); mean queue depth; ms per step that a step waits for
@@ -15,4 +15,4 @@ namespace shardmark {
 /// The first line is the heading, the last says what it means. Empty where there is no such case.
 std::vector<std::string> pipeline_lines(const Records& ranked);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -8,7 +8,7 @@
 #include "results/async_fields.hpp"
 #include "results/prediction_quality.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 /// Of a sample of the case, in ms.
@@ -139,4 +139,4 @@ std::vector<PhaseTable> phase_tables(const Findings& findings, const Records& re
   return tables;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

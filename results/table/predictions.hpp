@@ -8,7 +8,7 @@
 #include "results/table/columns.hpp"
 #include "results/table/layout.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// "predicted" and "error" of the step, in percent of what was measured; without cells that say anything where no
 /// record has a prediction.
@@ -33,4 +33,4 @@ struct PhaseTable {
 /// Of each of these cases that has predictions of its phases.
 std::vector<PhaseTable> phase_tables(const Findings& findings, const Records& records);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

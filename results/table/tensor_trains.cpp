@@ -13,7 +13,7 @@
 #include "results/json_text.hpp"
 #include "results/tensor_train_fields.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -231,4 +231,4 @@ std::vector<std::string> storage_sentences(const Findings& findings) {
   return {measured(best), winning_size(findings, best)};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -6,7 +6,7 @@
 
 #include "results/table/answer.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// Whether any of the cases has tables of storage tt.
 bool has_tensor_trains(const Records& records);
@@ -27,4 +27,4 @@ std::vector<std::string> tensor_train_lines(const Records& ranked);
 /// Otherwise only whether it is faster at the size that was measured.
 std::vector<std::string> storage_sentences(const Findings& findings);
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -6,7 +6,7 @@
 
 #include "results/table/page.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 /// "plan row_wise, ranks 2": lines are broken between the items, not in them.
@@ -80,4 +80,4 @@ std::string as_text(std::span<const Report> reports, const TableOptions& options
   return text;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -7,7 +7,7 @@
 #include "results/comparison.hpp"
 #include "results/launch.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 inline constexpr ComparisonOptions in_pairs{.paired = true};
 
@@ -24,4 +24,4 @@ inline std::vector<Launch> launches_of(const std::vector<double>& milliseconds, 
   return launches;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

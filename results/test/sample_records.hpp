@@ -14,7 +14,7 @@
 #include "results/record.hpp"
 #include "results/table/answer.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// A valid case whose step takes median_ms: six samples around it, a tenth of a millisecond apart.
 inline CaseRecord sample_case(const std::string& plan, double median_ms) {
@@ -92,4 +92,4 @@ class FolderTest : public testing::Test {
   std::filesystem::path folder;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::results

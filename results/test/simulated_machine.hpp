@@ -9,7 +9,7 @@
 
 #include "results/record.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 
 /// What visits of 10 steps take; natural logarithms.
 struct SimulatedMachine {
@@ -68,4 +68,4 @@ inline std::vector<StepTime> simulated_times(const SimulatedMachine& machine, co
   return times;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::results

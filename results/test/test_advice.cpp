@@ -8,7 +8,7 @@
 #include "results/table/advice.hpp"
 #include "results/test/sample_records.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -147,4 +147,4 @@ TEST(Advice, AnEnvironmentThatLacksEverythingIsNoReason) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

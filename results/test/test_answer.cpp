@@ -6,7 +6,7 @@
 
 #include "results/test/sample_records.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 std::string sentence_with(const std::vector<CaseRecord>& cases, const std::string& part) {
@@ -144,4 +144,4 @@ TEST(Answer, OneRankPacksAndExchangesNothing) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

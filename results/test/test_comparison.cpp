@@ -10,7 +10,7 @@
 #include "results/test/launches.hpp"
 #include "results/test/sample_records.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 const std::vector<double> steady{10.00, 10.01, 9.99, 10.02, 9.98, 10.00, 10.01, 9.99};
@@ -202,4 +202,4 @@ TEST(Comparison, ABaselineKnowsItsNoise) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -5,7 +5,7 @@
 
 #include "results/comparison_table.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 CaseComparison timed(const std::string& name, Change change, double ratio, const std::string& advice = "") {
@@ -74,4 +74,4 @@ TEST(ComparisonTable, SaysWhatABaselineCanShow) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -5,7 +5,7 @@
 #include "results/table/convergence.hpp"
 #include "results/test/sample_records.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 CaseRecord trained_case(const std::string& mode, std::int64_t bound, double ms, double loss) {
@@ -60,4 +60,4 @@ TEST(Convergence, NothingIsSaidOfCasesThatWereNotTrainedAnew) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

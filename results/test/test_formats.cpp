@@ -9,7 +9,7 @@
 #include "results/table.hpp"
 #include "results/test/sample_records.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 std::vector<CaseRecord> three_cases() {
@@ -117,4 +117,4 @@ TEST(Emphasis, OnATerminalTheBestIsBoldAndWhatIsWithinItsIntervalDim) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

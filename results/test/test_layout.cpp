@@ -9,7 +9,7 @@
 #include "results/table/layout.hpp"
 #include "results/test/sample_records.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 TEST(Layout, NamesAreShortenedInTheMiddle) {
@@ -89,4 +89,4 @@ TEST(Layout, EveryLineFits120ColumnsWhateverTheOptions) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -9,7 +9,7 @@
 #include "results/machine.hpp"
 #include "results/test/sample_records.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 class Machine : public FolderTest {
@@ -64,4 +64,4 @@ TEST_F(Machine, ThisOneHasProcessorsAndMemory) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

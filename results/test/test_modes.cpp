@@ -7,7 +7,7 @@
 
 #include "results/modes.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 /// Share of jobs in which times have two modes: `slow_share` of them, each with a spread of 5 %, are slower by
@@ -64,4 +64,4 @@ TEST(Modes, FewTimesAndSingleSlowOnesAreNone) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

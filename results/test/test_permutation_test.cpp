@@ -7,7 +7,7 @@
 
 #include "results/permutation_test.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Values = std::vector<double>;
@@ -79,4 +79,4 @@ TEST(PermutationTest, FalseAlarmsOfAWholeTable) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -7,7 +7,7 @@
 #include "results/table/pipelines.hpp"
 #include "results/test/sample_records.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 CaseRecord ahead_case(const std::string& mode, double ms) {
@@ -67,4 +67,4 @@ TEST(Pipelines, NothingIsSaidWithoutOne) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -9,7 +9,7 @@
 
 #include "results/prediction_quality.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 TEST(PredictionQuality, IsThatOfTheDefinition) {
@@ -77,4 +77,4 @@ TEST(RankCorrelation, DependsOnTheOrderAlone) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -10,7 +10,7 @@
 #include "results/table/answer.hpp"
 #include "results/test/sample_records.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 CaseRecord predicted_case(const std::string& plan, double measured, double predicted) {
@@ -144,4 +144,4 @@ TEST(Predictions, LinesStayWithinAScreen) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

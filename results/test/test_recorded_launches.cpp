@@ -13,7 +13,7 @@
 #include "results/comparison.hpp"
 #include "results/test/launches.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 constexpr unsigned seed = 20261121;
@@ -93,4 +93,4 @@ TEST(RecordedLaunches, FivePercentSlowerIsCalledWorse) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -9,7 +9,7 @@
 
 #include "results/shift.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 /// Differences 1, 2, ..., n: the means of pairs are (i + j) / 2.
@@ -129,4 +129,4 @@ TEST(Shift, IntervalsCoverTheShift) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

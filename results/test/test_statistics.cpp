@@ -11,7 +11,7 @@
 
 #include "results/statistics.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 /// 1, 2, ..., n shuffled: x(k) is k, so that the summary shows its ranks.
@@ -136,4 +136,4 @@ TEST(Statistics, RefusesWhatHasNoOrder) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -8,7 +8,7 @@
 #include "results/table.hpp"
 #include "results/test/sample_records.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 std::vector<CaseRecord> four_cases() {
@@ -229,4 +229,4 @@ TEST(Table, AnOrdinaryCaseShowsAllItsPhases) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -11,7 +11,7 @@
 #include "results/table/tensor_trains.hpp"
 #include "results/test/sample_records.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 /// A case of one table of 10^6 / scale rows of 64 values: 256 MB / scale of rows, no state.
@@ -176,4 +176,4 @@ TEST(TensorTrains, ThatMakeNoSenseAreNoError) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

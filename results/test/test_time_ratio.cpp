@@ -12,7 +12,7 @@
 #include "results/test/simulated_machine.hpp"
 #include "results/time_ratio.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 /// Of many jobs, the share in which the answer claims that some case is slower than the best.
@@ -134,4 +134,4 @@ TEST(SmallestShown, NeedsRounds) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -4,7 +4,7 @@
 #include "results/test/sample_records.hpp"
 #include "results/twin.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 const std::vector<std::int64_t> eight(8, 1);
@@ -74,4 +74,4 @@ TEST(Answer, SaysWhatTheBudgetLeftOut) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

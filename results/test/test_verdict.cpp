@@ -7,7 +7,7 @@
 #include "results/time_ratio.hpp"
 #include "results/verdict.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 CaseRecord wrong_case(const std::string& plan, double ms, std::int64_t wrong) {
@@ -100,4 +100,4 @@ TEST(Verdict, RatiosAreRecorded) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

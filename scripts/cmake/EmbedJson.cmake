@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shardmark_embed_json(HEADER table Entry files...): writes a header whose constexpr table `table` of Entry {name, text}
-# holds the JSON files, so that the installed program needs no data directory.
+# holds the JSON files, so that the installed program needs no data directory; in the namespace of the current folder.
 function(shardmark_embed_json header table entry)
   set(entries "")
   foreach(file IN LISTS ARGN)
@@ -13,6 +13,7 @@ function(shardmark_embed_json header table entry)
   list(GET ARGN 0 first)
   cmake_path(GET first PARENT_PATH folder)
   cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME namespace)
   file(CONFIGURE OUTPUT ${header} CONTENT [[
 // SPDX-License-Identifier: Apache-2.0
 // Generated from @folder@/*.json.
@@ -21,7 +22,7 @@ function(shardmark_embed_json header table entry)
 #include <array>
 #include <string_view>
 
-namespace shardmark {
+namespace shardmark::@namespace@ {
 
 struct @entry@ {
   std::string_view name;
@@ -31,6 +32,6 @@ struct @entry@ {
 inline constexpr std::array<@entry@, @count@> @table@{{
 @entries@}};
 
-}  // namespace shardmark
+}  // namespace shardmark::@namespace@
 ]] @ONLY)
 endfunction()

@@ -10,16 +10,17 @@
 #include "workloads/batches/id_generator.hpp"
 #include "workloads/batches/learnable_samples.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 class GeneratedBatches : public BatchSource {
  public:
   explicit GeneratedBatches(const RunOptions& options) : options_(options) {}
 
-  Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
+  datasets::Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
     const Workload& workload = options_.workload;
-    Samples samples{.batch = generate_batch(workload, options_.seed, step, first, count), .dense = {}, .labels = {}};
+    datasets::Samples samples{
+        .batch = generate_batch(workload, options_.seed, step, first, count), .dense = {}, .labels = {}};
     if (options_.dense.kind != DenseKind::none) add_learnable(options_, step * workload.global_batch + first, samples);
     return samples;
   }
@@ -31,17 +32,17 @@ class GeneratedBatches : public BatchSource {
 
 class StoredBatches : public BatchSource {
  public:
-  StoredBatches(const RunOptions& options, const Notice& notice) : options_(options) {
-    SourceOptions source;
+  StoredBatches(const RunOptions& options, const datasets::Notice& notice) : options_(options) {
+    datasets::SourceOptions source;
     source.rows = rows_of_features(options.workload);
     source.rule = options.data.id_rule;
     source.min_count = options.data.min_count;
     source.reader.malformed = options.data.malformed;
     source.limit = options.workload.global_batch * std::max(options.most_batches(), options.most_trained_steps());
-    samples_ = open_samples(options.data.file, source, notice);
+    samples_ = datasets::open_samples(options.data.file, source, notice);
   }
 
-  Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
+  datasets::Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
     samples_->read(step * options_.workload.global_batch + first, count, buffer_);
     if (options_.dense.kind != DenseKind::none) transform_numerical(options_, buffer_);
     return buffer_;
@@ -50,15 +51,15 @@ class StoredBatches : public BatchSource {
 
  private:
   const RunOptions& options_;
-  std::unique_ptr<SampleSource> samples_;
-  Samples buffer_;
+  std::unique_ptr<datasets::SampleSource> samples_;
+  datasets::Samples buffer_;
 };
 
 class LockedBatches : public BatchSource {
  public:
   explicit LockedBatches(std::unique_ptr<BatchSource> source) : source_(std::move(source)) {}
 
-  Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
+  datasets::Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
     const std::scoped_lock lock(mutex_);
     return source_->read(step, first, count);
   }
@@ -71,7 +72,7 @@ class LockedBatches : public BatchSource {
 
 }  // namespace
 
-std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const Notice& notice) {
+std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const datasets::Notice& notice) {
   std::unique_ptr<BatchSource> source;
   if (options.data.file.empty())
     source = std::make_unique<GeneratedBatches>(options);
@@ -81,4 +82,4 @@ std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const 
   return std::make_unique<LockedBatches>(std::move(source));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,7 +7,7 @@
 #include "datasets/sample_source.hpp"
 #include "workloads/cases/options.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Where global batches come from: the same ids on every number of ranks.
 class BatchSource {
@@ -16,7 +16,7 @@ class BatchSource {
 
   /// Samples [first, first + count) of global batch number `step`; their numerical features as a dense model takes
   /// them, where the options ask for one.
-  virtual Samples read(std::int64_t step, std::int64_t first, std::int64_t count) = 0;
+  virtual datasets::Samples read(std::int64_t step, std::int64_t first, std::int64_t count) = 0;
   /// After which they come again; absent: never.
   virtual std::optional<std::int64_t> samples() const = 0;
 };
@@ -24,6 +24,6 @@ class BatchSource {
 /// The generator of the workload, or the data file of the options, checked as the options say. `notice` is told what
 /// the user should know of the data. Threads may read at the same time. Throws
 /// InputError naming the file when it cannot be used for the workload's tables.
-std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const Notice& notice);
+std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const datasets::Notice& notice);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

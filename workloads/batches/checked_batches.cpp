@@ -8,7 +8,7 @@
 
 #include "workloads/batches/execution.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// check_bags on a batch of the host, whose ids it mends.
@@ -36,11 +36,11 @@ kernels::BagWarnings check(Batch& batch, kernels::BoundsCheck mode, const std::v
 class CheckedBatches : public BatchSource {
  public:
   CheckedBatches(std::unique_ptr<BatchSource> source, kernels::BoundsCheck mode, std::vector<std::int64_t> rows,
-                 Notice notice)
+                 datasets::Notice notice)
       : source_(std::move(source)), mode_(mode), rows_(std::move(rows)), notice_(std::move(notice)) {}
 
-  Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
-    Samples samples = source_->read(step, first, count);
+  datasets::Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
+    datasets::Samples samples = source_->read(step, first, count);
     Batch& batch = samples.batch;
     check_shape(batch);
     const auto warnings = check(batch, mode_, rows_, first);
@@ -64,16 +64,16 @@ class CheckedBatches : public BatchSource {
   std::unique_ptr<BatchSource> source_;
   kernels::BoundsCheck mode_;
   std::vector<std::int64_t> rows_;
-  Notice notice_;
+  datasets::Notice notice_;
   std::set<std::int64_t> told_;
 };
 
 }  // namespace
 
 std::unique_ptr<BatchSource> checked(std::unique_ptr<BatchSource> source, kernels::BoundsCheck mode,
-                                     std::vector<std::int64_t> rows, const Notice& notice) {
+                                     std::vector<std::int64_t> rows, const datasets::Notice& notice) {
   if (mode == kernels::BoundsCheck::off) return source;
   return std::make_unique<CheckedBatches>(std::move(source), mode, std::move(rows), notice);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -3,7 +3,7 @@
 
 #include "kernels/array.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Where the steps run: OpenMP threads, also where Kokkos has a device, because MPI is handed this memory.
 using Execution = Kokkos::DefaultHostExecutionSpace;
@@ -21,4 +21,4 @@ DeviceArray<T> part(const DeviceArray<T>& array, std::int64_t begin, std::int64_
   return Kokkos::subview(array, std::pair(begin, end));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

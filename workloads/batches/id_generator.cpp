@@ -6,7 +6,7 @@
 
 #include "reference/counter_random.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Inverse of the continuous power law on [1, rows + 1): y = (r ((N + 1)^g - 1) + 1)^(1/g) with g = 1 - alpha, and
 /// y = (N + 1)^r for alpha = 1; the id is floor(y) - 1.
@@ -90,4 +90,4 @@ Batch generate_batch(const Workload& workload, std::uint64_t seed, std::int64_t 
   return batch;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -8,7 +8,7 @@
 #include "reference/batch.hpp"
 #include "workloads/cases/spec.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The id in [0, rows) that r in [0, 1) stands for.
 std::int64_t draw_power_law(double r, std::int64_t rows, double alpha);
@@ -25,4 +25,4 @@ std::int64_t permute(std::uint64_t seed, std::int64_t rows, std::int64_t id);
 Batch generate_batch(const Workload& workload, std::uint64_t seed, std::int64_t step, std::int64_t first,
                      std::int64_t count);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

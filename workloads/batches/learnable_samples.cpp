@@ -9,13 +9,13 @@
 #include "reference/dense/log_transform.hpp"
 #include "reference/normal.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 std::int64_t numerical_features(const RunOptions& options) {
   return options.workload.dense ? options.workload.dense->numerical_features : 0;
 }
 
-void add_learnable(const RunOptions& options, std::int64_t first, Samples& samples) {
+void add_learnable(const RunOptions& options, std::int64_t first, datasets::Samples& samples) {
   constexpr std::int64_t of_numerical = -4;  // where the values of tables have the number of theirs
   const Batch& batch = samples.batch;
   reference::Matrix<float> numerical(batch.samples, numerical_features(options));
@@ -27,7 +27,7 @@ void add_learnable(const RunOptions& options, std::int64_t first, Samples& sampl
   samples.dense = std::move(numerical.values);
 }
 
-void transform_numerical(const RunOptions& options, Samples& samples) {
+void transform_numerical(const RunOptions& options, datasets::Samples& samples) {
   const auto count = samples.batch.samples, taken = numerical_features(options);
   if (std::ssize(samples.labels) != count)
     throw InputError(fmt::format("{}: its samples have no labels, which --dense {} needs", options.data.file,
@@ -39,4 +39,4 @@ void transform_numerical(const RunOptions& options, Samples& samples) {
   for (float& x : samples.dense) x = reference::log_transform(x);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

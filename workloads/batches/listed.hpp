@@ -3,7 +3,7 @@
 
 #include "workloads/batches/execution.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// A list that is made on the host and used by kernels; making it again allocates nothing while it does not grow.
 template <class T>
@@ -20,4 +20,4 @@ struct Listed {
   DeviceScratch<T> scratch_{"shardmark::listed"};
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -3,7 +3,7 @@
 
 #include "comm/agree.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 StepBatches::StepBatches(const std::vector<StepInput>& in_memory, const RunOptions& options, BatchSource& source)
     : in_memory_(&in_memory), options_(&options) {
@@ -17,12 +17,12 @@ StepBatches StepBatches::all_read(const std::vector<StepInput>& in_memory, const
   return batches;
 }
 
-const StepInput& StepBatches::get(const Communicator& comm, std::int64_t number, StepInput& own) const {
+const StepInput& StepBatches::get(const comm::Communicator& comm, std::int64_t number, StepInput& own) const {
   if (!reads()) return (*in_memory_)[static_cast<std::size_t>(number % std::ssize(*in_memory_))];
   const SampleRange range = samples_of(options_->workload.global_batch, comm.size(), comm.rank());
-  const Samples samples = agree(comm, [&] { return source_->read(number, range.first, range.count); });
+  const datasets::Samples samples = comm::agree(comm, [&] { return source_->read(number, range.first, range.count); });
   own = make_step_input(comm, options_->workload, samples, range.first, number, options_->gradients(), *in_memory_);
   return own;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

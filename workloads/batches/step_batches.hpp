@@ -6,7 +6,7 @@
 #include "workloads/batches/batch_source.hpp"
 #include "workloads/batches/step_input.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The batches that steps take, by number: some that are in memory, in turns, or each read when it is asked for, beyond
 /// the end of the data from their beginning again.
@@ -23,7 +23,7 @@ class StepBatches {
 
   /// Batch `number`; one that is read is put into `own`. Collective; threads may call it at the same time, each with
   /// its own comm.
-  const StepInput& get(const Communicator& comm, std::int64_t number, StepInput& own) const;
+  const StepInput& get(const comm::Communicator& comm, std::int64_t number, StepInput& own) const;
 
  private:
   const std::vector<StepInput>* in_memory_;
@@ -31,4 +31,4 @@ class StepBatches {
   BatchSource* source_ = nullptr;  ///< null: nothing is read
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

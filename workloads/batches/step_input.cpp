@@ -5,7 +5,7 @@
 
 #include "comm/collectives.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 SampleRange samples_of(std::int64_t global_batch, int ranks, int rank) {
   const std::int64_t share = global_batch / ranks;
@@ -40,7 +40,7 @@ bool counts_say_positions(const Workload& workload) {
 
 }  // namespace
 
-StepInput make_step_input(const Communicator& comm, const Workload& workload, const Samples& samples,
+StepInput make_step_input(const comm::Communicator& comm, const Workload& workload, const datasets::Samples& samples,
                           std::int64_t first, std::int64_t step, const GradientValues& values,
                           std::span<const StepInput> earlier) {
   const Batch& own = samples.batch;
@@ -79,10 +79,10 @@ StepInput make_step_input(const Communicator& comm, const Workload& workload, co
                       input.gradients.data() + input.first_element[f]);
     }
   }
-  input.global_samples = all_reduce(comm, own.samples, Reduce::sum);
-  input.global_ids = all_reduce(comm, own.nnz(), Reduce::sum);
-  input.weighted = all_reduce(comm, own.weights.empty() ? 0 : 1, Reduce::max) > 0;
+  input.global_samples = comm::all_reduce(comm, own.samples, comm::Reduce::sum);
+  input.global_ids = comm::all_reduce(comm, own.nnz(), comm::Reduce::sum);
+  input.weighted = comm::all_reduce(comm, own.weights.empty() ? 0 : 1, comm::Reduce::max) > 0;
   return input;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

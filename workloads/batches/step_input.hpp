@@ -8,7 +8,7 @@
 #include "workloads/batches/execution.hpp"
 #include "workloads/cases/spec.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The samples of one rank in a global batch: an even split, the first ranks one sample longer.
 struct SampleRange {
@@ -38,8 +38,8 @@ struct StepInput {
 /// Collective (global_ids). `samples`: this rank's, the first of which has number `first` in the global batch;
 /// `step` keys the gradients. earlier: the inputs of steps 0, 1, …, of which it takes its gradients where
 /// they have the same (GradientValues) for as many vectors.
-StepInput make_step_input(const Communicator& comm, const Workload& workload, const Samples& samples,
+StepInput make_step_input(const comm::Communicator& comm, const Workload& workload, const datasets::Samples& samples,
                           std::int64_t first, std::int64_t step, const GradientValues& gradients,
                           std::span<const StepInput> earlier = {});
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

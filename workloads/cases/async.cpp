@@ -6,7 +6,7 @@
 #include "reference/error.hpp"
 #include "reference/number.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 std::string StagePool::name() const {
   return kind == PoolKind::dedicated ? fmt::format("{}:{}", name_of(kind), cores) : std::string(name_of(kind));
@@ -24,4 +24,4 @@ StagePool stage_pool_named(std::string_view text) {
   return pool;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

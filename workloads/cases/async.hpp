@@ -10,7 +10,7 @@
 
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What is done of a step before its turn, while the steps before it are taken.
 enum class AsyncMode { off, ids, rows, patched };
@@ -89,4 +89,4 @@ struct Async {
   bool operator==(const Async&) const = default;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

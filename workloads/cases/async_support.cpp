@@ -7,17 +7,17 @@
 
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
-bool splits_rows_of(const TablePlacement& placement) {
-  const auto kind = kind_of(placement);
+bool splits_rows_of(const placement::TablePlacement& placement) {
+  const auto kind = placement::kind_of(placement);
   return placement.hot_rows > 0 || kind.ends_with("row_wise") || kind.ends_with("grid");
 }
 
 }  // namespace
 
-void require_async(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
+void require_async(const placement::Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
                    const Case& how) {
   if (!how.async.looks_up()) return;
   const auto mode = name_of(how.async.mode);
@@ -33,8 +33,9 @@ void require_async(const Plan& plan, const std::vector<Table>& tables, const std
           fmt::format("feature {} pools by max: its gradient goes to the row that is the maximum, which "
                       "stale rows no longer are; use --async ids or patched",
                       feature.name));
-  const RowTransfer transfer = how.transfer();
-  const bool one_by_one = transfer == RowTransfer::dense_partials || transfer == RowTransfer::sparse_partials;
+  const placement::RowTransfer transfer = how.transfer();
+  const bool one_by_one =
+      transfer == placement::RowTransfer::dense_partials || transfer == placement::RowTransfer::sparse_partials;
   if (how.async.mode != AsyncMode::patched || one_by_one) return;
   if (std::ranges::any_of(plan.tables, splits_rows_of))
     throw InputError(
@@ -43,4 +44,4 @@ void require_async(const Plan& plan, const std::vector<Table>& tables, const std
                     plan.name, name_of(transfer)));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

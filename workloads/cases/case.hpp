@@ -10,25 +10,25 @@
 #include "reference/table.hpp"
 #include "workloads/cases/async.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What compare tries several of: how the data of a plan move, and what stands for its tables.
 struct Case {
-  Movement movement = {.transfer = RowTransfer::automatic};
-  NamedExchange exchange = exchange_named("mpi_alltoallv");
-  TableGroups groups = {};
+  placement::Movement movement = {.transfer = placement::RowTransfer::automatic};
+  comm::NamedExchange exchange = comm::exchange_named("mpi_alltoallv");
+  placement::TableGroups groups = {};
   Async async = {};
   std::optional<Storage> storage = {};  ///< of every table; absent: as the workload says
 
   /// Returns the movement's transfer; where that is auto and rows are patched, dense_partials, since only partial sums
   /// are vectors that can be sent again one by one.
-  RowTransfer transfer() const {
-    const bool left_open = movement.transfer == RowTransfer::automatic;
-    return left_open && async.mode == AsyncMode::patched ? RowTransfer::dense_partials : movement.transfer;
+  placement::RowTransfer transfer() const {
+    const bool left_open = movement.transfer == placement::RowTransfer::automatic;
+    return left_open && async.mode == AsyncMode::patched ? placement::RowTransfer::dense_partials : movement.transfer;
   }
   /// The movement with that transfer.
-  Movement movement_in_effect() const {
-    Movement effective = movement;
+  placement::Movement movement_in_effect() const {
+    placement::Movement effective = movement;
     effective.transfer = transfer();
     return effective;
   }
@@ -37,4 +37,4 @@ struct Case {
   std::string name() const;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 DenseSpec dense_spec_of(const Workload& workload, DenseKind kind) {
   if (!workload.dense)
@@ -20,4 +20,4 @@ DenseSpec dense_spec_of(const Workload& workload, DenseKind kind) {
   return spec;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

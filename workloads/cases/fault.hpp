@@ -6,7 +6,7 @@
 
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// A defect that a step commits on purpose (--set fault=...), to show that the check finds it or the watchdog ends it.
 enum class Fault {
@@ -43,4 +43,4 @@ inline constexpr std::array faults{
 };
 constexpr auto choices_of(Fault) { return Choices{"fault", faults}; }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

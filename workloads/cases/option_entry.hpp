@@ -15,7 +15,7 @@
 #include "workloads/cases/option_table.hpp"
 #include "workloads/cases/options.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 namespace option_values {
 
@@ -23,7 +23,9 @@ template <class T>
 concept Number = (std::integral<T> || std::floating_point<T>)&&!std::same_as<T, bool>;
 
 inline void read(const std::string& text, const NumberRule&, std::string& value) { value = text; }
-inline void read(const std::string& text, const NumberRule&, NamedExchange& value) { value = exchange_named(text); }
+inline void read(const std::string& text, const NumberRule&, comm::NamedExchange& value) {
+  value = comm::exchange_named(text);
+}
 inline void read(const std::string& text, const NumberRule&, StagePool& value) { value = stage_pool_named(text); }
 template <HasChoices Enum>
 void read(const std::string& text, const NumberRule&, Enum& value) {
@@ -67,7 +69,7 @@ void read(const std::string& text, const NumberRule& rule, std::optional<T>& val
 using Json = nlohmann::ordered_json;
 
 inline Json json_of(const std::string& value, const NumberRule&) { return value; }
-inline Json json_of(const NamedExchange& value, const NumberRule&) { return value.name(); }
+inline Json json_of(const comm::NamedExchange& value, const NumberRule&) { return value.name(); }
 inline Json json_of(const StagePool& value, const NumberRule&) { return value.name(); }
 inline Json json_of(bool value, const NumberRule&) { return value; }
 inline Json json_of(const std::vector<std::int64_t>& value, const NumberRule& rule) {
@@ -108,9 +110,10 @@ void say_valid(const NumberRule& rule, Option& option) {
     option.what = choices_of(T{}).what;
     for (const auto& choice : choices_of(T{}).table)
       option.values.push_back({std::string(choice.name), choice.description});
-  } else if constexpr (std::same_as<T, NamedExchange>) {
+  } else if constexpr (std::same_as<T, comm::NamedExchange>) {
     option.what = "exchange";
-    for (const NamedExchange& each : all_exchanges()) option.values.push_back({each.name(), each.choice->description});
+    for (const comm::NamedExchange& each : comm::all_exchanges())
+      option.values.push_back({each.name(), each.choice->description});
   } else if constexpr (std::same_as<T, StagePool>) {
     option.what = choices_of(PoolKind{}).what;
     for (const auto& kind : pool_kinds) option.values.push_back({stage_pool_named(kind.name).name(), kind.description});
@@ -133,16 +136,16 @@ void say_valid(const NumberRule& rule, Option& option) {
 /// Whether a Case has the struct: compare tries several values of its members.
 template <class Owner>
 constexpr bool is_of_case =
-    std::same_as<Owner, Case> || std::same_as<Owner, Movement> || std::same_as<Owner, WireTypes> ||
-    std::same_as<Owner, TableGroups> || std::same_as<Owner, Async>;
+    std::same_as<Owner, Case> || std::same_as<Owner, placement::Movement> || std::same_as<Owner, WireTypes> ||
+    std::same_as<Owner, placement::TableGroups> || std::same_as<Owner, Async>;
 
 /// Calls `visit` with each struct of the type `Owner` that a case has: its Movement, all its tables' Optimizers, ...
 template <class Owner, class Run, class How, class Visit>
 void for_each_owner(Run& run, How& how, const Visit& visit) {
   if constexpr (std::same_as<Owner, Case>) visit(how);
-  if constexpr (std::same_as<Owner, Movement>) visit(how.movement);
+  if constexpr (std::same_as<Owner, placement::Movement>) visit(how.movement);
   if constexpr (std::same_as<Owner, WireTypes>) visit(how.movement.wire);
-  if constexpr (std::same_as<Owner, TableGroups>) visit(how.groups);
+  if constexpr (std::same_as<Owner, placement::TableGroups>) visit(how.groups);
   if constexpr (std::same_as<Owner, Async>) visit(how.async);
   if constexpr (std::same_as<Owner, RunOptions>) visit(run);
   if constexpr (std::same_as<Owner, DataOptions>) visit(run.data);
@@ -183,4 +186,4 @@ Option option_of(OptionGroup group, std::string_view name, std::string_view desc
   return option;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -3,7 +3,7 @@
 
 #include "workloads/cases/option_entry.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 constexpr NumberRule positive{.least = 1.0};
@@ -68,20 +68,22 @@ Option with_flag(Option option, std::string_view other_flag) {
 std::vector<Option> table() {
   using enum OptionGroup;
   return {
-      option_of(movement, "transfer", "what travels for row-split tables", &Movement::transfer),
+      option_of(movement, "transfer", "what travels for row-split tables", &placement::Movement::transfer),
       option_of(movement, "exchange", "how it travels (:N is a number that can be given, and its default)",
                 &Case::exchange),
       wire_both_ways(),
       option_of(movement, "wire_forward", "value type of vectors alone", &WireTypes::forward),
       option_of(movement, "wire_backward", "value type of gradients alone", &WireTypes::backward),
-      option_of(movement, "wire_ids", "type of ids on the wire", &Movement::wire_ids),
-      option_of(movement, "dedup", "where repeated ids become one when rows travel one by one", &Movement::dedup),
+      option_of(movement, "wire_ids", "type of ids on the wire", &placement::Movement::wire_ids),
+      option_of(movement, "dedup", "where repeated ids become one when rows travel one by one",
+                &placement::Movement::dedup),
       option_of(movement, "groups",
                 "groups of tables whose lookups and exchanges overlap (table stands for one per table)",
-                &TableGroups::groups, {.least = 1.0, .word = "table"}),
-      option_of(movement, "group_balance", "what groups of tables have in equal measure", &TableGroups::balance),
+                &placement::TableGroups::groups, {.least = 1.0, .word = "table"}),
+      option_of(movement, "group_balance", "what groups of tables have in equal measure",
+                &placement::TableGroups::balance),
       option_of(movement, "replicated_gradients", "how gradients of data_parallel tables are summed over the ranks",
-                &Movement::replicated_gradients),
+                &placement::Movement::replicated_gradients),
       async(),
       above_zero(option_of(movement, "async_threads",
                            "threads that prepare batches; auto: time to prepare one / time of a step without that",
@@ -217,4 +219,4 @@ const std::vector<Option>& options() { return mutable_options(); }
 AddedOption::AddedOption(Option option) { mutable_options().push_back(std::move(option)); }
 AddedOption::~AddedOption() { mutable_options().pop_back(); }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

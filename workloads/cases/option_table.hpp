@@ -10,7 +10,7 @@
 
 #include "comm/placement/plan.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 struct Case;
 struct RunOptions;
@@ -111,10 +111,10 @@ void apply_settings(RunOptions& run, const std::vector<std::string>& assignments
 
 /// {name: value in effect} of all options that make the case what it is. `groups` and `wire_ids` are what was asked for
 /// comes to with this plan: a number, int32 or int64.
-nlohmann::ordered_json case_options(const RunOptions& run, const Case& how, const Plan& plan);
+nlohmann::ordered_json case_options(const RunOptions& run, const Case& how, const placement::Plan& plan);
 /// The same of those of the schedule.
 nlohmann::ordered_json schedule_options(const RunOptions& run);
 /// The names of those in case_options whose value is not the workload's or the program's.
 std::vector<std::string> changed_options(const RunOptions& run, const Case& how);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

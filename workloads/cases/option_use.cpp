@@ -9,7 +9,7 @@
 #include "reference/dense/dense_step.hpp"
 #include "workloads/cases/dense_spec_of.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 bool has_tensor_trains(const RunOptions& run) {
@@ -123,10 +123,10 @@ bool has_use(const Option& option, const RunOptions& run) {
   if (option.group == OptionGroup::ids) return file.empty();
   if (option.group == OptionGroup::dense) return has_layers(run.dense.kind);
   if (option.group == OptionGroup::data)
-    return !file.empty() && (option.name == "data" || option.name == "reading" || !is_hdf5(file));
+    return !file.empty() && (option.name == "data" || option.name == "reading" || !datasets::is_hdf5(file));
   if (option.group == OptionGroup::tensor_trains)
     return has_tensor_trains(run) || (option.name == "tt.min_rows" && run.workload.tt_min_rows > 0);
   return static_cast<bool>(option.get);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

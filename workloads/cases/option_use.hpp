@@ -6,7 +6,7 @@
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/option_table.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Throws InputError for the first option that nothing reads: ids where there is data, tensor trains without such
 /// tables, layers without a model that has some, a pipeline that no case has.
@@ -24,4 +24,4 @@ bool has_use(const Option& option, const RunOptions& run);
 /// What does not matter to a case is as it is by default; cases that are the same then are one.
 std::vector<Case> without_unused_async(std::vector<Case> cases);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

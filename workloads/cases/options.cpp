@@ -15,7 +15,7 @@
 #include "workloads/cases/option_table.hpp"
 #include "workloads/cases/option_use.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -98,7 +98,7 @@ std::string Option::usual() const {
       group == OptionGroup::tables || group == OptionGroup::tensor_trains || group == OptionGroup::ids;
   if (!get || of_workload) return "";
 
-  return text_of(get(RunOptions{}, Case{}));
+  return results::text_of(get(RunOptions{}, Case{}));
 }
 
 GivenOption given_setting(const std::string& text, bool several) {
@@ -135,7 +135,7 @@ void import_cores(Workload& workload) {
   for (Table& table : workload.tables) {
     TensorTrain& asked = table.tensor_train;
     if (asked.import_file.empty()) continue;
-    DecomposedTable train = read_cores(asked.import_file, table);
+    datasets::DecomposedTable train = datasets::read_cores(asked.import_file, table);
     const bool given =
         !asked.row_shape.empty() || !asked.dim_shape.empty() || !asked.ranks.empty() || asked.compression > 0.0;
     const TensorTrainShape& shape = train.shape;
@@ -161,13 +161,14 @@ void apply_settings(RunOptions& run, const std::vector<std::string>& assignments
   run = with_storage(std::move(run), cases.front().storage);
 }
 
-Json case_options(const RunOptions& run, const Case& how, const Plan& plan) {
+Json case_options(const RunOptions& run, const Case& how, const placement::Plan& plan) {
   Json values = Json::object();
   for (const Option& option : options())
     if (option.group != OptionGroup::schedule && has_use(option, run)) values[option.name] = option.get(run, how);
   const Workload& workload = run.workload;
-  values["groups"] = count_groups(group_of_tables(how.groups, plan, workload.tables, workload.features));
-  values["wire_ids"] = name_of(id_type(how.movement.wire_ids, plan, workload.tables));
+  values["groups"] =
+      placement::count_groups(placement::group_of_tables(how.groups, plan, workload.tables, workload.features));
+  values["wire_ids"] = name_of(placement::id_type(how.movement.wire_ids, plan, workload.tables));
   return values;
 }
 
@@ -195,7 +196,7 @@ std::string Case::name() const {
     if (!option.several || !option.get) continue;
     const Json value = option.get(run, *this);
     if (option.name != "transfer" && option.name != "exchange" && value != option.get(run, Case{}))
-      name += fmt::format(", {} {}", option.name, text_of(value));
+      name += fmt::format(", {} {}", option.name, results::text_of(value));
   }
   return name;
 }
@@ -243,4 +244,4 @@ RowValues RunOptions::row_values() const {
   return values;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -15,7 +15,7 @@
 #include "workloads/cases/fault.hpp"
 #include "workloads/cases/spec.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// When the batches of timed steps are read.
 enum class DataReading { before, steps };
@@ -31,9 +31,9 @@ constexpr auto choices_of(DataReading) { return Choices{"reading", data_readings
 /// Where samples come from when they are not generated.
 struct DataOptions {
   std::string file;
-  IdRule id_rule = IdRule::modulo;
+  datasets::IdRule id_rule = datasets::IdRule::modulo;
   std::int64_t min_count = 1;
-  Malformed malformed = Malformed::stop;
+  datasets::Malformed malformed = datasets::Malformed::stop;
   DataReading reading = DataReading::before;
 };
 
@@ -90,4 +90,4 @@ void import_cores(Workload& workload);
 /// Throws InputError when the text is no duration above 0.
 Seconds seconds_in(std::string_view text);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/cases/plan_request_of.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
-IdStatistics id_statistics_of(const IdSpec& ids) {
+placement::IdStatistics id_statistics_of(const IdSpec& ids) {
   return {.alpha = ids.distribution == IdDistribution::power_law ? ids.alpha : 0.0,
           .scattered = ids.shuffled || ids.drift > 0,
           .ragged = ids.ragged};
 }
 
-PlanRequest plan_request_of(const Workload& workload, int ranks, const Movement& movement) {
-  PlanRequest request{.ranks = ranks};
+placement::PlanRequest plan_request_of(const Workload& workload, int ranks, const placement::Movement& movement) {
+  placement::PlanRequest request{.ranks = ranks};
   request.replicate_rows = workload.replicate_rows;
   request.global_batch = workload.global_batch;
   request.ids = id_statistics_of(workload.ids);
@@ -18,4 +18,4 @@ PlanRequest plan_request_of(const Workload& workload, int ranks, const Movement&
   return request;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

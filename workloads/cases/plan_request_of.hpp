@@ -4,14 +4,14 @@
 #include "comm/placement/plan_request.hpp"
 #include "workloads/cases/spec.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The law by which a workload's ids are drawn. Ids that drift are taken to be popular anywhere, which holds for many
 /// batches, not for one.
-IdStatistics id_statistics_of(const IdSpec& ids);
+placement::IdStatistics id_statistics_of(const IdSpec& ids);
 
 /// What a planner is asked for this workload on so many ranks, its data moving so. Nodes, memory and machine, which a
 /// workload does not know, are left to the caller.
-PlanRequest plan_request_of(const Workload& workload, int ranks, const Movement& movement = {});
+placement::PlanRequest plan_request_of(const Workload& workload, int ranks, const placement::Movement& movement = {});
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

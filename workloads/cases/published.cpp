@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 std::optional<PublishedRatio> published_ratio(std::span<const PublishedStep> steps) {
   for (std::size_t b = 1; b < steps.size(); ++b)
@@ -20,4 +20,4 @@ std::optional<PublishedRatio> published_ratio(std::span<const PublishedStep> ste
   return std::nullopt;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

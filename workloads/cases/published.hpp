@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What others published of a workload: the time of a whole step, its dense half included.
 struct PublishedStep {
@@ -30,4 +30,4 @@ struct PublishedRatio {
 /// Of the first two steps on the same ranks of the same machine under different plans, if there are such.
 std::optional<PublishedRatio> published_ratio(std::span<const PublishedStep> steps);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

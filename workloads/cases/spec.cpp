@@ -16,7 +16,7 @@
 #include "workloads/cases/spec_entries.hpp"
 #include "workloads/cases/spec_keys.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace spec_keys {
 
 void keys_of(Keys& keys, Optimizer& optimizer) {
@@ -234,4 +234,4 @@ Workload load_workload(const std::string& name_or_file, std::string_view scale) 
   return workload;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -13,7 +13,7 @@
 #include "reference/table.hpp"
 #include "workloads/cases/published.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 enum class IdDistribution { power_law, uniform };
 
@@ -77,4 +77,4 @@ nlohmann::ordered_json to_json(Optimizer optimizer);
 nlohmann::ordered_json to_json(Workload workload);
 Workload workload_from_json(const nlohmann::ordered_json& json, const std::string& origin);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,7 +9,7 @@
 
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 std::string numbered(std::string_view name, std::int64_t i) { return fmt::format("{}_{}", name, i); }
@@ -145,4 +145,4 @@ std::vector<FeatureEntry> entries_of(std::span<const Feature> features, std::spa
   return result;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -12,7 +12,7 @@
 // How a spec says many tables in one line: {"name": "T", "count": 3, ...} are the tables T_0, T_1 and T_2, and a
 // feature F whose table is "T" is F_0, F_1 and F_2, one of each.
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// An entry of "tables".
 struct TableEntry {
@@ -42,4 +42,4 @@ std::vector<TableEntry> entries_of(std::span<const Table> tables);
 std::vector<FeatureEntry> entries_of(std::span<const Feature> features, std::span<const Table> tables,
                                      std::span<const TableEntry> entries);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -14,7 +14,7 @@
 #include "reference/number.hpp"
 #include "reference/table.hpp"
 
-namespace shardmark::spec_keys {
+namespace shardmark::workloads::spec_keys {
 
 using Json = nlohmann::ordered_json;
 
@@ -158,4 +158,4 @@ class Keys {
   bool reads_ = false;
 };
 
-}  // namespace shardmark::spec_keys
+}  // namespace shardmark::workloads::spec_keys

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/cases/step_context_of.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
-StepContext step_context_of(const LookupStatistics& statistics, const Workload& workload, const Plan& plan,
-                            const Case& how, int ranks_per_node) {
+placement::StepContext step_context_of(const placement::LookupStatistics& statistics, const Workload& workload,
+                                       const placement::Plan& plan, const Case& how, int ranks_per_node) {
   return {.statistics = statistics,
           .ranks = plan.ranks,
           .ranks_per_node = ranks_per_node,
@@ -12,7 +12,8 @@ StepContext step_context_of(const LookupStatistics& statistics, const Workload& 
           .movement = how.movement,
           .weighted = workload.ids.weighted,
           .exchange = how.exchange.name(),
-          .groups = count_groups(group_of_tables(how.groups, plan, workload.tables, workload.features))};
+          .groups = placement::count_groups(
+              placement::group_of_tables(how.groups, plan, workload.tables, workload.features))};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,7 +9,7 @@
 #include "reference/error.hpp"
 #include "workloads/cases/option_use.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// What was given for the option last; empty where it was not.
@@ -22,15 +22,15 @@ std::vector<std::string> values_of(const std::vector<GivenOption>& given, std::s
 
 }  // namespace
 
-MpiThreads mpi_threads(const CaseArguments& arguments) try {
+comm::MpiThreads mpi_threads(const CaseArguments& arguments) try {
   const auto given = arguments.given();
   const auto modes = values_of(given, "async"), pools = values_of(given, "async_pool");
   const bool ahead = std::ranges::any_of(modes, [](const auto& mode) { return mode != "off"; });
   const bool by_threads =
       pools.empty() || std::ranges::any_of(pools, [](const auto& pool) { return pool != "inline"; });
-  return ahead && by_threads ? MpiThreads::several : MpiThreads::one_at_a_time;
+  return ahead && by_threads ? comm::MpiThreads::several : comm::MpiThreads::one_at_a_time;
 } catch (const InputError&) {
-  return MpiThreads::one_at_a_time;
+  return comm::MpiThreads::one_at_a_time;
 }
 
 StagePool dedicated_pool(const std::vector<GivenOption>& given) {
@@ -49,11 +49,12 @@ StagePool dedicated_pool(const std::vector<GivenOption>& given) {
   }
 }
 
-CoreShares core_shares(const Communicator& world, const Affinity& affinity, const CaseArguments& arguments) {
-  const int share = threads_for_rank(world, affinity);
-  return agree(world, [&] {
+CoreShares core_shares(const comm::Communicator& world, const comm::Affinity& affinity,
+                       const CaseArguments& arguments) {
+  const int share = comm::threads_for_rank(world, affinity);
+  return comm::agree(world, [&] {
     CoreShares shares = share_cores(affinity, share, dedicated_pool(arguments.given()));
-    if (shares.apart) CoreSet(affinity, shares.compute).bind_thread();
+    if (shares.apart) comm::CoreSet(affinity, shares.compute).bind_thread();
     return shares;
   });
 }
@@ -63,7 +64,7 @@ std::string why_inline(const std::vector<GivenOption>& given, const std::vector<
   const bool left_open = names.empty() || std::ranges::find(names, "auto") != names.end();
   if (!left_open || std::ranges::none_of(cases, [](const Case& how) { return how.async.inlined(); })) return "";
   return fmt::format("--async-pool auto is inline: {}",
-                     facts.mpi == MpiThreads::several
+                     facts.mpi == comm::MpiThreads::several
                          ? "ranks of one host without a core to spare would hide nothing"
                          : "this MPI gives no MPI_THREAD_MULTIPLE, which threads that prepare batches need");
 }
@@ -74,4 +75,4 @@ std::vector<Case> with_pools_in_effect(std::vector<Case> cases, const PoolFacts&
   return without_unused_async(std::move(cases));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -16,7 +16,7 @@
 #include "workloads/measure/calibrate/calibration_record.hpp"
 #include "workloads/step/watchdog.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -28,13 +28,13 @@ struct CalibrateArguments {
   double watchdog = 600.0;
 };
 
-int run_on(const Communicator& world, const CalibrateArguments& arguments) {
-  const Affinity affinity = agree(world, observed_affinity);
+int run_on(const comm::Communicator& world, const CalibrateArguments& arguments) {
+  const comm::Affinity affinity = comm::agree(world, comm::observed_affinity);
   const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, arguments.threads));
   const Watchdog watchdog(world, arguments.watchdog);
   std::optional<OutputFile> file;
   std::ofstream stream;
-  agree(world, [&] {
+  comm::agree(world, [&] {
     if (world.rank() != 0 || arguments.out.empty()) return;
     file.emplace(arguments.out);
     stream.open(file->path());
@@ -44,9 +44,9 @@ int run_on(const Communicator& world, const CalibrateArguments& arguments) {
   const Status status = status_line(world);
   const Calibration measured = calibrate(world, arguments.settings, status);
   Json machine = to_json(world, measured, arguments.settings);
-  machine["environment"] = environment_record(run_context(world, affinity, 0));
+  machine["environment"] = results::environment_record(run_context(world, affinity, 0));
   status("");
-  agree(world, [&] {
+  comm::agree(world, [&] {
     if (world.rank() == 0) print_calibration(measured, machine, world.size());
     if (!file) return;
     stream << machine.dump(2) << '\n';
@@ -92,9 +92,9 @@ void define_calibrate(CLI::App& app) {
     const RateSizes& sizes = arguments->settings.rates;
     if (sizes.table_bytes < 1 << 20 || sizes.array_bytes < 1 << 10)
       throw InputError("calibrate: --table must be at least 1M and --array 1K");
-    const int code = with_mpi([&](const Communicator& world) { return run_on(world, *arguments); });
+    const int code = comm::with_mpi([&](const comm::Communicator& world) { return run_on(world, *arguments); });
     if (code != 0) throw Failure{code};
   });
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

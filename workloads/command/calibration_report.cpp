@@ -9,7 +9,7 @@
 
 #include "workloads/batches/execution.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -34,13 +34,13 @@ void print_ceilings(const Json& machine, int ranks) {
   }
 }
 
-void print_messages(std::string_view name, std::string_view where, const MessageCost& cost) {
+void print_messages(std::string_view name, std::string_view where, const placement::MessageCost& cost) {
   if (cost.points.empty()) return;
   fmt::print("{:<18} {:<8} {:>12.2f} {:>10.2f}\n", name, where, 1e6 * cost.points.front().seconds,
              1e-9 * cost.bytes_per_second());
 }
 
-void print_exchanges(const MachineModel& machine) {
+void print_exchanges(const placement::MachineModel& machine) {
   if (machine.exchanges.empty()) return;
   fmt::print("\n{:<18} {:<8} {:>12} {:>10}\n", "messages", "nodes", "smallest us", "GB/s");
   for (const auto& [name, cost] : machine.exchanges) {
@@ -53,9 +53,9 @@ void print_exchanges(const MachineModel& machine) {
 
 void print_fitted_terms(const Calibration& calibration) {
   fmt::print("\n{:<24} {:>10}  {}\n", "term", "ns", "of each");
-  for (std::size_t t = 0; t < terms.size(); ++t)
-    fmt::print("{:<24} {:>10.3g}  {}{}\n", terms[t].name, 1e9 * calibration.machine.seconds[t], terms[t].unit,
-               calibration.fit.measured[t] ? "" : " (not measured: as of described CPUs)");
+  for (std::size_t t = 0; t < placement::terms.size(); ++t)
+    fmt::print("{:<24} {:>10.3g}  {}{}\n", placement::terms[t].name, 1e9 * calibration.machine.seconds[t],
+               placement::terms[t].unit, calibration.fit.measured[t] ? "" : " (not measured: as of described CPUs)");
   for (const auto& [name, weight] : calibration.machine.optimizer_weights)
     fmt::print("  a value of {:<15} weighs {:.3g}\n", name, weight);
   fmt::print("# caches hold {:.1f} MB of the rows of a rank\n", 1e-6 * calibration.machine.cache_per_rank);
@@ -70,9 +70,9 @@ void print_fit(const Calibration& calibration) {
   fmt::print("\n{:<12} {:>9} {:>9}   of {} kinds of steps, where it takes 5 % or more\n", "explained", "mean error",
              "largest", times.size());
   print_errors("step", step_errors(times, fit));
-  for (std::size_t p = 0; p < step_phases; ++p)
+  for (std::size_t p = 0; p < placement::step_phases; ++p)
     if (const FitErrors errors = phase_errors(times, fit, p); errors.mean > 0.0)
-      print_errors(step_phase_names[p], errors);
+      print_errors(placement::step_phase_names[p], errors);
   std::vector<std::size_t> order(times.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto error = [&](std::size_t c) { return std::abs(fit.predictions[c].seconds / times[c].step - 1.0); };
@@ -93,4 +93,4 @@ void print_calibration(const Calibration& calibration, const Json& json, int ran
   fmt::print("# measured in {:.0f} s on {}\n", calibration.seconds, calibration.fingerprint.words);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

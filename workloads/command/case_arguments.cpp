@@ -14,7 +14,7 @@
 #include "workloads/command/machine_choice.hpp"
 #include "workloads/step/watchdog.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// For durations and counts on the command line.
@@ -154,4 +154,4 @@ void add_word(CLI::App& app, const char* name, std::string& word, const char* de
 
 void when_parsed(CLI::App& app, const std::function<void()>& action) { app.callback(action); }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

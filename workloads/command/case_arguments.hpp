@@ -8,7 +8,7 @@
 #include "workloads/cases/option_table.hpp"
 #include "workloads/command/printing.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The command line of `run` and `compare`, as it was given.
 struct CaseArguments {
@@ -37,4 +37,4 @@ void add_case(CLI::App& app, CaseArguments& arguments);
 /// verdict and writes the results file. Throws Failure with the exit code unless all is well.
 void run_cases(const CaseArguments& arguments);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

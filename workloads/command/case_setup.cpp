@@ -16,20 +16,20 @@
 #include "workloads/command/shared_plans.hpp"
 #include "workloads/measure/memory.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// Whether some table has shards that differ in their rows: only there do transfers differ.
-bool splits_rows(const Plan& plan) {
-  return std::ranges::any_of(plan.tables, [](const TablePlacement& placement) {
-    const auto kind = kind_of(placement);
+bool splits_rows(const placement::Plan& plan) {
+  return std::ranges::any_of(plan.tables, [](const placement::TablePlacement& placement) {
+    const auto kind = placement::kind_of(placement);
     return kind.ends_with("row_wise") || kind.ends_with("grid");
   });
 }
 
-bool says_storage(const Plan& plan) {
+bool says_storage(const placement::Plan& plan) {
   return std::ranges::any_of(plan.tables,
-                             [](const TablePlacement& placement) { return placement.storage.has_value(); });
+                             [](const placement::TablePlacement& placement) { return placement.storage.has_value(); });
 }
 
 /// The storages that the cases say, in their order; "as the workload says" is one of them.
@@ -40,8 +40,9 @@ std::vector<std::optional<Storage>> storages_of(const std::vector<Case>& cases) 
   return storages;
 }
 
-PlanRequest plan_request(const RunOptions& options, const Ranks& ranks, const Movement& movement) {
-  PlanRequest request = plan_request_of(options.workload, ranks.count, movement);
+placement::PlanRequest plan_request(const RunOptions& options, const Ranks& ranks,
+                                    const placement::Movement& movement) {
+  placement::PlanRequest request = plan_request_of(options.workload, ranks.count, movement);
   request.seed = options.seed;
   request.ranks_per_node = ranks.per_node;
   request.machine = ranks.machine;
@@ -61,7 +62,7 @@ void add_plan(const std::string& name, std::optional<Storage> storage, const std
   PlannedTables planned{{}, with_storage(setup.options, storage)};
   const Workload& workload = planned.options.workload;
   planned.plan = plans.named(name, workload, plan_request(planned.options, ranks, first_with(storage, cases).movement));
-  planned.options.workload.tables = stored(workload.tables, planned.plan);
+  planned.options.workload.tables = placement::stored(workload.tables, planned.plan);
   const auto same = [&](const PlannedTables& other) {
     return other.plan == planned.plan &&
            std::ranges::equal(other.options.workload.tables, workload.tables, {}, &Table::storage, &Table::storage);
@@ -72,9 +73,9 @@ void add_plan(const std::string& name, std::optional<Storage> storage, const std
   for (const Case& how : cases) {
     if (how.storage != storage) continue;
     if (!transfers_differ && how.movement.transfer != cases.front().movement.transfer) continue;
-    require_supported(planned.plan, workload.tables, workload.features, how.movement_in_effect());
+    placement::require_supported(planned.plan, workload.tables, workload.features, how.movement_in_effect());
     require_async(planned.plan, workload.tables, workload.features, how);
-    group_of_tables(how.groups, planned.plan, workload.tables, workload.features);
+    placement::group_of_tables(how.groups, planned.plan, workload.tables, workload.features);
     added.push_back({setup.plans.size(), how});
     if (says_storage(planned.plan)) added.back().how.storage.reset();  // records then tell that of the tables
   }
@@ -114,7 +115,7 @@ void leave_out(Setup& setup, const std::vector<bool>& is_left_out) {
 
 /// Adds the plans of all planners that can place the tables, those that place them alike once.
 void add_all_plans(const std::vector<Case>& cases, const Ranks& ranks, SharedPlans& plans, Setup& setup) {
-  for (const auto& planner : planners) try {
+  for (const auto& planner : placement::planners) try {
       add_plans(std::string(planner.name), cases, ranks, plans, setup);
     } catch (const InputError& error) {
       setup.left_out.push_back(fmt::format("{} is not measured: {}", planner.name, error.what()));
@@ -138,7 +139,7 @@ void tell_apart(const std::vector<std::size_t>& first_of, std::vector<PlannedTab
   std::vector<std::string> names, digests;
   for (const PlannedTables& planned : plans) {
     names.push_back(planned.plan.name);
-    digests.push_back(plan_digest(planned.plan, planned.options.workload.tables).substr(0, 8));
+    digests.push_back(placement::plan_digest(planned.plan, planned.options.workload.tables).substr(0, 8));
   }
   std::map<std::pair<std::string, std::string>, int> copies;
   for (std::size_t given = 0; given + 1 < first_of.size(); ++given) {
@@ -175,7 +176,7 @@ Setup set_up(const CaseArguments& arguments, RunOptions options, const std::vect
 }
 
 /// Leaves out the plans for which memory does not suffice. Throws InputError where it suffices for none. Collective.
-void leave_out_what_does_not_fit(const Communicator& world, Setup& setup) {
+void leave_out_what_does_not_fit(const comm::Communicator& world, Setup& setup) {
   std::vector<bool> too_large(setup.plans.size());
   for (std::size_t p = 0; p < setup.plans.size(); ++p) try {
       require_memory(world, setup.plans[p].plan, setup.plans[p].options, setup.cases_of(p));
@@ -189,15 +190,15 @@ void leave_out_what_does_not_fit(const Communicator& world, Setup& setup) {
 
 }  // namespace
 
-Setup planned(const Communicator& world, const CaseArguments& arguments, const RunOptions& asked,
+Setup planned(const comm::Communicator& world, const CaseArguments& arguments, const RunOptions& asked,
               const std::vector<Case>& cases, const Ranks& ranks) {
   SharedPlans plans(world);
   Setup setup =
-      agree(world, [&] { return world.rank() == 0 ? set_up(arguments, asked, cases, ranks, plans) : Setup{}; });
+      comm::agree(world, [&] { return world.rank() == 0 ? set_up(arguments, asked, cases, ranks, plans) : Setup{}; });
   plans.share(world);
   if (world.rank() != 0) setup = set_up(arguments, asked, cases, ranks, plans);
   leave_out_what_does_not_fit(world, setup);
   return setup;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

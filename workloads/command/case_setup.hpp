@@ -8,7 +8,7 @@
 #include "workloads/command/case_arguments.hpp"
 #include "workloads/measure/prepare.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Everything that is known before the measurement starts.
 struct Setup {
@@ -28,13 +28,13 @@ struct Setup {
 /// For whom plans are made.
 struct Ranks {
   int count = 1, per_node = 1;
-  const MachineModel* machine = nullptr;  ///< by which planners predict; null: a described one
-  IdStatistics ids = {};
+  const placement::MachineModel* machine = nullptr;  ///< by which planners predict; null: a described one
+  placement::IdStatistics ids = {};
 };
 
 /// The plans that fit these ranks, the same on all of them; of the names on the command line, or those of the workload.
 /// Throws InputError where there is none. Collective.
-Setup planned(const Communicator& world, const CaseArguments& arguments, const RunOptions& asked,
+Setup planned(const comm::Communicator& world, const CaseArguments& arguments, const RunOptions& asked,
               const std::vector<Case>& cases, const Ranks& ranks);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,7 +9,7 @@ namespace CLI {
 class App;
 }
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// A subcommand of the program. define() adds its options to `app` and sets its callback, which throws InputError on
 /// bad input (exit code 2) and Failure on wrong values (exit code 1).
@@ -56,4 +56,4 @@ void define_results_diff(CLI::App& app);  ///< of results
 void define_results_floors(CLI::App& app);
 void define_run(CLI::App& app);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

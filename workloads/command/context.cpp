@@ -15,7 +15,7 @@
 #include "workloads/batches/execution.hpp"
 #include "workloads/step/watchdog.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -36,9 +36,9 @@ Json libraries() {
 }
 
 /// Where every rank may run, as it is now.
-Json observed_ranks(const Communicator& world, const Affinity& affinity) {
-  const auto units = all_gather(world, affinity.processing_units);
-  const auto threads = all_gather(world, static_cast<std::int64_t>(Execution().concurrency()));
+Json observed_ranks(const comm::Communicator& world, const comm::Affinity& affinity) {
+  const auto units = comm::all_gather(world, affinity.processing_units);
+  const auto threads = comm::all_gather(world, static_cast<std::int64_t>(Execution().concurrency()));
   Json ranks = Json::array();
   for (int r = 0; r < world.size(); ++r)
     ranks.push_back({{"rank", r}, {"host", world.host_of(r)}, {"cpus", units[r]}, {"threads", threads[r]}});
@@ -55,15 +55,15 @@ std::vector<std::string> command_line() {
 
 }  // namespace
 
-Kokkos::InitializationSettings kokkos_settings(const Communicator& world, const Affinity& affinity,
+Kokkos::InitializationSettings kokkos_settings(const comm::Communicator& world, const comm::Affinity& affinity,
                                                std::int64_t threads) {
-  int count = threads_for_rank(world, affinity);
+  int count = comm::threads_for_rank(world, affinity);
   if (const char* wanted = std::getenv("OMP_NUM_THREADS")) count = std::max(1, std::atoi(wanted));
   if (threads > 0) count = static_cast<int>(threads);
   return Kokkos::InitializationSettings().set_num_threads(count).set_disable_warnings(true);
 }
 
-Status status_line(const Communicator& world) {
+Status status_line(const comm::Communicator& world) {
   if (world.rank() != 0) return [](const std::string& text) { enter(text); };
   if (isatty(STDERR_FILENO))
     return [](const std::string& text) {
@@ -79,9 +79,9 @@ Status status_line(const Communicator& world) {
   };
 }
 
-RunContext run_context(const Communicator& world, const Affinity& affinity, std::uint64_t seed) {
+results::RunContext run_context(const comm::Communicator& world, const comm::Affinity& affinity, std::uint64_t seed) {
   return {
       .arguments = command_line(), .seed = seed, .ranks = observed_ranks(world, affinity), .libraries = libraries()};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

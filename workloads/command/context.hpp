@@ -8,17 +8,17 @@
 #include "results/environment.hpp"
 #include "workloads/measure/prepare.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// How Kokkos starts on this rank: `threads` of them, or if 0 OMP_NUM_THREADS, or else this rank's share of the node.
-Kokkos::InitializationSettings kokkos_settings(const Communicator& world, const Affinity& affinity,
+Kokkos::InitializationSettings kokkos_settings(const comm::Communicator& world, const comm::Affinity& affinity,
                                                std::int64_t threads);
 
 /// argv, what each rank may run on as it is now, and the versions of the libraries. Collective; Kokkos has started.
-RunContext run_context(const Communicator& world, const Affinity& affinity, std::uint64_t seed);
+results::RunContext run_context(const comm::Communicator& world, const comm::Affinity& affinity, std::uint64_t seed);
 
 /// Enters a phase on every rank, and is rank 0's line on stderr: in place on a terminal, else at most one line every 10
 /// seconds.
-Status status_line(const Communicator& world);
+Status status_line(const comm::Communicator& world);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -21,7 +21,7 @@
 #include "workloads/command/command.hpp"
 #include "workloads/command/launcher.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 struct DataArguments {
@@ -38,11 +38,11 @@ struct DataArguments {
   std::string scale = "1";
   std::string malformed = "stop";
 
-  CriteoReaderOptions reader() const { return {.malformed = named<Malformed>(malformed)}; }
+  datasets::CriteoReaderOptions reader() const { return {.malformed = named<datasets::Malformed>(malformed)}; }
 };
 
 /// Says on stderr, every two seconds, how far it is.
-Progress progress_of(const std::string& doing) {
+datasets::Progress progress_of(const std::string& doing) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   return [doing, start, next = start + std::chrono::seconds(2)](std::int64_t samples) mutable {
@@ -60,12 +60,13 @@ void warn(const std::string& text) {
 }
 
 /// The rows of a named list of cardinalities, or 26 numbers separated by commas.
-CriteoRows parse_rows(const std::string& text) {
-  if (text.find(',') == std::string::npos) return choice_named(criteo_cardinalities, "list of rows", text).rows;
+datasets::CriteoRows parse_rows(const std::string& text) {
+  if (text.find(',') == std::string::npos)
+    return choice_named(datasets::criteo_cardinalities, "list of rows", text).rows;
   const std::vector<std::string> parts = CLI::detail::split(text, ',');
-  if (parts.size() != criteo_categories)
+  if (parts.size() != datasets::criteo_categories)
     throw InputError(fmt::format("--rows: 26 numbers are needed, got {}", parts.size()));
-  CriteoRows rows{};
+  datasets::CriteoRows rows{};
   for (std::size_t c = 0; c < rows.size(); ++c)
     if (!CLI::detail::lexical_cast(parts[c], rows[c]))
       throw InputError(fmt::format("--rows: '{}' is not a number", parts[c]));
@@ -74,20 +75,21 @@ CriteoRows parse_rows(const std::string& text) {
 
 void generate(const DataArguments& options) {
   require_alone("data generate");
-  const CriteoRecipe recipe{
+  const datasets::CriteoRecipe recipe{
       .samples = options.samples, .seed = options.seed, .alpha = options.alpha, .rows = parse_rows(options.rows)};
-  generate_criteo(options.out, recipe, progress_of("generating"));
+  datasets::generate_criteo(options.out, recipe, progress_of("generating"));
   std::error_code no_file;  // a pipe has no size
   const auto bytes = std::filesystem::file_size(options.out, no_file);
   fmt::print("{}: {} synthetic samples, seed {}, alpha {}{}\n", options.out, recipe.samples, recipe.seed, recipe.alpha,
              no_file ? "" : fmt::format(", {} bytes", bytes));
 }
 
-IdMapping make_mapping(const DataArguments& options) {
-  if (!options.dictionary.empty()) return SampleFileReader(options.dictionary).mapping();
+datasets::IdMapping make_mapping(const DataArguments& options) {
+  if (!options.dictionary.empty()) return datasets::SampleFileReader(options.dictionary).mapping();
   const std::vector<std::int64_t> rows = rows_of_features(load_workload(options.workload, options.scale));
-  if (named<IdRule>(options.ids) == IdRule::modulo) return IdMapping::modulo(rows);
-  IdMapping mapping = count_frequencies(options.in, options.reader(), rows, options.min_count, progress_of("counting"));
+  if (named<datasets::IdRule>(options.ids) == datasets::IdRule::modulo) return datasets::IdMapping::modulo(rows);
+  datasets::IdMapping mapping =
+      datasets::count_frequencies(options.in, options.reader(), rows, options.min_count, progress_of("counting"));
   warn(mapping.dropped_summary());
   return mapping;
 }
@@ -96,13 +98,14 @@ void convert(const DataArguments& options) {
   // Not left to the parser, which would take the word criteo for a required IN.
   if (options.in.empty() || options.out.empty()) throw InputError("data convert: IN and OUT are required; see --help");
   require_alone("data convert");
-  if (is_hdf5(options.in)) throw InputError(options.in + ": is an HDF5 file already; a Criteo TSV file is needed");
+  if (datasets::is_hdf5(options.in))
+    throw InputError(options.in + ": is an HDF5 file already; a Criteo TSV file is needed");
   std::error_code absent;
   if (std::filesystem::equivalent(options.in, options.out, absent))
     throw InputError(options.out + ": is the input too; name another file to write");
-  const IdMapping mapping = make_mapping(options);
-  const ConvertReport report =
-      convert_criteo(options.in, options.out, mapping, options.reader(), progress_of("converting"));
+  const datasets::IdMapping mapping = make_mapping(options);
+  const datasets::ConvertReport report =
+      datasets::convert_criteo(options.in, options.out, mapping, options.reader(), progress_of("converting"));
   warn(report.malformed_summary);
   if (!report.labelled) warn(options.in + ": lines of 39 fields, so there are no labels; all are 0");
   fmt::print("{}: {} samples from {} bytes of text, {} malformed lines left out, ids by {}\n", options.out,
@@ -116,13 +119,13 @@ std::string value_text(double value, bool hexadecimal) {
   return hexadecimal ? fmt::format("{:08x}", static_cast<std::uint32_t>(value)) : fmt::format("{:.0f}", value);
 }
 
-void print(const DataStatistics& statistics, bool hexadecimal_categories) {
+void print(const datasets::DataStatistics& statistics, bool hexadecimal_categories) {
   const auto samples = static_cast<double>(statistics.samples);
   fmt::print("samples    {}\npositives  {} ({:.2f} %)\n\n", statistics.samples, statistics.positives,
              100.0 * static_cast<double>(statistics.positives) / samples);
   fmt::print("{:>8} {:>12} {:>12} {:>10} {:>12} {:>12} {:>12}\n", "column", "values", "missing", "missing %", "unique",
              "min", "max");
-  for (const ColumnStatistics& column : statistics.columns) {
+  for (const datasets::ColumnStatistics& column : statistics.columns) {
     const bool hexadecimal = hexadecimal_categories && column.unique >= 0;
     const std::string share =
         column.missing < 0 ? "-" : fmt::format("{:.2f}", 100.0 * static_cast<double>(column.missing) / samples);
@@ -133,8 +136,8 @@ void print(const DataStatistics& statistics, bool hexadecimal_categories) {
 }
 
 void inspect_text(const DataArguments& options) {
-  CriteoReader reader(options.in, options.reader());
-  const DataStatistics statistics = inspect(reader, progress_of("reading"));
+  datasets::CriteoReader reader(options.in, options.reader());
+  const datasets::DataStatistics statistics = datasets::inspect(reader, progress_of("reading"));
   if (statistics.samples == 0) throw InputError(options.in + ": holds no samples");
   fmt::print("{}: Criteo TSV, {} lines, {} malformed, labels {}\n", options.in, reader.lines(), reader.malformed(),
              reader.labelled() ? "read" : "absent (0)");
@@ -143,20 +146,22 @@ void inspect_text(const DataArguments& options) {
 }
 
 void inspect_hdf5(const DataArguments& options) {
-  SampleFileReader reader(options.in);
+  datasets::SampleFileReader reader(options.in);
   if (reader.samples() == 0) throw InputError(options.in + ": holds no samples");
   reader.verify();
   fmt::print("{}: HDF5, from {}, id rule {}, labels {}; all checksums match\n", options.in, reader.meta().source,
              reader.id_rule(), reader.meta().labelled ? "read" : "absent (0)");
-  print(inspect(reader, progress_of("reading")), false);
+  print(datasets::inspect(reader, progress_of("reading")), false);
 }
 
-void inspect_file(const DataArguments& options) { is_hdf5(options.in) ? inspect_hdf5(options) : inspect_text(options); }
+void inspect_file(const DataArguments& options) {
+  datasets::is_hdf5(options.in) ? inspect_hdf5(options) : inspect_text(options);
+}
 
 using SharedData = std::shared_ptr<DataArguments>;
 
 void add_malformed(CLI::App& command, const SharedData& options) {
-  command.add_option("--malformed", options->malformed, described("malformed lines", malformed_choices))
+  command.add_option("--malformed", options->malformed, described("malformed lines", datasets::malformed_choices))
       ->capture_default_str();
 }
 
@@ -177,7 +182,7 @@ void define_generate(CLI::App& app) {
   criteo.add_option("--alpha", options->alpha, "P(id) ~ (id + 1)^-alpha; 0: uniform")->capture_default_str();
   criteo
       .add_option("--rows", options->rows,
-                  described("ids per categorical column, 26 numbers with commas or", criteo_cardinalities))
+                  described("ids per categorical column, 26 numbers with commas or", datasets::criteo_cardinalities))
       ->capture_default_str();
   criteo.callback([options] { generate(*options); });
 }
@@ -188,7 +193,8 @@ void define_data_convert(CLI::App& app) {
   command.add_option("IN", options->in, "Criteo TSV file: plain, .gz or .zst");
   add_output(command, options, "HDF5 file to write");
   command.add_subcommand("criteo", "the format of IN; may be left out, there is no other yet")->fallthrough();
-  auto* ids = command.add_option("--ids", options->ids, described("id rule", id_rules))->capture_default_str();
+  auto* ids =
+      command.add_option("--ids", options->ids, described("id rule", datasets::id_rules))->capture_default_str();
   auto* min_count = command.add_option("--min-count", options->min_count, "id rule frequency: rarer values get id 1")
                         ->check(CLI::PositiveNumber)
                         ->capture_default_str();
@@ -222,4 +228,4 @@ void define_data(CLI::App& app) {
   define_data_tensor_train(app);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -10,7 +10,7 @@
 #include "workloads/command/command.hpp"
 #include "workloads/command/launcher.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 struct StatisticsArguments {
@@ -26,16 +26,16 @@ struct ShardLoads {
   double bags = 0.0;       ///< share of the bags that name a row of the busiest shard
 };
 
-ShardLoads loads_of(const LookupStatistics& statistics, std::int64_t table, std::int64_t samples, int ranks,
+ShardLoads loads_of(const placement::LookupStatistics& statistics, std::int64_t table, std::int64_t samples, int ranks,
                     bool modulo) {
   const std::int64_t rows = statistics.tables()[table].rows;
-  ShardCounts busiest;
+  placement::ShardCounts busiest;
   double ids = 0.0;
   for (std::int64_t k = 0; k < ranks; ++k) {
-    const RowSet shard =
-        modulo ? RowSet{std::min(k, rows), rows, ranks} : RowSet{k * rows / ranks, (k + 1) * rows / ranks, 1};
+    const placement::RowSet shard = modulo ? placement::RowSet{std::min(k, rows), rows, ranks}
+                                           : placement::RowSet{k * rows / ranks, (k + 1) * rows / ranks, 1};
     if (shard.count() == 0) continue;
-    const ShardCounts& counts = statistics.expected(table, shard, samples);
+    const placement::ShardCounts& counts = statistics.expected(table, shard, samples);
     ids += counts.ids;
     if (counts.ids > busiest.ids) busiest = counts;
   }
@@ -43,11 +43,11 @@ ShardLoads loads_of(const LookupStatistics& statistics, std::int64_t table, std:
   return {busiest.ids * ranks / ids, busiest.touched_bags / busiest.bags};
 }
 
-void print_table(const LookupStatistics& statistics, const MeasuredIds& ids, std::int64_t table,
+void print_table(const placement::LookupStatistics& statistics, const placement::MeasuredIds& ids, std::int64_t table,
                  const StatisticsArguments& arguments, std::int64_t batch) {
-  const RowPopularity& popularity = ids.tables[table];
+  const placement::RowPopularity& popularity = ids.tables[table];
   const auto rows = static_cast<double>(popularity.rows);
-  const ShardCounts& counts = statistics.expected(table, {0, popularity.rows, 1}, batch);
+  const placement::ShardCounts& counts = statistics.expected(table, {0, popularity.rows, 1}, batch);
   const std::int64_t percent = std::max<std::int64_t>(1, popularity.rows / 100);
   fmt::print("{:>12} {:>12} {:>10} {:>9.3f} {:>9.2f} {:>10.4g} {:>13.2f} {:>9.2f}", statistics.tables()[table].name,
              popularity.rows, popularity.named(), 100.0 * static_cast<double>(popularity.named()) / rows,
@@ -65,11 +65,11 @@ void print_statistics(const StatisticsArguments& arguments) {
   require_alone("data statistics");
   const Workload workload = load_workload(arguments.workload, arguments.scale);
   DataOptions data = arguments.data;
-  data.id_rule = named<IdRule>(arguments.ids);
-  data.malformed = named<Malformed>(arguments.malformed);
-  const auto ids = std::make_shared<MeasuredIds>(
+  data.id_rule = named<datasets::IdRule>(arguments.ids);
+  data.malformed = named<datasets::Malformed>(arguments.malformed);
+  const auto ids = std::make_shared<placement::MeasuredIds>(
       measured_ids_of(workload, data, [](const std::string& text) { fmt::print(stderr, "{}\n", text); }));
-  const LookupStatistics statistics(workload.tables, workload.features, {.measured = ids});
+  const placement::LookupStatistics statistics(workload.tables, workload.features, {.measured = ids});
   const std::int64_t batch = arguments.batch > 0 ? arguments.batch : workload.global_batch;
   fmt::print("{}: {} samples, in the tables of {}{}; kept in {}\n", data.file, ids->samples, workload.name,
              workload.scale > 1 ? fmt::format(" at 1/{}", workload.scale) : "", statistics_file(data.file));
@@ -100,17 +100,18 @@ void define_data_statistics(CLI::App& app) {
       ->capture_default_str();
   command.add_option("--scale", arguments->scale, "divide the rows of every table, such as 1/64")
       ->capture_default_str();
-  command.add_option("--ids", arguments->ids, described("id rule of a TSV file", id_rules))->capture_default_str();
+  command.add_option("--ids", arguments->ids, described("id rule of a TSV file", datasets::id_rules))
+      ->capture_default_str();
   command.add_option("--min-count", arguments->data.min_count, "id rule frequency: rarer values get id 1")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.add_option("--malformed", arguments->malformed, described("malformed lines", malformed_choices))
+  command.add_option("--malformed", arguments->malformed, described("malformed lines", datasets::malformed_choices))
       ->capture_default_str();
   command.add_option("--batch", arguments->batch, "samples of a batch (default: the workload's)")
       ->check(CLI::PositiveNumber);
   command.add_option("--ranks", arguments->ranks, "also the load of as many shards of each table")
-      ->check(CLI::Range(1, largest_job));
+      ->check(CLI::Range(1, placement::largest_job));
   command.callback([arguments] { print_statistics(*arguments); });
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

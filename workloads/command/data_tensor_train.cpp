@@ -16,7 +16,7 @@
 #include "workloads/command/command.hpp"
 #include "workloads/command/launcher.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// Of the table of options, here without their "tt.".
@@ -32,7 +32,7 @@ const Option& option_called(std::string_view name) { return choice_named(options
 
 std::string flag_of(std::string_view name) { return "--" + option_called(name).flag().substr(std::size("--tt.") - 1); }
 
-Table asked_table(const DecomposeArguments& arguments, const Matrix& matrix) {
+Table asked_table(const DecomposeArguments& arguments, const datasets::Matrix& matrix) {
   RunOptions run;
   run.workload.tables = {{.name = std::filesystem::path(arguments.in).stem().string(),
                           .rows = matrix.rows,
@@ -55,10 +55,10 @@ std::string listed(std::span<const std::int64_t> numbers) { return fmt::format("
 
 void decompose(const DecomposeArguments& arguments) {
   require_alone("data tensor-train");
-  const Matrix matrix = read_npy(arguments.in);
+  const datasets::Matrix matrix = datasets::read_npy(arguments.in);
   const Table table = asked_table(arguments, matrix);
-  const DecomposedTable train = tt_svd(table, matrix.values);
-  write_cores(arguments.out, table, train);
+  const datasets::DecomposedTable train = datasets::tt_svd(table, matrix.values);
+  datasets::write_cores(arguments.out, table, train);
   const TensorTrainShape& shape = train.shape;
   const auto cores = static_cast<std::size_t>(shape.cores);
   const auto parameters = static_cast<double>(shape.parameters());
@@ -85,4 +85,4 @@ void define_data_tensor_train(CLI::App& app) {
   command.callback([arguments] { decompose(*arguments); });
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -10,13 +10,13 @@
 #include "workloads/command/doctor/gather.hpp"
 #include "workloads/command/doctor/page.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
-std::vector<RankFacts> rank_facts(const Communicator& world, const Affinity& affinity) {
-  const auto cpus = all_gather(world, affinity.processing_units);
-  const auto cores = all_gather(world, std::span<const int>(affinity.cores));
-  const auto threads = all_gather(world, static_cast<std::int64_t>(Execution().concurrency()));
+std::vector<RankFacts> rank_facts(const comm::Communicator& world, const comm::Affinity& affinity) {
+  const auto cpus = comm::all_gather(world, affinity.processing_units);
+  const auto cores = comm::all_gather(world, std::span<const int>(affinity.cores));
+  const auto threads = comm::all_gather(world, static_cast<std::int64_t>(Execution().concurrency()));
   std::vector<RankFacts> ranks;
   for (int r = 0; r < world.size(); ++r)
     ranks.push_back({.host = world.host_of(r),
@@ -27,9 +27,9 @@ std::vector<RankFacts> rank_facts(const Communicator& world, const Affinity& aff
   return ranks;
 }
 
-int print_page(const Communicator& world) {
-  const MachineFacts machine = agree(world, machine_facts);
-  const Affinity affinity = agree(world, observed_affinity);
+int print_page(const comm::Communicator& world) {
+  const MachineFacts machine = comm::agree(world, machine_facts);
+  const comm::Affinity affinity = comm::agree(world, comm::observed_affinity);
   const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, 0));
   const Status status = status_line(world);
   status("measuring ceilings for a few seconds");
@@ -48,8 +48,8 @@ int print_page(const Communicator& world) {
 
 void define_doctor(CLI::App& app) {
   when_parsed(app, [] {
-    if (const int code = with_mpi(print_page); code != 0) throw Failure{code};
+    if (const int code = comm::with_mpi(print_page); code != 0) throw Failure{code};
   });
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

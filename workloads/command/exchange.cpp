@@ -22,7 +22,7 @@
 #include "workloads/sweep/report.hpp"
 #include "workloads/sweep/sizes.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 constexpr double calibration_seconds = 10.0;
@@ -50,10 +50,10 @@ RunOptions settings_of(const std::vector<std::string>& texts) {
 
 /// The first `ranks` lines and columns, as nccl-tests takes them.
 TrafficCase matrix_case(const std::string& file, int ranks) {
-  const ByteMatrix whole = read_traffic(file);
+  const placement::ByteMatrix whole = placement::read_traffic(file);
   if (whole.ranks() < ranks)
     throw InputError(fmt::format("{}: a matrix of {} ranks for {} ranks", file, whole.ranks(), ranks));
-  TrafficCase traffic{"matrix", 0, ByteMatrix(ranks)};
+  TrafficCase traffic{"matrix", 0, placement::ByteMatrix(ranks)};
   for (int from = 0; from < ranks; ++from) {
     for (int to = 0; to < ranks; ++to) traffic.traffic.set(from, to, whole(from, to));
     traffic.bytes += traffic.traffic.sent_by(from);
@@ -65,49 +65,49 @@ TrafficCase matrix_case(const std::string& file, int ranks) {
 std::vector<TrafficCase> traffic_cases(const ExchangeArguments& arguments, const std::vector<std::int64_t>& sizes,
                                        int ranks, std::uint64_t seed) {
   if (!arguments.matrix.empty()) return {matrix_case(arguments.matrix, ranks)};
-  std::vector<const Choice<MakeTraffic>*> chosen;
+  std::vector<const Choice<placement::MakeTraffic>*> chosen;
   for (const std::string& name : arguments.skews) {
-    if (name != "all") chosen.push_back(&choice_named(skews, "skew", name));
+    if (name != "all") chosen.push_back(&choice_named(placement::skews, "skew", name));
     if (name == "all")
-      for (const Choice<MakeTraffic>& skew : skews) chosen.push_back(&skew);
+      for (const Choice<placement::MakeTraffic>& skew : placement::skews) chosen.push_back(&skew);
   }
   std::vector<TrafficCase> cases;
-  for (const Choice<MakeTraffic>* skew : chosen)
+  for (const Choice<placement::MakeTraffic>* skew : chosen)
     for (const std::int64_t bytes : sizes)
       cases.push_back({std::string(skew->name), bytes, skew->value(ranks, bytes, seed)});
   return cases;
 }
 
-std::string circumstances(const Communicator& world, const nlohmann::ordered_json& environment) {
+std::string circumstances(const comm::Communicator& world, const nlohmann::ordered_json& environment) {
   return fmt::format("# shardmark {}, {}: {} ranks on {} node{}, {}\n",
                      environment.at("build").at("version").get<std::string>(),
                      environment.at("libraries").at("mpi").get<std::string>(), world.size(), world.nodes(),
                      world.nodes() == 1 ? "" : "s", environment.at("time").get<std::string>());
 }
 
-int run_on(const Communicator& world, const ExchangeArguments& arguments, const std::vector<std::int64_t>& sizes,
+int run_on(const comm::Communicator& world, const ExchangeArguments& arguments, const std::vector<std::int64_t>& sizes,
            const RunOptions& settings) {
-  const Affinity affinity = agree(world, observed_affinity);
+  const comm::Affinity affinity = comm::agree(world, comm::observed_affinity);
   const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, 1));
   const Watchdog watchdog(world, arguments.watchdog);
   const Status status = status_line(world);
-  const auto cases = agree(world, [&] { return traffic_cases(arguments, sizes, world.size(), settings.seed); });
+  const auto cases = comm::agree(world, [&] { return traffic_cases(arguments, sizes, world.size(), settings.seed); });
   std::int64_t largest = 0;
   for (const TrafficCase& each : cases) largest = std::max(largest, each.traffic.busiest());
   // Both buffers, and as much again for algorithms that pack.
   require_memory(world, 4.0 * static_cast<double>(largest), "exchange", "smaller --bytes");
-  const auto exchanges = agree(world, [&] { return usable_exchanges(world, arguments.exchanges); });
-  const auto environment = environment_record(run_context(world, affinity, settings.seed));
-  std::optional<JsonLinesWriter> writer;
-  agree(world, [&] {
+  const auto exchanges = comm::agree(world, [&] { return comm::usable_exchanges(world, arguments.exchanges); });
+  const auto environment = results::environment_record(run_context(world, affinity, settings.seed));
+  std::optional<results::JsonLinesWriter> writer;
+  comm::agree(world, [&] {
     if (world.rank() == 0 && !arguments.out.empty()) writer.emplace(arguments.out, environment);
   });
 
   if (!arguments.calibrate.empty()) {
-    const ExchangeCalibration calibration = calibrate_exchanges(world, calibration_seconds);
-    set_calibration(world, calibration);
-    agree(world, [&] {
-      if (world.rank() == 0) write_calibration(arguments.calibrate, calibration);
+    const comm::ExchangeCalibration calibration = comm::calibrate_exchanges(world, calibration_seconds);
+    comm::set_calibration(world, calibration);
+    comm::agree(world, [&] {
+      if (world.rank() == 0) comm::write_calibration(arguments.calibrate, calibration);
     });
   }
   status("preparing the ping-pong");
@@ -120,7 +120,7 @@ int run_on(const Communicator& world, const ExchangeArguments& arguments, const 
                        size_text(traffic.bytes)));
     results.push_back({traffic, sweep.run(traffic, arguments.seconds)});
     for (const SweepLine& line : results.back().lines) wrong += line.wrong;
-    agree(world, [&] {
+    comm::agree(world, [&] {
       if (world.rank() != 0) return;
       fmt::print("{}", sweep_lines(results.back()));
       std::fflush(stdout);
@@ -128,7 +128,7 @@ int run_on(const Communicator& world, const ExchangeArguments& arguments, const 
       for (const SweepLine& line : results.back().lines) writer->append(to_json(traffic, line));
     });
   }
-  agree(world, [&] {
+  comm::agree(world, [&] {
     if (writer) writer->close();
   });
   if (world.rank() == 0) {
@@ -173,9 +173,10 @@ void define_exchange(CLI::App& app) {
   app.callback([arguments] {
     const auto sizes = parse_sizes(arguments->bytes);
     const RunOptions settings = settings_of(arguments->settings);
-    const int code = with_mpi([&](const Communicator& world) { return run_on(world, *arguments, sizes, settings); });
+    const int code =
+        comm::with_mpi([&](const comm::Communicator& world) { return run_on(world, *arguments, sizes, settings); });
     if (code != 0) throw Failure{code};
   });
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

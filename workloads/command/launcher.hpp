@@ -9,7 +9,7 @@
 #include "reference/error.hpp"
 #include "reference/number.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Under a launcher only the process of rank 0 speaks of what all of them see before MPI starts.
 inline bool speaks() {
@@ -39,4 +39,4 @@ inline void require_alone(const std::string& command) {
                        "(or, when each has a file of its own, with `env -u " + name + "`)");
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

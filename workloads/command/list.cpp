@@ -13,7 +13,7 @@
 #include "workloads/cases/spec.hpp"
 #include "workloads/command/command.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 template <class Choices>
@@ -23,9 +23,9 @@ void print_choices(const Choices& choices) {
 
 /// Settings are printed as they are said after the planner's name, each with what it usually is.
 void print_planners() {
-  for (const Planner& planner : planners) {
+  for (const placement::Planner& planner : placement::planners) {
     fmt::print("  {:<26} {}\n", planner.name, planner.description);
-    for (const PlannerSetting& setting : planner.settings)
+    for (const placement::PlannerSetting& setting : planner.settings)
       fmt::print("    {:<24} {}\n", ':' + setting.spelled(), setting.description);
   }
 }
@@ -36,11 +36,12 @@ void print_workloads() {
 }
 
 void print_machines() {
-  for (const std::string& name : described_machines()) fmt::print("  {:<26} {}\n", name, named_machine(name).source);
+  for (const std::string& name : placement::described_machines())
+    fmt::print("  {:<26} {}\n", name, placement::named_machine(name).source);
 }
 
 void print_terms() {
-  for (const TermChoice& term : terms) fmt::print("  {:<26} {}\n", term.name, term.unit);
+  for (const placement::TermChoice& term : placement::terms) fmt::print("  {:<26} {}\n", term.name, term.unit);
 }
 
 void print_options() {
@@ -62,9 +63,9 @@ std::vector<Listing> listings() {
       {"planners", "which rank owns what", print_planners},
       {"machines", "described ones, for shardmark predict", print_machines},
       {"terms", "what a machine file gives the seconds of", print_terms},
-      {"skews", "shapes of traffic for shardmark exchange", [] { print_choices(skews); }},
-      {"plan-formats", "plan files that can be written", [] { print_choices(plan_formats); }},
-      {"results-formats", "how run, compare and results show print", [] { print_choices(results_formats); }},
+      {"skews", "shapes of traffic for shardmark exchange", [] { print_choices(placement::skews); }},
+      {"plan-formats", "plan files that can be written", [] { print_choices(placement::plan_formats); }},
+      {"results-formats", "how run, compare and results show print", [] { print_choices(results::results_formats); }},
       {"options", "of run and compare, as --option or --set option=value", print_options},
   };
   for (const Option& option : options())
@@ -90,4 +91,4 @@ void define_list(CLI::App& app) {
   when_parsed(app, [wanted] { print_all(*wanted); });
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

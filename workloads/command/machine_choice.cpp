@@ -13,7 +13,7 @@
 #include "workloads/measure/calibrate/calibration_record.hpp"
 #include "workloads/measure/conditions.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 namespace fs = std::filesystem;
@@ -23,17 +23,17 @@ fs::path kept_file(const Fingerprint& fingerprint) {
 }
 
 /// The file's machine, read by rank 0 alone.
-MachineModel read_on_one(const Communicator& world, const std::string& file) {
+placement::MachineModel read_on_one(const comm::Communicator& world, const std::string& file) {
   std::string text;
-  agree(world, [&] {
-    if (world.rank() == 0) text = to_json(read_machine(file)).dump();
+  comm::agree(world, [&] {
+    if (world.rank() == 0) text = placement::to_json(placement::read_machine(file)).dump();
   });
-  broadcast(world, text, 0);
-  return machine_from_json(nlohmann::ordered_json::parse(text), file);
+  comm::broadcast(world, text, 0);
+  return placement::machine_from_json(nlohmann::ordered_json::parse(text), file);
 }
 
-bool is_there(const Communicator& world, const fs::path& file) {
-  return all_reduce(world, world.rank() == 0 && fs::exists(file) ? 1 : 0, Reduce::max) == 1;
+bool is_there(const comm::Communicator& world, const fs::path& file) {
+  return comm::all_reduce(world, world.rank() == 0 && fs::exists(file) ? 1 : 0, comm::Reduce::max) == 1;
 }
 
 /// A disk that cannot be written to is no reason not to predict.
@@ -50,7 +50,7 @@ void keep(const fs::path& file, const nlohmann::ordered_json& machine) {
 constexpr double largest_mean_error = 0.3;
 
 /// Why what was measured says nothing of these ranks by themselves; empty: it does.
-std::string why_unusable(const Calibration& measured, const VisitConditions& conditions) {
+std::string why_unusable(const Calibration& measured, const results::VisitConditions& conditions) {
   if (conditions.is_disturbed())
     return fmt::format("other programs took {:.2f} processors meanwhile",
                        (conditions.others_cpu_seconds + conditions.stolen_seconds) / conditions.seconds);
@@ -61,8 +61,8 @@ std::string why_unusable(const Calibration& measured, const VisitConditions& con
 }
 
 /// Absent where that would say nothing.
-std::optional<MachineModel> calibrated_now(const Communicator& world, const Affinity& affinity, const fs::path& file,
-                                           const Status& status) {
+std::optional<placement::MachineModel> calibrated_now(const comm::Communicator& world, const comm::Affinity& affinity,
+                                                      const fs::path& file, const Status& status) {
   if (world.rank() == 0)
     fmt::print(stderr, "shardmark: calibrating these ranks for predictions, once, in about a minute: {}\n",
                file.string());
@@ -79,18 +79,18 @@ std::optional<MachineModel> calibrated_now(const Communicator& world, const Affi
     return {};
   }
   auto json = to_json(world, measured, settings);
-  json["environment"] = environment_record(run_context(world, affinity, 0));
+  json["environment"] = results::environment_record(run_context(world, affinity, 0));
   if (world.rank() == 0) keep(file, json);
   return measured.machine;
 }
 
 }  // namespace
 
-bool calibrates(const Communicator& world, const std::string& wanted) {
+bool calibrates(const comm::Communicator& world, const std::string& wanted) {
   return wanted == "auto" && !is_there(world, kept_file(fingerprint_of(world)));
 }
 
-ChosenMachine choose_machine(const Communicator& world, const Affinity& affinity, const std::string& wanted,
+ChosenMachine choose_machine(const comm::Communicator& world, const comm::Affinity& affinity, const std::string& wanted,
                              const Status& status) {
   if (wanted == "off") return {};
   const Fingerprint present = fingerprint_of(world);
@@ -101,7 +101,7 @@ ChosenMachine choose_machine(const Communicator& world, const Affinity& affinity
     return {calibrated_now(world, affinity, file, status), ""};
   }
   ChosenMachine chosen{read_on_one(world, wanted), ""};
-  require_known(*chosen.model, world.nodes());
+  placement::require_known(*chosen.model, world.nodes());
   if (!chosen.model->fingerprint.empty() && chosen.model->fingerprint == present.digits) return chosen;
   chosen.warning =
       fmt::format("--machine {}: {}, not on these ranks ({})", wanted, chosen.model->source, present.words);
@@ -109,4 +109,4 @@ ChosenMachine choose_machine(const Communicator& world, const Affinity& affinity
   return chosen;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,7 +9,7 @@
 #include "comm/placement/cost/machine_model.hpp"
 #include "workloads/measure/timed_batches.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 inline constexpr std::string_view machine_help =
     "by what cases are predicted before they run: auto, a FILE of `shardmark calibrate --out`, known or off. auto "
@@ -19,18 +19,18 @@ inline constexpr std::string_view machine_help =
 
 /// A machine, and what the user should know of it.
 struct ChosenMachine {
-  std::optional<MachineModel> model;  ///< absent: nothing is predicted
-  std::string warning;                ///< that it was calibrated elsewhere; empty: it was not
+  std::optional<placement::MachineModel> model;  ///< absent: nothing is predicted
+  std::string warning;                           ///< that it was calibrated elsewhere; empty: it was not
 
-  const MachineModel* get() const { return model ? &*model : nullptr; }
+  const placement::MachineModel* get() const { return model ? &*model : nullptr; }
 };
 
 /// Whether choose_machine would calibrate these ranks, which takes a minute. Collective.
-bool calibrates(const Communicator& world, const std::string& wanted);
+bool calibrates(const comm::Communicator& world, const std::string& wanted);
 
 /// What --machine says; rank 0 says on stderr when it calibrates, and the warning. Collective; the same on every rank.
 /// Throws InputError naming the file that is none.
-ChosenMachine choose_machine(const Communicator& world, const Affinity& affinity, const std::string& wanted,
+ChosenMachine choose_machine(const comm::Communicator& world, const comm::Affinity& affinity, const std::string& wanted,
                              const Status& status);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

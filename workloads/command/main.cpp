@@ -18,7 +18,7 @@
 #include "workloads/command/launcher.hpp"
 #include "workloads/command/shared_processors.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 constexpr std::array commands{
@@ -84,7 +84,7 @@ struct Called {
 /// user's business: MPI, memory, a bug.
 int run_command(int argc, char** argv) {
   CLI::App app("Benchmark and reference suite for distributed embedding learning", "shardmark");
-  const BuildInfo build = build_info();
+  const results::BuildInfo build = results::build_info();
   app.set_version_flag("--version", fmt::format("shardmark {} {}", build.version, build.git_hash.substr(0, 12)));
   app.require_subcommand(1);
   for (const auto& command : commands)
@@ -123,13 +123,13 @@ int exit_code_of(int argc, char** argv) {
   }
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads
 
 int main(int argc, char** argv) {
-  shardmark::wait_passively_where_processors_are_shared(std::span(argv, static_cast<std::size_t>(argc)));
-  const int code = shardmark::exit_code_of(argc, argv);
+  shardmark::workloads::wait_passively_where_processors_are_shared(std::span(argv, static_cast<std::size_t>(argc)));
+  const int code = shardmark::workloads::exit_code_of(argc, argv);
   // What has been printed may still be in a buffer, or may have been lost from one.
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   const std::runtime_error lost("cannot write all to standard output; is the disk full?");
-  return code == 0 ? shardmark::fail(lost, 4) : code;
+  return code == 0 ? shardmark::workloads::fail(lost, 4) : code;
 }

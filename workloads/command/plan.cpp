@@ -16,7 +16,7 @@
 #include "workloads/command/launcher.hpp"
 #include "workloads/command/plan_commands.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 struct Options {
@@ -32,13 +32,13 @@ struct Options {
 };
 
 void check_file(const Options& options, const Workload& workload) {
-  PlanFileCheck expected{.tables = workload.tables,
-                         .features = workload.features,
-                         .ranks = options.ranks,
-                         .global_batch = options.global_batch,
-                         .hugectr_limits = options.strict == "hugectr"};
+  placement::PlanFileCheck expected{.tables = workload.tables,
+                                    .features = workload.features,
+                                    .ranks = options.ranks,
+                                    .global_batch = options.global_batch,
+                                    .hugectr_limits = options.strict == "hugectr"};
   if (options.memory) expected.bytes_per_rank = static_cast<std::int64_t>(*options.memory);
-  const auto problems = check_plan_file(options.plan, expected);
+  const auto problems = placement::check_plan_file(options.plan, expected);
   for (const std::string& problem : problems) fmt::print(stderr, "{}\n", problem);
   if (!problems.empty())
     throw InputError(fmt::format("{}: {} problem{} for {}", options.plan, problems.size(),
@@ -47,7 +47,8 @@ void check_file(const Options& options, const Workload& workload) {
 }
 
 void convert(const Options& options, const Workload& workload) {
-  write_plan(options.format, options.out, workload, read_plan(options.plan, workload.tables, workload.features));
+  write_plan(options.format, options.out, workload,
+             placement::read_plan(options.plan, workload.tables, workload.features));
 }
 
 using Shared = std::shared_ptr<Options>;
@@ -63,7 +64,7 @@ CLI::App& add(CLI::App& app, const char* name, const char* description, const Sh
 }
 
 CLI::Option* add_ranks(CLI::App& command, const Shared& options, const char* description) {
-  return command.add_option("--ranks", options->ranks, description)->check(CLI::Range(1, largest_job));
+  return command.add_option("--ranks", options->ranks, description)->check(CLI::Range(1, placement::largest_job));
 }
 
 void define_check(CLI::App& app) {
@@ -90,9 +91,10 @@ void define_convert(CLI::App& app) {
 
 }  // namespace
 
-void write_plan(const std::string& format, const std::string& out, const Workload& workload, const Plan& plan) {
+void write_plan(const std::string& format, const std::string& out, const Workload& workload,
+                const placement::Plan& plan) {
   const std::string text =
-      choice_named(plan_formats, "plan format", format).text(plan, workload.tables, workload.features);
+      choice_named(placement::plan_formats, "plan format", format).text(plan, workload.tables, workload.features);
   if (out.empty()) {
     fmt::print("{}", text);
     return;
@@ -103,7 +105,7 @@ void write_plan(const std::string& format, const std::string& out, const Workloa
 }
 
 void add_plan_output(CLI::App& command, std::string& format, std::string& out) {
-  command.add_option("--to", format, described("format", plan_formats))->capture_default_str();
+  command.add_option("--to", format, described("format", placement::plan_formats))->capture_default_str();
   command.add_option("--out", out, "write to this file instead of the screen");
 }
 
@@ -115,4 +117,4 @@ void define_plan(CLI::App& app) {
   define_convert(app);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

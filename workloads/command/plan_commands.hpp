@@ -10,7 +10,7 @@ namespace CLI {
 class App;
 }
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 void define_plan_create(CLI::App& app);
 void define_plan_show(CLI::App& app);
@@ -19,6 +19,7 @@ void define_plan_show(CLI::App& app);
 void add_plan_output(CLI::App& command, std::string& format, std::string& out);
 
 /// The plan in a format of plan_formats, into a file or, without one, on the screen.
-void write_plan(const std::string& format, const std::string& out, const Workload& workload, const Plan& plan);
+void write_plan(const std::string& format, const std::string& out, const Workload& workload,
+                const placement::Plan& plan);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

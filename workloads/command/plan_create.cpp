@@ -23,7 +23,7 @@
 #include "workloads/command/command.hpp"
 #include "workloads/command/plan_commands.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 struct PlanArguments {
@@ -41,12 +41,14 @@ void say(const std::string& text) { fmt::print(stderr, "shardmark: {}\n", text);
 struct PlanSubject {
   RunOptions run;
   Case how;
-  MachineModel machine;
+  placement::MachineModel machine;
   std::optional<int> ranks_per_node;
   std::optional<std::uint64_t> memory;
 
   explicit PlanSubject(const PlanArguments& arguments)
-      : machine(named_machine(arguments.machine)), ranks_per_node(arguments.ranks_per_node), memory(arguments.memory) {
+      : machine(placement::named_machine(arguments.machine)),
+        ranks_per_node(arguments.ranks_per_node),
+        memory(arguments.memory) {
     run.workload = load_workload(arguments.of_case.workload);
     std::vector<Case> cases{Case{}};
     set_options(run, cases, arguments.of_case.given());
@@ -60,8 +62,8 @@ struct PlanSubject {
     return most > 0 ? std::min(most, ranks) : ranks;
   }
 
-  PlanRequest request(int ranks) const {
-    PlanRequest request = plan_request_of(workload(), ranks, how.movement);
+  placement::PlanRequest request(int ranks) const {
+    placement::PlanRequest request = plan_request_of(workload(), ranks, how.movement);
     request.ids = id_statistics_of(workload(), run.data, say);
     request.ranks_per_node = per_node(ranks);
     request.machine = &machine;
@@ -74,21 +76,22 @@ void create(const PlanArguments& arguments) {
   const PlanSubject planned(arguments);
   const Workload& workload = planned.workload();
   std::vector<std::string> remarks;
-  PlanRequest request = planned.request(arguments.ranks.value());
+  placement::PlanRequest request = planned.request(arguments.ranks.value());
   request.remarks = &remarks;
-  const Plan plan = make_plan(arguments.plan, workload.tables, workload.features, request);
-  if (planned.memory) require_fit(plan, workload.tables, static_cast<double>(*planned.memory));
+  const placement::Plan plan = placement::make_plan(arguments.plan, workload.tables, workload.features, request);
+  if (planned.memory) placement::require_fit(plan, workload.tables, static_cast<double>(*planned.memory));
   write_plan(arguments.format, arguments.out, workload, plan);
-  if (const std::string idle = idle_ranks_text(plan); !idle.empty()) say(idle);
+  if (const std::string idle = placement::idle_ranks_text(plan); !idle.empty()) say(idle);
   for (const std::string& remark : remarks) say(fmt::format("{}: {}", arguments.plan, remark));
 }
 
-Plan plan_to_show(const PlanArguments& arguments, const PlanSubject& planned) {
+placement::Plan plan_to_show(const PlanArguments& arguments, const PlanSubject& planned) {
   const Workload& workload = planned.workload();
   if (arguments.ranks)
-    return named_plan(arguments.plan, workload.tables, workload.features, planned.request(*arguments.ranks));
-  if (names_planner(arguments.plan)) throw InputError(fmt::format("planner '{}' needs --ranks", arguments.plan));
-  return read_plan(arguments.plan, workload.tables, workload.features);
+    return placement::named_plan(arguments.plan, workload.tables, workload.features, planned.request(*arguments.ranks));
+  if (placement::names_planner(arguments.plan))
+    throw InputError(fmt::format("planner '{}' needs --ranks", arguments.plan));
+  return placement::read_plan(arguments.plan, workload.tables, workload.features);
 }
 
 std::string heading(const PlanSubject& planned, int ranks) {
@@ -118,10 +121,11 @@ nlohmann::ordered_json heading_json(const PlanSubject& planned, int ranks) {
 }
 
 /// A line for each rank that needs more memory than it has, where anybody knows.
-std::vector<std::string> memory_problems_of(const PlanSubject& planned, const PlanFacts& facts, const Plan& plan) {
+std::vector<std::string> memory_problems_of(const PlanSubject& planned, const placement::PlanFacts& facts,
+                                            const placement::Plan& plan) {
   const double available = planned.memory ? static_cast<double>(*planned.memory) : planned.machine.memory_per_rank;
   if (available <= 0.0) return {};
-  return memory_problems(plan, planned.workload().tables, facts.step.memory, available);
+  return placement::memory_problems(plan, planned.workload().tables, facts.step.memory, available);
 }
 
 /// The first of them.
@@ -135,19 +139,19 @@ std::string memory_text(const std::vector<std::string>& problems) {
 /// How a plan is shown.
 struct ShowFormat {
   std::string_view name, description;
-  std::string (*text)(const PlanSubject&, const PlanFacts&, const Plan&);
+  std::string (*text)(const PlanSubject&, const placement::PlanFacts&, const placement::Plan&);
 };
 
 constexpr std::array show_formats{
     ShowFormat{"text", "a page to read",
-               [](const PlanSubject& planned, const PlanFacts& facts, const Plan& plan) {
-                 return heading(planned, plan.ranks) + show(facts, plan, planned.workload().tables) +
+               [](const PlanSubject& planned, const placement::PlanFacts& facts, const placement::Plan& plan) {
+                 return heading(planned, plan.ranks) + placement::show(facts, plan, planned.workload().tables) +
                         memory_text(memory_problems_of(planned, facts, plan));
                }},
     ShowFormat{"json", "every rank and table, for programs",
-               [](const PlanSubject& planned, const PlanFacts& facts, const Plan& plan) {
+               [](const PlanSubject& planned, const placement::PlanFacts& facts, const placement::Plan& plan) {
                  auto json = heading_json(planned, plan.ranks);
-                 json.update(to_json(facts, plan, planned.workload().tables));
+                 json.update(placement::to_json(facts, plan, planned.workload().tables));
                  json["memory_problems"] = memory_problems_of(planned, facts, plan);
                  return json.dump(1) + "\n";
                }},
@@ -157,13 +161,13 @@ void show_plan(const PlanArguments& arguments) {
   const ShowFormat& format = choice_named(show_formats, "format", arguments.format);
   const PlanSubject planned(arguments);
   const Workload& workload = planned.workload();
-  const Plan plan = plan_to_show(arguments, planned);
-  require_supported(plan, workload.tables, workload.features, planned.how.movement_in_effect());
+  const placement::Plan plan = plan_to_show(arguments, planned);
+  placement::require_supported(plan, workload.tables, workload.features, planned.how.movement_in_effect());
   const int per_node = planned.per_node(plan.ranks);
-  require_known(planned.machine, (plan.ranks + per_node - 1) / per_node);
-  const LookupStatistics statistics = lookup_statistics_of(workload, planned.run.data, say);
-  const PlanFacts facts =
-      facts_of(step_context_of(statistics, workload, plan, planned.how, per_node), planned.machine, plan);
+  placement::require_known(planned.machine, (plan.ranks + per_node - 1) / per_node);
+  const placement::LookupStatistics statistics = lookup_statistics_of(workload, planned.run.data, say);
+  const placement::PlanFacts facts =
+      placement::facts_of(step_context_of(statistics, workload, plan, planned.how, per_node), planned.machine, plan);
   fmt::print("{}", format.text(planned, facts, plan));
 }
 
@@ -177,7 +181,7 @@ CLI::App& add(CLI::App& app, const char* name, const char* description,
                   "file of `shardmark calibrate` (.json), or a described machine (shardmark list machines)")
       ->capture_default_str();
   command.add_option("--ranks-per-node", arguments->ranks_per_node, "ranks that share a node (default: the machine's)")
-      ->check(CLI::Range(1, largest_job));
+      ->check(CLI::Range(1, placement::largest_job));
   command
       .add_option("--memory", arguments->memory,
                   "bytes a rank has, such as 16GB (10^9) or 16GiB (2^30): planners may keep to it, tables and their "
@@ -192,8 +196,10 @@ void define_plan_create(CLI::App& app) {
   const auto arguments = std::make_shared<PlanArguments>();
   arguments->format = "shardmark";
   CLI::App& command = add(app, "create", "make a plan with a planner", arguments);
-  command.add_option("--planner", arguments->plan, described("planner", planners))->required();
-  command.add_option("--ranks", arguments->ranks, "ranks to plan for")->required()->check(CLI::Range(1, largest_job));
+  command.add_option("--planner", arguments->plan, described("planner", placement::planners))->required();
+  command.add_option("--ranks", arguments->ranks, "ranks to plan for")
+      ->required()
+      ->check(CLI::Range(1, placement::largest_job));
   add_plan_output(command, arguments->format, arguments->out);
   command.callback([arguments] { create(*arguments); });
 }
@@ -205,9 +211,9 @@ void define_plan_show(CLI::App& app) {
       add(app, "show", "print what each rank holds, gets and computes, and where each table lives", arguments);
   command.add_option("PLAN", arguments->plan, "plan file, or a planner (then --ranks too)")->required();
   command.add_option("--ranks", arguments->ranks, "ranks to plan for; for a file, the ranks it must be for")
-      ->check(CLI::Range(1, largest_job));
+      ->check(CLI::Range(1, placement::largest_job));
   command.add_option("--format", arguments->format, described("format", show_formats))->capture_default_str();
   command.callback([arguments] { show_plan(*arguments); });
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

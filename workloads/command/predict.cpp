@@ -12,7 +12,7 @@
 #include "workloads/command/predict/page.hpp"
 #include "workloads/command/predict/published_page.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 struct PredictArguments {
@@ -51,7 +51,7 @@ void predict(const PredictArguments& arguments) {
     fmt::print("{}", published_text(std::move(cases)));
     return;
   }
-  cases.machine = named_machine(arguments.machine);
+  cases.machine = placement::named_machine(arguments.machine);
   const auto& format = choice_named(prediction_formats, "format", arguments.format);
   fmt::print("{}", format.print(cases, predict_plans(cases)));
 }
@@ -63,7 +63,7 @@ void define_predict(CLI::App& app) {
   add_case(app, arguments->of_case);
   app.add_option("--ranks", arguments->ranks, "counts of ranks, separated by commas")
       ->delimiter(',')
-      ->check(CLI::Range(1, largest_job))
+      ->check(CLI::Range(1, placement::largest_job))
       ->capture_default_str();
   app.add_option("--machine", arguments->machine,
                  "file of `shardmark calibrate` (.json), or a described machine (shardmark list machines)")
@@ -72,7 +72,7 @@ void define_predict(CLI::App& app) {
                  "planners or plan files, separated by commas (default: the workload's)")
       ->delimiter(',');
   app.add_option("--ranks-per-node", arguments->ranks_per_node, "ranks that share a node (default: the machine's)")
-      ->check(CLI::Range(1, largest_job));
+      ->check(CLI::Range(1, placement::largest_job));
   app.add_flag("--dense", arguments->dense, "with the workload's dense half, as it was published");
   app.add_flag("--published", arguments->published,
                "instead, what others published of the workload beside predictions for the machines that they had");
@@ -80,4 +80,4 @@ void define_predict(CLI::App& app) {
   app.callback([arguments] { predict(*arguments); });
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -14,7 +14,7 @@
 #include "results/verdict.hpp"
 #include "workloads/command/command.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 std::string stdout_of(int process) {
@@ -37,10 +37,10 @@ int parent_of(int process) {
 }  // namespace
 
 void add_printing(CLI::App& app, Printing& printing) {
-  app.add_option("--format", printing.format, described("how results are printed", results_formats))
+  app.add_option("--format", printing.format, described("how results are printed", results::results_formats))
       ->capture_default_str()
       ->check([](const std::string& name) {
-        choice_named(results_formats, "format", name);
+        choice_named(results::results_formats, "format", name);
         return std::string();
       });
   app.add_flag(
@@ -58,14 +58,14 @@ bool stdout_is_terminal(bool launched) {
   return true;
 }
 
-void print_results(std::span<const Report> reports, const Printing& printing, bool terminal) {
+void print_results(std::span<const results::Report> reports, const Printing& printing, bool terminal) {
   const char* no_color = std::getenv("NO_COLOR");
   const bool emphasis = terminal && (!no_color || *no_color == '\0');
-  const ResultsFormat& format = choice_named(results_formats, "format", printing.format);
+  const results::ResultsFormat& format = choice_named(results::results_formats, "format", printing.format);
   fmt::print("{}", format.print(reports, {.all = printing.all, .emphasis = emphasis}));
-  if (format.print == as_csv)
-    for (const Report& report : reports)
-      fmt::print(stderr, "shardmark: {}\n", verdict_of(report.cases, report.environment).line());
+  if (format.print == results::as_csv)
+    for (const results::Report& report : reports)
+      fmt::print(stderr, "shardmark: {}\n", results::verdict_of(report.cases, report.environment).line());
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -10,11 +10,11 @@ namespace CLI {
 class App;
 }
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// How `run`, `compare` and `results show` print what was measured.
 struct Printing {
-  std::string format = std::string(results_formats.front().name);
+  std::string format = std::string(results::results_formats.front().name);
   bool all = false;  ///< every case
 };
 
@@ -27,6 +27,6 @@ bool stdout_is_terminal(bool launched);
 
 /// Prints to stdout, emphasised on a terminal unless NO_COLOR is set; for a format without a verdict that goes to
 /// stderr.
-void print_results(std::span<const Report> reports, const Printing& printing, bool terminal);
+void print_results(std::span<const results::Report> reports, const Printing& printing, bool terminal);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,7 +9,7 @@
 #include "workloads/command/command.hpp"
 #include "workloads/command/printing.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 struct ShowArguments {
@@ -19,13 +19,13 @@ struct ShowArguments {
 
 /// Reads every file before it prints, so that bad input leaves no half an answer.
 void show(const ShowArguments& arguments) {
-  std::vector<Results> all;
-  for (const std::string& file : arguments.files) all.push_back(read_results(file));
-  std::vector<Report> reports;
+  std::vector<results::Results> all;
+  for (const std::string& file : arguments.files) all.push_back(results::read_results(file));
+  std::vector<results::Report> reports;
   bool valid = true;
   for (std::size_t i = 0; i < all.size(); ++i) {
     reports.push_back({all[i].environment, all[i].cases, arguments.files[i]});
-    valid = valid && verdict_of(all[i].cases).valid;
+    valid = valid && results::verdict_of(all[i].cases).valid;
   }
   print_results(reports, arguments.printing, stdout_is_terminal(false));
   if (!valid) throw Failure();
@@ -46,4 +46,4 @@ void define_results(CLI::App& app) {
   define_results_floors(*app.add_subcommand("floors", "the smallest changes that launches of one program can show"));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -16,7 +16,7 @@
 #include "results/comparison_table.hpp"
 #include "workloads/command/command.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Paths = std::vector<std::filesystem::path>;
@@ -55,9 +55,9 @@ void sort_out(DiffArguments& given) {
 }
 
 /// Exit code 3 unless every difference is allowed.
-void require_comparable(const std::vector<Disagreement>& differing, const std::vector<std::string>& allowed) {
+void require_comparable(const std::vector<results::Disagreement>& differing, const std::vector<std::string>& allowed) {
   bool comparable = true;
-  for (const Disagreement& each : differing) {
+  for (const results::Disagreement& each : differing) {
     const bool may = std::ranges::any_of(allowed, [&](const auto& key) { return key == each.key || key == "all"; });
     fmt::print(stderr, "shardmark: {}{}\n", each.text,
                may ? "" : fmt::format("; --allow {} compares all the same", each.key));
@@ -66,9 +66,9 @@ void require_comparable(const std::vector<Disagreement>& differing, const std::v
   if (!comparable) throw Failure{3};
 }
 
-std::string heading(const std::vector<Launch>& old_launches, const std::vector<Launch>& new_launches,
-                    std::size_t aa_count, const ComparisonOptions& options) {
-  const auto side = [](const char* name, const std::vector<Launch>& launches) {
+std::string heading(const std::vector<results::Launch>& old_launches, const std::vector<results::Launch>& new_launches,
+                    std::size_t aa_count, const results::ComparisonOptions& options) {
+  const auto side = [](const char* name, const std::vector<results::Launch>& launches) {
     const std::string& revision = launches.front().revision;
     return fmt::format("{}: {} {}{}", name, launches.size(), launches.size() == 1 ? "launch" : "launches",
                        revision.empty() ? "" : " of " + revision.substr(0, 12));
@@ -81,28 +81,31 @@ std::string heading(const std::vector<Launch>& old_launches, const std::vector<L
 
 void diff(DiffArguments arguments) {
   sort_out(arguments);
-  ComparisonOptions options{share_of("--min-effect", arguments.min_effect), arguments.alpha, arguments.paired, {}};
+  results::ComparisonOptions options{
+      share_of("--min-effect", arguments.min_effect), arguments.alpha, arguments.paired, {}};
   if (!arguments.fail_above.empty()) options.fail_above = share_of("--fail-above", arguments.fail_above);
-  const auto old_launches = read_launches(arguments.old_files, arguments.counter);
-  const auto new_launches = read_launches(arguments.new_files, arguments.counter);
-  const auto aa_launches = read_launches(arguments.aa_files, arguments.counter);
-  require_comparable(disagreements(old_launches, new_launches, aa_launches), arguments.allowed);
-  const auto cases = compare(old_launches, new_launches, aa_launches, options);
-  const auto counts = count_changes(cases);
-  const auto of = [&](Change change) { return counts[index_of(change)]; };
-  if (of(Change::missing) == std::ssize(cases)) {
+  const auto old_launches = results::read_launches(arguments.old_files, arguments.counter);
+  const auto new_launches = results::read_launches(arguments.new_files, arguments.counter);
+  const auto aa_launches = results::read_launches(arguments.aa_files, arguments.counter);
+  require_comparable(results::disagreements(old_launches, new_launches, aa_launches), arguments.allowed);
+  const auto cases = results::compare(old_launches, new_launches, aa_launches, options);
+  const auto counts = results::count_changes(cases);
+  const auto of = [&](results::Change change) { return counts[index_of(change)]; };
+  if (of(results::Change::missing) == std::ssize(cases)) {
     fmt::print(stderr, "shardmark: OLD and NEW have no case in common\n");
     throw Failure{3};
   }
-  fmt::print("{}", comparison_table(cases, heading(old_launches, new_launches, aa_launches.size(), options),
-                                    options.fail_above));
-  if (std::ranges::any_of(cases, &CaseComparison::fails)) throw Failure{1};
-  if (of(Change::worse) > 0 || (arguments.strict && of(Change::unclear) + of(Change::missing) > 0)) throw Failure{1};
+  fmt::print("{}", results::comparison_table(cases, heading(old_launches, new_launches, aa_launches.size(), options),
+                                             options.fail_above));
+  if (std::ranges::any_of(cases, &results::CaseComparison::fails)) throw Failure{1};
+  if (of(results::Change::worse) > 0 ||
+      (arguments.strict && of(results::Change::unclear) + of(results::Change::missing) > 0))
+    throw Failure{1};
 }
 
 void print_floors(const Paths& files, const std::string& counter) {
-  const auto launches = read_launches(files, counter);
-  fmt::print("{}", floors_text(baseline_floors(launches), std::ssize(launches)));
+  const auto launches = results::read_launches(files, counter);
+  fmt::print("{}", results::floors_text(results::baseline_floors(launches), std::ssize(launches)));
 }
 
 }  // namespace
@@ -140,4 +143,4 @@ void define_results_diff(CLI::App& app) {
   app.callback([arguments] { diff(*arguments); });
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,16 +9,17 @@
 #include "comm/collectives.hpp"
 #include "workloads/measure/interruption.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
-ResultsFile::ResultsFile(const Communicator& world, const std::string& path, const std::string& workload,
+ResultsFile::ResultsFile(const comm::Communicator& world, const std::string& path, const std::string& workload,
                          nlohmann::ordered_json environment)
     : world_(world), environment_(std::move(environment)) {
   environment_["state"] = "running";
-  agree(world, [&] {
+  comm::agree(world, [&] {
     if (world.rank() != 0) return;
     const auto time = environment_.at("time").get<std::string>();
-    writer_.emplace(path.empty() ? default_results_file(workload, time) : std::filesystem::path(path), environment_);
+    writer_.emplace(path.empty() ? results::default_results_file(workload, time) : std::filesystem::path(path),
+                    environment_);
   });
 }
 
@@ -50,7 +51,7 @@ bool ResultsFile::finish(const Measured& measured) {
     fmt::print(stderr, "shardmark: {}\n", error.what());
     written = 0;
   }
-  return all_reduce(world_, written, Reduce::min) == 1;
+  return comm::all_reduce(world_, written, comm::Reduce::min) == 1;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

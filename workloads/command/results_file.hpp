@@ -7,14 +7,14 @@
 #include "results/json_lines.hpp"
 #include "workloads/measure/measure.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The results file of a run, which rank 0 writes. Created before the measurement starts, so that a path that cannot be
 /// written is refused then; what goes wrong later does not end the measurement.
 class ResultsFile {
  public:
   /// path: empty for the default one. Collective; throws InputError as JsonLinesWriter does.
-  ResultsFile(const Communicator& world, const std::string& path, const std::string& workload,
+  ResultsFile(const comm::Communicator& world, const std::string& path, const std::string& workload,
               nlohmann::ordered_json environment);
 
   /// Puts what is known on the disk, as FILE.partial.
@@ -29,9 +29,9 @@ class ResultsFile {
  private:
   void write(const Measured& measured, const std::string& state);
 
-  const Communicator& world_;
+  const comm::Communicator& world_;
   nlohmann::ordered_json environment_;
-  std::optional<JsonLinesWriter> writer_;
+  std::optional<results::JsonLinesWriter> writer_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -28,7 +28,7 @@
 #include "workloads/sweep/step_traffic.hpp"
 #include "workloads/transfer/unique_rows/node_rows.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -43,13 +43,13 @@ std::pair<RunOptions, std::vector<Case>> cases_of(const CaseArguments& arguments
 }
 
 /// What was given, exchanges being those that these ranks can use. Collective.
-std::vector<GivenOption> usable_options(const Communicator& world, const CaseArguments& arguments) {
-  auto given = agree(world, [&] { return arguments.given(); });
+std::vector<GivenOption> usable_options(const comm::Communicator& world, const CaseArguments& arguments) {
+  auto given = comm::agree(world, [&] { return arguments.given(); });
   for (GivenOption& each : given) {
     if (each.option->name != "exchange") continue;
-    const auto usable = agree(world, [&] { return usable_exchanges(world, each.values); });
+    const auto usable = comm::agree(world, [&] { return comm::usable_exchanges(world, each.values); });
     each.values.clear();
-    for (const NamedExchange& exchange : usable) each.values.push_back(exchange.name());
+    for (const comm::NamedExchange& exchange : usable) each.values.push_back(exchange.name());
   }
   return given;
 }
@@ -61,8 +61,8 @@ Json to_json(const ChosenMachine& machine) {
   return json;
 }
 
-int run_on(const Communicator& world, const CaseArguments& arguments) {
-  const Affinity affinity = agree(world, observed_affinity);
+int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
+  const comm::Affinity affinity = comm::agree(world, comm::observed_affinity);
   const CoreShares cores = core_shares(world, affinity, arguments);
   const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, cores.threads_to_compute(arguments.threads)));
   sleep_where_processors_are_shared(world);
@@ -71,30 +71,30 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
 
   const auto given = usable_options(world, arguments);
   if (!arguments.calibration.empty())
-    agree(world, [&] { set_calibration(world, read_calibration(arguments.calibration)); });
+    comm::agree(world, [&] { comm::set_calibration(world, comm::read_calibration(arguments.calibration)); });
   std::set<std::string> said;
   const auto say = [&](const std::string& text) {
     if (world.rank() == 0 && said.insert(text).second) fmt::print(stderr, "shardmark: {}\n", text);
   };
   if (const std::string why = why_alone(world.size()); !why.empty() && speaks()) say(why);
   const PoolFacts facts = pool_facts(world, affinity);
-  const auto [asked, asked_cases] = agree(world, [&] {
+  const auto [asked, asked_cases] = comm::agree(world, [&] {
     auto result = cases_of(arguments, given);
     result.second = with_pools_in_effect(std::move(result.second), facts);
     for (const Case& how : result.second)
-      if (how.movement.dedup == Dedup::node) NodeRows::require_usable(world);
+      if (how.movement.dedup == placement::Dedup::node) NodeRows::require_usable(world);
     return result;
   });
-  agree(world, [&] {
-    if (world.rank() == 0 && !arguments.out.empty()) JsonLinesWriter::require_writable(arguments.out);
+  comm::agree(world, [&] {
+    if (world.rank() == 0 && !arguments.out.empty()) results::JsonLinesWriter::require_writable(arguments.out);
   });
-  const IdStatistics ids = id_statistics_of(world, asked.workload, asked.data, say);
-  const auto planned_for = [&](const MachineModel* machine) {
+  const placement::IdStatistics ids = id_statistics_of(world, asked.workload, asked.data, say);
+  const auto planned_for = [&](const placement::MachineModel* machine) {
     return planned(world, arguments, asked, asked_cases, {world.size(), ranks_per_node(world), machine, ids});
   };
   if (calibrates(world, arguments.machine)) {  // what can be refused is refused before
     const Setup likely = planned_for(nullptr);
-    agree(world, [&] { return make_batch_source(likely.options, [](const std::string&) {}); });
+    comm::agree(world, [&] { return make_batch_source(likely.options, [](const std::string&) {}); });
   }
   const ChosenMachine machine = choose_machine(world, affinity, arguments.machine, status);
   Setup setup = planned_for(machine.get());
@@ -104,14 +104,14 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   for (const PlannedTables& planned : setup.plans)
     if (const std::string idle = idle_ranks_text(planned.plan); !idle.empty())
       say(fmt::format("plan {}: {}", planned.plan.name, idle));
-  const auto batches = agree(world, [&] { return make_batch_source(options, say); });
+  const auto batches = comm::agree(world, [&] { return make_batch_source(options, say); });
   const PlannedTables& first = setup.plans.front();
   const Case& how = setup.cases.front().how;
   if (!arguments.export_file.empty())
     export_step(world, first.options, first.plan, how, *batches, arguments.export_file);
   if (!arguments.traffic_file.empty())
     write_step_traffic(world, first.options, first.plan, how, *batches, arguments.traffic_file);
-  Json environment = environment_record(run_context(world, affinity, options.seed));
+  Json environment = results::environment_record(run_context(world, affinity, options.seed));
   if (const auto published = published_ratio(options.workload.published_steps))
     environment["published"] = {{"fast", published->fast},
                                 {"slow", published->slow},
@@ -120,17 +120,17 @@ int run_on(const Communicator& world, const CaseArguments& arguments) {
   if (machine.model) environment["predicted_by"] = to_json(machine);
   ResultsFile file(world, arguments.out, options.workload.name, std::move(environment));
   const Measured measured =
-      measure({world, options, setup.plans, setup.cases, machine.get(), CoreSet(affinity, cores.stages)}, *batches,
-              status, [&](const Measured& so_far) { file.keep(so_far); });
+      measure({world, options, setup.plans, setup.cases, machine.get(), comm::CoreSet(affinity, cores.stages)},
+              *batches, status, [&](const Measured& so_far) { file.keep(so_far); });
   const bool written = file.finish(measured);
   if (world.rank() == 0) {
     status("");
-    const Report report{file.environment(), measured.records};
+    const results::Report report{file.environment(), measured.records};
     print_results({&report, 1}, arguments.printing, stdout_is_terminal(true));
     std::fflush(stdout);
   }
-  const Verdict verdict = verdict_of(measured.records, file.environment());
-  if (!written) return exit_bad_input;
+  const results::Verdict verdict = results::verdict_of(measured.records, file.environment());
+  if (!written) return comm::exit_bad_input;
   if (measured.signal != 0 && (verdict.valid || measured.records.empty())) return 128 + measured.signal;
   return verdict.valid ? 0 : 1;
 }
@@ -144,8 +144,8 @@ void run_cases(const CaseArguments& arguments) {
     return;
   }
   const int code =
-      with_mpi([&](const Communicator& world) { return run_on(world, arguments); }, mpi_threads(arguments));
+      comm::with_mpi([&](const comm::Communicator& world) { return run_on(world, arguments); }, mpi_threads(arguments));
   if (code != 0) throw Failure{code};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -14,7 +14,7 @@
 #include "comm/waiting.hpp"
 #include "reference/number.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 constexpr char started_again[] = "SHARDMARK_SHARED_PROCESSORS";
@@ -58,8 +58,9 @@ void wait_passively_where_processors_are_shared(std::span<char*> arguments) {
   if (!error) execv(program.c_str(), arguments.data());  // returns only where it cannot: threads then wait as they are
 }
 
-void sleep_where_processors_are_shared(const Communicator& world) {
-  if (all_reduce(world, std::getenv(started_again) != nullptr ? 1 : 0, Reduce::max) > 0) set_waiting(Waiting::sleep);
+void sleep_where_processors_are_shared(const comm::Communicator& world) {
+  if (comm::all_reduce(world, std::getenv(started_again) != nullptr ? 1 : 0, comm::Reduce::max) > 0)
+    comm::set_waiting(comm::Waiting::sleep);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -5,7 +5,7 @@
 
 #include "comm/communicator.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Whether threads of ranks of a node must share processors: `threads` of each of `ranks`, where this process may use
 /// `own` of the `online` ones. A process that may not use all has been bound to its own.
@@ -20,6 +20,6 @@ constexpr bool share_processors(long threads, long ranks, long own, long online)
 void wait_passively_where_processors_are_shared(std::span<char*> arguments);
 
 /// Then threads sleep when they wait in MPI too (comm/waiting.hpp), on all ranks. Collective.
-void sleep_where_processors_are_shared(const Communicator& world);
+void sleep_where_processors_are_shared(const comm::Communicator& world);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

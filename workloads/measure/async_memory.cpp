@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/measure/async_memory.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 double most_flights(const Async& async) {
   if (!async.on()) return 1.0;
@@ -10,16 +10,18 @@ double most_flights(const Async& async) {
   return static_cast<double>(threads + async.room(threads) + 2 + (async.threads > 0 ? 0 : 1));
 }
 
-double patch_bytes(const Communicator& comm, const Plan& plan, const Workload& workload, const Case& how) {
+double patch_bytes(const comm::Communicator& comm, const placement::Plan& plan, const Workload& workload,
+                   const Case& how) {
   if (how.async.mode != AsyncMode::patched || how.async.inlined()) return 0.0;
   double rows = 0.0, vectors = 0.0, bags = 0.0;
   const double batch = static_cast<double>(workload.global_batch);
   for (std::size_t t = 0; t < workload.tables.size(); ++t) {
-    const TablePlacement& placement = plan.tables[t];
-    if (has_replicas(placement)) rows += static_cast<double>(replicated_rows(placement, workload.tables[t]).count());
+    const placement::TablePlacement& placement = plan.tables[t];
+    if (placement::has_replicas(placement))
+      rows += static_cast<double>(placement::replicated_rows(placement, workload.tables[t]).count());
     double features = 0.0;
     for (const Feature& feature : workload.features) features += feature.table == static_cast<std::int64_t>(t) ? 1 : 0;
-    for (const Shard& shard : placement.shards) {
+    for (const placement::Shard& shard : placement.shards) {
       const double home = features * batch / plan.ranks, owner = shard.rank == comm.rank() ? features * batch : 0.0;
       if (shard.rank == comm.rank()) rows += static_cast<double>(shard.rows.count());
       bags += home + owner;
@@ -30,4 +32,4 @@ double patch_bytes(const Communicator& comm, const Plan& plan, const Workload& w
          most_flights(how.async) * (vectors + 160 * bags);  // runs of bags, blocks, copies: lists of both ends
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,7 +6,7 @@
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/spec.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Batches of a case that are in memory at once, at most: with steps that are prepared ahead those of all places, the
 /// one of a case without them (ReadyCase), and the one of the steps by which a number of threads is chosen.
@@ -14,6 +14,7 @@ double most_flights(const Async& async);
 
 /// What mode patched keeps on a rank for itself: the step of the latest update of each row (RowVersions), and for each
 /// batch in flight what is known of single bags and the vectors that are sent again, at most all.
-double patch_bytes(const Communicator& comm, const Plan& plan, const Workload& workload, const Case& how);
+double patch_bytes(const comm::Communicator& comm, const placement::Plan& plan, const Workload& workload,
+                   const Case& how);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

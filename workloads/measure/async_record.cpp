@@ -7,10 +7,10 @@
 #include "comm/collectives.hpp"
 #include "results/async_fields.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
-namespace names = async_fields;
+namespace names = results::async_fields;
 using AsyncJson = nlohmann::ordered_json;
 
 double to_nanoseconds(double ms) { return std::round(1e6 * ms) / 1e6; }
@@ -46,13 +46,13 @@ double AsyncFacts::step_seconds() const {
   return counts.steps > 0 ? main_seconds / static_cast<double>(counts.steps) : 0.0;
 }
 
-void add_facts(const Communicator& comm, const Pipeline& pipeline, AsyncFacts& facts) {
+void add_facts(const comm::Communicator& comm, const Pipeline& pipeline, AsyncFacts& facts) {
   PipelineCounts counts = pipeline.counts();
   std::array<double, 2 * ahead_stages + 3> seconds{counts.starved_seconds, counts.held_seconds,
                                                    pipeline.main_seconds()};
   std::ranges::copy(counts.work_seconds, seconds.begin() + 3);
   std::ranges::copy(counts.wait_seconds, seconds.begin() + 3 + ahead_stages);
-  all_reduce(comm, std::span<double>(seconds), Reduce::max);
+  comm::all_reduce(comm, std::span<double>(seconds), comm::Reduce::max);
   counts.starved_seconds = seconds[0];
   counts.held_seconds = seconds[1];
   std::copy_n(seconds.begin() + 3, ahead_stages, counts.work_seconds.begin());
@@ -60,12 +60,13 @@ void add_facts(const Communicator& comm, const Pipeline& pipeline, AsyncFacts& f
   facts.shape = pipeline.shape();
   facts.how = pipeline.how();
   facts.reads = pipeline.reads();
-  facts.processing_units = all_gather(comm, pipeline.processing_units());
+  facts.processing_units = comm::all_gather(comm, pipeline.processing_units());
   facts.counts += counts;
   facts.main_seconds += seconds[2];
-  facts.patched += {all_reduce(comm, pipeline.patched().vectors, Reduce::sum),
-                    all_reduce(comm, pipeline.patched().again, Reduce::sum)};
-  facts.buffered_bytes = std::max(facts.buffered_bytes, all_reduce(comm, pipeline.buffered_bytes(), Reduce::max));
+  facts.patched += {comm::all_reduce(comm, pipeline.patched().vectors, comm::Reduce::sum),
+                    comm::all_reduce(comm, pipeline.patched().again, comm::Reduce::sum)};
+  facts.buffered_bytes =
+      std::max(facts.buffered_bytes, comm::all_reduce(comm, pipeline.buffered_bytes(), comm::Reduce::max));
 }
 
 AsyncJson async_details(const AsyncFacts& facts, double step_ms) {
@@ -97,4 +98,4 @@ AsyncJson async_details(const AsyncFacts& facts, double step_ms) {
   return json;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

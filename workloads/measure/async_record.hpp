@@ -6,7 +6,7 @@
 #include "comm/communicator.hpp"
 #include "workloads/step/pipeline/pipeline.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What the pipeline of a case did in its visits. Staleness is the same on all ranks; depths are this rank's; seconds
 /// are those of the slowest rank, bytes those of the rank with most, vectors those of all ranks.
@@ -27,9 +27,9 @@ struct AsyncFacts {
 };
 
 /// Adds what the pipeline counted from its latest start. Collective.
-void add_facts(const Communicator& comm, const Pipeline& pipeline, AsyncFacts& facts);
+void add_facts(const comm::Communicator& comm, const Pipeline& pipeline, AsyncFacts& facts);
 
 /// The object of a record (results/async_fields.hpp). step_ms: median of the measured steps.
 nlohmann::ordered_json async_details(const AsyncFacts& facts, double step_ms);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

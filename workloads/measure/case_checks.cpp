@@ -9,14 +9,14 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// What the wire did to the vectors of all ranks.
-VectorError wire_error(const Communicator& comm, const kernels::VectorErrors& own) {
-  const double squares = all_reduce(comm, own.squares, Reduce::sum);
-  const double error_squares = all_reduce(comm, own.error_squares, Reduce::sum);
-  return {.max = all_reduce(comm, own.largest, Reduce::max),
+results::VectorError wire_error(const comm::Communicator& comm, const kernels::VectorErrors& own) {
+  const double squares = comm::all_reduce(comm, own.squares, comm::Reduce::sum);
+  const double error_squares = comm::all_reduce(comm, own.error_squares, comm::Reduce::sum);
+  return {.max = comm::all_reduce(comm, own.largest, comm::Reduce::max),
           .rms = squares > 0.0 ? std::sqrt(error_squares / squares) : 0.0};
 }
 
@@ -41,7 +41,7 @@ std::vector<std::size_t> CaseChecks::references(const std::vector<std::size_t>& 
 }
 
 /// Of the rank that is furthest.
-double CaseChecks::now() const { return all_reduce(job_.comm, MPI_Wtime(), Reduce::max); }
+double CaseChecks::now() const { return comm::all_reduce(job_.comm, MPI_Wtime(), comm::Reduce::max); }
 
 void CaseChecks::check(const std::vector<std::size_t>& cases, std::int64_t steps, std::int64_t Checked::*count,
                        const std::function<bool(std::size_t)>& wanted) {
@@ -57,7 +57,7 @@ void CaseChecks::check(const std::vector<std::size_t>& cases, std::int64_t steps
     }
     hooks_.status("computing the reference");
     const double begin = now();
-    Expectation expectation = agree(job_.comm, [&] {
+    Expectation expectation = comm::agree(job_.comm, [&] {
       const Case& how = job_.cases[first].how;
       return Expectation(job_.comm, job_.planned(first).options, batches_, how.movement.wire, steps, how.async);
     });
@@ -89,8 +89,8 @@ void CaseChecks::check_case(std::size_t number, Expectation& expectation) {
           : find_wrong(job_.comm, expectation, initial, ready.flight, ready.dense, prepared_.inputs());
   checked.wrong.add(wrong.count, wrong.first);
   ready.watch_wire(false);
-  checked.wire_error = WireError{wire_error(job_.comm, ready.wire_error(Direction::forward)),
-                                 wire_error(job_.comm, ready.wire_error(Direction::backward))};
+  checked.wire_error = results::WireError{wire_error(job_.comm, ready.wire_error(Direction::forward)),
+                                          wire_error(job_.comm, ready.wire_error(Direction::backward))};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -8,7 +8,7 @@
 #include "workloads/measure/case_record.hpp"
 #include "workloads/measure/check.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The checks of the cases of a job (check.hpp), which share the references that they can.
 class CaseChecks {
@@ -43,4 +43,4 @@ class CaseChecks {
   double reference_seconds_ = 0.0;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

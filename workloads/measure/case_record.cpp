@@ -14,7 +14,7 @@
 #include "workloads/measure/memory.hpp"
 #include "workloads/measure/predictions.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 double rounded(double value) { return std::round(1e3 * value) / 1e3; }
@@ -24,10 +24,10 @@ double ratio(std::int64_t over, std::int64_t under) {
 }
 
 /// Of the mean step, scaled to one of `step_ms`.
-std::array<double, phase_names.size()> paths_of(const Timings& timings, double step_ms) {
-  std::array<double, phase_names.size()> paths{};
+std::array<double, results::phase_names.size()> paths_of(const Timings& timings, double step_ms) {
+  std::array<double, results::phase_names.size()> paths{};
   const double of_all = std::reduce(timings.step_ms.begin(), timings.step_ms.end());
-  for (std::size_t p = 0; p < phase_names.size(); ++p)
+  for (std::size_t p = 0; p < results::phase_names.size(); ++p)
     paths[p] = std::reduce(timings.phase_path_ms[p].begin(), timings.phase_path_ms[p].end()) * step_ms / of_all;
   return paths;
 }
@@ -54,33 +54,33 @@ std::vector<std::size_t> by_promise(const std::vector<CaseState>& states, std::v
   return cases;
 }
 
-CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const Prepared& prepared) {
+results::CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const Prepared& prepared) {
   const Timings& timings = state.timings;
   const Case& how = job.cases[number].how;
   const auto& [plan, options] = job.planned(number);
-  CaseRecord record;
+  results::CaseRecord record;
   record.workload = job.options.workload.name;
   record.plan = plan.name;
   record.options = case_options(options, how, plan);
   record.options["batches"] = prepared.inputs().size();
   record.changed = changed_options(options, how);
   record.details = schedule_options(job.options);
-  record.details[plan_digest_field] = state.plan_digest;
+  record.details[results::plan_digest_field] = state.plan_digest;
   record.ranks = job.comm.size();
   record.threads = Execution().concurrency();
   record.step_ms = state.step_time();
-  record.samples_per_s = samples_per_second(job.options.workload.global_batch, record.step_ms.median);
+  record.samples_per_s = results::samples_per_second(job.options.workload.global_batch, record.step_ms.median);
   const auto paths = paths_of(timings, record.step_ms.median);
-  for (std::size_t p = 0; p < phase_names.size(); ++p)
-    record.phases.push_back({.name = std::string(phase_names[p]),
-                             .median_ms = summarize(timings.phase_max_ms[p]).median,
-                             .mean_over_ranks_ms = summarize(timings.phase_mean_ms[p]).median,
+  for (std::size_t p = 0; p < results::phase_names.size(); ++p)
+    record.phases.push_back({.name = std::string(results::phase_names[p]),
+                             .median_ms = results::summarize(timings.phase_max_ms[p]).median,
+                             .mean_over_ranks_ms = results::summarize(timings.phase_mean_ms[p]).median,
                              .bytes = timings.phase_bytes[p],
                              .path_ms = paths[p]});
   if (state.predicted) record_prediction(*state.predicted, record);
-  record.communication_ms = summarize(timings.communication_ms).median;
-  record.exposed_ms = summarize(timings.exposed_ms).median;
-  record.imbalance = summarize(timings.imbalance).median;
+  record.communication_ms = results::summarize(timings.communication_ms).median;
+  record.exposed_ms = results::summarize(timings.exposed_ms).median;
+  record.imbalance = results::summarize(timings.imbalance).median;
   record.sent_bytes_max = timings.sent_bytes;
   record.details["payload_bytes_max"] = timings.payload_bytes;
   record.details["table_bytes_max"] = table_bytes_max(job.planned(number));
@@ -92,7 +92,7 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
   }
   if (timings.trains.any()) {
     const auto ms = [&](Phase phase) { return record.phases[index_of(phase)].median_ms; };
-    record.details[tensor_train_fields::object] =
+    record.details[results::tensor_train_fields::object] =
         train_details(timings.trains, ms(Phase::lookup) + ms(Phase::update), record.step_ms.median,
                       job.options.workload.name == "fbtt");
   }
@@ -105,21 +105,23 @@ CaseRecord case_record(const Job& job, std::size_t number, const CaseState& stat
       record.details["data_passes"] = rounded(
           static_cast<double>(state.trained_steps * job.options.workload.global_batch) / static_cast<double>(*samples));
   }
-  if (!timings.read_ms.empty()) record.details["read_ms"] = summarize(timings.read_ms).median;
-  if (timings.async.any()) record.details[async_fields::object] = async_details(timings.async, record.step_ms.median);
+  if (!timings.read_ms.empty()) record.details["read_ms"] = results::summarize(timings.read_ms).median;
+  if (timings.async.any())
+    record.details[results::async_fields::object] = async_details(timings.async, record.step_ms.median);
   if (!timings.picked.empty()) record.details["picked"] = timings.picked;
   record.details["batches_reason"] = prepared.batches().reason;
-  if (const auto modes = two_modes(record.step_ms.samples)) record.details[modes_field] = to_json(*modes);
-  if (!state.conditions.empty()) record.details[conditions_field] = to_json(state.conditions);
+  if (const auto modes = results::two_modes(record.step_ms.samples))
+    record.details[results::modes_field] = results::to_json(*modes);
+  if (!state.conditions.empty()) record.details[results::conditions_field] = results::to_json(state.conditions);
   if (!state.stopped.empty()) record.details["stopped"] = state.stopped;
   record.checked_steps = state.checked.steps;
   record.details["timed_batches"] = std::min<std::int64_t>(std::ssize(timings.step_ms), std::ssize(prepared.inputs()));
   if (state.checked.steps_after > 0) record.details["checked_after"] = state.checked.steps_after;
-  if (!state.checked.untold.empty()) record.details[untold_field] = state.checked.untold;
+  if (!state.checked.untold.empty()) record.details[results::untold_field] = state.checked.untold;
   record.wrong = state.checked.wrong.count;
-  if (record.wrong > 0) record.details[first_wrong_field] = state.checked.wrong.first;
+  if (record.wrong > 0) record.details[results::first_wrong_field] = state.checked.wrong.first;
   record.wire_error = state.checked.wire_error;
   return record;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

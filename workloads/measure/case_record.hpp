@@ -8,31 +8,31 @@
 #include "workloads/measure/timing.hpp"
 #include "workloads/measure/wrong_values.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What the checks of a case found: values that differ from the reference, and what the wire did to the vectors.
 struct Checked {
   std::int64_t steps = 0, steps_after = 0;  ///< compared before and after it was timed
   WrongValues wrong;
-  std::optional<WireError> wire_error;
+  std::optional<results::WireError> wire_error;
   std::map<std::string, std::int64_t> untold = {};  ///< Expectation::untold() of the latest check
 };
 
 /// A case as far as it has been measured.
 struct CaseState {
-  std::string plan_digest;                  ///< plan_json.hpp
-  std::optional<StepPrediction> predicted;  ///< before anything ran
+  std::string plan_digest;                             ///< plan_json.hpp
+  std::optional<placement::StepPrediction> predicted;  ///< before anything ran
   Timings timings;
   Checked checked;
-  std::vector<VisitConditions> conditions;          ///< of each visit
-  double check_seconds = 0.0, visit_seconds = 0.0;  ///< of the latest check and visit
-  std::optional<TrainingWindow::Quality> training;  ///< of the steps that it was trained for
+  std::vector<results::VisitConditions> conditions;  ///< of each visit
+  double check_seconds = 0.0, visit_seconds = 0.0;   ///< of the latest check and visit
+  std::optional<TrainingWindow::Quality> training;   ///< of the steps that it was trained for
   std::int64_t trained_steps = 0;
   std::string stopped;         ///< after which round it was certainly slower than the best; empty: it was not
   bool left_out = false;       ///< it is not measured, as the budget has no time for it
   bool out_of_budget = false;  ///< it was stopped for that reason, after its first visits
 
-  StepTime step_time() const { return shardmark::step_time(timings.step_ms, timings.visits); }
+  results::StepTime step_time() const { return shardmark::results::step_time(timings.step_ms, timings.visits); }
   /// How long a visit takes at least, with two timed steps.
   double least_visit_seconds() const;
 };
@@ -42,6 +42,6 @@ struct CaseState {
 std::vector<std::size_t> by_promise(const std::vector<CaseState>& states, std::vector<std::size_t> cases);
 
 /// The record of case `number`, which has been visited.
-CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const Prepared& prepared);
+results::CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const Prepared& prepared);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

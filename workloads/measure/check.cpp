@@ -14,7 +14,7 @@
 #include "workloads/step/training_step.hpp"
 #include "workloads/step/watchdog.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// Which batch a step took, and how many updates its rows lack.
@@ -113,8 +113,8 @@ bool follows_case(const RunOptions& options, const Async& async) {
   return !async.in_order() || (options.dense.kind != DenseKind::none && async.most_stale() > 0);
 }
 
-Expectation::Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire,
-                         std::optional<std::int64_t> steps, const Async& async)
+Expectation::Expectation(const comm::Communicator& comm, const RunOptions& options, BatchSource& batches,
+                         WireTypes wire, std::optional<std::int64_t> steps, const Async& async)
     : comm_(comm),
       options_(options),
       batches_(batches),
@@ -144,17 +144,17 @@ void Expectation::look_up(const Batch& batch, std::int64_t number) {
 void Expectation::follow(std::int64_t batch, std::int64_t stale) {
   const std::int64_t step = step_++, global_batch = options_.workload.global_batch;
   taken_[batch] = true;
-  const Samples samples = agree(comm_, [&] {
+  const datasets::Samples samples = comm::agree(comm_, [&] {
     if (most_stale_ > 0)
       for (std::int64_t later = 0; later < std::min(step + most_stale_ + 1, steps()); ++later)
         if (!taken_[later]) look_up(batches_.read(later, 0, global_batch).batch, later);
-    Samples read = batches_.read(batch, 0, global_batch);
+    datasets::Samples read = batches_.read(batch, 0, global_batch);
     look_up(read.batch, batch);
     if (dense_) dense_->evaluate(read, own_, outputs_[batch].at(stale));
     return read;
   });
   const auto gradients = dense_ ? dense_->share(step) : reference::bag_gradients(options_.gradients(), batch);
-  agree(comm_, [&] {
+  comm::agree(comm_, [&] {
     oracle_.update(samples.batch, step, gradients, [&](std::int64_t t) {
       enter("the reference's update of table " + options_.workload.tables[t].name);
     });
@@ -211,7 +211,7 @@ void compare_step(const Expectation& expectation, const StepTaken& taken, const 
 }
 
 /// Of tables and weights after the last expected step, beside all that was wrong before.
-WrongValues wrong_in_all(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
+WrongValues wrong_in_all(const comm::Communicator& comm, const Expectation& expectation, const RowValues& initial,
                          const ShardedTables& tables, const DenseModel& dense, WrongValues wrong) {
   if (expectation.dense() != nullptr) expectation.dense()->compare_parameters(dense, wrong);
   for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s) {
@@ -225,7 +225,7 @@ WrongValues wrong_in_all(const Communicator& comm, const Expectation& expectatio
 
 }  // namespace
 
-WrongValues find_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
+WrongValues find_wrong(const comm::Communicator& comm, const Expectation& expectation, const RowValues& initial,
                        Flight& flight, DenseModel& dense, const std::vector<StepInput>& inputs) {
   ShardedTables& tables = flight.embedding().tables();
   tables.fill(initial);
@@ -238,8 +238,8 @@ WrongValues find_wrong(const Communicator& comm, const Expectation& expectation,
   return wrong_in_all(comm, expectation, initial, tables, dense, std::move(wrong));
 }
 
-WrongValues find_wrong(const Communicator& comm, Expectation& expectation, const RowValues& initial, Pipeline& pipeline,
-                       DenseModel& dense, const StepBatches& batches) {
+WrongValues find_wrong(const comm::Communicator& comm, Expectation& expectation, const RowValues& initial,
+                       Pipeline& pipeline, DenseModel& dense, const StepBatches& batches) {
   ShardedTables& tables = pipeline.tables();
   tables.fill(initial);
   dense.reset();
@@ -250,7 +250,7 @@ WrongValues find_wrong(const Communicator& comm, Expectation& expectation, const
     const StepTaken taken{step, pipeline.ticket(), pipeline.staleness()};
     try {
       if (expectation.follows()) expectation.follow(taken.batch, taken.stale);
-    } catch (const Agreed&) {  // on all ranks, which take the other steps: else threads are left in exchanges
+    } catch (const comm::Agreed&) {  // on all ranks, which take the other steps: else threads are left in exchanges
       while (++step < expectation.steps()) pipeline.step(dense);
       pipeline.finish();
       throw;
@@ -261,4 +261,4 @@ WrongValues find_wrong(const Communicator& comm, Expectation& expectation, const
   return wrong_in_all(comm, expectation, initial, tables, dense, std::move(wrong));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

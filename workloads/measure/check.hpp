@@ -15,7 +15,7 @@
 #include "workloads/step/pipeline/pipeline.hpp"
 #include "workloads/step/training_step.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Whether what is right depends on how steps were taken: their order, or how stale the rows are that a dense model
 /// sees.
@@ -29,7 +29,7 @@ class Expectation {
   /// the updates of up to async.most_stale() steps, which pipelines may look up. Where a step depends on how those
   /// before it were taken (follows_case) none is run until follow() tells. Collective; comm, options and batches must
   /// outlive the object.
-  Expectation(const Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire = {},
+  Expectation(const comm::Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire = {},
               std::optional<std::int64_t> steps = {}, const Async& async = {});
 
   bool follows() const { return follows_; }
@@ -56,7 +56,7 @@ class Expectation {
  private:
   void look_up(const Batch& batch, std::int64_t number);
 
-  const Communicator& comm_;
+  const comm::Communicator& comm_;
   const RunOptions& options_;
   BatchSource& batches_;
   SampleRange own_;
@@ -72,11 +72,11 @@ class Expectation {
 /// Fills the tables of the flight, resets the dense model, runs the expected steps on `inputs` and compares outputs,
 /// logits and loss of every step, then rows, weights and optimizer state, and rows that changed although no id asked
 /// for them. Collective; the result is that of all ranks.
-WrongValues find_wrong(const Communicator& comm, const Expectation& expectation, const RowValues& initial,
+WrongValues find_wrong(const comm::Communicator& comm, const Expectation& expectation, const RowValues& initial,
                        Flight& flight, DenseModel& dense, const std::vector<StepInput>& inputs);
 
 /// The same of steps of a pipeline: outputs are those of the version of the tables that each lookup saw, as recorded.
-WrongValues find_wrong(const Communicator& comm, Expectation& expectation, const RowValues& initial, Pipeline& pipeline,
-                       DenseModel& dense, const StepBatches& batches);
+WrongValues find_wrong(const comm::Communicator& comm, Expectation& expectation, const RowValues& initial,
+                       Pipeline& pipeline, DenseModel& dense, const StepBatches& batches);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -14,7 +14,7 @@
 
 #include "comm/collectives.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 std::string text_of_file(const char* path) {
@@ -65,9 +65,9 @@ std::int64_t runnable_threads(std::string_view loadavg) {
   return words ? runnable : 0;
 }
 
-ConditionsWatch::ConditionsWatch(const Communicator& comm) : comm_(comm) {
+ConditionsWatch::ConditionsWatch(const comm::Communicator& comm) : comm_(comm) {
   const auto own = own_processors();
-  const auto all = all_gather(comm, std::span<const int>(own));
+  const auto all = comm::all_gather(comm, std::span<const int>(own));
   if (comm.node_rank() != 0) return;
   for (const int rank : comm.ranks_of(comm.node_of(comm.rank())))
     std::ranges::copy(all.of(rank), std::back_inserter(processors_));
@@ -85,16 +85,16 @@ ConditionsWatch::Snapshot ConditionsWatch::now() const {
 }
 
 void ConditionsWatch::begin() {
-  barrier(comm_);
+  comm::barrier(comm_);
   runnable_ = comm_.node_rank() == 0
                   ? std::max<std::int64_t>(0, runnable_threads(text_of_file("/proc/loadavg")) - comm_.node_size())
                   : 0;
   begun_ = now();
 }
 
-VisitConditions ConditionsWatch::end() const {
+results::VisitConditions ConditionsWatch::end() const {
   const Snapshot ended = now();
-  const auto own = all_gather(comm_, ended.own - begun_.own);
+  const auto own = comm::all_gather(comm_, ended.own - begun_.own);
   double of_others = 0.0, stolen = 0.0;
   if (comm_.node_rank() == 0) {
     double of_ranks = 0.0;
@@ -103,12 +103,12 @@ VisitConditions ConditionsWatch::end() const {
     stolen = std::max(0.0, ended.processors.stolen - begun_.processors.stolen);
   }
   std::array times{ended.time - begun_.time, of_others, stolen};
-  all_reduce(comm_, std::span<double>(times), Reduce::max);
+  comm::all_reduce(comm_, std::span<double>(times), comm::Reduce::max);
   return {.seconds = times[0],
-          .switches = all_reduce(comm_, ended.switches - begun_.switches, Reduce::max),
+          .switches = comm::all_reduce(comm_, ended.switches - begun_.switches, comm::Reduce::max),
           .others_cpu_seconds = times[1],
           .stolen_seconds = times[2],
-          .runnable = all_reduce(comm_, runnable_, Reduce::max)};
+          .runnable = comm::all_reduce(comm_, runnable_, comm::Reduce::max)};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

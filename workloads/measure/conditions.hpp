@@ -8,7 +8,7 @@
 #include "comm/communicator.hpp"
 #include "results/disturbance.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Seconds that processors were busy, and that others of the host took, since it started.
 struct ProcessorTimes {
@@ -24,12 +24,12 @@ std::int64_t runnable_threads(std::string_view loadavg);
 class ConditionsWatch {
  public:
   /// Collective, as all of it.
-  explicit ConditionsWatch(const Communicator& comm);
+  explicit ConditionsWatch(const comm::Communicator& comm);
 
   /// When a visit begins.
   void begin();
   /// What happened since then, of the node where others took most.
-  VisitConditions end() const;
+  results::VisitConditions end() const;
 
  private:
   struct Snapshot {
@@ -39,10 +39,10 @@ class ConditionsWatch {
   };
   Snapshot now() const;
 
-  const Communicator& comm_;
+  const comm::Communicator& comm_;
   std::vector<int> processors_;  ///< of the node, that any of its ranks may use; empty but on its first rank
   Snapshot begun_;
   std::int64_t runnable_ = 0;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

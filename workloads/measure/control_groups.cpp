@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 namespace fs = std::filesystem;
@@ -68,4 +68,4 @@ std::int64_t memory_available(int nodes) {
   return available;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

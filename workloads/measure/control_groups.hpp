@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The folders of the control groups that a process is in, from the innermost to the root: a limit of any of them
 /// holds. Those of version 2, and of version 1 those of `controller`: cpu, memory. of_process: /proc/PID/cgroup.
@@ -19,4 +19,4 @@ std::vector<std::filesystem::path> control_groups(const std::string& controller,
 /// taken.
 std::int64_t memory_available(int nodes = 1);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,7 +7,7 @@
 #include "reference/oracle.hpp"
 #include "workloads/batches/step_input.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The expected outputs of one feature: [bags], of which those that pool the same rows with the same weights share one
 /// vector [dim]. So the outputs of popular rows, most of a batch with one id per bag, take little memory.
@@ -32,4 +32,4 @@ class ExpectedOutputs {
   reference::Expected expected_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

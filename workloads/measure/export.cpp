@@ -15,7 +15,7 @@
 #include "workloads/measure/dense/export_dense.hpp"
 #include "workloads/measure/prepare.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// What is exported as a table: a dense table, or a core of a tensor train, whose rows are slices.
@@ -42,12 +42,12 @@ std::string description(const TensorTrainShape& shape) {
 
 class StepExport {
  public:
-  StepExport(const Communicator& comm, const RunOptions& options, const Batch& batch, const ShardedTables& tables,
+  StepExport(const comm::Communicator& comm, const RunOptions& options, const Batch& batch, const ShardedTables& tables,
              const std::string& path)
       : comm_(comm), options_(options), workload_(options.workload), batch_(batch), tables_(tables), output_(path) {
     for (std::int64_t t = 0; t < std::ssize(workload_.tables); ++t) add_parts(t);
     on_root([&] {
-      file_.emplace(hdf5::File::create(output_));
+      file_.emplace(datasets::hdf5::File::create(output_));
       for (const char* group : {"/features", "/outputs", "/gradients", "/tables"}) file_->create_group(group);
     });
   }
@@ -108,7 +108,7 @@ class StepExport {
   }
 
   /// What the dense model is and gets, and its weights; nothing without one.
-  void write_dense_before(const Samples& samples, const DenseModel& model) {
+  void write_dense_before(const datasets::Samples& samples, const DenseModel& model) {
     if (options_.dense.kind == DenseKind::none) return;
     on_root([&] {
       write_dense_inputs(*file_, options_, samples);
@@ -118,8 +118,8 @@ class StepExport {
 
   void write_dense_after(const DenseModel& model) {
     if (options_.dense.kind == DenseKind::none) return;
-    const double loss = all_reduce(comm_, model.loss_share(), Reduce::sum);
-    const auto logits = gather(comm_, model.logits(), 0);
+    const double loss = comm::all_reduce(comm_, model.loss_share(), comm::Reduce::sum);
+    const auto logits = comm::gather(comm_, model.logits(), 0);
     on_root([&] {
       write_dense_outcome(*file_, loss, logits.values);
       write_dense_parameters(*file_, options_, model, "after");
@@ -137,7 +137,7 @@ class StepExport {
   /// What fails on rank 0 fails on all.
   template <class Work>
   void on_root(Work&& work) {
-    agree(comm_, [&] {
+    comm::agree(comm_, [&] {
       if (comm_.rank() == 0) work();
     });
   }
@@ -202,8 +202,8 @@ class StepExport {
       if (first == 0)
         place(state, {vectors * width, vectors * dim, state_size - vectors * dim}, at, touched.size(), whole.state);
     }
-    all_reduce(comm_, std::span(whole.values), Reduce::sum);
-    all_reduce(comm_, std::span(whole.state), Reduce::sum);
+    comm::all_reduce(comm_, std::span(whole.values), comm::Reduce::sum);
+    comm::all_reduce(comm_, std::span(whole.state), comm::Reduce::sum);
     return whole;
   }
 
@@ -235,25 +235,26 @@ class StepExport {
   /// Vectors of all ranks' samples, in their order.
   void write_vectors(const std::string& object, const ConstDeviceArray<float>& own, std::int64_t dim) {
     const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), own);
-    const auto all = gather(comm_, std::span<const float>(host.data(), host.extent(0)), 0);
+    const auto all = comm::gather(comm_, std::span<const float>(host.data(), host.extent(0)), 0);
     on_root([&] { file_->write_array<float>(object, all.values, {std::ssize(all.values) / dim, dim}); });
   }
 
-  const Communicator& comm_;
+  const comm::Communicator& comm_;
   const RunOptions& options_;
   const Workload& workload_;
   const Batch& batch_;
   const ShardedTables& tables_;
   OutputFile output_;
-  std::optional<hdf5::File> file_;
+  std::optional<datasets::hdf5::File> file_;
   std::vector<ExportedTable> parts_;
 };
 
 }  // namespace
 
-void export_step(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
-                 BatchSource& batches, const std::string& file) {
-  const Samples samples = agree(comm, [&] { return batches.read(0, 0, options.workload.global_batch); });
+void export_step(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
+                 const Case& how, BatchSource& batches, const std::string& file) {
+  const datasets::Samples samples =
+      comm::agree(comm, [&] { return batches.read(0, 0, options.workload.global_batch); });
   FirstStep first(comm, options, plan, how, batches);
   StepExport out(comm, options, samples.batch, *first.tables, file);
   nlohmann::ordered_json description{{"plan", plan.name}};
@@ -272,4 +273,4 @@ void export_step(const Communicator& comm, const RunOptions& options, const Plan
   out.close();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,7 +7,7 @@
 #include "workloads/batches/batch_source.hpp"
 #include "workloads/step/training_step.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Runs step 0 on fresh tables and writes it to an HDF5 file in global numbering, so that anyone can recompute it:
 ///   attributes of /            format_version, workload, case (JSON: plan and every option of the case), seed, ranks
@@ -26,7 +26,7 @@ namespace shardmark {
 ///   /dense                     of a dense model, its inputs, weights and outcome (dense/export_dense.hpp)
 /// On fresh tables no row is cached yet, so cores are all that a train has.
 /// Collective; rank 0 writes an OutputFile. Throws InputError when the file cannot be written.
-void export_step(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
-                 BatchSource& batches, const std::string& file);
+void export_step(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
+                 const Case& how, BatchSource& batches, const std::string& file);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

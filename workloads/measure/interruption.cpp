@@ -9,7 +9,7 @@
 
 #include "comm/collectives.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 constexpr std::array signals{SIGUSR1, SIGTERM, SIGINT};
@@ -35,10 +35,10 @@ Interruption::~Interruption() {
   for (const int signal : signals) set_handler(signal, SIG_DFL, 0);
 }
 
-int Interruption::signal(const Communicator& comm) const {
-  return all_reduce(comm, static_cast<int>(noted), Reduce::max);
+int Interruption::signal(const comm::Communicator& comm) const {
+  return comm::all_reduce(comm, static_cast<int>(noted), comm::Reduce::max);
 }
 
 std::string name_of_signal(int signal) { return fmt::format("SIG{}", sigabbrev_np(signal)); }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -11,13 +11,13 @@
 #include "reference/sort_distinct.hpp"
 #include "workloads/batches/execution.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// Measures on this rank while the others do the same; every round begins on all of them together.
 class Ceilings {
  public:
-  Ceilings(const Communicator& comm, const RateSizes& sizes)
+  Ceilings(const comm::Communicator& comm, const RateSizes& sizes)
       : comm_(comm),
         sizes_(sizes),
         table_(kernels::allocate<Execution, std::uint32_t>("shardmark::table", sizes.table_bytes / 4)) {
@@ -40,7 +40,7 @@ class Ceilings {
   double best_seconds(const Body& body) const {
     double best = std::numeric_limits<double>::infinity();
     for (int round = 0; round < sizes_.rounds; ++round) {
-      barrier(comm_);
+      comm::barrier(comm_);
       best = std::min(best, kernels::seconds(exec_, body));
     }
     return best;
@@ -82,7 +82,7 @@ class Ceilings {
     double best = 0;
     for (int round = 0; round < sizes_.rounds; ++round) {
       const auto& keys = lists[turn++ % lists.size()];
-      barrier(comm_);
+      comm::barrier(comm_);
       const double time = kernels::seconds(exec_, [&] { run(keys, setting); });
       best = std::max(best, static_cast<double>(std::ssize(keys) * bytes_per_row) / time);
     }
@@ -103,7 +103,7 @@ class Ceilings {
     });
   }
 
-  const Communicator& comm_;
+  const comm::Communicator& comm_;
   const RateSizes& sizes_;
   Execution exec_;
   DeviceArray<std::uint32_t> table_;
@@ -111,9 +111,9 @@ class Ceilings {
 
 }  // namespace
 
-MachineRates machine_rates(const Communicator& comm, const RateSizes& sizes) {
+MachineRates machine_rates(const comm::Communicator& comm, const RateSizes& sizes) {
   Ceilings ceilings(comm, sizes);
-  return agree(comm, [&] { return MachineRates{ceilings.rates(), ceilings.huge_page_share()}; });
+  return comm::agree(comm, [&] { return MachineRates{ceilings.rates(), ceilings.huge_page_share()}; });
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -8,7 +8,7 @@
 #include "comm/communicator.hpp"
 #include "kernels/ceilings.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What the rates of a machine are measured on; sizes are those of one rank.
 struct RateSizes {
@@ -34,6 +34,6 @@ struct MachineRates {
 /// The ceilings that kernels on tables are compared with: streams (triad, copy), reads of random rows (gather) and
 /// their update in place (read_modify_write). Needs table_bytes + 3 array_bytes of memory per rank. Collective; Kokkos
 /// must be initialised.
-MachineRates machine_rates(const Communicator& comm, const RateSizes& sizes);
+MachineRates machine_rates(const comm::Communicator& comm, const RateSizes& sizes);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -20,7 +20,7 @@
 #include "workloads/measure/schedule.hpp"
 #include "workloads/measure/twins.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 class Measurement {
@@ -43,7 +43,7 @@ class Measurement {
     for (std::size_t c = 0; c < count_; ++c) {
       const PlannedTables& planned = job_.planned(c);
       cases_[c].predicted = predictions[c];
-      cases_[c].plan_digest = plan_digest(planned.plan, planned.options.workload.tables);
+      cases_[c].plan_digest = placement::plan_digest(planned.plan, planned.options.workload.tables);
     }
     if (count_ > 1) twins_.begin(by_promise(cases_, all_cases()).front(), 0);
   }
@@ -59,7 +59,7 @@ class Measurement {
   }
 
  private:
-  double spent() const { return all_reduce(job_.comm, MPI_Wtime() - begin_, Reduce::max); }
+  double spent() const { return comm::all_reduce(job_.comm, MPI_Wtime() - begin_, comm::Reduce::max); }
 
   bool interrupted() { return (signal_ = std::max(signal_, interruption_.signal(job_.comm))) != 0; }
 
@@ -147,7 +147,7 @@ class Measurement {
 
   bool is_done() const {
     if (rounds_ == 0) return false;
-    return shardmark::is_done(job_.options, rounds_, seconds_left() < 0.5 * round_seconds_, standings());
+    return workloads::is_done(job_.options, rounds_, seconds_left() < 0.5 * round_seconds_, standings());
   }
 
   void run_round() {
@@ -267,7 +267,7 @@ class Measurement {
       else if (cases_[c].left_out)
         measured.left_out.push_back(job_.name_of(c));
     twins_.certify(cases_, visited(), measured.records);
-    record_ratios(measured.records);
+    results::record_ratios(measured.records);
     return measured;
   }
 
@@ -297,4 +297,4 @@ Measured measure(const Job& job, BatchSource& batches, const Status& status, con
   return Measurement(job, batches, status, keep).run();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,14 +6,14 @@
 #include "results/record.hpp"
 #include "workloads/measure/prepare.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What a job has measured, in the end or until now; the same on every rank.
 struct Measured {
-  std::vector<CaseRecord> records;         ///< of the cases that have been visited
-  std::int64_t rounds = 0;                 ///< that were finished
-  int signal = 0;                          ///< that ended the measurement early; 0: none
-  std::vector<std::string> left_out = {};  ///< names of cases for which the budget had no time
+  std::vector<results::CaseRecord> records;  ///< of the cases that have been visited
+  std::int64_t rounds = 0;                   ///< that were finished
+  int signal = 0;                            ///< that ended the measurement early; 0: none
+  std::vector<std::string> left_out = {};    ///< names of cases for which the budget had no time
 };
 
 /// Given what has been measured whenever there is more, on every rank.
@@ -28,4 +28,4 @@ using Keep = std::function<void(const Measured&)>;
 /// on. Collective.
 Measured measure(const Job& job, BatchSource& batches, const Status& status, const Keep& keep);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

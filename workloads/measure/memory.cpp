@@ -14,8 +14,11 @@
 #include "workloads/measure/train_memory.hpp"
 #include "workloads/tables/storages.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
+
+using placement::Movement, placement::Plan, placement::RowTransfer, placement::Shard, placement::ShardCounts,
+    placement::TablePlacement;
 
 double cells(std::int64_t rows, std::int64_t columns) {
   return static_cast<double>(rows) * static_cast<double>(columns);
@@ -26,11 +29,11 @@ double cells(std::int64_t rows, std::int64_t columns) {
 double dense_gradient_bytes(const Plan& plan, const std::vector<Table>& tables) {
   double bytes = 0.0;
   for (std::size_t t = 0; t < tables.size(); ++t)
-    if (has_replicas(plan.tables[t]))
-      bytes += tables[t].storage == Storage::tt
-                   ? train_sum_bytes(tables[t])
-                   : 8.0 * cells(replicated_rows(plan.tables[t], tables[t]).count(), tables[t].dim + 1) +
-                         18.0 * static_cast<double>(replicated_rows(plan.tables[t], tables[t]).count());
+    if (has_replicas(plan.tables[t])) {
+      const auto rows = static_cast<double>(replicated_rows(plan.tables[t], tables[t]).count());
+      const double bytes_of_row = 8.0 * static_cast<double>(tables[t].dim + 1) + 18.0;
+      bytes += tables[t].storage == Storage::tt ? train_sum_bytes(tables[t]) : rows * bytes_of_row;
+    }
   return bytes;
 }
 
@@ -50,7 +53,7 @@ double asker_bytes(const Movement& movement, const Shard& shard, const ShardCoun
   double bytes = 72 * own.ids;         // keys, their sort, indices, weights, offsets
   bytes += asked * (16 + 3 * vector);  // rows as they come and by group; gradients
   if (movement.wire != WireTypes{}) bytes += asked * 2 * vector;
-  if (movement.dedup == Dedup::node || movement.dedup == Dedup::automatic)  // for its node
+  if (movement.dedup == placement::Dedup::node || movement.dedup == placement::Dedup::automatic)  // for its node
     bytes += asked * (80 + 4 * vector);
   return bytes;
 }
@@ -76,7 +79,7 @@ double max_vector(const Workload& workload) {
 /// What the samples of this rank, and those of all ranks, are expected to look up in each shard.
 struct StepCounts {
   double samples = 0.0;
-  PlanCounts own, all;
+  placement::PlanCounts own, all;
 };
 
 /// Bytes of the vectors of a step in fp32, which are those of their gradients too (StepLayout).
@@ -167,7 +170,7 @@ double train_bytes(const Plan& plan, const Workload& workload, std::int64_t tabl
 }
 
 /// What a case allocates for its steps.
-double step_bytes(const Communicator& comm, const Plan& plan, const Workload& workload, const Case& how,
+double step_bytes(const comm::Communicator& comm, const Plan& plan, const Workload& workload, const Case& how,
                   const StepCounts& counts) {
   const Movement& movement = how.movement;
   if (movement.transfer == RowTransfer::automatic) {
@@ -191,15 +194,17 @@ double step_bytes(const Communicator& comm, const Plan& plan, const Workload& wo
       const bool by_rows = travels_by_rows(movement, plan.tables[t], table, shard);
       if (by_rows) bytes += asker_bytes(movement, shard, own);
       if (shard.rank != comm.rank()) continue;
-      if (exchanged_row_sums(table, plan.tables[t]) > 0)  // gradients of distinct rows, summed once for two uses
+      if (placement::exchanged_row_sums(table, plan.tables[t]) >
+          0)  // gradients of distinct rows, summed once for two uses
         bytes += all.ids * (16 + 4.0 * static_cast<double>(shard.columns()));
       bytes += by_rows ? holder_bytes(movement, shard, held_rows(movement, own, all, plan.ranks), all.distinct_rows)
                        : all.ids * (80 + max_vector(workload));
     }
   }
   constexpr double room_to_grow = 1.2;  // of kernels::Scratch, and ids vary
-  const ExchangeChoice& exchange = *how.exchange.choice;
-  const auto groups = count_groups(group_of_tables(how.groups, plan, workload.tables, workload.features));
+  const comm::ExchangeChoice& exchange = *how.exchange.choice;
+  const auto groups =
+      placement::count_groups(placement::group_of_tables(how.groups, plan, workload.tables, workload.features));
   constexpr double small_arrays = 128e3;  // of a group, whatever its tables
   return room_to_grow * bytes + exchange.keeps(comm, how.exchange.number) * vectors.largest_route() +
          static_cast<double>(groups) * (exchange.has(comm) + small_arrays);
@@ -235,7 +240,7 @@ double reference_bytes(const RunOptions& options, std::int64_t batches, std::int
   const auto distinct = [&](std::int64_t some) {
     std::vector<double> rows;
     for (const auto& shards :
-         expected_counts(whole, workload.tables, workload.features, some, id_statistics_of(workload.ids)))
+         placement::expected_counts(whole, workload.tables, workload.features, some, id_statistics_of(workload.ids)))
       rows.push_back(shards.front().distinct_rows);
     return rows;
   };
@@ -264,11 +269,12 @@ double reference_bytes(const RunOptions& options, std::int64_t batches, std::int
 
 }  // namespace
 
-double memory_needed(const Communicator& comm, const Plan& plan, const RunOptions& options,
+double memory_needed(const comm::Communicator& comm, const Plan& plan, const RunOptions& options,
                      std::span<const Case> cases) {
   const Workload& workload = options.workload;
   const auto counts_of = [&](std::int64_t samples) {
-    return expected_counts(plan, workload.tables, workload.features, samples, id_statistics_of(workload.ids));
+    return placement::expected_counts(plan, workload.tables, workload.features, samples,
+                                      id_statistics_of(workload.ids));
   };
   const std::int64_t samples = samples_of(workload.global_batch, plan.ranks, comm.rank()).count;
   const StepCounts counts{static_cast<double>(samples), counts_of(samples), counts_of(workload.global_batch)};
@@ -291,4 +297,4 @@ double memory_needed(const Communicator& comm, const Plan& plan, const RunOption
          dense_bytes(options, plan.ranks, samples);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

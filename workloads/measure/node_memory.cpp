@@ -9,7 +9,7 @@
 #include "comm/collectives.hpp"
 #include "workloads/measure/control_groups.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// Differs between kernels that run, not between the containers of one; empty where it cannot be read.
@@ -21,12 +21,12 @@ std::string name_of_kernel() {
 
 }  // namespace
 
-std::int64_t memory_of_node(const Communicator& comm) {
-  const auto kernels = all_gather(comm, name_of_kernel());
+std::int64_t memory_of_node(const comm::Communicator& comm) {
+  const auto kernels = comm::all_gather(comm, name_of_kernel());
   std::set<int> nodes{comm.node_of(comm.rank())};
   for (int r = 0; r < comm.size(); ++r)
     if (!kernels[r].empty() && kernels[r] == kernels[comm.rank()]) nodes.insert(comm.node_of(r));
-  return agree(comm, [&] { return memory_available(static_cast<int>(nodes.size())); });
+  return comm::agree(comm, [&] { return memory_available(static_cast<int>(nodes.size())); });
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,8 +9,8 @@
 #include "workloads/cases/dense_spec_of.hpp"
 #include "workloads/cases/step_context_of.hpp"
 
-namespace shardmark {
-int ranks_per_node(const Communicator& comm) {
+namespace shardmark::workloads {
+int ranks_per_node(const comm::Communicator& comm) {
   std::size_t most = 1;
   for (int node = 0; node < comm.nodes(); ++node) most = std::max(most, comm.ranks_of(node).size());
   return static_cast<int>(most);
@@ -18,9 +18,10 @@ int ranks_per_node(const Communicator& comm) {
 
 namespace {
 
-StepContext context_of_case(const Job& job, std::size_t number, const LookupStatistics& statistics) {
+placement::StepContext context_of_case(const Job& job, std::size_t number,
+                                       const placement::LookupStatistics& statistics) {
   const auto& [plan, options] = job.planned(number);
-  StepContext step =
+  placement::StepContext step =
       step_context_of(statistics, options.workload, plan, job.cases[number].how, ranks_per_node(job.comm));
   if (!has_layers(options.dense.kind)) return step;
   const DenseWork work = dense_work(dense_spec_of(options.workload, options.dense.kind));
@@ -31,24 +32,24 @@ StepContext context_of_case(const Job& job, std::size_t number, const LookupStat
 
 }  // namespace
 
-std::vector<std::optional<StepPrediction>> predict_cases(const Job& job) {
-  std::vector<std::optional<StepPrediction>> predictions(job.cases.size());
+std::vector<std::optional<placement::StepPrediction>> predict_cases(const Job& job) {
+  std::vector<std::optional<placement::StepPrediction>> predictions(job.cases.size());
   const bool layers = has_layers(job.options.dense.kind);
   if (job.machine == nullptr || (layers && job.machine->flops <= 0.0)) return predictions;
-  const IdStatistics ids =
+  const placement::IdStatistics ids =
       id_statistics_of(job.comm, job.options.workload, job.options.data, [](const std::string&) {});
   for (std::size_t p = 0; p < job.plans.size(); ++p) {
     const auto& [plan, options] = job.plans[p];
     const Workload& workload = options.workload;
-    const LookupStatistics statistics(workload.tables, workload.features, ids);
+    const placement::LookupStatistics statistics(workload.tables, workload.features, ids);
     for (const std::size_t c : job.cases_of(p))
-      predictions[c] =
-          prepared_ahead(predict_step(context_of_case(job, c, statistics), *job.machine, plan), job.cases[c].how.async);
+      predictions[c] = prepared_ahead(placement::predict_step(context_of_case(job, c, statistics), *job.machine, plan),
+                                      job.cases[c].how.async);
   }
   return predictions;
 }
 
-std::optional<StepPrediction> prepared_ahead(const StepPrediction& step, const Async& async) {
+std::optional<placement::StepPrediction> prepared_ahead(const placement::StepPrediction& step, const Async& async) {
   if (!async.on() || async.inlined()) return step;
   if (async.mode == AsyncMode::patched) return std::nullopt;
   const std::size_t first_left = index_of(async.looks_up() ? Phase::dense : Phase::lookup);
@@ -59,13 +60,13 @@ std::optional<StepPrediction> prepared_ahead(const StepPrediction& step, const A
   }
   const std::int64_t threads =
       async.threads > 0 ? async.threads : threads_needed(ahead, rest, Async::most_auto_threads);
-  StepPrediction prepared = step;
+  placement::StepPrediction prepared = step;
   prepared.seconds =
       std::max({1.0 / predicted_rate(threads, ahead, rest), std::ranges::max(step.rank_seconds), exchanges});
   return prepared;
 }
 
-void record_prediction(const StepPrediction& predicted, CaseRecord& record) {
+void record_prediction(const placement::StepPrediction& predicted, results::CaseRecord& record) {
   const auto ms = [](double seconds) { return std::round(1e9 * seconds) / 1e6; };
   record.predicted_ms = ms(predicted.seconds);
   for (std::size_t p = 0; p < record.phases.size(); ++p) {
@@ -75,4 +76,4 @@ void record_prediction(const StepPrediction& predicted, CaseRecord& record) {
   record.details["predicted_memory_max"] = std::llround(std::ranges::max(predicted.memory));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,12 +9,12 @@
 #include "comm/collectives.hpp"
 #include "workloads/step/decide.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
-std::unique_ptr<ShardedTables> allocate(const Communicator& comm, const std::vector<Table>& tables,
-                                        const std::vector<Feature>& features, const Plan& plan) {
-  return agree(comm, [&] { return std::make_unique<ShardedTables>(plan, tables, features, comm.rank()); });
+std::unique_ptr<ShardedTables> allocate(const comm::Communicator& comm, const std::vector<Table>& tables,
+                                        const std::vector<Feature>& features, const placement::Plan& plan) {
+  return comm::agree(comm, [&] { return std::make_unique<ShardedTables>(plan, tables, features, comm.rank()); });
 }
 
 /// Those of which it takes most batches until their rows have left the caches: the others' have left them too then.
@@ -35,8 +35,8 @@ kernels::VectorErrors ReadyCase::wire_error(Direction direction) {
   return pipeline ? pipeline->wire_error(direction) : embedding.wire().error(direction);
 }
 
-FirstStep::FirstStep(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
-                     BatchSource& batches)
+FirstStep::FirstStep(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
+                     const Case& how, BatchSource& batches)
     : input(read_batch(comm, options, batches, 0)),
       tables(allocate(comm, with_directions(comm, options.workload.tables, options.workload.features, input),
                       options.workload.features, plan)),
@@ -89,7 +89,7 @@ ReadyCase& Prepared::ready(std::size_t number) {
   if (ready_ && ready_number_ == number) return *ready_;
   ready_.reset();
   const Case& how = job_.cases[number].how;
-  const Plan& plan = job_.planned(number).plan;
+  const placement::Plan& plan = job_.planned(number).plan;
   auto& decided = decided_[number];
   if (!decided)
     decided = decide(job_.comm, plan, tables_->tables(), tables_->features(), how.movement_in_effect(),
@@ -114,12 +114,12 @@ std::int64_t Prepared::async_threads(std::size_t number) {
   ready_->step(inputs().front());
   const PhaseCosts costs = ready_->step(inputs().back());
   double ahead = 0.0, main = 0.0;
-  for (std::size_t p = 0; p < phase_names.size(); ++p) {
+  for (std::size_t p = 0; p < results::phase_names.size(); ++p) {
     const bool is_ahead = p <= index_of(async.looks_up() ? Phase::output_dist : Phase::input_dist);
     (is_ahead ? ahead : main) += costs.seconds[p];
   }
   const auto needed = threads_needed(ahead, main, Async::most_auto_threads);
-  return threads = all_reduce(job_.comm, needed, Reduce::max);
+  return threads = comm::all_reduce(job_.comm, needed, comm::Reduce::max);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,11 +9,11 @@
 #include "workloads/step/pipeline/pipeline.hpp"
 #include "workloads/step/training_step.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// A plan, and the tables that it is a plan of: those of a job may differ in what stands for them in memory.
 struct PlannedTables {
-  Plan plan;
+  placement::Plan plan;
   RunOptions options;  ///< of the job, with these tables, stored as the plan says
 };
 
@@ -25,12 +25,12 @@ struct PlannedCase {
 
 /// What is measured, by whom. All of it outlives the measurement.
 struct Job {
-  const Communicator& comm;
+  const comm::Communicator& comm;
   const RunOptions& options;
   const std::vector<PlannedTables>& plans;
   const std::vector<PlannedCase>& cases;
-  const MachineModel* machine = nullptr;    ///< by which cases are predicted; null: they are not
-  std::optional<CoreSet> stage_cores = {};  ///< of threads that prepare batches; absent: these are not bound
+  const placement::MachineModel* machine = nullptr;  ///< by which cases are predicted; null: they are not
+  std::optional<comm::CoreSet> stage_cores = {};     ///< of threads that prepare batches; absent: these are not bound
 
   std::vector<std::size_t> cases_of(std::size_t plan) const;
   const PlannedTables& planned(std::size_t number) const { return plans[cases[number].plan]; }
@@ -40,8 +40,8 @@ struct Job {
 
 /// A case that can take steps: one after the other by `flight`, or where it prepares them ahead by `pipeline`.
 struct ReadyCase {
-  ReadyCase(const Communicator& comm, ShardedTables& tables, DenseModel& model, const Plan& plan, const Case& how,
-            const Decisions& decided, Fault fault)
+  ReadyCase(const comm::Communicator& comm, ShardedTables& tables, DenseModel& model, const placement::Plan& plan,
+            const Case& how, const placement::Decisions& decided, Fault fault)
       : embedding(comm, tables, plan, how, decided, fault), flight(embedding), dense(model) {}
 
   PhaseCosts step(const StepInput& input) { return training_step(flight, input, dense); }
@@ -58,7 +58,7 @@ struct ReadyCase {
 
 /// Step 0 of one case, about to be taken on fresh tables. Collective.
 struct FirstStep {
-  FirstStep(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
+  FirstStep(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan, const Case& how,
             BatchSource& batches);
 
   StepInput input;
@@ -100,8 +100,8 @@ class Prepared {
   BatchSource& source_;
   TimedBatches batches_;
   StepBatches step_batches_;
-  std::vector<std::vector<Table>> decided_tables_;  ///< by plan, with what the first batch decides of them
-  std::vector<std::optional<Decisions>> decided_;   ///< by case, once for all
+  std::vector<std::vector<Table>> decided_tables_;            ///< by plan, with what the first batch decides of them
+  std::vector<std::optional<placement::Decisions>> decided_;  ///< by case, once for all
   std::size_t held_ = 0;
   std::unique_ptr<ShardedTables> tables_;
   std::unique_ptr<DenseModel> dense_;
@@ -110,4 +110,4 @@ class Prepared {
   std::optional<ReadyCase> ready_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

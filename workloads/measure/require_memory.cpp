@@ -11,12 +11,12 @@
 #include "workloads/measure/memory.hpp"
 #include "workloads/measure/node_memory.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
-void require_memory(const Communicator& comm, double bytes_per_rank, std::string_view command,
+void require_memory(const comm::Communicator& comm, double bytes_per_rank, std::string_view command,
                     std::string_view remedy) {
   const auto available = static_cast<double>(memory_of_node(comm));
-  agree(comm, [&] {
+  comm::agree(comm, [&] {
     const double needed = bytes_per_rank * comm.node_size();
     if (needed > available)
       throw InputError(fmt::format("{}: {} ranks of a node need {:.1f} GB, it has {:.1f}; use {}", command,
@@ -36,10 +36,10 @@ std::int64_t scale_that_fits(double needed, double tables, double available, std
 
 }  // namespace
 
-void require_memory(const Communicator& comm, const Plan& plan, const RunOptions& options,
+void require_memory(const comm::Communicator& comm, const placement::Plan& plan, const RunOptions& options,
                     std::span<const Case> cases) {
-  const auto needed = all_gather(comm, memory_needed(comm, plan, options, cases));
-  const auto available = all_gather(comm, static_cast<double>(memory_of_node(comm)));
+  const auto needed = comm::all_gather(comm, memory_needed(comm, plan, options, cases));
+  const auto available = comm::all_gather(comm, static_cast<double>(memory_of_node(comm)));
   const auto tables = table_bytes(plan, options.workload.tables);
   std::int64_t scale = 1;
   for (int n = 0; n < comm.nodes() && scale > 0; ++n) {
@@ -52,16 +52,16 @@ void require_memory(const Communicator& comm, const Plan& plan, const RunOptions
   std::vector<double> of_node(static_cast<std::size_t>(comm.nodes())), room;
   for (int r = 0; r < comm.size(); ++r) of_node[comm.node_of(r)] += needed[r];
   for (int r = 0; r < comm.size(); ++r) room.push_back(available[r] - of_node[comm.node_of(r)]);
-  agree(comm, [&] {
+  comm::agree(comm, [&] {
     const int rank = comm.rank();
     if (room[rank] >= 0.0) return;
     throw InputError(
         fmt::format("plan {} needs {:.1f} GB of memory on this rank and {:.1f} GB on its node, which has {:.1f} GB "
                     "left; {}; or use more nodes, another plan, {}",
                     plan.name, needed[rank] * 1e-9, of_node[comm.node_of(rank)] * 1e-9, available[rank] * 1e-9,
-                    relief(plan, options.workload.tables, rank, room),
+                    placement::relief(plan, options.workload.tables, rank, room),
                     scale > 0 ? fmt::format("or --scale 1/{}, which fits", scale) : "or a smaller --batch"));
   });
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,7 +9,7 @@
 #include "reference/counter_random.hpp"
 #include "workloads/tables/storages.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 std::int64_t row_bytes(const Table& table) { return std::llround(storage_bytes(table, 1, table.dim)); }
@@ -21,9 +21,9 @@ void DistinctCount::add(std::uint64_t hash) {
   longest = std::max(longest, std::countl_zero(hash << index_bits | 1) + 1);
 }
 
-double DistinctCount::estimate(const Communicator& comm) const {
+double DistinctCount::estimate(const comm::Communicator& comm) const {
   std::vector<int> longest = longest_;
-  all_reduce(comm, std::span(longest), Reduce::max);
+  comm::all_reduce(comm, std::span(longest), comm::Reduce::max);
   const auto registers = static_cast<double>(longest.size());
   double sum = 0.0;
   for (const int each : longest) sum += std::ldexp(1.0, -each);
@@ -50,10 +50,10 @@ void RowFootprint::add(const Batch& batch) {
   }
 }
 
-double RowFootprint::bytes(const Communicator& comm) const {
+double RowFootprint::bytes(const comm::Communicator& comm) const {
   double bytes = core_bytes_;
   for (const auto& [size, count] : counts_) bytes += static_cast<double>(size) * count.estimate(comm);
   return bytes;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

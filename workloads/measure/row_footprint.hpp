@@ -9,7 +9,7 @@
 #include "reference/batch.hpp"
 #include "workloads/cases/spec.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// How many different 64-bit hashes were added on all ranks together, give or take 1.6 %, from 16 KiB a rank:
 /// HyperLogLog (Flajolet, Fusy, Gandouet, Meunier, 2007), with linear counting where few were added.
@@ -17,7 +17,7 @@ class DistinctCount {
  public:
   void add(std::uint64_t hash);
   /// Collective.
-  double estimate(const Communicator& comm) const;
+  double estimate(const comm::Communicator& comm) const;
 
  private:
   static constexpr int index_bits = 12;
@@ -33,11 +33,11 @@ class RowFootprint {
   /// Of this rank's samples.
   void add(const Batch& batch);
   /// Of all ranks. Collective.
-  double bytes(const Communicator& comm) const;
+  double bytes(const comm::Communicator& comm) const;
 
  private:
   const Workload& workload_;
   double core_bytes_ = 0.0;
   std::map<std::int64_t, DistinctCount> counts_;  ///< by the bytes of a row
 };
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,7 +6,7 @@
 
 #include "reference/counter_random.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 constexpr double wanted_half_width = 0.025;
@@ -14,21 +14,22 @@ constexpr double gap_of_interest = 0.03;
 constexpr std::int64_t looks = 50;  // after each round one: their errors add up
 constexpr double longest_visit_seconds = 0.25;
 
-bool is_known(const StepTime& time) {
-  return time.visit_count() >= samples_for_interval && time.high - time.low <= 2.0 * wanted_half_width * time.median;
+bool is_known(const results::StepTime& time) {
+  return time.visit_count() >= results::samples_for_interval &&
+         time.high - time.low <= 2.0 * wanted_half_width * time.median;
 }
 
 /// The best of those that are right; null where none is, or where it has no interval yet.
-const StepTime* best_of(const std::vector<Standing>& cases) {
-  std::vector<const StepTime*> right;
+const results::StepTime* best_of(const std::vector<Standing>& cases) {
+  std::vector<const results::StepTime*> right;
   for (const Standing& each : cases)
     if (each.right) right.push_back(&each.time);
   if (right.empty()) return nullptr;
-  const StepTime* best = fastest(right);
-  return best->visit_count() >= samples_for_interval ? best : nullptr;
+  const results::StepTime* best = results::fastest(right);
+  return best->visit_count() >= results::samples_for_interval ? best : nullptr;
 }
 
-std::int64_t comparisons(const std::vector<Standing>& cases) { return pairs_of(std::ssize(cases)); }
+std::int64_t comparisons(const std::vector<Standing>& cases) { return results::pairs_of(std::ssize(cases)); }
 
 }  // namespace
 
@@ -76,12 +77,12 @@ double seconds_to_go(const RunOptions& options, std::int64_t rounds, double roun
 
 std::vector<std::size_t> certainly_slower(const RunOptions& options, const std::vector<Standing>& cases) {
   std::vector<std::size_t> slower;
-  const StepTime* best = best_of(cases);
+  const results::StepTime* best = best_of(cases);
   if (options.steps || best == nullptr) return slower;
   for (std::size_t c = 0; c < cases.size(); ++c) {
     if (cases[c].stopped || &cases[c].time == best) continue;
-    const TimeRatio ratio = time_ratio(cases[c].time, *best, looks * comparisons(cases));
-    if (ratio.rounds >= samples_for_interval && ratio.low > 1.0 + gap_of_interest) slower.push_back(c);
+    const results::TimeRatio ratio = results::time_ratio(cases[c].time, *best, looks * comparisons(cases));
+    if (ratio.rounds >= results::samples_for_interval && ratio.low > 1.0 + gap_of_interest) slower.push_back(c);
   }
   return slower;
 }
@@ -91,14 +92,15 @@ bool is_done(const RunOptions& options, std::int64_t rounds, bool time_is_up, co
   if (options.steps)
     return std::ranges::all_of(cases, [&](const Standing& each) { return each.time.n >= *options.steps; });
   if (time_is_up && rounds >= least_rounds) return true;
-  const StepTime* best = best_of(cases);
+  const results::StepTime* best = best_of(cases);
   return std::ranges::all_of(cases, [&](const Standing& each) {
     if (each.stopped) return true;
     if (!is_known(each.time)) return false;
     if (best == nullptr || best == &each.time) return true;
-    const TimeRatio ratio = time_ratio(each.time, *best, comparisons(cases));
-    return ratio.rounds >= rounds_for_interval(comparisons(cases)) && ratio.relative_half_width() <= wanted_half_width;
+    const results::TimeRatio ratio = results::time_ratio(each.time, *best, comparisons(cases));
+    return ratio.rounds >= results::rounds_for_interval(comparisons(cases)) &&
+           ratio.relative_half_width() <= wanted_half_width;
   });
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,14 +9,14 @@
 #include "results/time_ratio.hpp"
 #include "workloads/cases/options.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// How `n` things that are measured take turns in a round: each once, in a random order, so that a drift of the machine
 /// meets all alike. `what` sets orders of the same round apart.
 std::vector<std::size_t> order_of_turns(std::size_t n, std::uint64_t seed, std::int64_t round, std::int64_t what = 0);
 
 /// Fewest rounds, one visit of a case in each, after which the interval of its median is one of 95 %.
-inline constexpr std::int64_t least_rounds = samples_for_interval;
+inline constexpr std::int64_t least_rounds = results::samples_for_interval;
 
 /// Timed steps of a visit, when one step takes so long: as many as `visit_seconds` hold, 2 to 200; with options.steps a
 /// sixth of them, one visit in each of the least rounds.
@@ -42,7 +42,7 @@ double seconds_to_go(const RunOptions& options, std::int64_t rounds, double roun
 
 /// What is known of a case after some rounds, in each of which it was visited until it was stopped.
 struct Standing {
-  StepTime time;
+  results::StepTime time;
   bool right = true;     ///< no wrong value
   bool stopped = false;  ///< no more visits
 };
@@ -58,4 +58,4 @@ std::vector<std::size_t> certainly_slower(const RunOptions& options, const std::
 /// best are known to 2.5 %, in enough rounds for as many comparisons.
 bool is_done(const RunOptions& options, std::int64_t rounds, bool time_is_up, const std::vector<Standing>& cases);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

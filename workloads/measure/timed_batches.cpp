@@ -12,16 +12,16 @@
 #include "workloads/measure/row_footprint.hpp"
 #include "workloads/tables/storages.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 constexpr double most_bytes = 0x1p30;
 constexpr std::int64_t of_small_tables = 4;
 
 /// Of the last level, of all hosts together.
-double cache_bytes(const Communicator& comm) {
-  const auto own = agree(comm, [&] { return comm.node_rank() == 0 ? last_level_cache_bytes() : 0; });
-  return static_cast<double>(all_reduce(comm, own, Reduce::sum));
+double cache_bytes(const comm::Communicator& comm) {
+  const auto own = comm::agree(comm, [&] { return comm.node_rank() == 0 ? comm::last_level_cache_bytes() : 0; });
+  return static_cast<double>(comm::all_reduce(comm, own, comm::Reduce::sum));
 }
 
 double bytes_of(const StepInput& input) {
@@ -55,15 +55,15 @@ std::string reason_to_stop(const RunOptions& options, const BatchFacts& facts) {
   return facts.most < options.most_batches() ? "memory" : "no more are made";
 }
 
-StepInput read_batch(const Communicator& comm, const RunOptions& options, BatchSource& source, std::int64_t step,
+StepInput read_batch(const comm::Communicator& comm, const RunOptions& options, BatchSource& source, std::int64_t step,
                      std::span<const StepInput> earlier, const std::function<void(const Batch&)>& see) {
   const SampleRange own = samples_of(options.workload.global_batch, comm.size(), comm.rank());
-  const Samples samples = agree(comm, [&] { return source.read(step, own.first, own.count); });
+  const datasets::Samples samples = comm::agree(comm, [&] { return source.read(step, own.first, own.count); });
   if (see) see(samples.batch);
   return make_step_input(comm, options.workload, samples, own.first, step, options.gradients(), earlier);
 }
 
-TimedBatches read_batches(const Communicator& comm, const RunOptions& options, BatchSource& source,
+TimedBatches read_batches(const comm::Communicator& comm, const RunOptions& options, BatchSource& source,
                           const Status& status) {
   TimedBatches batches;
   RowFootprint rows(options.workload);
@@ -74,11 +74,12 @@ TimedBatches read_batches(const Communicator& comm, const RunOptions& options, B
     batches.inputs.push_back(read_batch(comm, options, source, step, batches.inputs, [&](const Batch& batch) {
       if (options.batches == 0) rows.add(batch);
     }));
-    if (step == 0) facts.most = most_batches(options, all_reduce(comm, bytes_of(batches.inputs.front()), Reduce::max));
+    if (step == 0)
+      facts.most = most_batches(options, comm::all_reduce(comm, bytes_of(batches.inputs.front()), comm::Reduce::max));
     if (options.batches == 0) facts.row_bytes = rows.bytes(comm);
     batches.reason = reason_to_stop(options, facts);
   }
   return batches;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,7 +9,7 @@
 #include "workloads/batches/batch_source.hpp"
 #include "workloads/batches/step_input.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Of all rows and their optimizer state, each table once.
 double table_bytes(const Workload& workload);
@@ -27,12 +27,12 @@ struct TimedBatches {
 /// leave the last-level caches of all hosts, so that a lookup finds in a cache what the workload's skew keeps there and
 /// not what the last turn of a few batches left. Fewer where the tables fit those caches anyway, where no more steps
 /// are timed, or where a rank would keep more than 1 GiB for them; never fewer than are checked. Collective.
-TimedBatches read_batches(const Communicator& comm, const RunOptions& options, BatchSource& source,
+TimedBatches read_batches(const comm::Communicator& comm, const RunOptions& options, BatchSource& source,
                           const Status& status);
 
 /// Batch `step` as this rank sees it, which may share gradients with `earlier` ones; `see` is shown its ids first.
 /// Collective.
-StepInput read_batch(const Communicator& comm, const RunOptions& options, BatchSource& source, std::int64_t step,
+StepInput read_batch(const comm::Communicator& comm, const RunOptions& options, BatchSource& source, std::int64_t step,
                      std::span<const StepInput> earlier = {}, const std::function<void(const Batch&)>& see = {});
 
 /// What decides whether more batches are read.
@@ -50,4 +50,4 @@ std::int64_t most_batches(const RunOptions& options, double bytes_of_one);
 /// with their bounds. elements: of the pooled outputs.
 double bytes_of_batch(double elements, double ids);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

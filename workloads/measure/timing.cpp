@@ -7,10 +7,10 @@
 #include "comm/collectives.hpp"
 #include "workloads/measure/schedule.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
-constexpr std::size_t phases = phase_names.size();
+constexpr std::size_t phases = results::phase_names.size();
 
 /// Steps after which the caches of the tables hold rows: those of their first choice.
 std::int64_t steps_until_warm(const std::vector<Table>& tables) {
@@ -30,7 +30,7 @@ std::int64_t steps_to_warm(const ShardedTables& tables) {
 /// Counts what the caches of tables do while it is there.
 class CacheWatch {
  public:
-  CacheWatch(const Communicator& comm, const ShardedTables& tables, TrainFacts& facts)
+  CacheWatch(const comm::Communicator& comm, const ShardedTables& tables, TrainFacts& facts)
       : comm_(comm), tables_(tables), facts_(facts) {
     if (facts.has_cache) before_ = cache_counts(comm, tables);
   }
@@ -40,25 +40,26 @@ class CacheWatch {
   }
 
  private:
-  const Communicator& comm_;
+  const comm::Communicator& comm_;
   const ShardedTables& tables_;
   TrainFacts& facts_;
   CacheCounts before_;
 };
 
 /// After a step, and not for each: it sorts ids and reads how the system maps the tables.
-void look_at_memory(const Communicator& comm, Flight& flight, Timings& timings) {
+void look_at_memory(const comm::Communicator& comm, Flight& flight, Timings& timings) {
   const ShardedTables& tables = flight.embedding().tables();
-  timings.phase_bytes[index_of(Phase::lookup)] = all_reduce(comm, flight.lookup_bytes(), Reduce::max);
-  timings.huge_page_share = all_reduce(comm, tables.huge_page_share(), Reduce::min);
+  timings.phase_bytes[index_of(Phase::lookup)] = comm::all_reduce(comm, flight.lookup_bytes(), comm::Reduce::max);
+  timings.huge_page_share = comm::all_reduce(comm, tables.huge_page_share(), comm::Reduce::min);
   timings.trains = train_facts(comm, flight, tables);
 }
 
 /// Of the latest step.
-void look_at_rows(const Communicator& comm, const Flight& flight, Timings& timings) {
+void look_at_rows(const comm::Communicator& comm, const Flight& flight, Timings& timings) {
   const RowCounts rows = flight.row_counts();
-  timings.rows = {all_reduce(comm, rows.ids, Reduce::sum), all_reduce(comm, rows.asked, Reduce::sum),
-                  all_reduce(comm, rows.read, Reduce::sum)};
+  timings.rows = {comm::all_reduce(comm, rows.ids, comm::Reduce::sum),
+                  comm::all_reduce(comm, rows.asked, comm::Reduce::sum),
+                  comm::all_reduce(comm, rows.read, comm::Reduce::sum)};
 }
 
 std::int64_t steps_of_visit(const Job& job, double seconds, double warm, const Timings& timings) {
@@ -67,17 +68,17 @@ std::int64_t steps_of_visit(const Job& job, double seconds, double warm, const T
 }
 
 /// `count` steps of the pipeline and when they ended, in seconds from the barrier before the first, on the last rank.
-std::vector<PhaseCosts> take_steps(const Communicator& comm, ReadyCase& ready, std::int64_t count,
+std::vector<PhaseCosts> take_steps(const comm::Communicator& comm, ReadyCase& ready, std::int64_t count,
                                    std::vector<double>& ends) {
   std::vector<PhaseCosts> costs;
   ends.clear();
-  barrier(comm);
+  comm::barrier(comm);
   const double begin = MPI_Wtime();
   for (std::int64_t i = 0; i < count; ++i) {
     costs.push_back(ready.pipeline->step(ready.dense));
     ends.push_back(MPI_Wtime() - begin);
   }
-  all_reduce(comm, std::span<double>(ends), Reduce::max);
+  comm::all_reduce(comm, std::span<double>(ends), comm::Reduce::max);
   return costs;
 }
 
@@ -108,21 +109,21 @@ void visit_pipeline(const Job& job, ReadyCase& ready, const ShardedTables& table
 }
 
 /// On the next of the batches, which is put into `read` where it is read.
-void time_step(const Communicator& comm, ReadyCase& ready, const StepBatches& batches, StepInput& read,
+void time_step(const comm::Communicator& comm, ReadyCase& ready, const StepBatches& batches, StepInput& read,
                Timings& timings) {
-  barrier(comm);
+  comm::barrier(comm);
   const double begin = MPI_Wtime();
   const StepInput& input = batches.get(comm, std::ssize(timings.step_ms), read);
   const double has_read = MPI_Wtime();
   const PhaseCosts costs = ready.step(input);
   timings.add(comm, costs, MPI_Wtime() - begin);
-  if (batches.reads()) timings.read_ms.push_back(1e3 * all_reduce(comm, has_read - begin, Reduce::max));
+  if (batches.reads()) timings.read_ms.push_back(1e3 * comm::all_reduce(comm, has_read - begin, comm::Reduce::max));
   look_at_rows(comm, ready.flight, timings);
 }
 
 }  // namespace
 
-void Timings::add(const Communicator& comm, const PhaseCosts& costs, double seconds, Phase first) {
+void Timings::add(const comm::Communicator& comm, const PhaseCosts& costs, double seconds, Phase first) {
   std::array<double, phases + 1> sum{};
   std::ranges::copy(costs.seconds, sum.begin());
   sum[phases] = seconds;
@@ -130,15 +131,15 @@ void Timings::add(const Communicator& comm, const PhaseCosts& costs, double seco
   std::ranges::copy(sum, largest.begin());
   const auto hidden = static_cast<std::ptrdiff_t>(index_of(first));
   std::partial_sum(costs.seconds.begin() + hidden, costs.seconds.end(), largest.begin() + phases + 1 + hidden);
-  all_reduce(comm, std::span<double>(largest), Reduce::max);
-  all_reduce(comm, std::span<double>(sum), Reduce::sum);
+  comm::all_reduce(comm, std::span<double>(largest), comm::Reduce::max);
+  comm::all_reduce(comm, std::span<double>(sum), comm::Reduce::sum);
   std::array<std::int64_t, phases + 2> bytes{};
   std::ranges::copy(costs.bytes, bytes.begin());
   bytes[phases] = costs.sent();
   bytes[phases + 1] = std::reduce(costs.payload.begin(), costs.payload.end());
-  all_reduce(comm, std::span<std::int64_t>(bytes), Reduce::max);
+  comm::all_reduce(comm, std::span<std::int64_t>(bytes), comm::Reduce::max);
   std::array calls{costs.communication_seconds, costs.exposed_seconds};
-  all_reduce(comm, std::span<double>(calls), Reduce::max);
+  comm::all_reduce(comm, std::span<double>(calls), comm::Reduce::max);
 
   communication_ms.push_back(1e3 * calls[0]);
   exposed_ms.push_back(1e3 * calls[1]);
@@ -168,7 +169,7 @@ void visit(const Job& job, Prepared& prepared, std::size_t number, double second
   if (timings.step_ms.empty()) look_at_memory(job.comm, ready.flight, timings);
   const double begin = MPI_Wtime();
   ready.step(inputs.back());
-  const double warm = all_reduce(job.comm, MPI_Wtime() - begin, Reduce::max);
+  const double warm = comm::all_reduce(job.comm, MPI_Wtime() - begin, comm::Reduce::max);
   const std::int64_t steps = steps_of_visit(job, seconds, warm, timings);
   if (steps > 0) timings.visits.push_back(steps);
   CacheWatch caches(job.comm, tables, timings.trains);
@@ -179,4 +180,4 @@ void visit(const Job& job, Prepared& prepared, std::size_t number, double second
   timings.picked_dedup = ready.embedding.picked_dedup();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

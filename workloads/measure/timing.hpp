@@ -5,7 +5,7 @@
 #include "workloads/measure/prepare.hpp"
 #include "workloads/measure/train_record.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What the timed steps of one case gave. Per step: the time and phases of the slowest rank, their means over ranks,
 /// and the bytes of the busiest: those that it sends, and of the lookup those that it reads and writes in the first
@@ -13,11 +13,11 @@ namespace shardmark {
 struct Timings {
   std::vector<double> step_ms;
   std::vector<std::int64_t> visits;  ///< how many of these steps each visit took
-  std::array<std::vector<double>, phase_names.size()> phase_max_ms, phase_mean_ms;
+  std::array<std::vector<double>, results::phase_names.size()> phase_max_ms, phase_mean_ms;
   /// From when the last rank left the phase before until the last rank left this one: they add up to the step, but for
   /// waiting for a batch that is prepared ahead. 0 in phases that are hidden.
-  std::array<std::vector<double>, phase_names.size()> phase_path_ms;
-  std::array<std::int64_t, phase_names.size()> phase_bytes{};
+  std::array<std::vector<double>, results::phase_names.size()> phase_path_ms;
+  std::array<std::int64_t, results::phase_names.size()> phase_bytes{};
   std::vector<double> imbalance;  ///< maximum over mean of the ranks' lookup times; elsewhere ranks wait for each other
   std::vector<double> communication_ms, exposed_ms;  ///< of the rank that waits longest
   std::int64_t sent_bytes = 0, payload_bytes = 0;    ///< with and without what is forwarded for others
@@ -29,7 +29,7 @@ struct Timings {
   std::string picked, picked_dedup;                  ///< what exchange auto and dedup auto chose
 
   /// first: of the phases of the step; what was done before is hidden behind other steps.
-  void add(const Communicator& comm, const PhaseCosts& costs, double seconds, Phase first = Phase::input_dist);
+  void add(const comm::Communicator& comm, const PhaseCosts& costs, double seconds, Phase first = Phase::input_dist);
 };
 
 /// Times a case until its next turn: untimed steps until caches of rows are warm, then two, the second of which tells
@@ -39,4 +39,4 @@ struct Timings {
 /// barriers. Collective.
 void visit(const Job& job, Prepared& prepared, std::size_t number, double seconds, Timings& timings);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

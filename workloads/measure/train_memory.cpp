@@ -7,7 +7,7 @@
 #include "kernels/tensor_train/prefix_tree.hpp"
 #include "reference/tensor_train/shape.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// What `rows` distinct rows, worked on together, keep between cores and rows (node_products.hpp, slice_gradients.cpp).
@@ -68,4 +68,4 @@ double train_sum_bytes(const Table& table) {
   return 8.0 * static_cast<double>(shape.parameters() + shape.slices());
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -3,7 +3,7 @@
 
 #include "reference/table.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Bytes of what a step makes for lookups in a table of Storage::tt and their update, beside ids, vectors and gradients
 /// as any table has them: the tree of prefixes, twice, contracted rows and their gradients, products between them
@@ -14,4 +14,4 @@ double train_step_bytes(const Table& table, double ids, double distinct);
 /// Of a replicated one: gradients of all slices and a count for each, and MPI's copy of them.
 double train_sum_bytes(const Table& table);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -8,20 +8,20 @@
 #include "comm/collectives.hpp"
 #include "results/tensor_train_fields.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
-namespace fields = tensor_train_fields;
+namespace fields = results::tensor_train_fields;
 
 double to_four_places(double value) { return std::round(1e4 * value) / 1e4; }
 
 double per(double over, double under) { return under > 0.0 ? to_four_places(over / under) : 0.0; }
 
-TrainCounts over_all_ranks(const Communicator& comm, const TrainCounts& own) {
+TrainCounts over_all_ranks(const comm::Communicator& comm, const TrainCounts& own) {
   std::array<std::int64_t, TensorTrainShape::most_cores + 4> sums{own.ids, own.rows, own.nominal_flops,
                                                                   own.executed_flops};
   std::ranges::copy(own.prefixes, sums.begin() + 4);
-  all_reduce(comm, std::span<std::int64_t>(sums), Reduce::sum);
+  comm::all_reduce(comm, std::span<std::int64_t>(sums), comm::Reduce::sum);
   TrainCounts all{.ids = sums[0], .rows = sums[1], .nominal_flops = sums[2], .executed_flops = sums[3]};
   std::copy(sums.begin() + 4, sums.end(), all.prefixes.begin());
   return all;
@@ -53,10 +53,10 @@ nlohmann::ordered_json cache_details(const CacheCounts& counts) {
 
 }  // namespace
 
-CacheCounts cache_counts(const Communicator& comm, const ShardedTables& tables) {
+CacheCounts cache_counts(const comm::Communicator& comm, const ShardedTables& tables) {
   const CacheCounts own = tables.cache_counts();
   std::array sums{own.hits, own.stale, own.misses, own.drops, own.evictions, own.kept_differences};
-  all_reduce(comm, std::span<std::int64_t>(sums), Reduce::sum);
+  comm::all_reduce(comm, std::span<std::int64_t>(sums), comm::Reduce::sum);
   return {{.hits = sums[0], .stale = sums[1], .misses = sums[2], .drops = sums[3], .evictions = sums[4]}, sums[5]};
 }
 
@@ -69,7 +69,7 @@ void add_since(const CacheCounts& before, const CacheCounts& now, CacheCounts& s
   sum.kept_differences = now.kept_differences;
 }
 
-TrainFacts train_facts(const Communicator& comm, const Flight& flight, const ShardedTables& tables) {
+TrainFacts train_facts(const comm::Communicator& comm, const Flight& flight, const ShardedTables& tables) {
   TrainFacts facts;
   for (const Table& table : tables.tables()) {
     if (table.storage != Storage::tt) continue;
@@ -111,4 +111,4 @@ nlohmann::ordered_json train_details(const TrainFacts& facts, double lookup_and_
   return details;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

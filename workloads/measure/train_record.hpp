@@ -9,7 +9,7 @@
 #include "comm/communicator.hpp"
 #include "workloads/step/flight.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Of the tables of Storage::tt in a case.
 struct TrainFacts {
@@ -24,9 +24,9 @@ struct TrainFacts {
 };
 
 /// After a step. Waits for the device, so not for timed steps. Collective.
-TrainFacts train_facts(const Communicator& comm, const Flight& flight, const ShardedTables& tables);
+TrainFacts train_facts(const comm::Communicator& comm, const Flight& flight, const ShardedTables& tables);
 /// What is known of the caches now. Collective.
-CacheCounts cache_counts(const Communicator& comm, const ShardedTables& tables);
+CacheCounts cache_counts(const comm::Communicator& comm, const ShardedTables& tables);
 /// Adds what happened between two counts to `sum`; differences that are kept are as many as there are now.
 void add_since(const CacheCounts& before, const CacheCounts& now, CacheCounts& sum);
 
@@ -35,4 +35,4 @@ void add_since(const CacheCounts& before, const CacheCounts& now, CacheCounts& s
 nlohmann::ordered_json train_details(const TrainFacts& facts, double lookup_and_update_ms, double step_ms,
                                      bool is_fbtt);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,7 +6,7 @@
 #include "results/statistics.hpp"
 #include "results/twin.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 std::vector<PlannedCase> doubled(std::vector<PlannedCase> cases) {
   const std::size_t count = cases.size();
@@ -15,19 +15,20 @@ std::vector<PlannedCase> doubled(std::vector<PlannedCase> cases) {
 }
 
 void Twins::certify(const std::vector<CaseState>& states, const std::vector<std::size_t>& visited,
-                    std::vector<CaseRecord>& records) const {
+                    std::vector<results::CaseRecord>& records) const {
   const Pair* best = nullptr;
   std::int64_t most = 0;
   for (const Pair& each : pairs_) {
     const std::int64_t visits = std::ssize(states[twin_of(each.number)].timings.visits);
-    if (visits == 0 || (visits < most && visits < samples_for_interval)) continue;
+    if (visits == 0 || (visits < most && visits < results::samples_for_interval)) continue;
     best = &each;
     most = visits;
   }
   if (best == nullptr) return;
-  CaseRecord& record = records[std::ranges::find(visited, best->number) - visited.begin()];
-  record.details[twin_field] = to_json(shardmark::twin_of(record.step_ms, states[twin_of(best->number)].step_time(),
-                                                          best->first_round, pairs_of(std::ssize(records))));
+  results::CaseRecord& record = records[std::ranges::find(visited, best->number) - visited.begin()];
+  record.details[results::twin_field] =
+      results::to_json(shardmark::results::twin_of(record.step_ms, states[twin_of(best->number)].step_time(),
+                                                   best->first_round, results::pairs_of(std::ssize(records))));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

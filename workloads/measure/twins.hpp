@@ -6,7 +6,7 @@
 
 #include "workloads/measure/case_record.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Every case once more behind them all: its twin.
 std::vector<PlannedCase> doubled(std::vector<PlannedCase> cases);
@@ -28,7 +28,7 @@ class Twins {
   /// Puts what they came to into the details of its record: of the latest pair with enough rounds for an interval, else
   /// of the one with most. visited: the number of each record's case.
   void certify(const std::vector<CaseState>& states, const std::vector<std::size_t>& visited,
-               std::vector<CaseRecord>& records) const;
+               std::vector<results::CaseRecord>& records) const;
 
  private:
   struct Pair {
@@ -40,4 +40,4 @@ class Twins {
   std::vector<Pair> pairs_;  ///< the last is measured now
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

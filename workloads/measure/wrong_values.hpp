@@ -11,7 +11,7 @@
 #include "comm/communicator.hpp"
 #include "reference/dense/uncertain.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Returns whether a check can tell anything of such a value. It cannot where fp32 may have no number, as in a training
 /// that diverges.
@@ -71,6 +71,6 @@ struct WrongValues {
 };
 
 /// Those of all ranks; the first is that of the first rank that has any, `closeness` that of this rank. Collective.
-WrongValues of_all(const Communicator& comm, const WrongValues& own);
+WrongValues of_all(const comm::Communicator& comm, const WrongValues& own);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -11,7 +11,7 @@
 #include "workloads/cases/option_use.hpp"
 #include "workloads/cases/plan_request_of.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 int ranks_per_node(const NetCase& one) {
@@ -19,16 +19,16 @@ int ranks_per_node(const NetCase& one) {
   return static_cast<int>(std::ranges::count(one.leaders, one.leaders.front()));
 }
 
-Plan plan_of(const NetCase& one, const RunOptions& options, const Movement& movement) {
+placement::Plan plan_of(const NetCase& one, const RunOptions& options, const placement::Movement& movement) {
   const Workload& workload = options.workload;
   if (one.plan.is_string()) {
-    PlanRequest request = plan_request_of(workload, one.ranks, movement);
+    placement::PlanRequest request = plan_request_of(workload, one.ranks, movement);
     request.seed = options.seed;
     request.ranks_per_node = ranks_per_node(one);
-    return make_plan(one.plan.get<std::string>(), workload.tables, workload.features, request);
+    return placement::make_plan(one.plan.get<std::string>(), workload.tables, workload.features, request);
   }
-  Plan plan = plan_from_json(one.plan.dump(), "plan", workload.tables);
-  require_sound(plan, workload.tables, "plan");
+  placement::Plan plan = placement::plan_from_json(one.plan.dump(), "plan", workload.tables);
+  placement::require_sound(plan, workload.tables, "plan");
   if (plan.ranks != one.ranks) throw InputError("plan: it is for another number of ranks");
   return plan;
 }
@@ -50,10 +50,10 @@ CaseSetup set_up(const NetCase& one, const PoolFacts& facts) {
   PlannedTables planned{{}, with_storage(options, how.storage)};
   const Workload& workload = planned.options.workload;
   planned.plan = plan_of(one, planned.options, how.movement);
-  planned.options.workload.tables = stored(workload.tables, planned.plan);
-  require_supported(planned.plan, workload.tables, workload.features, how.movement_in_effect());
+  planned.options.workload.tables = placement::stored(workload.tables, planned.plan);
+  placement::require_supported(planned.plan, workload.tables, workload.features, how.movement_in_effect());
   require_async(planned.plan, workload.tables, workload.features, how);
-  group_of_tables(how.groups, planned.plan, workload.tables, workload.features);
+  placement::group_of_tables(how.groups, planned.plan, workload.tables, workload.features);
   if (std::ranges::any_of(planned.plan.tables, [](const auto& table) { return table.storage.has_value(); }))
     how.storage.reset();
   setup.plans.push_back(std::move(planned));
@@ -61,4 +61,4 @@ CaseSetup set_up(const NetCase& one, const PoolFacts& facts) {
   return setup;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -5,7 +5,7 @@
 #include "workloads/net/net_case.hpp"
 #include "workloads/step/pipeline/stage_pool.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// A case of the net as the program sets it up before it measures: one plan and one way in which its data move.
 struct CaseSetup {
@@ -21,4 +21,4 @@ struct CaseSetup {
 /// program refuses the case.
 CaseSetup set_up(const NetCase& one, const PoolFacts& facts);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,7 +6,7 @@
 #include "comm/placement/planner.hpp"
 #include "workloads/net/draw_options.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -60,7 +60,7 @@ Json Coverage::pairs() const { return pairs_; }
 
 std::set<std::string> all_values() {
   std::set<std::string> all{"plan=drawn"};
-  for (const Planner& planner : planners) all.insert(fmt::format("plan={}", planner.name));
+  for (const placement::Planner& planner : placement::planners) all.insert(fmt::format("plan={}", planner.name));
   for (const Option& option : options()) {
     if (!is_drawn(option) || !option.get) continue;
     for (const NamedValue& value : option.values)
@@ -74,4 +74,4 @@ std::set<std::string> all_values() {
   return all;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

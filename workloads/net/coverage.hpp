@@ -9,7 +9,7 @@
 
 #include "workloads/net/case_setup.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// How often each two values of different options were in effect in one case that ran. Beside the options stand plan
 /// (a planner, or "drawn"), ranks, nodes and threads. Numbers are one value, "number", beside the word of their option.
@@ -35,4 +35,4 @@ std::string value_class(const Option& option, const nlohmann::ordered_json& valu
 /// "option=value" of all values that the tables have, those that no case met included.
 std::set<std::string> all_values();
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Draws, the same on every machine for a number.
 class Draw {
@@ -40,4 +40,4 @@ class Draw {
   std::mt19937_64 random_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

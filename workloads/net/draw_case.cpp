@@ -13,7 +13,7 @@
 #include "workloads/net/draw_plan.hpp"
 #include "workloads/net/draw_workload.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -50,11 +50,11 @@ void draw_placement(Draw& draw, const Json& fixed, NetCase& one) {
     return;
   }
   if (!fixed.contains("plan") && draw.chance(0.7)) {
-    one.plan = draw.of(planners).name;
+    one.plan = draw.of(placement::planners).name;
     return;
   }
   const std::vector<Table> tables = tables_of(one);
-  one.plan = Json::parse(plan_to_json(draw_plan(draw, tables, one.ranks), tables));
+  one.plan = Json::parse(placement::plan_to_json(draw_plan(draw, tables, one.ranks), tables));
 }
 
 NetCase draw_once(Draw& draw, std::uint64_t number, const NetConditions& conditions) {
@@ -120,7 +120,7 @@ void repair(Draw& draw, const std::string& message, const NetConditions& conditi
   else if (const std::string& name = draw.of(options); draw.chance(0.6))
     one.options.erase(name);
   else
-    one.options[name] = draw_value(draw, choice_named(shardmark::options(), "option", name), Json(), conditions.files);
+    one.options[name] = draw_value(draw, choice_named(workloads::options(), "option", name), Json(), conditions.files);
   drop_unused(one, conditions.fixed);
 }
 
@@ -137,7 +137,7 @@ void resolve(NetCase& one, const NetConditions& conditions) {
   require_usable(fmt::format("dedup {}", name_of(setup.how().movement.dedup)));
   if (!one.plan.is_string()) return;
   one.planner = one.plan.get<std::string>();
-  one.plan = Json::parse(plan_to_json(setup.planned().plan, setup.planned().options.workload.tables));
+  one.plan = Json::parse(placement::plan_to_json(setup.planned().plan, setup.planned().options.workload.tables));
 }
 
 std::optional<NetCase> draw_case(std::uint64_t number, const NetConditions& conditions, Refusals& refusals) {
@@ -181,4 +181,4 @@ bool fix_values(std::uint64_t number, const std::vector<std::string>& values, Ne
   return true;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,7 +7,7 @@
 #include "workloads/net/refusals.hpp"
 #include "workloads/step/pipeline/stage_pool.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// So many ranks of which each has the lowest rank of its node; empty: nodes are as they are.
 using RankGroup = std::pair<int, std::vector<int>>;
@@ -37,4 +37,4 @@ bool fix_values(std::uint64_t number, const std::vector<std::string>& values, Ne
 /// Throws InputError where the program would refuse the case. Where a planner is to make its plan, it does.
 void resolve(NetCase& one, const NetConditions& conditions);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -10,7 +10,7 @@
 #include "workloads/cases/option_use.hpp"
 #include "workloads/cases/options.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -95,4 +95,4 @@ Json draw_options(Draw& draw, const Json& workload, const NetFiles& files) {
   return drawn;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

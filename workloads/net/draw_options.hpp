@@ -8,7 +8,7 @@
 #include "workloads/net/draw.hpp"
 #include "workloads/net/net_case.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Files that options whose value is a file may name, by option.
 using NetFiles = std::map<std::string, std::vector<std::string>, std::less<>>;
@@ -23,4 +23,4 @@ std::string draw_value(Draw& draw, const Option& option, const nlohmann::ordered
 /// Some of the options of the table that the net draws, those of movement more often than the others.
 nlohmann::ordered_json draw_options(Draw& draw, const nlohmann::ordered_json& workload, const NetFiles& files);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// `parts` + 1 ascending numbers from begin to end, with at least one between two neighbours.
@@ -17,8 +17,8 @@ std::vector<std::int64_t> draw_cuts(Draw& draw, std::int64_t begin, std::int64_t
 }
 
 /// Sets that are the rows [begin, end) together: blocks, or every n-th row, of which one set may be halved again.
-std::vector<RowSet> draw_row_sets(Draw& draw, std::int64_t begin, std::int64_t end, std::int64_t parts) {
-  std::vector<RowSet> sets;
+std::vector<placement::RowSet> draw_row_sets(Draw& draw, std::int64_t begin, std::int64_t end, std::int64_t parts) {
+  std::vector<placement::RowSet> sets;
   if (draw.chance(0.6)) {
     const auto cuts = draw_cuts(draw, begin, end, parts, draw.chance(0.4));
     for (std::size_t k = 0; k + 1 < cuts.size(); ++k) sets.push_back({cuts[k], cuts[k + 1], 1});
@@ -41,9 +41,9 @@ std::vector<int> draw_holders(Draw& draw, int ranks) {
   return holders;
 }
 
-void draw_shards(Draw& draw, const Table& table, std::vector<int> holders, TablePlacement& placement) {
+void draw_shards(Draw& draw, const Table& table, std::vector<int> holders, placement::TablePlacement& placement) {
   if (table.storage == Storage::tt) {
-    placement.shards.push_back(whole(table, draw.of(holders)));
+    placement.shards.push_back(placement::whole(table, draw.of(holders)));
     return;
   }
   if (table.rows > 1 && draw.chance(0.2)) placement.hot_rows = draw.log_whole(1, table.rows - 1);
@@ -63,15 +63,15 @@ void draw_shards(Draw& draw, const Table& table, std::vector<int> holders, Table
 
 }  // namespace
 
-Plan draw_plan(Draw& draw, const std::vector<Table>& tables, int ranks) {
-  Plan plan{.name = "drawn", .ranks = ranks, .tables = {}};
+placement::Plan draw_plan(Draw& draw, const std::vector<Table>& tables, int ranks) {
+  placement::Plan plan{.name = "drawn", .ranks = ranks, .tables = {}};
   const std::vector<int> holders = draw_holders(draw, ranks);
   for (const Table& table : tables) {
-    TablePlacement& placement = plan.tables.emplace_back();
+    placement::TablePlacement& placement = plan.tables.emplace_back();
     placement.data_parallel = draw.chance(0.2);
     if (!placement.data_parallel) draw_shards(draw, table, holders, placement);
   }
   return plan;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

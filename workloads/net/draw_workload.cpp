@@ -6,7 +6,7 @@
 #include "workloads/cases/spec.hpp"
 #include "workloads/net/sample_files.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -147,4 +147,4 @@ Json draw_criteo_workload(Draw& draw) {
   return to_json(workload);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -5,7 +5,7 @@
 
 #include "workloads/net/draw.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// A spec: 1 to 8 tables of 1 to 1e5 rows and any dim, some read by several features and some by none, bags that are
 /// empty, long, ragged, weighted or all alike, and small layers behind them.
@@ -14,4 +14,4 @@ nlohmann::ordered_json draw_workload(Draw& draw, int ranks);
 /// A spec that the samples of a Criteo file fit: 26 tables, each read by one feature of one id.
 nlohmann::ordered_json draw_criteo_workload(Draw& draw);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

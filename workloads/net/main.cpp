@@ -16,7 +16,7 @@
 #include "workloads/net/sample_files.hpp"
 #include "workloads/net/shrink.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -225,7 +225,7 @@ void print_candidates(const std::string& file) {
   fmt::print("{}\n", all.dump());
 }
 
-int run_net(const Communicator& world, const NetArguments& arguments) {
+int run_net(const comm::Communicator& world, const NetArguments& arguments) {
   const Kokkos::ScopeGuard kokkos(
       Kokkos::InitializationSettings().set_num_threads(arguments.threads).set_disable_warnings(true));
   kernels::guard_bands = true;
@@ -240,10 +240,11 @@ int run_net(const Communicator& world, const NetArguments& arguments) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads
 
 int main(int argc, char** argv) {
   using namespace shardmark;
+  using namespace shardmark::workloads;
   CLI::App app("Runs cases that are drawn over all tables of choices, and asks oracles whether they were right.");
   NetArguments arguments;
   try {
@@ -255,5 +256,6 @@ int main(int argc, char** argv) {
     print_candidates(arguments.candidates);
     return 0;
   }
-  return with_mpi([&](const Communicator& world) { return run_net(world, arguments); }, MpiThreads::several);
+  return comm::with_mpi([&](const comm::Communicator& world) { return run_net(world, arguments); },
+                        comm::MpiThreads::several);
 }

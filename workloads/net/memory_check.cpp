@@ -16,7 +16,7 @@
 #include "kernels/huge_pages.hpp"
 #include "workloads/measure/memory.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// Of buffers that are small whatever the case, and of what Kokkos allocates beside the values.
@@ -85,7 +85,7 @@ std::string largest_arrays() {
 
 }  // namespace
 
-std::string memory_beyond(const Communicator& comm, const CaseSetup& setup, BatchSource& batches) {
+std::string memory_beyond(const comm::Communicator& comm, const CaseSetup& setup, BatchSource& batches) {
   CaseSetup unchecked = setup;  // without the reference, which is not made of arrays
   unchecked.asked.checked_steps = unchecked.plans.front().options.checked_steps = 0;
   unchecked.asked.batches = unchecked.plans.front().options.batches = 1;
@@ -109,15 +109,15 @@ std::string memory_beyond(const Communicator& comm, const CaseSetup& setup, Batc
     actual = static_cast<double>(arrays.most_bytes);
   }
   try {
-    agree(comm, [&] {
+    comm::agree(comm, [&] {
       if (actual > needed + of_small_ones)
         throw std::runtime_error(fmt::format("arrays hold {:.0f} bytes, {:.0f} were said to be needed; the largest: {}",
                                              actual, needed, largest_arrays()));
     });
-  } catch (const CollectiveError& error) {
+  } catch (const comm::CollectiveError& error) {
     return error.what();
   }
   return {};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

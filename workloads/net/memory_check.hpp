@@ -5,10 +5,10 @@
 
 #include "workloads/net/case_setup.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What arrays hold at most while a case is made ready and takes a step, against what memory_needed() says before;
 /// empty where that is enough on every rank. Without guard bands. Collective.
-std::string memory_beyond(const Communicator& comm, const CaseSetup& setup, BatchSource& batches);
+std::string memory_beyond(const comm::Communicator& comm, const CaseSetup& setup, BatchSource& batches);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,7 +6,7 @@
 #include "reference/error.hpp"
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Json = NetCase::Json;
@@ -76,4 +76,4 @@ std::string command_of(const NetCase& one, const std::string& workload_file, con
   return command;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

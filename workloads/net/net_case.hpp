@@ -9,7 +9,7 @@
 #include "workloads/cases/option_table.hpp"
 #include "workloads/cases/spec.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// A case of the net as data: all that a run of it needs, so that it can be sent, stored and made smaller.
 struct NetCase {
@@ -40,4 +40,4 @@ std::vector<GivenOption> given_options(const NetCase& one);
 /// The command of a user that runs it, when workload and plan are in these files.
 std::string command_of(const NetCase& one, const std::string& workload_file, const std::string& plan_file);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -13,7 +13,7 @@
 #include "comm/exchange/named_exchange.hpp"
 #include "workloads/transfer/unique_rows/node_rows.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 constexpr int case_tag = 30;
@@ -35,10 +35,10 @@ std::vector<std::vector<int>> pretended_nodes(int ranks) {
 }
 
 /// By which `auto` picks each exchange that it may for some size and shape.
-ExchangeCalibration taking_turns(const Communicator& comm) {
-  ExchangeCalibration calibration{.ranks = comm.size(), .nodes = comm.nodes(), .exchanges = {}, .cells = {}};
-  for (const NamedExchange& each : all_exchanges())
-    if (each.choice->in_auto != InAuto::never && each.unusable(comm).empty())
+comm::ExchangeCalibration taking_turns(const comm::Communicator& comm) {
+  comm::ExchangeCalibration calibration{.ranks = comm.size(), .nodes = comm.nodes(), .exchanges = {}, .cells = {}};
+  for (const comm::NamedExchange& each : comm::all_exchanges())
+    if (each.choice->in_auto != comm::InAuto::never && each.unusable(comm).empty())
       calibration.exchanges.push_back(each.name());
   std::size_t next = 0;  // two neighbouring sizes must like an exchange before `auto` takes it between them
   for (std::int64_t bytes = 16; bytes <= 1 << 20; bytes *= 2, ++next)
@@ -50,7 +50,7 @@ ExchangeCalibration taking_turns(const Communicator& comm) {
   return calibration;
 }
 
-MPI_Comm first_ranks(const Communicator& world, int ranks) {
+MPI_Comm first_ranks(const comm::Communicator& world, int ranks) {
   MPI_Comm part = MPI_COMM_NULL;
   MPI_Comm_split(world.get(), world.rank() < ranks ? 0 : MPI_UNDEFINED, world.rank(), &part);
   return part;
@@ -58,20 +58,20 @@ MPI_Comm first_ranks(const Communicator& world, int ranks) {
 
 }  // namespace
 
-NetWorld::NetWorld(const Communicator& world) : world_(world) {
-  const Affinity affinity = observed_affinity();
+NetWorld::NetWorld(const comm::Communicator& world) : world_(world) {
+  const comm::Affinity affinity = comm::observed_affinity();
   for (int ranks = 1; ranks <= world.size(); ++ranks) {
     MPI_Comm part = first_ranks(world, ranks);
     for (const auto& leaders : pretended_nodes(ranks)) {
       GroupFacts& facts = facts_[{ranks, leaders}];
       if (part == MPI_COMM_NULL) continue;
       auto& comm = comms_[{ranks, leaders}];
-      comm = std::make_unique<Communicator>(part, std::numeric_limits<int>::max(), leaders);
-      for (const ExchangeChoice& each : exchanges)
+      comm = std::make_unique<comm::Communicator>(part, std::numeric_limits<int>::max(), leaders);
+      for (const comm::ExchangeChoice& each : comm::exchanges)
         if (const std::string why = each.unusable(*comm); !why.empty())
           facts.unusable[fmt::format("exchange {}", each.name)] = why;
       if (const std::string why = NodeRows::unusable(*comm); !why.empty()) facts.unusable["dedup node"] = why;
-      set_calibration(*comm, taking_turns(*comm));
+      comm::set_calibration(*comm, taking_turns(*comm));
       facts.pools = pool_facts(*comm, affinity);
     }
     if (part != MPI_COMM_NULL) MPI_Comm_free(&part);
@@ -114,4 +114,4 @@ void NetWorld::serve() {
   }
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -8,13 +8,13 @@
 #include "workloads/net/draw_case.hpp"
 #include "workloads/net/run_case.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// All ranks of a launch, of which rank 0 leads and the first few run each case; the others sleep meanwhile.
 class NetWorld {
  public:
   /// Collective.
-  explicit NetWorld(const Communicator& world);
+  explicit NetWorld(const comm::Communicator& world);
 
   const std::map<RankGroup, GroupFacts>& groups() const { return facts_; }
 
@@ -28,9 +28,9 @@ class NetWorld {
  private:
   NetOutcome take_part(const NetCase& one, std::chrono::seconds limit, const std::string& export_file);
 
-  const Communicator& world_;
-  std::map<RankGroup, std::unique_ptr<Communicator>> comms_;  ///< of those that this rank is in
+  const comm::Communicator& world_;
+  std::map<RankGroup, std::unique_ptr<comm::Communicator>> comms_;  ///< of those that this rank is in
   std::map<RankGroup, GroupFacts> facts_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,7 +7,7 @@
 
 #include "workloads/net/coverage.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 std::string reason_of(const std::string& message) {
   static const std::regex rank("^rank [0-9]+ \\([^)]*\\): "), file("[^ ']*/[^ ']+"), quoted("'[^']*'"),
@@ -45,4 +45,4 @@ nlohmann::ordered_json Refusals::reasons_of_pairs() const {
   return all;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -8,7 +8,7 @@
 
 #include "workloads/net/net_case.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The message without what differs from case to case: names of tables, features and planners, and numbers.
 std::string reason_of(const std::string& message);
@@ -28,4 +28,4 @@ class Refusals {
   std::map<std::pair<std::string, std::string>, std::map<std::string, std::int64_t>> by_pair_;  ///< of "option=value"
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

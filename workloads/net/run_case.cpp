@@ -16,7 +16,7 @@
 #include "workloads/net/memory_check.hpp"
 #include "workloads/net/sent_bytes_check.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 void quiet(const std::string&) {}
@@ -55,7 +55,7 @@ bool has_loose_output(const Expectation& expectation, std::int64_t features) {
 /// What the steps of a case showed on this rank and all others.
 class CheckedCase {
  public:
-  CheckedCase(const Communicator& comm, const CaseSetup& setup, BatchSource& batches)
+  CheckedCase(const comm::Communicator& comm, const CaseSetup& setup, BatchSource& batches)
       : comm_(comm),
         setup_(setup),
         options_(setup.planned().options),
@@ -66,7 +66,7 @@ class CheckedCase {
   /// As a measurement checks a case before it times it.
   void run() {
     const Case& how = setup_.how();
-    Expectation expectation = agree(comm_, [&] {
+    Expectation expectation = comm::agree(comm_, [&] {
       return Expectation(comm_, options_, batches_, how.movement.wire, options_.checked_steps, how.async);
     });
     prepared_.hold(0);
@@ -92,7 +92,7 @@ class CheckedCase {
   void gather(const ClosenessByKind& own) {
     nlohmann::json kinds = nlohmann::json::object();
     for (const auto& [kind, near] : own) kinds[kind] = {near.values, near.closest};
-    for (const std::string& text : all_gather(comm_, kinds.dump())) {
+    for (const std::string& text : comm::all_gather(comm_, kinds.dump())) {
       const auto of_rank = nlohmann::json::parse(text);
       for (const auto& [kind, near] : of_rank.items())
         closeness_[kind].add({.values = near.at(0), .closest = near.at(1)});
@@ -103,10 +103,10 @@ class CheckedCase {
   /// Of any rank.
   void fail_if_any(const std::string& why) {
     try {
-      agree(comm_, [&] {
+      comm::agree(comm_, [&] {
         if (!why.empty()) throw std::runtime_error(why);
       });
-    } catch (const CollectiveError& error) {
+    } catch (const comm::CollectiveError& error) {
       fail(error.what());
     }
   }
@@ -121,7 +121,7 @@ class CheckedCase {
     fail_if_any(unequal_bytes(comm_, setup_, batches_, number, flight));
   }
 
-  const Communicator& comm_;
+  const comm::Communicator& comm_;
   const CaseSetup& setup_;
   const RunOptions& options_;
   BatchSource& batches_;
@@ -132,30 +132,31 @@ class CheckedCase {
 };
 
 /// The whole measurement, and its record, written and read again.
-std::string measured_wrong(const Communicator& comm, const CaseSetup& setup, BatchSource& batches) {
+std::string measured_wrong(const comm::Communicator& comm, const CaseSetup& setup, BatchSource& batches) {
   const Job job{comm, setup.asked, setup.plans, setup.cases};
   const Measured measured = measure(job, batches, quiet, [](const Measured&) {});
   if (measured.records.size() != 1) return "a measurement made no record";
-  const CaseRecord& record = measured.records.front();
+  const results::CaseRecord& record = measured.records.front();
   if (record.wrong > 0) return fmt::format("a measurement counts {} wrong values", record.wrong);
-  const auto json = to_json(record);
-  if (const CaseRecord again = case_record_from_json(nlohmann::ordered_json::parse(json.dump()), "record");
-      to_json(again) != json)
+  const auto json = results::to_json(record);
+  if (const results::CaseRecord again =
+          results::case_record_from_json(nlohmann::ordered_json::parse(json.dump()), "record");
+      results::to_json(again) != json)
     return "a record is another when it is read again";
   return {};
 }
 
-NetOutcome run_once(const Communicator& comm, const NetCase& one, const PoolFacts& facts,
+NetOutcome run_once(const comm::Communicator& comm, const NetCase& one, const PoolFacts& facts,
                     const std::string& export_file) {
   NetOutcome outcome;
-  const CaseSetup setup = agree(comm, [&] { return set_up(one, facts); });
-  const auto batches = agree(comm, [&] { return make_batch_source(setup.asked, quiet); });
+  const CaseSetup setup = comm::agree(comm, [&] { return set_up(one, facts); });
+  const auto batches = comm::agree(comm, [&] { return make_batch_source(setup.asked, quiet); });
   std::exception_ptr refused;  // on all ranks, and told when windows and communicators are freed as usual
   {
     CheckedCase checked(comm, setup, *batches);
     try {
       checked.run();
-    } catch (const Agreed&) {
+    } catch (const comm::Agreed&) {
       refused = std::current_exception();
     }
     outcome.failed = checked.failed();
@@ -171,22 +172,22 @@ NetOutcome run_once(const Communicator& comm, const NetCase& one, const PoolFact
 
 }  // namespace
 
-NetOutcome run_case(const Communicator& comm, const NetCase& one, const PoolFacts& facts,
+NetOutcome run_case(const comm::Communicator& comm, const NetCase& one, const PoolFacts& facts,
                     const std::string& export_file) {
   NetOutcome outcome;
   try {
     outcome = run_once(comm, one, facts, export_file);
   } catch (const InputError& error) {
     outcome.refused = error.what();
-  } catch (const CollectiveError& error) {
+  } catch (const comm::CollectiveError& error) {
     outcome.failed = error.what();
   }
   try {
-    agree(comm, kernels::check_guard_bands);
-  } catch (const CollectiveError& error) {
+    comm::agree(comm, kernels::check_guard_bands);
+  } catch (const comm::CollectiveError& error) {
     outcome.failed += (outcome.failed.empty() ? "" : "; ") + std::string(error.what());
   }
   return outcome;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -8,7 +8,7 @@
 #include "workloads/net/net_case.hpp"
 #include "workloads/step/pipeline/stage_pool.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What a run of a case showed; the same on all of its ranks.
 struct NetOutcome {
@@ -19,7 +19,7 @@ struct NetOutcome {
 
 /// Takes the steps of a case as the program does when it checks one, and asks every oracle. Collective over comm, which
 /// has one.ranks ranks. export_file: where its first step is exported to; empty: it is not.
-NetOutcome run_case(const Communicator& comm, const NetCase& one, const PoolFacts& facts,
+NetOutcome run_case(const comm::Communicator& comm, const NetCase& one, const PoolFacts& facts,
                     const std::string& export_file = {});
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

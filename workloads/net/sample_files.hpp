@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Rows of table `column` for which the ids of the converted file were made.
 constexpr std::int64_t rows_of_sample_file(std::int64_t column) { return 1 + 7 * column; }
@@ -14,4 +14,4 @@ constexpr std::int64_t rows_of_sample_file(std::int64_t column) { return 1 + 7 *
 /// missing.
 std::vector<std::string> sample_files(const std::string& folder);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,7 +6,7 @@
 #include "comm/placement/test/traffic_oracle.hpp"
 #include "workloads/transfer/unique_rows/node_rows.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// The ids of every rank's own samples.
@@ -21,20 +21,20 @@ std::vector<Batch> ids_of_ranks(const Workload& workload, BatchSource& batches, 
 
 }  // namespace
 
-std::string unequal_bytes(const Communicator& comm, const CaseSetup& setup, BatchSource& batches, std::int64_t number,
-                          const Flight& flight) {
+std::string unequal_bytes(const comm::Communicator& comm, const CaseSetup& setup, BatchSource& batches,
+                          std::int64_t number, const Flight& flight) {
   const auto& [plan, options] = setup.planned();
   const Workload& workload = options.workload;
-  const Movement& movement = setup.how().movement;
+  const placement::Movement& movement = setup.how().movement;
   std::vector<int> nodes;
   for (int r = 0; r < comm.size(); ++r) nodes.push_back(comm.node_of(r));
-  const Decisions decided =
-      predict_decisions(plan, workload.tables, workload.features, ids_of_ranks(workload, batches, 0, comm.size()),
-                        movement, NodeRows::unusable(comm).empty() ? nodes : std::vector<int>());
-  const Traffic traffic =
-      predict_traffic(plan, workload.tables, workload.features, ids_of_ranks(workload, batches, number, comm.size()),
-                      movement, decided, nodes);
-  const SentBytes sent = flight.sent();
+  const placement::Decisions decided = placement::predict_decisions(
+      plan, workload.tables, workload.features, ids_of_ranks(workload, batches, 0, comm.size()), movement,
+      NodeRows::unusable(comm).empty() ? nodes : std::vector<int>());
+  const placement::Traffic traffic =
+      placement::predict_traffic(plan, workload.tables, workload.features,
+                                 ids_of_ranks(workload, batches, number, comm.size()), movement, decided, nodes);
+  const comm::SentBytes sent = flight.sent();
   for (const auto& [phase, bytes] :
        {std::pair(Phase::input_dist, &traffic.input_dist), std::pair(Phase::output_dist, &traffic.output_dist),
         std::pair(Phase::grad_dist, &traffic.grad_dist), std::pair(Phase::update, &traffic.update)})
@@ -43,8 +43,8 @@ std::string unequal_bytes(const Communicator& comm, const CaseSetup& setup, Batc
           expected = (*bytes)(comm.rank(), peer);
           counted != expected)
         return fmt::format("{} of batch {} counted {} bytes to rank {}, the model says {}",
-                           phase_names[index_of(phase)], number, counted, peer, expected);
+                           results::phase_names[index_of(phase)], number, counted, peer, expected);
   return {};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,7 +7,7 @@
 #include "reference/error.hpp"
 #include "workloads/cases/spec.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Json = NetCase::Json;
@@ -16,7 +16,7 @@ using Json = NetCase::Json;
 class Smaller {
  public:
   explicit Smaller(const NetCase& one) : one_(one), workload_(workload_of(one)) {
-    if (!one.plan.is_string()) plan_ = plan_from_json(one.plan.dump(), "plan", workload_.tables);
+    if (!one.plan.is_string()) plan_ = placement::plan_from_json(one.plan.dump(), "plan", workload_.tables);
   }
 
   std::vector<NetCase> all() {
@@ -39,10 +39,10 @@ class Smaller {
   }
 
   /// With another workload, and the plan of the tables that are left of it.
-  void change_workload(const Workload& workload, const std::optional<Plan>& plan) {
+  void change_workload(const Workload& workload, const std::optional<placement::Plan>& plan) {
     change([&](NetCase& c) {
       c.workload = to_json(workload);
-      if (plan) c.plan = Json::parse(plan_to_json(*plan, workload.tables));
+      if (plan) c.plan = Json::parse(placement::plan_to_json(*plan, workload.tables));
     });
   }
   template <class Change>
@@ -53,17 +53,18 @@ class Smaller {
   }
 
   /// The plan of tables that may have fewer rows and columns than before.
-  Plan clipped(const Workload& workload) const {
-    Plan plan = *plan_;
+  placement::Plan clipped(const Workload& workload) const {
+    placement::Plan plan = *plan_;
     for (std::size_t t = 0; t < plan.tables.size(); ++t) {
       const Table& table = workload.tables[t];
-      TablePlacement& placement = plan.tables[t];
+      placement::TablePlacement& placement = plan.tables[t];
       placement.hot_rows = std::min(placement.hot_rows, table.rows - 1);
-      for (Shard& shard : placement.shards) {
+      for (placement::Shard& shard : placement.shards) {
         shard.rows.end = std::min(shard.rows.end, table.rows);
         shard.column_end = std::min(shard.column_end, table.dim);
       }
-      std::erase_if(placement.shards, [](const Shard& s) { return s.rows.count() <= 0 || s.columns() <= 0; });
+      std::erase_if(placement.shards,
+                    [](const placement::Shard& s) { return s.rows.count() <= 0 || s.columns() <= 0; });
     }
     return plan;
   }
@@ -76,7 +77,7 @@ class Smaller {
 
   void without_tables(const std::vector<bool>& dropped) {
     Workload workload = workload_;
-    std::optional<Plan> plan = plan_;
+    std::optional<placement::Plan> plan = plan_;
     std::vector<std::int64_t> number(workload.tables.size());
     workload.tables.clear();
     if (plan) plan->tables.clear();
@@ -117,11 +118,11 @@ class Smaller {
         if (!c.planner.empty()) {
           c.plan = c.planner;
         } else if (plan_) {
-          Plan plan = *plan_;
+          placement::Plan plan = *plan_;
           plan.ranks = ranks;
-          for (TablePlacement& placement : plan.tables)
-            for (Shard& shard : placement.shards) shard.rank %= ranks;
-          c.plan = Json::parse(plan_to_json(plan, workload_.tables));
+          for (placement::TablePlacement& placement : plan.tables)
+            for (placement::Shard& shard : placement.shards) shard.rank %= ranks;
+          c.plan = Json::parse(placement::plan_to_json(plan, workload_.tables));
         }
       });
     }
@@ -139,10 +140,10 @@ class Smaller {
     for (std::size_t t = 0; plan_ && t < plan_->tables.size(); ++t) {
       if (plan_->tables[t].shards.size() < 2 && plan_->tables[t].hot_rows == 0) continue;
       change([&](NetCase& c) {
-        Plan plan = *plan_;
+        placement::Plan plan = *plan_;
         plan.tables[t] = {.data_parallel = false,
-                          .shards = {whole(workload_.tables[t], static_cast<int>(t) % one_.ranks)}};
-        c.plan = Json::parse(plan_to_json(plan, workload_.tables));
+                          .shards = {placement::whole(workload_.tables[t], static_cast<int>(t) % one_.ranks)}};
+        c.plan = Json::parse(placement::plan_to_json(plan, workload_.tables));
         c.planner.clear();
       });
     }
@@ -201,7 +202,7 @@ class Smaller {
 
   const NetCase& one_;
   Workload workload_;
-  std::optional<Plan> plan_;
+  std::optional<placement::Plan> plan_;
   std::vector<NetCase> all_;
 };
 
@@ -226,4 +227,4 @@ NetCase shrunk(NetCase one, const std::function<bool(const NetCase&)>& fails, in
   return one;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

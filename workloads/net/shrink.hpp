@@ -6,7 +6,7 @@
 
 #include "workloads/net/net_case.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Cases that are one step smaller: without a table, feature or option, on fewer ranks, of halved numbers. Those that
 /// leave most out come first. Some may be refused by the program.
@@ -16,4 +16,4 @@ std::vector<NetCase> smaller_cases(const NetCase& one);
 /// refused; it is asked at most `tries` times.
 NetCase shrunk(NetCase one, const std::function<bool(const NetCase&)>& fails, int tries);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,7 +6,7 @@
 #include "reference/sort_distinct.hpp"
 #include "reference/tensor_train/contraction_work.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// The offsets and ids of a step's input in memory that the host reads.
@@ -21,20 +21,20 @@ struct HostBags {
   }
 
   Kokkos::View<const std::int64_t*, Kokkos::HostSpace> offsets, indices;
-  std::vector<FeatureBags> of_feature;
+  std::vector<placement::FeatureBags> of_feature;
 };
 
 /// Those that any of the ranks has.
-std::vector<std::int64_t> of_all(const Communicator& ranks, const std::vector<std::int64_t>& rows) {
-  std::vector<std::int64_t> all = all_gather(ranks, std::span<const std::int64_t>(rows)).values;
+std::vector<std::int64_t> of_all(const comm::Communicator& ranks, const std::vector<std::int64_t>& rows) {
+  std::vector<std::int64_t> all = comm::all_gather(ranks, std::span<const std::int64_t>(rows)).values;
   sort_distinct(all);
   return all;
 }
 
 /// The different rows of each table that the samples of all ranks of the node name.
-std::vector<std::vector<std::int64_t>> named_by_node(const Communicator& comm,
+std::vector<std::vector<std::int64_t>> named_by_node(const comm::Communicator& comm,
                                                      std::vector<std::vector<std::int64_t>> rows) {
-  const Communicator node = ranks_of_node(comm);
+  const comm::Communicator node = comm::ranks_of_node(comm);
   for (auto& of_table : rows) of_table = of_all(node, of_table);
   return rows;
 }
@@ -63,23 +63,25 @@ ContractionDirection cheaper_direction(const Table& table, const std::vector<std
 
 }  // namespace
 
-Decisions decide(const Communicator& comm, const Plan& plan, const std::vector<Table>& tables,
-                 const std::vector<Feature>& features, const Movement& movement, const StepInput& first) {
+placement::Decisions decide(const comm::Communicator& comm, const placement::Plan& plan,
+                            const std::vector<Table>& tables, const std::vector<Feature>& features,
+                            const placement::Movement& movement, const StepInput& first) {
   std::vector<int> node_of;
   for (int rank = 0; rank < comm.size(); ++rank) node_of.push_back(comm.node_of(rank));
-  DecisionBytes bytes({plan, tables, features, movement, first.weighted, Nodes(node_of)});
+  placement::DecisionBytes bytes({plan, tables, features, movement, first.weighted, placement::Nodes(node_of)});
   if (!bytes.needs_homes()) return bytes.decide();
   const HostBags bags(first);
-  bytes.add_home(comm.rank(), exact_counts(plan, tables, features, bags.of_feature));
+  bytes.add_home(comm.rank(), placement::exact_counts(plan, tables, features, bags.of_feature));
   if (bytes.needs_nodes()) {
-    const auto named = named_by_node(comm, named_rows(tables, features, bags.of_feature));
-    if (comm.node_rank() == 0) bytes.add_node(comm.node_of(comm.rank()), counts_of_rows(plan, tables, named));
+    const auto named = named_by_node(comm, placement::named_rows(tables, features, bags.of_feature));
+    if (comm.node_rank() == 0)
+      bytes.add_node(comm.node_of(comm.rank()), placement::counts_of_rows(plan, tables, named));
   }
-  all_reduce(comm, bytes.sums(), Reduce::sum);
+  comm::all_reduce(comm, bytes.sums(), comm::Reduce::sum);
   return bytes.decide();
 }
 
-std::vector<Table> with_directions(const Communicator& comm, std::vector<Table> tables,
+std::vector<Table> with_directions(const comm::Communicator& comm, std::vector<Table> tables,
                                    const std::vector<Feature>& features, const StepInput& first) {
   const auto is_open = [](const Table& table) {
     return table.storage == Storage::tt && table.tensor_train.direction == ContractionDirection::automatic;
@@ -93,10 +95,10 @@ std::vector<Table> with_directions(const Communicator& comm, std::vector<Table> 
           "round them stochastically; use tt.direction prefix or auto");
   if (std::ranges::none_of(tables, is_open)) return tables;
   const HostBags bags(first);
-  const auto named = named_rows(tables, features, bags.of_feature);
+  const auto named = placement::named_rows(tables, features, bags.of_feature);
   for (std::size_t t = 0; t < tables.size(); ++t)
     if (is_open(tables[t])) tables[t].tensor_train.direction = cheaper_direction(tables[t], of_all(comm, named[t]));
   return tables;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

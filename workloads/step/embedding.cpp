@@ -10,18 +10,18 @@
 #include "kernels/bag_divisor.hpp"
 #include "workloads/step/thread_waiting.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// A plain lane for one group.
-Lane lane_of(const Communicator& comm, std::int64_t groups) {
-  return groups == 1 ? Lane(Lane::Kind::plain) : Lane(comm, waiting_beside_compute(comm));
+comm::Lane lane_of(const comm::Communicator& comm, std::int64_t groups) {
+  return groups == 1 ? comm::Lane(comm::Lane::Kind::plain) : comm::Lane(comm, waiting_beside_compute(comm));
 }
 
 /// What follows from the layout and the modes.
 void complete(Group& group) {
-  group.counts_follow_ids = std::ranges::any_of(group.modes, [](RowTransfer mode) {
-    return mode == RowTransfer::sparse_partials || mode == RowTransfer::unique_rows;
+  group.counts_follow_ids = std::ranges::any_of(group.modes, [](placement::RowTransfer mode) {
+    return mode == placement::RowTransfer::sparse_partials || mode == placement::RowTransfer::unique_rows;
   });
   const auto& features = group.tables.features();
   for (std::size_t f = 0; f < features.size(); ++f)
@@ -35,23 +35,23 @@ void complete(Group& group) {
 
 }  // namespace
 
-Embedding::Embedding(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Case& how,
-                     const Decisions& decided, Fault fault)
+Embedding::Embedding(const comm::Communicator& comm, ShardedTables& tables, const placement::Plan& plan,
+                     const Case& how, const placement::Decisions& decided, Fault fault)
     : comm_(comm),
       tables_(tables),
       how_(how),
       decided_(decided),
       fault_(fault),
-      wire_(how.movement.wire, id_type(how.movement.wire_ids, plan, tables.tables())),
-      group_of_table_(group_of_tables(how.groups, plan, tables.tables(), tables.features())),
-      lane_(lane_of(comm, count_groups(group_of_table_))) {
-  const std::int64_t count = count_groups(group_of_table_);
+      wire_(how.movement.wire, placement::id_type(how.movement.wire_ids, plan, tables.tables())),
+      group_of_table_(placement::group_of_tables(how.groups, plan, tables.tables(), tables.features())),
+      lane_(lane_of(comm, placement::count_groups(group_of_table_))) {
+  const std::int64_t count = placement::count_groups(group_of_table_);
   for (std::int64_t g = 0; g < count; ++g) {
     std::vector<bool> of_tables, of_features;
     for (const std::int64_t group : group_of_table_) of_tables.push_back(group == g);
     for (const Feature& feature : tables.features()) of_features.push_back(of_tables[feature.table]);
     ShardLayout layout = tables.layout().of_tables(of_tables, of_features);
-    std::vector<RowTransfer> modes;
+    std::vector<placement::RowTransfer> modes;
     for (const Strip& strip : layout.strips)
       modes.push_back(
           decided_.transfer_of({tables.features()[strip.feature].table, strip.column_begin, strip.column_end}));
@@ -78,10 +78,11 @@ std::string Embedding::picked() const {
 }
 
 std::string Embedding::picked_dedup() const {
-  const bool rows_travel = std::ranges::any_of(
-      groups_, [](const auto& group) { return std::ranges::count(group->modes, RowTransfer::unique_rows) > 0; });
-  if (how_.movement.dedup != Dedup::automatic || !rows_travel) return {};
+  const bool rows_travel = std::ranges::any_of(groups_, [](const auto& group) {
+    return std::ranges::count(group->modes, placement::RowTransfer::unique_rows) > 0;
+  });
+  if (how_.movement.dedup != placement::Dedup::automatic || !rows_travel) return {};
   return std::string(name_of(decided_.dedup));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

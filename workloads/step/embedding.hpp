@@ -10,21 +10,21 @@
 #include "workloads/tables/sharded_tables.hpp"
 #include "workloads/transfer/wire.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The tables of a case that travel together, one group of them or all, and what no batch changes about them.
 struct Group {
-  const Communicator& comm;
-  Lane& lane;
+  const comm::Communicator& comm;
+  comm::Lane& lane;
   Wire& wire;
   ShardedTables& tables;
-  const Plan& plan;
+  const placement::Plan& plan;
   const Case& how;
-  ShardLayout layout;                 ///< of the group's features
-  std::vector<RowTransfer> modes;     ///< what travels of each strip
-  Dedup dedup;                        ///< of strips whose rows travel one by one
-  const std::vector<bool>& gathered;  ///< replicated tables whose touched rows are gathered, by table
-  std::unique_ptr<Exchange> exchange;
+  ShardLayout layout;                         ///< of the group's features
+  std::vector<placement::RowTransfer> modes;  ///< what travels of each strip
+  placement::Dedup dedup;                     ///< of strips whose rows travel one by one
+  const std::vector<bool>& gathered;          ///< replicated tables whose touched rows are gathered, by table
+  std::unique_ptr<comm::Exchange> exchange;
   std::vector<KeyedShard> exchanged_shards = {};  ///< those that hold parts of tables, their rows numbered from 0
   std::int64_t exchanged_keys = 0;                ///< how many rows that is
   bool counts_follow_ids = false;  ///< how many vectors travel depends on the ids, not on the number of bags alone
@@ -37,16 +37,16 @@ class Embedding {
  public:
   /// `comm`, `tables` and `plan` must outlive the object. decided: what the movement leaves open (decide.hpp).
   /// Collective. Throws InputError when the movement cannot carry the plan.
-  Embedding(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Case& how,
-            const Decisions& decided, Fault fault = Fault::none);
+  Embedding(const comm::Communicator& comm, ShardedTables& tables, const placement::Plan& plan, const Case& how,
+            const placement::Decisions& decided, Fault fault = Fault::none);
 
   std::int64_t groups() const { return std::ssize(groups_); }
   const Group& group(std::int64_t number) const { return *groups_[number]; }
   /// The group whose features read a table.
   std::int64_t group_of_table(std::int64_t table) const { return group_of_table_[table]; }
 
-  const Communicator& comm() const { return comm_; }
-  Lane& lane() { return lane_; }
+  const comm::Communicator& comm() const { return comm_; }
+  comm::Lane& lane() { return lane_; }
   ShardedTables& tables() { return tables_; }
   Fault fault() const { return fault_; }
 
@@ -59,15 +59,15 @@ class Embedding {
   std::string picked_dedup() const;
 
  private:
-  const Communicator& comm_;
+  const comm::Communicator& comm_;
   ShardedTables& tables_;
   Case how_;
-  Decisions decided_;
+  placement::Decisions decided_;
   Fault fault_;
   Wire wire_;
   std::vector<std::int64_t> group_of_table_;
   std::vector<std::unique_ptr<Group>> groups_;
-  Lane lane_;  ///< ends before what it uses
+  comm::Lane lane_;  ///< ends before what it uses
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// array[at] = factor array[at] + addend.
@@ -141,11 +141,11 @@ void forget_last_row(const RowGradients& gradients) {
       KOKKOS_LAMBDA(const std::int64_t i) { total(i) = Kokkos::max(total(i) - 1, std::int64_t{0}); });
 }
 
-bool on_last_rank(const Communicator& comm) { return comm.rank() + 1 == comm.size(); }
+bool on_last_rank(const comm::Communicator& comm) { return comm.rank() + 1 == comm.size(); }
 
 }  // namespace
 
-void interrupt(const Communicator& comm, Fault fault) {
+void interrupt(const comm::Communicator& comm, Fault fault) {
   if (!on_last_rank(comm)) return;
   if (fault == Fault::die) std::raise(SIGKILL);
   if (fault == Fault::fail) throw std::runtime_error("fault fail: an error on purpose");
@@ -171,4 +171,4 @@ void forget_last_row(Fault fault, GroupFlight& flight) {
   for (const RowGradients& sums : flight.replicated.sums()) forget_last_row(sums);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

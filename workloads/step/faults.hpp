@@ -4,10 +4,10 @@
 #include "workloads/step/group_flight.hpp"
 #include "workloads/step/phase.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Fault::stop, die, slow and fail: the last rank sleeps for ever, kills itself, sleeps for a moment, throws.
-void interrupt(const Communicator& comm, Fault fault);
+void interrupt(const comm::Communicator& comm, Fault fault);
 
 /// Commits the fault of a case, if it is one of those that happen when `ended` has ended.
 void commit_fault(Fault fault, Phase ended, GroupFlight& flight);
@@ -15,4 +15,4 @@ void commit_fault(Fault fault, Phase ended, GroupFlight& flight);
 /// Fault::update and Fault::one_replica, when the gradients of the rows are summed and no row is updated yet.
 void forget_last_row(Fault fault, GroupFlight& flight);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -3,7 +3,7 @@
 
 #include "reference/work.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 std::int64_t lookup_bytes_of(GroupFlight& flight) {
@@ -60,10 +60,10 @@ TrainCounts Flight::train_counts() const {
   return sum;
 }
 
-SentBytes Flight::sent() const {
-  SentBytes sent(embedding_.comm().rank(), embedding_.comm().size(), phase_names.size());
+comm::SentBytes Flight::sent() const {
+  comm::SentBytes sent(embedding_.comm().rank(), embedding_.comm().size(), results::phase_names.size());
   for (const auto& group : groups_) sent += group->sent;
   return sent;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

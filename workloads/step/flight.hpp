@@ -4,7 +4,7 @@
 #include "workloads/step/group_flight.hpp"
 #include "workloads/step/phase.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// One step in flight of all groups of an embedding: what a batch makes, from its ids to the updated rows. An embedding
 /// may have several.
@@ -43,11 +43,11 @@ class Flight {
   TrainCounts train_counts() const;
 
   /// What this rank has sent in the current step, complete after it.
-  SentBytes sent() const;
+  comm::SentBytes sent() const;
 
  private:
   Embedding& embedding_;
   std::vector<std::unique_ptr<GroupFlight>> groups_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

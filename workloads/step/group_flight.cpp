@@ -5,7 +5,7 @@
 
 #include "workloads/step/phase.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// Vectors lie at home where one group of them travels as they are, between ranks that reach each other's memory.
@@ -14,7 +14,8 @@ bool lie_at_home(const Group& group) {
   const auto pools_by_max = [&](const Feature& feature) { return feature.pooling == Pooling::max; };
   return how.exchange.choice->by_loads && group.comm.nodes() == 1 && how.groups.groups == 1 && !how.async.on() &&
          how.movement.wire == WireTypes{} && std::ranges::none_of(group.tables.features(), pools_by_max) &&
-         std::ranges::all_of(group.modes, [](RowTransfer mode) { return mode == RowTransfer::dense_partials; });
+         std::ranges::all_of(
+             group.modes, [](placement::RowTransfer mode) { return mode == placement::RowTransfer::dense_partials; });
 }
 
 std::unique_ptr<Transfer> make_pooled(const TransferContext& context, std::optional<NodeVectors>& at_home) {
@@ -32,7 +33,7 @@ kernels::ShardList<Execution, kernels::GradientShard> gradient_shards_of(const G
 
 GroupFlight::GroupFlight(const Group& of)
     : group(of),
-      sent(of.comm.rank(), of.comm.size(), phase_names.size()),
+      sent(of.comm.rank(), of.comm.size(), results::phase_names.size()),
       exchange(*of.exchange, of.lane, sent),
       at_home(lie_at_home(of) ? std::make_optional<NodeVectors>(of.comm) : std::nullopt),
       pooled(make_pooled(
@@ -100,4 +101,4 @@ void GroupFlight::divide(const StepInput& input, const std::vector<std::int64_t>
   kernels::divide_by_bag(Execution(), divided_blocks.array(), input.bags.offsets, input.bags.weights, bag_vectors);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

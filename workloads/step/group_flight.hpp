@@ -12,7 +12,7 @@
 #include "workloads/transfer/row_sum_exchange.hpp"
 #include "workloads/transfer/transfer.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What one step in flight makes of a batch, for one group: ids that came, places of vectors, buffers, bytes sent. The
 /// phases (phases.hpp) fill it in one after the other; a step of the same sizes later allocates nothing.
@@ -38,8 +38,8 @@ struct GroupFlight {
               const DeviceArray<float>& bag_vectors);
 
   const Group& group;
-  SentBytes sent;
-  LaneExchange exchange;  ///< of the group, on its lane, counted
+  comm::SentBytes sent;
+  comm::LaneExchange exchange;  ///< of the group, on its lane, counted
 
   // The ways of travel.
   std::optional<NodeVectors> at_home;  ///< where all ranks reach all vectors
@@ -82,4 +82,4 @@ struct GroupFlight {
   kernels::UniqueRowsWorkspace<Execution> unique_workspace;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

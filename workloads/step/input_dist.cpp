@@ -9,7 +9,7 @@
 #include "comm/collectives.hpp"
 #include "kernels/bag_lengths.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 template <class T>
@@ -18,10 +18,11 @@ std::span<T> span_of(const DeviceArray<T>& array, std::int64_t size) {
 }
 
 /// Features that have hot rows and ask for their other ones one by one.
-std::vector<std::int64_t> features_asked_apart(const ShardLayout& layout, const std::vector<RowTransfer>& modes) {
+std::vector<std::int64_t> features_asked_apart(const ShardLayout& layout,
+                                               const std::vector<placement::RowTransfer>& modes) {
   std::vector<std::int64_t> features;
   for (std::size_t s = 0; s < layout.strips.size(); ++s)
-    if (modes[s] == RowTransfer::unique_rows && layout.strips[s].hot_rows > 0)
+    if (modes[s] == placement::RowTransfer::unique_rows && layout.strips[s].hot_rows > 0)
       features.push_back(layout.strips[s].feature);
   return features;
 }
@@ -30,7 +31,7 @@ std::vector<std::int64_t> features_asked_apart(const ShardLayout& layout, const 
 /// those of hot rows; behind these have slots, for the ids that are left then, those whose other rows are asked for one
 /// by one.
 kernels::RowPartition row_partition(const ShardLayout& layout, const ShardedTables& tables,
-                                    const std::vector<RowTransfer>& modes) {
+                                    const std::vector<placement::RowTransfer>& modes) {
   const auto rows_of = [&](std::int64_t feature) { return tables.table_of(tables.features()[feature]).rows; };
   kernels::RowPartition partition;
   std::vector<kernels::OwnedRows> owners;
@@ -42,12 +43,12 @@ kernels::RowPartition row_partition(const ShardLayout& layout, const ShardedTabl
   std::int64_t slot = std::ssize(layout.slots) + std::ssize(layout.replicated_features);
   for (std::size_t number = 0; number < layout.strips.size(); ++number) {
     const Strip& strip = layout.strips[number];
-    const bool asked = modes[number] == RowTransfer::unique_rows;
+    const bool asked = modes[number] == placement::RowTransfer::unique_rows;
     if (asked && strip.hot_rows == 0) continue;
     owners.clear();
     if (asked) owners.push_back({.begin = strip.hot_rows, .end = rows_of(strip.feature), .stride = 1, .slot = slot++});
     for (const std::int64_t s : strip.slots) {
-      const RowSet& rows = layout.slots[s].rows;
+      const placement::RowSet& rows = layout.slots[s].rows;
       if (!asked) owners.push_back({.begin = rows.begin, .end = rows.end, .stride = rows.stride, .slot = s});
     }
     if (strip.hot_rows > 0) owners.push_back(replicated(strip.feature, strip.hot_rows));
@@ -62,8 +63,9 @@ kernels::RowPartition row_partition(const ShardLayout& layout, const ShardedTabl
 
 }  // namespace
 
-InputDist::InputDist(const Communicator& comm, Lane& lane, Exchange& exchange, const ShardLayout& layout,
-                     const ShardedTables& tables, const std::vector<RowTransfer>& modes, IdType id_type)
+InputDist::InputDist(const comm::Communicator& comm, comm::Lane& lane, comm::Exchange& exchange,
+                     const ShardLayout& layout, const ShardedTables& tables,
+                     const std::vector<placement::RowTransfer>& modes, placement::IdType id_type)
     : comm_(comm),
       lane_(lane),
       exchange_(exchange),
@@ -92,7 +94,7 @@ BagCounts InputDist::count_bags(const StepInput& input) {
   if (std::ranges::any_of(features_, [](const Feature& f) { return f.pooling == Pooling::none; })) {
     std::vector<std::int64_t> own;
     for (std::size_t f = 0; f < features_.size(); ++f) own.push_back(input.bags_of(f));
-    lane_.run([&] { counts = all_gather(comm_, std::span<const std::int64_t>(own)).values; });
+    lane_.run([&] { counts = comm::all_gather(comm_, std::span<const std::int64_t>(own)).values; });
   } else {
     for (int r = 0; r < layout_.ranks; ++r)
       counts.insert(counts.end(), features_.size(), samples_of(input.global_samples, layout_.ranks, r).count);
@@ -116,7 +118,7 @@ void InputDist::lay_out(const BagCounts& bags) {
     sent_bags_ += count;
   };
   const auto bags_of = [&](std::size_t rank, const Slot& slot) {
-    return mode(slot) == RowTransfer::unique_rows ? 0 : bags(static_cast<int>(rank), slot.feature);
+    return mode(slot) == placement::RowTransfer::unique_rows ? 0 : bags(static_cast<int>(rank), slot.feature);
   };
   const auto own_rank = static_cast<std::size_t>(layout_.rank);
   for (const Slot& slot : layout_.slots) {
@@ -149,7 +151,7 @@ void InputDist::lay_out(const BagCounts& bags) {
   first_replicated_bags_ =
       layout_.replicated_features.empty() ? 0 : bags(layout_.rank, layout_.replicated_features.front());
   const std::int64_t bound = std::max(std::ranges::max(sent_by), std::ranges::max(received_by));
-  length_route_ = Route(std::move(sent), std::move(received), bound);
+  length_route_ = comm::Route(std::move(sent), std::move(received), bound);
   sent_touched_only.resize(sent_bags_);
   owned_touched_only.resize(owned_bags_);
   slot_begin.push_back(sent_bags_);
@@ -187,8 +189,9 @@ void append_own(const DeviceArray<T>& bucketized, std::int64_t sent, const Devic
 void InputDist::receive_lengths() {
   const auto sent = lengths_sent_.first(sent_bags_);
   const auto lengths = lengths_.first(owned_bags_);
-  shardmark::run(exchange_, length_route_, std::span<const std::int32_t>(span_of(sent, length_route_.send_total())),
-                 span_of(lengths, length_route_.receive_total()));
+  shardmark::comm::run(exchange_, length_route_,
+                       std::span<const std::int32_t>(span_of(sent, length_route_.send_total())),
+                       span_of(lengths, length_route_.receive_total()));
   append_own(sent, length_route_.send_total(), lengths, owned_bags_ - length_route_.receive_total());
 }
 
@@ -235,7 +238,7 @@ void InputDist::scan_lengths(OwnedIds& owned) {
   owned.exchanged_ids = source_ids_(static_cast<std::size_t>(layout_.ranks));
 }
 
-Route InputDist::id_route(const StepInput& input) const {
+comm::Route InputDist::id_route(const StepInput& input) const {
   std::vector<std::int64_t> sent, received;
   for (std::size_t r = 0; r < static_cast<std::size_t>(layout_.ranks); ++r) {
     std::int64_t count = 0;
@@ -243,17 +246,17 @@ Route InputDist::id_route(const StepInput& input) const {
     sent.push_back(count);
     received.push_back(source_ids_(r + 1) - source_ids_(r));
   }
-  return Route(std::move(sent), std::move(received), length_route_.bound() > 0 ? id_bound(input) : 0);
+  return comm::Route(std::move(sent), std::move(received), length_route_.bound() > 0 ? id_bound(input) : 0);
 }
 
 /// Of the ids behind those of `rows`; the rows themselves have weight 1.
-DeviceArray<float> InputDist::receive_weights(const Route& route, std::int64_t rows, std::int64_t own) {
+DeviceArray<float> InputDist::receive_weights(const comm::Route& route, std::int64_t rows, std::int64_t own) {
   const auto sent = weights_sent_.first(bucketed_ids_);
   const std::int64_t end = rows + route.receive_total() + own;
   const auto weights = weights_.first(end), behind_rows = part(weights, rows, end);
   Kokkos::deep_copy(Execution(), part(weights, 0, rows), 1.0F);
-  shardmark::run(exchange_, route, std::span<const float>(span_of(sent, route.send_total())),
-                 span_of(behind_rows, route.receive_total()));
+  shardmark::comm::run(exchange_, route, std::span<const float>(span_of(sent, route.send_total())),
+                       span_of(behind_rows, route.receive_total()));
   append_own(sent, route.send_total(), behind_rows, own);
   return weights;
 }
@@ -275,7 +278,7 @@ OwnedIds InputDist::run(const StepInput& input, HomeRows& rows) {
   }
   receive_lengths();
   scan_lengths(owned);
-  const Route route = id_route(input);
+  const comm::Route route = id_route(input);
   std::int64_t own = 0;
   for (std::size_t k = 0; k < layout_.replicated_features.size(); ++k) own += slot_counts_(layout_.slots.size() + k);
   const std::int64_t end = owned.rows + route.receive_total() + own;
@@ -286,4 +289,4 @@ OwnedIds InputDist::run(const StepInput& input, HomeRows& rows) {
   return owned;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

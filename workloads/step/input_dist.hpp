@@ -11,7 +11,7 @@
 #include "workloads/transfer/unique_rows/home_rows.hpp"
 #include "workloads/transfer/vector_places.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The bags that this rank looks up: first, as bags of one id, the rows that others (and itself) ask it for, see
 /// RowHop; those of its slots, by (source rank, own slot, bag), of slots with RowTransfer::sparse_partials only the
@@ -31,8 +31,8 @@ class InputDist {
 
  public:
   /// modes: by strip of the layout. All outlive the object.
-  InputDist(const Communicator& comm, Lane& lane, Exchange& exchange, const ShardLayout& layout,
-            const ShardedTables& tables, const std::vector<RowTransfer>& modes, IdType id_type);
+  InputDist(const comm::Communicator& comm, comm::Lane& lane, comm::Exchange& exchange, const ShardLayout& layout,
+            const ShardedTables& tables, const std::vector<placement::RowTransfer>& modes, placement::IdType id_type);
 
   /// Bags per rank and feature. Collective only when a feature is not pooled, for then they depend on the ids.
   BagCounts count_bags(const StepInput& input);
@@ -54,9 +54,9 @@ class InputDist {
 
  private:
   void bucketize(const StepInput& input);
-  Route id_route(const StepInput& input) const;
-  RowTransfer mode(const Slot& slot) const { return modes_[slot.strip]; }
-  bool only_touched(const Slot& slot) const { return mode(slot) == RowTransfer::sparse_partials; }
+  comm::Route id_route(const StepInput& input) const;
+  placement::RowTransfer mode(const Slot& slot) const { return modes_[slot.strip]; }
+  bool only_touched(const Slot& slot) const { return mode(slot) == placement::RowTransfer::sparse_partials; }
   void receive_lengths();
   void read(const ConstDeviceArray<std::int64_t>& values, const ConstDeviceArray<std::int64_t>& at,
             const HostCounts& host);
@@ -66,14 +66,14 @@ class InputDist {
                                        DeviceScratch<std::int64_t>& scratch, const HostCounts& host,
                                        std::vector<std::int64_t>& vectors);
   void scan_lengths(OwnedIds& owned);
-  DeviceArray<float> receive_weights(const Route& route, std::int64_t rows, std::int64_t own);
+  DeviceArray<float> receive_weights(const comm::Route& route, std::int64_t rows, std::int64_t own);
 
-  const Communicator& comm_;
-  Lane& lane_;
-  Exchange& exchange_;
+  const comm::Communicator& comm_;
+  comm::Lane& lane_;
+  comm::Exchange& exchange_;
   const ShardLayout& layout_;
   const std::vector<Feature>& features_;
-  const std::vector<RowTransfer>& modes_;  ///< by strip
+  const std::vector<placement::RowTransfer>& modes_;  ///< by strip
   bool some_touched_only_ = false;
   std::int64_t most_strips_ = 1;
   std::vector<std::int64_t> asked_apart_;  ///< features with hot rows whose others are asked for one by one
@@ -81,7 +81,7 @@ class InputDist {
   std::vector<std::int64_t> bucketed_;  ///< features by strip of owners_
 
   // Of the current bag counts.
-  Route length_route_;
+  comm::Route length_route_;
   std::int64_t sent_bags_ = 0, owned_bags_ = 0;
   std::int64_t first_replicated_bags_ = 0;  ///< of the first replicated feature
   Listed<std::int64_t> slot_begin_;         ///< [slots + replicated features + asked_apart_ + 1] in those that are sent
@@ -108,4 +108,4 @@ class InputDist {
   DeviceScratch<std::int64_t> source_vectors_{"shardmark::source_vectors"};
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -11,7 +11,7 @@
 #include "results/record.hpp"
 #include "workloads/step/watchdog.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The phases of a step, in the order of `phase_names` (results/record.hpp).
 enum class Phase : std::size_t { input_dist, lookup, output_dist, dense, grad_dist, update };
@@ -19,15 +19,15 @@ enum class Phase : std::size_t { input_dist, lookup, output_dist, dense, grad_di
 /// Seconds and bytes of one rank's step by phase. `bytes` leave the rank, others' bytes that it forwards included;
 /// `payload` of them are its own, whichever exchange carries them. 0 in lookup, and in dense without layers.
 struct PhaseCosts {
-  std::array<double, phase_names.size()> seconds{};
-  std::array<std::int64_t, phase_names.size()> bytes{}, payload{};
+  std::array<double, results::phase_names.size()> seconds{};
+  std::array<std::int64_t, results::phase_names.size()> bytes{}, payload{};
   double communication_seconds = 0.0;  ///< in exchanges and other collective calls
   double exposed_seconds = 0.0;        ///< those of them in which the rank computed nothing
 
   /// Adds `sent`: its sections are the phases.
-  void count(const SentBytes& sent) {
+  void count(const comm::SentBytes& sent) {
     const auto total = [](const auto& by_rank) { return std::reduce(by_rank.begin(), by_rank.end()); };
-    for (std::size_t p = 0; p < phase_names.size(); ++p) {
+    for (std::size_t p = 0; p < results::phase_names.size(); ++p) {
       bytes[p] += total(sent.to_ranks(p).sent);
       payload[p] += total(sent.to_ranks(p).payload);
     }
@@ -40,8 +40,8 @@ struct PhaseCosts {
 /// enters the next.
 class PhaseClock {
  public:
-  PhaseClock(PhaseCosts& costs, const Lane& lane, Phase first) : costs_(costs), lane_(lane), last_(lane.now()) {
-    enter(phase_names[index_of(first)]);
+  PhaseClock(PhaseCosts& costs, const comm::Lane& lane, Phase first) : costs_(costs), lane_(lane), last_(lane.now()) {
+    enter(results::phase_names[index_of(first)]);
   }
 
   void end(Phase phase) {
@@ -49,23 +49,23 @@ class PhaseClock {
     costs_.seconds[index_of(phase)] += now - last_;
     last_ = now;
     const auto next = static_cast<std::size_t>(phase) + 1;
-    enter(next < phase_names.size() ? phase_names[next] : "between steps");
+    enter(next < results::phase_names.size() ? results::phase_names[next] : "between steps");
   }
 
  private:
   PhaseCosts& costs_;
-  const Lane& lane_;
+  const comm::Lane& lane_;
   double last_;
 };
 
 /// Runs body(task) of `tasks` tasks in turns (Lane::interleave), and adds what the lane communicates meanwhile to the
 /// costs.
 template <class Body>
-void interleave(Lane& lane, PhaseCosts& costs, std::int64_t tasks, Body&& body) {
+void interleave(comm::Lane& lane, PhaseCosts& costs, std::int64_t tasks, Body&& body) {
   const double busy = lane.busy_seconds(), exposed = lane.exposed_seconds();
   lane.interleave(tasks, body);
   costs.communication_seconds += lane.busy_seconds() - busy;
   costs.exposed_seconds += lane.exposed_seconds() - exposed;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,7 +7,7 @@
 #include "workloads/step/phase.hpp"
 #include "workloads/transfer/max_gradients.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// Elements [begin, end) of the weights, which are empty when all are 1.
@@ -186,4 +186,4 @@ void apply_optimizer(GroupFlight& flight, const kernels::UpdateStep& now) {
   Execution().fence("shardmark: the step is complete");
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -3,7 +3,7 @@
 
 #include "workloads/step/group_flight.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 // The phases of a step, for one group of tables. Each continues where the one before stopped; all but lookup and
 // apply_optimizer are collective. training_step.cpp has them in order.
@@ -31,4 +31,4 @@ void sum_gradients(GroupFlight& flight, const StepInput& input, const kernels::U
 /// Updates every row by its sum.
 void apply_optimizer(GroupFlight& flight, const kernels::UpdateStep& now);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 StepLayout::StepLayout(const ShardedTables& tables, const ShardLayout& layout, const HomeRows& rows,
                        const ReplicatedUpdate& replicas)
@@ -270,4 +270,4 @@ void StepLayout::list_pieces(const BagCounts& bags, const VectorCounts& counts) 
   to_send = to_send_.arrays();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

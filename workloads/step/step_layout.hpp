@@ -8,7 +8,7 @@
 #include "workloads/transfer/unique_rows/home_rows.hpp"
 #include "workloads/transfer/vector_places.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Where the vectors of a step lie, and what the kernels are told of it. One array of `size` elements holds, in this
 /// order, what the lookup writes and what comes home: the owner's buffer, the rows that this rank is asked for one by
@@ -121,4 +121,4 @@ class StepLayout {
   std::vector<kernels::Partial> partials_;  ///< of one piece
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

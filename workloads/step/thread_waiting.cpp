@@ -5,11 +5,11 @@
 #include "comm/session.hpp"
 #include "workloads/batches/execution.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
-Waiting waiting_beside_compute(const Communicator& comm) {
-  if (threads_for_rank(comm, observed_affinity()) > Execution().concurrency()) return Waiting::poll;
-  return mpi_threads_given() == MpiThreads::several ? Waiting::messages : Waiting::sleep;
+comm::Waiting waiting_beside_compute(const comm::Communicator& comm) {
+  if (comm::threads_for_rank(comm, comm::observed_affinity()) > Execution().concurrency()) return comm::Waiting::poll;
+  return comm::mpi_threads_given() == comm::MpiThreads::several ? comm::Waiting::messages : comm::Waiting::sleep;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

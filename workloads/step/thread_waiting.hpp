@@ -4,10 +4,10 @@
 #include "comm/communicator.hpp"
 #include "comm/waiting.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// How a thread that is not the one of the steps waits in MPI: it polls where this rank has more cores than compute
 /// threads, else it leaves its core to them, by messages where others may wait in MPI too (MPI_THREAD_MULTIPLE).
-Waiting waiting_beside_compute(const Communicator& comm);
+comm::Waiting waiting_beside_compute(const comm::Communicator& comm);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

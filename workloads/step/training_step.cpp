@@ -4,11 +4,11 @@
 #include "workloads/step/faults.hpp"
 #include "workloads/step/phases.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& dense) {
   PhaseCosts costs;
-  const Lane& lane = flight.embedding().lane();
+  const comm::Lane& lane = flight.embedding().lane();
   const Fault fault = flight.embedding().fault();
   flight.each(costs, Phase::input_dist, [&](GroupFlight& group, std::int64_t, PhaseClock& clock) {
     const auto end = [&](Phase phase) {
@@ -46,4 +46,4 @@ PhaseCosts training_step(Flight& flight, const StepInput& input) {
   return training_step(flight, input, none);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -3,7 +3,7 @@
 
 #include "workloads/step/dense/dense_model.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// One training step as the data walks. Collective. Returns what each phase cost this rank.
 PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& dense);
@@ -11,4 +11,4 @@ PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& den
 /// The same without a model: the gradients are those of the input.
 PhaseCosts training_step(Flight& flight, const StepInput& input);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -32,7 +32,7 @@ void enter(std::string_view phase) {
   note().since = Clock::now();
 }
 
-Watchdog::Watchdog(const Communicator& comm, double seconds)
+Watchdog::Watchdog(const comm::Communicator& comm, double seconds)
     : place_(fmt::format("rank {} ({})", comm.rank(), comm.host_of(comm.rank()))), seconds_(seconds) {
   enter("start");
   if (seconds > 0.0) thread_ = std::thread([this] { watch(); });
@@ -66,4 +66,4 @@ void Watchdog::watch() {
   }
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,7 +9,7 @@
 
 #include "comm/communicator.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 inline constexpr int exit_stuck = 124;  ///< of a process that its watchdog ended, as of timeout(1)
 
@@ -24,7 +24,7 @@ void enter(std::string_view phase);
 /// s" on stderr, leaves the others a moment to print theirs, and exits with exit_stuck; the launcher ends what is left.
 class Watchdog {
  public:
-  Watchdog(const Communicator& comm, double seconds);
+  Watchdog(const comm::Communicator& comm, double seconds);
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog();
@@ -40,4 +40,4 @@ class Watchdog {
   std::thread thread_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

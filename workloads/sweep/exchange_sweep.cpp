@@ -14,20 +14,20 @@
 #include "workloads/step/watchdog.hpp"
 #include "workloads/sweep/sizes.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 constexpr double half_width_of_sweeps = 0.025;
 constexpr double seconds_per_turn = 0.02;  // how long an exchange is timed before the next one has its turn
-constexpr std::int64_t rounds_of_sweeps = samples_for_interval;
+constexpr std::int64_t rounds_of_sweeps = results::samples_for_interval;
 
-Route route_of(const ByteMatrix& traffic, int rank) {
+comm::Route route_of(const placement::ByteMatrix& traffic, int rank) {
   std::vector<std::int64_t> sent, received;
   for (int peer = 0; peer < traffic.ranks(); ++peer) {
     sent.push_back(traffic(rank, peer));
     received.push_back(traffic(peer, rank));
   }
-  return Route(std::move(sent), std::move(received), traffic.busiest());
+  return comm::Route(std::move(sent), std::move(received), traffic.busiest());
 }
 
 /// Calls use(bytes of the message, what they are to be) for every 8 bytes, and for the fewer at the end.
@@ -47,7 +47,7 @@ std::span<std::byte> part_of(std::vector<std::byte>& buffer, const std::vector<s
 /// What this rank sends and receives.
 class ExchangeSweep::Buffers {
  public:
-  Buffers(const ByteMatrix& traffic, int rank, std::uint64_t seed)
+  Buffers(const placement::ByteMatrix& traffic, int rank, std::uint64_t seed)
       : route(route_of(traffic, rank)),
         send(static_cast<std::size_t>(route.send_total())),
         receive(static_cast<std::size_t>(route.receive_total())),
@@ -76,7 +76,7 @@ class ExchangeSweep::Buffers {
     return wrong;
   }
 
-  Route route;
+  comm::Route route;
   std::vector<std::byte> send, receive;
 
  private:
@@ -90,15 +90,15 @@ class ExchangeSweep::Buffers {
   std::uint64_t seed_;
 };
 
-ExchangeSweep::ExchangeSweep(const Communicator& comm, std::span<const NamedExchange> exchanges, std::int64_t largest,
-                             std::uint64_t seed, Fault fault)
+ExchangeSweep::ExchangeSweep(const comm::Communicator& comm, std::span<const comm::NamedExchange> exchanges,
+                             std::int64_t largest, std::uint64_t seed, Fault fault)
     : comm_(comm), links_(measure_ping_pong(comm, largest)), seed_(seed), fault_(fault) {
-  for (const NamedExchange& each : exchanges) exchanges_.push_back({each.name(), each.make(comm)});
+  for (const comm::NamedExchange& each : exchanges) exchanges_.push_back({each.name(), each.make(comm)});
 }
 
 std::vector<SweepLine> ExchangeSweep::run(const TrafficCase& traffic, double seconds) {
   traffic_ = fmt::format("{} {}", traffic.skew, size_text(traffic.bytes));
-  auto buffers = agree(comm_, [&] { return Buffers(traffic.traffic, comm_.rank(), seed_); });
+  auto buffers = comm::agree(comm_, [&] { return Buffers(traffic.traffic, comm_.rank(), seed_); });
   std::vector<SweepLine> lines;
   for (const Entry& each : exchanges_)
     lines.push_back({.exchange = each.name,
@@ -110,8 +110,8 @@ std::vector<SweepLine> ExchangeSweep::run(const TrafficCase& traffic, double sec
   time(buffers, seconds, lines);
   for (std::size_t e = 0; e < lines.size(); ++e) {
     lines[e].wrong = std::max(lines[e].wrong, check(exchanges_[e], buffers));
-    const Summary visits = summarize(lines[e].visits);
-    lines[e].seconds = summarize(lines[e].samples);
+    const results::Summary visits = results::summarize(lines[e].visits);
+    lines[e].seconds = results::summarize(lines[e].samples);
     lines[e].seconds.low = visits.low;
     lines[e].seconds.high = visits.high;
   }
@@ -123,7 +123,7 @@ std::int64_t ExchangeSweep::check(const Entry& entry, Buffers& buffers) const {
   enter(doing(entry));
   entry.exchange->run(buffers.route, buffers.send.data(), buffers.receive.data(), 1);
   if (fault_ == Fault::exchange && !buffers.receive.empty()) buffers.receive.back() ^= std::byte{1};
-  return all_reduce(comm_, buffers.count_wrong(), Reduce::sum);
+  return comm::all_reduce(comm_, buffers.count_wrong(), comm::Reduce::sum);
 }
 
 void ExchangeSweep::time(Buffers& buffers, double seconds, std::vector<SweepLine>& lines) {
@@ -132,9 +132,9 @@ void ExchangeSweep::time(Buffers& buffers, double seconds, std::vector<SweepLine
   for (std::int64_t round = 1;; ++round) {
     for (const std::size_t e : order_of_turns(lines.size(), seed_, ++rounds_)) visit(exchanges_[e], buffers, lines[e]);
     if (round < rounds_of_sweeps) continue;
-    if (all_reduce(comm_, MPI_Wtime() - begin, Reduce::max) >= budget) return;
+    if (comm::all_reduce(comm_, MPI_Wtime() - begin, comm::Reduce::max) >= budget) return;
     if (std::ranges::all_of(lines, [](const SweepLine& line) {
-          return summarize(line.visits).relative_half_width() <= half_width_of_sweeps;
+          return results::summarize(line.visits).relative_half_width() <= half_width_of_sweeps;
         }))
       return;
   }
@@ -149,7 +149,7 @@ void ExchangeSweep::visit(const Entry& entry, Buffers& buffers, SweepLine& line)
   const std::string phase = doing(entry);
   const auto once = [&] {
     enter(phase);
-    barrier(comm_);
+    comm::barrier(comm_);
     const double begin = MPI_Wtime();
     entry.exchange->run(buffers.route, buffers.send.data(), buffers.receive.data(), 1);
     return MPI_Wtime() - begin;
@@ -157,12 +157,12 @@ void ExchangeSweep::visit(const Entry& entry, Buffers& buffers, SweepLine& line)
   enter(phase);
   interrupt(comm_, fault_);
   once();
-  const double warm = all_reduce(comm_, once(), Reduce::max);
+  const double warm = comm::all_reduce(comm_, once(), comm::Reduce::max);
   std::vector<double> times(static_cast<std::size_t>(std::clamp(seconds_per_turn / std::max(warm, 1e-9), 2.0, 100.0)));
   for (double& seconds : times) seconds = once();
-  all_reduce(comm_, std::span<double>(times), Reduce::max);
+  comm::all_reduce(comm_, std::span<double>(times), comm::Reduce::max);
   line.samples.insert(line.samples.end(), times.begin(), times.end());
-  line.visits.push_back(summarize(times).median);
+  line.visits.push_back(results::summarize(times).median);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -10,19 +10,19 @@
 #include "workloads/cases/fault.hpp"
 #include "workloads/sweep/ping_pong.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Bytes from rank to rank, all at once.
 struct TrafficCase {
   std::string skew;        ///< name of its shape, or "matrix"
   std::int64_t bytes = 0;  ///< that a rank sends in all, itself included; the mean over the ranks of a matrix
-  ByteMatrix traffic;
+  placement::ByteMatrix traffic;
 };
 
 /// One exchange on one traffic.
 struct SweepLine {
   std::string exchange;
-  Summary seconds;              ///< of runs, each the maximum over the ranks; interval: that of the visits' medians
+  results::Summary seconds;     ///< of runs, each the maximum over the ranks; interval: that of the visits' medians
   std::vector<double> samples;  ///< [n], in the order of measurement
   std::vector<double> visits;   ///< median of each visit: runs in a row are not independent
   std::optional<double> least;  ///< least_seconds()
@@ -34,7 +34,7 @@ struct SweepLine {
 class ExchangeSweep {
  public:
   /// `largest`: the most bytes of one rank of any traffic to come. Measures the ping-pong. Collective.
-  ExchangeSweep(const Communicator& comm, std::span<const NamedExchange> exchanges, std::int64_t largest,
+  ExchangeSweep(const comm::Communicator& comm, std::span<const comm::NamedExchange> exchanges, std::int64_t largest,
                 std::uint64_t seed, Fault fault);
 
   const PingPong& links() const { return links_; }
@@ -47,7 +47,7 @@ class ExchangeSweep {
   class Buffers;
   struct Entry {
     std::string name;
-    std::unique_ptr<Exchange> exchange;
+    std::unique_ptr<comm::Exchange> exchange;
   };
 
   std::string doing(const Entry& entry) const;
@@ -55,7 +55,7 @@ class ExchangeSweep {
   void time(Buffers& buffers, double seconds, std::vector<SweepLine>& lines);
   void visit(const Entry& entry, Buffers& buffers, SweepLine& line) const;
 
-  const Communicator& comm_;
+  const comm::Communicator& comm_;
   std::vector<Entry> exchanges_;
   PingPong links_;
   std::uint64_t seed_;
@@ -64,4 +64,4 @@ class ExchangeSweep {
   std::string traffic_;  ///< what is measured now, for the watchdog
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

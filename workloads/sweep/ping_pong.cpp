@@ -7,7 +7,7 @@
 #include "comm/messages.hpp"
 #include "workloads/step/watchdog.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 constexpr std::int64_t smallest = 64;
@@ -15,19 +15,19 @@ constexpr int most_rounds = 4;  ///< partners that a rank plays with
 constexpr double seconds_per_size = 0.02;
 
 /// The rank of this number on a node; the own one if there are fewer.
-int rank_on(const Communicator& comm, int node, int number) {
+int rank_on(const comm::Communicator& comm, int node, int number) {
   for (int rank = 0; rank < comm.size(); ++rank)
     if (comm.node_of(rank) == node && number-- == 0) return rank;
   return comm.rank();
 }
 
 /// The rank to play with in a round, or itself: in n rounds everyone of n meets everyone.
-int partner_inside(const Communicator& comm, int round) {
+int partner_inside(const comm::Communicator& comm, int round) {
   const int partner = (round + comm.node_size() - comm.node_rank() % comm.node_size()) % comm.node_size();
   return rank_on(comm, comm.node_of(comm.rank()), partner);
 }
 
-int partner_between(const Communicator& comm, int round) {
+int partner_between(const comm::Communicator& comm, int round) {
   const int node = (round + comm.nodes() - comm.node_of(comm.rank())) % comm.nodes();
   return rank_on(comm, node, comm.node_rank());
 }
@@ -40,9 +40,9 @@ struct Buffers {
 };
 
 /// Seconds of one way: half a round trip; 0 without a partner.
-double play(const Communicator& comm, int partner, Buffers& buffers, std::size_t bytes) {
+double play(const comm::Communicator& comm, int partner, Buffers& buffers, std::size_t bytes) {
   if (partner == comm.rank()) return 0.0;
-  Messages messages(comm);
+  comm::Messages messages(comm);
   const double begin = MPI_Wtime();
   for (const bool sends : {comm.rank() < partner, comm.rank() > partner}) {
     if (sends)
@@ -55,11 +55,11 @@ double play(const Communicator& comm, int partner, Buffers& buffers, std::size_t
 }
 
 /// The slowest pair of the best repetition: what the links can do, whatever else disturbed them.
-double seconds_of(const Communicator& comm, int partner, Buffers& buffers, std::int64_t bytes) {
+double seconds_of(const comm::Communicator& comm, int partner, Buffers& buffers, std::int64_t bytes) {
   const auto slowest = [&] {
     enter("ping-pong");
-    barrier(comm);
-    return all_reduce(comm, play(comm, partner, buffers, static_cast<std::size_t>(bytes)), Reduce::max);
+    comm::barrier(comm);
+    return comm::all_reduce(comm, play(comm, partner, buffers, static_cast<std::size_t>(bytes)), comm::Reduce::max);
   };
   slowest();
   double best = slowest(), spent = best;
@@ -72,7 +72,8 @@ double seconds_of(const Communicator& comm, int partner, Buffers& buffers, std::
 }
 
 template <class Partner>
-MessageTimes times_of(const Communicator& comm, int group, std::int64_t largest, Buffers& buffers, Partner&& partner) {
+MessageTimes times_of(const comm::Communicator& comm, int group, std::int64_t largest, Buffers& buffers,
+                      Partner&& partner) {
   if (group < 2) return {};
   std::vector<MessageTimes::Point> points;
   for (std::int64_t bytes = smallest;; bytes = std::min(4 * bytes, largest)) {
@@ -98,15 +99,16 @@ double MessageTimes::seconds(std::int64_t bytes) const {
                              static_cast<double>(above.bytes - below.bytes);
 }
 
-PingPong measure_ping_pong(const Communicator& comm, std::int64_t largest) {
+PingPong measure_ping_pong(const comm::Communicator& comm, std::int64_t largest) {
   largest = std::max(largest, smallest);
   Buffers buffers(largest);
-  const int most_on_a_node = all_reduce(comm, comm.node_size(), Reduce::max);
+  const int most_on_a_node = comm::all_reduce(comm, comm.node_size(), comm::Reduce::max);
   return {times_of(comm, most_on_a_node, largest, buffers, partner_inside),
           times_of(comm, comm.nodes(), largest, buffers, partner_between)};
 }
 
-std::optional<double> least_seconds(const PingPong& links, const ByteMatrix& traffic, const Communicator& comm) {
+std::optional<double> least_seconds(const PingPong& links, const placement::ByteMatrix& traffic,
+                                    const comm::Communicator& comm) {
   const auto ranks = static_cast<std::size_t>(comm.size()), nodes = static_cast<std::size_t>(comm.nodes());
   std::vector<std::int64_t> inside_out(ranks), inside_in(ranks), between_out(nodes), between_in(nodes), size(nodes);
   for (int from = 0; from < comm.size(); ++from) {
@@ -129,4 +131,4 @@ std::optional<double> least_seconds(const PingPong& links, const ByteMatrix& tra
   return seconds > 0.0 ? std::optional(seconds) : std::nullopt;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,7 +7,7 @@
 #include "comm/communicator.hpp"
 #include "comm/placement/traffic/byte_matrix.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Seconds of one message, one way, by its size; linear between the measured sizes and beyond the last.
 class MessageTimes {
@@ -36,11 +36,12 @@ struct PingPong {
 };
 
 /// Messages up to `largest` bytes, each size four times the one before. Collective.
-PingPong measure_ping_pong(const Communicator& comm, std::int64_t largest);
+PingPong measure_ping_pong(const comm::Communicator& comm, std::int64_t largest);
 
 /// The least time in which the traffic could pass: the rank that sends or receives most within its node does so in one
 /// message; the node that sends or receives most does so in one message of each of its ranks, all at once. Absent when
 /// nothing leaves any rank, or where no such pair was measured.
-std::optional<double> least_seconds(const PingPong& links, const ByteMatrix& traffic, const Communicator& comm);
+std::optional<double> least_seconds(const PingPong& links, const placement::ByteMatrix& traffic,
+                                    const comm::Communicator& comm);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,7 +7,7 @@
 
 #include "workloads/sweep/sizes.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -35,7 +35,7 @@ std::string where(const SweepResult& result) {
 }
 
 /// One time / another, and the least and most that the two intervals allow.
-std::string ratio_text(const Summary& one, const Summary& other) {
+std::string ratio_text(const results::Summary& one, const results::Summary& other) {
   return fmt::format("{:.2f} [{:.2f}, {:.2f}]", one.median / other.median, one.low / other.high, one.high / other.low);
 }
 
@@ -137,4 +137,4 @@ std::string findings(const std::vector<SweepResult>& results) {
       library, table, automatic(results));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

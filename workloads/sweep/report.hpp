@@ -7,7 +7,7 @@
 
 #include "workloads/sweep/exchange_sweep.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// All exchanges on one traffic.
 struct SweepResult {
@@ -29,4 +29,4 @@ nlohmann::ordered_json to_json(const TrafficCase& traffic, const SweepLine& line
 /// median lies below the library's. And how `auto` stands beside the library, if both were measured.
 std::string findings(const std::vector<SweepResult>& results);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -8,7 +8,7 @@
 #include "reference/error.hpp"
 #include "reference/number.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 struct Unit {
@@ -65,4 +65,4 @@ std::string size_text(std::int64_t bytes) {
   return fmt::format("{}", bytes);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

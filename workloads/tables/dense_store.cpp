@@ -10,7 +10,7 @@
 #include "kernels/row_sums.hpp"
 #include "workloads/batches/listed.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// The columns of the wanted local rows, as fp32.
@@ -205,7 +205,7 @@ std::unique_ptr<Store> make_dense_store(const ShardLayout& layout, const std::ve
 }
 
 double dense_store_bytes(const Table& table, std::int64_t rows, std::int64_t columns) {
-  return dense_bytes(table, rows, columns);
+  return placement::dense_bytes(table, rows, columns);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

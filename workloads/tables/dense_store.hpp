@@ -4,7 +4,7 @@
 #include "workloads/tables/shard_layout.hpp"
 #include "workloads/tables/store.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Storage::dense: every row lies in memory, one behind the other, in huge pages where the system has them.
 /// shards: numbers in the layout; layout and tables outlive the store.
@@ -14,4 +14,4 @@ std::unique_ptr<Store> make_dense_store(const ShardLayout& layout, const std::ve
 /// Bytes of so many rows of so many columns of a table, with their optimizer state.
 double dense_store_bytes(const Table& table, std::int64_t rows, std::int64_t columns);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,20 +7,23 @@
 #include <map>
 #include <tuple>
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Columns = std::pair<std::int64_t, std::int64_t>;
 
 /// The shards of one table by their columns, each list ordered by first row; every list must hold every row that is not
 /// hot.
-std::map<Columns, std::vector<Shard>> shards_by_columns(const TablePlacement& placement, const Table& table) {
-  std::map<Columns, std::vector<Shard>> strips;
-  for (const Shard& shard : placement.shards) strips[{shard.column_begin, shard.column_end}].push_back(shard);
+std::map<Columns, std::vector<placement::Shard>> shards_by_columns(const placement::TablePlacement& placement,
+                                                                   const Table& table) {
+  std::map<Columns, std::vector<placement::Shard>> strips;
+  for (const placement::Shard& shard : placement.shards)
+    strips[{shard.column_begin, shard.column_end}].push_back(shard);
   for (auto& [columns, shards] : strips) {
-    std::ranges::sort(shards, {}, [](const Shard& shard) { return std::pair(shard.rows.begin, shard.rank); });
+    std::ranges::sort(shards, {},
+                      [](const placement::Shard& shard) { return std::pair(shard.rows.begin, shard.rank); });
     std::int64_t rows = 0;
-    for (const Shard& shard : shards) rows += shard.rows.count();
+    for (const placement::Shard& shard : shards) rows += shard.rows.count();
     if (rows != table.rows - placement.hot_rows)
       throw InputError(
           fmt::format("plan: the shards of table {} with columns {} to {} hold {} of its {} rows; shards may only "
@@ -33,7 +36,7 @@ std::map<Columns, std::vector<Shard>> shards_by_columns(const TablePlacement& pl
 
 auto order_of(const LocalShard& shard) { return std::tuple(shard.table, shard.column_begin, shard.rows.begin); }
 
-std::int64_t local_number(const std::vector<LocalShard>& shards, std::int64_t table, const Shard& shard) {
+std::int64_t local_number(const std::vector<LocalShard>& shards, std::int64_t table, const placement::Shard& shard) {
   const LocalShard wanted{.table = table, .rows = shard.rows, .column_begin = shard.column_begin};
   const auto found = std::ranges::find(shards, order_of(wanted), order_of);
   return found - shards.begin();
@@ -41,22 +44,22 @@ std::int64_t local_number(const std::vector<LocalShard>& shards, std::int64_t ta
 
 }  // namespace
 
-ShardLayout::ShardLayout(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
-                         int this_rank)
+ShardLayout::ShardLayout(const placement::Plan& plan, const std::vector<Table>& tables,
+                         const std::vector<Feature>& features, int this_rank)
     : rank(this_rank), ranks(plan.ranks), served(features.size(), true) {
   std::vector<LocalShard> replicated;
-  std::vector<std::map<Columns, std::vector<Shard>>> strips_of_table;
+  std::vector<std::map<Columns, std::vector<placement::Shard>>> strips_of_table;
   for (std::int64_t t = 0; t < std::ssize(tables); ++t) {
     const auto& table = tables[t];
     const auto& placement = plan.tables[t];
     strips_of_table.push_back(shards_by_columns(placement, table));
-    if (has_replicas(placement))
+    if (placement::has_replicas(placement))
       replicated.push_back({.table = t,
-                            .rows = replicated_rows(placement, table),
+                            .rows = placement::replicated_rows(placement, table),
                             .column_begin = 0,
                             .column_end = table.dim,
                             .replicated = true});
-    for (const Shard& shard : placement.shards)
+    for (const placement::Shard& shard : placement.shards)
       if (shard.rank == rank)
         shards.push_back(
             {.table = t, .rows = shard.rows, .column_begin = shard.column_begin, .column_end = shard.column_end});
@@ -65,9 +68,9 @@ ShardLayout::ShardLayout(const Plan& plan, const std::vector<Table>& tables, con
 
   for (std::int64_t f = 0; f < std::ssize(features); ++f) {
     const std::int64_t t = features[f].table;
-    if (has_replicas(plan.tables[t])) replicated_features.push_back(f);
+    if (placement::has_replicas(plan.tables[t])) replicated_features.push_back(f);
     for (const auto& [columns, holders] : strips_of_table[t]) {
-      for (const Shard& shard : holders)
+      for (const placement::Shard& shard : holders)
         slots.push_back({.strip = std::ssize(strips),
                          .feature = f,
                          .local_shard = shard.rank == rank ? local_number(shards, t, shard) : -1,
@@ -121,4 +124,4 @@ ShardLayout ShardLayout::of_tables(const std::vector<bool>& tables, const std::v
   return part;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -8,13 +8,13 @@
 #include "comm/placement/plan.hpp"
 #include "reference/table.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// A piece of a table in this rank's memory: the rows of `rows` and the columns [column_begin, column_end).
 /// A data-parallel table is one such piece, whole, on every rank; so are the hot rows of a table.
 struct LocalShard {
   std::int64_t table = 0;
-  RowSet rows;
+  placement::RowSet rows;
   std::int64_t column_begin = 0, column_end = 0;
   std::int64_t first_key = 0;  ///< key of its local row 0 among all rows of this rank
   bool replicated = false;
@@ -41,12 +41,13 @@ struct Slot {
   std::int64_t feature = 0;
   std::int64_t local_shard = 0;  ///< number among the local shards of `rank`
   int rank = 0;
-  RowSet rows;
+  placement::RowSet rows;
 };
 
 /// A plan, seen from one rank: what it holds, and where the ids of each feature go.
 struct ShardLayout {
-  ShardLayout(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features, int rank);
+  ShardLayout(const placement::Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
+              int rank);
 
   /// The part that serves the chosen tables and features, which are those that read these tables. Shards are all
   /// kept, under their numbers.
@@ -71,4 +72,4 @@ struct ShardLayout {
   std::int64_t dim_of(const Slot& slot) const { return strips[slot.strip].dim(); }
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

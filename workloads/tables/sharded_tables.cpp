@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-namespace shardmark {
+namespace shardmark::workloads {
 
-ShardedTables::ShardedTables(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
-                             int rank, std::span<const StorageMaker> makers)
+ShardedTables::ShardedTables(const placement::Plan& plan, const std::vector<Table>& tables,
+                             const std::vector<Feature>& features, int rank, std::span<const StorageMaker> makers)
     : tables_(tables),
       features_(features),
       layout_(plan, tables, features, rank),
@@ -93,4 +93,4 @@ std::int64_t TableUpdates::train_flops() const {
   return flops;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -5,13 +5,13 @@
 
 #include "workloads/tables/storages.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The rows and optimizer state that a plan puts on this rank: a store for each storage that its tables have.
 class ShardedTables {
  public:
-  ShardedTables(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features, int rank,
-                std::span<const StorageMaker> makers = storage_makers);
+  ShardedTables(const placement::Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
+                int rank, std::span<const StorageMaker> makers = storage_makers);
   ShardedTables(ShardedTables&&) = delete;  // the stores know where layout and tables lie
 
   /// Rows and state to their initial values; the next step is number 1.
@@ -96,4 +96,4 @@ class TableUpdates {
   std::vector<std::unique_ptr<Store::Updates>> parts_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

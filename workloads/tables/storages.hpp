@@ -7,7 +7,7 @@
 #include "workloads/tables/dense_store.hpp"
 #include "workloads/tables/tt_store.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What keeps the tables of a storage (reference/table.hpp), and how many bytes it needs for a part of one.
 struct StorageMaker {
@@ -28,4 +28,4 @@ inline double storage_bytes(const Table& table, std::int64_t rows, std::int64_t 
   return std::ranges::find(storage_makers, table.storage, &StorageMaker::storage)->bytes(table, rows, columns);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

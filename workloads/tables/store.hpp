@@ -12,7 +12,7 @@
 #include "reference/tensor_train/row_cache.hpp"
 #include "workloads/batches/execution.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Consecutive bags that read one shard, and where their vectors lie, `stride` elements from one to the next.
 struct BagBlock {
@@ -43,7 +43,7 @@ struct KeyedShard {
 /// columns of the shard; the parts of a tensor train are its cores, whose rows are slices (core_tables()). The parts of
 /// a table are those of the reference (Oracle::parts).
 struct ShardPart {
-  RowSet rows;
+  placement::RowSet rows;
   std::int64_t column_begin = 0, column_end = 0;
 
   std::int64_t dim() const { return column_end - column_begin; }
@@ -177,4 +177,4 @@ class Store {
   virtual double huge_page_share() const = 0;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/tables/train_cache.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 using Vectors = kernels::PlacedVectors<Execution, float>;
 using ConstVectors = kernels::PlacedVectors<Execution, const float>;
@@ -108,4 +108,4 @@ double train_cache_bytes(const Table& table) {
          4.0 * static_cast<double>(shape.rows() * (table.dim + state) + table.dim);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -10,7 +10,7 @@
 #include "kernels/tensor_train/row_differences.hpp"
 #include "workloads/tables/train_cores.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The cache of one tensor train: which of its rows are kept as vectors (RowCacheDirectory), these with their optimizer
 /// state, and what rows learned that have left.
@@ -84,4 +84,4 @@ double train_cache_bytes(const Table& table);
 /// arrays can be numbered from the first of one of them. values: at least (rows + 1) dim.
 DeviceArray<float> row_aligned(const DeviceArray<float>& values, std::int64_t dim);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -11,7 +11,7 @@
 #include "reference/tensor_train/contraction_work.hpp"
 #include "reference/tensor_train/initial_cores.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 KeptTrain kept_train(std::int64_t shard, std::int64_t table, const Table& what) {
@@ -199,4 +199,4 @@ double TrainCores::huge_page_share() const {
   return kernels::huge_page_share(values_.data(), static_cast<std::int64_t>(values_.extent(0)));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,7 +7,7 @@
 #include "workloads/tables/shard_layout.hpp"
 #include "workloads/tables/store.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// A table of Storage::tt, as its rank keeps it.
 struct KeptTrain {
@@ -59,4 +59,4 @@ class TrainCores {
   DeviceArray<float> state_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,7 +6,7 @@
 
 #include "kernels/pooled_lookup.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 TrainLookup::TrainLookup(const TrainCores& cores, TrainCaches& caches, std::int64_t dim) : dim_(dim) {
   std::vector<kernels::TensorTrainCores> all;
@@ -247,4 +247,4 @@ TrainCounts TrainLookups::train_counts() const {
   return sum;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

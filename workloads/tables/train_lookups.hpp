@@ -9,7 +9,7 @@
 #include "workloads/batches/listed.hpp"
 #include "workloads/tables/train_cache.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Lookups in the tensor trains of one dim: the distinct rows that a step names are contracted, one behind the other,
 /// ids become their numbers, and bags are pooled as those of any rows are. Rows that a cache holds are read there.
@@ -104,4 +104,4 @@ class TrainLookups : public Store::Lookups {
   DeviceArray<std::int64_t> numbers_;  ///< of the step
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// Where the rows of each shard begin, and where the last one ends.
@@ -252,4 +252,4 @@ kernels::RowElements TrainUpdates::count(const kernels::UniqueRows<Execution>& u
   return elements;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,7 +7,7 @@
 #include "workloads/batches/listed.hpp"
 #include "workloads/tables/train_cache.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Store::Updates of a TrainCores: gradients of rows become gradients of the slices that they are made of, and the
 /// slices are updated as the rows of a dense table are.
@@ -82,4 +82,4 @@ class TrainUpdates : public Store::Updates {
   std::optional<kernels::PrefixTree<Execution>> tree_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

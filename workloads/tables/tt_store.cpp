@@ -4,7 +4,7 @@
 #include "workloads/tables/train_lookups.hpp"
 #include "workloads/tables/train_updates.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 class TtStore : public Store {
@@ -83,4 +83,4 @@ double tt_store_bytes(const Table& table, std::int64_t, std::int64_t) {
   return bytes;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -3,7 +3,7 @@
 
 #include "workloads/batches/execution.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The gradients of vectors and, behind them, room for `more` values, which fill(all of them) writes: the gradients of
 /// the single ids of bags pooled by max, whose update takes a vector per id. Without such bags (more = 0) the gradients
@@ -19,4 +19,4 @@ ConstDeviceArray<float> with_max_gradients(const ConstDeviceArray<float>& gradie
   return all;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,7 +6,7 @@
 #include "kernels/huge_pages.hpp"
 #include "workloads/transfer/vector_route.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 constexpr std::int64_t whole_lines(std::int64_t floats) {
@@ -20,8 +20,8 @@ class NodePartials : public Transfer {
   NodePartials(const TransferContext& context, NodeVectors& vectors)
       : lane_(context.lane), sent_(context.sent), vectors_(vectors) {}
 
-  VectorPlaces lay_out(const ShardLayout& layout, const std::vector<RowTransfer>& /*modes*/, const BagCounts& bags,
-                       const VectorCounts& /*counts*/) override {
+  VectorPlaces lay_out(const ShardLayout& layout, const std::vector<placement::RowTransfer>& /*modes*/,
+                       const BagCounts& bags, const VectorCounts& /*counts*/) override {
     VectorPlaces places = no_places(layout);
     places.at_home = true;
     const auto ranks = static_cast<std::size_t>(layout.ranks), own_slots = layout.own_slots().size();
@@ -57,8 +57,8 @@ class NodePartials : public Transfer {
   void unpack(Direction, const DeviceArray<float>&) override {}
 
  private:
-  Lane& lane_;
-  SentBytes& sent_;
+  comm::Lane& lane_;
+  comm::SentBytes& sent_;
   NodeVectors& vectors_;
   std::array<std::vector<std::int64_t>, 2> bytes_;  ///< by direction, to each rank
 };
@@ -92,4 +92,4 @@ std::unique_ptr<Transfer> make_node_partials(const TransferContext& context, Nod
   return std::make_unique<NodePartials>(context, vectors);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,7 +7,7 @@
 #include "workloads/batches/execution.hpp"
 #include "workloads/transfer/transfer.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The vectors of a step and the gradients of its outputs in memory that all ranks reach, when these share a node.
 /// Owners write each pooled vector where its home reads it and read each gradient where its home has it: nothing is
@@ -15,7 +15,7 @@ namespace shardmark {
 class NodeVectors {
  public:
   /// Collective.
-  explicit NodeVectors(const Communicator& comm) : memory_(comm) {}
+  explicit NodeVectors(const comm::Communicator& comm) : memory_(comm) {}
 
   /// Room for so many vector elements of this rank, and for the gradients of every rank, which all ranks know.
   /// Collective.
@@ -31,7 +31,7 @@ class NodeVectors {
   void meet() { memory_.meet(); }
 
  private:
-  NodeMemory memory_;
+  comm::NodeMemory memory_;
   DeviceArray<float> vectors_, gradients_, all_gradients_;
   HomePlaces homes_;
 };
@@ -39,4 +39,4 @@ class NodeVectors {
 /// RowTransfer::dense_partials by NodeVectors.
 std::unique_ptr<Transfer> make_node_partials(const TransferContext& context, NodeVectors& vectors);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -2,7 +2,7 @@
 #include "workloads/transfer/transfer.hpp"
 #include "workloads/transfer/vector_route.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// Owners send their vectors as they are: of every bag, touched or not (HugeCTR's "Reduction" compression strategy), or
@@ -11,9 +11,9 @@ class Partials : public Transfer {
  public:
   explicit Partials(const TransferContext& context) : rows_(context.exchange, context.wire) {}
 
-  VectorPlaces lay_out(const ShardLayout& layout, const std::vector<RowTransfer>& modes, const BagCounts& bags,
-                       const VectorCounts& counts) override {
-    const auto pooled = [&](const Slot& slot) { return modes[slot.strip] != RowTransfer::unique_rows; };
+  VectorPlaces lay_out(const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes,
+                       const BagCounts& bags, const VectorCounts& counts) override {
+    const auto pooled = [&](const Slot& slot) { return modes[slot.strip] != placement::RowTransfer::unique_rows; };
     VectorPlaces places = no_places(layout);
     rows_.lay_out(layout.ranks, add_vector_blocks(layout, bags, counts, pooled, places));
     return places;
@@ -33,4 +33,4 @@ class Partials : public Transfer {
 
 std::unique_ptr<Transfer> make_partials(const TransferContext& context) { return std::make_unique<Partials>(context); }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -5,13 +5,13 @@
 #include "workloads/transfer/transfer.hpp"
 #include "workloads/transfer/vector_route.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// An exchange that has a reduction of its own takes the place of MPI's.
 std::string_view reduction_of(const TransferContext& context) {
-  const bool library = context.transfer == RowTransfer::reduce_scatter;
-  return library && !context.reduction.empty() ? context.reduction : choice_of(context.transfer).reduction;
+  const bool library = context.transfer == placement::RowTransfer::reduce_scatter;
+  return library && !context.reduction.empty() ? context.reduction : placement::choice_of(context.transfer).reduction;
 }
 
 /// Partial sums of row-split strips are added on their way home (TorchRec's row_wise, distributed-embeddings' row
@@ -23,13 +23,13 @@ class ReduceScatter : public Transfer {
   explicit ReduceScatter(const TransferContext& context)
       : lane_(context.lane),
         sent_(context.sent),
-        reduction_(choice_named(reductions, "reduction", reduction_of(context)).make(context.comm)),
+        reduction_(choice_named(comm::reductions, "reduction", reduction_of(context)).make(context.comm)),
         whole_(context.exchange, context.wire) {}
 
-  VectorPlaces lay_out(const ShardLayout& layout, const std::vector<RowTransfer>& modes, const BagCounts& bags,
-                       const VectorCounts& counts) override {
+  VectorPlaces lay_out(const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes,
+                       const BagCounts& bags, const VectorCounts& counts) override {
     VectorPlaces places = no_places(layout);
-    const auto whole = [&](const Slot& slot) { return !adds_on_the_way(modes[slot.strip]); };
+    const auto whole = [&](const Slot& slot) { return !placement::adds_on_the_way(modes[slot.strip]); };
     whole_.lay_out(layout.ranks, add_vector_blocks(layout, bags, counts, whole, places));
     counts_.assign(layout.ranks, 0);
     for (int home = 0; home < layout.ranks; ++home) add_reduced(layout, bags, home, places);
@@ -81,9 +81,9 @@ class ReduceScatter : public Transfer {
     }
   }
 
-  Lane& lane_;
-  SentBytes& sent_;
-  std::unique_ptr<Reduction> reduction_;
+  comm::Lane& lane_;
+  comm::SentBytes& sent_;
+  std::unique_ptr<comm::Reduction> reduction_;
   RowExchange whole_;
   std::vector<std::int64_t> counts_;
 };
@@ -94,4 +94,4 @@ std::unique_ptr<Transfer> make_reduce_scatter(const TransferContext& context) {
   return std::make_unique<ReduceScatter>(context);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

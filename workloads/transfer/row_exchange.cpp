@@ -3,7 +3,7 @@
 
 #include "kernels/vector_errors.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 constexpr std::array directions{Direction::forward, Direction::backward};
@@ -49,8 +49,8 @@ void RowExchange::lay_out(int ranks, const RowBlocks& blocks) {
   list(blocks.home, home_);
   for (const Direction direction : directions) {
     const ValueType type = wire_.type(direction);
-    const Route forward(units_by_peer(type, ranks, blocks.owner), units_by_peer(type, ranks, blocks.home),
-                        most_units(type, blocks.row_bound, blocks.element_bound));
+    const comm::Route forward(units_by_peer(type, ranks, blocks.owner), units_by_peer(type, ranks, blocks.home),
+                              most_units(type, blocks.row_bound, blocks.element_bound));
     routes_[number(direction)] = direction == Direction::forward ? forward : forward.inverse();
   }
 }
@@ -84,4 +84,4 @@ void RowExchange::unpack(Direction direction, const DeviceArray<float>& to) {
                                   received_, to);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -8,7 +8,7 @@
 #include "workloads/batches/listed.hpp"
 #include "workloads/transfer/wire.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// `rows` vectors of `dim` floats that travel between this rank and `peer`.
 struct RowBlock {
@@ -32,7 +32,7 @@ struct RowBlocks {
 class RowExchange {
  public:
   /// All outlive the object.
-  RowExchange(Exchange& exchange, Wire& wire) : exchange_(exchange), wire_(wire) {}
+  RowExchange(comm::Exchange& exchange, Wire& wire) : exchange_(exchange), wire_(wire) {}
 
   void lay_out(int ranks, const RowBlocks& blocks);
 
@@ -59,13 +59,13 @@ class RowExchange {
   const End& receiver(Direction direction) const { return direction == Direction::forward ? home_ : owner_; }
   bool direct(Direction direction) const { return wire_.type(direction) == ValueType::fp32; }
 
-  Exchange& exchange_;
+  comm::Exchange& exchange_;
   Wire& wire_;
   End owner_, home_;
-  std::array<Route, 2> routes_;  ///< by direction, in units of the wire type
+  std::array<comm::Route, 2> routes_;  ///< by direction, in units of the wire type
   DeviceScratch<char> sent_scratch_{"shardmark::wire_sent"}, received_scratch_{"shardmark::wire_received"};
   DeviceArray<char> sent_, received_;  ///< of the way that is being taken, unless it is fp32
   DeviceScratch<float> decoded_{"shardmark::wire_decoded"};
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

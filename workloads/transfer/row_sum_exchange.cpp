@@ -3,21 +3,21 @@
 
 #include <algorithm>
 
-namespace shardmark {
+namespace shardmark::workloads {
 
-RowSumExchange::RowSumExchange(const Communicator& comm, Exchange& exchange, const Plan& plan,
+RowSumExchange::RowSumExchange(const comm::Communicator& comm, comm::Exchange& exchange, const placement::Plan& plan,
                                const std::vector<Table>& tables, const ShardLayout& layout)
     : comm_(comm), exchange_(exchange), layout_(layout) {
   for (std::int64_t t = 0; t < std::ssize(tables); ++t) {
     const Table& table = tables[t];
-    const TablePlacement& placement = plan.tables[t];
-    const std::int64_t sums = exchanged_row_sums(table, placement);
+    const placement::TablePlacement& placement = plan.tables[t];
+    const std::int64_t sums = placement::exchanged_row_sums(table, placement);
     if (sums == 0) continue;
     width_ = std::max(width_, sums);
-    for (const auto& shards : shards_by_rows(placement)) {
+    for (const auto& shards : placement::shards_by_rows(placement)) {
       most_members_ = std::max(most_members_, shards.size());
       Group group;
-      for (const Shard& shard : shards) {
+      for (const placement::Shard& shard : shards) {
         const auto own = std::ranges::find_if(layout.shards, [&](const LocalShard& local) {
           return shard.rank == layout.rank && local.table == t && local.rows == shard.rows &&
                  local.column_begin == shard.column_begin;
@@ -54,7 +54,7 @@ void RowSumExchange::list_messages(const Group& group) {
 }
 
 /// Where each message lies, when the shards have these distinct rows.
-Route RowSumExchange::place(const std::vector<std::int64_t>& begins, std::int64_t bound) {
+comm::Route RowSumExchange::place(const std::vector<std::int64_t>& begins, std::int64_t bound) {
   const auto place_at = [&](std::vector<Message>& messages) {
     std::vector<std::int64_t> elements(comm_.size());
     for (Message& message : messages) {
@@ -64,7 +64,7 @@ Route RowSumExchange::place(const std::vector<std::int64_t>& begins, std::int64_
     }
     return elements;
   };
-  return Route(place_at(sent_), place_at(received_), bound * width_ * static_cast<std::int64_t>(most_members_));
+  return comm::Route(place_at(sent_), place_at(received_), bound * width_ * static_cast<std::int64_t>(most_members_));
 }
 
 void RowSumExchange::complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums,
@@ -74,7 +74,7 @@ void RowSumExchange::complete(const kernels::UniqueRows<Execution>& unique, cons
   const auto sums_of = [&](std::int64_t shard) {
     return part(sums, width_ * begins[shard], width_ * begins[shard + 1]);
   };
-  const Route route = place(begins, bound);
+  const comm::Route route = place(begins, bound);
   const auto send = send_scratch_.first(route.send_total());
   const auto receive = receive_scratch_.first(route.receive_total());
   for (const Message& message : sent_) {
@@ -83,8 +83,8 @@ void RowSumExchange::complete(const kernels::UniqueRows<Execution>& unique, cons
     Kokkos::deep_copy(exec, part(send, at, at + static_cast<std::int64_t>(own.extent(0))), own);
   }
   exec.fence("shardmark: the row sums are sent");
-  run(exchange_, route, std::span<const double>(send.data(), send.extent(0)),
-      std::span<double>(receive.data(), receive.extent(0)));
+  comm::run(exchange_, route, std::span<const double>(send.data(), send.extent(0)),
+            std::span<double>(receive.data(), receive.extent(0)));
 
   for (const auto& [own, peer, term, at] : received_)
     terms_.host[term] = {peer == Message::stays ? sums_of(own).data()
@@ -94,4 +94,4 @@ void RowSumExchange::complete(const kernels::UniqueRows<Execution>& unique, cons
     kernels::add_row_sums<Execution>(exec, Kokkos::subview(terms, std::pair(first, first + count)), sums_of(own));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -8,7 +8,7 @@
 #include "workloads/batches/listed.hpp"
 #include "workloads/tables/shard_layout.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Optimizers that take sums over whole rows (row-wise Adagrad and Adam: of g^2; LAMB: of w^2 and r^2) need them
 /// complete when a table is split by columns. The holders of the columns of the same rows received the same ids in the
@@ -18,8 +18,8 @@ namespace shardmark {
 class RowSumExchange {
  public:
   /// Throws InputError when a table needs this and its column ranges are not split into the same rows.
-  RowSumExchange(const Communicator& comm, Exchange& exchange, const Plan& plan, const std::vector<Table>& tables,
-                 const ShardLayout& layout);
+  RowSumExchange(const comm::Communicator& comm, comm::Exchange& exchange, const placement::Plan& plan,
+                 const std::vector<Table>& tables, const ShardLayout& layout);
 
   /// Sums per row: the most that any table of the plan needs, on any rank; 0 when none does.
   std::int64_t width() const { return width_; }
@@ -50,10 +50,10 @@ class RowSumExchange {
   };
 
   void list_messages(const Group& group);
-  Route place(const std::vector<std::int64_t>& begins, std::int64_t bound);
+  comm::Route place(const std::vector<std::int64_t>& begins, std::int64_t bound);
 
-  const Communicator& comm_;
-  Exchange& exchange_;
+  const comm::Communicator& comm_;
+  comm::Exchange& exchange_;
   const ShardLayout& layout_;
   std::int64_t width_ = 0;
   std::vector<Message> sent_, received_;
@@ -64,4 +64,4 @@ class RowSumExchange {
   DeviceScratch<double> send_scratch_{"shardmark::row_sums_sent"}, receive_scratch_{"shardmark::row_sums_received"};
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

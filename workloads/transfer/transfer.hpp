@@ -13,7 +13,7 @@
 #include "workloads/transfer/vector_places.hpp"
 #include "workloads/transfer/wire.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What travels between the owners of rows and the homes of samples. A transfer first says where the vectors lie, then
 /// moves them: pooled vectors (partial sums, where rows are split) home, and their gradients back to the owners.
@@ -22,8 +22,8 @@ class Transfer {
   virtual ~Transfer() = default;
 
   /// Called when the counts change. modes: by strip. Throws InputError when the plan cannot be carried this way.
-  virtual VectorPlaces lay_out(const ShardLayout& layout, const std::vector<RowTransfer>& modes, const BagCounts& bags,
-                               const VectorCounts& counts) = 0;
+  virtual VectorPlaces lay_out(const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes,
+                               const BagCounts& bags, const VectorCounts& counts) = 0;
 
   /// The parts of a way, called in this order: `from` and `to` are the owner's and the home's buffer, on the way back
   /// the home's and the owner's. pack and unpack run kernels and talk to nobody; move is collective and runs none.
@@ -34,12 +34,12 @@ class Transfer {
 
 /// What a transfer is made with; all of it outlives the transfer.
 struct TransferContext {
-  const Communicator& comm;
-  Lane& lane;
-  Exchange& exchange;
+  const comm::Communicator& comm;
+  comm::Lane& lane;
+  comm::Exchange& exchange;
   Wire& wire;
-  SentBytes& sent;  ///< for what does not go by the exchange
-  RowTransfer transfer;
+  comm::SentBytes& sent;  ///< for what does not go by the exchange
+  placement::RowTransfer transfer;
   std::string_view reduction;  ///< of the exchange (ExchangeChoice), where the transfer leaves sums to a library
 };
 
@@ -48,7 +48,7 @@ std::unique_ptr<Transfer> make_reduce_scatter(const TransferContext& context);
 
 /// The entry of `transfers` (comm/placement/traffic/movement.hpp) that the context names.
 inline std::unique_ptr<Transfer> make_transfer(const TransferContext& context) {
-  return adds_on_the_way(context.transfer) ? make_reduce_scatter(context) : make_partials(context);
+  return placement::adds_on_the_way(context.transfer) ? make_reduce_scatter(context) : make_partials(context);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

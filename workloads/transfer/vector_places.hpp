@@ -6,7 +6,7 @@
 
 #include "workloads/tables/shard_layout.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Bags of every feature on every rank: a rank's own samples, or its own ids for Pooling::none.
 class BagCounts {
@@ -61,4 +61,4 @@ struct HomePlaces {
   std::int64_t own_vectors = 0;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 VectorPlaces no_places(const ShardLayout& layout) {
   VectorPlaces places;
@@ -54,4 +54,4 @@ RowBlocks add_vector_blocks(const ShardLayout& layout, const BagCounts& bags, co
   return blocks;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

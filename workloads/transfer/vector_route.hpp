@@ -6,7 +6,7 @@
 #include "workloads/transfer/row_exchange.hpp"
 #include "workloads/transfer/vector_places.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The pooled vectors of the chosen slots, which travel from their owners to the homes of the samples, and where they
 /// lie: appended to the owner's buffer by (home rank, slot), to the home's buffer by slot. Every rank computes it from
@@ -17,4 +17,4 @@ RowBlocks add_vector_blocks(const ShardLayout& layout, const BagCounts& bags, co
 /// VectorPlaces with nothing in them yet: no vector has an address.
 VectorPlaces no_places(const ShardLayout& layout);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,7 +7,7 @@
 #include "kernels/vector_errors.hpp"
 #include "workloads/batches/execution.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// forward: vectors from their owners to the homes of the samples; backward: their gradients to the owners.
 enum class Direction : std::size_t { forward, backward };
@@ -16,12 +16,12 @@ constexpr std::size_t number(Direction direction) { return static_cast<std::size
 /// In what types the vectors and ids of a case travel, and, while it is watched, what that does to the vectors.
 class Wire {
  public:
-  Wire(WireTypes types, IdType ids) : types_(types), ids_(ids) {}
+  Wire(WireTypes types, placement::IdType ids) : types_(types), ids_(ids) {}
 
   ValueType type(Direction direction) const {
     return direction == Direction::forward ? types_.forward : types_.backward;
   }
-  IdType ids() const { return ids_; }
+  placement::IdType ids() const { return ids_; }
 
   /// While watched, everything that this rank sends is compared with what will be received.
   void watch(bool on) { watched_ = on; }
@@ -31,9 +31,9 @@ class Wire {
 
  private:
   WireTypes types_;
-  IdType ids_;
+  placement::IdType ids_;
   bool watched_ = false;
   std::array<kernels::VectorErrors, 2> errors_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 constexpr double most_steps = 4096;  ///< that a cache is taken to remember
@@ -65,4 +65,4 @@ double lines_of(std::int64_t bytes) {
   return static_cast<double>(bytes + line - std::gcd(bytes, line)) / line;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

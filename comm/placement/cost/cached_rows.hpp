@@ -3,7 +3,7 @@
 
 #include "comm/placement/cost/step_cost.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// How many different rows must come from memory in a step, because no cache holds them. A cache that keeps what was
 /// used last holds a row if fewer than w samples (StepContext::cached_samples) have passed since its last use (Che,
@@ -25,4 +25,4 @@ double share_beyond(double bytes, double cache);
 /// Lines of 64 bytes of a row of so many bytes, expected over the places that rows have in an array of them.
 double lines_of(std::int64_t bytes);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

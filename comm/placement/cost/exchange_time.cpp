@@ -9,7 +9,7 @@
 
 #include "reference/number.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// Of "name:N"; absent: `otherwise`.
@@ -176,4 +176,4 @@ double link_seconds(const RankLayout& layout, const MachineModel& machine, std::
   return std::max(most, node_seconds(layout, machine, bytes));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -7,7 +7,7 @@
 
 #include "comm/placement/cost/machine_model.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Ranks that exchange, `per_node` neighbours by number on each node.
 struct RankLayout {
@@ -56,4 +56,4 @@ double all_reduce_seconds(const RankLayout& layout, const MachineModel& machine,
 double link_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
                     std::span<const double> bytes);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -12,7 +12,7 @@
 #include "comm/placement/builtin_machines.hpp"
 #include "reference/json.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -238,4 +238,4 @@ void require_known(const MachineModel& machine, int nodes) {
         machine.name, nodes));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

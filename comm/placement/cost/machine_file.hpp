@@ -8,7 +8,7 @@
 
 #include "comm/placement/cost/machine_model.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 inline constexpr std::string_view machine_format = "shardmark-machine/2";
 
@@ -36,4 +36,4 @@ std::vector<std::string> described_machines();
 /// Throws InputError unless the machine knows what such ranks need: with several nodes, messages between them.
 void require_known(const MachineModel& machine, int nodes);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace shardmark {
+namespace shardmark::placement {
 
 double MessageCost::seconds(double bytes) const {
   if (points.empty()) return 0.0;
@@ -32,4 +32,4 @@ double MachineModel::optimizer_weight(OptimizerKind kind) const {
   return found == optimizer_weights.end() ? 1.0 : found->second;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

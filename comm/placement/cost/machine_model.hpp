@@ -9,7 +9,7 @@
 #include "comm/placement/cost/terms.hpp"
 #include "reference/optimizer.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Seconds of a message by its size: linear between the points (ascending in bytes), those of the first one below it,
 /// beyond the last by the last slope. Without points messages take no time.
@@ -70,4 +70,4 @@ struct MachineModel {
 /// workloads/machines/cpu-100g.json.
 const MachineModel& described_cluster();
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

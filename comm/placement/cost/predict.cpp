@@ -5,7 +5,7 @@
 
 #include "comm/placement/cost/step_cost.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 constexpr std::size_t number(StepPhase phase) { return static_cast<std::size_t>(phase); }
@@ -230,4 +230,4 @@ double all_reduce_seconds(const StepContext& step, const MachineModel& machine, 
   return all_reduce_seconds(step.layout(), machine, bytes);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

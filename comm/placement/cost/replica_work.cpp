@@ -2,7 +2,7 @@
 #include "comm/placement/cost/table_sums.hpp"
 #include "comm/placement/cost/train_cost.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// Gradients travel by rows: every rank sorts and adds up those of all.
@@ -55,4 +55,4 @@ void add_replicas(TableSums& sums, const RowSet& rows) {
     reduce_replicas(sums, rows.count());
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// Nodes of equally many neighbours, where any dedup may ask for them.
@@ -81,4 +81,4 @@ bool gradients_by_rows(const StepContext& step, std::int64_t rows, std::int64_t 
          static_cast<double>(ring_bytes(rows * (dim + 1), step.ranks));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

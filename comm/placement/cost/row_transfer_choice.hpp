@@ -7,7 +7,7 @@
 
 #include "comm/placement/cost/step_cost.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// The shards of a placement that have the same columns, by first and last column.
 using ShardsByColumns = std::map<std::pair<std::int64_t, std::int64_t>, std::vector<const Shard*>>;
@@ -27,4 +27,4 @@ RowTransfer transfer_of(const StepContext& step, std::int64_t table, const HomeL
 /// Whether the gradients of a replicated table travel by rows; named: different rows that the samples of a rank name.
 bool gradients_by_rows(const StepContext& step, std::int64_t rows, std::int64_t dim, double named);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

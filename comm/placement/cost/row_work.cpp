@@ -3,7 +3,7 @@
 
 #include "comm/placement/cost/table_sums.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// One shard whose rows travel one by one.
@@ -109,4 +109,4 @@ void add_single_rows(TableSums& sums, const Shard& shard, const LookedUp& looked
   rows.add_of_ranks();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -5,7 +5,7 @@
 #include "comm/placement/cost/cached_rows.hpp"
 #include "comm/placement/cost/row_transfer_choice.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// Bytes between a node, or a rank, and the owners of rows, by the node of the owner.
@@ -71,4 +71,4 @@ StepContext settled(const StepContext& step, const MachineModel& machine, const 
   return result;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -6,7 +6,7 @@
 
 #include "reference/work.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 namespace {
 
@@ -111,4 +111,4 @@ StepWork step_work(const StepContext& step, const MachineModel& machine, const P
   return sum;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

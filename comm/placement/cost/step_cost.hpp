@@ -11,7 +11,7 @@
 #include "comm/placement/statistics/lookup_statistics.hpp"
 #include "comm/placement/traffic/movement.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Everything about a step but the plan. What it refers to outlives it.
 struct StepContext {
@@ -132,4 +132,4 @@ double exchange_seconds(const StepContext& step, const MachineModel& machine, st
 /// Seconds of an all-reduce of so many bytes over all ranks.
 double all_reduce_seconds(const StepContext& step, const MachineModel& machine, double bytes);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

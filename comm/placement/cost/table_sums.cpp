@@ -5,7 +5,7 @@
 
 #include "comm/placement/cost/train_cost.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 TableSums::TableSums(const StepContext& of_step, const MachineModel& of_machine, std::int64_t t,
                      const TablePlacement& of_table)
@@ -97,4 +97,4 @@ void TableSums::add_home_ids(const LookedUp& looked) {
   everywhere().memory += room_to_grow * bytes_of_id * looked.own.ids;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

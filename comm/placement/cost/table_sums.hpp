@@ -6,7 +6,7 @@
 #include "comm/placement/cost/cached_rows.hpp"
 #include "comm/placement/cost/row_transfer_choice.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// What is looked up in some rows.
 struct LookedUp {
@@ -76,4 +76,4 @@ void add_replicas(TableSums& sums, const RowSet& rows);
 /// A shard whose rows travel one by one: asked for by every rank, or with dedup node by one rank of each node.
 void add_single_rows(TableSums& sums, const Shard& shard, const LookedUp& looked);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -4,7 +4,7 @@
 
 #include "comm/placement/cost/table_sums.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// The shards of one range of columns, which together hold every row that is not hot once.
@@ -148,4 +148,4 @@ TableWork table_work(const StepContext& step, const MachineModel& machine, std::
   return sums.finished();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// The phases that a prediction has, by the numbers of results' phase_names: what a plan decides, and the dense half.
 enum class StepPhase : std::size_t { input_dist, lookup, output_dist, dense, grad_dist, update };
@@ -112,4 +112,4 @@ using TermCounts = std::array<double, terms.size()>;
 constexpr double& at(TermCounts& counts, Term term) { return counts[static_cast<std::size_t>(term)]; }
 constexpr double at(const TermCounts& counts, Term term) { return counts[static_cast<std::size_t>(term)]; }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -6,7 +6,7 @@
 
 #include "reference/tensor_train/contraction_work.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// Different ones of `all` equally likely values among `drawn`.
@@ -52,4 +52,4 @@ TrainWork train_work(const Table& table, double rows) {
   return work;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -3,7 +3,7 @@
 
 #include "reference/table.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// What a step does with a tensor train of which it names so many different rows.
 struct TrainWork {
@@ -16,4 +16,4 @@ struct TrainWork {
 /// direction is open, the cheaper one.
 TrainWork train_work(const Table& table, double rows);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -8,7 +8,7 @@
 #include "comm/placement/plan.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Throws InputError: `format` is "a HugeCTR plan file", say.
 [[noreturn]] inline void cannot_express(std::string_view format, const Table& table, std::string_view what) {
@@ -26,4 +26,4 @@ inline void require_plain(std::string_view format, const Table& table, const Tab
                    fmt::format("its storage, {}; leave it as the workload says", name_of(*placement.storage)));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

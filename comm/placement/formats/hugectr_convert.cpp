@@ -8,7 +8,7 @@
 #include "comm/placement/formats/hugectr_groups.hpp"
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 constexpr int unknown_rank = -1;
@@ -175,4 +175,4 @@ std::string plan_to_hugectr(const Plan& plan, std::span<const Table> tables, std
   return hugectr_groups_to_json(groups, spelling);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -6,7 +6,7 @@
 
 #include "comm/placement/formats/json_text.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -141,4 +141,4 @@ std::map<std::vector<std::int64_t>, std::vector<int>> holders_of_lists(const Hug
   return holders;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -9,7 +9,7 @@
 
 #include "comm/placement/formats/hugectr_plan_file.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// One group of one rank, whatever its spelling.
 struct HugectrGroup {
@@ -53,4 +53,4 @@ void check_hugectr_groups(const HugectrGroups& groups, const HugectrContext& con
 /// The placements that groups without errors mean.
 Plan plan_from_groups(const HugectrGroups& groups, std::string_view name, const HugectrContext& context);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

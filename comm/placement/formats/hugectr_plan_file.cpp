@@ -8,7 +8,7 @@
 #include "comm/placement/formats/hugectr_groups.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// Reads the groups and adds the problems, in the order of the rules.
@@ -52,4 +52,4 @@ Plan plan_from_hugectr(std::string_view text, std::string_view origin, std::stri
   return plan_from_groups(groups, name, context);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

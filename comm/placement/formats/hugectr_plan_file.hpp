@@ -11,7 +11,7 @@
 
 #include "comm/placement/plan.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Plan files of HugeCTR's embedding collection, v3.7 to v4.0: a JSON array with one entry per rank, each an array of
 /// groups {local_embedding_list, global_embedding_list, table_placement_strategy[, shard count, shard id]}. The
@@ -84,4 +84,4 @@ Plan plan_from_hugectr(std::string_view text, std::string_view origin, std::stri
 std::string plan_to_hugectr(const Plan& plan, std::span<const Table> tables, std::span<const Feature> lookups,
                             const HugectrSpelling& spelling);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

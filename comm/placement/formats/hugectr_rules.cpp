@@ -9,7 +9,7 @@
 
 #include "comm/placement/formats/hugectr_groups.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 using Lookups = std::vector<std::int64_t>;
@@ -284,4 +284,4 @@ void check_hugectr_groups(const HugectrGroups& groups, const HugectrContext& con
   Rules(groups, context, problems).check();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

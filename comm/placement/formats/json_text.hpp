@@ -15,7 +15,7 @@
 #include "reference/error.hpp"
 #include "reference/json.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// The value as a 64-bit integer; empty when it is anything else (1.0 and 2^63 too).
 inline std::optional<std::int64_t> integer_in(const nlohmann::ordered_json& value) {
@@ -83,4 +83,4 @@ inline std::vector<std::int64_t> list_of(const nlohmann::ordered_json& object, c
   return *list;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -13,7 +13,7 @@
 #include "reference/error.hpp"
 #include "reference/json.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 std::string read_file(const std::string& path) {
@@ -103,4 +103,4 @@ std::vector<std::string> check_plan_file(const std::string& path, const PlanFile
   return lines;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -15,7 +15,7 @@
 #include "comm/placement/formats/torchrec_plan.hpp"
 #include "comm/placement/plan.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// A file format in which a plan can be written; all of them can be read.
 struct PlanFormat {
@@ -67,4 +67,4 @@ struct PlanFileCheck {
 /// All problems of the plan file, a line each that names the file and, for HugeCTR's format and limits, the rule.
 std::vector<std::string> check_plan_file(const std::string& path, const PlanFileCheck& expected);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -11,7 +11,7 @@
 #include "comm/placement/formats/json_text.hpp"
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -118,4 +118,4 @@ std::string plan_digest(const Plan& plan, std::span<const Table> tables) {
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

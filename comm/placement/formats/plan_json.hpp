@@ -7,7 +7,7 @@
 
 #include "comm/placement/plan.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// The plan as JSON, one line per table or shard:
 ///   {"format": "shardmark-plan/1", "name": ..., "ranks": 2, "tables": [
@@ -29,4 +29,4 @@ Plan plan_from_json(std::string_view text, std::string_view origin, std::span<co
 /// shards: XXH3 (64 bits) of plan_to_json without the name, tables and shards sorted.
 std::string plan_digest(const Plan& plan, std::span<const Table> tables);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -8,7 +8,7 @@
 #include "comm/placement/formats/cannot_express.hpp"
 #include "comm/placement/formats/json_text.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -207,4 +207,4 @@ Plan plan_from_shard_matrix(std::string_view text, std::string_view origin, std:
   return plan;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

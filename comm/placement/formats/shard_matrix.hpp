@@ -7,7 +7,7 @@
 
 #include "comm/placement/plan.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// What EmbeddingCollectionConfig.shard of HugeCTR v4.2 and later takes, as JSON:
 ///   {"shard_matrix": [["A", "B"], ["A", "C"], ["A", "C"]],
@@ -24,4 +24,4 @@ std::string plan_to_shard_matrix(const Plan& plan, std::span<const Table> tables
 Plan plan_from_shard_matrix(std::string_view text, std::string_view origin, std::string_view name,
                             std::span<const Table> tables);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

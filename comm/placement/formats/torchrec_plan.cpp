@@ -9,7 +9,7 @@
 #include "comm/placement/formats/json_text.hpp"
 #include "reference/number.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -188,4 +188,4 @@ Plan plan_from_torchrec(std::string_view text, std::string_view origin, std::str
   return plan;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

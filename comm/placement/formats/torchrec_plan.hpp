@@ -7,7 +7,7 @@
 
 #include "comm/placement/plan.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// A sharding plan of TorchRec as JSON (ShardingPlan._serialize of torchrec/distributed/types.py at a48cef7, 2025-10),
 /// and the number of ranks, which TorchRec's lacks:
@@ -29,4 +29,4 @@ std::string plan_to_torchrec(const Plan& plan, std::span<const Table> tables);
 Plan plan_from_torchrec(std::string_view text, std::string_view origin, std::string_view name,
                         std::span<const Table> tables);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

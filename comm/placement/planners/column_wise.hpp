@@ -8,7 +8,7 @@
 #include "comm/placement/plan.hpp"
 #include "comm/placement/plan_request.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// The columns of each table in min(ranks, dim) strips, the first dim mod n of them one wider. The first strip of a
 /// table goes to the rank after the last wide strip of the table before, so that ranks hold equally many columns in
@@ -33,4 +33,4 @@ inline std::vector<TablePlacement> place_column_wise(std::span<const Table> tabl
   return placements;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -4,7 +4,7 @@
 #include "comm/placement/planners/row_wise.hpp"
 #include "comm/placement/statistics/lookup_statistics.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// The samples of the rank with most of them.
@@ -46,4 +46,4 @@ std::vector<TablePlacement> place_cost_rule_bytes(std::span<const Table> tables,
   return replicate_where(replicated, std::move(split.tables));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -8,7 +8,7 @@
 #include "comm/placement/plan.hpp"
 #include "comm/placement/plan_request.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Tables of at most `hint` rows, or of no more rows than ranks, on every rank; row r of the others on rank r mod ranks
 /// (cost-based sharding of HybridBackend, commit ecf0dd6). The hint is meant as the distinct ids that a rank names in a
@@ -28,4 +28,4 @@ inline constexpr std::array cost_rule_settings{
 std::vector<TablePlacement> place_cost_rule_bytes(std::span<const Table> tables, std::span<const Feature> features,
                                                   const PlanRequest& request);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -7,7 +7,7 @@
 #include "comm/placement/plan.hpp"
 #include "comm/placement/plan_request.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Every table on every rank.
 inline std::vector<TablePlacement> place_data_parallel(std::span<const Table> tables, std::span<const Feature>,
@@ -15,4 +15,4 @@ inline std::vector<TablePlacement> place_data_parallel(std::span<const Table> ta
   return std::vector(tables.size(), TablePlacement{.data_parallel = true, .shards = {}});
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

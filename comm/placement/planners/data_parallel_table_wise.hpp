@@ -7,7 +7,7 @@
 #include "comm/placement/plan.hpp"
 #include "comm/placement/plan_request.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Tables of at most request.replicate_rows rows on every rank; the others whole, dealt round robin among themselves
 /// (generate_plan of the HugeCTR embedding collection notebook, whose limit is 6000).
@@ -26,4 +26,4 @@ inline std::vector<TablePlacement> place_data_parallel_table_wise(std::span<cons
   return placements;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

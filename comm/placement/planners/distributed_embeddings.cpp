@@ -4,7 +4,7 @@
 #include "comm/placement/planners/row_wise.hpp"
 #include "comm/placement/planners/sliced_columns.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 std::vector<TablePlacement> place_slices(SliceStrategy strategy, std::span<const Table> tables,
@@ -43,4 +43,4 @@ std::vector<TablePlacement> place_memory_optimized(std::span<const Table> tables
   return place_slices(SliceStrategy::memory_optimized, tables, features, request);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

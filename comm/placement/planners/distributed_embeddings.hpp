@@ -8,7 +8,7 @@
 #include "comm/placement/plan.hpp"
 #include "comm/placement/plan_request.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 inline constexpr std::array slice_settings{
     PlannerSetting{"column_threshold", "",
@@ -32,4 +32,4 @@ std::vector<TablePlacement> place_memory_balanced(std::span<const Table> tables,
 std::vector<TablePlacement> place_memory_optimized(std::span<const Table> tables, std::span<const Feature> features,
                                                    const PlanRequest& request);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -10,7 +10,7 @@
 
 #include "comm/placement/planners/table_size.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// costs: [tables]
@@ -69,4 +69,4 @@ std::vector<TablePlacement> place_size_lookup_greedy(std::span<const Table> tabl
   return longest_first(tables, costs, request.ranks);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

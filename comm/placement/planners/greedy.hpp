@@ -7,7 +7,7 @@
 #include "comm/placement/plan.hpp"
 #include "comm/placement/plan_request.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Whole tables, the costliest first, each to the rank that has least cost so far (longest processing time first,
 /// Graham 1969; among equals the lower table and the lower rank). The costs are the heuristics that AutoShard (Zha et
@@ -30,4 +30,4 @@ std::vector<TablePlacement> place_lookup_greedy(std::span<const Table> tables, s
 std::vector<TablePlacement> place_size_lookup_greedy(std::span<const Table> tables, std::span<const Feature> features,
                                                      const PlanRequest& request);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

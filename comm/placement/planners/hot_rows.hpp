@@ -10,7 +10,7 @@
 #include "comm/placement/plan_request.hpp"
 #include "comm/placement/statistics/lookup_statistics.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 inline constexpr std::array hot_rows_settings{
     PlannerSetting{"mass", "0.5",
@@ -42,4 +42,4 @@ inline std::vector<TablePlacement> place_hot_rows(std::span<const Table> tables,
   return placements;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

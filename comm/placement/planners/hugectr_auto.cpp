@@ -11,7 +11,7 @@
 #include "comm/placement/planners/modulo_split.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// What one sample, or memory, asks of a table.
@@ -211,4 +211,4 @@ std::vector<TablePlacement> place_hugectr_hier_auto(std::span<const Table> table
   return place_in_buckets(tables, features, request, std::move(buckets));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -8,7 +8,7 @@
 #include "comm/placement/plan.hpp"
 #include "comm/placement/plan_request.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Rows split modulo the ranks of some buckets (sharding plan "auto" of HugeCTR's embedding collection benchmark,
 /// benchmarks/embedding_collection/hugectr/sharding/planner.py), where a bucket is a rank. The shards of tables, from
@@ -49,4 +49,4 @@ inline constexpr std::array hugectr_hier_auto_settings{
     PlannerSetting{"dp_threshold", "0.0125", "GB (10^9 bytes) of rows and state below which a table is on every rank"},
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

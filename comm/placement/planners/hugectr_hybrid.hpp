@@ -6,7 +6,7 @@
 
 #include "comm/placement/planners/modulo_split.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// By the share of all elements that a table has (hybrid_sharding of HugeCTR's embedding collection tests,
 /// test/utest/embedding_collection/configuration.hpp), with E elements in all tables and L ranks per node:
@@ -45,4 +45,4 @@ inline std::vector<TablePlacement> place_hugectr_hybrid(std::span<const Table> t
   return placements;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

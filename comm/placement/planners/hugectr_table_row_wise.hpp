@@ -6,7 +6,7 @@
 
 #include "comm/placement/planners/modulo_split.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Table t in rows modulo the ranks of node t mod nodes (table_row_wise of HugeCTR's embedding collection benchmark,
 /// benchmarks/embedding_collection/hugectr/sharding/generate_plan.py). With request.memory, a table of which a rank of
@@ -25,4 +25,4 @@ inline std::vector<TablePlacement> place_hugectr_table_row_wise(std::span<const 
   return placements;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

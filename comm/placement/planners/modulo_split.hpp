@@ -8,7 +8,7 @@
 #include "comm/placement/plan.hpp"
 #include "comm/placement/plan_request.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Row r of the table on holders[r mod n], where n is the number of holders, or of rows where they are fewer (HugeCTR
 /// numbers the shards of a table by the order of their ranks).
@@ -30,4 +30,4 @@ inline std::vector<std::vector<int>> ranks_by_node(const PlanRequest& request) {
   return nodes;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

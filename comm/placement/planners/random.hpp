@@ -9,7 +9,7 @@
 #include "comm/placement/plan_request.hpp"
 #include "reference/counter_random.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 inline constexpr std::array random_settings{
     PlannerSetting{"seed", "", "another plan for each number; off: the seed that the program was given"},
@@ -28,4 +28,4 @@ inline std::vector<TablePlacement> place_random(std::span<const Table> tables, s
   return placements;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

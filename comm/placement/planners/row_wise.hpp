@@ -8,7 +8,7 @@
 #include "comm/placement/plan.hpp"
 #include "comm/placement/plan_request.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Every table in min(ranks, rows) shards, whose rows rows_of(table, rank) says.
 template <class RowsOf>
@@ -44,4 +44,4 @@ inline std::vector<TablePlacement> place_row_wise_block(std::span<const Table> t
   });
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -7,7 +7,7 @@
 #include "comm/placement/search/search.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 bool is_on(const PlanRequest& request, std::string_view setting) {
@@ -68,4 +68,4 @@ std::vector<TablePlacement> place_search(std::span<const Table> tables, std::spa
   return std::move(result.placements);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -8,7 +8,7 @@
 #include "comm/placement/plan.hpp"
 #include "comm/placement/plan_request.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 inline constexpr std::array search_settings{
     PlannerSetting{"options",
@@ -26,4 +26,4 @@ inline constexpr std::array search_settings{
 std::vector<TablePlacement> place_search(std::span<const Table> tables, std::span<const Feature> features,
                                          const PlanRequest& request);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -8,7 +8,7 @@
 
 #include "comm/placement/planners/table_size.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// A slice while it is dealt; the strategies sort slices by these members in this order.
@@ -235,4 +235,4 @@ SlicedTables slice_tables(std::span<const Table> tables, std::span<const Feature
   return placed;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

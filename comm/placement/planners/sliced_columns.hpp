@@ -10,7 +10,7 @@
 #include "reference/named.hpp"
 #include "reference/table.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// How NVIDIA distributed-embeddings deals slices to ranks.
 enum class SliceStrategy { basic, memory_balanced, memory_optimized };
@@ -84,4 +84,4 @@ struct SlicedTables {
 /// automatic slicing goes on until every rank has a slice or no column is left to cut. Tensor trains are never cut.
 SlicedTables slice_tables(std::span<const Table> tables, std::span<const Feature> features, const SliceRules& rules);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

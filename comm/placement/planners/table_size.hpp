@@ -3,7 +3,7 @@
 
 #include "comm/placement/plan.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Values that a rank with the whole table keeps: rows x columns, or those of a tensor train's cores and cached rows.
 /// Throws InputError where no cores fit the table.
@@ -12,4 +12,4 @@ inline std::int64_t elements_of(Table table) {
   return load_of(whole(table, 0), table).table_bytes / row_bytes(ValueType::fp32, 1);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -7,7 +7,7 @@
 #include "comm/placement/plan.hpp"
 #include "comm/placement/plan_request.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Table t on rank t mod ranks (strategy "basic" of NVIDIA distributed-embeddings).
 inline std::vector<TablePlacement> place_table_wise(std::span<const Table> tables, std::span<const Feature>,
@@ -20,4 +20,4 @@ inline std::vector<TablePlacement> place_table_wise(std::span<const Table> table
   return placements;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

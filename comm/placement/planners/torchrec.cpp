@@ -9,7 +9,7 @@
 
 #include "comm/placement/planners/torchrec_partition.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 enum class TorchrecDevice { cuda, cpu };
@@ -174,4 +174,4 @@ std::vector<TablePlacement> place_torchrec(std::span<const Table> tables, std::s
   return placements;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -8,7 +8,7 @@
 #include "comm/placement/plan.hpp"
 #include "comm/placement/plan_request.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// What TorchRec's EmbeddingShardingPlanner would choose (torchrec/distributed/planner at a48cef7, 2025-10), by its own
 /// estimate (torchrec_estimate.hpp), not by ours. Each table's shardings are sorted by what their slowest shard takes;
@@ -40,4 +40,4 @@ inline constexpr std::array torchrec_settings{
     PlannerSetting{"proposals", "10000", "that each of the two greedy proposers makes at most"},
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

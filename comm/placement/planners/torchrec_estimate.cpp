@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 constexpr double id_bytes = 8.0;
@@ -157,4 +157,4 @@ std::vector<Shard> torchrec_shards(TorchrecSharding sharding, const Table& table
   }
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -9,7 +9,7 @@
 #include "comm/placement/plan.hpp"
 #include "comm/placement/plan_request.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// How TorchRec shards a table: ShardingType but for grid_shard, which it takes only where a user asks for it.
 enum class TorchrecSharding { data_parallel, table_wise, column_wise, table_column_wise, row_wise, table_row_wise };
@@ -86,4 +86,4 @@ double torchrec_storage(TorchrecSharding sharding, const Table& table, std::span
 std::vector<Shard> torchrec_shards(TorchrecSharding sharding, const Table& table, const TorchrecStep& step,
                                    std::int64_t least_columns);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

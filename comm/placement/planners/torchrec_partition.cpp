@@ -5,7 +5,7 @@
 #include <bit>
 #include <numeric>
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// Which of some numbers is least, the first of equals, as they change.
@@ -174,4 +174,4 @@ bool torchrec_partition(const std::vector<const TorchrecOption*>& options, const
   return true;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -5,7 +5,7 @@
 
 #include "comm/placement/planners/torchrec_estimate.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// One way to shard one table. All shards take equally long, and equally much memory but for the last one that is not
 /// empty.
@@ -38,4 +38,4 @@ double torchrec_least_seconds(const std::vector<const TorchrecOption*>& options,
 bool torchrec_partition(const std::vector<const TorchrecOption*>& options, const TorchrecStep& step, double capacity,
                         TorchrecPartition& partition);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -8,7 +8,7 @@
 #include "comm/placement/search/seating.hpp"
 #include "reference/counter_random.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 constexpr double hottest = 2e-2, coldest = 1e-5;  ///< of the seconds of the first step
@@ -121,4 +121,4 @@ void anneal(SearchState& state, SearchBudget& budget, std::uint64_t seed) {
   if (!state.critical_ranks().empty()) Annealing(state, budget, seed).run();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

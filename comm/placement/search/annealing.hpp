@@ -6,7 +6,7 @@
 #include "comm/placement/search/budget.hpp"
 #include "comm/placement/search/state.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Simulated annealing (Kirkpatrick, Gelatt, Vecchi 1983) until the budget is spent: seats move, tables exchange seats
 /// or take another option, half of the time those of a critical rank. What makes the step slower by d is taken with
@@ -14,4 +14,4 @@ namespace shardmark {
 /// that it saw.
 void anneal(SearchState& state, SearchBudget& budget, std::uint64_t seed);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// How much a search may do: ranks that changes are priced on, so that the same search ends at the same plan wherever
 /// it runs. The clock only cuts it short.
@@ -34,4 +34,4 @@ class SearchBudget {
   bool late_ = false;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

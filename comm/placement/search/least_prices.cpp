@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 constexpr double large = 1e15;  ///< bytes
@@ -80,4 +80,4 @@ double all_reduce_price(const StepContext& step, const MachineModel& machine) {
   return least;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

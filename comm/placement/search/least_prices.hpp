@@ -3,7 +3,7 @@
 
 #include "comm/placement/cost/step_cost.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// An exchange in which ranks send bytes to each other rank takes, if anything travels, at least start + busiest x the
 /// most that any of them sends, and start + mean x what they send in the mean.
@@ -19,4 +19,4 @@ ExchangePrice price_per_byte(const StepContext& step, const MachineModel& machin
 /// The least seconds per byte of an all-reduce of any size.
 double all_reduce_price(const StepContext& step, const MachineModel& machine);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -7,7 +7,7 @@
 
 #include "comm/placement/search/seating.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// What tables on one rank may have in common.
@@ -146,4 +146,4 @@ class LocalSearch {
 
 void improve(SearchState& state, SearchBudget& budget) { LocalSearch(state, budget).run(); }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 double load_of_seat(const OptionWork& work, std::size_t seat, SeatOrder order) {
@@ -50,4 +50,4 @@ std::vector<int> whole_tables(const SearchProblem& problem, std::span<const int>
   return options;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -7,7 +7,7 @@
 #include "comm/placement/search/problem.hpp"
 #include "comm/placement/search/seating.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Longest processing time first (Graham 1969): tables by falling load of their heaviest seats, each in the option of
 /// its kind, on the ranks that have least.
@@ -16,4 +16,4 @@ std::vector<Placed> longest_first(const SearchProblem& problem, std::span<const 
 /// By kind: the option of a whole table on one rank; where there is none, `otherwise`.
 std::vector<int> whole_tables(const SearchProblem& problem, std::span<const int> otherwise);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -7,7 +7,7 @@
 
 #include "comm/placement/search/least_prices.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 constexpr double unbounded = std::numeric_limits<double>::infinity();
@@ -163,4 +163,4 @@ LowerBound lower_bound(const SearchProblem& problem) {
   return bound;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

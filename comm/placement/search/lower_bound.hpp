@@ -5,7 +5,7 @@
 
 #include "comm/placement/search/problem.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Seconds that no plan of the options of the problem, wherever their seats are, can be faster than, by the same model.
 /// The larger of
@@ -20,4 +20,4 @@ struct LowerBound {
 };
 LowerBound lower_bound(const SearchProblem& problem);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

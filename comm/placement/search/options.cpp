@@ -9,7 +9,7 @@
 #include "comm/placement/support.hpp"
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 constexpr std::int64_t least_columns = 4;  ///< of a strip: 16 bytes of a row
@@ -184,4 +184,4 @@ std::vector<TableOption> table_options(const TableToPlace& place, const Movement
   return options;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -10,7 +10,7 @@
 #include "comm/placement/statistics/lookup_statistics.hpp"
 #include "comm/placement/traffic/movement.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// A table that is to be placed, and the ranks that there are.
 struct TableToPlace {
@@ -81,4 +81,4 @@ struct SeatedOption {
 };
 SeatedOption seated(const TablePlacement& placement);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 using Reads = std::vector<std::pair<std::int64_t, Pooling>>;
@@ -103,4 +103,4 @@ std::vector<TablePlacement> SearchProblem::placements(std::span<const Placed> pl
   return placements;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -10,7 +10,7 @@
 #include "comm/placement/search/options.hpp"
 #include "comm/placement/search/step_seconds.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// What an option costs, wherever its seats are.
 struct OptionWork {
@@ -82,4 +82,4 @@ class SearchProblem {
   std::vector<std::size_t> kind_;  ///< by table
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -6,7 +6,7 @@
 
 #include "reference/work.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 constexpr auto index_of_phase(StepPhase phase) { return static_cast<std::size_t>(phase); }
@@ -46,4 +46,4 @@ std::array<double, step_phases> compute_seconds(const RankSums& sums) {
   return seconds;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -6,7 +6,7 @@
 
 #include "comm/placement/cost/step_cost.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// A RankWork for one machine: what adds up on a rank, with the terms of a phase already as seconds. Sorts take their
 /// seconds per pass times the passes for all their keys. Without what ranks ask for together (Dedup::node), which
@@ -49,4 +49,4 @@ RankSums sums_of(const RankWork& work, const MachineModel& machine);
 /// Seconds by phase that a rank computes on account of its tables.
 std::array<double, step_phases> compute_seconds(const RankSums& sums);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -12,7 +12,7 @@
 #include "comm/placement/search/longest_first.hpp"
 #include "comm/placement/search/lower_bound.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 constexpr std::size_t improved_starts = 3;
@@ -126,4 +126,4 @@ SearchResult search(const StepContext& step, const MachineModel& machine, const 
   return {problem.placements(found.placed()), std::move(report)};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -9,7 +9,7 @@
 
 #include "comm/placement/cost/step_cost.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 struct SearchSettings {
   std::optional<double> memory;  ///< bytes that a rank may fill; absent: no limit
@@ -52,4 +52,4 @@ struct SearchResult {
 SearchResult search(const StepContext& step, const MachineModel& machine, const SearchSettings& settings,
                     std::span<const SearchStart> starts);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// By rank, without the table.
@@ -69,4 +69,4 @@ std::vector<int> different_ranks(const SearchState& state) {
   return ranks;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

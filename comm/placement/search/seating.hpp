@@ -6,7 +6,7 @@
 
 #include "comm/placement/search/state.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 enum class SeatOrder { seconds, memory };
 
@@ -20,4 +20,4 @@ std::vector<int> light_ranks(const SearchState& state, std::int64_t table, int o
 /// All ranks but those that hold nothing like their neighbours before them.
 std::vector<int> different_ranks(const SearchState& state);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 constexpr double rounding_of_scores = 1e-9;
@@ -214,4 +214,4 @@ std::vector<int> SearchState::critical_ranks() const {
   return ranks;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -6,7 +6,7 @@
 
 #include "comm/placement/search/problem.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// How good a plan is: bytes that ranks have too little of; then seconds of a step; then, to tell apart plans of one
 /// maximum, the squares of the seconds of all ranks in each lane.
@@ -93,4 +93,4 @@ class SearchState {
   bool changes_all_ = false;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 constexpr std::size_t place_of(StepPhase phase) { return static_cast<std::size_t>(phase); }
@@ -138,4 +138,4 @@ double StepSeconds::step(const Lanes& most, const std::array<double, ways>& exch
   return overlapped(phases);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -7,7 +7,7 @@
 
 #include "comm/placement/search/rank_sums.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 inline constexpr std::size_t ways = 3;  ///< input_dist, output_dist, grad_dist
 
@@ -83,4 +83,4 @@ class StepSeconds {
   mutable Phases of_last_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

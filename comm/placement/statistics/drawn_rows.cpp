@@ -7,7 +7,7 @@
 #include "comm/placement/statistics/row_distribution.hpp"
 #include "comm/placement/statistics/smooth_sum.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// The logarithm of the probability that a bag names none of the rows that an id names with probability p.
@@ -115,4 +115,4 @@ std::unique_ptr<RowDistribution> drawn_rows(std::int64_t rows, std::span<const F
   return std::make_unique<DrawnRows>(rows, features, ids);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -3,7 +3,7 @@
 
 #include "comm/placement/statistics/lookup_statistics.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 PlanCounts expected_counts(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
                            std::int64_t samples, const IdStatistics& ids) {
@@ -15,4 +15,4 @@ PlanCounts expected_counts(const Plan& plan, std::span<const Table> tables, std:
   return counts;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

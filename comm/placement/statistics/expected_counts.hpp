@@ -4,10 +4,10 @@
 #include "comm/placement/statistics/id_statistics.hpp"
 #include "comm/placement/statistics/plan_counts.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// The expectation of exact_counts for so many samples: LookupStatistics (lookup_statistics.hpp) of each shard.
 PlanCounts expected_counts(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
                            std::int64_t samples, const IdStatistics& ids);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

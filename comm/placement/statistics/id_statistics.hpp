@@ -3,7 +3,7 @@
 
 #include <memory>
 
-namespace shardmark {
+namespace shardmark::placement {
 
 struct MeasuredIds;
 
@@ -18,4 +18,4 @@ struct IdStatistics {
   std::shared_ptr<const MeasuredIds> measured = {};  ///< counted in data (measured_ids.hpp): no law then
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

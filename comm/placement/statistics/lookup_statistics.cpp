@@ -6,7 +6,7 @@
 
 #include "comm/placement/statistics/measured_ids.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// What decides the counts of a table, but for its number.
@@ -100,4 +100,4 @@ std::int64_t LookupStatistics::hot_rows(std::int64_t table, double share) const 
   return enough;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

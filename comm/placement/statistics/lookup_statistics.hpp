@@ -10,7 +10,7 @@
 #include "comm/placement/statistics/plan_counts.hpp"
 #include "comm/placement/statistics/row_distribution.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// What the samples of a workload look up, in expectation. Answers are kept: tables of one size that are read alike
 /// are asked about once, however many there are. Tables and features outlive the object. Not for several threads.
@@ -61,4 +61,4 @@ class LookupStatistics {
   std::vector<std::size_t> kind_of_;  ///< by table
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

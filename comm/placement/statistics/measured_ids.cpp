@@ -8,7 +8,7 @@
 
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 using MeasuredJson = nlohmann::ordered_json;
@@ -101,4 +101,4 @@ void require_fitting(const MeasuredIds& ids, std::span<const Table> tables, std:
   if (!fit) throw InputError("the statistics of the data are of other tables than the workload's");
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -10,7 +10,7 @@
 #include "comm/placement/statistics/row_distribution.hpp"
 #include "comm/placement/statistics/row_popularity.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// What some samples look up, as it was counted.
 struct MeasuredIds {
@@ -42,4 +42,4 @@ void require_fitting(const MeasuredIds& ids, std::span<const Table> tables, std:
 std::unique_ptr<RowDistribution> measured_rows(const RowPopularity& popularity, std::int64_t samples,
                                                std::span<const MeasuredIds::BagLengths> bags);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

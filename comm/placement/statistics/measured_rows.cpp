@@ -5,7 +5,7 @@
 
 #include "comm/placement/statistics/measured_ids.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// The probability that n of N samples name a row that c ids of the N do.
@@ -115,4 +115,4 @@ std::unique_ptr<RowDistribution> measured_rows(const RowPopularity& popularity, 
   return std::make_unique<MeasuredRows>(popularity, samples, bags);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

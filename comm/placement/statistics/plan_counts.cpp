@@ -5,7 +5,7 @@
 
 #include "reference/sort_distinct.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// Adds the bags of one feature that reads the shard's table.
@@ -62,4 +62,4 @@ PlanCounts exact_counts(const Plan& plan, std::span<const Table> tables, std::sp
   return counts;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

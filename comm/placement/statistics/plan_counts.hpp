@@ -7,7 +7,7 @@
 
 #include "comm/placement/plan.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// What some samples (of one rank, of the ranks of a node, or of all) look up in one shard, by all features that read
 /// its table. Exact, then whole numbers, which a double holds below 2^53; or expected.
@@ -45,4 +45,4 @@ PlanCounts exact_counts(const Plan& plan, std::span<const Table> tables, std::sp
 PlanCounts counts_of_rows(const Plan& plan, std::span<const Table> tables,
                           std::span<const std::vector<std::int64_t>> rows);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// p_i of IdStatistics, and sums of it over neighbours, which are closed: G(y r) - G(y) = y^(1 - alpha) G(r).
 class PowerLaw {
@@ -27,4 +27,4 @@ class PowerLaw {
   double exponent_, total_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -8,7 +8,7 @@
 #include "comm/placement/plan.hpp"
 #include "comm/placement/statistics/id_statistics.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// How the ids of one table fall on its rows. Not for several threads.
 class RowDistribution {
@@ -38,4 +38,4 @@ class RowDistribution {
 std::unique_ptr<RowDistribution> drawn_rows(std::int64_t rows, std::span<const Feature> features,
                                             const IdStatistics& ids);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -7,7 +7,7 @@
 #include <map>
 #include <span>
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 int class_of(std::int64_t ids) {
@@ -79,4 +79,4 @@ RowPopularity popularity_of(std::int64_t rows, std::vector<RowCount> counts) {
   return {.rows = rows, .popular = {counts.begin(), singly}, .ranges = ranges_of(rows, {singly, counts.end()})};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

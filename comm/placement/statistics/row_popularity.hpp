@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// A row and how many ids name it.
 struct RowCount {
@@ -51,4 +51,4 @@ struct RowPopularity {
 /// counts: each row that is named, once, in any order; every row below `rows`.
 RowPopularity popularity_of(std::int64_t rows, std::vector<RowCount> counts);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Below this position a smooth value is summed one by one.
 inline constexpr std::int64_t smooth_from = 64;
@@ -55,4 +55,4 @@ class FourPoints {
   }
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -6,7 +6,7 @@
 #include "comm/placement/statistics/plan_counts.hpp"
 #include "reference/batch.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// The bags of a batch by feature, a bag per id where a feature does not pool. The batch must outlive the object.
 class BagsOfBatch {
@@ -55,4 +55,4 @@ inline PlanCounts counts_together(const Plan& plan, std::span<const Table> table
   return counts_of_rows(plan, tables, named_rows(tables, features, BagsOfBatch(all, features).bags()));
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

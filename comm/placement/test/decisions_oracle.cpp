@@ -4,7 +4,7 @@
 
 #include "comm/placement/test/traffic_oracle.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// Some columns alone, with the hot rows that they lack, or without any a replicated table or its hot rows.
@@ -103,4 +103,4 @@ Decisions predict_decisions(const Plan& plan, std::span<const Table> tables, std
   return decided;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -6,7 +6,7 @@
 
 #include "comm/placement/plan.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Cuts every table into a random grid of row sets and columns on random ranks, or replicates it, or, with
 /// hot_rows, its first rows, the others being cut by rows.
@@ -39,4 +39,4 @@ inline Plan random_plan(const std::vector<Table>& tables, int ranks, std::mt1993
   return plan;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

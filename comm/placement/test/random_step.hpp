@@ -8,7 +8,7 @@
 #include "comm/placement/test/random_tables.hpp"
 #include "comm/placement/test/traffic_oracle.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Random tables, plan, samples of every rank, nodes and movement; what counts make of them.
 struct RandomStep {
@@ -97,4 +97,4 @@ struct RandomStep {
   }
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

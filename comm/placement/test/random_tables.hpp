@@ -8,7 +8,7 @@
 
 #include "reference/table.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// 1 to 8 tables of 1 to 40 rows and 1 to 12 columns, with any optimizer, and one to two features per table.
 struct RandomTables {
@@ -27,4 +27,4 @@ struct RandomTables {
   }
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// The formula of IdStatistics, written down. Differences of neighbours lose digits, so in long double.
 inline std::vector<double> row_probabilities(std::int64_t rows, double alpha) {
@@ -22,4 +22,4 @@ inline std::vector<double> row_probabilities(std::int64_t rows, double alpha) {
   return p;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

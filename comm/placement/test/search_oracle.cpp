@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 class BranchAndBound {
@@ -125,4 +125,4 @@ class BranchAndBound {
 
 double fastest_plan(const SearchProblem& problem, double at_most) { return BranchAndBound(problem, at_most).run(); }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -3,7 +3,7 @@
 
 #include "comm/placement/search/problem.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Seconds of the fastest plan of the proposed options that fits the memory, by branch and bound over every option and
 /// every choice of ranks of every table: the tables one after the other, the largest first; branches end where neither
@@ -12,4 +12,4 @@ namespace shardmark {
 /// tables on 4 ranks. at_most: seconds of a known plan.
 double fastest_plan(const SearchProblem& problem, double at_most);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

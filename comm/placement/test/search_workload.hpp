@@ -10,7 +10,7 @@
 #include "comm/placement/cost/step_cost.hpp"
 #include "comm/placement/search/options.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Tables and features with what a search needs to know of them.
 struct SearchWorkload {
@@ -69,4 +69,4 @@ struct SearchWorkload {
 inline const std::vector<std::string_view> all_families{"data_parallel",  "table_wise",     "column_wise", "row_wise",
                                                         "row_wise_block", "table_row_wise", "grid",        "hot_rows"};
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -8,7 +8,7 @@
 #include "comm/placement/planner.hpp"
 #include "comm/placement/test/random_tables.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// Counts the owners of every cell, one by one; all ranks together own a hot one.
@@ -272,4 +272,4 @@ TEST(Check, is_quick_enough_for_a_thousand_ranks) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

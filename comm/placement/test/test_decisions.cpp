@@ -3,7 +3,7 @@
 
 #include "comm/placement/test/random_step.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// The same as when every alternative is tried with the set-based count.
@@ -90,4 +90,4 @@ TEST(Decisions, WhatIsNotOpenStays) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -3,7 +3,7 @@
 
 #include "comm/placement/cost/exchange_time.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// 1 us and 1 ns per byte inside, 10 us and 2 ns between.
@@ -87,4 +87,4 @@ TEST(AllReduceTime, IsARingOfLargeVectorsAndATreeOfSmallOnes) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

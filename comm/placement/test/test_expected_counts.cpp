@@ -10,7 +10,7 @@
 #include "comm/placement/test/counted_batch.hpp"
 #include "comm/placement/test/row_probabilities.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// One table, read by two features that draw and pool differently.
@@ -131,4 +131,4 @@ TEST(ExpectedCounts, OfShardsAddUpToTheTable) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

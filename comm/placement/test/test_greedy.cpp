@@ -8,7 +8,7 @@
 #include "comm/placement/planner.hpp"
 #include "comm/placement/test/random_tables.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 std::vector<int> ranks_of(std::string_view planner, const std::vector<Table>& tables,
@@ -84,4 +84,4 @@ TEST(Random, UsesEveryRankAlike) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

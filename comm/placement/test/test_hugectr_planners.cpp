@@ -11,7 +11,7 @@
 #include "comm/placement/test/random_tables.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 using Matrix = std::vector<std::vector<std::int64_t>>;  ///< by rank, the tables of which it has a shard
@@ -289,4 +289,4 @@ TEST(CostRule, by_bytes_counts_distinct_rows_and_wire_types) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -9,7 +9,7 @@
 #include "comm/placement/test/random_plan.hpp"
 #include "comm/placement/test/row_probabilities.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 struct Direct {
@@ -158,4 +158,4 @@ TEST(LookupStatistics, ShardsOfASplitAddUpToTheTable) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

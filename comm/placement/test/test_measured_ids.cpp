@@ -14,7 +14,7 @@
 #include "comm/placement/test/row_probabilities.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// Samples that name one row each.
@@ -209,4 +209,4 @@ TEST(MeasuredIds, OfOtherTablesAreRefused) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

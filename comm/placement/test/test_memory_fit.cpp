@@ -12,7 +12,7 @@
 #include "comm/placement/test/random_tables.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// 4 kB, 40 kB and 400 kB.
@@ -165,4 +165,4 @@ TEST(IdleRanks, AreThoseWithoutLoad) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -3,7 +3,7 @@
 
 #include "comm/placement/plan.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 TEST(RowSet, block_counts_from_its_begin) {
@@ -135,4 +135,4 @@ TEST(Plan, equality_is_by_value) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

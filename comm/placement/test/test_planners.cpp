@@ -8,7 +8,7 @@
 #include "comm/placement/planner.hpp"
 #include "comm/placement/test/random_tables.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// Rows x columns of the example of NVIDIA distributed-embeddings' strategies.
@@ -174,4 +174,4 @@ TEST(Planners, bad_requests_name_the_valid_ones) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

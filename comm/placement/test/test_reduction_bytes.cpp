@@ -5,7 +5,7 @@
 
 #include "comm/placement/traffic/reduction_bytes.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 using Rows = std::vector<std::vector<std::int64_t>>;
@@ -45,4 +45,4 @@ TEST(ReductionBytes, OfHalvingAmongSix) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -8,7 +8,7 @@
 #include "comm/placement/test/search_oracle.hpp"
 #include "comm/placement/test/search_workload.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 SearchResult found(const SearchWorkload& workload, int ranks, std::vector<std::string_view> families = all_families,
@@ -162,4 +162,4 @@ TEST(Search, settings_that_make_no_sense_are_refused) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -6,7 +6,7 @@
 #include "comm/placement/search/state.hpp"
 #include "comm/placement/test/search_workload.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// Any option, on any ranks.
@@ -130,4 +130,4 @@ TEST(SearchState, skewed_tables_may_have_hot_rows_and_even_ones_not) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

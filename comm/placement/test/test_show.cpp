@@ -9,7 +9,7 @@
 #include "comm/placement/planner.hpp"
 #include "comm/placement/show.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 const std::vector<Table> tables{
@@ -162,4 +162,4 @@ TEST(Show, json_says_the_same_of_every_rank_and_table) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

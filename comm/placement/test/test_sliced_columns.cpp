@@ -12,7 +12,7 @@
 #include "comm/placement/planner.hpp"
 #include "comm/placement/planners/sliced_columns.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 using Json = nlohmann::json;
@@ -272,4 +272,4 @@ TEST(SlicedColumns, TensorTrainsAreNeverCut) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -6,7 +6,7 @@
 #include "comm/placement/test/random_step.hpp"
 #include "comm/placement/traffic/traffic.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// A random plan with samples that are alike on all ranks, on nodes of neighbours; bytes from expected counts.
@@ -121,4 +121,4 @@ TEST(StepBytes, AreThoseOfTheTrafficModel) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -4,7 +4,7 @@
 #include "comm/placement/cost/step_cost.hpp"
 #include "comm/placement/planner.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// Messages of 1 s and 10 ms per byte.
@@ -213,4 +213,4 @@ TEST(StepCost, RowsThatACacheHoldsComeFromMemoryLessOften) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

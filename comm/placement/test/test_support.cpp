@@ -4,7 +4,7 @@
 #include "comm/placement/planner.hpp"
 #include "comm/placement/support.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 class TensorTrainPlans : public testing::Test {
@@ -126,4 +126,4 @@ TEST(Support, OptimizersThatSumOverRowsNeedTheSameRowsInAllColumns) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

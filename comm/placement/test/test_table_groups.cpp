@@ -6,7 +6,7 @@
 #include "comm/placement/traffic/table_groups.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
@@ -57,4 +57,4 @@ TEST(TableGroups, DataParallelTablesAreInTheLastAndDoNotCount) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -9,7 +9,7 @@
 #include "comm/placement/test/random_tables.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 constexpr double gib = 0x1p30;
@@ -225,4 +225,4 @@ TEST(TorchrecPlanner, refuses_settings_that_mean_nothing) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -3,7 +3,7 @@
 
 #include "comm/placement/test/random_step.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 ByteMatrix matrix(std::initializer_list<std::initializer_list<std::int64_t>> rows) {
@@ -135,4 +135,4 @@ TEST(Traffic, OfTheModelIsThatOfTheSets) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

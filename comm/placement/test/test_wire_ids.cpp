@@ -3,7 +3,7 @@
 
 #include "comm/placement/traffic/wire_ids.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 constexpr std::int64_t most = std::int64_t{1} << 31;  // the rows 0 ... 2^31 - 1 are int32
@@ -39,4 +39,4 @@ TEST(WireIds, AreInt64WhenAsked) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

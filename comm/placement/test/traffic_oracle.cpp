@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 constexpr std::int64_t length_bytes = 4, count_bytes = 8, weight_bytes = 4, value_bytes = 4, sum_bytes = 8,
@@ -279,4 +279,4 @@ Traffic predict_traffic(const Plan& plan, std::span<const Table> tables, std::sp
   return Prediction(plan, tables, features, homes, movement, decided, node_of).traffic();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -6,7 +6,7 @@
 #include "comm/placement/traffic/traffic.hpp"
 #include "reference/batch.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// The bytes of one step from the ids alone. homes[r]: the ids of rank r's own samples, every feature; they are
 /// weighted when any of them is. With i the home of a sample, j the owner of the rows, n_f(i) the bags of feature f at
@@ -36,4 +36,4 @@ Traffic predict_traffic(const Plan& plan, std::span<const Table> tables, std::sp
 Decisions predict_decisions(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
                             std::span<const Batch> homes, const Movement& movement, const std::vector<int>& node_of);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Bytes that rank `from` sends to rank `to`. add() does not count what stays on a rank; set() may say it.
 class ByteMatrix {
@@ -50,4 +50,4 @@ class ByteMatrix {
   std::vector<std::int64_t> bytes_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

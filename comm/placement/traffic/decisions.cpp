@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/placement/traffic/decisions.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// What `auto` chooses from: reduce_scatter sends as much as dense_partials or, in all, more.
@@ -126,4 +126,4 @@ Decisions DecisionBytes::decide() const {
   return decided;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -3,7 +3,7 @@
 
 #include "comm/placement/traffic/moved_plan.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// What is left of a movement's choices once a first batch has decided where it says `automatic`.
 struct Decisions {
@@ -57,4 +57,4 @@ class DecisionBytes {
   std::vector<double> sums_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

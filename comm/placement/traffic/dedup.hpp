@@ -7,7 +7,7 @@
 
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Where repeated ids become one, when rows travel one by one (RowTransfer::unique_rows). Results are the same.
 /// local and owner are HybridBackend's emb_unique and emb_shard_unique, node its hierarchical lookup.
@@ -39,4 +39,4 @@ constexpr bool asks_once(Dedup dedup) { return dedup != Dedup::off && dedup != D
 /// Whether an owner looks for rows that several ids or ranks ask it for, and reads them once.
 constexpr bool reads_once(Dedup dedup) { return dedup == Dedup::owner || dedup == Dedup::local_owner; }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -3,7 +3,7 @@
 
 #include <map>
 
-namespace shardmark {
+namespace shardmark::placement {
 
 Packing MovedPlan::packing(Dedup dedup) const {
   const std::int64_t id_bytes = bytes_of(id_type(movement.wire_ids, plan, tables));
@@ -35,4 +35,4 @@ HomeLookups lookups_in(const MovedPlan& moved, const ColumnShards& shards, int h
   return lookups;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -3,7 +3,7 @@
 
 #include "comm/placement/traffic/movement.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// A plan and how the data of its steps move: what bytes are asked of. The plan must be sound (check.hpp), and all its
 /// shards of a table with the same columns must hold every row once that is not hot. It, tables and features outlive
@@ -42,4 +42,4 @@ std::vector<ColumnShards> column_shards(const MovedPlan& moved);
 /// What the samples that are counted look up there.
 HomeLookups lookups_in(const MovedPlan& moved, const ColumnShards& shards, int home, const PlanCounts& counts);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

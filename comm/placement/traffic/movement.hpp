@@ -6,7 +6,7 @@
 #include "comm/placement/traffic/transfer_bytes.hpp"
 #include "comm/placement/traffic/wire_ids.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// What travels between the owners of a row-split table's rows and the homes of the samples. automatic: for each row
 /// split what decisions.hpp makes of the first batch.
@@ -63,4 +63,4 @@ struct Movement {
   bool operator==(const Movement&) const = default;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

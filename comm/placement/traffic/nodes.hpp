@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// On which node each rank is, and its number among the ranks of that node, in their order. Without nodes when nobody
 /// asks for them.
@@ -36,4 +36,4 @@ class Nodes {
   std::vector<std::vector<int>> ranks_of_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-namespace shardmark {
+namespace shardmark::placement {
 
 int next_hop(ReductionSteps steps, int ranks, int from, int needed) {
   if (steps == ReductionSteps::direct) return needed;
@@ -24,4 +24,4 @@ ByteMatrix reduction_bytes(ReductionSteps steps, std::span<const std::int64_t> b
   return sent;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -5,7 +5,7 @@
 
 #include "comm/placement/traffic/byte_matrix.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// By what steps partial sums are added on their way: direct, each to the rank that needs it (and what a library must
 /// send at least); halving, by comm/reduction/halving_reduction.hpp.
@@ -24,4 +24,4 @@ int next_hop(ReductionSteps steps, int ranks, int from, int needed);
 /// as many bytes from every rank takes the same the other way: the transposed matrix.
 ByteMatrix reduction_bytes(ReductionSteps steps, std::span<const std::int64_t> bytes);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

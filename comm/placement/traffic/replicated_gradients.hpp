@@ -7,7 +7,7 @@
 
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// How the ranks sum the gradients of data_parallel tables and of hot rows, of which each has a copy.
 enum class ReplicatedGradients { dense, rows, automatic };
@@ -33,4 +33,4 @@ constexpr double row_gradient_bytes(double named, std::int64_t dim) {
   return 8 + named * static_cast<double>(4 * dim + 4);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

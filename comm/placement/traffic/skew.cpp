@@ -7,7 +7,7 @@
 
 #include "reference/counter_random.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// Splits what rank `from` sends in proportion to the weights: cell = difference of rounded partial sums, so that the
@@ -65,4 +65,4 @@ ByteMatrix banded_traffic(int ranks, std::int64_t bytes, std::uint64_t) {
   return matrix;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

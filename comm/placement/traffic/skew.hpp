@@ -8,7 +8,7 @@
 #include "comm/placement/traffic/byte_matrix.hpp"
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// A shape of traffic. make(): every rank sends `bytes` in all, itself included, split as the shape says; the seed
 /// draws which ranks are popular. The same on every rank.
@@ -28,4 +28,4 @@ inline constexpr std::array skews{
     Choice<MakeTraffic>{"banded", "half to the rank before, half to the rank after, nothing to others", banded_traffic},
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

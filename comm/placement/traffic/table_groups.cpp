@@ -8,7 +8,7 @@
 
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// Values of a sample's vectors from each of the tables.
@@ -71,4 +71,4 @@ std::int64_t count_groups(const std::vector<std::int64_t>& group_of_table) {
   return std::ranges::max(group_of_table) + 1;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

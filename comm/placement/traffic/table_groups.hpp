@@ -9,7 +9,7 @@
 #include "comm/placement/plan.hpp"
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// What groups of tables have in equal measure.
 enum class GroupBalance { count, bytes };
@@ -37,4 +37,4 @@ std::vector<std::int64_t> group_of_tables(const TableGroups& wanted, const Plan&
 /// How many that are.
 std::int64_t count_groups(const std::vector<std::int64_t>& group_of_table);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace shardmark {
+namespace shardmark::placement {
 TrafficModel::TrafficModel(const MovedPlan& moved, const Decisions& decided)
     : moved_(moved),
       decided_(decided),
@@ -59,4 +59,4 @@ void TrafficModel::add_all(const PlanCounts& counts) {
   }
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

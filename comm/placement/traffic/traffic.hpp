@@ -4,7 +4,7 @@
 #include "comm/placement/traffic/byte_matrix.hpp"
 #include "comm/placement/traffic/decisions.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// Bytes of one step by the phases in which they travel. What stays on a rank is not counted.
 struct Traffic {
@@ -41,4 +41,4 @@ class TrafficModel {
   Traffic traffic_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

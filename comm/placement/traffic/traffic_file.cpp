@@ -10,7 +10,7 @@
 #include "reference/error.hpp"
 #include "reference/number.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 constexpr double most_bytes = 0x1p53;
@@ -75,4 +75,4 @@ std::string traffic_text(const ByteMatrix& matrix) {
   return text;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

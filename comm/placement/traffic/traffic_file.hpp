@@ -7,7 +7,7 @@
 
 #include "comm/placement/traffic/byte_matrix.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// The traffic matrices of nccl-tests' alltoallv (NCCL_TESTS_ALLTOALLV_MATRIX_FILE): a line per rank, in it the bytes
 /// for rank 0, 1, ... as numbers separated by blanks, the rank itself included; empty lines count for nothing.
@@ -19,4 +19,4 @@ ByteMatrix read_traffic(std::istream& stream, const std::string& name);
 /// The same format, columns aligned.
 std::string traffic_text(const ByteMatrix& matrix);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/placement/traffic/transfer_bytes.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 constexpr double length_bytes = 4, count_bytes = 8;
@@ -80,4 +80,4 @@ std::vector<RoundTrip> node_row_bytes(const HomeLookups& lookups, const Packing&
   return trips;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

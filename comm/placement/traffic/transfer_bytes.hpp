@@ -9,7 +9,7 @@
 #include "comm/placement/traffic/reduction_bytes.hpp"
 #include "reference/wire_rounding.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// What travels in one step between a rank that has samples (home) and one that has rows (owner). Bytes are doubles
 /// because expected counts give fractions of them.
@@ -71,4 +71,4 @@ std::vector<RoundTrip> halving_sum_bytes(const HomeLookups& lookups, const Packi
 /// of all its ranks together.
 std::vector<RoundTrip> node_row_bytes(const HomeLookups& lookups, const Packing& packing);
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

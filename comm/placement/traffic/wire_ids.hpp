@@ -10,7 +10,7 @@
 #include "comm/placement/plan.hpp"
 #include "reference/named.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 
 /// What is asked for the numbers of rows on their way to the owners, and what it comes to.
 enum class WireIds { automatic, int64 };
@@ -22,7 +22,11 @@ inline constexpr std::array wire_ids{
 };
 constexpr auto choices_of(WireIds) { return Choices{"wire ids", wire_ids}; }
 
-constexpr std::string_view name_of(IdType type) { return type == IdType::int32 ? "int32" : "int64"; }
+inline constexpr std::array id_types{
+    Choice<IdType>{"int32", "4 bytes an id", IdType::int32},
+    Choice<IdType>{"int64", "8 bytes an id", IdType::int64},
+};
+constexpr auto choices_of(IdType) { return Choices{"type of ids", id_types}; }
 constexpr std::int64_t bytes_of(IdType type) { return type == IdType::int32 ? 4 : 8; }
 
 /// One type for the whole plan, so that all ranks decide alike. Ids travel as local rows of a shard, and those of a
@@ -38,4 +42,4 @@ inline IdType id_type(WireIds asked, const Plan& plan, std::span<const Table> ta
   return fit ? IdType::int32 : IdType::int64;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -6,7 +6,7 @@
 #include "results/test/sample_records.hpp"
 #include "results/verdict.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 /// Of visits of half a second.
@@ -55,4 +55,4 @@ TEST(Disturbance, IsInTheVerdictAndBeforeTheAnswer) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

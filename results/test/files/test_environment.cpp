@@ -9,7 +9,7 @@
 #include "results/build_info.hpp"
 #include "results/environment.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 RunContext context() {
@@ -68,4 +68,4 @@ TEST(BuildInfo, NamesTheBuild) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -14,7 +14,7 @@
 #include "results/table.hpp"
 #include "results/test/sample_records.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 namespace fs = std::filesystem;
@@ -272,4 +272,4 @@ TEST_F(JsonLines, ADamagedFileIsReadOrRefusedByName) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -8,7 +8,7 @@
 #include "results/launch.hpp"
 #include "results/test/sample_records.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 class LaunchFile : public FolderTest {
@@ -171,4 +171,4 @@ TEST_F(LaunchFile, a_folder_is_its_launches_in_the_order_of_their_names) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

@@ -11,7 +11,7 @@
 #include "results/record.hpp"
 #include "results/test/sample_records.hpp"
 
-namespace shardmark {
+namespace shardmark::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -292,4 +292,4 @@ TEST(Record, ComesBackFromTextBitForBit) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::results

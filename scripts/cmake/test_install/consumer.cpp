@@ -8,10 +8,10 @@
 
 int main() {
   const std::vector<shardmark::Table> tables{{.name = "colours", .rows = 7, .dim = 4}};
-  shardmark::Plan plan;
+  shardmark::placement::Plan plan;
   plan.ranks = 2;
   plan.tables = {{.shards = {{{0, 7, 2}, 0, 4, 0}, {{1, 7, 2}, 0, 4, 1}}}};
-  const auto problems = shardmark::check(plan, tables);
+  const auto problems = shardmark::placement::check(plan, tables);
   for (const auto& problem : problems) std::printf("%s\n", problem.c_str());
   return problems.empty() ? 0 : 1;
 }

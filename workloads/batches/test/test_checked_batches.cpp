@@ -7,7 +7,7 @@
 #include "workloads/batches/checked_batches.hpp"
 #include "workloads/cases/spec.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using kernels::BoundsCheck;
@@ -15,7 +15,7 @@ using kernels::BoundsCheck;
 class OneBatch : public BatchSource {
  public:
   explicit OneBatch(Batch batch) : batch_(std::move(batch)) {}
-  Samples read(std::int64_t, std::int64_t, std::int64_t) override { return {batch_, {}, {}}; }
+  datasets::Samples read(std::int64_t, std::int64_t, std::int64_t) override { return {batch_, {}, {}}; }
   std::optional<std::int64_t> samples() const override { return std::nullopt; }
 
  private:
@@ -99,4 +99,4 @@ TEST(CheckedBatches, BrokenOffsetsAreRefusedByOnAndWarn) {
 TEST(CheckedBatches, OffTrustsTheBatch) { EXPECT_EQ(outcome_of(broken(), BoundsCheck::off).batch.indices[2], 9); }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,7 +6,7 @@
 #include "reference/counter_random.hpp"
 #include "workloads/batches/id_generator.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 Workload two_features(bool ragged) {
@@ -109,4 +109,4 @@ TEST(IdGenerator, BatchesDiffer) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

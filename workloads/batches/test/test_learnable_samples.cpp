@@ -7,7 +7,7 @@
 #include "workloads/batches/batch_source.hpp"
 #include "workloads/batches/learnable_samples.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 RunOptions dense_options(DenseKind kind) {
@@ -22,7 +22,8 @@ RunOptions dense_options(DenseKind kind) {
 TEST(LearnableSamples, AreThoseOfTheWholeBatchInAnyPart) {
   const RunOptions options = dense_options(DenseKind::dlrm);
   const auto source = make_batch_source(options, [](const std::string&) {});
-  const Samples whole = source->read(3, 0, 1000), part = source->read(3, 600, 50), other = source->read(4, 600, 50);
+  const datasets::Samples whole = source->read(3, 0, 1000), part = source->read(3, 600, 50),
+                          other = source->read(4, 600, 50);
   ASSERT_EQ(1000U, whole.labels.size());
   ASSERT_EQ(13U * 1000U, whole.dense.size());
   EXPECT_EQ(part.labels, std::vector<float>(whole.labels.begin() + 600, whole.labels.begin() + 650));
@@ -35,14 +36,14 @@ TEST(LearnableSamples, AreThoseOfTheWholeBatchInAnyPart) {
 
 TEST(LearnableSamples, WithoutAModelThereAreNone) {
   const RunOptions options = dense_options(DenseKind::none);
-  const Samples samples = make_batch_source(options, [](const std::string&) {})->read(0, 0, 10);
+  const datasets::Samples samples = make_batch_source(options, [](const std::string&) {})->read(0, 0, 10);
   EXPECT_TRUE(samples.dense.empty());
   EXPECT_TRUE(samples.labels.empty());
 }
 
 TEST(LearnableSamples, IntegersOfCriteoGoThroughTheLogarithm) {
   const RunOptions options = dense_options(DenseKind::dlrm);
-  Samples samples{.batch = {}, .dense = std::vector<float>(13, 0.0F), .labels = {1.0F}};
+  datasets::Samples samples{.batch = {}, .dense = std::vector<float>(13, 0.0F), .labels = {1.0F}};
   samples.batch.samples = 1;
   samples.dense[1] = 1.0F;
   samples.dense[2] = -2.0F;
@@ -58,7 +59,8 @@ TEST(LearnableSamples, DataThatDoNotFitTheModelAreRefused) {
   RunOptions options = dense_options(DenseKind::dlrm);
   options.data.file = "day.h5";
   const auto refusal = [&](std::size_t numerical, std::size_t labels) -> std::string {
-    Samples samples{.batch = {}, .dense = std::vector<float>(numerical), .labels = std::vector<float>(labels)};
+    datasets::Samples samples{
+        .batch = {}, .dense = std::vector<float>(numerical), .labels = std::vector<float>(labels)};
     samples.batch.samples = 2;
     try {
       transform_numerical(options, samples);
@@ -73,4 +75,4 @@ TEST(LearnableSamples, DataThatDoNotFitTheModelAreRefused) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

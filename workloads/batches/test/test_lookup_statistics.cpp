@@ -10,7 +10,7 @@
 #include "datasets/criteo_generate.hpp"
 #include "workloads/batches/lookup_statistics.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 namespace fs = std::filesystem;
@@ -26,15 +26,16 @@ class StatisticsOfData : public testing::Test {
     fs::remove_all(folder);
     fs::create_directories(folder);
     data.file = (folder / "samples.tsv").string();
-    generate_criteo(data.file, {.samples = all, .rows = criteo_cardinalities[0].rows}, [](std::int64_t) {});
+    datasets::generate_criteo(data.file, {.samples = all, .rows = datasets::criteo_cardinalities[0].rows},
+                              [](std::int64_t) {});
   }
   ~StatisticsOfData() override { fs::remove_all(folder); }
 
-  MeasuredIds measured() {
+  placement::MeasuredIds measured() {
     return measured_ids_of(workload, data, [this](const std::string& text) { notices.push_back(text); });
   }
   fs::path kept() const { return statistics_file(data.file); }
-  SourceOptions source() const {
+  datasets::SourceOptions source() const {
     return {.rows = rows_of_features(workload), .rule = data.id_rule, .min_count = data.min_count, .reader = {}};
   }
 
@@ -47,28 +48,28 @@ class StatisticsOfData : public testing::Test {
 /// Each batch differs from the expectation by its spread, which for counts is at most that of Poisson's law.
 TEST_F(StatisticsOfData, ExpectWhatBatchesLookUp) {
   constexpr std::int64_t batch = 500;
-  for (const IdRule rule : {IdRule::modulo, IdRule::frequency}) {
+  for (const datasets::IdRule rule : {datasets::IdRule::modulo, datasets::IdRule::frequency}) {
     data.id_rule = rule;
-    const LookupStatistics statistics = lookup_statistics_of(workload, data, [](const std::string&) {});
-    const auto samples = open_samples(data.file, source(), [](const std::string&) {});
+    const placement::LookupStatistics statistics = lookup_statistics_of(workload, data, [](const std::string&) {});
+    const auto samples = datasets::open_samples(data.file, source(), [](const std::string&) {});
     for (const bool modulo : {true, false}) {
-      Plan plan{.name = "split", .ranks = 4, .tables = {}};
+      placement::Plan plan{.name = "split", .ranks = 4, .tables = {}};
       for (const Table& table : workload.tables) {
-        TablePlacement& placement = plan.tables.emplace_back();
+        placement::TablePlacement& placement = plan.tables.emplace_back();
         for (std::int64_t k = 0; k < 4; ++k) {
-          const RowSet rows = modulo ? RowSet{std::min(k, table.rows), table.rows, 4}
-                                     : RowSet{k * table.rows / 4, (k + 1) * table.rows / 4, 1};
+          const placement::RowSet rows = modulo ? placement::RowSet{std::min(k, table.rows), table.rows, 4}
+                                                : placement::RowSet{k * table.rows / 4, (k + 1) * table.rows / 4, 1};
           if (rows.count() > 0) placement.shards.push_back({rows, 0, table.dim, static_cast<int>(k)});
         }
       }
-      Samples some;
+      datasets::Samples some;
       for (const std::int64_t first : {0, 3000}) {
         samples->read(first, batch, some);
-        const PlanCounts counts = counts_of(plan, workload.tables, workload.features, some.batch);
+        const placement::PlanCounts counts = placement::counts_of(plan, workload.tables, workload.features, some.batch);
         for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t)
           for (std::size_t s = 0; s < counts[t].size(); ++s) {
             SCOPED_TRACE(testing::Message() << "table " << t << ", shard " << s << (modulo ? ", mod" : ", block"));
-            const ShardCounts& expected = statistics.expected(t, plan.tables[t].shards[s].rows, batch);
+            const placement::ShardCounts& expected = statistics.expected(t, plan.tables[t].shards[s].rows, batch);
             EXPECT_DOUBLE_EQ(counts[t][s].bags, expected.bags);
             const auto near = [](double count, double mean) { EXPECT_NEAR(count, mean, 5 * std::sqrt(mean) + 3); };
             near(counts[t][s].ids, expected.ids);
@@ -81,9 +82,10 @@ TEST_F(StatisticsOfData, ExpectWhatBatchesLookUp) {
 }
 
 TEST_F(StatisticsOfData, AreTheSameFromTextAndHdf5) {
-  const MeasuredIds text = measured();
+  const placement::MeasuredIds text = measured();
   const std::string file = (folder / "samples.h5").string();
-  convert_criteo(data.file, file, IdMapping::modulo(rows_of_features(workload)), {}, [](std::int64_t) {});
+  datasets::convert_criteo(data.file, file, datasets::IdMapping::modulo(rows_of_features(workload)), {},
+                           [](std::int64_t) {});
   data.file = file;
   EXPECT_EQ(measured(), text);
   EXPECT_EQ(text.samples, all);
@@ -92,7 +94,7 @@ TEST_F(StatisticsOfData, AreTheSameFromTextAndHdf5) {
 }
 
 TEST_F(StatisticsOfData, AreKeptUntilTheDataChange) {
-  const MeasuredIds first = measured();
+  const placement::MeasuredIds first = measured();
   const auto written = fs::last_write_time(kept());
   fs::last_write_time(kept(), written - std::chrono::hours(1));
   EXPECT_EQ(measured(), first);
@@ -101,18 +103,19 @@ TEST_F(StatisticsOfData, AreKeptUntilTheDataChange) {
   EXPECT_EQ(measured(), first);
   EXPECT_NE(fs::last_write_time(kept()), written - std::chrono::hours(1)) << "not written again";
   fs::remove(data.file);
-  generate_criteo(data.file, {.samples = all / 2, .rows = criteo_cardinalities[0].rows}, [](std::int64_t) {});
+  datasets::generate_criteo(data.file, {.samples = all / 2, .rows = datasets::criteo_cardinalities[0].rows},
+                            [](std::int64_t) {});
   EXPECT_EQ(measured().samples, all / 2);
   workload = load_workload("criteo-kaggle", "1/128");
   const auto halves = measured().tables;
   EXPECT_EQ(halves[0].rows, workload.tables[0].rows);
   EXPECT_TRUE(notices.empty());
-  data.id_rule = IdRule::frequency;
+  data.id_rule = datasets::IdRule::frequency;
   EXPECT_NE(measured().tables, halves);
 }
 
 TEST_F(StatisticsOfData, ThatAreDamagedAreCountedAgain) {
-  const MeasuredIds sound = measured();
+  const placement::MeasuredIds sound = measured();
   for (const std::string damaged : {"", "{", "{\"format\": 7}", "[]", "{\"format\": \"shardmark-statistics/1\"}"}) {
     std::ofstream(kept()) << damaged;
     EXPECT_EQ(measured(), sound) << damaged;
@@ -142,10 +145,10 @@ TEST_F(StatisticsOfData, ThatAreNotThereAreRefused) {
 
 TEST(StatisticsOfWorkloads, AreTheirLaw) {
   const Workload workload = load_workload("criteo-kaggle", "1/64");
-  const IdStatistics ids = id_statistics_of(workload, {}, [](const std::string&) {});
+  const placement::IdStatistics ids = id_statistics_of(workload, {}, [](const std::string&) {});
   EXPECT_EQ(ids.measured, nullptr);
   EXPECT_DOUBLE_EQ(ids.alpha, workload.ids.alpha);
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

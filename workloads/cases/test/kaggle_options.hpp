@@ -7,7 +7,7 @@
 #include "workloads/cases/option_table.hpp"
 #include "workloads/cases/options.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// A run of criteo-kaggle with these settings ("key=value").
 inline RunOptions with(const std::vector<std::string>& assignments) {
@@ -17,4 +17,4 @@ inline RunOptions with(const std::vector<std::string>& assignments) {
   return options;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,11 +7,11 @@
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/test/kaggle_options.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
-Plan plan_of_two(const RunOptions& run) {
-  return make_plan("row_wise", run.workload.tables, run.workload.features, {.ranks = 2});
+placement::Plan plan_of_two(const RunOptions& run) {
+  return placement::make_plan("row_wise", run.workload.tables, run.workload.features, {.ranks = 2});
 }
 
 TEST(DenseOptions, LayersAreToldWhereTheyAreTrained) {
@@ -56,4 +56,4 @@ TEST(DenseOptions, LayersAreToldWhereTheyAreTrained) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,7 +6,7 @@
 #include "reference/dense/dense_work.hpp"
 #include "workloads/cases/dense_spec_of.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 TEST(DenseSpecOf, EveryWorkloadCanBeCounted) {
@@ -71,4 +71,4 @@ TEST(DenseSpecOf, LayersAreReadAndWritten) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -10,11 +10,12 @@
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/test/kaggle_options.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 nlohmann::ordered_json case_options_of(const RunOptions& run, const Case& how) {
-  return case_options(run, how, make_plan("row_wise", run.workload.tables, run.workload.features, {.ranks = 2}));
+  return case_options(run, how,
+                      placement::make_plan("row_wise", run.workload.tables, run.workload.features, {.ranks = 2}));
 }
 
 TEST(Options, SettingsReachTheirPlace) {
@@ -57,8 +58,8 @@ TEST(Options, SeveralValuesMakeAllCombinations) {
                given_setting("group_balance=all", true), given_setting("groups=table", true)});
   ASSERT_EQ(4u, cases.size());
   EXPECT_EQ("auto mpi_alltoallv, wire_forward fp16, wire_backward fp16, dedup off, groups table", cases[0].name());
-  EXPECT_EQ(Dedup::local, cases[3].movement.dedup);
-  EXPECT_EQ(GroupBalance::bytes, cases[3].groups.balance);
+  EXPECT_EQ(placement::Dedup::local, cases[3].movement.dedup);
+  EXPECT_EQ(placement::GroupBalance::bytes, cases[3].groups.balance);
 }
 
 TEST(Options, StoragesMakeCasesOfDifferentTables) {
@@ -85,10 +86,10 @@ TEST(Options, WithoutAStorageEachTableKeepsItsOwn) {
 
 TEST(Options, ACaseTellsAllThatHasAUseAndWhatOfItIsChanged) {
   const RunOptions run = with({"dim=16", "hotness=20", "dtype=fp16", "learning_rate=0.5", "seed=9", "batches=4"});
-  Case how{.movement = {.transfer = RowTransfer::automatic, .wire_ids = WireIds::int64},
-           .groups = {.groups = TableGroups::table}};
+  Case how{.movement = {.transfer = placement::RowTransfer::automatic, .wire_ids = placement::WireIds::int64},
+           .groups = {.groups = placement::TableGroups::table}};
   const auto options = case_options_of(run, how);
-  for (const Option& option : shardmark::options()) {
+  for (const Option& option : workloads::options()) {
     const bool told = option.get && option.group != OptionGroup::schedule && option.group != OptionGroup::data &&
                       option.group != OptionGroup::tensor_trains && option.group != OptionGroup::dense;
     EXPECT_EQ(told, options.contains(option.name)) << option.name;
@@ -129,7 +130,7 @@ TEST(Options, TensorTrainsAreSetByThemselves) {
   const auto options = case_options_of(run, {});
   EXPECT_EQ(options.at("tt.ranks"), "8,16,8");
   EXPECT_EQ(options.at("tt.cores"), 4);
-  for (const Option& option : shardmark::options())
+  for (const Option& option : workloads::options())
     if (option.group == OptionGroup::tensor_trains) {
       EXPECT_TRUE(options.contains(option.name)) << option.name;
     }
@@ -165,8 +166,8 @@ TEST(Options, ImportedCoresBringTheirShapeAndAreTheInitialOnes) {
   for (std::int64_t i = 0; i < table.rows * table.dim; ++i) values.push_back(static_cast<float>(i % 97));
   Table asked = table;
   asked.tensor_train = {.cores = 4, .ranks = {3, 5, 4}};
-  const DecomposedTable train = tt_svd(asked, values);
-  write_cores(file, asked, train);
+  const datasets::DecomposedTable train = datasets::tt_svd(asked, values);
+  datasets::write_cores(file, asked, train);
   table.tensor_train = {};
   const RunOptions before = run;
   apply_settings(run, {"tt.import=" + file});
@@ -281,4 +282,4 @@ TEST(Options, EveryOptionAcceptsWhatItSaysAndWhatIsSetComesBack) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,12 +9,13 @@
 #include "workloads/cases/plan_request_of.hpp"
 #include "workloads/cases/spec.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// The planner as --plan names it; one that plans for as long as it may is given little time.
-std::string named_briefly(const Planner& planner) {
-  const bool timed = std::ranges::find(planner.settings, "seconds", &PlannerSetting::name) != planner.settings.end();
+std::string named_briefly(const placement::Planner& planner) {
+  const bool timed =
+      std::ranges::find(planner.settings, "seconds", &placement::PlannerSetting::name) != planner.settings.end();
   return std::string(planner.name) + (timed ? ":seconds=0.01" : "");
 }
 
@@ -24,12 +25,12 @@ class Plans : public testing::TestWithParam<int> {};
 TEST_P(Plans, ArePlansOfTheWholeWorkload) {
   for (const std::string& name : builtin_workloads()) {
     const Workload workload = load_workload(name);
-    for (const Planner& planner : planners) {
+    for (const placement::Planner& planner : placement::planners) {
       SCOPED_TRACE(testing::Message() << planner.name << " of " << name);
-      const Plan plan =
-          make_plan(named_briefly(planner), workload.tables, workload.features, plan_request_of(workload, GetParam()));
+      const placement::Plan plan = placement::make_plan(named_briefly(planner), workload.tables, workload.features,
+                                                        plan_request_of(workload, GetParam()));
       EXPECT_EQ(plan.ranks, GetParam());
-      EXPECT_EQ(check(plan, workload.tables), std::vector<std::string>());
+      EXPECT_EQ(placement::check(plan, workload.tables), std::vector<std::string>());
     }
   }
 }
@@ -40,15 +41,16 @@ INSTANTIATE_TEST_SUITE_P(Ranks, Plans, testing::Values(1, 2, 3, 8, 17, 128));
 TEST(PlansOfNodes, ArePlansOfTheWholeWorkload) {
   for (const char* name : {"synthetic-medium", "dlrm-dcnv2"}) {
     const Workload workload = load_workload(name);
-    PlanRequest request = plan_request_of(workload, 24);
+    placement::PlanRequest request = plan_request_of(workload, 24);
     request.ranks_per_node = 8;
-    for (const Planner& planner : planners) {
+    for (const placement::Planner& planner : placement::planners) {
       SCOPED_TRACE(testing::Message() << planner.name << " of " << name);
-      const Plan plan = make_plan(named_briefly(planner), workload.tables, workload.features, request);
-      EXPECT_EQ(check(plan, workload.tables), std::vector<std::string>());
+      const placement::Plan plan =
+          placement::make_plan(named_briefly(planner), workload.tables, workload.features, request);
+      EXPECT_EQ(placement::check(plan, workload.tables), std::vector<std::string>());
     }
   }
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -8,7 +8,7 @@
 #include "reference/tensor_train/shape.hpp"
 #include "workloads/cases/spec.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 std::int64_t sum_of_rows(const Workload& workload) {
@@ -141,4 +141,4 @@ TEST(Spec, ErrorsNameTheFileAndTheKey) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

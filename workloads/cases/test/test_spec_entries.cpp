@@ -7,7 +7,7 @@
 
 #include "workloads/cases/spec.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -118,4 +118,4 @@ TEST(SpecEntries, ErrorsNameTheEntry) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

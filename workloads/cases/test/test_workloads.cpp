@@ -8,7 +8,7 @@
 #include "workloads/cases/plan_request_of.hpp"
 #include "workloads/cases/spec.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 template <class Values, class Amount>
@@ -137,18 +137,19 @@ TEST(Workloads, EachCanBeScaledAndReadBack) {
 
 TEST(Workloads, RequestsOfPlannersSayHowIdsAreDrawn) {
   Workload workload = load_workload("dlrm-dcnv2");
-  const PlanRequest request = plan_request_of(workload, 17, {.transfer = RowTransfer::unique_rows});
+  const placement::PlanRequest request =
+      plan_request_of(workload, 17, {.transfer = placement::RowTransfer::unique_rows});
   EXPECT_EQ(request.ranks, 17);
   EXPECT_EQ(request.global_batch, 65536);
   EXPECT_EQ(request.ids.alpha, 1.05);
   EXPECT_FALSE(request.ids.scattered);
-  EXPECT_EQ(request.movement.transfer, RowTransfer::unique_rows);
+  EXPECT_EQ(request.movement.transfer, placement::RowTransfer::unique_rows);
   workload.ids = {.distribution = IdDistribution::uniform, .ragged = true, .drift = 3};
-  const IdStatistics ids = id_statistics_of(workload.ids);
+  const placement::IdStatistics ids = id_statistics_of(workload.ids);
   EXPECT_EQ(ids.alpha, 0.0);
   EXPECT_TRUE(ids.scattered);
   EXPECT_TRUE(ids.ragged);
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Where a rank may run, as it was observed.
 struct RankFacts {
@@ -79,4 +79,4 @@ struct Facts {
   GpuFacts gpu;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

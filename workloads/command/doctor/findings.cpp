@@ -7,7 +7,7 @@
 #include <array>
 #include <map>
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Finding = std::optional<std::string>;
@@ -222,4 +222,4 @@ CoreUse core_use(const Facts& facts) {
   return use;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,7 +9,7 @@
 
 #include "workloads/command/doctor/facts.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Something that may make a run slower or its times doubtful. find(): what is; what it costs or why; the command that
 /// changes it, in one line; nothing where all is well.
@@ -31,4 +31,4 @@ struct CoreUse {
 };
 CoreUse core_use(const Facts& facts);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

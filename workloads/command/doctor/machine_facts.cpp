@@ -12,7 +12,7 @@
 #include "workloads/command/doctor/gather.hpp"
 #include "workloads/measure/control_groups.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 namespace fs = std::filesystem;
@@ -75,7 +75,7 @@ std::string processor_vectors() {
 }  // namespace
 
 BuildFacts build_facts() {
-  const BuildInfo& build = build_info();
+  const results::BuildInfo& build = results::build_info();
   BuildFacts facts{.version = std::string(build.version),
                    .commit = std::string(build.git_hash.substr(0, 12)),
                    .compiler = std::string(build.compiler),
@@ -84,12 +84,12 @@ BuildFacts build_facts() {
                    .dirty = build.dirty,
                    .vectors = compiled_vectors(),
                    .cpu_vectors = processor_vectors()};
-  facts.cuda = !nccl_version().empty();
+  facts.cuda = !comm::nccl_version().empty();
   return facts;
 }
 
 MachineFacts machine_facts() {
-  const auto machine = describe_machine();
+  const auto machine = results::describe_machine();
   const auto text = [&](const char* key) {
     return machine.at(key).is_string() ? machine.at(key).get<std::string>() : "";
   };
@@ -114,8 +114,8 @@ MachineFacts machine_facts() {
   return facts;
 }
 
-GpuFacts gpu_facts(const Communicator& world) {
-  return {.names = gpu_names(), .nccl = nccl_version(), .nccl_unusable = Nccl::unusable(world)};
+GpuFacts gpu_facts(const comm::Communicator& world) {
+  return {.names = comm::gpu_names(), .nccl = comm::nccl_version(), .nccl_unusable = comm::Nccl::unusable(world)};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

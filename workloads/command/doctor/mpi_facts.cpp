@@ -13,7 +13,7 @@
 #include "comm/collectives.hpp"
 #include "workloads/command/doctor/gather.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// The control variables of MPI's tool interface that are set in this process, by name: texts and truths as they are,
@@ -94,13 +94,13 @@ std::vector<std::string> open_components(const ControlVariables& variables) {
 
 /// Whether each rank can read memory of the next rank of its node, as MPI does to copy a message once (CMA); absent
 /// where no node has two ranks. By a trial, since Open MPI asks the kernel for leave itself.
-std::optional<bool> reads_neighbours(const Communicator& world) {
-  if (all_reduce(world, world.node_size(), Reduce::max) < 2) return {};
+std::optional<bool> reads_neighbours(const comm::Communicator& world) {
+  if (comm::all_reduce(world, world.node_size(), comm::Reduce::max) < 2) return {};
   bool read = true;
 #ifdef __linux__
   const std::int64_t secret = 1000003 + world.rank();
-  const auto processes = all_gather(world, static_cast<std::int64_t>(getpid()));
-  const auto places = all_gather(world, static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(&secret)));
+  const auto processes = comm::all_gather(world, static_cast<std::int64_t>(getpid()));
+  const auto places = comm::all_gather(world, static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(&secret)));
   const auto& ranks = world.ranks_of(world.node_of(world.rank()));
   const int neighbour = ranks[(world.node_rank() + 1) % world.node_size()];
   std::int64_t seen = 0;
@@ -109,7 +109,8 @@ std::optional<bool> reads_neighbours(const Communicator& world) {
   const auto bytes = process_vm_readv(static_cast<pid_t>(processes[neighbour]), &own, 1, &other, 1, 0);
   read = bytes == sizeof seen && seen == 1000003 + neighbour;
 #endif
-  return all_reduce(world, read ? 1 : 0, Reduce::min) == 1;  // and nobody's `secret` goes away before all have read
+  return comm::all_reduce(world, read ? 1 : 0, comm::Reduce::min) ==
+         1;  // and nobody's `secret` goes away before all have read
 }
 
 std::vector<std::string> fabrics() {
@@ -125,7 +126,7 @@ std::vector<std::string> fabrics() {
 
 }  // namespace
 
-MpiFacts mpi_facts(const Communicator& world) {
+MpiFacts mpi_facts(const comm::Communicator& world) {
   MpiFacts facts;
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
   int length = 0;
@@ -146,4 +147,4 @@ MpiFacts mpi_facts(const Communicator& world) {
   return facts;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

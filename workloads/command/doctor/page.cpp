@@ -7,7 +7,7 @@
 
 #include "workloads/command/doctor/findings.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 constexpr std::size_t width = 120;
@@ -153,4 +153,4 @@ std::string doctor_page(const Facts& facts) {
   return page;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

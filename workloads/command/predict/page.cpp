@@ -7,7 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -23,7 +23,7 @@ double speedup(const PredictedPlan& of, std::span<const PredictedPlan> predicted
   return first->step.seconds / of.step.seconds;
 }
 
-std::string fits(const PredictedPlan& plan, const MachineModel& machine) {
+std::string fits(const PredictedPlan& plan, const placement::MachineModel& machine) {
   if (machine.memory_per_rank <= 0.0) return "unknown";
   return plan.missing > 0.0 ? fmt::format("no, +{:.3g}", plan.missing / 1e9) : "yes";
 }
@@ -76,15 +76,15 @@ std::string where_it_moves(const std::vector<const PredictedPlan*>& plans) {
   return text + "\n";
 }
 
-Json phases_json(const StepPrediction& step) {
+Json phases_json(const placement::StepPrediction& step) {
   Json phases;
-  for (std::size_t p = 0; p < step_phases; ++p) {
-    const PhasePrediction& phase = step.phases[p];
-    phases[std::string(step_phase_names[p])] = {{"ms", 1e3 * phase.seconds},
-                                                {"exchange_ms", 1e3 * phase.exchange},
-                                                {"mean_ms", 1e3 * phase.mean},
-                                                {"least_ms", 1e3 * phase.least},
-                                                {"slowest_rank", phase.slowest_rank}};
+  for (std::size_t p = 0; p < placement::step_phases; ++p) {
+    const placement::PhasePrediction& phase = step.phases[p];
+    phases[std::string(placement::step_phase_names[p])] = {{"ms", 1e3 * phase.seconds},
+                                                           {"exchange_ms", 1e3 * phase.exchange},
+                                                           {"mean_ms", 1e3 * phase.mean},
+                                                           {"least_ms", 1e3 * phase.least},
+                                                           {"slowest_rank", phase.slowest_rank}};
   }
   return phases;
 }
@@ -141,7 +141,8 @@ std::string predictions_json(const PredictedCases& cases, std::span<const Predic
     each["step_ms"] = 1e3 * plan.step.seconds;
     each["samples_per_s"] = batch_of(cases) / plan.step.seconds;
     each["speedup"] = speedup(plan, predicted);
-    each["bound"] = {{"phase", step_phase_names[static_cast<std::size_t>(plan.bound.phase)]}, {"by", plan.bound.by}};
+    each["bound"] = {{"phase", placement::step_phase_names[static_cast<std::size_t>(plan.bound.phase)]},
+                     {"by", plan.bound.by}};
     each["phases"] = phases_json(plan.step);
     each["sent_bytes_max"] = most_sent(plan);
     each["memory_bytes_max"] = plan.memory;
@@ -155,7 +156,7 @@ std::string predictions_json(const PredictedCases& cases, std::span<const Predic
 
 std::string predictions_csv(const PredictedCases& cases, std::span<const PredictedPlan> predicted) {
   std::string text = "machine,measured,workload,scale,global_batch,plan,ranks,nodes,step_ms,samples_per_s,speedup";
-  for (const auto& phase : step_phase_names) text += fmt::format(",{}_ms", phase);
+  for (const auto& phase : placement::step_phase_names) text += fmt::format(",{}_ms", phase);
   text += ",bound_phase,bound_by,sent_bytes_max,memory_bytes_max,missing_bytes,idle_ranks\n";
   for (const PredictedPlan& plan : predicted) {
     if (!plan.predicted()) continue;
@@ -163,12 +164,12 @@ std::string predictions_csv(const PredictedCases& cases, std::span<const Predict
                         cases.options.workload.name, cases.options.workload.scale, cases.options.workload.global_batch,
                         plan.plan, plan.ranks, plan.nodes, 1e3 * plan.step.seconds, batch_of(cases) / plan.step.seconds,
                         speedup(plan, predicted));
-    for (const PhasePrediction& phase : plan.step.phases) text += fmt::format(",{}", 1e3 * phase.seconds);
-    text +=
-        fmt::format(",{},{},{:.0f},{:.0f},{:.0f},{}\n", step_phase_names[static_cast<std::size_t>(plan.bound.phase)],
-                    plan.bound.by, most_sent(plan), plan.memory, plan.missing, plan.idle_ranks);
+    for (const placement::PhasePrediction& phase : plan.step.phases) text += fmt::format(",{}", 1e3 * phase.seconds);
+    text += fmt::format(",{},{},{:.0f},{:.0f},{:.0f},{}\n",
+                        placement::step_phase_names[static_cast<std::size_t>(plan.bound.phase)], plan.bound.by,
+                        most_sent(plan), plan.memory, plan.missing, plan.idle_ranks);
   }
   return text;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,7 +6,7 @@
 
 #include "workloads/command/predict/predictions.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// A line per ranks and plan, what does not fit and why, the scaling of each plan as bars of its speedup over the
 /// fewest ranks, and where its bottleneck moves.
@@ -26,4 +26,4 @@ inline constexpr std::array prediction_formats{
     PredictionFormat{"csv", "a line for every case", predictions_csv},
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

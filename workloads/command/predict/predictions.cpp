@@ -17,13 +17,13 @@
 #include "workloads/cases/plan_request_of.hpp"
 #include "workloads/cases/step_context_of.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
-StepContext context_of(const PredictedCases& cases, const LookupStatistics& statistics, const Plan& plan,
-                       int ranks_per_node) {
+placement::StepContext context_of(const PredictedCases& cases, const placement::LookupStatistics& statistics,
+                                  const placement::Plan& plan, int ranks_per_node) {
   const Workload& workload = cases.options.workload;
-  StepContext step = step_context_of(statistics, workload, plan, cases.how, ranks_per_node);
+  placement::StepContext step = step_context_of(statistics, workload, plan, cases.how, ranks_per_node);
   if (!cases.dense || !workload.dense) return step;
   const DenseWork dense = dense_work(published_dense(workload));
   step.dense_flops = static_cast<double>(dense.flops());
@@ -31,12 +31,12 @@ StepContext context_of(const PredictedCases& cases, const LookupStatistics& stat
   return step;
 }
 
-Bound bound_of(const StepPrediction& step, int nodes) {
-  const auto longest = std::ranges::max_element(step.phases, {}, &PhasePrediction::seconds);
-  Bound bound{static_cast<StepPhase>(longest - step.phases.begin()), {}};
+Bound bound_of(const placement::StepPrediction& step, int nodes) {
+  const auto longest = std::ranges::max_element(step.phases, {}, &placement::PhasePrediction::seconds);
+  Bound bound{static_cast<placement::StepPhase>(longest - step.phases.begin()), {}};
   const double computing = longest->seconds - longest->exchange;
   if (longest->exchange > computing) {
-    const bool reduces = bound.phase == StepPhase::update || bound.phase == StepPhase::dense;
+    const bool reduces = bound.phase == placement::StepPhase::update || bound.phase == placement::StepPhase::dense;
     bound.by = fmt::format("{} {}", reduces ? "all-reduce" : "exchange", nodes > 1 ? "between nodes" : "inside");
   } else {
     const bool alike = longest->mean - longest->exchange > 0.9 * computing;
@@ -45,7 +45,7 @@ Bound bound_of(const StepPrediction& step, int nodes) {
   return bound;
 }
 
-void judge_memory(const Plan& plan, const PredictedCases& cases, PredictedPlan& predicted) {
+void judge_memory(const placement::Plan& plan, const PredictedCases& cases, PredictedPlan& predicted) {
   const auto fullest = std::ranges::max_element(predicted.step.memory);
   predicted.fullest_rank = static_cast<int>(fullest - predicted.step.memory.begin());
   predicted.memory = *fullest;
@@ -54,31 +54,31 @@ void judge_memory(const Plan& plan, const PredictedCases& cases, PredictedPlan& 
   std::vector<double> room;
   for (const double bytes : predicted.step.memory) room.push_back(cases.machine.memory_per_rank - bytes);
   if (predicted.missing > 0.0)
-    predicted.relief = relief(plan, cases.options.workload.tables, predicted.fullest_rank, room);
-  predicted.idle_ranks = static_cast<int>(idle_ranks(plan).size());
+    predicted.relief = placement::relief(plan, cases.options.workload.tables, predicted.fullest_rank, room);
+  predicted.idle_ranks = static_cast<int>(placement::idle_ranks(plan).size());
 }
 
-PredictedPlan predict(const PredictedCases& cases, const IdStatistics& ids, const LookupStatistics& statistics,
-                      const std::string& name, int ranks) {
+PredictedPlan predict(const PredictedCases& cases, const placement::IdStatistics& ids,
+                      const placement::LookupStatistics& statistics, const std::string& name, int ranks) {
   const Workload& workload = cases.options.workload;
   const int most_per_node = cases.ranks_per_node.value_or(cases.machine.ranks_per_node);
   const int per_node = most_per_node > 0 ? std::min(most_per_node, ranks) : ranks;
   PredictedPlan predicted{.plan = name, .ranks = ranks, .nodes = (ranks + per_node - 1) / per_node};
-  require_known(cases.machine, predicted.nodes);
-  PlanRequest request = plan_request_of(workload, ranks, cases.how.movement);
+  placement::require_known(cases.machine, predicted.nodes);
+  placement::PlanRequest request = plan_request_of(workload, ranks, cases.how.movement);
   request.ranks_per_node = per_node;
   request.machine = &cases.machine;
   request.ids = ids;
   if (cases.machine.memory_per_rank > 0.0) request.memory = static_cast<std::int64_t>(cases.machine.memory_per_rank);
-  Plan plan;
+  placement::Plan plan;
   try {
-    plan = named_plan(name, workload.tables, workload.features, request);
-    require_supported(plan, workload.tables, workload.features, cases.how.movement_in_effect());
+    plan = placement::named_plan(name, workload.tables, workload.features, request);
+    placement::require_supported(plan, workload.tables, workload.features, cases.how.movement_in_effect());
   } catch (const InputError& error) {
     predicted.problem = error.what();
     return predicted;
   }
-  predicted.step = predict_step(context_of(cases, statistics, plan, per_node), cases.machine, plan);
+  predicted.step = placement::predict_step(context_of(cases, statistics, plan, per_node), cases.machine, plan);
   predicted.bound = bound_of(predicted.step, predicted.nodes);
   judge_memory(plan, cases, predicted);
   return predicted;
@@ -86,13 +86,15 @@ PredictedPlan predict(const PredictedCases& cases, const IdStatistics& ids, cons
 
 }  // namespace
 
-std::string Bound::text() const { return fmt::format("{}, {}", step_phase_names[static_cast<std::size_t>(phase)], by); }
+std::string Bound::text() const {
+  return fmt::format("{}, {}", placement::step_phase_names[static_cast<std::size_t>(phase)], by);
+}
 
 std::vector<PredictedPlan> predict_plans(const PredictedCases& cases) {
   const Workload& workload = cases.options.workload;
-  const IdStatistics ids =
+  const placement::IdStatistics ids =
       id_statistics_of(workload, cases.options.data, [](const std::string& text) { fmt::print(stderr, "{}\n", text); });
-  const LookupStatistics statistics(workload.tables, workload.features, ids);
+  const placement::LookupStatistics statistics(workload.tables, workload.features, ids);
   std::vector<PredictedPlan> predicted;
   for (const int ranks : cases.ranks)
     for (const std::string& plan : cases.plans) predicted.push_back(predict(cases, ids, statistics, plan, ranks));
@@ -100,4 +102,4 @@ std::vector<PredictedPlan> predict_plans(const PredictedCases& cases) {
   return predicted;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

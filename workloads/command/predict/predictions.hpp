@@ -9,13 +9,13 @@
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/options.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What predictions are made for.
 struct PredictedCases {
   RunOptions options;
   Case how;
-  MachineModel machine;
+  placement::MachineModel machine;
   std::vector<std::string> plans;     ///< planners or plan files
   std::vector<int> ranks;             ///< ascending
   std::optional<int> ranks_per_node;  ///< absent: the machine's
@@ -24,7 +24,7 @@ struct PredictedCases {
 
 /// What a phase is bound by.
 struct Bound {
-  StepPhase phase = StepPhase::lookup;
+  placement::StepPhase phase = placement::StepPhase::lookup;
   std::string by;  ///< "rank 3", "all ranks", "exchange inside", "exchange between nodes", "all-reduce"
 
   std::string text() const;
@@ -35,7 +35,7 @@ struct PredictedPlan {
   std::string plan;
   int ranks = 1, nodes = 1;
   std::string problem = {};  ///< why there is no such plan; empty: there is
-  StepPrediction step = {};
+  placement::StepPrediction step = {};
   Bound bound = {};
   int idle_ranks = 0;  ///< that hold nothing
   int fullest_rank = 0;
@@ -50,4 +50,4 @@ struct PredictedPlan {
 /// know what they need.
 std::vector<PredictedPlan> predict_plans(const PredictedCases& cases);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,7 +9,7 @@
 #include "comm/placement/cost/machine_file.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// What their run took in a step, if the prediction is right.
@@ -21,18 +21,18 @@ struct RunTime {
 
 /// Without the exchange of ids that were at their owners, and with forward passes for what was evaluated meanwhile: a
 /// third of the flops of the dense half, and no gradients.
-RunTime run_time(const PublishedStep& step, const StepPrediction& predicted) {
-  const auto phase = [&](StepPhase which) { return predicted.phases[static_cast<std::size_t>(which)]; };
-  const double ids = step.ids_at_owners ? phase(StepPhase::input_dist).seconds : 0.0;
-  const PhasePrediction dense = phase(StepPhase::dense);
-  const double forward = phase(StepPhase::input_dist).seconds - ids + phase(StepPhase::lookup).seconds +
-                         phase(StepPhase::output_dist).seconds;
+RunTime run_time(const PublishedStep& step, const placement::StepPrediction& predicted) {
+  const auto phase = [&](placement::StepPhase which) { return predicted.phases[static_cast<std::size_t>(which)]; };
+  const double ids = step.ids_at_owners ? phase(placement::StepPhase::input_dist).seconds : 0.0;
+  const placement::PhasePrediction dense = phase(placement::StepPhase::dense);
+  const double forward = phase(placement::StepPhase::input_dist).seconds - ids +
+                         phase(placement::StepPhase::lookup).seconds + phase(placement::StepPhase::output_dist).seconds;
   return {.embeddings = predicted.seconds - dense.seconds - ids + step.evaluations * forward,
           .dense = dense.seconds + step.evaluations * (dense.seconds - dense.exchange) / 3};
 }
 
 RunTime predict(PredictedCases& cases, const PublishedStep& step) {
-  cases.machine = named_machine(step.machine);
+  cases.machine = placement::named_machine(step.machine);
   cases.plans = {step.plan};
   cases.ranks = {step.ranks};
   const PredictedPlan plan = predict_plans(cases).front();
@@ -104,4 +104,4 @@ std::string published_text(PredictedCases cases) {
   return text + fmt::format("# {}\n", steps.front().source);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -18,7 +18,7 @@
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 namespace {
 std::vector<GivenOption> given;
@@ -32,7 +32,8 @@ namespace {
 class AddedOptions : public testing::Test {
  protected:
   /// Its behaviour is that of --dedup.
-  AddedOption added_{option_of(OptionGroup::movement, "throw_away", "an option of this test", &Movement::dedup)};
+  AddedOption added_{
+      option_of(OptionGroup::movement, "throw_away", "an option of this test", &placement::Movement::dedup)};
   RunOptions run_ = one_small_table();
   std::vector<Case> cases_{Case{}};
   const nlohmann::ordered_json nothing_ = nlohmann::ordered_json::object();
@@ -45,8 +46,8 @@ class AddedOptions : public testing::Test {
     return testing::internal::GetCapturedStdout();
   }
 
-  std::vector<CaseRecord> measured() {
-    const Communicator world(MPI_COMM_WORLD);
+  std::vector<results::CaseRecord> measured() {
+    const comm::Communicator world(MPI_COMM_WORLD);
     const std::vector<PlannedTables> plans{{plan_of("row_wise", run_, world.size()), run_}};
     std::vector<PlannedCase> planned;
     for (const Case& how : cases_) planned.push_back({0, how});
@@ -73,29 +74,30 @@ TEST_F(AddedOptions, is_on_the_command_line_of_compare_and_tells_cases_apart) {
 TEST_F(AddedOptions, is_in_record_table_and_identity) {
   run_.steps = 2;
   set_options(run_, cases_, {given_setting("throw_away=off,local", true)});
-  const std::vector<CaseRecord> records = measured();
+  const std::vector<results::CaseRecord> records = measured();
   ASSERT_EQ(2u, records.size());
   EXPECT_EQ("off", records[0].options.at("throw_away"));
   EXPECT_NE(std::ranges::find(records[0].changed, "throw_away"), records[0].changed.end());
-  EXPECT_NE(results_table(nothing_, records).find(" throw_away "), std::string::npos)
-      << results_table(nothing_, records);
-  std::vector<CaseRecord> read;
-  for (const CaseRecord& record : records) read.push_back(case_record_from_json(to_json(record), "a:1"));
-  const Launch launch = launch_of({nothing_, read}, "a");
+  EXPECT_NE(results::results_table(nothing_, records).find(" throw_away "), std::string::npos)
+      << results::results_table(nothing_, records);
+  std::vector<results::CaseRecord> read;
+  for (const results::CaseRecord& record : records)
+    read.push_back(results::case_record_from_json(results::to_json(record), "a:1"));
+  const results::Launch launch = results::launch_of({nothing_, read}, "a");
   ASSERT_EQ(2u, launch.cases.size());
   EXPECT_NE(launch.cases[0].name.find("/throw_away:off/"), std::string::npos) << launch.cases[0].name;
   EXPECT_NE(launch.cases[1].name.find("/throw_away:local/"), std::string::npos) << launch.cases[1].name;
 }
 
 TEST_F(AddedOptions, is_in_the_export) {
-  const Communicator world(MPI_COMM_WORLD);
+  const comm::Communicator world(MPI_COMM_WORLD);
   set_options(run_, cases_, {given_setting("throw_away=local")});
   const auto batches = make_batch_source(run_, [](const std::string&) {});
   const std::string file =
       std::filesystem::path(testing::TempDir()) / ("throw_away" + std::to_string(getpid()) + ".h5");
   export_step(world, run_, plan_of("row_wise", run_, world.size()), cases_.front(), *batches, file);
   if (world.rank() != 0) return;
-  const auto options = nlohmann::json::parse(hdf5::File::open(file).read_string("/", "case"));
+  const auto options = nlohmann::json::parse(datasets::hdf5::File::open(file).read_string("/", "case"));
   std::filesystem::remove(file);
   EXPECT_EQ("local", options.at("throw_away"));
   for (const char* name : {"transfer", "dedup", "groups", "group_balance", "replicated_gradients", "dtype", "hotness"})
@@ -103,4 +105,4 @@ TEST_F(AddedOptions, is_in_the_export) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -14,7 +14,7 @@
 #include "workloads/command/command.hpp"
 #include "workloads/command/shared_processors.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 void run_cases(const CaseArguments&) {}  // what `run` would do
 
@@ -58,30 +58,30 @@ class PlanCommand : public testing::Test {
 
 TEST_F(PlanCommand, create_prints_or_writes_the_plan) {
   const auto workload = load_workload("hugectr-dlrm");
-  const Plan plan = make_plan("column_wise", workload.tables, workload.features, {.ranks = 5});
+  const placement::Plan plan = placement::make_plan("column_wise", workload.tables, workload.features, {.ranks = 5});
   const Outcome printed = plan_command({"create", "hugectr-dlrm", "--planner", "column_wise", "--ranks", "5"});
   EXPECT_EQ(printed.error, "");
-  EXPECT_EQ(printed.out, plan_to_json(plan, workload.tables));
+  EXPECT_EQ(printed.out, placement::plan_to_json(plan, workload.tables));
   const Outcome written =
       plan_command({"create", "hugectr-dlrm", "--planner", "column_wise", "--ranks", "5", "--out", path("p.json")});
   EXPECT_EQ(written.error, "");
   EXPECT_EQ(written.out, "");
-  EXPECT_EQ(read_plan(path("p.json"), workload.tables, workload.features), plan);
+  EXPECT_EQ(placement::read_plan(path("p.json"), workload.tables, workload.features), plan);
 }
 
 TEST_F(PlanCommand, scale_and_replicate_rows_change_the_plan) {
   auto workload = load_workload("hugectr-dlrm");
   scale_rows(workload, 64);
-  const Plan plan =
-      make_plan("data_parallel+table_wise", workload.tables, workload.features, {.ranks = 2, .replicate_rows = 100});
+  const placement::Plan plan = placement::make_plan("data_parallel+table_wise", workload.tables, workload.features,
+                                                    {.ranks = 2, .replicate_rows = 100});
   EXPECT_EQ(plan_command({"create", "hugectr-dlrm", "--planner", "data_parallel+table_wise", "--ranks", "2", "--scale",
                           "1/64", "--replicate-rows", "100"})
                 .out,
-            plan_to_json(plan, workload.tables));
+            placement::plan_to_json(plan, workload.tables));
 }
 
 TEST_F(PlanCommand, converted_plans_check_and_show) {
-  for (const PlanFormat& format : plan_formats) {
+  for (const placement::PlanFormat& format : placement::plan_formats) {
     SCOPED_TRACE(format.name);
     const std::string name(format.name);
     EXPECT_EQ(
@@ -92,8 +92,8 @@ TEST_F(PlanCommand, converted_plans_check_and_show) {
               "");
     EXPECT_EQ(plan_command({"convert", "hugectr-dlrm", path("b.json"), "--out", path("c.json")}).error, "");
     const auto workload = load_workload("hugectr-dlrm");
-    EXPECT_EQ(read_plan(path("a.json"), workload.tables, workload.features).tables,
-              read_plan(path("c.json"), workload.tables, workload.features).tables);
+    EXPECT_EQ(placement::read_plan(path("a.json"), workload.tables, workload.features).tables,
+              placement::read_plan(path("c.json"), workload.tables, workload.features).tables);
     const Outcome checked = plan_command(
         {"check", "hugectr-dlrm", path("b.json"), "--ranks", "9", "--strict", "hugectr", "--memory", "1G"});
     EXPECT_EQ(checked.error, "");
@@ -221,11 +221,11 @@ TEST(HugectrPlans, shipped_files_are_what_the_planners_make) {
   const auto shipped = [&](const std::string& name) {
     const auto folder =
         std::filesystem::path(SHARDMARK_TEST_DATA).parent_path().parent_path() / "cases" / "specs" / "plans";
-    return read_plan((folder / name).string(), workload.tables, workload.features);
+    return placement::read_plan((folder / name).string(), workload.tables, workload.features);
   };
   const auto made = [&](std::string_view planner) {
-    return make_plan(planner, workload.tables, workload.features,
-                     {.ranks = 8, .replicate_rows = workload.replicate_rows});
+    return placement::make_plan(planner, workload.tables, workload.features,
+                                {.ranks = 8, .replicate_rows = workload.replicate_rows});
   };
   EXPECT_EQ(shipped("hugectr-dlrm-localized-8.json").tables, made("data_parallel+table_wise").tables);
   EXPECT_EQ(shipped("hugectr-dlrm-distributed-8.json").tables, made("row_wise").tables);
@@ -241,4 +241,4 @@ TEST(SharedProcessors, AreThoseThatMoreThreadsAskFor) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

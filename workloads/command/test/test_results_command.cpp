@@ -13,18 +13,18 @@
 #include "workloads/command/command.hpp"
 #include "workloads/command/printing.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
-class ResultsCommand : public FolderTest {
+class ResultsCommand : public results::FolderTest {
  protected:
   /// Writes a results file of one case and returns its path.
   std::string file_with(const std::string& name, std::int64_t wrong,
-                        const nlohmann::ordered_json& environment = sample_environment()) const {
-    CaseRecord record = sample_case("table_wise", 10.0);
+                        const nlohmann::ordered_json& environment = results::sample_environment()) const {
+    results::CaseRecord record = results::sample_case("table_wise", 10.0);
     record.wrong = wrong;
-    JsonLinesWriter writer(folder / name, environment);
-    writer.append(to_json(record));
+    results::JsonLinesWriter writer(folder / name, environment);
+    writer.append(results::to_json(record));
     writer.close();
     return writer.file();
   }
@@ -51,7 +51,8 @@ class ResultsCommand : public FolderTest {
 
 TEST_F(ResultsCommand, show_prints_the_table_again) {
   const std::string file = file_with("a.jsonl", 0);
-  EXPECT_EQ(printed({"show", file}), results_table(sample_environment(), read_results(file).cases));
+  EXPECT_EQ(printed({"show", file}),
+            results::results_table(results::sample_environment(), results::read_results(file).cases));
   EXPECT_FALSE(failed);
 }
 
@@ -67,14 +68,14 @@ TEST_F(ResultsCommand, show_names_each_of_several_files_and_fails_if_one_is_wron
 
 TEST_F(ResultsCommand, show_of_a_file_that_cannot_be_read_prints_nothing) {
   const std::string good = file_with("good.jsonl", 0);
-  EXPECT_EQ(input_error([&] {
+  EXPECT_EQ(results::input_error([&] {
               printed({"show", good, "absent.jsonl"});
             }),
             "cannot read absent.jsonl; name a results file (.jsonl)");
 }
 
 TEST_F(ResultsCommand, show_says_that_a_run_did_not_end) {
-  auto environment = sample_environment();
+  auto environment = results::sample_environment();
   environment["state"] = "interrupted by SIGUSR1";
   environment["rounds"] = 2;
   const std::string text = printed({"show", file_with("a.jsonl.partial", 0, environment)});
@@ -89,16 +90,16 @@ TEST_F(ResultsCommand, show_prints_other_formats_and_refuses_unknown_ones) {
   const std::string csv = printed({"show", "--format", "csv", file, file});
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "shardmark: RESULT: VALID\nshardmark: RESULT: VALID\n");
   EXPECT_EQ(std::ranges::count(csv, '\n'), 3) << csv;
-  EXPECT_EQ(input_error([&] {
+  EXPECT_EQ(results::input_error([&] {
               printed({"show", file, "--format", "html"});
             }),
             "unknown format 'html'; valid: text, markdown, csv");
 }
 
 TEST_F(ResultsCommand, what_people_see_is_emphasised_unless_they_set_no_color) {
-  const CaseRecord record = sample_case("table_wise", 10.0);
-  const auto environment = sample_environment();
-  const Report report{environment, {&record, 1}};
+  const results::CaseRecord record = results::sample_case("table_wise", 10.0);
+  const auto environment = results::sample_environment();
+  const results::Report report{environment, {&record, 1}};
   const auto text = [&](bool terminal) {
     testing::internal::CaptureStdout();
     print_results({&report, 1}, {}, terminal);
@@ -118,4 +119,4 @@ TEST_F(ResultsCommand, a_file_is_required) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

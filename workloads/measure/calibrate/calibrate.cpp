@@ -17,45 +17,45 @@
 #include "workloads/measure/node_memory.hpp"
 #include "workloads/measure/predictions.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// Bytes that a rank may use: its share of what its node has left; of the rank with least.
-double memory_per_rank(const Communicator& world) {
+double memory_per_rank(const comm::Communicator& world) {
   const auto own = static_cast<double>(memory_of_node(world)) / world.node_size();
-  return all_reduce(world, own, Reduce::min);
+  return comm::all_reduce(world, own, comm::Reduce::min);
 }
 
 /// Of the last-level caches of its node; of the rank with least.
-double cache_per_rank(const Communicator& world) {
-  const auto own = static_cast<double>(agree(world, last_level_cache_bytes)) / world.node_size();
-  return all_reduce(world, own, Reduce::min);
+double cache_per_rank(const comm::Communicator& world) {
+  const auto own = static_cast<double>(comm::agree(world, comm::last_level_cache_bytes)) / world.node_size();
+  return comm::all_reduce(world, own, comm::Reduce::min);
 }
 
 /// Bytes per second of the slowest rank; of the rows of 64 values, or of what has no rows.
-double ceiling(const Communicator& world, const MachineRates& rates, std::string_view name) {
+double ceiling(const comm::Communicator& world, const MachineRates& rates, std::string_view name) {
   double most = 0.0;
   for (const Rate& rate : rates.rates)
     if (rate.name == name && (rate.dim == 0 || rate.dim == 64)) most = std::max(most, rate.bytes_per_second);
-  return all_reduce(world, most, Reduce::min);
+  return comm::all_reduce(world, most, comm::Reduce::min);
 }
 
 constexpr double share_of_memory = 0.7;
 constexpr double most_exchange_seconds = 0.05, least_samples = 1.0 / 64;
 
 /// What the messages of a step take, by those of `machine`, whose terms are not known yet.
-double exchange_seconds(const CalibrationCase& of, const MachineModel& machine) {
+double exchange_seconds(const CalibrationCase& of, const placement::MachineModel& machine) {
   const Workload& workload = of.options.workload;
-  const LookupStatistics statistics(workload.tables, workload.features, id_statistics_of(workload.ids));
-  const StepPrediction step = predict_step(
+  const placement::LookupStatistics statistics(workload.tables, workload.features, id_statistics_of(workload.ids));
+  const placement::StepPrediction step = placement::predict_step(
       step_context_of(statistics, workload, of.plan(), of.how(), machine.ranks_per_node), machine, of.plan());
   return std::transform_reduce(step.phases.begin(), step.phases.end(), 0.0, std::plus<>(),
-                               [](const PhasePrediction& phase) { return phase.exchange; });
+                               [](const placement::PhasePrediction& phase) { return phase.exchange; });
 }
 
 /// The cases, with tables small enough for so much memory, and batches for links that are slow.
-std::vector<CalibrationCase> fitting_cases(const Communicator& world, const CalibrationSettings& settings,
-                                           const MachineModel& machine, double memory) {
+std::vector<CalibrationCase> fitting_cases(const comm::Communicator& world, const CalibrationSettings& settings,
+                                           const placement::MachineModel& machine, double memory) {
   double largest = settings.largest_table;
   auto cases = calibration_cases(world.size(), largest, settings.samples);
   const auto bytes = [&] { return std::transform_reduce(cases.begin(), cases.end(), 0.0, std::plus<>(), case_bytes); };
@@ -85,10 +85,10 @@ CalibrationSettings quick_calibration() {
           .samples = 1.0 / 64};
 }
 
-Calibration calibrate(const Communicator& world, const CalibrationSettings& settings, const Status& status) {
+Calibration calibrate(const comm::Communicator& world, const CalibrationSettings& settings, const Status& status) {
   const double begin = MPI_Wtime();
   Calibration result;
-  MachineModel& machine = result.machine;
+  placement::MachineModel& machine = result.machine;
   result.fingerprint = fingerprint_of(world);
   machine.memory_per_rank = memory_per_rank(world);
   require_memory(world, static_cast<double>(settings.rates.table_bytes + 3 * settings.rates.array_bytes), "calibrate",
@@ -105,13 +105,14 @@ Calibration calibrate(const Communicator& world, const CalibrationSettings& sett
   machine.stream_bytes_per_second = ceiling(world, result.rates, "triad");
   machine.gather_bytes_per_second = ceiling(world, result.rates, "gather");
   machine.update_bytes_per_second = ceiling(world, result.rates, "read_modify_write");
-  result.cases =
-      agree(world, [&] { return fitting_cases(world, settings, machine, share_of_memory * machine.memory_per_rank); });
+  result.cases = comm::agree(
+      world, [&] { return fitting_cases(world, settings, machine, share_of_memory * machine.memory_per_rank); });
   result.times = case_times(world, result.cases, settings.passes, status);
   status("calibrating: fitting the terms");
-  result.fit = agree(world, [&] { return fit_terms(result.cases, result.times, machine.ranks_per_node, machine); });
-  result.seconds = all_reduce(world, MPI_Wtime() - begin, Reduce::max);
+  result.fit =
+      comm::agree(world, [&] { return fit_terms(result.cases, result.times, machine.ranks_per_node, machine); });
+  result.seconds = comm::all_reduce(world, MPI_Wtime() - begin, comm::Reduce::max);
   return result;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,7 +6,7 @@
 #include "workloads/measure/calibrate/fit_terms.hpp"
 #include "workloads/measure/machine_rates.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// How much a calibration measures, and for how long: as it is, in less than a minute.
 struct CalibrationSettings {
@@ -22,7 +22,7 @@ CalibrationSettings quick_calibration();
 
 /// A machine as it has been measured, and what that rests on.
 struct Calibration {
-  MachineModel machine;
+  placement::MachineModel machine;
   MachineRates rates;
   Fingerprint fingerprint;
   std::vector<CalibrationCase> cases;
@@ -33,6 +33,6 @@ struct Calibration {
 
 /// Measures the present ranks: ceilings, messages, and steps, to which the seconds of the terms are fitted. Collective;
 /// the same on every rank. Throws InputError where memory does not suffice. Kokkos has started.
-Calibration calibrate(const Communicator& world, const CalibrationSettings& settings, const Status& status);
+Calibration calibrate(const comm::Communicator& world, const CalibrationSettings& settings, const Status& status);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

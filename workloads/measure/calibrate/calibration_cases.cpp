@@ -9,11 +9,11 @@
 #include "comm/placement/planner.hpp"
 #include "workloads/cases/plan_request_of.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using enum OptimizerKind;
-using enum RowTransfer;
+using enum placement::RowTransfer;
 
 /// One line of the table below. Of data_parallel tables there are `tables` in all, of others so many per rank.
 struct Shape {
@@ -21,8 +21,8 @@ struct Shape {
   std::int64_t tables, rows, dim, hotness, batch;
   double alpha = 0.0;  ///< 0: uniform
   OptimizerKind optimizer = sgd;
-  RowTransfer transfer = dense_partials;
-  ReplicatedGradients gradients = ReplicatedGradients::dense;
+  placement::RowTransfer transfer = dense_partials;
+  placement::ReplicatedGradients gradients = placement::ReplicatedGradients::dense;
   ValueType wire = ValueType::fp32;
 };
 
@@ -95,12 +95,14 @@ constexpr std::array shapes{
     Shape{"data_parallel", 1, 50 * thousand, 64, 5, 4096, 0.0, adagrad},
     Shape{"data_parallel", 26, 200, 16, 1, 8192, 0.0, rowwise_adagrad},
     Shape{"data_parallel", 64, 100, 8, 1, 512},
-    Shape{"data_parallel", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad, dense_partials, ReplicatedGradients::rows},
-    Shape{"data_parallel", 1, 500 * thousand, 64, 10, 2048, 1.05, sgd, dense_partials, ReplicatedGradients::rows},
+    Shape{"data_parallel", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad, dense_partials,
+          placement::ReplicatedGradients::rows},
+    Shape{"data_parallel", 1, 500 * thousand, 64, 10, 2048, 1.05, sgd, dense_partials,
+          placement::ReplicatedGradients::rows},
     // Narrow on the wire.
-    Shape{"table_wise", 4, 100 * thousand, 32, 1, 8192, 0.0, sgd, dense_partials, ReplicatedGradients::dense,
+    Shape{"table_wise", 4, 100 * thousand, 32, 1, 8192, 0.0, sgd, dense_partials, placement::ReplicatedGradients::dense,
           ValueType::fp16},
-    Shape{"row_wise", 1, 250 * thousand, 128, 2, 4096, 0.0, sgd, unique_rows, ReplicatedGradients::dense,
+    Shape{"row_wise", 1, 250 * thousand, 128, 2, 4096, 0.0, sgd, unique_rows, placement::ReplicatedGradients::dense,
           ValueType::fp16},
 };
 
@@ -123,13 +125,13 @@ Workload workload_of(const Shape& shape, int ranks, double largest_table, double
   return workload;
 }
 
-std::string name_of(const Shape& shape, const Workload& workload) {
+std::string case_name(const Shape& shape, const Workload& workload) {
   std::string name = fmt::format("{} {} x {} x {}, hotness {}, batch {}, {}", shape.planner, workload.tables.size(),
                                  workload.tables.front().rows, shape.dim, shape.hotness, workload.global_batch,
                                  name_of(shape.optimizer));
   if (shape.alpha > 0.0) name += fmt::format(", alpha {:g}", shape.alpha);
   if (shape.planner == "row_wise") name += fmt::format(", {}", name_of(shape.transfer));
-  if (shape.gradients != ReplicatedGradients::dense) name += ", gradients by rows";
+  if (shape.gradients != placement::ReplicatedGradients::dense) name += ", gradients by rows";
   if (shape.wire != ValueType::fp32) name += fmt::format(", wire {}", name_of(shape.wire));
   return name;
 }
@@ -141,12 +143,12 @@ CalibrationCase case_of(const Shape& shape, int ranks, double largest_table, dou
   Case how;
   how.movement = {.transfer = shape.transfer,
                   .wire = {shape.wire, shape.wire},
-                  .dedup = Dedup::local,
+                  .dedup = placement::Dedup::local,
                   .replicated_gradients = shape.gradients};
   const Workload& workload = options.workload;
-  Plan plan =
-      make_plan(shape.planner, workload.tables, workload.features, plan_request_of(workload, ranks, how.movement));
-  return {name_of(shape, workload), options, {{std::move(plan), options}}, {{0, std::move(how)}}};
+  placement::Plan plan = placement::make_plan(shape.planner, workload.tables, workload.features,
+                                              plan_request_of(workload, ranks, how.movement));
+  return {case_name(shape, workload), options, {{std::move(plan), options}}, {{0, std::move(how)}}};
 }
 
 }  // namespace
@@ -157,4 +159,4 @@ std::vector<CalibrationCase> calibration_cases(int ranks, double largest_table, 
   return cases;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,7 +6,7 @@
 
 #include "workloads/measure/prepare.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// A small workload whose tables are all alike, with a plan that gives every rank the same to do.
 struct CalibrationCase {
@@ -15,9 +15,9 @@ struct CalibrationCase {
   std::vector<PlannedTables> plans;  ///< one
   std::vector<PlannedCase> cases;    ///< one
 
-  const Plan& plan() const { return plans.front().plan; }
+  const placement::Plan& plan() const { return plans.front().plan; }
   const Case& how() const { return cases.front().how; }
-  Job job(const Communicator& comm) const { return {comm, options, plans, cases}; }
+  Job job(const comm::Communicator& comm) const { return {comm, options, plans, cases}; }
 };
 
 /// What calibration runs: some 60 steps that differ in what the time of a step depends on: dim 4 to 256, hotness 1 to
@@ -26,4 +26,4 @@ struct CalibrationCase {
 /// the least of all cases, so that small numbers make short tests.
 std::vector<CalibrationCase> calibration_cases(int ranks, double largest_table = 0x1p30, double samples = 1.0);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,7 +6,7 @@
 #include "comm/collectives.hpp"
 #include "comm/placement/cost/machine_file.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -14,11 +14,12 @@ using Json = nlohmann::ordered_json;
 double digits(double value) { return std::round(value * 1e5) / 1e5; }
 
 /// {"min", "max"} over the ranks.
-Json over_ranks(const Communicator& world, double value) {
-  return {{"min", all_reduce(world, value, Reduce::min)}, {"max", all_reduce(world, value, Reduce::max)}};
+Json over_ranks(const comm::Communicator& world, double value) {
+  return {{"min", comm::all_reduce(world, value, comm::Reduce::min)},
+          {"max", comm::all_reduce(world, value, comm::Reduce::max)}};
 }
 
-Json to_json(const Communicator& world, const Rate& rate) {
+Json to_json(const comm::Communicator& world, const Rate& rate) {
   Json json{{"name", rate.name}};
   if (rate.dim > 0) json["dim"] = rate.dim;
   json["bytes_per_second"] = over_ranks(world, rate.bytes_per_second);
@@ -33,17 +34,17 @@ Json measured_and_predicted(double measured, double predicted) {
 
 Json case_json(const Calibration& calibration, std::size_t c) {
   const CaseTimes& times = calibration.times[c];
-  const StepPrediction& predicted = calibration.fit.predictions[c];
+  const placement::StepPrediction& predicted = calibration.fit.predictions[c];
   Json json{{"name", calibration.cases[c].name}, {"steps", times.steps}};
   json.update(measured_and_predicted(times.step, predicted.seconds));
-  for (std::size_t p = 0; p < step_phases; ++p) {
-    Json& phase = json["phases"][std::string(step_phase_names[p])];
+  for (std::size_t p = 0; p < placement::step_phases; ++p) {
+    Json& phase = json["phases"][std::string(placement::step_phase_names[p])];
     phase = measured_and_predicted(times.phases[p], predicted.phases[p].seconds);
     phase["exchange_ms"] = digits(1e3 * predicted.phases[p].exchange);
   }
-  const TermCounts& counts = calibration.fit.counts[c];
-  for (std::size_t t = 0; t < terms.size(); ++t)
-    if (counts[t] > 0.0) json["counts"][std::string(terms[t].name)] = std::round(counts[t]);
+  const placement::TermCounts& counts = calibration.fit.counts[c];
+  for (std::size_t t = 0; t < placement::terms.size(); ++t)
+    if (counts[t] > 0.0) json["counts"][std::string(placement::terms[t].name)] = std::round(counts[t]);
   return json;
 }
 
@@ -57,12 +58,12 @@ Json fit_json(const Calibration& calibration) {
   Json json{{"seconds", digits(calibration.seconds)}};
   Json& errors = json["errors"];
   errors["step"] = errors_json(calibration, step_errors(calibration.times, calibration.fit));
-  for (std::size_t p = 0; p < step_phases; ++p)
-    errors[std::string(step_phase_names[p])] =
+  for (std::size_t p = 0; p < placement::step_phases; ++p)
+    errors[std::string(placement::step_phase_names[p])] =
         errors_json(calibration, phase_errors(calibration.times, calibration.fit, p));
   json["unmeasured"] = Json::array();
-  for (std::size_t t = 0; t < terms.size(); ++t)
-    if (!calibration.fit.measured[t]) json["unmeasured"].push_back(terms[t].name);
+  for (std::size_t t = 0; t < placement::terms.size(); ++t)
+    if (!calibration.fit.measured[t]) json["unmeasured"].push_back(placement::terms[t].name);
   json["cases"] = Json::array();
   for (std::size_t c = 0; c < calibration.cases.size(); ++c) json["cases"].push_back(case_json(calibration, c));
   return json;
@@ -70,8 +71,8 @@ Json fit_json(const Calibration& calibration) {
 
 }  // namespace
 
-Json to_json(const Communicator& world, const Calibration& calibration, const CalibrationSettings& settings) {
-  Json json = to_json(calibration.machine);
+Json to_json(const comm::Communicator& world, const Calibration& calibration, const CalibrationSettings& settings) {
+  Json json = placement::to_json(calibration.machine);
   json["words"] = calibration.fingerprint.words;
   json["table_bytes"] = settings.rates.table_bytes;
   json["array_bytes"] = settings.rates.array_bytes;
@@ -84,4 +85,4 @@ Json to_json(const Communicator& world, const Calibration& calibration, const Ca
   return json;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

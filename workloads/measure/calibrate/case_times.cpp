@@ -13,7 +13,7 @@
 #include "workloads/measure/schedule.hpp"
 #include "workloads/measure/timing.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 constexpr double bytes_of_batches = 0x1p25;  // of ids, gradients and vectors of a case; most have less
@@ -23,21 +23,21 @@ const Status silent = [](const std::string&) {};
 /// A case with its batches and tables, about to be timed.
 class RunningCase {
  public:
-  RunningCase(const Communicator& comm, const CalibrationCase& of)
+  RunningCase(const comm::Communicator& comm, const CalibrationCase& of)
       : job_(of.job(comm)),
-        source_(agree(comm, [&] { return make_batch_source(of.options, silent); })),
+        source_(comm::agree(comm, [&] { return make_batch_source(of.options, silent); })),
         prepared_(job_, *source_, silent) {
     prepared_.hold(0);
     prepared_.tables().fill(of.options.row_values());
   }
 
-  void visit(double seconds) { shardmark::visit(job_, prepared_, 0, seconds, timings_); }
+  void visit(double seconds) { workloads::visit(job_, prepared_, 0, seconds, timings_); }
 
   /// Medians over the steps of all visits.
   CaseTimes times() const {
-    const auto median = [](std::span<const double> ms) { return 1e-3 * summarize(ms).median; };
+    const auto median = [](std::span<const double> ms) { return 1e-3 * results::summarize(ms).median; };
     CaseTimes times{.step = median(timings_.step_ms), .steps = std::ssize(timings_.step_ms)};
-    for (std::size_t p = 0; p < phase_names.size(); ++p) times.phases[p] = median(timings_.phase_path_ms[p]);
+    for (std::size_t p = 0; p < results::phase_names.size(); ++p) times.phases[p] = median(timings_.phase_path_ms[p]);
     return times;
   }
 
@@ -50,11 +50,11 @@ class RunningCase {
 
 }  // namespace
 
-std::vector<CaseTimes> case_times(const Communicator& comm, std::span<const CalibrationCase> cases,
+std::vector<CaseTimes> case_times(const comm::Communicator& comm, std::span<const CalibrationCase> cases,
                                   const CasePasses& passes, const Status& status) {
   std::vector<std::unique_ptr<RunningCase>> running(cases.size());
   const double begin = MPI_Wtime();
-  const auto spent = [&] { return all_reduce(comm, MPI_Wtime() - begin, Reduce::max); };
+  const auto spent = [&] { return comm::all_reduce(comm, MPI_Wtime() - begin, comm::Reduce::max); };
   double before = 0.0;  // spent when the latest pass began
   for (int pass = 0; pass < passes.passes; ++pass) {
     const double now = pass > 0 ? spent() : 0.0;
@@ -79,9 +79,10 @@ double case_bytes(const CalibrationCase& of) {
   const auto& tables = of.options.workload.tables;
   double bytes = bytes_of_batches + std::ranges::max(table_bytes(of.plan(), tables));
   for (std::size_t t = 0; t < tables.size(); ++t)
-    if (of.plan().tables[t].data_parallel && of.how().movement.replicated_gradients == ReplicatedGradients::dense)
+    if (of.plan().tables[t].data_parallel &&
+        of.how().movement.replicated_gradients == placement::ReplicatedGradients::dense)
       bytes += 8.0 * static_cast<double>(tables[t].rows * (tables[t].dim + 1));
   return bytes;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

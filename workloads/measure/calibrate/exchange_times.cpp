@@ -19,7 +19,7 @@
 #include "workloads/measure/schedule.hpp"
 #include "workloads/step/watchdog.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 constexpr std::int64_t most_memory = std::int64_t{1} << 28;  // of each of the two buffers of a rank
@@ -28,10 +28,10 @@ constexpr std::int64_t least_largest = 1 << 17;
 constexpr double most_budgets = 4.0;
 
 /// The ranks of this rank's color.
-Communicator split(const Communicator& comm, int color) {
+comm::Communicator split(const comm::Communicator& comm, int color) {
   MPI_Comm part = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_split(comm.get(), color, comm.rank(), &part), "MPI_Comm_split");
-  Communicator ranks(part);
+  comm::check_mpi(MPI_Comm_split(comm.get(), color, comm.rank(), &part), "MPI_Comm_split");
+  comm::Communicator ranks(part);
   MPI_Comm_free(&part);
   return ranks;
 }
@@ -49,19 +49,19 @@ struct Action {
 /// Of one group of ranks, each the same on all ranks of the group.
 class GroupTimes {
  public:
-  GroupTimes(const Communicator& world, const Communicator& group, bool takes_part)
+  GroupTimes(const comm::Communicator& world, const comm::Communicator& group, bool takes_part)
       : world_(world), group_(group), takes_part_(takes_part && group.size() > 1) {}
 
   void add_exchanges() {
-    for (const NamedExchange& named : all_exchanges())
+    for (const comm::NamedExchange& named : comm::all_exchanges())
       if (named.name() != "auto") add_exchange(named);  // it is one of the others
   }
 
   /// Unless no group can use it.
-  void add_exchange(const NamedExchange& named) {
+  void add_exchange(const comm::NamedExchange& named) {
     const bool here = takes_part_ && named.unusable(group_).empty();
-    if (!all_reduce(world_, here ? 1 : 0, Reduce::max)) return;
-    std::shared_ptr<Exchange> exchange = here ? named.make(group_) : nullptr;
+    if (!comm::all_reduce(world_, here ? 1 : 0, comm::Reduce::max)) return;
+    std::shared_ptr<comm::Exchange> exchange = here ? named.make(group_) : nullptr;
     actions_.push_back({named.name(), [this, exchange](std::int64_t bytes) {
                           if (exchange) exchange->run(route(bytes), send_.data(), receive_.data() + place_, 1);
                         }});
@@ -71,7 +71,7 @@ class GroupTimes {
     actions_.push_back({"all_reduce", [this](std::int64_t bytes) {
                           const auto values =
                               std::span(reinterpret_cast<float*>(send_.data()), static_cast<std::size_t>(bytes / 4));
-                          if (takes_part_) all_reduce(group_, values, Reduce::sum);
+                          if (takes_part_) comm::all_reduce(group_, values, comm::Reduce::sum);
                         }});
   }
 
@@ -92,7 +92,7 @@ class GroupTimes {
     std::vector<std::vector<double>> samples(actions_.size());
     const double begin = MPI_Wtime();
     for (int round = -1; round < most_rounds_of_size; ++round) {
-      const double spent = all_reduce(world_, MPI_Wtime() - begin, Reduce::max);
+      const double spent = comm::all_reduce(world_, MPI_Wtime() - begin, comm::Reduce::max);
       if (round >= least_rounds_of_size && spent > budget) break;
       for (const std::size_t m : order_of_turns(actions_.size(), 1, round + 1)) {
         prepare_buffers(buffer_bytes);
@@ -101,7 +101,7 @@ class GroupTimes {
       }
     }
     std::vector<double> medians;
-    for (const auto& each : samples) medians.push_back(summarize(each).median);
+    for (const auto& each : samples) medians.push_back(results::summarize(each).median);
     return medians;
   }
 
@@ -115,14 +115,14 @@ class GroupTimes {
 
   double time(const Action& action, std::int64_t bytes) const {
     enter(action.name);
-    barrier(world_);
+    comm::barrier(world_);
     const double begin = MPI_Wtime();
     action.run(bytes);
-    return all_reduce(world_, MPI_Wtime() - begin, Reduce::max);
+    return comm::all_reduce(world_, MPI_Wtime() - begin, comm::Reduce::max);
   }
 
   /// Of one size at a time, so that an exchange finds the route that it knows. What a rank sends itself is no message.
-  const Route& route(std::int64_t bytes) {
+  const comm::Route& route(std::int64_t bytes) {
     if (!route_ || route_->bound() != bytes * group_.size()) {
       std::vector<std::int64_t> counts(static_cast<std::size_t>(group_.size()), bytes);
       counts[group_.rank()] = 0;
@@ -131,11 +131,11 @@ class GroupTimes {
     return *route_;
   }
 
-  const Communicator& world_;
-  const Communicator& group_;
+  const comm::Communicator& world_;
+  const comm::Communicator& group_;
   bool takes_part_;
   std::vector<Action> actions_;
-  std::optional<Route> route_;
+  std::optional<comm::Route> route_;
   DeviceArray<std::byte> send_, receive_;  ///< as those of steps, in huge pages
   std::int64_t place_ = 0;                 ///< in receive_
 };
@@ -148,42 +148,44 @@ std::vector<std::int64_t> sizes_between(const ExchangeSizes& sizes, int ranks) {
 }
 
 /// A message of more bytes takes no less: where it seems to, the time of the larger one is that of both.
-void make_monotonic(MessageCost& cost) {
+void make_monotonic(placement::MessageCost& cost) {
   for (std::size_t i = cost.points.size(); i-- > 1;)
     cost.points[i - 1].seconds = std::min(cost.points[i - 1].seconds, cost.points[i].seconds);
 }
 
 struct Level {
   const char* where;
-  MessageCost ExchangeCost::*exchange;
-  MessageCost MachineModel::*all_reduce;
-  double MessagesOfRank::*messages;
-  double MessagesOfRank::*size;
-  int per_node(int ranks) const { return messages == &MessagesOfRank::inside ? ranks : 1; }
+  placement::MessageCost placement::ExchangeCost::*exchange;
+  placement::MessageCost placement::MachineModel::*all_reduce;
+  double placement::MessagesOfRank::*messages;
+  double placement::MessagesOfRank::*size;
+  int per_node(int ranks) const { return messages == &placement::MessagesOfRank::inside ? ranks : 1; }
 };
-constexpr Level inside{"inside nodes", &ExchangeCost::inside, &MachineModel::all_reduce_inside, &MessagesOfRank::inside,
-                       &MessagesOfRank::inside_size};
-constexpr Level between{"between nodes", &ExchangeCost::between, &MachineModel::all_reduce_between,
-                        &MessagesOfRank::between, &MessagesOfRank::between_size};
+constexpr Level inside{"inside nodes", &placement::ExchangeCost::inside, &placement::MachineModel::all_reduce_inside,
+                       &placement::MessagesOfRank::inside, &placement::MessagesOfRank::inside_size};
+constexpr Level between{"between nodes", &placement::ExchangeCost::between,
+                        &placement::MachineModel::all_reduce_between, &placement::MessagesOfRank::between,
+                        &placement::MessagesOfRank::between_size};
 
 /// Of one of the messages that the exchange has: (their size, the time of all / their number).
-MessageCost::Point one_message(const std::string& exchange, const Level& level, int ranks, double bytes,
-                               double seconds) {
-  const MessagesOfRank messages = messages_of(exchange, {ranks, level.per_node(ranks)});
+placement::MessageCost::Point one_message(const std::string& exchange, const Level& level, int ranks, double bytes,
+                                          double seconds) {
+  const placement::MessagesOfRank messages = placement::messages_of(exchange, {ranks, level.per_node(ranks)});
   return {bytes * messages.*level.size, seconds / std::max(1.0, messages.*level.messages)};
 }
 
 /// Of one of the 2 (P - 1) steps of a ring; small vectors take the 2 log2 P steps of a tree, each as long as the first.
-MessageCost::Point one_step(int ranks, double bytes, double seconds, const MessageCost& smaller) {
+placement::MessageCost::Point one_step(int ranks, double bytes, double seconds, const placement::MessageCost& smaller) {
   const double of_ring = seconds / (2 * (ranks - 1));
   const double of_tree = seconds / (2 * std::ceil(std::log2(ranks)));
   return {bytes / ranks, smaller.points.empty() ? of_tree : std::max(of_ring, smaller.points.front().seconds)};
 }
 
 /// What groups of ranks, `largest` of them at most, do with messages of all sizes.
-void measure_level(const Communicator& world, const Communicator& group, bool takes_part, const Level& level,
-                   const ExchangeSizes& sizes, const Status& status, MachineModel& machine) {
-  const int largest = all_reduce(world, takes_part ? group.size() : 1, Reduce::max);
+void measure_level(const comm::Communicator& world, const comm::Communicator& group, bool takes_part,
+                   const Level& level, const ExchangeSizes& sizes, const Status& status,
+                   placement::MachineModel& machine) {
+  const int largest = comm::all_reduce(world, takes_part ? group.size() : 1, comm::Reduce::max);
   if (largest < 2) return;
   GroupTimes exchanges(world, group, takes_part), sums(world, group, takes_part);
   exchanges.add_exchanges();
@@ -197,23 +199,25 @@ void measure_level(const Communicator& world, const Communicator& group, bool ta
     for (const std::string& name : exchanges.names())
       (machine.exchanges[name].*level.exchange)
           .points.push_back(one_message(name, level, largest, static_cast<double>(bytes), seconds[at++]));
-    MessageCost& steps = machine.*level.all_reduce;
+    placement::MessageCost& steps = machine.*level.all_reduce;
     steps.points.push_back(one_step(largest, static_cast<double>(bytes),
                                     sums.seconds(bytes, bytes * largest, 0.1 * budget).front(), steps));
     // On slow links: beyond, messages take what the last slope says.
-    if (bytes > least_largest && all_reduce(world, MPI_Wtime() - begin, Reduce::max) > most_budgets * budget) break;
+    if (bytes > least_largest &&
+        comm::all_reduce(world, MPI_Wtime() - begin, comm::Reduce::max) > most_budgets * budget)
+      break;
   }
   for (auto& [name, cost] : machine.exchanges) make_monotonic(cost.*level.exchange);
   make_monotonic(machine.*level.all_reduce);
 }
 
 /// Bytes per second that leave a node when all its ranks send at once, each to those of its number; 0: no others do.
-double node_rate(const Communicator& world, std::int64_t largest) {
-  const int ranks = all_reduce(world, world.node_size(), Reduce::max);
+double node_rate(const comm::Communicator& world, std::int64_t largest) {
+  const int ranks = comm::all_reduce(world, world.node_size(), comm::Reduce::max);
   if (world.nodes() == 1 || ranks == 1) return 0.0;
-  const Communicator rail = split(world, world.node_rank());
+  const comm::Communicator rail = split(world, world.node_rank());
   GroupTimes exchanges(world, rail, true);
-  exchanges.add_exchange(exchange_named("linear"));
+  exchanges.add_exchange(comm::exchange_named("linear"));
   const std::int64_t bytes = std::min(largest, most_memory / world.nodes());
   return static_cast<double>(bytes * ranks * (world.nodes() - 1)) /
          exchanges.seconds(bytes, bytes * world.nodes(), 0.0).front();
@@ -221,13 +225,13 @@ double node_rate(const Communicator& world, std::int64_t largest) {
 
 }  // namespace
 
-void measure_exchanges(const Communicator& comm, const ExchangeSizes& sizes, const Status& status,
-                       MachineModel& machine) {
-  const Communicator node = split(comm, comm.node_of(comm.rank()));
+void measure_exchanges(const comm::Communicator& comm, const ExchangeSizes& sizes, const Status& status,
+                       placement::MachineModel& machine) {
+  const comm::Communicator node = split(comm, comm.node_of(comm.rank()));
   measure_level(comm, node, true, inside, sizes, status, machine);
-  const Communicator leaders = split(comm, comm.node_rank() == 0 ? 0 : 1);
+  const comm::Communicator leaders = split(comm, comm.node_rank() == 0 ? 0 : 1);
   measure_level(comm, leaders, comm.node_rank() == 0, between, sizes, status, machine);
   machine.node_bytes_per_second = node_rate(comm, sizes.largest);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

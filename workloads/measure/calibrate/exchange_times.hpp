@@ -5,7 +5,7 @@
 #include "comm/placement/cost/machine_model.hpp"
 #include "workloads/measure/timed_batches.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The sizes that exchanges are measured at, each four times the one before, and for how long in all.
 struct ExchangeSizes {
@@ -18,7 +18,7 @@ struct ExchangeSizes {
 /// node (its ranks among themselves, on all nodes at once) and between nodes (one rank of each). Where there is no such
 /// pair of ranks, nothing. A time is the median over runs of the slowest rank's; a run begins with a barrier, and
 /// exchanges take turns. Collective; the same on every rank.
-void measure_exchanges(const Communicator& comm, const ExchangeSizes& sizes, const Status& status,
-                       MachineModel& machine);
+void measure_exchanges(const comm::Communicator& comm, const ExchangeSizes& sizes, const Status& status,
+                       placement::MachineModel& machine);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

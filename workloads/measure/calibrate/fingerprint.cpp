@@ -15,14 +15,14 @@
 #include "results/machine.hpp"
 #include "workloads/batches/execution.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 std::string host_in_words() {
-  const auto machine = describe_machine();
+  const auto machine = results::describe_machine();
   const auto text = [&](const char* key) { return machine.at(key).is_null() ? "?" : machine.at(key).dump(); };
   return fmt::format("{} of {} cores, last-level caches {} KiB", text("cpu"), text("cores"),
-                     last_level_cache_bytes() / 1024);
+                     comm::last_level_cache_bytes() / 1024);
 }
 
 std::string mpi_version() {
@@ -34,24 +34,24 @@ std::string mpi_version() {
 }
 
 std::string digits_of(const std::string& words) {
-  Checksum checksum;
+  datasets::Checksum checksum;
   checksum.add(words.data(), words.size());
   return checksum.text();
 }
 
 }  // namespace
 
-Fingerprint fingerprint_of(const Communicator& world) {
-  const auto hosts = all_gather(world, agree(world, host_in_words));
-  const auto node_sizes = all_gather(world, world.node_size());
+Fingerprint fingerprint_of(const comm::Communicator& world) {
+  const auto hosts = comm::all_gather(world, comm::agree(world, host_in_words));
+  const auto node_sizes = comm::all_gather(world, world.node_size());
   const std::set<std::string> different(hosts.begin(), hosts.end());
   const std::set<int> sizes(node_sizes.begin(), node_sizes.end());
   const std::string words =
       fmt::format("{}; {} ranks per node, {}; {} threads per rank; {}; {} {}", fmt::join(different, " and "),
                   fmt::join(sizes, " or "), world.nodes() > 1 ? "several nodes" : "one node",
-                  all_reduce(world, static_cast<std::int64_t>(Execution().concurrency()), Reduce::max), mpi_version(),
-                  build_info().compiler, build_info().flags);
+                  comm::all_reduce(world, static_cast<std::int64_t>(Execution().concurrency()), comm::Reduce::max),
+                  mpi_version(), results::build_info().compiler, results::build_info().flags);
   return {words, digits_of(words)};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

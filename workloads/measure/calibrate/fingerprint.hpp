@@ -5,7 +5,7 @@
 
 #include "comm/communicator.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What a calibration holds for, in words, and as 16 hexadecimal digits (XXH64 of the words): processors and their
 /// caches of all hosts, how many ranks share a node and on how many nodes (one, or several) they are, threads per rank,
@@ -15,6 +15,6 @@ struct Fingerprint {
 };
 
 /// Of the present ranks. Collective; the same on every rank. Kokkos has started.
-Fingerprint fingerprint_of(const Communicator& world);
+Fingerprint fingerprint_of(const comm::Communicator& world);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

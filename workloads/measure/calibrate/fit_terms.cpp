@@ -10,7 +10,7 @@
 #include "workloads/cases/step_context_of.hpp"
 #include "workloads/measure/calibrate/non_negative_least_squares.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 constexpr int turns_of_slowest_ranks = 3;
@@ -19,18 +19,18 @@ constexpr std::array cache_shares{0.0625, 0.125, 0.25, 0.5, 1.0, 2.0};
 
 /// What a case does, whatever that takes.
 struct KnownCase {
-  KnownCase(const CalibrationCase& of, const LookupStatistics& statistics, int ranks_per_node,
-            const MachineModel& machine)
-      : step(settled(step_context_of(statistics, of.options.workload, of.plan(), of.how(), ranks_per_node), machine,
-                     of.plan())),
-        work(step_work(step, machine, of.plan())),
+  KnownCase(const CalibrationCase& of, const placement::LookupStatistics& statistics, int ranks_per_node,
+            const placement::MachineModel& machine)
+      : step(placement::settled(step_context_of(statistics, of.options.workload, of.plan(), of.how(), ranks_per_node),
+                                machine, of.plan())),
+        work(placement::step_work(step, machine, of.plan())),
         optimizer(of.options.workload.tables.front().optimizer.kind) {
-    for (const RankWork& rank : work.ranks) counts.push_back(finished_counts(step, rank));
+    for (const placement::RankWork& rank : work.ranks) counts.push_back(placement::finished_counts(step, rank));
   }
 
-  StepContext step;
-  StepWork work;
-  std::vector<TermCounts> counts;  ///< by rank
+  placement::StepContext step;
+  placement::StepWork work;
+  std::vector<placement::TermCounts> counts;  ///< by rank
   OptimizerKind optimizer;
 };
 
@@ -39,8 +39,8 @@ struct Unknown {
   std::size_t term;
   OptimizerKind optimizer;
 
-  double count(const KnownCase& of, const TermCounts& counts) const {
-    const bool other = term == static_cast<std::size_t>(Term::optimizer_value) && of.optimizer != optimizer;
+  double count(const KnownCase& of, const placement::TermCounts& counts) const {
+    const bool other = term == static_cast<std::size_t>(placement::Term::optimizer_value) && of.optimizer != optimizer;
     return other ? 0.0 : counts[term];
   }
 };
@@ -49,9 +49,9 @@ std::vector<Unknown> unknowns_of(std::size_t phase, std::span<const KnownCase> c
   std::set<OptimizerKind> optimizers;
   for (const KnownCase& each : cases) optimizers.insert(each.optimizer);
   std::vector<Unknown> unknowns;
-  for (std::size_t t = 0; t < terms.size(); ++t) {
-    if (static_cast<std::size_t>(terms[t].phase) != phase) continue;
-    if (t != static_cast<std::size_t>(Term::optimizer_value))
+  for (std::size_t t = 0; t < placement::terms.size(); ++t) {
+    if (static_cast<std::size_t>(placement::terms[t].phase) != phase) continue;
+    if (t != static_cast<std::size_t>(placement::Term::optimizer_value))
       unknowns.push_back({t, {}});
     else
       for (const OptimizerKind kind : optimizers) unknowns.push_back({t, kind});
@@ -60,12 +60,12 @@ std::vector<Unknown> unknowns_of(std::size_t phase, std::span<const KnownCase> c
 }
 
 /// Seconds of an optimizer's values by optimizer: as those of one of them and weights.
-void set_optimizers(const std::vector<std::pair<OptimizerKind, double>>& seconds, MachineModel& machine) {
+void set_optimizers(const std::vector<std::pair<OptimizerKind, double>>& seconds, placement::MachineModel& machine) {
   if (seconds.empty()) return;
   const auto found = std::ranges::find(seconds, OptimizerKind::sgd, &std::pair<OptimizerKind, double>::first);
   double one = found == seconds.end() ? 0.0 : found->second;
   if (one <= 0.0) one = std::ranges::max(seconds, {}, &std::pair<OptimizerKind, double>::second).second;
-  at(machine.seconds, Term::optimizer_value) = one;
+  placement::at(machine.seconds, placement::Term::optimizer_value) = one;
   for (const auto& [kind, of_kind] : seconds)
     machine.optimizer_weights[std::string(name_of(kind))] = one > 0.0 ? of_kind / one : 1.0;
 }
@@ -73,21 +73,21 @@ void set_optimizers(const std::vector<std::pair<OptimizerKind, double>>& seconds
 class Fit {
  public:
   Fit(std::span<const CalibrationCase> cases, std::span<const CaseTimes> times, int ranks_per_node,
-      const std::vector<LookupStatistics>& statistics, MachineModel& machine)
+      const std::vector<placement::LookupStatistics>& statistics, placement::MachineModel& machine)
       : times_(times), machine_(machine) {
     machine_.optimizer_weights.clear();
     for (std::size_t c = 0; c < cases.size(); ++c)
       cases_.emplace_back(cases[c], statistics[c], ranks_per_node, machine_);
-    machine_.seconds = described_cluster().seconds;
+    machine_.seconds = placement::described_cluster().seconds;
     for (int turn = 0; turn < turns_of_slowest_ranks; ++turn)
-      for (std::size_t phase = 0; phase < step_phases; ++phase) solve(phase);
+      for (std::size_t phase = 0; phase < placement::step_phases; ++phase) solve(phase);
     predict(cases);
   }
 
   double squares() const {
     double sum = 0.0;
     for (std::size_t c = 0; c < cases_.size(); ++c)
-      for (std::size_t p = 0; p < step_phases; ++p) {
+      for (std::size_t p = 0; p < placement::step_phases; ++p) {
         const double error = (fit_.predictions[c].phases[p].seconds - times_[c].phases[p]) / scale(c, p);
         sum += error * error;
       }
@@ -108,7 +108,7 @@ class Fit {
     std::vector<bool> known(unknowns.size());
     for (std::size_t c = 0; c < cases_.size(); ++c) {
       const KnownCase& each = cases_[c];
-      const PhasePrediction now = predict_work(each.step, machine_, each.work).phases[phase];
+      const placement::PhasePrediction now = placement::predict_work(each.step, machine_, each.work).phases[phase];
       std::vector<double> row;
       for (std::size_t u = 0; u < unknowns.size(); ++u) {
         const double count = unknowns[u].count(each, each.counts[now.slowest_rank]);
@@ -123,7 +123,7 @@ class Fit {
     for (std::size_t u = 0; u < unknowns.size(); ++u) {
       if (!known[u]) continue;
       fit_.measured[unknowns[u].term] = true;
-      if (unknowns[u].term == static_cast<std::size_t>(Term::optimizer_value))
+      if (unknowns[u].term == static_cast<std::size_t>(placement::Term::optimizer_value))
         of_optimizers.emplace_back(unknowns[u].optimizer, seconds[u]);
       else
         machine_.seconds[unknowns[u].term] = seconds[u];
@@ -134,25 +134,27 @@ class Fit {
   /// Anew, with the optimizers' weights.
   void predict(std::span<const CalibrationCase> cases) {
     for (std::size_t c = 0; c < cases_.size(); ++c) {
-      const StepContext& step = cases_[c].step;
-      const StepWork work = step_work(step, machine_, cases[c].plan());
-      fit_.predictions.push_back(predict_work(step, machine_, work));
+      const placement::StepContext& step = cases_[c].step;
+      const placement::StepWork work = placement::step_work(step, machine_, cases[c].plan());
+      fit_.predictions.push_back(placement::predict_work(step, machine_, work));
       fit_.counts.push_back(counts_of_slowest(step, work, fit_.predictions.back()));
     }
   }
 
-  static TermCounts counts_of_slowest(const StepContext& step, const StepWork& work, const StepPrediction& predicted) {
-    TermCounts counts{};
-    for (std::size_t p = 0; p < step_phases; ++p) {
-      const TermCounts finished = finished_counts(step, work.ranks[predicted.phases[p].slowest_rank]);
-      for (std::size_t t = 0; t < terms.size(); ++t)
-        if (static_cast<std::size_t>(terms[t].phase) == p) counts[t] = finished[t];
+  static placement::TermCounts counts_of_slowest(const placement::StepContext& step, const placement::StepWork& work,
+                                                 const placement::StepPrediction& predicted) {
+    placement::TermCounts counts{};
+    for (std::size_t p = 0; p < placement::step_phases; ++p) {
+      const placement::TermCounts finished =
+          placement::finished_counts(step, work.ranks[predicted.phases[p].slowest_rank]);
+      for (std::size_t t = 0; t < placement::terms.size(); ++t)
+        if (static_cast<std::size_t>(placement::terms[t].phase) == p) counts[t] = finished[t];
     }
     return counts;
   }
 
   std::span<const CaseTimes> times_;
-  MachineModel& machine_;
+  placement::MachineModel& machine_;
   std::vector<KnownCase> cases_;
   TermFit fit_;
 };
@@ -176,17 +178,17 @@ FitErrors errors_of(std::span<const CaseTimes> times, const auto& measured, cons
 }  // namespace
 
 TermFit fit_terms(std::span<const CalibrationCase> cases, std::span<const CaseTimes> times, int ranks_per_node,
-                  MachineModel& machine) {
-  std::vector<LookupStatistics> statistics;
+                  placement::MachineModel& machine) {
+  std::vector<placement::LookupStatistics> statistics;
   for (const CalibrationCase& each : cases) {
     const Workload& workload = each.options.workload;
     statistics.emplace_back(workload.tables, workload.features, id_statistics_of(workload.ids));
   }
   TermFit best;
-  MachineModel best_machine = machine;
+  placement::MachineModel best_machine = machine;
   double least = std::numeric_limits<double>::infinity();
   for (const double share : cache_shares) {
-    MachineModel tried = machine;
+    placement::MachineModel tried = machine;
     tried.cache_per_rank *= share;
     const Fit fit(cases, times, ranks_per_node, statistics, tried);
     if (fit.squares() >= least) continue;
@@ -209,4 +211,4 @@ FitErrors phase_errors(std::span<const CaseTimes> times, const TermFit& fit, std
       [&](std::size_t c) { return fit.predictions[c].phases[phase].seconds; });
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,13 +7,14 @@
 #include "comm/placement/cost/step_cost.hpp"
 #include "workloads/measure/calibrate/case_times.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What fitted seconds say of the cases that they were fitted to.
 struct TermFit {
-  std::array<bool, terms.size()> measured{};  ///< terms that some case has; others are those of described_cluster()
-  std::vector<StepPrediction> predictions;    ///< by case
-  std::vector<TermCounts> counts;             ///< by case: of each phase's slowest rank
+  std::array<bool, placement::terms.size()>
+      measured{};  ///< terms that some case has; others are those of described_cluster()
+  std::vector<placement::StepPrediction> predictions;  ///< by case
+  std::vector<placement::TermCounts> counts;           ///< by case: of each phase's slowest rank
 };
 
 /// Sets the seconds of the terms, the weights of the optimizers and cache_per_rank of `machine`, whose messages are
@@ -22,7 +23,7 @@ struct TermFit {
 /// over the cases, counts being those of the slowest rank, and each case divided by its time, so that short steps count
 /// as much as long ones. Of the caches, some fractions and multiples of what cache_per_rank says are tried.
 TermFit fit_terms(std::span<const CalibrationCase> cases, std::span<const CaseTimes> times, int ranks_per_node,
-                  MachineModel& machine);
+                  placement::MachineModel& machine);
 
 /// How far predictions are from measurements: |predicted - measured| / measured.
 struct FitErrors {
@@ -34,4 +35,4 @@ struct FitErrors {
 FitErrors step_errors(std::span<const CaseTimes> times, const TermFit& fit);
 FitErrors phase_errors(std::span<const CaseTimes> times, const TermFit& fit, std::size_t phase);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

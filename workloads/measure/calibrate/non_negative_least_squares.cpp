@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <stdexcept>
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Vector = std::vector<double>;
@@ -113,4 +113,4 @@ std::vector<double> non_negative_least_squares(const Matrix& rows, std::span<con
   return x;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -11,7 +11,7 @@
 #include "workloads/cases/dense_spec_of.hpp"
 #include "workloads/measure/dense/expected_dense.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// Of weights in the reference: values, bounds and state, of which each block keeps its first values too; the same with
@@ -57,4 +57,4 @@ double dense_bytes(const RunOptions& options, int ranks, std::int64_t samples) {
   return bytes + (options.checked_steps > 0 ? reference : 0.0);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

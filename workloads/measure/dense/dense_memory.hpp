@@ -3,7 +3,7 @@
 
 #include "workloads/cases/options.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The batches that a rank rotates through.
 struct InputSizes {
@@ -19,4 +19,4 @@ double input_bytes(const RunOptions& options, const InputSizes& sizes);
 /// activations, gradients of vectors; and the reference, which knows the gradients of all vectors of a batch.
 double dense_bytes(const RunOptions& options, int ranks, std::int64_t samples);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -13,7 +13,7 @@
 #include "workloads/cases/dense_spec_of.hpp"
 #include "workloads/step/watchdog.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using reference::Uncertain;
@@ -26,7 +26,7 @@ float bound_in_fp32(const Uncertain& x) {
 
 }  // namespace
 
-ExpectedDense::ExpectedDense(const Communicator& comm, const RunOptions& options, WireTypes wire)
+ExpectedDense::ExpectedDense(const comm::Communicator& comm, const RunOptions& options, WireTypes wire)
     : comm_(comm), options_(options), wire_(wire), widths_(output_widths(options.workload)) {
   std::exclusive_scan(widths_.begin(), widths_.end(), std::back_inserter(first_of_), std::int64_t{0});
   const DenseKind kind = options.dense.kind;
@@ -50,7 +50,7 @@ double ExpectedDense::error_of_output(float bound, std::int64_t feature) const {
   return bound / (narrow ? std::sqrt(3.0) : Uncertain::confidence);
 }
 
-ExpectedDense::Input ExpectedDense::input_of(const Samples& batch, std::int64_t first,
+ExpectedDense::Input ExpectedDense::input_of(const datasets::Samples& batch, std::int64_t first,
                                              const std::vector<ExpectedOutputs>& outputs, std::int64_t begin,
                                              std::int64_t end) const {
   Input input;
@@ -101,7 +101,8 @@ void ExpectedDense::keep(const reference::UncertainResult& result, std::int64_t 
   }
 }
 
-void ExpectedDense::evaluate(const Samples& batch, SampleRange own, const std::vector<ExpectedOutputs>& outputs) {
+void ExpectedDense::evaluate(const datasets::Samples& batch, SampleRange own,
+                             const std::vector<ExpectedOutputs>& outputs) {
   for (std::size_t f = 0; f < outputs.size(); ++f)
     if (outputs[f].bags() * outputs[f].dim() != own.count * widths_[f])
       throw InputError(fmt::format("dense model: samples have different numbers of vectors of feature {}; pool it",
@@ -135,15 +136,16 @@ void ExpectedDense::evaluate(const Samples& batch, SampleRange own, const std::v
 }
 
 reference::BagGradients ExpectedDense::share(std::int64_t step) {
-  values_ = all_gather(comm_, std::span<const float>(own_values_)).values;
+  values_ = comm::all_gather(comm_, std::span<const float>(own_values_)).values;
   const float largest = own_bounds_.empty() ? 0.0F : std::ranges::max(own_bounds_);
   bounds_.clear();
-  if (all_reduce(comm_, largest, Reduce::max) > 0.0F)
-    bounds_ = all_gather(comm_, std::span<const float>(own_bounds_)).values;
-  gradients_.count_alike(all_reduce(comm_, most_alike(outcomes_.back().logits), Reduce::sum));
-  for (auto* each : {&gradients_.values, &gradients_.squares}) all_reduce(comm_, std::span(*each), Reduce::sum);
-  const double loss = all_reduce(comm_, gradients_.loss, Reduce::sum);
-  const double square = all_reduce(comm_, gradients_.loss_square, Reduce::sum);
+  if (comm::all_reduce(comm_, largest, comm::Reduce::max) > 0.0F)
+    bounds_ = comm::all_gather(comm_, std::span<const float>(own_bounds_)).values;
+  gradients_.count_alike(comm::all_reduce(comm_, most_alike(outcomes_.back().logits), comm::Reduce::sum));
+  for (auto* each : {&gradients_.values, &gradients_.squares})
+    comm::all_reduce(comm_, std::span(*each), comm::Reduce::sum);
+  const double loss = comm::all_reduce(comm_, gradients_.loss, comm::Reduce::sum);
+  const double square = comm::all_reduce(comm_, gradients_.loss_square, comm::Reduce::sum);
   outcomes_.back().loss = loss;
   outcomes_.back().loss_bound = Uncertain::confidence * std::sqrt(square);
   if (layers_) layers_->update(step + 1, gradients_);
@@ -165,7 +167,7 @@ void ExpectedDense::copy_gradient(std::int64_t feature, const reference::Bag& ba
 void ExpectedDense::compare_outcomes(std::int64_t step, const DenseModel& model, WrongValues& wrong) const {
   const Outcome& expected = outcomes_[step];
   const auto logits = model.logits();
-  const double loss = all_reduce(comm_, model.loss_share(), Reduce::sum);
+  const double loss = comm::all_reduce(comm_, model.loss_share(), comm::Reduce::sum);
   if (comm_.rank() == 0)
     wrong.compare(wrong.closeness["loss"], loss, expected.loss, expected.loss_bound,
                   [&] { return fmt::format("loss of step {}", step); });
@@ -201,4 +203,4 @@ void ExpectedDense::compare_parameters(const DenseModel& model, WrongValues& wro
   }
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -13,7 +13,7 @@
 #include "workloads/measure/wrong_values.hpp"
 #include "workloads/step/dense/dense_model.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What the dense model of the options must give in the first steps, by the reference. Every rank evaluates its own
 /// samples, on all its threads; gradients are then shared, so that all know those of the whole batch.
@@ -24,12 +24,12 @@ class ExpectedDense {
 
   /// options.dense.kind is not none. wire: of the outputs and of the gradients of the rows. Throws InputError as
   /// make_dense_model.
-  ExpectedDense(const Communicator& comm, const RunOptions& options, WireTypes wire);
+  ExpectedDense(const comm::Communicator& comm, const RunOptions& options, WireTypes wire);
 
   /// The next step, of the samples `own` of a global batch, whose expected outputs are given by feature.
   /// Throws InputError when samples have vectors of different widths, or sums of the exact head are not exact where
   /// they are to be. May fail on some ranks alone.
-  void evaluate(const Samples& batch, SampleRange own, const std::vector<ExpectedOutputs>& outputs);
+  void evaluate(const datasets::Samples& batch, SampleRange own, const std::vector<ExpectedOutputs>& outputs);
   /// What that step gives on all ranks: gradients for Oracle::update, valid until the next step, and the weights after
   /// it. Collective.
   reference::BagGradients share(std::int64_t step);
@@ -47,7 +47,7 @@ class ExpectedDense {
     double loss = 0.0, loss_bound = 0.0;
   };
   using Input = reference::DenseInput<reference::Uncertain>;
-  Input input_of(const Samples& batch, std::int64_t first, const std::vector<ExpectedOutputs>& outputs,
+  Input input_of(const datasets::Samples& batch, std::int64_t first, const std::vector<ExpectedOutputs>& outputs,
                  std::int64_t begin, std::int64_t end) const;
   double error_of_output(float bound, std::int64_t feature) const;
   reference::UncertainResult result_of(const Input& input) const;
@@ -55,7 +55,7 @@ class ExpectedDense {
   void copy_gradient(std::int64_t feature, const reference::Bag& bag, std::span<float> gradient,
                      std::span<float> bounds) const;
 
-  const Communicator& comm_;
+  const comm::Communicator& comm_;
   const RunOptions& options_;
   WireTypes wire_;
   SharedErrors shared_;
@@ -69,4 +69,4 @@ class ExpectedDense {
   std::vector<float> values_, bounds_;          ///< those of all ranks, one after the other; bounds may all be 0: none
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

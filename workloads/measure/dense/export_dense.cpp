@@ -8,7 +8,7 @@
 #include "workloads/batches/learnable_samples.hpp"
 #include "workloads/cases/dense_spec_of.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -29,7 +29,7 @@ Json description_of(const RunOptions& options) {
 
 }  // namespace
 
-void write_dense_inputs(hdf5::File& file, const RunOptions& options, const Samples& samples) {
+void write_dense_inputs(datasets::hdf5::File& file, const RunOptions& options, const datasets::Samples& samples) {
   const std::int64_t batch = samples.batch.samples;
   file.create_group("/dense");
   file.write_attribute("/dense", "model", description_of(options).dump());
@@ -45,7 +45,7 @@ void write_dense_inputs(hdf5::File& file, const RunOptions& options, const Sampl
   file.write_array<float>("/dense/head", head, {std::ssize(head)});
 }
 
-void write_dense_parameters(hdf5::File& file, const RunOptions& options, const DenseModel& model,
+void write_dense_parameters(datasets::hdf5::File& file, const RunOptions& options, const DenseModel& model,
                             const std::string& when) {
   if (!has_layers(options.dense.kind)) return;
   const std::int64_t vectors = choice_of(options.dense.optimizer).vectors;
@@ -65,9 +65,9 @@ void write_dense_parameters(hdf5::File& file, const RunOptions& options, const D
   }
 }
 
-void write_dense_outcome(hdf5::File& file, double loss, std::span<const float> logits) {
+void write_dense_outcome(datasets::hdf5::File& file, double loss, std::span<const float> logits) {
   file.write_attribute("/dense", "outcome", Json{{"loss", loss}}.dump());
   file.write_array<float>("/dense/logits", logits, {std::ssize(logits)});
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

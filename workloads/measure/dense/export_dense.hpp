@@ -6,7 +6,7 @@
 #include "datasets/hdf5.hpp"
 #include "workloads/step/dense/dense_model.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// A dense model that also keeps the gradients that it returned last.
 class RecordedModel : public DenseModel {
@@ -28,15 +28,15 @@ class RecordedModel : public DenseModel {
 ///   /dense/numerical   float32 [batch, numerical features]
 ///   /dense/labels      float32 [batch]
 ///   /dense/head        float32 [width of all features]: the weights of the exact head
-void write_dense_inputs(hdf5::File& file, const RunOptions& options, const Samples& samples);
+void write_dense_inputs(datasets::hdf5::File& file, const RunOptions& options, const datasets::Samples& samples);
 
 /// Weights and biases, when: "before", "after".
 ///   /dense/parameters/<block>/<when>        float32 [rows, columns]
 ///   /dense/parameters/<block>/state_<when>  float32 [vectors of state, rows, columns] where the optimizer has any
-void write_dense_parameters(hdf5::File& file, const RunOptions& options, const DenseModel& model,
+void write_dense_parameters(datasets::hdf5::File& file, const RunOptions& options, const DenseModel& model,
                             const std::string& when);
 
 /// /dense/logits float32 [batch]; attribute outcome of /dense (JSON: loss).
-void write_dense_outcome(hdf5::File& file, double loss, std::span<const float> logits);
+void write_dense_outcome(datasets::hdf5::File& file, double loss, std::span<const float> logits);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

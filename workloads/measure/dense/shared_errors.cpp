@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 SharedErrors::SharedErrors(const Batch& batch, std::span<const Feature> features) {
   for (std::int64_t f = 0; f < batch.features; ++f) {
@@ -29,4 +29,4 @@ double most_alike(std::span<const double> logits) {
   return static_cast<double>(most);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,7 +9,7 @@
 #include "reference/bag.hpp"
 #include "reference/table.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// How many vectors of a global batch share the error of a row (reference::Uncertain).
 class SharedErrors {
@@ -28,4 +28,4 @@ class SharedErrors {
 /// same inputs or layers that no input passes, makes the roundings behind equal too.
 double most_alike(std::span<const double> logits);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

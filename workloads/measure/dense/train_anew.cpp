@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 std::int64_t steps_to_train(const Job& job, std::size_t number) {
   if (!has_layers(job.options.dense.kind)) return 0;
@@ -35,4 +35,4 @@ std::optional<TrainingWindow::Quality> train_anew(const Job& job, Prepared& prep
   return window.quality(job.comm);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

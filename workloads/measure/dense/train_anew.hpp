@@ -6,7 +6,7 @@
 #include "workloads/measure/dense/training_window.hpp"
 #include "workloads/measure/prepare.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Steps that a case of the job is trained for, apart from those that are timed: the option, or where it leaves it open
 /// RunOptions::trained_with_stale_rows, if rows that a model with layers sees may be stale in one of the cases. Else
@@ -20,4 +20,4 @@ std::int64_t steps_to_train(const Job& job, std::size_t number);
 std::optional<TrainingWindow::Quality> train_anew(const Job& job, Prepared& prepared, std::size_t number,
                                                   std::int64_t steps);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -8,12 +8,12 @@
 
 #include "comm/communicator.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The area under the ROC curve of the samples of all ranks, exactly (reference/dense/area_under_curve.hpp): ranks
 /// count, of their own negatives, those below each positive sample of all (Mann and Whitney's U), a tie half. Nothing
 /// when one class is missing. Collective; scores, labels: this rank's. Scores are numbers, labels 0 or 1.
-std::optional<double> distributed_auc(const Communicator& comm, std::span<const float> scores,
+std::optional<double> distributed_auc(const comm::Communicator& comm, std::span<const float> scores,
                                       std::span<const float> labels);
 
 /// What a dense model said of the samples of some steps, each sample before the model was trained on it in that step.
@@ -31,7 +31,7 @@ class TrainingWindow {
     std::int64_t steps = 0;
   };
   /// Nothing before a step. Collective.
-  std::optional<Quality> quality(const Communicator& comm) const;
+  std::optional<Quality> quality(const comm::Communicator& comm) const;
 
  private:
   struct Step {
@@ -42,4 +42,4 @@ class TrainingWindow {
   std::size_t next_ = 0;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

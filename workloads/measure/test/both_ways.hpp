@@ -6,7 +6,7 @@
 #include "comm/collectives.hpp"
 #include "workloads/measure/test/small_case.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 inline std::vector<float> on_host(const DeviceArray<float>& array) {
   const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), array);
@@ -37,7 +37,7 @@ inline std::vector<float> values_of(const ShardedTables& tables) {
 
 /// A case of a plan that can take steps both ways, on tables of its own.
 struct Both {
-  Both(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how)
+  Both(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan, const Case& how)
       : batches(make_batch_source(options, [](const std::string&) {})),
         inputs(inputs_of(comm, options, *batches)),
         tables(plan, options.workload.tables, options.workload.features, comm.rank()),
@@ -52,7 +52,7 @@ struct Both {
   std::vector<StepInput> inputs;
   ShardedTables tables;
   std::unique_ptr<DenseModel> dense;
-  Decisions decided;
+  placement::Decisions decided;
   std::unique_ptr<ReadyCase> ready;
 };
 
@@ -96,8 +96,8 @@ inline StepsTaken steps_again(Both& both, const RunOptions& options, const std::
 }
 
 /// Steps whose outputs, rows or state are not bit for bit those of steps one after the other, of any rank.
-inline std::int64_t different_steps(const Communicator& comm, const RunOptions& options, const Plan& plan,
-                                    const Case& how, std::int64_t steps) {
+inline std::int64_t different_steps(const comm::Communicator& comm, const RunOptions& options,
+                                    const placement::Plan& plan, const Case& how, std::int64_t steps) {
   Both both(comm, options, plan, how);
   const StepsTaken ahead = steps_ahead(both, options, steps), again = steps_again(both, options, ahead.batches);
   std::int64_t different = (ahead.values != again.values ? 1 : 0) + (ahead.weights != again.weights ? 1 : 0);
@@ -107,7 +107,7 @@ inline std::int64_t different_steps(const Communicator& comm, const RunOptions& 
   std::ranges::sort(batches);
   for (std::int64_t step = 0; step < steps; ++step)
     different += (how.async.in_order() ? ahead.batches[step] : batches[step]) != step ? 1 : 0;
-  return all_reduce(comm, different, Reduce::sum);
+  return comm::all_reduce(comm, different, comm::Reduce::sum);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

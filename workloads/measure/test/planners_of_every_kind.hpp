@@ -10,14 +10,14 @@
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// In what a step may treat plans differently: "row_wise modulo", "data_parallel", ... of their tables.
-inline std::set<std::string> kinds_of(const Plan& plan) {
+inline std::set<std::string> kinds_of(const placement::Plan& plan) {
   std::set<std::string> kinds;
-  for (const TablePlacement& placement : plan.tables) {
-    std::string kind(kind_of(placement));
-    if (std::ranges::any_of(placement.shards, [](const Shard& shard) { return shard.rows.stride > 1; }))
+  for (const placement::TablePlacement& placement : plan.tables) {
+    std::string kind(placement::kind_of(placement));
+    if (std::ranges::any_of(placement.shards, [](const placement::Shard& shard) { return shard.rows.stride > 1; }))
       kind += " modulo";
     if (placement.hot_rows > 0) kind += " hot";
     kinds.insert(std::move(kind));
@@ -33,9 +33,9 @@ inline const std::vector<std::string_view>& planners_of_every_kind(int ranks) {
   if (!names.empty()) return names;
   const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
   std::set<std::set<std::string>> seen;
-  for (const Planner& planner : planners)
+  for (const placement::Planner& planner : placement::planners)
     if (seen.insert(kinds_of(plan_of(planner.name, options, ranks))).second) names.push_back(planner.name);
   return names;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -5,11 +5,11 @@
 #include "comm/placement/test/random_plan.hpp"
 #include "workloads/cases/options.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
-inline Plan plan_of(std::string_view planner, const RunOptions& options, int ranks) {
-  return make_plan(planner, options.workload.tables, options.workload.features,
-                   {.ranks = ranks, .replicate_rows = options.workload.replicate_rows});
+inline placement::Plan plan_of(std::string_view planner, const RunOptions& options, int ranks) {
+  return placement::make_plan(planner, options.workload.tables, options.workload.features,
+                              {.ranks = ranks, .replicate_rows = options.workload.replicate_rows});
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,7 +7,7 @@
 #include "workloads/measure/prepare.hpp"
 #include "workloads/step/decide.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// A small workload with everything that is awkward: tables with fewer rows than ranks, a dim that fits no vector, two
 /// features on one table, an empty feature, repeated ids and empty bags.
@@ -49,7 +49,8 @@ inline RunOptions one_small_table() {
   return options;
 }
 
-inline std::vector<StepInput> inputs_of(const Communicator& comm, const RunOptions& options, BatchSource& batches) {
+inline std::vector<StepInput> inputs_of(const comm::Communicator& comm, const RunOptions& options,
+                                        BatchSource& batches) {
   const SampleRange own = samples_of(options.workload.global_batch, comm.size(), comm.rank());
   std::vector<StepInput> inputs;
   for (std::int64_t step = 0; step < options.checked_steps; ++step)
@@ -59,16 +60,17 @@ inline std::vector<StepInput> inputs_of(const Communicator& comm, const RunOptio
 }
 
 /// A case whose first batch is `first`.
-inline std::unique_ptr<ReadyCase> ready_case(const Communicator& comm, ShardedTables& tables, const Plan& plan,
-                                             const Case& how, const StepInput& first, Fault fault = Fault::none) {
+inline std::unique_ptr<ReadyCase> ready_case(const comm::Communicator& comm, ShardedTables& tables,
+                                             const placement::Plan& plan, const Case& how, const StepInput& first,
+                                             Fault fault = Fault::none) {
   static SyntheticGradient none;
   return std::make_unique<ReadyCase>(
       comm, tables, none, plan, how,
       decide(comm, plan, tables.tables(), tables.features(), how.movement_in_effect(), first), fault);
 }
 
-inline std::int64_t wrong_values(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& how,
-                                 std::span<const StorageMaker> makers = storage_makers) {
+inline std::int64_t wrong_values(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
+                                 const Case& how, std::span<const StorageMaker> makers = storage_makers) {
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const Expectation expectation(comm, options, *batches, how.movement.wire);
   const auto inputs = inputs_of(comm, options, *batches);
@@ -84,8 +86,8 @@ inline std::vector<Case> narrow_movements() {
   std::vector<Case> movements;
   for (const auto& forward : value_types)
     for (const auto& backward : value_types)
-      for (const auto& transfer : transfers)
-        if (!adds_on_the_way(transfer.value) && WireTypes{forward.value, backward.value} != WireTypes{})
+      for (const auto& transfer : placement::transfers)
+        if (!placement::adds_on_the_way(transfer.value) && WireTypes{forward.value, backward.value} != WireTypes{})
           movements.push_back({.movement = {.transfer = transfer.value, .wire = {forward.value, backward.value}}});
   return movements;
 }
@@ -94,12 +96,12 @@ inline bool makes_wrong_values(Fault fault) { return fault != Fault::none && fau
 
 /// Whether a fault that makes wrong values finds something to spoil: a table that has state, a replicated one, a second
 /// step.
-inline bool finds_prey(Fault fault, const RunOptions& options, const Plan& plan) {
+inline bool finds_prey(Fault fault, const RunOptions& options, const placement::Plan& plan) {
   const auto& tables = options.workload.tables;
   if (fault == Fault::state)
     return std::ranges::any_of(tables, [](const Table& t) { return state_per_row(t.optimizer.kind, t.dim) > 0; });
-  if (fault == Fault::one_replica) return std::ranges::any_of(plan.tables, has_replicas);
+  if (fault == Fault::one_replica) return std::ranges::any_of(plan.tables, placement::has_replicas);
   return fault != Fault::late_step || options.checked_steps > 1;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,7 +6,7 @@
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Makes a table of the case a tensor train of these factors and ranks.
 inline void make_train(Table& table, std::vector<std::int64_t> rows, std::vector<std::int64_t> columns,
@@ -44,4 +44,4 @@ inline RunOptions one_train(Pooling pooling, OptimizerKind optimizer) {
 /// The planners whose plans keep tensor trains whole.
 inline constexpr std::array<std::string_view, 2> train_planners{"table_wise", "data_parallel"};
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -4,12 +4,12 @@
 
 #include "workloads/measure/predictions.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// 4 s before the model, 2 s behind it; 3 s of kernels, 2.5 s of messages.
-StepPrediction step_of_six_seconds() {
-  StepPrediction step;
+placement::StepPrediction step_of_six_seconds() {
+  placement::StepPrediction step;
   const double seconds[] = {1.0, 1.0, 2.0, 0.5, 1.0, 0.5}, exchange[] = {0.5, 0.0, 1.0, 0.0, 1.0, 0.0};
   for (std::size_t p = 0; p < step.phases.size(); ++p) {
     step.phases[p].seconds = seconds[p];
@@ -29,7 +29,7 @@ TEST(AheadPrediction, IsTheSlowerOfPreparingAndTheRestUnlessKernelsOrMessagesTak
   EXPECT_EQ(predicted_seconds({.mode = AsyncMode::rows, .threads = 4}), 3.0);  // kernels
   EXPECT_EQ(predicted_seconds({.mode = AsyncMode::ids, .threads = 1}), 5.0);   // all but the ids
   EXPECT_EQ(predicted_seconds({.mode = AsyncMode::rows, .threads = 0}), 3.0);  // two are chosen
-  StepPrediction of_messages = step_of_six_seconds();
+  placement::StepPrediction of_messages = step_of_six_seconds();
   of_messages.phases[2].exchange = 2.0;
   EXPECT_EQ(prepared_ahead(of_messages, {.mode = AsyncMode::rows, .threads = 4})->seconds, 3.5);
 }
@@ -40,4 +40,4 @@ TEST(AheadPrediction, HowManyVectorsAreSentAgainIsNotKnownBefore) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

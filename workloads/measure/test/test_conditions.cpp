@@ -4,7 +4,7 @@
 
 #include "workloads/measure/conditions.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 TEST(Conditions, ProcessorsAreThoseThatTheRanksMayUse) {
@@ -30,4 +30,4 @@ TEST(Conditions, RunnableThreadsAreTheFourthWord) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

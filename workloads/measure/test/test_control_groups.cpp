@@ -5,7 +5,7 @@
 
 #include "workloads/measure/control_groups.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 namespace fs = std::filesystem;
@@ -36,4 +36,4 @@ TEST(ControlGroups, WhereNothingCanBeReadThereAreNone) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,7 +9,7 @@
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// small_case with a dense model behind it; dlrm gets tables of one dim.
@@ -32,9 +32,9 @@ RunOptions dense_case(DenseKind kind, Pooling pooling, OptimizerKind optimizer =
   return options;
 }
 
-bool is_supported(const Plan& plan, const RunOptions& options, const Movement& movement) {
+bool is_supported(const placement::Plan& plan, const RunOptions& options, const placement::Movement& movement) {
   try {
-    require_supported(plan, options.workload.tables, options.workload.features, movement);
+    placement::require_supported(plan, options.workload.tables, options.workload.features, movement);
     return true;
   } catch (const InputError&) {
     return false;
@@ -43,12 +43,14 @@ bool is_supported(const Plan& plan, const RunOptions& options, const Movement& m
 
 /// Every plan, and transfers in turn where there are several.
 void check_plans(const RunOptions& options, bool all_transfers) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   std::size_t turn = 0;
   for (const std::string_view planner : planners_of_every_kind(comm.size())) {
-    const Plan plan = plan_of(planner, options, comm.size());
-    for (std::size_t t = 0; t < (all_transfers ? transfers.size() : 1); ++t) {
-      const Case how{.movement = {.transfer = transfers[all_transfers ? t : turn++ % transfers.size()].value}};
+    const placement::Plan plan = plan_of(planner, options, comm.size());
+    for (std::size_t t = 0; t < (all_transfers ? placement::transfers.size() : 1); ++t) {
+      const Case how{
+          .movement = {.transfer =
+                           placement::transfers[all_transfers ? t : turn++ % placement::transfers.size()].value}};
       if (!is_supported(plan, options, how.movement)) continue;
       EXPECT_EQ(0, wrong_values(comm, options, plan, how))
           << planner << " " << how.name() << " " << name_of(options.dense.kind);
@@ -74,12 +76,12 @@ TEST(DenseStep, LayersAreWithinTheirBoundsForEveryPlanAndOptimizer) {
 }
 
 TEST(DenseStep, PoolingsWiresAndGroupsMakeNoDifference) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const Pooling pooling : {Pooling::none, Pooling::max, Pooling::sqrtn}) {
     const RunOptions options = dense_case(DenseKind::dcnv2, pooling);
-    Case how{.movement = {.transfer = RowTransfer::unique_rows, .wire = {ValueType::bf16, ValueType::fp16}}};
+    Case how{.movement = {.transfer = placement::RowTransfer::unique_rows, .wire = {ValueType::bf16, ValueType::fp16}}};
     how.groups.groups = 2;
-    const Plan plan = plan_of("row_wise", options, comm.size());
+    const placement::Plan plan = plan_of("row_wise", options, comm.size());
     EXPECT_EQ(0, wrong_values(comm, options, plan, how)) << name_of(pooling);
   }
 }
@@ -93,11 +95,11 @@ TEST(DenseStep, SamplesMayBeFewerThanRanks) {
 }
 
 TEST(DenseStep, BucketsOfLargeModelsAreSummedWhileOthersAreComputed) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   RunOptions options = dense_case(DenseKind::dlrm, Pooling::sum);
   options.workload.dense->top_mlp = {600, 500, 400, 1};
   options.dense.optimizer = OptimizerKind::adagrad;
-  const Plan plan = plan_of("table_wise", options, comm.size());
+  const placement::Plan plan = plan_of("table_wise", options, comm.size());
   EXPECT_EQ(0, wrong_values(comm, options, plan, {}));
 }
 
@@ -132,8 +134,8 @@ class SpoiledModel : public DenseModel {
   std::vector<float> logits_, parameters_;
 };
 
-std::int64_t wrong_with(const Communicator& comm, const RunOptions& options, SpoiledModel::Defect defect) {
-  const Plan plan = plan_of("row_wise", options, comm.size());
+std::int64_t wrong_with(const comm::Communicator& comm, const RunOptions& options, SpoiledModel::Defect defect) {
+  const placement::Plan plan = plan_of("row_wise", options, comm.size());
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const Expectation expectation(comm, options, *batches);
   const auto inputs = inputs_of(comm, options, *batches);
@@ -144,7 +146,7 @@ std::int64_t wrong_with(const Communicator& comm, const RunOptions& options, Spo
 }
 
 TEST(DenseStep, DefectsOfOneRankAreSeen) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const DenseKind kind : {DenseKind::exact, DenseKind::dlrm})
     for (const auto defect :
          {SpoiledModel::none, SpoiledModel::gradient, SpoiledModel::logit, SpoiledModel::loss, SpoiledModel::weights}) {
@@ -156,7 +158,7 @@ TEST(DenseStep, DefectsOfOneRankAreSeen) {
 
 /// Adam turns the sign of a gradient of nearly 0, which the wire may turn, into a step of the learning rate.
 TEST(DenseStep, ValuesThatNoBoundTellsAreNamed) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   RunOptions options = dense_case(DenseKind::dlrm, Pooling::sum);
   const auto untold = [&](WireTypes wire) {
     const auto batches = make_batch_source(options, [](const std::string&) {});
@@ -168,9 +170,9 @@ TEST(DenseStep, ValuesThatNoBoundTellsAreNamed) {
 }
 
 TEST(DenseStep, GradientsOfWeightsAreCountedInThePhase) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   const RunOptions options = dense_case(DenseKind::mlp, Pooling::sum);
-  const Plan plan = plan_of("table_wise", options, comm.size());
+  const placement::Plan plan = plan_of("table_wise", options, comm.size());
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const auto inputs = inputs_of(comm, options, *batches);
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
@@ -179,9 +181,9 @@ TEST(DenseStep, GradientsOfWeightsAreCountedInThePhase) {
   const auto dense = make_dense_model(comm, options);
   const PhaseCosts costs = training_step(ready->flight, inputs.front(), *dense);
   const auto values = std::ssize(dense->parameters());
-  const auto sent = all_reduce(comm, costs.bytes[index_of(Phase::dense)], Reduce::sum);
+  const auto sent = comm::all_reduce(comm, costs.bytes[index_of(Phase::dense)], comm::Reduce::sum);
   EXPECT_EQ(2 * (comm.size() - 1) * values * std::int64_t{sizeof(float)}, sent);  // each rank's share, there and back
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

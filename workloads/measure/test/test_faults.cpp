@@ -5,14 +5,14 @@
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// The fault makes wrong values exactly where it finds something to spoil.
-void expect_found(const Choice<Fault>& fault, const Communicator& comm, RunOptions options, std::string_view planner,
-                  const Case& how) {
+void expect_found(const Choice<Fault>& fault, const comm::Communicator& comm, RunOptions options,
+                  std::string_view planner, const Case& how) {
   options.fault = fault.value;
-  const Plan plan = plan_of(planner, options, comm.size());
+  const placement::Plan plan = plan_of(planner, options, comm.size());
   EXPECT_EQ(wrong_values(comm, options, plan, how) > 0, finds_prey(fault.value, options, plan))
       << fault.name << " " << planner << " " << how.name();
 }
@@ -21,24 +21,24 @@ void expect_found(const Choice<Fault>& fault, const Communicator& comm, RunOptio
 bool depends_on_travel(Fault fault) { return fault <= Fault::update; }
 
 TEST(Faults, EveryFaultIsFoundInEveryPlan) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const auto& fault : faults) {
     if (!makes_wrong_values(fault.value)) continue;
     for (const bool exact : {true, false}) {
       const RunOptions options =
           small_case(Pooling::sum, exact ? OptimizerKind::sgd : OptimizerKind::rowwise_adagrad, exact);
       for (const std::string_view planner : planners_of_every_kind(comm.size()))
-        for (const auto& transfer : transfers)
-          if (depends_on_travel(fault.value) || transfer.value == RowTransfer::dense_partials)
+        for (const auto& transfer : placement::transfers)
+          if (depends_on_travel(fault.value) || transfer.value == placement::RowTransfer::dense_partials)
             expect_found(fault, comm, options, planner, {.movement = {.transfer = transfer.value}});
-      for (const auto& how : replicated_gradients)
+      for (const auto& how : placement::replicated_gradients)
         expect_found(fault, comm, options, "data_parallel", {.movement = {.replicated_gradients = how.value}});
     }
   }
 }
 
 TEST(Faults, EveryFaultOfTravelIsFoundOnNarrowWires) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const auto& fault : faults) {
     const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
     if (!makes_wrong_values(fault.value) || !depends_on_travel(fault.value)) continue;
@@ -47,7 +47,7 @@ TEST(Faults, EveryFaultOfTravelIsFoundOnNarrowWires) {
 }
 
 TEST(Faults, EveryFaultIsFoundInGroups) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const auto& fault : faults) {
     if (!makes_wrong_values(fault.value)) continue;
     for (const char* planner : {"row_wise", "data_parallel+table_wise"})
@@ -56,7 +56,8 @@ TEST(Faults, EveryFaultIsFoundInGroups) {
 }
 
 /// Values that the check finds wrong after one step, so that nothing of the next step can show the fault.
-std::int64_t wrong_after_one_step(const Communicator& comm, std::string_view planner, OptimizerKind kind, Fault fault) {
+std::int64_t wrong_after_one_step(const comm::Communicator& comm, std::string_view planner, OptimizerKind kind,
+                                  Fault fault) {
   RunOptions options = small_case(Pooling::sum, kind, false);
   options.checked_steps = options.batches = 1;
   options.fault = fault;
@@ -66,7 +67,7 @@ std::int64_t wrong_after_one_step(const Communicator& comm, std::string_view pla
 /// What only one term of the check can see: each planner's plan is found wrong in the one number that was changed on
 /// each rank that has one.
 TEST(Faults, StateIsComparedThoughValuesAreRight) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const std::string_view planner : planners_of_every_kind(comm.size()))
     for (const OptimizerKind kind : {OptimizerKind::rowwise_adagrad, OptimizerKind::adagrad, OptimizerKind::lamb}) {
       const std::int64_t wrong = wrong_after_one_step(comm, planner, kind, Fault::state);
@@ -75,7 +76,7 @@ TEST(Faults, StateIsComparedThoughValuesAreRight) {
 }
 
 TEST(Faults, ARowThatNoIdAskedForIsSeenToChange) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const std::string_view planner : planners_of_every_kind(comm.size()))
     for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::rowwise_adagrad}) {
       const std::int64_t wrong = wrong_after_one_step(comm, planner, kind, Fault::stray_row);
@@ -84,17 +85,17 @@ TEST(Faults, ARowThatNoIdAskedForIsSeenToChange) {
 }
 
 TEST(Faults, ACopyOfAReplicatedTableIsCheckedOnEveryRank) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   EXPECT_GT(wrong_after_one_step(comm, "data_parallel", OptimizerKind::sgd, Fault::one_replica), 0);
   EXPECT_EQ(wrong_after_one_step(comm, "row_wise", OptimizerKind::sgd, Fault::one_replica), 0);
 }
 
 TEST(Faults, StepsAfterTheFirstAreChecked) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   EXPECT_EQ(wrong_after_one_step(comm, "row_wise", OptimizerKind::sgd, Fault::late_step), 0);
   expect_found(faults[index_of(Fault::late_step)], comm, small_case(Pooling::sum, OptimizerKind::sgd, true), "row_wise",
                {});
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,13 +6,13 @@
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/step/pipeline/stage_pool.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 TEST(InlinePipeline, IsWhatIsMeantWhereThreadsMayNotUseMpi) {
-  const Communicator comm(MPI_COMM_WORLD);
-  ASSERT_EQ(mpi_threads_given(), MpiThreads::one_at_a_time);
-  const PoolFacts facts = pool_facts(comm, observed_affinity());
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  ASSERT_EQ(comm::mpi_threads_given(), comm::MpiThreads::one_at_a_time);
+  const PoolFacts facts = pool_facts(comm, comm::observed_affinity());
   EXPECT_EQ(pool_in_effect({}, facts).kind, PoolKind::inlined);
   try {
     pool_in_effect({PoolKind::dedicated, 2}, facts);
@@ -23,7 +23,7 @@ TEST(InlinePipeline, IsWhatIsMeantWhereThreadsMayNotUseMpi) {
 }
 
 TEST(InlinePipeline, EveryModeIsBitEqualAndNothingIsStale) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   const RunOptions options = small_case(Pooling::mean, OptimizerKind::rowwise_adagrad, false);
   for (const AsyncMode mode : {AsyncMode::ids, AsyncMode::rows, AsyncMode::patched})
     for (const char* planner : {"row_wise", "data_parallel+table_wise"}) {
@@ -35,19 +35,19 @@ TEST(InlinePipeline, EveryModeIsBitEqualAndNothingIsStale) {
 
 TEST(StagePool, ThreadsAreOfUseBesideASpareCoreOrBetweenNodes) {
   const auto meant = [](bool spare_core, bool one_node) {
-    return pool_in_effect({}, {.mpi = MpiThreads::several, .spare_core = spare_core, .one_node = one_node}).kind;
+    return pool_in_effect({}, {.mpi = comm::MpiThreads::several, .spare_core = spare_core, .one_node = one_node}).kind;
   };
   EXPECT_EQ(meant(false, true), PoolKind::inlined);
   EXPECT_EQ(meant(true, true), PoolKind::shared);
   EXPECT_EQ(meant(false, false), PoolKind::shared);
-  const PoolFacts several{.mpi = MpiThreads::several};
+  const PoolFacts several{.mpi = comm::MpiThreads::several};
   for (const StagePool pool :
        {StagePool{PoolKind::inlined}, StagePool{PoolKind::shared}, StagePool{PoolKind::dedicated, 3}})
     EXPECT_EQ(pool_in_effect(pool, several), pool);
 }
 
 TEST(StagePool, DedicatedCoresAreTakenFromThoseThatCompute) {
-  const Affinity affinity{.processing_units = "4-7", .cores = {4, 5, 6, 7}};
+  const comm::Affinity affinity{.processing_units = "4-7", .cores = {4, 5, 6, 7}};
   const CoreShares two = share_cores(affinity, 4, {PoolKind::dedicated, 2});
   EXPECT_EQ(two.compute, (std::vector{4, 5}));
   EXPECT_EQ(two.stages, (std::vector{6, 7}));
@@ -63,4 +63,4 @@ TEST(StagePool, DedicatedCoresAreTakenFromThoseThatCompute) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -10,11 +10,11 @@
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 TEST(DistributedAuc, IsThatOfAllSamplesTogether) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   std::mt19937 random(8);
   for (const std::size_t n : {0, 1, 2, 3, 50, 1000})
     for (const unsigned distinct : {1U, 5U, 1000000U}) {
@@ -33,7 +33,7 @@ TEST(DistributedAuc, IsThatOfAllSamplesTogether) {
 }
 
 TEST(TrainingWindow, HoldsTheLatestSteps) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   TrainingWindow window;
   EXPECT_FALSE(window.quality(comm));
   const std::vector<float> labels{0.0F, 1.0F}, wrong{1.0F, 0.0F}, right{0.0F, 1.0F};
@@ -75,10 +75,10 @@ RunOptions learnable_case(DenseKind kind) {
 // New samples all the time. The best AUC is that of the hidden model, 0.94 here; half of it is noise of the labels.
 TEST(Learning, LossFallsAndAucRisesAboveEightyFivePercent) {
   constexpr double auc_to_reach = 0.85;
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const DenseKind kind : {DenseKind::mlp, DenseKind::dlrm, DenseKind::dcnv2}) {
     const RunOptions options = learnable_case(kind);
-    const Plan plan = plan_of("row_wise", options, comm.size());
+    const placement::Plan plan = plan_of("row_wise", options, comm.size());
     const auto batches = make_batch_source(options, [](const std::string&) {});
     ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
     tables.fill(options.row_values());
@@ -100,4 +100,4 @@ TEST(Learning, LossFallsAndAucRisesAboveEightyFivePercent) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

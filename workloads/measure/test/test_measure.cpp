@@ -10,7 +10,7 @@
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 const Status silent = [](const std::string&) {};
@@ -22,7 +22,7 @@ class Measurements : public testing::Test {
       plans.push_back({plan_of(planner, options, comm.size()), options});
     for (const std::size_t plan : {0, 1})
       for (const char* exchange : {"mpi_alltoallv", "pairwise"})
-        cases.push_back({plan, {.exchange = exchange_named(exchange)}});
+        cases.push_back({plan, {.exchange = comm::exchange_named(exchange)}});
   }
 
   Measured run(const Keep& keep, const Status& status = silent) {
@@ -31,7 +31,7 @@ class Measurements : public testing::Test {
     return measure({comm, options, plans, cases}, *batches, status, keep);
   }
 
-  Communicator comm{MPI_COMM_WORLD};
+  comm::Communicator comm{MPI_COMM_WORLD};
   RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
   std::vector<PlannedTables> plans;
   std::vector<PlannedCase> cases;
@@ -44,11 +44,11 @@ TEST_F(Measurements, EveryRoundLeavesWhatAllCasesHaveUntilThen) {
   ASSERT_EQ(kept.size(), 5U);  // visits of 3 steps
   for (std::size_t round = 0; round < kept.size(); ++round) {
     ASSERT_EQ(kept[round].records.size(), cases.size());
-    for (const CaseRecord& record : kept[round].records)
+    for (const results::CaseRecord& record : kept[round].records)
       EXPECT_EQ(record.step_ms.visit_count(), static_cast<std::int64_t>(round) + 1);
   }
   ASSERT_EQ(measured.records.size(), cases.size());
-  for (const CaseRecord& record : measured.records) {
+  for (const results::CaseRecord& record : measured.records) {
     EXPECT_EQ(record.step_ms.visits, (std::vector<std::int64_t>{3, 3, 3, 3, 1}));
     EXPECT_EQ(record.checked_steps, 3);
     EXPECT_EQ(record.details.at("checked_after"), 3);
@@ -63,7 +63,7 @@ TEST_F(Measurements, WhatIsTimedIsCheckedAfterwards) {
   options.steps = 6;
   options.checked_steps = 1;
   options.batches = 5;
-  for (const CaseRecord& record : run([](const Measured&) {}).records) {
+  for (const results::CaseRecord& record : run([](const Measured&) {}).records) {
     EXPECT_EQ(record.checked_steps, 1);
     EXPECT_EQ(record.details.at("checked_after"), 5);
     EXPECT_EQ(record.wrong, 0);
@@ -77,11 +77,11 @@ TEST_F(Measurements, CasesOfSeveralStoragesHaveTheirOwnTablesAndReference) {
   RunOptions others = options;
   for (Table& table : others.workload.tables) table.optimizer.kind = OptimizerKind::adagrad;
   plans = {{plan_of("row_wise", options, comm.size()), options}, {plan_of("row_wise", others, comm.size()), others}};
-  cases = {{0, {}}, {1, {.storage = Storage::dense}}, {0, {.exchange = exchange_named("pairwise")}}};
+  cases = {{0, {}}, {1, {.storage = Storage::dense}}, {0, {.exchange = comm::exchange_named("pairwise")}}};
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const auto records = measure({comm, options, plans, cases}, *batches, silent, [](const Measured&) {}).records;
   ASSERT_EQ(records.size(), 3U);
-  for (const CaseRecord& record : records) {
+  for (const results::CaseRecord& record : records) {
     EXPECT_EQ(record.wrong, 0) << record.option("optimizer") << record.option("exchange");
     EXPECT_EQ(record.step_ms.n, 6);
   }
@@ -119,7 +119,7 @@ TEST_F(Measurements, ASignalOnOneRankEndsThemAll) {
   EXPECT_EQ(measured.signal, SIGUSR1);
   EXPECT_EQ(measured.rounds, 2);
   ASSERT_EQ(measured.records.size(), cases.size());
-  for (const CaseRecord& record : measured.records) {
+  for (const results::CaseRecord& record : measured.records) {
     EXPECT_GE(record.step_ms.n, 200);
     EXPECT_LE(record.step_ms.n, 300);
     EXPECT_FALSE(record.details.contains("checked_after"));
@@ -142,7 +142,7 @@ TEST_F(Measurements, ABudgetThatHoldsNoRoundGivesTheMostPromisingCase) {
   const Measured measured = run([&](const Measured&) { ++kept; });
   EXPECT_EQ(kept, 1);
   ASSERT_EQ(measured.records.size(), 1U);
-  const CaseRecord& record = measured.records.front();
+  const results::CaseRecord& record = measured.records.front();
   EXPECT_EQ(record.plan, "table_wise");
   EXPECT_EQ(record.option("exchange"), "mpi_alltoallv");
   EXPECT_EQ(record.step_ms.visit_count(), 1);
@@ -169,7 +169,7 @@ TEST_F(Measurements, HoldACaseTwice) {
 
 TEST_F(Measurements, SayWhatElseTheProcessorsDid) {
   options.steps = 13;
-  for (const CaseRecord& record : run([](const Measured&) {}).records) {
+  for (const results::CaseRecord& record : run([](const Measured&) {}).records) {
     const auto& conditions = record.details.at("conditions");
     for (const char* each : {"seconds", "switches", "others_cpu_seconds", "stolen_seconds", "runnable"})
       EXPECT_EQ(std::ssize(conditions.at(each)), record.step_ms.visit_count()) << each;
@@ -181,7 +181,7 @@ TEST_F(Measurements, OnlyTimedBatchesAreChecked) {
   options.steps = 6;
   options.checked_steps = 1;
   options.batches = 64;
-  for (const CaseRecord& record : run([](const Measured&) {}).records) {
+  for (const results::CaseRecord& record : run([](const Measured&) {}).records) {
     EXPECT_EQ(record.details.at("timed_batches"), 6);
     EXPECT_EQ(record.details.at("checked_after"), 6);
     EXPECT_EQ(record.wrong, 0);
@@ -198,7 +198,7 @@ TEST_F(Measurements, TablesThatWereGoneAreFilledAnew) {
     const ShardedTables& tables = prepared.tables();
     for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s)
       rows += tables.store_of(s).changed_rows(s, 0, options.row_values());
-    return all_reduce(comm, rows, Reduce::sum);
+    return comm::all_reduce(comm, rows, comm::Reduce::sum);
   };
   for (int turn = 0; turn < 2; ++turn)
     for (const std::size_t plan : {0, 1}) {
@@ -212,4 +212,4 @@ TEST_F(Measurements, TablesThatWereGoneAreFilledAnew) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -20,7 +20,7 @@
 /// For the main of the tests.
 int mpi_threads_of_tests() { return MPI_THREAD_MULTIPLE; }
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 std::atomic<std::int64_t> allocated{0};
@@ -51,7 +51,8 @@ RunOptions large_case(Pooling pooling) {
   return options;
 }
 
-double bytes_of_a_step(const Communicator& comm, const RunOptions& options, const Plan& plan, const Case& movement) {
+double bytes_of_a_step(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
+                       const Case& movement) {
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const std::int64_t before = allocated;
   const auto inputs = inputs_of(comm, options, *batches);
@@ -63,52 +64,54 @@ double bytes_of_a_step(const Communicator& comm, const RunOptions& options, cons
   return static_cast<double>(allocated - before);
 }
 
-void check_estimate(const Communicator& comm, const RunOptions& options, const Case& movement,
+void check_estimate(const comm::Communicator& comm, const RunOptions& options, const Case& movement,
                     const std::array<std::string_view, 2>& plans = {"row_wise", "table_wise"}) {
   for (const std::string_view planner : plans) {
-    const Plan plan = plan_of(planner, options, comm.size());
+    const placement::Plan plan = plan_of(planner, options, comm.size());
     const double actual = bytes_of_a_step(comm, options, plan, movement);
     RunOptions unchecked = options;  // without the reference, which this does not run
     unchecked.checked_steps = 0;
     const double needed = memory_needed(comm, plan, unchecked, std::array{movement});
     EXPECT_LE(actual, needed) << planner << " " << movement.name();
-    EXPECT_LE(all_reduce(comm, needed, Reduce::max), 3 * all_reduce(comm, actual, Reduce::max))
+    EXPECT_LE(comm::all_reduce(comm, needed, comm::Reduce::max), 3 * comm::all_reduce(comm, actual, comm::Reduce::max))
         << planner << " " << movement.name();
   }
 }
 
 TEST(Memory, NeededIsEnoughAndNotFarFromWhatIsAllocated) {
   count_allocations();
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const Pooling pooling : {Pooling::sum, Pooling::none, Pooling::max}) {
     const RunOptions options = large_case(pooling);
     SCOPED_TRACE(name_of(pooling));
-    for (const auto& transfer : transfers)
-      if (pooling != Pooling::max || transfer.value == RowTransfer::unique_rows)
+    for (const auto& transfer : placement::transfers)
+      if (pooling != Pooling::max || transfer.value == placement::RowTransfer::unique_rows)
         check_estimate(comm, options, {.movement = {.transfer = transfer.value}});
-    for (const auto& dedup : dedups)
+    for (const auto& dedup : placement::dedups)
       for (const WireTypes wire : {WireTypes{}, WireTypes{ValueType::fp16, ValueType::fp16}})
-        if (dedup.value != Dedup::node)
-          check_estimate(comm, options,
-                         {.movement = {.transfer = RowTransfer::unique_rows, .wire = wire, .dedup = dedup.value}});
+        if (dedup.value != placement::Dedup::node)
+          check_estimate(
+              comm, options,
+              {.movement = {.transfer = placement::RowTransfer::unique_rows, .wire = wire, .dedup = dedup.value}});
     if (comm.size() != 4) continue;
-    const Communicator nodes(MPI_COMM_WORLD, std::numeric_limits<int>::max(), {0, 0, 2, 2});
-    check_estimate(nodes, options, {.movement = {.transfer = RowTransfer::unique_rows, .dedup = Dedup::node}});
+    const comm::Communicator nodes(MPI_COMM_WORLD, std::numeric_limits<int>::max(), {0, 0, 2, 2});
+    check_estimate(nodes, options,
+                   {.movement = {.transfer = placement::RowTransfer::unique_rows, .dedup = placement::Dedup::node}});
   }
 }
 
 TEST(Memory, OfHotRowsIsEnoughAndNotFarFromWhatIsAllocated) {
   count_allocations();
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const Pooling pooling : {Pooling::sum, Pooling::none})
-    for (const auto& transfer : transfers)
+    for (const auto& transfer : placement::transfers)
       check_estimate(comm, large_case(pooling), {.movement = {.transfer = transfer.value}},
                      {"hot_rows:rows=300", "hot_rows:rows=3000"});
 }
 
 TEST(Memory, OfDenseModelsIsEnoughAndNotFarFromWhatIsAllocated) {
   count_allocations();
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const DenseKind kind : {DenseKind::exact, DenseKind::mlp, DenseKind::dcnv2}) {
     RunOptions options = large_case(Pooling::sum);
     options.workload.dense = DenseSpec{.kind = kind,
@@ -126,7 +129,7 @@ TEST(Memory, OfDenseModelsIsEnoughAndNotFarFromWhatIsAllocated) {
 /// Tables of 40000 rows each, of which a step names nearly all or a part.
 TEST(Memory, OfTensorTrainsIsEnoughAndNotFarFromWhatIsAllocated) {
   count_allocations();
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const std::int64_t cache_rows : {0, 4000})
     for (const std::int64_t hotness : {2, 20})
       for (const std::vector<std::int64_t>& rows : {std::vector<std::int64_t>{200, 200}, {30, 40, 40}}) {
@@ -169,7 +172,7 @@ double growth_in(const Body& body) {
 
 /// All cases of one plan after the other, checked and timed: what is needed must be enough for them, and at most
 /// `factor` times what they use.
-void check_growth(const Communicator& comm, const RunOptions& options, std::string_view planner,
+void check_growth(const comm::Communicator& comm, const RunOptions& options, std::string_view planner,
                   const std::vector<Case>& hows, double factor) {
   const std::vector<PlannedTables> plans{{plan_of(planner, options, comm.size()), options}};
   std::vector<PlannedCase> cases;
@@ -177,28 +180,29 @@ void check_growth(const Communicator& comm, const RunOptions& options, std::stri
   const auto batches = make_batch_source(options, [](const std::string&) {});
   std::int64_t wrong = 0;
   const double growth = growth_in([&] {
-    for (const CaseRecord& record :
+    for (const results::CaseRecord& record :
          measure(
              {comm, options, plans, cases}, *batches, [](const std::string&) {}, [](const Measured&) {})
              .records)
       wrong += record.wrong;
   });
-  if (all_reduce(comm, growth, Reduce::min) <= 0.0) GTEST_SKIP() << "no high-water mark that can be reset";
+  if (comm::all_reduce(comm, growth, comm::Reduce::min) <= 0.0) GTEST_SKIP() << "no high-water mark that can be reset";
   EXPECT_EQ(wrong, 0);
   // Of MPI, and pages that freed pieces keep in the arena of each thread.
   const Async& async = hows.front().async;
   const double of_libraries = 16e6 * static_cast<double>(async.on() ? 1 + async.threads : 1);
   const double needed = memory_needed(comm, plans.front().plan, options, hows);
   EXPECT_LE(growth, needed + of_libraries) << planner << " " << hows.front().name();
-  EXPECT_LE(all_reduce(comm, needed, Reduce::max), factor * all_reduce(comm, growth, Reduce::max))
+  EXPECT_LE(comm::all_reduce(comm, needed, comm::Reduce::max),
+            factor * comm::all_reduce(comm, growth, comm::Reduce::max))
       << planner << " " << hows.front().name();
 }
 
-std::vector<Case> with_exchanges(const Communicator& comm, const Movement& movement,
+std::vector<Case> with_exchanges(const comm::Communicator& comm, const placement::Movement& movement,
                                  const std::vector<std::string>& names) {
   std::vector<Case> cases;
   for (const std::string& name : names)
-    if (const NamedExchange exchange = exchange_named(name); exchange.unusable(comm).empty())
+    if (const comm::NamedExchange exchange = comm::exchange_named(name); exchange.unusable(comm).empty())
       cases.push_back({.movement = movement, .exchange = exchange});
   return cases;
 }
@@ -219,47 +223,47 @@ RunOptions wide_case() {
 }
 
 TEST(Memory, CasesOfAPlanNeedNoMoreThanTheLargest) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   const std::vector<std::string> names{"mpi_alltoallv", "pairwise", "linear", "chunked", "persistent"};
   check_growth(comm, wide_case(), "row_wise", with_exchanges(comm, {}, names), 2);
 }
 
 TEST(Memory, CountsWhatExchangesKeep) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const char* name : {"rma_put", "bruck", "bruck:3"})
     check_growth(comm, wide_case(), "row_wise", with_exchanges(comm, {}, {name}), 2);
   if (comm.size() != 4) return;
-  const Communicator nodes(MPI_COMM_WORLD, std::numeric_limits<int>::max(), {0, 0, 2, 2});
+  const comm::Communicator nodes(MPI_COMM_WORLD, std::numeric_limits<int>::max(), {0, 0, 2, 2});
   for (const char* name : {"node_aware", "node_leader:1", "node_leader:2"})
     check_growth(nodes, wide_case(), "row_wise", with_exchanges(nodes, {}, {name}), 2);
 }
 
 TEST(Memory, OfNodesThatShareTheirKernelIsSharedToo) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   std::vector<int> each(comm.size());
   std::iota(each.begin(), each.end(), 0);
-  const Communicator containers(MPI_COMM_WORLD, std::numeric_limits<int>::max(), each);
+  const comm::Communicator containers(MPI_COMM_WORLD, std::numeric_limits<int>::max(), each);
   const auto share = static_cast<double>(memory_available(comm.size()));
   EXPECT_NEAR(static_cast<double>(memory_of_node(containers)), share, 0.2 * share);
 }
 
 TEST(Memory, CountsWhatTravels) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const std::string_view planner : {"table_wise", "column_wise", "data_parallel"})
     check_growth(comm, wide_case(), planner, {Case{}}, 2);
-  for (const auto& transfer : transfers)
+  for (const auto& transfer : placement::transfers)
     check_growth(comm, wide_case(), "row_wise", {{.movement = {.transfer = transfer.value}}}, 3);
 }
 
 TEST(Memory, CountsTheBatchesOfAPipeline) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   constexpr double factor = 6;  // how many batches are ready at a time depends on which threads have a core
   for (const AsyncMode mode : {AsyncMode::ids, AsyncMode::rows, AsyncMode::patched})
     check_growth(comm, wide_case(), "row_wise", {{.async = {.mode = mode, .threads = 2}}}, factor);
 }
 
 TEST(Memory, CountsTheReference) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   RunOptions options = wide_case();
   options.checked_steps = 2;
   options.workload.global_batch = 500;
@@ -270,20 +274,20 @@ TEST(Memory, CountsTheReference) {
 }
 
 TEST(Memory, LookupBytesCountEachDistinctRowOnce) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   const RunOptions options = one_small_table();
   const std::int64_t ids = 37 * 40, ids_and_rows = ids * 8 + 12 * 4 * 4, ends_and_outputs = (37 + 1) * 8 + 37 * 4 * 4;
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const auto input = inputs_of(comm, options, *batches).front();
-  for (const std::int64_t groups : {std::int64_t{1}, TableGroups::table}) {
-    const Plan plan = plan_of("table_wise", options, comm.size());
+  for (const std::int64_t groups : {std::int64_t{1}, placement::TableGroups::table}) {
+    const placement::Plan plan = plan_of("table_wise", options, comm.size());
     ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
     tables.fill(options.row_values());
     const auto ready = ready_case(comm, tables, plan, {.groups = {groups}}, input);
     training_step(ready->flight, input);
-    EXPECT_EQ(all_reduce(comm, ready->flight.lookup_bytes(), Reduce::max), ids_and_rows + ends_and_outputs);
+    EXPECT_EQ(comm::all_reduce(comm, ready->flight.lookup_bytes(), comm::Reduce::max), ids_and_rows + ends_and_outputs);
   }
-  const Plan replicated = plan_of("data_parallel", options, comm.size());
+  const placement::Plan replicated = plan_of("data_parallel", options, comm.size());
   ShardedTables tables(replicated, options.workload.tables, options.workload.features, comm.rank());
   tables.fill(options.row_values());
   const auto ready = ready_case(comm, tables, replicated, {}, input);
@@ -293,4 +297,4 @@ TEST(Memory, LookupBytesCountEachDistinctRowOnce) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

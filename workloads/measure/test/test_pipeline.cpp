@@ -12,14 +12,14 @@
 /// For the main of the tests.
 int mpi_threads_of_tests() { return MPI_THREAD_MULTIPLE; }
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
-bool can_take(const RunOptions& options, const Plan& plan, const Case& how) {
+bool can_take(const RunOptions& options, const placement::Plan& plan, const Case& how) {
   try {
-    require_supported(plan, options.workload.tables, options.workload.features, how.movement);
+    placement::require_supported(plan, options.workload.tables, options.workload.features, how.movement);
     require_async(plan, options.workload.tables, options.workload.features, how);
-    group_of_tables(how.groups, plan, options.workload.tables, options.workload.features);
+    placement::group_of_tables(how.groups, plan, options.workload.tables, options.workload.features);
     return true;
   } catch (const InputError&) {
     return false;
@@ -40,7 +40,7 @@ const std::array stale_ones{Async{.mode = AsyncMode::rows}, Async{.mode = AsyncM
                             Async{.mode = AsyncMode::rows, .threads = 3, .order = by_completion}};
 
 TEST(Pipeline, ExactModesAreBitEqualOverTwoHundredSteps) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const OptimizerKind optimizer : {OptimizerKind::sgd, OptimizerKind::rowwise_adagrad}) {
     const RunOptions options = small_case(Pooling::mean, optimizer, false);
     for (const Async& async : exact_ones)
@@ -59,7 +59,7 @@ RunOptions case_with(DenseKind kind) {
 }
 
 TEST(Pipeline, ExactModesAreBitEqualBehindDenseModels) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const DenseKind kind : {DenseKind::exact, DenseKind::mlp}) {
     const RunOptions options = case_with(kind);
     for (const Async& async : exact_ones)
@@ -69,13 +69,13 @@ TEST(Pipeline, ExactModesAreBitEqualBehindDenseModels) {
 }
 
 TEST(Pipeline, StaleRowsBehindDenseModelsAreThoseOfTheRecordedVersions) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const DenseKind kind : {DenseKind::exact, DenseKind::mlp})
     for (const auto& async : stale_ones) {
       RunOptions options = case_with(kind);
       options.checked_steps = options.batches = 6;
       const Case how{.async = async};
-      const Plan plan = plan_of("row_wise", options, comm.size());
+      const placement::Plan plan = plan_of("row_wise", options, comm.size());
       Both both(comm, options, plan, how);
       Expectation expectation(comm, options, *both.batches, {}, {}, how.async);
       ASSERT_TRUE(expectation.follows());
@@ -86,16 +86,17 @@ TEST(Pipeline, StaleRowsBehindDenseModelsAreThoseOfTheRecordedVersions) {
 }
 
 TEST(Pipeline, ExactModesAreBitEqualForEveryPlanTransferAndPooling) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   std::size_t turn = 0, taken = 0;
   for (const Pooling pooling : {Pooling::sum, Pooling::none, Pooling::max, Pooling::sqrtn})
     for (const std::string_view planner : planners_of_every_kind(comm.size()))
-      for (const auto& transfer : transfers) {
+      for (const auto& transfer : placement::transfers) {
         const RunOptions options = small_case(pooling, OptimizerKind::adagrad, false);
-        const Plan plan = plan_of(planner, options, comm.size());
+        const placement::Plan plan = plan_of(planner, options, comm.size());
         Case how{.movement = {.transfer = transfer.value}, .async = exact_ones[turn++ % exact_ones.size()]};
         if (turn % 3 == 0) how.groups = {2};
-        if (turn % 5 == 0 && !adds_on_the_way(transfer.value)) how.movement.wire = {ValueType::bf16, ValueType::fp16};
+        if (turn % 5 == 0 && !placement::adds_on_the_way(transfer.value))
+          how.movement.wire = {ValueType::bf16, ValueType::fp16};
         if (!can_take(options, plan, how)) continue;
         ++taken;
         EXPECT_EQ(different_steps(comm, options, plan, how, 7), 0)
@@ -105,13 +106,13 @@ TEST(Pipeline, ExactModesAreBitEqualForEveryPlanTransferAndPooling) {
 }
 
 TEST(Pipeline, StaleRowsAreThoseOfTheRecordedVersions) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const auto& async : stale_ones)
     for (const char* planner : {"row_wise", "column_wise", "data_parallel"}) {
       RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
       options.checked_steps = options.batches = 12;
       const Case how{.async = async};
-      const Plan plan = plan_of(planner, options, comm.size());
+      const placement::Plan plan = plan_of(planner, options, comm.size());
       Both both(comm, options, plan, how);
       Expectation expectation(comm, options, *both.batches, {}, {}, how.async);
       EXPECT_EQ(
@@ -136,7 +137,7 @@ class WaitingModel : public SyntheticGradient {
 
 /// That the check could tell: rows that lack an update are not those of a step after it, and patches mend them.
 TEST(Pipeline, ALookupDuringTheStepBeforeIsStaleUnlessItIsPatched) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
   for (const AsyncMode mode : {AsyncMode::ids, AsyncMode::rows, AsyncMode::patched}) {
     const Case how{.async = {.mode = mode}};
@@ -154,18 +155,18 @@ TEST(Pipeline, ALookupDuringTheStepBeforeIsStaleUnlessItIsPatched) {
     WaitingModel model(pipeline);
     pipeline.step(model);
     pipeline.step(model);
-    const bool equal =
-        all_reduce(comm, outputs_of(pipeline.flight(), pipeline.input()) == reference ? 1 : 0, Reduce::min) == 1;
+    const bool equal = comm::all_reduce(comm, outputs_of(pipeline.flight(), pipeline.input()) == reference ? 1 : 0,
+                                        comm::Reduce::min) == 1;
     EXPECT_EQ(equal, mode != AsyncMode::rows) << name_of(mode);
     EXPECT_EQ(pipeline.staleness(), mode == AsyncMode::rows ? 1 : 0);
     pipeline.finish();
-    const std::int64_t again = all_reduce(comm, pipeline.patched().again, Reduce::sum);
+    const std::int64_t again = comm::all_reduce(comm, pipeline.patched().again, comm::Reduce::sum);
     EXPECT_EQ(again > 0, mode == AsyncMode::patched);
   }
 }
 
 TEST(Pipeline, ASlowRankChangesNothing) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
   options.fault = Fault::slow;
   for (const Async& async : exact_ones)
@@ -173,7 +174,7 @@ TEST(Pipeline, ASlowRankChangesNothing) {
 }
 
 TEST(Pipeline, FaultsAreFoundThoughStepsArePreparedAhead) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const auto& fault : faults) {
     if (!makes_wrong_values(fault.value)) continue;
     for (const AsyncMode mode : {AsyncMode::ids, AsyncMode::rows, AsyncMode::patched}) {
@@ -181,7 +182,7 @@ TEST(Pipeline, FaultsAreFoundThoughStepsArePreparedAhead) {
       if (fault.value == Fault::late_step && mode != AsyncMode::ids) continue;
       RunOptions options = small_case(Pooling::sum, OptimizerKind::adagrad, false);
       options.fault = fault.value;
-      const Plan plan = plan_of("data_parallel+table_wise", options, comm.size());
+      const placement::Plan plan = plan_of("data_parallel+table_wise", options, comm.size());
       const Case how{.async = {.mode = mode}};
       Both both(comm, options, plan, how);
       Expectation expectation(comm, options, *both.batches, {}, {}, how.async);
@@ -206,10 +207,10 @@ TEST(Pipeline, WhatCannotBePreparedAheadIsRefusedByName) {
   };
   EXPECT_EQ(message_of(options, {.async = {.mode = AsyncMode::rows}}).find("feature f0 pools by max"), 0u);
   EXPECT_EQ(message_of(options, {.async = {.mode = AsyncMode::patched}}), "supported");
-  EXPECT_EQ(
-      message_of(options, {.movement = {.transfer = RowTransfer::unique_rows}, .async = {.mode = AsyncMode::patched}})
-          .find("plan row_wise: --async patched"),
-      0u);
+  EXPECT_EQ(message_of(options, {.movement = {.transfer = placement::RowTransfer::unique_rows},
+                                 .async = {.mode = AsyncMode::patched}})
+                .find("plan row_wise: --async patched"),
+            0u);
   RunOptions trains = options;
   trains.workload.tables.front().storage = Storage::tt;
   EXPECT_EQ(message_of(trains, {.async = {.mode = AsyncMode::patched}}).find("table t0: a tensor train"), 0u);
@@ -217,4 +218,4 @@ TEST(Pipeline, WhatCannotBePreparedAheadIsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

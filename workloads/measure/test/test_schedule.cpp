@@ -9,7 +9,7 @@
 #include "results/test/simulated_machine.hpp"
 #include "workloads/measure/schedule.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// Of so many visits of three steps, between low and high: the first of them lowest.
@@ -17,7 +17,7 @@ Standing standing(double low, double high, std::int64_t visits = least_rounds) {
   std::vector<double> samples;
   for (std::int64_t visit = 0; visit < visits; ++visit)
     samples.insert(samples.end(), 3, low + (high - low) * static_cast<double>(visit) / static_cast<double>(visits - 1));
-  return {.time = step_time(samples, std::vector<std::int64_t>(visits, 3))};
+  return {.time = results::step_time(samples, std::vector<std::int64_t>(visits, 3))};
 }
 
 /// The visits in reverse order: noise of its own.
@@ -129,11 +129,11 @@ TEST(StopRule, CountedStepsAreMadeByEveryCase) {
 
 /// The share of jobs of two cases, with the default budget, in whose end the second is statistically distinguishable. A
 /// visit takes 0.3 s of a clock that the test keeps, and a round a third one for the twin.
-double share_distinguished(const SimulatedMachine& machine, double factor, std::uint64_t jobs) {
+double share_distinguished(const results::SimulatedMachine& machine, double factor, std::uint64_t jobs) {
   const RunOptions options;
   std::uint64_t found = 0;
   for (std::uint64_t seed = 0; seed < jobs; ++seed) {
-    SimulatedJob job(machine, seed);
+    results::SimulatedJob job(machine, seed);
     std::vector<Standing> cases(2);
     std::vector<std::vector<double>> samples(2);
     std::vector<std::vector<std::int64_t>> visits(2);
@@ -146,30 +146,30 @@ double share_distinguished(const SimulatedMachine& machine, double factor, std::
         const auto steps = job.visit(c == 1 ? factor : 1.0);
         samples[c].insert(samples[c].end(), steps.begin(), steps.end());
         visits[c].push_back(std::ssize(steps));
-        cases[c].time = step_time(samples[c], visits[c]);
+        cases[c].time = results::step_time(samples[c], visits[c]);
       }
       seconds += 0.9;
       ++rounds;
       for (const std::size_t c : certainly_slower(options, cases)) cases[c].stopped = true;
     }
-    found += time_ratio(cases[1].time, cases[0].time).is_distinguishable() ? 1 : 0;
+    found += results::time_ratio(cases[1].time, cases[0].time).is_distinguishable() ? 1 : 0;
   }
   return static_cast<double>(found) / static_cast<double>(jobs);
 }
 
 TEST(DefaultBudget, FindsFivePercentOnAQuietMachineAndHalfAsMuchAgainOnASharedOne) {
-  EXPECT_GE(share_distinguished(quiet_machine, 1.05, 500), 0.9);
-  EXPECT_GE(share_distinguished(shared_machine, 1.5, 500), 0.9);
+  EXPECT_GE(share_distinguished(results::quiet_machine, 1.05, 500), 0.9);
+  EXPECT_GE(share_distinguished(results::shared_machine, 1.5, 500), 0.9);
 }
 
 TEST(DefaultBudget, SeldomFindsADifferenceWhereThereIsNone) {
-  for (const SimulatedMachine& machine : simulated_machines)
+  for (const results::SimulatedMachine& machine : results::simulated_machines)
     EXPECT_LE(share_distinguished(machine, 1.0, 1500), 0.06) << machine.name;  // 5 %, and two standard errors
 }
 
 /// Steps of several cases that do not differ, each 10 to a visit.
-std::vector<StepTime> same_cases(std::size_t cases, std::int64_t rounds, std::uint64_t seed) {
-  return simulated_times(drifting_machine, std::vector<double>(cases, 1.0), rounds, seed);
+std::vector<results::StepTime> same_cases(std::size_t cases, std::int64_t rounds, std::uint64_t seed) {
+  return results::simulated_times(results::drifting_machine, std::vector<double>(cases, 1.0), rounds, seed);
 }
 
 /// Looking after every round does not leave one out that is as fast as the others.
@@ -181,9 +181,9 @@ TEST(Races, CasesThatDoNotDifferStayInTheRace) {
     std::set<std::size_t> slower;
     for (std::int64_t rounds = least_rounds; rounds <= 30; ++rounds) {
       std::vector<Standing> standings;
-      for (const StepTime& each : all)
-        standings.push_back({.time = step_time({each.samples.begin(), each.samples.begin() + 10 * rounds},
-                                               std::vector(rounds, std::int64_t{10}))});
+      for (const results::StepTime& each : all)
+        standings.push_back({.time = results::step_time({each.samples.begin(), each.samples.begin() + 10 * rounds},
+                                                        std::vector(rounds, std::int64_t{10}))});
       for (const std::size_t c : certainly_slower({}, standings)) slower.insert(c);
     }
     stopped += std::ssize(slower);
@@ -197,7 +197,7 @@ TEST(Races, DriftHidesNoDifference) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     auto times = same_cases(2, 8, seed);
     for (double& sample : times[1].samples) sample *= 1.5;
-    times[1] = step_time(times[1].samples, times[1].visits);
+    times[1] = results::step_time(times[1].samples, times[1].visits);
     stopped += certainly_slower({}, {{.time = times[0]}, {.time = times[1]}}).size() == 1 ? 1 : 0;
   }
   EXPECT_GE(stopped, 90);
@@ -244,4 +244,4 @@ TEST(Rounds, OfCountedSteps) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,12 +7,12 @@
 #include "workloads/measure/test/small_case.hpp"
 #include "workloads/step/training_step.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// Tables of a storage that exists in this test alone lie in a second store, beside those of the first.
 TEST(Seams, TablesOfSeveralStoragesShareAStep) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   constexpr auto other = static_cast<Storage>(storages.size());
   constexpr std::array makers{StorageMaker{Storage::dense, make_dense_store, dense_store_bytes},
                               StorageMaker{other, make_dense_store, dense_store_bytes}};
@@ -22,12 +22,12 @@ TEST(Seams, TablesOfSeveralStoragesShareAStep) {
     RunOptions options = small_case(pooling, kind, exact);
     for (std::size_t t = 0; t < options.workload.tables.size(); t += 2) options.workload.tables[t].storage = other;
     std::vector<Case> cases;
-    if (pooling != Pooling::max) cases.push_back({.movement = {.transfer = RowTransfer::dense_partials}});
-    for (const Dedup dedup : {Dedup::local, Dedup::local_owner})
-      cases.push_back({.movement = {.transfer = RowTransfer::unique_rows, .dedup = dedup}});
+    if (pooling != Pooling::max) cases.push_back({.movement = {.transfer = placement::RowTransfer::dense_partials}});
+    for (const placement::Dedup dedup : {placement::Dedup::local, placement::Dedup::local_owner})
+      cases.push_back({.movement = {.transfer = placement::RowTransfer::unique_rows, .dedup = dedup}});
     for (const std::string_view planner : planners_of_every_kind(comm.size())) {
-      const Plan plan = plan_of(planner, options, comm.size());
-      const auto hot = [](const TablePlacement& placement) { return placement.hot_rows > 0; };
+      const placement::Plan plan = plan_of(planner, options, comm.size());
+      const auto hot = [](const placement::TablePlacement& placement) { return placement.hot_rows > 0; };
       if (pooling == Pooling::max && std::ranges::any_of(plan.tables, hot)) continue;  // support.hpp
       for (const Case& how : cases)
         EXPECT_EQ(0, wrong_values(comm, options, plan, how, makers))
@@ -38,15 +38,15 @@ TEST(Seams, TablesOfSeveralStoragesShareAStep) {
 
 /// Whose rows are added without a sort where they are few, and which ends where its own rows do.
 TEST(Seams, AShardHasItsOwnRowsWhateverComesBehindIt) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
   options.workload.ids.weighted = false;
   options.workload.tables[1].rows = 8;  // of few rows, with tables behind it that belong to other groups
   options.workload.features.erase(options.workload.features.begin() + 2);  // and a table that no feature reads
   options.workload.features.pop_back();
   for (const std::string_view planner : {"table_wise", "row_wise", "column_wise"})
-    for (const std::int64_t groups : {std::int64_t{1}, TableGroups::table}) {
-      const Plan plan = plan_of(planner, options, comm.size());
+    for (const std::int64_t groups : {std::int64_t{1}, placement::TableGroups::table}) {
+      const placement::Plan plan = plan_of(planner, options, comm.size());
       const auto batches = make_batch_source(options, [](const std::string&) {});
       const auto input = inputs_of(comm, options, *batches).front();
       ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
@@ -75,8 +75,8 @@ std::vector<float> on_host(const DeviceArray<float>& values) {
 }
 
 /// The outputs of all steps, which flights take in turns.
-std::vector<std::vector<float>> outputs_by(std::int64_t flights, const Communicator& comm, const RunOptions& options,
-                                           const Plan& plan, const Case& how) {
+std::vector<std::vector<float>> outputs_by(std::int64_t flights, const comm::Communicator& comm,
+                                           const RunOptions& options, const placement::Plan& plan, const Case& how) {
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const auto inputs = inputs_of(comm, options, *batches);
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
@@ -97,13 +97,14 @@ std::vector<std::vector<float>> outputs_by(std::int64_t flights, const Communica
 }
 
 TEST(Seams, SeveralFlightsOfAnEmbeddingGiveTheValuesOfOne) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   const RunOptions options = small_case(Pooling::sum, OptimizerKind::adam, false);
   for (const std::string_view planner : planners_of_every_kind(comm.size()))
-    for (const RowTransfer transfer : {RowTransfer::sparse_partials, RowTransfer::unique_rows})
+    for (const placement::RowTransfer transfer :
+         {placement::RowTransfer::sparse_partials, placement::RowTransfer::unique_rows})
       for (const char* exchange : {"mpi_alltoallv", "persistent", "bruck"}) {
-        const Plan plan = plan_of(planner, options, comm.size());
-        const Case how{.movement = {.transfer = transfer}, .exchange = exchange_named(exchange)};
+        const placement::Plan plan = plan_of(planner, options, comm.size());
+        const Case how{.movement = {.transfer = transfer}, .exchange = comm::exchange_named(exchange)};
         EXPECT_EQ(outputs_by(1, comm, options, plan, how), outputs_by(2, comm, options, plan, how))
             << planner << " " << how.name();
       }
@@ -111,23 +112,24 @@ TEST(Seams, SeveralFlightsOfAnEmbeddingGiveTheValuesOfOne) {
 
 /// With exact values bit for bit, so those of one group.
 TEST(Seams, GroupsChangeNoValue) {
-  const Communicator comm(MPI_COMM_WORLD);
-  const std::vector<TableGroups> groups{{2, GroupBalance::count}, {TableGroups::table}, {3, GroupBalance::bytes}};
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  const std::vector<placement::TableGroups> groups{
+      {2, placement::GroupBalance::count}, {placement::TableGroups::table}, {3, placement::GroupBalance::bytes}};
   std::size_t next = 0;
   for (const auto& [pooling, kind, exact] :
        {std::tuple(Pooling::sum, OptimizerKind::sgd, true), std::tuple(Pooling::none, OptimizerKind::sgd, true),
         std::tuple(Pooling::mean, OptimizerKind::lamb, false)})
     for (const std::string_view planner : planners_of_every_kind(comm.size()))
-      for (const auto& transfer : transfers) {
+      for (const auto& transfer : placement::transfers) {
         const RunOptions options = small_case(pooling, kind, exact);
-        const Plan plan = plan_of(planner, options, comm.size());
-        Case movement{.movement = {.transfer = transfer.value}, .exchange = exchange_named("pairwise")};
+        const placement::Plan plan = plan_of(planner, options, comm.size());
+        Case movement{.movement = {.transfer = transfer.value}, .exchange = comm::exchange_named("pairwise")};
         movement.groups = groups[next++ % groups.size()];
-        const auto sharded = std::ranges::count(plan.tables, false, &TablePlacement::data_parallel);
+        const auto sharded = std::ranges::count(plan.tables, false, &placement::TablePlacement::data_parallel);
         movement.groups.groups = std::min<std::int64_t>(movement.groups.groups, std::max<std::int64_t>(sharded, 1));
         EXPECT_EQ(0, wrong_values(comm, options, plan, movement)) << planner << " " << movement.name();
       }
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -5,7 +5,7 @@
 
 #include "workloads/measure/dense/shared_errors.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 TEST(SharedErrors, SamplesAreAlikeWhoseLogitsAre) {
@@ -25,4 +25,4 @@ TEST(SharedErrors, AreThoseOfTheRowThatMostVectorsRead) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -11,7 +11,7 @@
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_trains.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 std::map<std::string, int> allocated;  // how often, by label
@@ -28,8 +28,8 @@ class Watch {
 };
 
 /// What the steps over all batches allocate when each has been taken before.
-std::map<std::string, int> allocated_by_steady_steps(const Communicator& comm, const RunOptions& options,
-                                                     const Plan& plan, const Case& how) {
+std::map<std::string, int> allocated_by_steady_steps(const comm::Communicator& comm, const RunOptions& options,
+                                                     const placement::Plan& plan, const Case& how) {
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const auto inputs = inputs_of(comm, options, *batches);
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
@@ -51,9 +51,9 @@ TEST(SteadyStep, TheWatchSeesAllocations) {
 class SteadySteps : public testing::Test {
  protected:
   void expect_none(const RunOptions& options, std::string_view planner, const Case& how) {
-    const Plan plan = plan_of(planner, options, comm_.size());
+    const placement::Plan plan = plan_of(planner, options, comm_.size());
     try {
-      require_supported(plan, options.workload.tables, options.workload.features, how.movement);
+      placement::require_supported(plan, options.workload.tables, options.workload.features, how.movement);
     } catch (const InputError&) {
       return;
     }
@@ -61,24 +61,25 @@ class SteadySteps : public testing::Test {
         << planner << " " << how.name();
   }
 
-  const Communicator comm_{MPI_COMM_WORLD};
+  const comm::Communicator comm_{MPI_COMM_WORLD};
 };
 
 TEST_F(SteadySteps, OfEveryTransferAndDedupAllocateNothing) {
   for (const Pooling pooling : {Pooling::sum, Pooling::mean, Pooling::max, Pooling::none}) {
     SCOPED_TRACE(name_of(pooling));
     const RunOptions options = small_case(pooling, OptimizerKind::adagrad, false);
-    for (const auto& transfer : transfers) {
-      if (transfer.value == RowTransfer::unique_rows) continue;
+    for (const auto& transfer : placement::transfers) {
+      if (transfer.value == placement::RowTransfer::unique_rows) continue;
       for (const char* planner : {"row_wise", "hot_rows"})
         expect_none(options, planner, {.movement = {.transfer = transfer.value}});
     }
-    for (const auto& dedup : dedups) {
-      if (dedup.value == Dedup::node) continue;  // needs several nodes
+    for (const auto& dedup : placement::dedups) {
+      if (dedup.value == placement::Dedup::node) continue;  // needs several nodes
       for (const char* planner : {"row_wise", "hot_rows"})
-        expect_none(options, planner, {.movement = {.transfer = RowTransfer::unique_rows, .dedup = dedup.value}});
+        expect_none(options, planner,
+                    {.movement = {.transfer = placement::RowTransfer::unique_rows, .dedup = dedup.value}});
     }
-    for (const auto& how : replicated_gradients)
+    for (const auto& how : placement::replicated_gradients)
       expect_none(options, "data_parallel", {.movement = {.replicated_gradients = how.value}});
   }
 }
@@ -107,12 +108,12 @@ TEST_F(SteadySteps, OfNarrowWiresAndGroupsAllocateNothing) {
   const RunOptions options = small_case(Pooling::mean, OptimizerKind::rowwise_adagrad, false);
   for (const Case& how : narrow_movements()) expect_none(options, "row_wise", how);
   Case two_groups;
-  two_groups.groups = {2, GroupBalance::count};
-  for (const auto& transfer : transfers) {
+  two_groups.groups = {2, placement::GroupBalance::count};
+  for (const auto& transfer : placement::transfers) {
     two_groups.movement.transfer = transfer.value;
     expect_none(options, "row_wise", two_groups);
   }
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -5,7 +5,7 @@
 
 #include "workloads/measure/test/small_trains.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 class TensorTrains : public testing::Test {
@@ -18,7 +18,7 @@ class TensorTrains : public testing::Test {
     for (const std::string_view planner : train_planners) expect_right(options, planner);
   }
 
-  const Communicator comm_{MPI_COMM_WORLD};
+  const comm::Communicator comm_{MPI_COMM_WORLD};
 };
 
 TEST_F(TensorTrains, ExactSgdIsBitEqual) {
@@ -63,16 +63,17 @@ TEST_F(TensorTrains, UnweightedIdsGroupsAndTransfersChangeNothing) {
     RunOptions options = small_trains(pooling, OptimizerKind::adagrad, false);
     options.workload.ids.weighted = pooling == Pooling::max;
     options.workload.features[1].pooling = Pooling::mean;
-    Case groups{.exchange = exchange_named("pairwise")};
-    groups.groups = {2, GroupBalance::count};
+    Case groups{.exchange = comm::exchange_named("pairwise")};
+    groups.groups = {2, placement::GroupBalance::count};
     expect_right(options, "table_wise", groups);
-    for (const RowTransfer transfer : {RowTransfer::unique_rows, RowTransfer::sparse_partials})
+    for (const placement::RowTransfer transfer :
+         {placement::RowTransfer::unique_rows, placement::RowTransfer::sparse_partials})
       expect_right(options, "table_wise", {.movement = {.transfer = transfer}});
   }
 }
 
 TEST_F(TensorTrains, GradientsOfReplicatedCoresAreReducedWhateverTravelsForRows) {
-  for (const auto& how : replicated_gradients)
+  for (const auto& how : placement::replicated_gradients)
     expect_right(small_trains(Pooling::sum, OptimizerKind::adam, false), "data_parallel",
                  {.movement = {.replicated_gradients = how.value}});
 }
@@ -147,7 +148,7 @@ TEST_F(TensorTrains, CopiesHoldUntilTheCoresChange) {
         .rows = 300, .writes = CacheWrites::read_only, .populate_every = 1};
     const auto batches = make_batch_source(options, [](const std::string&) {});
     const auto inputs = inputs_of(comm_, options, *batches);
-    const Plan plan = plan_of("data_parallel", options, comm_.size());
+    const placement::Plan plan = plan_of("data_parallel", options, comm_.size());
     ShardedTables tables(plan, options.workload.tables, options.workload.features, comm_.rank());
     tables.fill(options.row_values());
     const auto ready = ready_case(comm_, tables, plan, {}, inputs.front());
@@ -168,7 +169,7 @@ TEST_F(TensorTrains, TablesWithAndWithoutACacheShareAStep) {
     options.workload.tables[2].tensor_train.cache = {.rows = 100, .populate_every = 1};
     options.workload.tables[4].tensor_train.cache = {.rows = 20, .populate_every = 3};
     Case how;
-    how.groups = {groups, GroupBalance::count};
+    how.groups = {groups, placement::GroupBalance::count};
     expect_right(options, "table_wise", how);
   }
 }
@@ -179,11 +180,11 @@ TEST_F(TensorTrains, ValuesOfFaultsAreNoticed) {
       if (!makes_wrong_values(fault.value)) continue;
       RunOptions options = one_train(Pooling::sum, OptimizerKind::adagrad);
       options.fault = fault.value;
-      const Plan plan = plan_of(planner, options, comm_.size());
+      const placement::Plan plan = plan_of(planner, options, comm_.size());
       EXPECT_EQ(wrong_values(comm_, options, plan, {}) > 0, finds_prey(fault.value, options, plan))
           << planner << " " << fault.name;
     }
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

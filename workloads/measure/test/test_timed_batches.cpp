@@ -8,11 +8,11 @@
 #include "workloads/measure/test/small_case.hpp"
 #include "workloads/measure/timed_batches.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 TEST(DistinctCount, IsThatOfAllRanksWithinAFewPercent) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const std::int64_t distinct : {0, 1, 10, 1000, 30000, 1000000})
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
       DistinctCount count;
@@ -32,7 +32,7 @@ TEST(DistinctCount, IsThatOfAllRanksWithinAFewPercent) {
 }
 
 TEST(RowFootprint, EachRowCountsOnceWithItsState) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   Workload workload;
   workload.tables = {{.name = "a", .rows = 100, .dim = 8, .optimizer = {.kind = OptimizerKind::sgd}},
                      {.name = "b", .rows = 100, .dim = 16, .optimizer = {.kind = OptimizerKind::adagrad}}};
@@ -76,7 +76,7 @@ TEST(TimedBatches, AreFewWhereNoNumberOfThemWouldDo) {
 }
 
 TEST(TimedBatches, AreAsManyAsAreAskedFor) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   RunOptions options = automatic();
   const auto source = make_batch_source(options, [](const std::string&) {});
   for (const std::int64_t wanted : {1, 3, 5}) {
@@ -100,4 +100,4 @@ TEST(TimedBatches, TakeAGigabyteAtMost) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

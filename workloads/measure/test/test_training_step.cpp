@@ -15,31 +15,32 @@
 #include "workloads/measure/test/small_case.hpp"
 #include "workloads/step/training_step.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// Every transfer with every exchange that can be used, and every way of replicated gradients.
-std::vector<Case> all_movements(const Communicator& comm) {
+std::vector<Case> all_movements(const comm::Communicator& comm) {
   std::vector<Case> movements;
-  for (const auto& transfer : transfers)
-    for (const auto& exchange : all_exchanges())
+  for (const auto& transfer : placement::transfers)
+    for (const auto& exchange : comm::all_exchanges())
       if (exchange.unusable(comm).empty())
         movements.push_back({.movement = {.transfer = transfer.value}, .exchange = exchange});
-  for (const auto& how : replicated_gradients) movements.push_back({.movement = {.replicated_gradients = how.value}});
+  for (const auto& how : placement::replicated_gradients)
+    movements.push_back({.movement = {.replicated_gradients = how.value}});
   return movements;
 }
 
 /// Every plan with every transfer against the reference, for one pooling and optimizer: row_wise over every exchange,
 /// the others over exchanges in turn. Those by loads, which change where vectors lie, with every plan.
 void check_all_movements(const RunOptions& options) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   const std::vector<Case> movements = all_movements(comm);
-  const std::size_t exchanges = movements.size() / transfers.size();
+  const std::size_t exchanges = movements.size() / placement::transfers.size();
   std::size_t turn = 0;
   for (const std::string_view planner : planners_of_every_kind(comm.size()))
     for (std::size_t m = 0; m < movements.size(); ++m) {
       if (m % exchanges == 0) ++turn;
-      const ExchangeChoice* exchange = movements[m].exchange.choice;
+      const comm::ExchangeChoice* exchange = movements[m].exchange.choice;
       const bool with_every_plan = planner == "row_wise" || (exchange != nullptr && exchange->by_loads);
       if (!with_every_plan && m % exchanges != turn % exchanges) continue;
       EXPECT_EQ(0, wrong_values(comm, options, plan_of(planner, options, comm.size()), movements[m]))
@@ -55,7 +56,7 @@ TEST(TrainingStep, ExactSgdIsBitEqualForEveryPlanTransferAndExchange) {
 /// Plans, transfers and exchanges take turns, so that the combinations below meet all of them.
 class Movements {
  public:
-  Movements(const Communicator& comm, const RunOptions& options) : comm_(comm) {
+  Movements(const comm::Communicator& comm, const RunOptions& options) : comm_(comm) {
     for (const std::string_view planner : planners_of_every_kind(comm.size()))
       for (const Case& movement : all_movements(comm))
         all_.push_back({plan_of(planner, options, comm.size()), movement});
@@ -66,7 +67,7 @@ class Movements {
     for (std::size_t tries = 0; tries < all_.size(); ++tries) {
       const auto& [plan, movement] = all_[next_++ % all_.size()];
       try {
-        require_supported(plan, options.workload.tables, options.workload.features, movement.movement);
+        placement::require_supported(plan, options.workload.tables, options.workload.features, movement.movement);
       } catch (const InputError&) {
         continue;
       }
@@ -77,13 +78,13 @@ class Movements {
   }
 
  private:
-  const Communicator& comm_;
-  std::vector<std::pair<Plan, Case>> all_;
+  const comm::Communicator& comm_;
+  std::vector<std::pair<placement::Plan, Case>> all_;
   std::size_t next_ = 0;
 };
 
 TEST(TrainingStep, EveryPoolingOptimizerAndValueTypeStaysInsideItsBound) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   Movements movements(comm, small_case(Pooling::sum, OptimizerKind::sgd, false));
   for (const auto& pooling : poolings)
     for (const auto& optimizer : optimizers)
@@ -103,7 +104,7 @@ TEST(TrainingStep, UnweightedIdsGiveTheSameValues) {
     return options;
   };
   check_all_movements(unweighted(OptimizerKind::sgd));
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   Movements movements(comm, unweighted(OptimizerKind::sgd));
   for (const auto& optimizer : optimizers)
     for (int times = 0; times < 4; ++times) movements.check_next(unweighted(optimizer.value));
@@ -111,31 +112,31 @@ TEST(TrainingStep, UnweightedIdsGiveTheSameValues) {
 
 /// Every movement elsewhere sends int32.
 TEST(TrainingStep, WideIdsGiveTheSameValues) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const Pooling pooling : {Pooling::sum, Pooling::none}) {
     const RunOptions options = small_case(pooling, OptimizerKind::sgd, true);
     for (const std::string_view planner : planners_of_every_kind(comm.size()))
-      for (const auto& transfer : transfers)
+      for (const auto& transfer : placement::transfers)
         for (const char* exchange : {"mpi_alltoallv", "persistent", "node_shared"})
           EXPECT_EQ(0, wrong_values(comm, options, plan_of(planner, options, comm.size()),
-                                    {.movement = {.transfer = transfer.value, .wire_ids = WireIds::int64},
-                                     .exchange = exchange_named(exchange)}))
+                                    {.movement = {.transfer = transfer.value, .wire_ids = placement::WireIds::int64},
+                                     .exchange = comm::exchange_named(exchange)}))
               << name_of(pooling) << " " << planner << " " << transfer.name << " " << exchange;
   }
 }
 
 TEST(TrainingStep, NarrowWiresStayInsideTheirBound) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   const auto movements = narrow_movements();
   std::size_t next = 0;
   const std::array<std::string_view, 4> plans{"row_wise", "table_wise", "column_wise", "data_parallel+table_wise"};
   for (const auto& pooling : poolings)
     for (const auto& optimizer : optimizers) {
       const RunOptions options = small_case(pooling.value, optimizer.value, next % 3 == 0);
-      const Plan plan = plan_of(plans[next % plans.size()], options, comm.size());
+      const placement::Plan plan = plan_of(plans[next % plans.size()], options, comm.size());
       const Case& movement = movements[next++ % movements.size()];
       try {
-        require_supported(plan, options.workload.tables, options.workload.features, movement.movement);
+        placement::require_supported(plan, options.workload.tables, options.workload.features, movement.movement);
       } catch (const InputError&) {
         continue;
       }
@@ -145,23 +146,25 @@ TEST(TrainingStep, NarrowWiresStayInsideTheirBound) {
 }
 
 TEST(TrainingStep, ReduceScatterTakesNarrowWiresWhereNoRowsAreSplit) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
-  for (const RowTransfer transfer :
-       {RowTransfer::reduce_scatter, RowTransfer::reduce_scatter_pairwise, RowTransfer::reduce_scatter_halving}) {
+  for (const placement::RowTransfer transfer :
+       {placement::RowTransfer::reduce_scatter, placement::RowTransfer::reduce_scatter_pairwise,
+        placement::RowTransfer::reduce_scatter_halving}) {
     const Case movement{.movement = {.transfer = transfer, .wire = {ValueType::bf16, ValueType::fp16}}};
     EXPECT_EQ(0, wrong_values(comm, options, plan_of("table_wise", options, comm.size()), movement));
-    const Plan row_wise = plan_of("row_wise", options, comm.size());
+    const placement::Plan row_wise = plan_of("row_wise", options, comm.size());
     const Workload& workload = options.workload;
     if (comm.size() > 1)
-      EXPECT_THROW(require_supported(row_wise, workload.tables, workload.features, movement.movement), InputError);
+      EXPECT_THROW(placement::require_supported(row_wise, workload.tables, workload.features, movement.movement),
+                   InputError);
     else
       EXPECT_EQ(0, wrong_values(comm, options, row_wise, movement));
   }
 }
 
 TEST(TrainingStep, WeightDecayAndStochasticRoundingInEveryMovement) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   Movements movements(comm, small_case(Pooling::sum, OptimizerKind::sgd, false));
   for (const auto& optimizer : optimizers)
     for (const auto& mode : weight_decays)
@@ -178,7 +181,7 @@ TEST(TrainingStep, WeightDecayAndStochasticRoundingInEveryMovement) {
 }
 
 TEST(TrainingStep, ReplicatedGradientsByRowsForEveryPoolingAndOptimizer) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (const auto& pooling : poolings)
     for (const auto& optimizer : optimizers) {
       SCOPED_TRACE(fmt::format("{} {}", pooling.name, optimizer.name));
@@ -186,14 +189,14 @@ TEST(TrainingStep, ReplicatedGradientsByRowsForEveryPoolingAndOptimizer) {
       options.workload.tables[1].dim = 200;  // more than a row's gradient in one piece
       options.workload.tables[2].value_type = ValueType::bf16;
       EXPECT_EQ(0, wrong_values(comm, options, plan_of("data_parallel", options, comm.size()),
-                                {.movement = {.replicated_gradients = ReplicatedGradients::rows}}));
+                                {.movement = {.replicated_gradients = placement::ReplicatedGradients::rows}}));
     }
 }
 
 TEST(TrainingStep, RowsThatInt32CannotNumberAreNotGathered) {
-  const Communicator comm(MPI_COMM_WORLD);
-  Lane lane(Lane::Kind::plain);
-  SentBytes sent(comm.rank(), comm.size());
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  comm::Lane lane(comm::Lane::Kind::plain);
+  comm::SentBytes sent(comm.rank(), comm.size());
   RowGather gather(comm, lane, sent);
   const std::int64_t most = std::numeric_limits<std::int32_t>::max();
   EXPECT_NO_THROW(gather.place({4}, {0, most}));
@@ -203,7 +206,7 @@ TEST(TrainingStep, RowsThatInt32CannotNumberAreNotGathered) {
 TEST(TrainingStep, ColumnShardsKeepTheRowWideOptimizersWhole) {
   for (const auto kind : {OptimizerKind::rowwise_adagrad, OptimizerKind::rowwise_adam, OptimizerKind::lamb}) {
     SCOPED_TRACE(name_of(kind));
-    const Communicator comm(MPI_COMM_WORLD);
+    const comm::Communicator comm(MPI_COMM_WORLD);
     RunOptions options = small_case(Pooling::sum, kind, false);
     options.workload.tables[1].optimizer.kind = OptimizerKind::lamb;
     EXPECT_EQ(0, wrong_values(comm, options, plan_of("column_wise", options, comm.size()), {}));
@@ -212,9 +215,9 @@ TEST(TrainingStep, ColumnShardsKeepTheRowWideOptimizersWhole) {
 
 TEST(TrainingStep, WhatNoStepCanDoIsRefusedByName) {
   const RunOptions options = small_case(Pooling::max, OptimizerKind::adam, false, ValueType::int8);
-  const auto message_of = [&](const Workload& workload, const Movement& movement = {}) -> std::string {
+  const auto message_of = [&](const Workload& workload, const placement::Movement& movement = {}) -> std::string {
     try {
-      require_supported(plan_of("row_wise", options, 2), workload.tables, workload.features, movement);
+      placement::require_supported(plan_of("row_wise", options, 2), workload.tables, workload.features, movement);
     } catch (const InputError& error) {
       return error.what();
     }
@@ -223,9 +226,9 @@ TEST(TrainingStep, WhatNoStepCanDoIsRefusedByName) {
   EXPECT_EQ(message_of(options.workload).find("table t0: int8 rows"), 0u);
   EXPECT_NE(message_of(small_case(Pooling::max, OptimizerKind::adam, false).workload).find("feature f0 pools by max"),
             std::string::npos);
-  EXPECT_EQ(
-      message_of(small_case(Pooling::max, OptimizerKind::adam, false).workload, {.transfer = RowTransfer::unique_rows}),
-      "supported");
+  EXPECT_EQ(message_of(small_case(Pooling::max, OptimizerKind::adam, false).workload,
+                       {.transfer = placement::RowTransfer::unique_rows}),
+            "supported");
   EXPECT_EQ(message_of(small_case(Pooling::sum, OptimizerKind::adam, false).workload), "supported");
 }
 
@@ -248,30 +251,32 @@ TEST(TrainingStep, MoreRanksThanSamples) {
 }
 
 TEST(TrainingStep, RandomGridsOfShards) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     RunOptions options = small_case(Pooling::mean, OptimizerKind::rowwise_adagrad, false);
-    const Plan plan = random_plan(options.workload.tables, comm.size(), random);
-    require_sound(plan, options.workload.tables, "random plan");
-    for (const auto& transfer : transfers)
-      EXPECT_EQ(0, wrong_values(comm, options, plan,
-                                {.movement = {.transfer = transfer.value}, .exchange = exchange_named("pairwise")}))
+    const placement::Plan plan = placement::random_plan(options.workload.tables, comm.size(), random);
+    placement::require_sound(plan, options.workload.tables, "random plan");
+    for (const auto& transfer : placement::transfers)
+      EXPECT_EQ(0,
+                wrong_values(comm, options, plan,
+                             {.movement = {.transfer = transfer.value}, .exchange = comm::exchange_named("pairwise")}))
           << transfer.name;
   }
 }
 
 TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
-  const Communicator comm(MPI_COMM_WORLD);
+  const comm::Communicator comm(MPI_COMM_WORLD);
   const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
-  Plan plan = plan_of("table_wise", options, comm.size());
+  placement::Plan plan = plan_of("table_wise", options, comm.size());
   plan.tables[1].shards = {{{0, 50, 2}, 0, 16, 0}, {{1, 50, 2}, 0, 16, 0}};
-  EXPECT_EQ(0, wrong_values(comm, options, plan, {.exchange = exchange_named("pairwise")}));
-  for (const auto& choice : transfers) {
-    if (!adds_on_the_way(choice.value)) continue;
+  EXPECT_EQ(0, wrong_values(comm, options, plan, {.exchange = comm::exchange_named("pairwise")}));
+  for (const auto& choice : placement::transfers) {
+    if (!placement::adds_on_the_way(choice.value)) continue;
     try {
-      require_supported(plan, options.workload.tables, options.workload.features, {.transfer = choice.value});
+      placement::require_supported(plan, options.workload.tables, options.workload.features,
+                                   {.transfer = choice.value});
       ADD_FAILURE() << choice.name;
     } catch (const InputError& error) {
       EXPECT_NE(std::string(error.what()).find("transfer " + std::string(choice.name)), std::string::npos);
@@ -280,4 +285,4 @@ TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,7 +7,7 @@
 #include "workloads/cases/options.hpp"
 #include "workloads/step/flight.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The dense half of a model: from the pooled outputs of a rank's samples to their gradients. The input has the
 /// samples' numerical features and labels.
@@ -40,6 +40,6 @@ class SyntheticGradient : public DenseModel {
 
 /// The model that the options ask for, behind the workload's features. Collective. Throws InputError naming the
 /// workload when it has no such model. The options must outlive it.
-std::unique_ptr<DenseModel> make_dense_model(const Communicator& comm, const RunOptions& options);
+std::unique_ptr<DenseModel> make_dense_model(const comm::Communicator& comm, const RunOptions& options);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -3,7 +3,7 @@
 
 #include "kernels/dense/logit_loss.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 ExactModel::ExactModel(const ExactHead& head, const std::vector<std::int64_t>& widths) : vectors_(widths) {
   for (std::size_t f = 0; f < widths.size(); ++f) {
@@ -31,4 +31,4 @@ ConstDeviceArray<float> ExactModel::run(const StepInput& input, const Flight& ou
   return vectors_.gradients_of_outputs;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

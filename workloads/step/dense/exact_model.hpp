@@ -5,7 +5,7 @@
 #include "workloads/step/dense/dense_model.hpp"
 #include "workloads/step/dense/feature_vectors.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// reference/dense/exact_head.hpp: a linear head of powers of two, not trained.
 class ExactModel : public DenseModel {
@@ -24,4 +24,4 @@ class ExactModel : public DenseModel {
   double loss_ = 0.0;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

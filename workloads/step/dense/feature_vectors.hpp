@@ -7,7 +7,7 @@
 #include "kernels/dense/matrix_view.hpp"
 #include "workloads/step/flight.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The pooled vectors of a rank's samples as a dense model sees them, and where it writes their gradients: a matrix
 /// [samples, width] for each feature. Without pooling a sample's vectors stand one after the other in its row.
@@ -42,4 +42,4 @@ class FeatureVectors {
   DeviceScratch<float> gradients_{"shardmark::output_gradients"};
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

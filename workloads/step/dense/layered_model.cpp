@@ -3,9 +3,9 @@
 
 #include "reference/dense/dense_step.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
-LayeredModel::LayeredModel(const Communicator& comm, const DenseSpec& spec, const Optimizer& optimizer,
+LayeredModel::LayeredModel(const comm::Communicator& comm, const DenseSpec& spec, const Optimizer& optimizer,
                            std::uint64_t seed)
     : optimizer_(optimizer), seed_(seed), layers_(spec), vectors_(spec.widths), sums_(comm) {
   reference::check_dense_optimizer(optimizer);
@@ -59,4 +59,4 @@ ConstDeviceArray<float> LayeredModel::run(const StepInput& input, const Flight& 
   return vectors_.gradients_of_outputs;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

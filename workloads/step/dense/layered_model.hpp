@@ -10,7 +10,7 @@
 #include "workloads/step/dense/feature_vectors.hpp"
 #include "workloads/step/dense/summed_gradients.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// A model with layers (reference/dense/dense_pass.hpp), data parallel: every rank has all weights, computes its own
 /// samples, and the gradients of weights are summed over the ranks while the backward pass goes on; each bucket of them
@@ -18,7 +18,7 @@ namespace shardmark {
 class LayeredModel : public DenseModel {
  public:
   /// Collective. The communicator must outlive the model. Throws InputError as check_dense and check_dense_optimizer.
-  LayeredModel(const Communicator& comm, const DenseSpec& spec, const Optimizer& optimizer, std::uint64_t seed);
+  LayeredModel(const comm::Communicator& comm, const DenseSpec& spec, const Optimizer& optimizer, std::uint64_t seed);
 
   ConstDeviceArray<float> run(const StepInput& input, const Flight& outputs, PhaseCosts& costs) override;
   void reset() override;
@@ -43,4 +43,4 @@ class LayeredModel : public DenseModel {
   SummedGradients sums_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -3,9 +3,9 @@
 #include "workloads/step/dense/exact_model.hpp"
 #include "workloads/step/dense/layered_model.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
-std::unique_ptr<DenseModel> make_dense_model(const Communicator& comm, const RunOptions& options) {
+std::unique_ptr<DenseModel> make_dense_model(const comm::Communicator& comm, const RunOptions& options) {
   const DenseKind kind = options.dense.kind;
   if (kind == DenseKind::none) return std::make_unique<SyntheticGradient>();
   if (kind == DenseKind::exact)
@@ -14,4 +14,4 @@ std::unique_ptr<DenseModel> make_dense_model(const Communicator& comm, const Run
                                         options.dense.optimizer_of_weights(), options.seed);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,11 +7,11 @@
 #include "workloads/batches/step_input.hpp"
 #include "workloads/step/thread_waiting.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
-Lane lane_of_sums(const Communicator& comm) {
-  return comm.size() == 1 ? Lane(Lane::Kind::plain) : Lane(comm, waiting_beside_compute(comm));
+comm::Lane lane_of_sums(const comm::Communicator& comm) {
+  return comm.size() == 1 ? comm::Lane(comm::Lane::Kind::plain) : comm::Lane(comm, waiting_beside_compute(comm));
 }
 
 /// For each rank, as samples are shared.
@@ -23,10 +23,10 @@ std::vector<std::int64_t> even_shares(std::size_t values, int ranks) {
 
 }  // namespace
 
-SummedGradients::SummedGradients(const Communicator& comm) : comm_(comm), lane_(lane_of_sums(comm)) {}
+SummedGradients::SummedGradients(const comm::Communicator& comm) : comm_(comm), lane_(lane_of_sums(comm)) {}
 
 void SummedGradients::sum(std::size_t number, std::span<float> values, PhaseCosts& costs) {
-  if (number == buckets_.size()) buckets_.push_back({std::make_unique<LibraryReduction>(comm_), {}, 0});
+  if (number == buckets_.size()) buckets_.push_back({std::make_unique<comm::LibraryReduction>(comm_), {}, 0});
   Bucket& bucket = buckets_[number];
   if (bucket.size != values.size()) {
     const auto shares = even_shares(values.size(), comm_.size());
@@ -46,4 +46,4 @@ void SummedGradients::sum(std::size_t number, std::span<float> values, PhaseCost
   count();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -8,7 +8,7 @@
 #include "comm/reduction/reduction.hpp"
 #include "workloads/step/phase.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Sums of gradients over all ranks, bucket by bucket in place, on a lane of their own: while one bucket travels, what
 /// fills the next is computed. Each part of a bucket is added by one rank and gathered by all, so that the sums of all
@@ -19,7 +19,7 @@ class SummedGradients {
   static constexpr std::int64_t least_values = std::int64_t{1} << 18;
 
   /// Collective.
-  explicit SummedGradients(const Communicator& comm);
+  explicit SummedGradients(const comm::Communicator& comm);
 
   /// next(): fills the next bucket and returns it, an empty one when there is none; done(bucket): with its sums. Adds
   /// what it cost to phase dense. Collective.
@@ -38,16 +38,16 @@ class SummedGradients {
 
  private:
   struct Bucket {
-    std::unique_ptr<Reduction> reduction;
+    std::unique_ptr<comm::Reduction> reduction;
     std::vector<float> own;  ///< the part that this rank adds
     std::size_t size = 0;
   };
   void sum(std::size_t number, std::span<float> values, PhaseCosts& costs);
 
-  const Communicator& comm_;
+  const comm::Communicator& comm_;
   std::vector<Bucket> buckets_;
   std::size_t bucket_ = 0;
-  Lane lane_;  ///< ends before what it uses
+  comm::Lane lane_;  ///< ends before what it uses
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -9,21 +9,22 @@
 #include "workloads/step/phases.hpp"
 #include "workloads/step/thread_waiting.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// The same on all ranks.
-Waiting waiting_of_threads(const Communicator& comm, const StagePool& pool) {
-  if (pool.kind == PoolKind::inlined || pool.kind == PoolKind::dedicated) return Waiting::poll;
-  return static_cast<Waiting>(all_reduce(comm, static_cast<int>(waiting_beside_compute(comm)), Reduce::max));
+comm::Waiting waiting_of_threads(const comm::Communicator& comm, const StagePool& pool) {
+  if (pool.kind == PoolKind::inlined || pool.kind == PoolKind::dedicated) return comm::Waiting::poll;
+  return static_cast<comm::Waiting>(
+      comm::all_reduce(comm, static_cast<int>(waiting_beside_compute(comm)), comm::Reduce::max));
 }
 
 /// The same ranks and nodes; what exchange auto knows of them is not timed again.
-Communicator duplicate(const Communicator& parent, const Case& how) {
+comm::Communicator duplicate(const comm::Communicator& parent, const Case& how) {
   std::vector<int> leaders;
   for (int r = 0; r < parent.size(); ++r) leaders.push_back(parent.ranks_of(parent.node_of(r)).front());
-  Communicator comm(parent.get(), parent.count_limit(), std::move(leaders));
-  if (how.exchange.choice->name == "auto") set_calibration(comm, calibration_of(parent));
+  comm::Communicator comm(parent.get(), parent.count_limit(), std::move(leaders));
+  if (how.exchange.choice->name == "auto") comm::set_calibration(comm, comm::calibration_of(parent));
   return comm;
 }
 
@@ -40,15 +41,16 @@ bool patches_rows(const Async& async) { return async.mode == AsyncMode::patched 
 
 }  // namespace
 
-Pipeline::Place::Place(const Communicator& parent, ShardedTables& tables, const Plan& plan, const Case& how,
-                       const Decisions& decided, Fault fault)
+Pipeline::Place::Place(const comm::Communicator& parent, ShardedTables& tables, const placement::Plan& plan,
+                       const Case& how, const placement::Decisions& decided, Fault fault)
     : comm(duplicate(parent, how)), embedding(comm, tables, plan, how, decided, fault), flight(embedding) {
   if (!patches_rows(how.async)) return;
   for (std::int64_t g = 0; g < flight.groups(); ++g) patches.push_back(std::make_unique<VectorPatch>(flight.group(g)));
 }
 
-Pipeline::Pipeline(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Case& how,
-                   const Decisions& decided, Fault fault, std::int64_t threads, std::optional<CoreSet> cores)
+Pipeline::Pipeline(const comm::Communicator& comm, ShardedTables& tables, const placement::Plan& plan, const Case& how,
+                   const placement::Decisions& decided, Fault fault, std::int64_t threads,
+                   std::optional<comm::CoreSet> cores)
     : comm_(comm),
       how_(how),
       fault_(fault),
@@ -77,7 +79,7 @@ void Pipeline::start(const StepBatches& batches, std::int64_t first, std::int64_
   AheadWork& work = *this;
   threads_ = std::make_unique<StageThreads>(shape_, work, [waiting = waiting_, cores = cores_] {
     if (cores) cores->bind_thread();
-    set_waiting(waiting);
+    comm::set_waiting(waiting);
   });
   extend(steps);
 }
@@ -110,8 +112,8 @@ void Pipeline::distribute(Ticket ticket) {
 }
 
 std::int64_t Pipeline::agree(Ticket ticket, std::int64_t own) {
-  const Communicator& comm = place(ticket).comm;
-  return comm.size() == 1 || shape_.inlined() ? own : all_reduce(comm, own, Reduce::max);
+  const comm::Communicator& comm = place(ticket).comm;
+  return comm.size() == 1 || shape_.inlined() ? own : comm::all_reduce(comm, own, comm::Reduce::max);
 }
 
 void Pipeline::look_up(Ticket ticket) {
@@ -136,7 +138,7 @@ void Pipeline::deliver(Ticket ticket) {
 
 /// Rank 0 tells: what it has complete all others are completing.
 Ticket Pipeline::choose(Ticket own) {
-  broadcast(comm_, std::as_writable_bytes(std::span(&own, 1)), 0);
+  comm::broadcast(comm_, std::as_writable_bytes(std::span(&own, 1)), 0);
   return own;
 }
 
@@ -222,4 +224,4 @@ kernels::VectorErrors Pipeline::wire_error(Direction direction) const {
   return errors;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

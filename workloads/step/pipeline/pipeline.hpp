@@ -12,7 +12,7 @@
 #include "workloads/step/pipeline/stage_threads.hpp"
 #include "workloads/step/pipeline/vector_patch.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Training steps whose ids (and rows, as the case says) are prepared by threads of their own while the steps before
 /// them are taken. Every batch in flight has its own communicators, exchanges and buffers, so that all threads may use
@@ -24,8 +24,9 @@ class Pipeline : private AheadWork {
  public:
   /// Collective. All outlive the object. how: its mode is not off, its pool not automatic. threads: how many prepare
   /// batches, bound to `cores` where these are given; 0 in an inline pool.
-  Pipeline(const Communicator& comm, ShardedTables& tables, const Plan& plan, const Case& how, const Decisions& decided,
-           Fault fault, std::int64_t threads, std::optional<CoreSet> cores = {});
+  Pipeline(const comm::Communicator& comm, ShardedTables& tables, const placement::Plan& plan, const Case& how,
+           const placement::Decisions& decided, Fault fault, std::int64_t threads,
+           std::optional<comm::CoreSet> cores = {});
   ~Pipeline() override;
 
   /// Begins to prepare batches first, first + 1, …, `steps` of them. Not collective.
@@ -73,10 +74,10 @@ class Pipeline : private AheadWork {
  private:
   /// A batch in flight.
   struct Place {
-    Place(const Communicator& parent, ShardedTables& tables, const Plan& plan, const Case& how,
-          const Decisions& decided, Fault fault);
+    Place(const comm::Communicator& parent, ShardedTables& tables, const placement::Plan& plan, const Case& how,
+          const placement::Decisions& decided, Fault fault);
 
-    Communicator comm;
+    comm::Communicator comm;
     Embedding embedding;
     Flight flight;
     StepInput read;                    ///< where batches are read as they are taken
@@ -97,12 +98,12 @@ class Pipeline : private AheadWork {
   Place& place(Ticket ticket) { return *places_[static_cast<std::size_t>(ticket % shape_.places())]; }
   Place& current() { return place(ticket_); }
 
-  const Communicator& comm_;  ///< of the thread of the steps
+  const comm::Communicator& comm_;  ///< of the thread of the steps
   Case how_;
   Fault fault_;
   PipelineShape shape_;
-  Waiting waiting_;
-  std::optional<CoreSet> cores_;
+  comm::Waiting waiting_;
+  std::optional<comm::CoreSet> cores_;
   std::vector<std::unique_ptr<Place>> places_;
   std::vector<RowVersions> versions_;  ///< by group; where stale rows are patched
   std::optional<StepBatches> batches_;
@@ -116,4 +117,4 @@ class Pipeline : private AheadWork {
   double main_seconds_ = 0.0, held_seconds_ = 0.0;  ///< of all steps; of the update of the latest
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

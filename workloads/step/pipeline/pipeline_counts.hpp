@@ -9,7 +9,7 @@
 
 #include "workloads/step/pipeline/ticket_book.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// How often each small number occurred.
 class Histogram {
@@ -92,4 +92,4 @@ inline std::int64_t threads_needed(double lookup_seconds, double main_seconds, s
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(lookup_seconds / main_seconds)), 1, most);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

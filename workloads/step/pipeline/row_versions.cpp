@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/step/pipeline/row_versions.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// updated[first_key + key] = version of every row that has a gradient.
@@ -49,4 +49,4 @@ void RowVersions::find_stale(GroupFlight& flight, std::int64_t seen, const Devic
   Execution().fence("shardmark: the host reads which bags are stale");
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

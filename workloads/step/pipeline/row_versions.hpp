@@ -3,7 +3,7 @@
 
 #include "workloads/step/group_flight.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// In which step each row of a rank was last updated: of the shards that hold parts of tables, then of the replicated
 /// ones, under their keys. 4 bytes per row.
@@ -25,4 +25,4 @@ class RowVersions {
   DeviceArray<std::int32_t> updated_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,17 +7,17 @@
 #include "reference/error.hpp"
 #include "workloads/batches/execution.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
-PoolFacts pool_facts(const Communicator& comm, const Affinity& affinity) {
-  const bool spare = threads_for_rank(comm, affinity) > Execution().concurrency();
-  return {.mpi = mpi_threads_given(),
-          .spare_core = all_reduce(comm, spare ? 1 : 0, Reduce::max) == 1,
+PoolFacts pool_facts(const comm::Communicator& comm, const comm::Affinity& affinity) {
+  const bool spare = comm::threads_for_rank(comm, affinity) > Execution().concurrency();
+  return {.mpi = comm::mpi_threads_given(),
+          .spare_core = comm::all_reduce(comm, spare ? 1 : 0, comm::Reduce::max) == 1,
           .one_node = comm.nodes() == 1};
 }
 
 StagePool pool_in_effect(StagePool pool, const PoolFacts& facts) {
-  const bool several = facts.mpi == MpiThreads::several;
+  const bool several = facts.mpi == comm::MpiThreads::several;
   if (pool.kind == PoolKind::automatic)
     pool.kind = several && (facts.spare_core || !facts.one_node) ? PoolKind::shared : PoolKind::inlined;
   if (pool.kind != PoolKind::inlined && !several)
@@ -28,7 +28,7 @@ StagePool pool_in_effect(StagePool pool, const PoolFacts& facts) {
   return pool;
 }
 
-CoreShares share_cores(const Affinity& affinity, int share, const StagePool& pool) {
+CoreShares share_cores(const comm::Affinity& affinity, int share, const StagePool& pool) {
   const auto& cores = affinity.cores;
   if (pool.kind != PoolKind::dedicated) return {.compute = cores, .stages = cores};
   if (pool.cores >= share)
@@ -50,4 +50,4 @@ std::int64_t CoreShares::threads_to_compute(std::int64_t asked) const {
   return apart && (asked == 0 || asked > most) ? most : asked;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

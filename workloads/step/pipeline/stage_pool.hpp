@@ -8,16 +8,16 @@
 #include "comm/session.hpp"
 #include "workloads/cases/async.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What a pool is chosen by, the same on all ranks.
 struct PoolFacts {
-  MpiThreads mpi = MpiThreads::one_at_a_time;
+  comm::MpiThreads mpi = comm::MpiThreads::one_at_a_time;
   bool spare_core = false;  ///< some rank has more cores than threads that compute
   bool one_node = true;     ///< of all ranks
 };
 /// Collective; Kokkos has started. affinity: of this rank before any thread was bound.
-PoolFacts pool_facts(const Communicator& comm, const Affinity& affinity);
+PoolFacts pool_facts(const comm::Communicator& comm, const comm::Affinity& affinity);
 
 /// The pool that is meant: automatic becomes inlined where threads of their own would gain nothing, since what is sent
 /// is copied by the very cores that compute, or may not use MPI; else shared. Throws InputError where threads are asked
@@ -35,6 +35,6 @@ struct CoreShares {
 };
 /// share: cores of this rank (threads_for_rank). Throws InputError where no core would be left to compute, or where
 /// other ranks use the same cores.
-CoreShares share_cores(const Affinity& affinity, int share, const StagePool& pool);
+CoreShares share_cores(const comm::Affinity& affinity, int share, const StagePool& pool);
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

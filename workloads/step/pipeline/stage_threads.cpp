@@ -4,7 +4,7 @@
 #include <chrono>
 #include <stdexcept>
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 constexpr auto time_to_end = std::chrono::milliseconds(250);
@@ -188,4 +188,4 @@ bool StageThreads::stop() {
   return ended;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

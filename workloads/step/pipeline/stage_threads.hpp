@@ -11,7 +11,7 @@
 
 #include "workloads/step/pipeline/pipeline_counts.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What the threads of a pipeline do; each stage of a ticket once, in the order of AheadStage. Different tickets at
 /// the same time, but their lookups one after the other.
@@ -73,4 +73,4 @@ class StageThreads {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 TicketBook::TicketBook(const PipelineShape& shape) : shape_(shape) {
   if (shape.threads < 0 || (!shape.inlined() && shape.capacity < 1) || shape.bound < 0)
@@ -115,4 +115,4 @@ void TicketBook::release() {
   ++released_;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Number of a batch, from 0 in the order of the input. Every rank takes every ticket in this order.
 using Ticket = std::int64_t;
@@ -116,4 +116,4 @@ class TicketBook {
   std::vector<Place> places_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

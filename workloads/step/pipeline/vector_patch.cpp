@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// own slots to every rank, those of each rank from it.
-Route route_of_counts(const ShardLayout& layout) {
+comm::Route route_of_counts(const ShardLayout& layout) {
   std::vector<std::int64_t> sent(static_cast<std::size_t>(layout.ranks), std::ssize(layout.own_slots())), received;
   for (int r = 0; r < layout.ranks; ++r) received.push_back(layout.first_slot[r + 1] - layout.first_slot[r]);
-  return Route(std::move(sent), std::move(received), std::ssize(layout.slots) * layout.ranks);
+  return comm::Route(std::move(sent), std::move(received), std::ssize(layout.slots) * layout.ranks);
 }
 
 void copy_runs(Listed<ElementRun>& runs, const DeviceArray<float>& from, const DeviceArray<float>& to) {
@@ -91,8 +91,8 @@ void VectorPatch::list_stale() {
 void VectorPatch::exchange_numbers() {
   const ShardLayout& layout = flight_.group.layout;
   home_counts_.resize(layout.slots.size());
-  shardmark::run(flight_.exchange, count_route_, std::span<const std::int32_t>(owner_counts_),
-                 std::span<std::int32_t>(home_counts_));
+  shardmark::comm::run(flight_.exchange, count_route_, std::span<const std::int32_t>(owner_counts_),
+                       std::span<std::int32_t>(home_counts_));
   const auto ranks = static_cast<std::size_t>(layout.ranks), own = layout.own_slots().size();
   row_blocks_ = {};
   std::vector<std::int64_t> sent(ranks), received(ranks);
@@ -116,9 +116,9 @@ void VectorPatch::exchange_numbers() {
     row_blocks_.owner.push_back({home, owner_[block].count, owner_[block].dim});
   }
   home_numbers_.resize(static_cast<std::size_t>(first));
-  const Route route(std::move(sent), std::move(received), row_blocks_.row_bound);
-  shardmark::run(flight_.exchange, route, std::span<const std::int32_t>(owner_numbers_),
-                 std::span<std::int32_t>(home_numbers_));
+  const comm::Route route(std::move(sent), std::move(received), row_blocks_.row_bound);
+  shardmark::comm::run(flight_.exchange, route, std::span<const std::int32_t>(owner_numbers_),
+                       std::span<std::int32_t>(home_numbers_));
 }
 
 void VectorPatch::send() {
@@ -149,4 +149,4 @@ std::int64_t VectorPatch::list_copies(const std::vector<Chosen>& slots, const st
   return packed;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

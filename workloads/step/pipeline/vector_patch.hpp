@@ -4,7 +4,7 @@
 #include "workloads/step/pipeline/row_versions.hpp"
 #include "workloads/transfer/row_exchange.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// How many pooled vectors a rank looked up, and how many of them again.
 struct PatchCounts {
@@ -51,7 +51,7 @@ class VectorPatch {
   GroupFlight& flight_;
   TableLookups exchanged_, replicated_;
   RowExchange vectors_;
-  Route count_route_;  ///< of how many vectors of each slot go to each rank
+  comm::Route count_route_;  ///< of how many vectors of each slot go to each rank
   DeviceScratch<std::uint8_t> stale_scratch_{"shardmark::stale_bags"};
   DeviceArray<std::uint8_t> stale_;
   std::vector<BagBlock> blocks_;
@@ -63,4 +63,4 @@ class VectorPatch {
   DeviceScratch<float> sent_{"shardmark::patch_sent"}, received_{"shardmark::patch_received"};
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

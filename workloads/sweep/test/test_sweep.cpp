@@ -7,7 +7,7 @@
 #include "workloads/sweep/report.hpp"
 #include "workloads/sweep/sizes.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Sizes = std::vector<std::int64_t>;
@@ -49,11 +49,11 @@ TEST(Sizes, ArePrintedWithTheLargestUnitThatDividesThem) {
 }
 
 SweepLine line_of(std::string exchange, std::vector<double> samples) {
-  return {std::move(exchange), summarize(samples), samples, samples, std::nullopt, 0};
+  return {std::move(exchange), results::summarize(samples), samples, samples, std::nullopt, 0};
 }
 
 TEST(Findings, NameWhatBeatsTheLibraryOnlyWhereTheIntervalsAreApart) {
-  SweepResult apart{{"uniform", 4096, uniform_traffic(2, 4096, 1)}, {}};
+  SweepResult apart{{"uniform", 4096, placement::uniform_traffic(2, 4096, 1)}, {}};
   apart.lines = {line_of("mpi_alltoallv", {4, 4, 4, 4, 5, 5}), line_of("linear", {2, 2, 2, 2, 2, 2}),
                  line_of("pairwise", {3, 3, 3, 3, 3, 4}), line_of("auto", {5, 5, 5, 5, 5, 5})};
   const std::string text = findings({apart});
@@ -70,7 +70,7 @@ TEST(Findings, NameWhatBeatsTheLibraryOnlyWhereTheIntervalsAreApart) {
 }
 
 TEST(Rates, AreThoseOfTheBusiestRank) {
-  ByteMatrix matrix(2);
+  placement::ByteMatrix matrix(2);
   matrix.set(0, 1, 100);
   matrix.set(1, 0, 900);
   const SweepResult hot{{"matrix", 500, matrix}, {line_of("linear", {1e-3})}};
@@ -89,4 +89,4 @@ TEST(MessageTimes, AreLinearBetweenThePoints) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

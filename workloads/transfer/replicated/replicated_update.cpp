@@ -6,10 +6,10 @@
 #include "comm/collectives.hpp"
 #include "comm/placement/traffic/replicated_gradients.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
-ReplicatedUpdate::ReplicatedUpdate(const Communicator& comm, Lane& lane, const ShardedTables& tables,
-                                   const ShardLayout& layout, const std::vector<bool>& gathered, SentBytes& sent)
+ReplicatedUpdate::ReplicatedUpdate(const comm::Communicator& comm, comm::Lane& lane, const ShardedTables& tables,
+                                   const ShardLayout& layout, const std::vector<bool>& gathered, comm::SentBytes& sent)
     : comm_(comm), lane_(lane), tables_(tables), sent_(sent), gather_(comm, lane, sent) {
   add_replicas(layout, Way::dense, gathered);
   first_gathered_ = rows_.shards.size();
@@ -48,7 +48,7 @@ void ReplicatedUpdate::add_replicas(const ShardLayout& layout, Way wanted, const
     keys_ += shard.rows.count();
     if (wanted != Way::dense) continue;
     rows_.elements += shard.rows.count() * shard.dim();
-    ring_bytes_ += ring_bytes(shard.rows.count() * (shard.dim() + 1), comm_.size());
+    ring_bytes_ += placement::ring_bytes(shard.rows.count() * (shard.dim() + 1), comm_.size());
     rows_.keys = keys_;
   }
 }
@@ -62,7 +62,7 @@ void ReplicatedUpdate::add_parts() {
     for (const KeyedPart& part : updates->parts()) {
       sums.shards.push_back({.first_key = part.first_key, .dim = part.dim, .output = sums.elements});
       sums.elements += part.rows * part.dim;
-      ring_bytes_ += ring_bytes(part.rows * (part.dim + 1), comm_.size());
+      ring_bytes_ += placement::ring_bytes(part.rows * (part.dim + 1), comm_.size());
       sums.keys += part.rows;
     }
     if (sums.keys == 0) continue;
@@ -109,7 +109,7 @@ void ReplicatedUpdate::place_packed() {
 }
 
 void ReplicatedUpdate::reduce_dense() {
-  lane_.run([&] { all_reduce(comm_, std::span<float>(dense_.data(), dense_.extent(0)), Reduce::sum); });
+  lane_.run([&] { comm::all_reduce(comm_, std::span<float>(dense_.data(), dense_.extent(0)), comm::Reduce::sum); });
   sent_.add((comm_.rank() + 1) % comm_.size(), ring_bytes_);
   if (rows_.keys > 0) find_touched(rows_);
   for (PartSums& sums : parts_) find_touched(sums);
@@ -144,4 +144,4 @@ std::vector<RowGradients> ReplicatedUpdate::updated_rows() const {
   return rows;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

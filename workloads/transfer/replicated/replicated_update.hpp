@@ -7,7 +7,7 @@
 #include "workloads/tables/sharded_tables.hpp"
 #include "workloads/transfer/replicated/row_gather.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The update of replicated tables and hot rows: every rank adds up the gradients of all ranks in the same order, so
 /// that the copies stay the same. Of each table either the gradients of all its replicated rows are reduced (dense), or
@@ -16,8 +16,8 @@ namespace shardmark {
 class ReplicatedUpdate {
  public:
   /// gathered: by table; empty: none.
-  ReplicatedUpdate(const Communicator& comm, Lane& lane, const ShardedTables& tables, const ShardLayout& layout,
-                   const std::vector<bool>& gathered, SentBytes& sent);
+  ReplicatedUpdate(const comm::Communicator& comm, comm::Lane& lane, const ShardedTables& tables,
+                   const ShardLayout& layout, const std::vector<bool>& gathered, comm::SentBytes& sent);
 
   bool empty() const { return replicas_.empty(); }
 
@@ -73,10 +73,10 @@ class ReplicatedUpdate {
   void reduce_dense();
   void find_touched(DenseSums& sums);
 
-  const Communicator& comm_;
-  Lane& lane_;
+  const comm::Communicator& comm_;
+  comm::Lane& lane_;
   const ShardedTables& tables_;
-  SentBytes& sent_;
+  comm::SentBytes& sent_;
   std::vector<KeyedShard> replicas_;        ///< in the order of Way
   std::int64_t keys_ = 0, ring_bytes_ = 0;  ///< of the dense sums of all tables and parts
   std::optional<TableUpdates> updates_;
@@ -93,4 +93,4 @@ class ReplicatedUpdate {
   std::optional<RowGradients> own_, gathered_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -8,7 +8,7 @@
 #include "kernels/bag_lengths.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 void RowGather::place(std::vector<std::int64_t> dims, const std::vector<std::int64_t>& first_keys) {
   if (!dims.empty() && first_keys.back() > std::numeric_limits<std::int32_t>::max())
@@ -32,7 +32,7 @@ void RowGather::count(const kernels::UniqueRows<Execution>& unique) {
   const std::vector<std::int64_t> as_many(static_cast<std::size_t>(comm_.size()), tables);
   for (std::size_t peer = 0; peer < as_many.size(); ++peer)
     sent_.add(peer, tables * std::int64_t{sizeof(std::int64_t)});
-  lane_.run([&] { all_gather_v(comm_, std::span<const std::int64_t>(own), as_many, std::span(counts_)); });
+  lane_.run([&] { comm::all_gather_v(comm_, std::span<const std::int64_t>(own), as_many, std::span(counts_)); });
   lay_out();
 }
 
@@ -65,8 +65,8 @@ DeviceArray<T> RowGather::share(const DeviceArray<T>& own, const std::vector<std
   for (std::size_t peer = 0; peer < by_rank.size(); ++peer)
     sent_.add(peer, static_cast<std::int64_t>(own.extent(0) * sizeof(T)));
   lane_.run([&] {
-    all_gather_v(comm_, std::span<const T>(own.data(), own.extent(0)), by_rank,
-                 std::span<T>(all.data(), all.extent(0)));
+    comm::all_gather_v(comm_, std::span<const T>(own.data(), own.extent(0)), by_rank,
+                       std::span<T>(all.data(), all.extent(0)));
   });
   return all;
 }
@@ -87,4 +87,4 @@ RowGather::Rows RowGather::gather(const kernels::UniqueRows<Execution>& unique) 
   return all;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

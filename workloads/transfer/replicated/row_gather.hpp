@@ -8,12 +8,13 @@
 #include "kernels/shard_segments.hpp"
 #include "workloads/batches/listed.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The distinct rows of all ranks with their summed gradients, on every rank, in the order of the ranks (all-gather).
 class RowGather {
  public:
-  RowGather(const Communicator& comm, Lane& lane, SentBytes& sent) : comm_(comm), lane_(lane), sent_(sent) {}
+  RowGather(const comm::Communicator& comm, comm::Lane& lane, comm::SentBytes& sent)
+      : comm_(comm), lane_(lane), sent_(sent) {}
 
   /// dims, first_keys: of the gathered tables, in ascending order of keys; then the number of all keys. Throws
   /// InputError when it is 2^31 or more: rows travel as int32.
@@ -42,9 +43,9 @@ class RowGather {
   template <class T>
   DeviceArray<T> share(const DeviceArray<T>& own, const std::vector<std::int64_t>& by_rank, DeviceScratch<T>& received);
 
-  const Communicator& comm_;
-  Lane& lane_;
-  SentBytes& sent_;
+  const comm::Communicator& comm_;
+  comm::Lane& lane_;
+  comm::SentBytes& sent_;
   std::vector<std::int64_t> dims_;
   std::vector<std::int64_t> first_keys_;
   kernels::ShardSegments<Execution> segments_;
@@ -60,4 +61,4 @@ class RowGather {
   DeviceScratch<float> packed_{"shardmark::row_gradients_sent"}, gradients_{"shardmark::gathered_gradients"};
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/transfer/unique_rows/answered_rows.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 void AnsweredRows::list(const ConstDeviceArray<std::int64_t>& offsets, const ConstDeviceArray<std::int64_t>& ids) {
   const auto positions = static_cast<std::int64_t>(ids.extent(0));
@@ -44,4 +44,4 @@ void AnsweredRows::repeat(const DistinctRows& distinct, const DeviceArray<float>
   kernels::pooled_lookup(Execution(), lookups_.array(), offsets_, indices, ConstDeviceArray<float>(), vectors);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

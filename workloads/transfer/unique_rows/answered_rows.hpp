@@ -5,7 +5,7 @@
 #include "kernels/pooled_lookup.hpp"
 #include "workloads/transfer/unique_rows/row_hop.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The rows that a rank is asked for in a stage, by position: the same row from several askers, or from one several
 /// times. Who holds each distinct one of them once hands it to all positions.
@@ -39,4 +39,4 @@ class AnsweredRows {
   Listed<std::int64_t> shift_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

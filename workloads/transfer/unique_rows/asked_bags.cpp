@@ -5,12 +5,13 @@
 
 #include "kernels/bag_lengths.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
-AskedBags::AskedBags(const ShardLayout& layout, const std::vector<RowTransfer>& modes, std::int64_t features) {
+AskedBags::AskedBags(const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes,
+                     std::int64_t features) {
   std::vector<std::int64_t> first(static_cast<std::size_t>(features));
   for (std::size_t s = 0; s < modes.size(); ++s)
-    if (modes[s] == RowTransfer::unique_rows) first[layout.strips[s].feature] = layout.strips[s].hot_rows;
+    if (modes[s] == placement::RowTransfer::unique_rows) first[layout.strips[s].feature] = layout.strips[s].hot_rows;
   if (std::ranges::all_of(first, [](std::int64_t row) { return row == 0; })) return;
   first_row_ = kernels::array_of(Execution(), first, "shardmark::first_asked_row");
   first_id_ = decltype(first_id_)("shardmark::first_asked_id", first.size() + 1);
@@ -29,4 +30,4 @@ void AskedBags::set(const StepInput& input) {
   for (std::size_t f = 0; f < ids_.size(); ++f) ids_[f] = first_id_(f + 1) - first_id_(f);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -6,14 +6,14 @@
 #include "workloads/batches/step_input.hpp"
 #include "workloads/tables/shard_layout.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The bags of a rank's samples without the ids of hot rows, which it does not ask for; the other rows of their tables
 /// are counted from the first one. Where no rows are hot, the bags as they are.
 class AskedBags {
  public:
   /// modes: by strip.
-  AskedBags(const ShardLayout& layout, const std::vector<RowTransfer>& modes, std::int64_t features);
+  AskedBags(const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes, std::int64_t features);
 
   /// The following hold until the next call.
   void set(const StepInput& input);
@@ -29,4 +29,4 @@ class AskedBags {
   std::vector<std::int64_t> ids_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

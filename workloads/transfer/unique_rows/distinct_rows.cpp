@@ -3,7 +3,7 @@
 
 #include "kernels/bag_lengths.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 void DistinctRows::find(const ConstDeviceArray<std::int64_t>& keys, bool repeated) {
   const Execution exec;
@@ -24,4 +24,4 @@ void DistinctRows::find(const ConstDeviceArray<std::int64_t>& keys, bool repeate
   packed_ = packed_rows_.array();
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

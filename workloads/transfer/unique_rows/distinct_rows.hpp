@@ -6,7 +6,7 @@
 #include "workloads/batches/listed.hpp"
 #include "workloads/transfer/unique_rows/row_shards.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The distinct rows among some positions, by row shard, and where they lie when they are packed: those of a shard
 /// together, shard after shard.
@@ -51,4 +51,4 @@ class DistinctRows {
   ConstDeviceArray<kernels::PackedRows> packed_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -8,19 +8,20 @@
 #include "kernels/strip_positions.hpp"
 #include "workloads/transfer/max_gradients.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
-std::vector<int> places_of(const Communicator& comm, Dedup dedup) {
-  if (dedup == Dedup::node) return NodeRows::places(comm);
+std::vector<int> places_of(const comm::Communicator& comm, placement::Dedup dedup) {
+  if (dedup == placement::Dedup::node) return NodeRows::places(comm);
   std::vector<int> places(static_cast<std::size_t>(comm.size()));
   std::iota(places.begin(), places.end(), 0);
   return places;
 }
 
 /// Every rank is asked for its own row shards, by all or by those that ask for their node.
-RowHop stage_of_owners(const Communicator& comm, Exchange& exchange, Wire& wire, const RowShards& rows, Dedup dedup) {
-  if (dedup == Dedup::node) return NodeRows::owners(comm, exchange, wire, rows);
+RowHop stage_of_owners(const comm::Communicator& comm, comm::Exchange& exchange, Wire& wire, const RowShards& rows,
+                       placement::Dedup dedup) {
+  if (dedup == placement::Dedup::node) return NodeRows::owners(comm, exchange, wire, rows);
   std::vector<RowHop::Range> asked;
   for (int r = 0; r < comm.size(); ++r) asked.push_back(rows.of_rank(r));
   return RowHop(exchange, wire, rows, asked, rows.of_rank(comm.rank()), std::vector<bool>(asked.size(), true));
@@ -28,16 +29,16 @@ RowHop stage_of_owners(const Communicator& comm, Exchange& exchange, Wire& wire,
 
 }  // namespace
 
-HomeRows::HomeRows(const Communicator& comm, Exchange& exchange, Wire& wire, const ShardedTables& tables,
-                   const ShardLayout& layout, const std::vector<RowTransfer>& modes, Dedup dedup)
+HomeRows::HomeRows(const comm::Communicator& comm, comm::Exchange& exchange, Wire& wire, const ShardedTables& tables,
+                   const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes, placement::Dedup dedup)
     : tables_(tables),
       layout_(layout),
       dedup_(dedup),
       shards_(layout_, tables.tables(), tables.features(), modes, places_of(comm, dedup)),
       asked_bags_(layout_, modes, std::ssize(tables.features())),
       owners_(stage_of_owners(comm, exchange, wire, shards_, dedup)) {
-  if (dedup == Dedup::node) node_ = std::make_unique<NodeRows>(comm, exchange, wire.ids(), shards_);
-  if (shardmark::reads_once(dedup)) owner_ = std::make_unique<OwnerRows>(shards_, owners_, tables);
+  if (dedup == placement::Dedup::node) node_ = std::make_unique<NodeRows>(comm, exchange, wire.ids(), shards_);
+  if (shardmark::placement::reads_once(dedup)) owner_ = std::make_unique<OwnerRows>(shards_, owners_, tables);
   std::vector<std::int64_t> strips(tables.features().size());
   for (const std::int64_t s : shards_.strips) {
     const Strip& strip = layout_.strips[s];
@@ -60,7 +61,7 @@ void HomeRows::request(const StepInput& input) {
   if (node_)
     owners_.request(node_->request(keys, bound), bound);
   else
-    owners_.request(keys, bound, !asks_once(dedup_));
+    owners_.request(keys, bound, !placement::asks_once(dedup_));
 }
 
 /// Offsets, keys and weights of the ids of every strip, in the order of the bags.
@@ -207,4 +208,4 @@ void HomeRows::return_gradients(const DeviceArray<float>& vectors, const ConstDe
   }
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

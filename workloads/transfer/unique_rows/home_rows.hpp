@@ -11,7 +11,7 @@
 #include "workloads/transfer/unique_rows/node_rows.hpp"
 #include "workloads/transfer/unique_rows/owner_rows.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// What dedup does to the rows of a step.
 struct RowCounts {
@@ -32,8 +32,8 @@ struct RowCounts {
 /// stay at home, so every pooling works, max of row-split tables included. The phases are collective.
 class HomeRows {
  public:
-  HomeRows(const Communicator& comm, Exchange& exchange, Wire& wire, const ShardedTables& tables,
-           const ShardLayout& layout, const std::vector<RowTransfer>& modes, Dedup dedup);
+  HomeRows(const comm::Communicator& comm, comm::Exchange& exchange, Wire& wire, const ShardedTables& tables,
+           const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes, placement::Dedup dedup);
 
   /// Whether any rows of the plan travel this way.
   bool any() const { return !shards_.empty(); }
@@ -79,7 +79,7 @@ class HomeRows {
 
   const ShardedTables& tables_;
   const ShardLayout& layout_;
-  Dedup dedup_;
+  placement::Dedup dedup_;
   RowShards shards_;
   AskedBags asked_bags_;
   RowHop owners_;
@@ -117,4 +117,4 @@ class HomeRows {
   kernels::RowGradientsWorkspace<Execution> workspace_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

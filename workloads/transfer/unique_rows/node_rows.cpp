@@ -7,17 +7,17 @@
 
 #include "kernels/bag_lengths.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
-int local_rank(const Communicator& comm, int rank) {
+int local_rank(const comm::Communicator& comm, int rank) {
   int before = 0;
   for (int r = 0; r < rank; ++r) before += comm.node_of(r) == comm.node_of(rank) ? 1 : 0;
   return before;
 }
 
 /// The row shards of the ranks with a local rank: they are contiguous.
-RowHop::Range of_local_rank(const Communicator& comm, const RowShards& rows, int local) {
+RowHop::Range of_local_rank(const comm::Communicator& comm, const RowShards& rows, int local) {
   RowHop::Range range{0, 0};
   bool first = true;
   for (int r = 0; r < comm.size(); ++r) {
@@ -31,7 +31,7 @@ RowHop::Range of_local_rank(const Communicator& comm, const RowShards& rows, int
   return range;
 }
 
-RowHop stage_of_homes(const Communicator& comm, Exchange& exchange, Wire& wire, const RowShards& rows) {
+RowHop stage_of_homes(const comm::Communicator& comm, comm::Exchange& exchange, Wire& wire, const RowShards& rows) {
   NodeRows::require_usable(comm);
   std::vector<RowHop::Range> asked;
   std::vector<bool> askers;
@@ -44,15 +44,16 @@ RowHop stage_of_homes(const Communicator& comm, Exchange& exchange, Wire& wire, 
 
 }  // namespace
 
-NodeRows::NodeRows(const Communicator& comm, Exchange& exchange, IdType ids, const RowShards& rows)
+NodeRows::NodeRows(const comm::Communicator& comm, comm::Exchange& exchange, placement::IdType ids,
+                   const RowShards& rows)
     : fp32_(WireTypes{}, ids), homes_(stage_of_homes(comm, exchange, fp32_, rows)), asked_(rows, homes_) {}
 
-void NodeRows::require_usable(const Communicator& comm) {
+void NodeRows::require_usable(const comm::Communicator& comm) {
   if (const std::string reason = unusable(comm); !reason.empty())
     throw InputError("dedup node: " + reason + "; use dedup local");
 }
 
-std::string NodeRows::unusable(const Communicator& comm) {
+std::string NodeRows::unusable(const comm::Communicator& comm) {
   for (int r = 0; r < comm.size(); ++r)
     if (comm.nodes() * comm.node_size() != comm.size() || local_rank(comm, r) >= comm.node_size())
       return fmt::format("{} ranks on {} nodes are not equally many on each", comm.size(), comm.nodes());
@@ -61,7 +62,7 @@ std::string NodeRows::unusable(const Communicator& comm) {
   return {};
 }
 
-std::vector<int> NodeRows::places(const Communicator& comm) {
+std::vector<int> NodeRows::places(const comm::Communicator& comm) {
   std::vector<std::pair<int, int>> order;
   for (int r = 0; r < comm.size(); ++r) order.emplace_back(local_rank(comm, r), r);
   std::ranges::sort(order);
@@ -70,7 +71,7 @@ std::vector<int> NodeRows::places(const Communicator& comm) {
   return places;
 }
 
-RowHop NodeRows::owners(const Communicator& comm, Exchange& exchange, Wire& wire, const RowShards& rows) {
+RowHop NodeRows::owners(const comm::Communicator& comm, comm::Exchange& exchange, Wire& wire, const RowShards& rows) {
   std::vector<RowHop::Range> asked;
   std::vector<bool> askers;
   for (int r = 0; r < comm.size(); ++r) {
@@ -105,4 +106,4 @@ void NodeRows::collect(const RowHop& owners, const DeviceArray<float>& packed, c
   exec.fence("shardmark: gradients of the node are sent");
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -3,7 +3,7 @@
 
 #include "workloads/transfer/unique_rows/answered_rows.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The middle of a hierarchical lookup (HybridBackend's dual modulo): the ranks of a node ask the one among them that
 /// has the owner's local rank; it asks the owner once for what several of them want, hands the rows on, and sums their
@@ -12,23 +12,23 @@ namespace shardmark {
 class NodeRows {
  public:
   /// Throws InputError where `unusable`. The row shards must be ordered by `places`.
-  NodeRows(const Communicator& comm, Exchange& exchange, IdType ids, const RowShards& rows);
+  NodeRows(const comm::Communicator& comm, comm::Exchange& exchange, placement::IdType ids, const RowShards& rows);
   NodeRows(const NodeRows&) = delete;
   NodeRows& operator=(const NodeRows&) = delete;
 
   /// Why dedup node cannot be: there must be several nodes with equally many ranks, several each. Empty when it can.
-  static std::string unusable(const Communicator& comm);
+  static std::string unusable(const comm::Communicator& comm);
   /// Throws InputError where `unusable`.
-  static void require_usable(const Communicator& comm);
+  static void require_usable(const comm::Communicator& comm);
 
   /// [ranks]: the order of the row shards' ranks, by (local rank, rank), in which those that one rank of a node asks
   /// for are contiguous.
-  static std::vector<int> places(const Communicator& comm);
+  static std::vector<int> places(const comm::Communicator& comm);
 
   /// Homes to this rank.
   const RowHop& homes() const { return homes_; }
   /// This rank to the owners.
-  static RowHop owners(const Communicator& comm, Exchange& exchange, Wire& wire, const RowShards& rows);
+  static RowHop owners(const comm::Communicator& comm, comm::Exchange& exchange, Wire& wire, const RowShards& rows);
 
   /// What the ranks of the node ask for, as keys. Collective.
   ConstDeviceArray<std::int64_t> request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t bound);
@@ -49,4 +49,4 @@ class NodeRows {
   kernels::RowGradientsWorkspace<Execution> workspace_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -3,7 +3,7 @@
 
 #include "kernels/bag_lengths.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 void OwnerRows::find(const ConstDeviceArray<std::int64_t>& offsets, const ConstDeviceArray<std::int64_t>& ids) {
   asked_.list(offsets, ids);
@@ -27,4 +27,4 @@ void OwnerRows::read(const DeviceArray<float>& held) {
   asked_.repeat(distinct_, packed, held);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -4,7 +4,7 @@
 #include "workloads/tables/sharded_tables.hpp"
 #include "workloads/transfer/unique_rows/answered_rows.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// The owner's part of dedup owner (HybridBackend's emb_shard_unique): of all rows that it is asked for, each distinct
 /// one is read from its table once and repeated for everyone who asked. That saves reads of tables, not bytes on the
@@ -33,4 +33,4 @@ class OwnerRows {
   TableLookups lookups_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/transfer/unique_rows/row_hop.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 std::int64_t size_of(const RowHop::Range& range) { return range.second - range.first; }
 
 }  // namespace
 
-RowHop::RowHop(Exchange& exchange, Wire& wire, const RowShards& rows, std::vector<Range> asked, Range held,
+RowHop::RowHop(comm::Exchange& exchange, Wire& wire, const RowShards& rows, std::vector<Range> asked, Range held,
                const std::vector<bool>& askers)
     : exchange_(exchange),
       rows_(rows),
@@ -20,7 +20,7 @@ RowHop::RowHop(Exchange& exchange, Wire& wire, const RowShards& rows, std::vecto
   std::vector<std::int64_t> sent, received;
   for (const Range& range : asked_) sent.push_back(size_of(range));
   for (const bool asks : askers) received.push_back(asks ? size_of(held) : 0);
-  count_route_ = Route(std::move(sent), std::move(received), std::ssize(rows.shards) * std::ssize(asked_));
+  count_route_ = comm::Route(std::move(sent), std::move(received), std::ssize(rows.shards) * std::ssize(asked_));
 }
 
 void RowHop::request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t bound, bool repeated) {
@@ -34,7 +34,7 @@ void RowHop::exchange_counts() {
   for (const auto& [begin, end] : asked_)
     for (std::int64_t s = begin; s < end; ++s) asked_counts_.push_back(distinct_.rows(s));
   held_counts_.assign(count_route_.receive_total(), 0);
-  run(exchange_, count_route_, std::span<const std::int64_t>(asked_counts_), std::span(held_counts_));
+  comm::run(exchange_, count_route_, std::span<const std::int64_t>(asked_counts_), std::span(held_counts_));
   const auto held = static_cast<std::size_t>(size_of(held_));
   for (std::size_t r = 0; r < asked_.size(); ++r)  // ranks that ask for nothing
     if (count_route_.receive_counts()[r] == 0)
@@ -55,7 +55,7 @@ void RowHop::make_routes(std::int64_t bound) {
       blocks.owner.push_back({r, *count, dim(s)});
     ids_received.push_back(ids);
   }
-  id_route_ = Route(std::move(ids_sent), std::move(ids_received), bound);
+  id_route_ = comm::Route(std::move(ids_sent), std::move(ids_received), bound);
   vectors_.lay_out(static_cast<int>(asked_.size()), blocks);
 }
 
@@ -76,4 +76,4 @@ void RowHop::return_gradients(const DeviceArray<float>& packed, const DeviceArra
   vectors_.unpack(Direction::backward, held);
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

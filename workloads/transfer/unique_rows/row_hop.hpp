@@ -6,7 +6,7 @@
 #include "workloads/transfer/row_exchange.hpp"
 #include "workloads/transfer/unique_rows/distinct_rows.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// One hop of rows: a rank asks others for the distinct rows among its positions, once each; they send the rows, and
 /// get one gradient per row back. Ids are local rows of their shard, by (asker, row shard), ascending.
@@ -17,7 +17,7 @@ class RowHop {
 
   /// asked [ranks]: the row shards that this rank asks each rank for, ascending; held: those that this rank is asked
   /// for by the ranks r with askers[r].
-  RowHop(Exchange& exchange, Wire& wire, const RowShards& rows, std::vector<Range> asked, Range held,
+  RowHop(comm::Exchange& exchange, Wire& wire, const RowShards& rows, std::vector<Range> asked, Range held,
          const std::vector<bool>& askers);
 
   /// Finds the distinct rows, or with `repeated` lists a row for every position, and tells their holders how many there
@@ -43,18 +43,18 @@ class RowHop {
   void exchange_counts();
   void make_routes(std::int64_t bound);
 
-  Exchange& exchange_;
+  comm::Exchange& exchange_;
   const RowShards& rows_;
   std::vector<Range> asked_;
   Range held_;
-  Route count_route_;
+  comm::Route count_route_;
 
   // Of the current step.
   DistinctRows distinct_;
   std::vector<std::int64_t> asked_counts_, held_counts_;
   IdWire id_wire_;
-  Route id_route_;
+  comm::Route id_route_;
   RowExchange vectors_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -5,10 +5,10 @@
 #include <map>
 #include <tuple>
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 RowShards::RowShards(const ShardLayout& layout, const std::vector<Table>& tables, const std::vector<Feature>& features,
-                     const std::vector<RowTransfer>& modes, const std::vector<int>& places) {
+                     const std::vector<placement::RowTransfer>& modes, const std::vector<int>& places) {
   using Group = std::pair<std::int64_t, std::int64_t>;  // table, first column
   using Key =
       std::tuple<int, std::int64_t, std::int64_t, std::int64_t>;  // place of the rank, table, first column, first row
@@ -21,7 +21,7 @@ RowShards::RowShards(const ShardLayout& layout, const std::vector<Table>& tables
   std::map<Key, const Slot*> slots;
   for (std::int64_t s = 0; s < std::ssize(layout.strips); ++s) {
     const Strip& strip = layout.strips[s];
-    if (modes[s] != RowTransfer::unique_rows) continue;
+    if (modes[s] != placement::RowTransfer::unique_rows) continue;
     strips.push_back(s);
     group_of_strip.push_back(
         group_numbers.emplace(Group(table_of(strip), strip.column_begin), std::ssize(group_numbers)).first->second);
@@ -48,7 +48,7 @@ RowShards::RowShards(const ShardLayout& layout, const std::vector<Table>& tables
     const Strip& strip = layout.strips[s];
     std::vector<kernels::OwnedRows> rows;
     for (const std::int64_t slot : strip.slots)
-      if (const RowSet& held = slot_of(slot).rows; held.count() > 0)
+      if (const placement::RowSet& held = slot_of(slot).rows; held.count() > 0)
         rows.push_back({held.begin - strip.hot_rows, held.end - strip.hot_rows, held.stride,
                         numbers.at(key_of(strip, slot_of(slot)))});
     partition.add_strip(strip.feature, tables[table_of(strip)].rows - strip.hot_rows, rows);
@@ -61,4 +61,4 @@ std::pair<std::int64_t, std::int64_t> RowShards::of_rank(int rank) const {
   return {begin, begin + std::ranges::count(shards, rank, &RowShard::rank)};
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

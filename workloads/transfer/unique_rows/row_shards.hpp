@@ -6,7 +6,7 @@
 #include "workloads/batches/execution.hpp"
 #include "workloads/tables/shard_layout.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// A shard whose rows travel one by one (RowTransfer::unique_rows): all features of its table ask for them together.
 struct RowShard {
@@ -21,7 +21,7 @@ struct RowShard {
 struct RowShards {
   /// places [ranks]: the order of the ranks.
   RowShards(const ShardLayout& layout, const std::vector<Table>& tables, const std::vector<Feature>& features,
-            const std::vector<RowTransfer>& modes, const std::vector<int>& places);
+            const std::vector<placement::RowTransfer>& modes, const std::vector<int>& places);
 
   bool empty() const { return shards.empty(); }
   /// Numbers of the shards of a rank.
@@ -39,4 +39,4 @@ struct RowShards {
   kernels::RowOwners<Execution> owners;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -12,7 +12,7 @@
 #include "comm/placement/traffic/traffic_file.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// One to four places changed: a character, a digit made long, a piece left out or repeated.
@@ -110,4 +110,4 @@ TEST(DamagedTraffic, IsRefusedOrRead) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -11,7 +11,7 @@
 #include "comm/placement/test/random_tables.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 /// Each table data_parallel, or split modulo 1 .. ranks over random distinct ranks; without empty shards.
@@ -233,4 +233,4 @@ TEST(HugectrConvert, random_damage_never_gets_through) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

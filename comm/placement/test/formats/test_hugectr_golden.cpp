@@ -11,7 +11,7 @@
 #include "comm/placement/planner.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 using Json = nlohmann::json;
@@ -223,4 +223,4 @@ TEST(HugectrGolden, row_wise_planner_writes_the_distributed_plan_of_the_notebook
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -7,7 +7,7 @@
 #include "comm/placement/cost/machine_file.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 std::string complaint(const nlohmann::ordered_json& json) {
@@ -88,4 +88,4 @@ TEST(MachineFile, KnowsWhatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

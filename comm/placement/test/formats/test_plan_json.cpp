@@ -14,7 +14,7 @@
 #include "reference/error.hpp"
 #include "reference/output_file.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 const std::vector<Table> two_tables{{"A", 10, 4, {}}, {"B", 7, 2, {}}};
@@ -264,4 +264,4 @@ TEST_F(PlanFile, check_tells_what_hugectr_cannot_do) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -12,7 +12,7 @@
 #include "comm/placement/test/random_tables.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 using Json = nlohmann::json;
@@ -168,4 +168,4 @@ TEST(ShardMatrix, files_that_say_something_else_are_refused) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

@@ -10,7 +10,7 @@
 #include "comm/placement/test/random_tables.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 const std::vector<Table> two_blocks{{"A", 10, 4, {}}, {"B", 7, 8, {}}};
@@ -139,4 +139,4 @@ TEST(TorchrecPlan, files_that_say_something_else_are_refused) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

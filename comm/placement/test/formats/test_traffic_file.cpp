@@ -9,7 +9,7 @@
 #include "comm/placement/traffic/traffic_file.hpp"
 #include "reference/error.hpp"
 
-namespace shardmark {
+namespace shardmark::placement {
 namespace {
 
 template <class Run>
@@ -93,4 +93,4 @@ TEST(Skew, HasItsShape) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::placement

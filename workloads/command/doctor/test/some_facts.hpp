@@ -3,7 +3,7 @@
 
 #include "workloads/command/doctor/facts.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 
 /// Four ranks of two threads on a node of eight cores, where nothing is to be changed.
 inline Facts sound_facts() {
@@ -65,4 +65,4 @@ inline void let_float(Facts& facts, int cores) {
   }
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::workloads

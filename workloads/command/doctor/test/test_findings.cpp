@@ -7,7 +7,7 @@
 #include "workloads/command/doctor/findings.hpp"
 #include "workloads/command/doctor/test/some_facts.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// What makes a rule speak, and what it then says, in part.
@@ -157,4 +157,4 @@ TEST(Findings, RanksOfOtherNodesUseOtherCores) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

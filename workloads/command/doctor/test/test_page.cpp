@@ -7,7 +7,7 @@
 #include "workloads/command/doctor/page.hpp"
 #include "workloads/command/doctor/test/some_facts.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -99,4 +99,4 @@ TEST(DoctorPage, NumbersItsFindings) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

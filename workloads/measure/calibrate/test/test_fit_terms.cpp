@@ -11,29 +11,30 @@
 #include "workloads/cases/step_context_of.hpp"
 #include "workloads/measure/calibrate/calibration_record.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 const Status silent = [](const std::string&) {};
 
 /// Seconds unlike those that a fit begins with.
-MachineModel some_machine() {
-  MachineModel machine = described_cluster();
-  for (std::size_t t = 0; t < terms.size(); ++t) machine.seconds[t] *= 0.5 + static_cast<double>(t % 5);
+placement::MachineModel some_machine() {
+  placement::MachineModel machine = placement::described_cluster();
+  for (std::size_t t = 0; t < placement::terms.size(); ++t) machine.seconds[t] *= 0.5 + static_cast<double>(t % 5);
   machine.optimizer_weights = {{"adam", 3.0}, {"adagrad", 2.0}, {"rowwise_adagrad", 1.5}};
   return machine;
 }
 
 /// What the cases would take on a machine.
-std::vector<CaseTimes> times_on(const MachineModel& machine, std::span<const CalibrationCase> cases, int per_node) {
+std::vector<CaseTimes> times_on(const placement::MachineModel& machine, std::span<const CalibrationCase> cases,
+                                int per_node) {
   std::vector<CaseTimes> times;
   for (const CalibrationCase& each : cases) {
     const Workload& workload = each.options.workload;
-    const LookupStatistics statistics(workload.tables, workload.features, id_statistics_of(workload.ids));
-    const StepPrediction step =
-        predict_step(step_context_of(statistics, workload, each.plan(), each.how(), per_node), machine, each.plan());
+    const placement::LookupStatistics statistics(workload.tables, workload.features, id_statistics_of(workload.ids));
+    const placement::StepPrediction step = placement::predict_step(
+        step_context_of(statistics, workload, each.plan(), each.how(), per_node), machine, each.plan());
     CaseTimes& of = times.emplace_back();
-    for (std::size_t p = 0; p < step_phases; ++p) of.step += of.phases[p] = step.phases[p].seconds;
+    for (std::size_t p = 0; p < placement::step_phases; ++p) of.step += of.phases[p] = step.phases[p].seconds;
   }
   return times;
 }
@@ -43,26 +44,27 @@ TEST(FitTerms, ExplainsTimesThatFollowTheModel) {
     SCOPED_TRACE(ranks);
     const auto cases = calibration_cases(ranks);
     const auto times = times_on(some_machine(), cases, ranks);
-    MachineModel machine = described_cluster();
+    placement::MachineModel machine = placement::described_cluster();
     machine.cache_per_rank = some_machine().cache_per_rank;
     const TermFit fit = fit_terms(cases, times, ranks, machine);
     EXPECT_LT(step_errors(times, fit).largest, 0.01) << cases[step_errors(times, fit).worst].name;
-    for (std::size_t p = 0; p < step_phases; ++p)
+    for (std::size_t p = 0; p < placement::step_phases; ++p)
       EXPECT_LT(phase_errors(times, fit, p).largest, 0.02)
-          << step_phase_names[p] << " of " << cases[phase_errors(times, fit, p).worst].name;
+          << placement::step_phase_names[p] << " of " << cases[phase_errors(times, fit, p).worst].name;
   }
 }
 
 TEST(FitTerms, FindsSecondsThatCasesTellApart) {
   const auto cases = calibration_cases(2);
   const auto times = times_on(some_machine(), cases, 2);
-  MachineModel machine = described_cluster();
+  placement::MachineModel machine = placement::described_cluster();
   machine.cache_per_rank = some_machine().cache_per_rank;
   const TermFit fit = fit_terms(cases, times, 2, machine);
-  for (const Term term : {Term::lookup_line, Term::lookup_value, Term::update_line, Term::update_value}) {
+  for (const placement::Term term : {placement::Term::lookup_line, placement::Term::lookup_value,
+                                     placement::Term::update_line, placement::Term::update_value}) {
     const auto t = static_cast<std::size_t>(term);
-    EXPECT_TRUE(fit.measured[t]) << terms[t].name;
-    EXPECT_NEAR(machine.seconds[t] / some_machine().seconds[t], 1.0, 0.05) << terms[t].name;
+    EXPECT_TRUE(fit.measured[t]) << placement::terms[t].name;
+    EXPECT_NEAR(machine.seconds[t] / some_machine().seconds[t], 1.0, 0.05) << placement::terms[t].name;
   }
 }
 
@@ -80,19 +82,20 @@ TEST(CalibrationCases, GiveEveryRankWorkAndStandApart) {
 }
 
 TEST(Calibration, OfTheseRanksKnowsAllThatPredictionsNeed) {
-  const Communicator world(MPI_COMM_WORLD);
+  const comm::Communicator world(MPI_COMM_WORLD);
   const Calibration measured = calibrate(world, quick_calibration(), silent);
-  for (std::size_t t = 0; t < terms.size(); ++t)
-    EXPECT_TRUE(std::isfinite(measured.machine.seconds[t]) && measured.machine.seconds[t] >= 0.0) << terms[t].name;
+  for (std::size_t t = 0; t < placement::terms.size(); ++t)
+    EXPECT_TRUE(std::isfinite(measured.machine.seconds[t]) && measured.machine.seconds[t] >= 0.0)
+        << placement::terms[t].name;
   EXPECT_EQ(measured.machine.exchanges.contains("mpi_alltoallv"), world.size() > 1);
   EXPECT_TRUE(measured.machine.measured);
   EXPECT_GT(measured.machine.gather_bytes_per_second, 0.0);
-  for (const StepPrediction& step : measured.fit.predictions) EXPECT_TRUE(std::isfinite(step.seconds));
+  for (const placement::StepPrediction& step : measured.fit.predictions) EXPECT_TRUE(std::isfinite(step.seconds));
   const auto json = to_json(world, measured, quick_calibration());
   EXPECT_EQ(json.at("calibration").at("cases").size(), measured.cases.size());
-  EXPECT_EQ(machine_from_json(json, "a calibration"), measured.machine);
-  require_known(measured.machine, world.nodes());
+  EXPECT_EQ(placement::machine_from_json(json, "a calibration"), measured.machine);
+  placement::require_known(measured.machine, world.nodes());
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

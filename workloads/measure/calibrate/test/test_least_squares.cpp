@@ -5,7 +5,7 @@
 
 #include "workloads/measure/calibrate/non_negative_least_squares.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 using Vector = std::vector<double>;
@@ -83,4 +83,4 @@ TEST(NonNegativeLeastSquares, IsTheBestOfRandomSystems) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -12,7 +12,7 @@
 
 #include "workloads/step/pipeline/ticket_book.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 constexpr double never = 1e300;
@@ -253,4 +253,4 @@ TEST(Schedules, TenThousandRandomOnesKeepTheBoundAndLoseNothing) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

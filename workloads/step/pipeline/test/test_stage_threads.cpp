@@ -9,7 +9,7 @@
 
 #include "workloads/step/pipeline/stage_threads.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 /// Batches that read a table of one number, which every step adds one to: what the lookup of a batch reads is the
@@ -200,4 +200,4 @@ TEST(StageThreads, AStageThatDoesNotEndIsLeftBehind) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads

@@ -7,7 +7,7 @@
 
 #include "workloads/step/pipeline/pipeline_counts.hpp"
 
-namespace shardmark {
+namespace shardmark::workloads {
 namespace {
 
 TEST(TicketBook, ShapesThatNoBatchWouldPassAreRefused) {
@@ -88,4 +88,4 @@ TEST(PipelineFormula, RateAndThreadsFollowDeepRec) {
 }
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::workloads
