@@ -20,10 +20,6 @@ namespace {
 using placement::Movement, placement::Plan, placement::RowTransfer, placement::Shard, placement::ShardCounts,
     placement::TablePlacement;
 
-double cells(std::int64_t rows, std::int64_t columns) {
-  return static_cast<double>(rows) * static_cast<double>(columns);
-}
-
 /// Of replicated tables and hot rows: a dense gradient of rows, or of slices of cores, with a count per row, and MPI's
 /// copy of it; a list of the rows that were touched, which may be all, as words and segments with room to grow.
 double dense_gradient_bytes(const Plan& plan, const std::vector<Table>& tables) {

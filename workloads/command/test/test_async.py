@@ -42,11 +42,11 @@ class Async(ProgramTest):
 
     def test_data_that_end_inside_the_lookahead_begin_again(self):
         tsv, h5 = str(self.folder / "short.tsv"), str(self.folder / "short.h5")
-        self.succeeds(self.serial("data", "generate", "criteo", "--out", tsv, "--samples", "75"))
+        self.succeeds(self.serial("data", "generate", "criteo", "--out", tsv, "--samples", "28"))
         self.succeeds(self.serial("data", "convert", tsv, h5, "--scale", SMALL["scale"]))
         for data, reading, order in ((tsv, "before", "input"), (tsv, "steps", "completion"), (h5, "steps", "input")):
             with self.subTest(data=data, reading=reading, order=order):
-                outcome, file = self.case(2, command="compare", plan="table_wise", data=data, batch=32, steps=8,
+                outcome, file = self.case(2, command="compare", plan="table_wise", data=data, batch=12, steps=8,
                                           check=6, dense="dlrm", reading=reading, exchange="mpi_alltoallv",
                                           async_pool="shared", async_threads=3, async_order=order, train=10,
                                           **{"async": "off,ids,rows,patched"})
@@ -235,7 +235,7 @@ class Async(ProgramTest):
         file = self.new_path(".jsonl")
         process = subprocess.Popen(
             [*MPIEXEC, "2", SHARDMARK, "compare", "deeprec-dlrm", "--plan", "table_wise", "--async", "rows,patched", "--async-pool", "shared",
-             "--scale", "1/4096", "--batch", "240", "--threads", "1", "--steps", "30000", "--check", "1", "--machine", "off", "--out",
+             "--scale", "1/4096", "--batch", "240", "--threads", "1", "--steps", "3000", "--check", "1", "--machine", "off", "--out",
              str(file)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder,
             start_new_session=True)

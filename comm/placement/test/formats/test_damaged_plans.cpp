@@ -42,31 +42,44 @@ std::string damaged(std::string text, std::mt19937& random) {
   return text;
 }
 
-/// Whatever is in a file, it is refused in words or gives a plan that can be checked: built with sanitizers this test
-/// looks for more than it says.
-TEST(DamagedPlans, AreRefusedOrChecked) {
+/// How many of five damaged copies of each format are refused; the others give a plan that can be checked.
+int refused_copies(const std::string& ours, const std::string& theirs, const RandomTables& workload,
+                   std::mt19937& random) {
+  const HugectrContext context{.tables = workload.tables, .lookups = workload.features};
   int refused = 0;
-  for (unsigned seed = 0; seed < 3000; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
-    std::mt19937 random(seed);
-    RandomTables workload(random);
-    const Planner& planner = planners[seed % planners.size()];
-    const Plan plan = make_plan(planner.name, workload.tables, workload.features, {.ranks = 4, .replicate_rows = 10});
-    const std::string ours = damaged(plan_to_json(plan, workload.tables), random);
+  for (int copy = 0; copy < 5; ++copy) {
     try {
-      check(plan_from_json(ours, "p.json", workload.tables), workload.tables);
+      check(plan_from_json(damaged(ours, random), "p.json", workload.tables), workload.tables);
     } catch (const InputError&) {
       ++refused;
     }
-    const HugectrContext context{.tables = workload.tables, .lookups = workload.features};
     try {
-      const std::string theirs = plan_to_hugectr(plan, workload.tables, workload.features, hugectr_spellings[seed % 3]);
       const std::string text = damaged(theirs, random);
       check_hugectr_plan(text, "h.json", context);
       check(plan_from_hugectr(text, "h.json", "h", context), workload.tables);
     } catch (const InputError&) {
       ++refused;
     }
+  }
+  return refused;
+}
+
+/// Whatever is in a file, it is refused in words or gives a plan that can be checked: built with sanitizers this test
+/// looks for more than it says.
+TEST(DamagedPlans, AreRefusedOrChecked) {
+  int refused = 0;
+  for (unsigned seed = 0; seed < 600; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    RandomTables workload(random);
+    const Planner& planner = planners[seed % planners.size()];
+    const Plan plan = make_plan(planner.name, workload.tables, workload.features, {.ranks = 4, .replicate_rows = 10});
+    std::string theirs;  // stays empty, which is refused, where HugeCTR's format cannot say the plan
+    try {
+      theirs = plan_to_hugectr(plan, workload.tables, workload.features, hugectr_spellings[seed % 3]);
+    } catch (const InputError&) {
+    }
+    refused += refused_copies(plan_to_json(plan, workload.tables), theirs, workload, random);
   }
   EXPECT_GT(refused, 2000);
 }
