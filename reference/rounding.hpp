@@ -14,9 +14,10 @@ inline constexpr double unit_roundoff = 0x1p-24;
 /// The distance between subnormal numbers of fp32: a result that is one of them is off by at most half of it.
 inline constexpr double subnormal_distance = 0x1p-149;
 
-/// By how much `roundings` to fp32 may change a number whose terms have this magnitude. Nothing changes an exact 0.
-constexpr double rounding_error(double roundings, double magnitude) {
-  return magnitude == 0.0 ? 0.0 : roundings * (unit_roundoff * magnitude + subnormal_distance);
+/// By how much `roundings` to fp32 may change a number whose terms have this magnitude, when what is rounded is
+/// multiplied by at most `factor` >= 1 afterwards. Nothing changes an exact 0.
+constexpr double rounding_error(double roundings, double magnitude, double factor = 1.0) {
+  return magnitude == 0.0 ? 0.0 : roundings * (unit_roundoff * magnitude + subnormal_distance * factor);
 }
 
 /// The largest power of two that divides x, 0 for x = 0.

@@ -61,9 +61,10 @@ void BoundedTrain::row(std::int64_t row, std::span<float> values, std::span<floa
   double roundings = 2;
   for (int t = 1; t < shape_.cores; ++t) roundings += static_cast<double>(shape_.r[t]);
   const auto [value, least, most] = contract(row);
+  const double factor = largest_factor();
   for (std::size_t c = 0; c < values.size(); ++c) {
     values[c] = static_cast<float>(value[c]);
-    bounds[c] = static_cast<float>(most[c] - least[c] + rounding_error_of(roundings, most[c]));
+    bounds[c] = static_cast<float>(most[c] - least[c] + rounding_error(roundings, most[c], factor));
   }
 }
 
@@ -85,12 +86,12 @@ void BoundedTrain::add_gradient(std::int64_t row, std::int64_t uses, const Bound
   }
 }
 
-/// A partial product that is subnormal is off by a fixed distance, which the products with the other cores multiply.
-double BoundedTrain::rounding_error_of(double roundings, double magnitude) const {
+/// By what the products and sums with the other cores multiply a partial product, and its rounding.
+double BoundedTrain::largest_factor() const {
   double factor = 1.0;
   for (int t = 0; t < shape_.cores; ++t)
     factor *= std::max(1.0, static_cast<double>(shape_.r[t] * shape_.q[t]) * core_[t].largest);
-  return rounding_error(roundings, magnitude) + (magnitude == 0.0 ? 0.0 : roundings * subnormal_distance * factor);
+  return factor;
 }
 
 /// With the sums of every core but t, in any direction, and those over the columns of the others.
@@ -102,6 +103,7 @@ double BoundedTrain::roundings_of_gradient(int t) const {
 }
 
 void BoundedTrain::step(std::int64_t step) {
+  const double factor = largest_factor();
   for (int t = 0; t < shape_.cores; ++t) {
     Core& core = core_[t];
     const std::int64_t size = shape_.slice_elements(t);
@@ -109,7 +111,8 @@ void BoundedTrain::step(std::int64_t step) {
     for (const std::int64_t slot : core.touched) {
       const auto least = core.gradients.slice(1, slot, size), most = core.gradients.slice(2, slot, size);
       const double roundings = roundings_of_gradient(t) + static_cast<double>(core.uses[slot]);
-      for (std::int64_t i = 0; i < size; ++i) errors[i] = most[i] - least[i] + rounding_error_of(roundings, most[i]);
+      for (std::int64_t i = 0; i < size; ++i)
+        errors[i] = most[i] - least[i] + rounding_error(roundings, most[i], factor);
       bounded_step(cores_[t], slot, step, core.gradients.slice(0, slot, size), errors);
       refresh(t, slot);
       core.uses[slot] = 0;

@@ -64,7 +64,7 @@ class BoundedTrain {
   std::int64_t touch(int t, std::int64_t slice);
   void refresh(int t, std::int64_t slot);
   double roundings_of_gradient(int t) const;
-  double rounding_error_of(double roundings, double magnitude) const;
+  double largest_factor() const;
 
   TensorTrainShape shape_;
   std::vector<TouchedTable> cores_;
