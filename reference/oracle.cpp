@@ -11,6 +11,7 @@
 #include "reference/error.hpp"
 #include "reference/pooled_lookup.hpp"
 #include "reference/row_gradients.hpp"
+#include "reference/storage.hpp"
 
 namespace shardmark::reference {
 namespace {
@@ -78,7 +79,7 @@ Oracle::Oracle(const std::vector<Table>& tables, std::vector<Feature> features, 
     : features_(std::move(features)), gradients_(gradients), wire_(wire) {
   for (const auto& table : tables) {
     add_table(table, rows);
-    bit_exact_.push_back(wire == WireTypes{} && table.storage != Storage::tt && rows.unit > 0.0F &&
+    bit_exact_.push_back(wire == WireTypes{} && !storage_of(table).computes() && rows.unit > 0.0F &&
                          table.value_type != ValueType::int8 && steps_exactly(table.optimizer));
   }
   summed_as_given_.assign(tables.size(), wire.backward == ValueType::fp32);
@@ -90,17 +91,17 @@ Oracle::Oracle(const std::vector<Table>& tables, std::vector<Feature> features, 
 
 void Oracle::add_table(const Table& table, const RowValues& initial) {
   const std::int64_t number = std::ssize(tables_);
-  trains_.emplace_back();
-  if (table.storage != Storage::tt) {
+  const StorageChoice& storage = storage_of(table);
+  computed_.push_back(storage.computes() ? storage.computed(table, number, initial) : nullptr);
+  if (!storage.computes()) {
     tables_.emplace_back(table, number, initial);
     return;
   }
-  trains_.back() = std::make_unique<CachedTrain>(table, number, initial);
-  Table contracted = table;
-  contracted.value_type = ValueType::fp32;  // only the cores are stored
-  tables_.emplace_back(contracted, number, initial.seed,
-                       [train = trains_.back().get()](std::int64_t row, std::span<float> values,
-                                                      std::span<float> bounds) { train->row(row, values, bounds); });
+  Table computed = table;
+  computed.value_type = ValueType::fp32;  // only the parts are stored
+  tables_.emplace_back(computed, number, initial.seed,
+                       [rows = computed_.back().get()](std::int64_t row, std::span<float> values,
+                                                       std::span<float> bounds) { rows->row(row, values, bounds); });
 }
 
 Expected Oracle::lookup(const Batch& batch, std::int64_t feature, std::int64_t first, std::int64_t count) {
@@ -132,8 +133,8 @@ void Oracle::update(const Batch& batch, std::int64_t step, const BagGradients& g
   for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
     on_table(t);
     if (table(t).table().optimizer.kind == OptimizerKind::none) continue;
-    if (trains_[t])
-      update_train(batch, step, t, gradients);
+    if (computed_[t])
+      update_computed(batch, step, t, gradients);
     else
       update_table(batch, step, t, gradients);
   }
@@ -164,7 +165,7 @@ void Oracle::update_table(const Batch& batch, std::int64_t step, std::int64_t nu
   }
 }
 
-void Oracle::update_train(const Batch& batch, std::int64_t step, std::int64_t number, const BagGradients& of_bags) {
+void Oracle::update_computed(const Batch& batch, std::int64_t step, std::int64_t number, const BagGradients& of_bags) {
   TouchedTable& rows = tables_[number];
   std::map<std::int64_t, std::int64_t> uses;  // of each row that the batch names
   for (std::int64_t f = 0; f < std::ssize(features_); ++f)
@@ -172,8 +173,8 @@ void Oracle::update_train(const Batch& batch, std::int64_t step, std::int64_t nu
       for (std::int64_t i = batch.begin_of(f); i < batch.end_of(f); ++i) ++uses[batch.indices[i]];
   RowGradients gradients = sum_gradients(rows, features_, of_bags, batch, wire_);
   for (const auto& [row, count] : uses)
-    trains_[number]->add_gradient(row, count, gradient_of(gradients.of(rows.find(row)), number), step + 1);
-  trains_[number]->finish(step + 1);
+    computed_[number]->add_gradient(row, count, gradient_of(gradients.of(rows.find(row)), number), step + 1);
+  computed_[number]->finish(step + 1);
   rows = rows.untouched();
 }
 

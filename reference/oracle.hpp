@@ -7,7 +7,7 @@
 
 #include "reference/bag.hpp"
 #include "reference/row_gradients.hpp"
-#include "reference/tensor_train/cached_train.hpp"
+#include "reference/storage.hpp"
 #include "reference/touched_table.hpp"
 #include "reference/wire_rounding.hpp"
 
@@ -54,10 +54,9 @@ class Oracle {
   bool bit_exact(std::int64_t table) const { return bit_exact_[table]; }
   const TouchedTable& table(std::int64_t number) const { return tables_[number]; }
 
-  /// What the rows of a table are made of, by which stores and checks go: a dense table itself, or the cores of a
-  /// tensor train, whose rows are slices.
+  /// What is stored of a table, by which stores and checks go (StorageChoice::parts).
   std::span<const TouchedTable> parts(std::int64_t number) const {
-    return trains_[number] ? trains_[number]->cores() : std::span(tables_).subspan(number, 1);
+    return computed_[number] ? computed_[number]->parts() : std::span(tables_).subspan(number, 1);
   }
 
  private:
@@ -65,13 +64,13 @@ class Oracle {
   /// Of a row of a table.
   BoundedGradient gradient_of(std::span<const GradientSum> sums, std::int64_t table) const;
   void update_table(const Batch& batch, std::int64_t step, std::int64_t number, const BagGradients& gradients);
-  void update_train(const Batch& batch, std::int64_t step, std::int64_t number, const BagGradients& gradients);
+  void update_computed(const Batch& batch, std::int64_t step, std::int64_t number, const BagGradients& gradients);
 
   std::vector<Feature> features_;
   GradientValues gradients_;
   WireTypes wire_;
-  std::vector<std::unique_ptr<CachedTrain>> trains_;  ///< by table; none for dense ones
-  /// Of a tensor train: the rows that were touched since the latest step, as its slices give them.
+  std::vector<std::unique_ptr<ComputedRows>> computed_;  ///< by table; null where a row is as it is stored
+  /// By table. Of computed rows those that were touched since the latest step, as the parts give them.
   std::vector<TouchedTable> tables_;
   std::vector<bool> bit_exact_;
   std::vector<bool> summed_as_given_;  ///< by table: its gradients are added as they are, not divided or rounded before

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 
@@ -12,14 +11,8 @@
 
 namespace shardmark::reference {
 
-/// What stands for the rows of a table in memory.
+/// What stands for the rows of a table in memory; storage.hpp has the table of choices.
 enum class Storage { dense, tt };
-
-inline constexpr std::array storages{
-    Choice<Storage>{"dense", "every row as its values, one after the other", Storage::dense},
-    Choice<Storage>{"tt", "a tensor train: products of slices of a few small cores", Storage::tt},
-};
-constexpr auto choices_of(Storage) { return Choices{"storage", storages}; }
 
 /// An embedding table: `rows` vectors of `dim` values.
 struct Table {
@@ -44,5 +37,5 @@ struct Feature {
 }  // namespace shardmark::reference
 
 namespace shardmark {  // words of every folder
-using reference::Feature, reference::Storage, reference::Table, reference::storages;
+using reference::Feature, reference::Storage, reference::Table;
 }  // namespace shardmark

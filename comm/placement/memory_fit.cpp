@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "reference/error.hpp"
+#include "reference/storage.hpp"
 
 namespace shardmark::placement {
 namespace {
@@ -25,7 +26,7 @@ struct Part {
 
 /// In doubles: a plan that is refused may be of more bytes than 64 bits count.
 double bytes_of(const RowSet& rows, std::int64_t columns, const Table& table) {
-  if (table.storage == Storage::tt) return static_cast<double>(load_of(whole(table, 0), table).bytes());
+  if (!storage_of(table).splits) return static_cast<double>(load_of(whole(table, 0), table).bytes());
   return dense_bytes(table, rows.count(), columns);
 }
 

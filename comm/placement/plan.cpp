@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "reference/error.hpp"
+#include "reference/storage.hpp"
 #include "reference/tensor_train/shape.hpp"
 
 namespace shardmark::placement {
@@ -111,29 +112,21 @@ std::int64_t bytes_of_rows(const Table& table, std::int64_t rows, std::int64_t b
   return bytes;
 }
 
-/// Cores and their state, and the rows that the cache holds, which have a state of their own where they are trained.
-RankLoad load_of_cores(const Table& table) {
-  const RowCache& cache = table.tensor_train.cache;
-  RankLoad load{.tables = 1,
-                .rows = table.rows,
-                .table_bytes = bytes_of_rows(table, cache.rows, row_bytes(ValueType::fp32, table.dim))};
-  if (cache.writes == CacheWrites::trained)
-    load.state_bytes = bytes_of_rows(table, cache.rows, state_bytes_per_row(table, table.dim));
-  for (const Table& core : core_tables(table))
-    load += {.table_bytes = bytes_of_rows(core, core.rows, row_bytes(core.value_type, core.dim)),
-             .state_bytes = bytes_of_rows(core, core.rows, state_bytes_per_row(core, core.dim))};
-  return load;
+/// Rows and their state.
+RankLoad load_of_rows(const Table& table, std::int64_t rows, std::int64_t columns) {
+  return {.table_bytes = bytes_of_rows(table, rows, row_bytes(table.value_type, columns)),
+          .state_bytes = bytes_of_rows(table, rows, state_bytes_per_row(table, columns))};
 }
 
 }  // namespace
 
 RankLoad load_of(const Shard& shard, const Table& table) {
-  if (table.storage == Storage::tt) return load_of_cores(table);
-  const std::int64_t rows = shard.rows.count();
-  return {.tables = 1,
-          .rows = rows,
-          .table_bytes = bytes_of_rows(table, rows, row_bytes(table.value_type, shard.columns())),
-          .state_bytes = bytes_of_rows(table, rows, state_bytes_per_row(table, shard.columns()))};
+  const StorageChoice& storage = storage_of(table);
+  RankLoad load{.tables = 1, .rows = shard.rows.count()};
+  if (storage.splits) return load += load_of_rows(table, shard.rows.count(), shard.columns());
+  for (const Table& part : storage.parts(table)) load += load_of_rows(part, part.rows, part.dim);
+  const Table cached = storage.cached_rows(table);
+  return load += load_of_rows(cached, cached.rows, cached.dim);
 }
 
 std::vector<RankLoad> loads_of(const Plan& plan, std::span<const Table> tables) {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "comm/placement/show_columns.hpp"
+#include "reference/storage.hpp"
 
 namespace shardmark::placement {
 namespace {
@@ -124,7 +125,7 @@ std::string per_table(const Plan& plan, std::span<const Table> tables) {
     text += fmt::format("{:<{}} {:>12} {:>5} {:>12.3f}  {:<19} {:>7}  {}{}\n", name_of_group(first, end), width,
                         table.rows, table.dim, static_cast<double>(bytes_of(table)) / 1e6, kind_of(placement),
                         shards_of(placement, plan.ranks), ranks_of_all(plan, first, end),
-                        table.storage == Storage::tt ? ", tt" : "");
+                        storage_of(table).splits ? "" : fmt::format(", {}", name_of(table.storage)));
   }
   return text;
 }

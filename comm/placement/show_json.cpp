@@ -4,6 +4,7 @@
 
 #include "comm/placement/show.hpp"
 #include "comm/placement/show_columns.hpp"
+#include "reference/storage.hpp"
 
 namespace shardmark::placement {
 namespace {

@@ -7,27 +7,30 @@
 #include <map>
 #include <vector>
 
-#include "reference/tensor_train/shape.hpp"
+#include "reference/storage.hpp"
 
 namespace shardmark::placement {
 namespace {
 
-void require_supported_cores(const std::string& plan, const TablePlacement& placement, const Table& table) {
-  tensor_train_shape(table);
-  const RowCache& cache = table.tensor_train.cache;
-  if (table.value_type == ValueType::int8)
+/// What a storage that keeps whole tables asks of their placement. Throws what its parts throw, too.
+void require_whole_table(const std::string& plan, const TablePlacement& placement, const Table& table) {
+  const StorageChoice& storage = storage_of(table);
+  storage.parts(table);
+  if (storage.computes() && table.value_type == ValueType::int8)
     throw InputError(
-        fmt::format("table {}: cores of a tensor train are not kept as int8; use fp32, fp16 or bf16", table.name));
+        fmt::format("table {}: storage {} computes rows from parts, which are not kept as int8; use fp32, fp16 or bf16",
+                    table.name, storage.name));
   if (placement.shards.size() > 1 || placement.hot_rows > 0)
     throw InputError(
-        fmt::format("plan {} splits table {} {}, but it is a tensor train, each of whose {} rows is made of "
-                    "all its cores; place it data_parallel or table_wise",
-                    plan, table.name, kind_of(placement), table.rows));
-  if (placement.data_parallel && cache.rows > 0 && cache.writes == CacheWrites::trained)
+        fmt::format("plan {} splits table {} {}, but storage {} keeps its {} rows together; place it data_parallel or "
+                    "table_wise",
+                    plan, table.name, kind_of(placement), storage.name, table.rows));
+  const Table cached = storage.cached_rows(table);
+  if (placement.data_parallel && cached.rows > 0 && cached.optimizer.kind != OptimizerKind::none)
     throw InputError(
         fmt::format("plan {} replicates table {}, but its cache of {} rows is trained, and so would differ "
-                    "from rank to rank; use tt.cache_writes read_only, no cache, or table_wise",
-                    plan, table.name, cache.rows));
+                    "from rank to rank; use {}.cache_writes read_only, no cache, or table_wise",
+                    plan, table.name, cached.rows, storage.name));
 }
 
 /// Where partial sums of row shards of the same columns are added on their way: one of each rank, in fp32.
@@ -91,7 +94,7 @@ void require_supported(const Plan& plan, const std::vector<Table>& tables, const
   for (std::size_t t = 0; t < tables.size(); ++t) require_whole_rows(plan, t, tables[t]);
   const std::vector<Table> stored_tables = stored(tables, plan);
   for (std::size_t t = 0; t < tables.size(); ++t)
-    if (stored_tables[t].storage == Storage::tt) require_supported_cores(plan.name, plan.tables[t], stored_tables[t]);
+    if (!storage_of(stored_tables[t]).splits) require_whole_table(plan.name, plan.tables[t], stored_tables[t]);
   for (const Feature& feature : features) {
     if (feature.pooling != Pooling::max) continue;
     const auto number = static_cast<std::size_t>(feature.table);

@@ -5,16 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "reference/computed_rows.hpp"
 #include "reference/tensor_train/contraction.hpp"
-#include "reference/touched_table.hpp"
 
 namespace shardmark::reference {
-
-/// The gradient of one row of a table, [dim] each: its sum over the batch, the sum of the magnitudes of its terms, and
-/// by how much it may differ.
-struct BoundedGradient {
-  std::vector<double> value, magnitude, error;
-};
 
 /// A table of Storage::tt whose cores are tables of which only the touched slices exist (core_tables()), with bounds
 /// for whatever comes out of them: contractions in fp32, in any order and direction, with or without fused

@@ -8,6 +8,7 @@
 #include "reference/bounded_step.hpp"
 #include "reference/rounding.hpp"
 #include "reference/tensor_train/initial_cores.hpp"
+#include "reference/tensor_train/stored_cores.hpp"
 
 namespace shardmark::reference {
 namespace {

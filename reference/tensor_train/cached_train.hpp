@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "reference/computed_rows.hpp"
 #include "reference/row_values.hpp"
 #include "reference/tensor_train/bounded_train.hpp"
 #include "reference/tensor_train/row_cache.hpp"
@@ -19,26 +20,21 @@ namespace shardmark::reference {
 ///   one that enters begins with w = P + d.
 /// So a choice of cached rows changes the value of no row but by rounding, and forgets nothing that was learned.
 /// CacheWrites::read_only changes no value at all and so is not known here.
-class CachedTrain {
+class CachedTrain : public ComputedRows {
  public:
   CachedTrain(const Table& table, std::int64_t number, const RowValues& initial);
 
-  std::span<const TouchedTable> cores() const { return train_.cores(); }
+  std::span<const TouchedTable> parts() const override { return train_.cores(); }
   const CachedRows& cache() const { return cache_; }
   /// w and state of the rows that are cached.
   const TouchedTable& cached() const { return cached_; }
   /// How many rows left the cache and are not in it now.
   std::int64_t differences() const { return std::ssize(differences_); }
 
-  /// Values of a row and their bounds, [dim].
-  void row(std::int64_t row, std::span<float> values, std::span<float> bounds);
-
-  /// What step number `step` (from 1) gives to a row that its batch names `uses` times. Once for each such row, in
-  /// ascending order.
-  void add_gradient(std::int64_t row, std::int64_t uses, const BoundedGradient& gradient, std::int64_t step);
-
+  void row(std::int64_t row, std::span<float> values, std::span<float> bounds) override;
+  void add_gradient(std::int64_t row, std::int64_t uses, const BoundedGradient& gradient, std::int64_t step) override;
   /// Updates the slices by what was added, and where it is time chooses the cached rows anew: populate().
-  void finish(std::int64_t step);
+  void finish(std::int64_t step) override;
   void update_slices(std::int64_t step) { train_.step(step); }
   void populate();
 

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "reference/normal.hpp"
+#include "reference/tensor_train/stored_cores.hpp"
 
 namespace shardmark::reference {
 namespace {

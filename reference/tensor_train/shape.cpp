@@ -177,17 +177,4 @@ TensorTrainShape tensor_train_shape(const Table& table) {
   return shape;
 }
 
-std::vector<Table> core_tables(const Table& table) {
-  const TensorTrainShape shape = tensor_train_shape(table);
-  std::vector<Table> cores;
-  for (int t = 0; t < shape.cores; ++t)
-    cores.push_back({.name = table.name + " core " + std::to_string(t),
-                     .rows = shape.p[t],
-                     .dim = shape.slice_elements(t),
-                     .optimizer = table.optimizer,
-                     .value_type = table.value_type,
-                     .stochastic_rounding = table.stochastic_rounding});
-  return cores;
-}
-
 }  // namespace shardmark::reference

@@ -59,15 +59,8 @@ struct TensorTrainShape {
 /// InputError naming the table and the numbers.
 TensorTrainShape tensor_train_shape(const Table& table);
 
-/// Each core as a table of its own, whose rows are the slices: [p[t], slice_elements(t)] with the optimizer and value
-/// type of the table. What trains a tensor train is what trains these.
-std::vector<Table> core_tables(const Table& table);
-
-/// The number by which the generators of initial values and stochastic rounding know core t of table `table`.
-constexpr std::int64_t core_number(std::int64_t table, int t) { return (std::int64_t{t} + 1) << 32 | table; }
-
 }  // namespace shardmark::reference
 
 namespace shardmark {  // words of every folder
-using reference::TensorTrainShape, reference::core_number, reference::core_tables, reference::tensor_train_shape;
+using reference::TensorTrainShape, reference::tensor_train_shape;
 }  // namespace shardmark

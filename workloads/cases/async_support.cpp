@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "reference/error.hpp"
+#include "reference/storage.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -22,11 +23,11 @@ void require_async(const placement::Plan& plan, const std::vector<Table>& tables
   if (!how.async.looks_up()) return;
   const auto mode = name_of(how.async.mode);
   for (const Table& table : tables)
-    if (table.storage == Storage::tt)
+    if (!storage_of(table).can_prefetch)
       throw InputError(
-          fmt::format("table {}: a tensor train cannot be looked up ahead of its step (--async {}); use "
+          fmt::format("table {}: storage {} cannot be looked up ahead of its step (--async {}); use "
                       "--async off or ids, or --storage dense",
-                      table.name, mode));
+                      table.name, name_of(table.storage), mode));
   for (const Feature& feature : features)
     if (how.async.mode == AsyncMode::rows && feature.pooling == Pooling::max)
       throw InputError(

@@ -7,13 +7,21 @@
 
 #include "datasets/sample_source.hpp"
 #include "reference/dense/dense_step.hpp"
+#include "reference/storage.hpp"
 #include "workloads/cases/dense_spec_of.hpp"
 
 namespace shardmark::workloads {
 namespace {
 
-bool has_tensor_trains(const RunOptions& run) {
-  return std::ranges::any_of(run.workload.tables, [](const Table& table) { return table.storage == Storage::tt; });
+/// The storage whose tables read an option: "tt" of "tt.ranks".
+std::string_view storage_name(const Option& option) {
+  return std::string_view(option.name).substr(0, option.name.find('.'));
+}
+
+/// Whether any table has the storage that reads the option.
+bool has_readers(const Option& option, const RunOptions& run) {
+  return std::ranges::any_of(run.workload.tables,
+                             [&](const Table& table) { return name_of(table.storage) == storage_name(option); });
 }
 
 /// Options of the pipeline that no case reads.
@@ -99,8 +107,10 @@ std::vector<Case> without_unused_async(std::vector<Case> cases) {
 }
 
 void require_use(const RunOptions& run, const std::vector<Case>& cases, const std::vector<GivenOption>& given) {
-  const bool trains =
-      std::ranges::any_of(cases, [&](const Case& how) { return has_tensor_trains(with_storage(run, how.storage)); });
+  const auto has_storage = [&](const Option& option) {
+    return std::ranges::any_of(cases,
+                               [&](const Case& how) { return has_readers(option, with_storage(run, how.storage)); });
+  };
   for (const GivenOption& each : given) {
     require_async_use(cases, each);
     if ((each.option->group == OptionGroup::dense || each.option->name == "train") && !has_layers(run.dense.kind))
@@ -111,10 +121,11 @@ void require_use(const RunOptions& run, const std::vector<Case>& cases, const st
     if (each.option->group == OptionGroup::ids && !run.data.file.empty())
       throw InputError(fmt::format("{}: the ids come from --data {}; leave one of them out",
                                    each.said(each.values.front()), run.data.file));
-    if (each.option->group == OptionGroup::tensor_trains && !trains)
-      throw InputError(fmt::format(
-          "{}: no table is a tensor train{}; use --storage tt", each.said(each.values.front()),
-          run.workload.tt_min_rows > 0 ? fmt::format(" of at least {} rows", run.workload.tt_min_rows) : ""));
+    if (each.option->group == OptionGroup::storage && !has_storage(*each.option))
+      throw InputError(
+          fmt::format("{}: no table{} has storage {}; use --storage {}", each.said(each.values.front()),
+                      run.workload.tt_min_rows > 0 ? fmt::format(" of at least {} rows", run.workload.tt_min_rows) : "",
+                      storage_name(*each.option), storage_name(*each.option)));
   }
 }
 
@@ -124,8 +135,8 @@ bool has_use(const Option& option, const RunOptions& run) {
   if (option.group == OptionGroup::dense) return has_layers(run.dense.kind);
   if (option.group == OptionGroup::data)
     return !file.empty() && (option.name == "data" || option.name == "reading" || !datasets::is_hdf5(file));
-  if (option.group == OptionGroup::tensor_trains)
-    return has_tensor_trains(run) || (option.name == "tt.min_rows" && run.workload.tt_min_rows > 0);
+  if (option.group == OptionGroup::storage)
+    return has_readers(option, run) || (option.name == "tt.min_rows" && run.workload.tt_min_rows > 0);
   return static_cast<bool>(option.get);
 }
 

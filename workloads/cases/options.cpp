@@ -94,8 +94,7 @@ std::string Option::list_name() const {
 }
 
 std::string Option::usual() const {
-  const bool of_workload =
-      group == OptionGroup::tables || group == OptionGroup::tensor_trains || group == OptionGroup::ids;
+  const bool of_workload = group == OptionGroup::tables || group == OptionGroup::storage || group == OptionGroup::ids;
   if (!get || of_workload) return "";
 
   return results::text_of(get(RunOptions{}, Case{}));

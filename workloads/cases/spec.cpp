@@ -12,6 +12,7 @@
 
 #include "reference/json.hpp"
 #include "reference/number.hpp"
+#include "reference/storage.hpp"
 #include "workloads/builtin_specs.hpp"
 #include "workloads/cases/spec_entries.hpp"
 #include "workloads/cases/spec_keys.hpp"
@@ -218,7 +219,7 @@ void scale_rows(Workload& workload, std::int64_t divisor) {
 
 void keep_small_tables_dense(Workload& workload) {
   for (Table& table : workload.tables)
-    if (table.rows < workload.tt_min_rows && table.storage == Storage::tt) table.storage = Storage::dense;
+    if (table.rows < workload.tt_min_rows && storage_of(table).computes()) table.storage = Storage::dense;
 }
 
 std::int64_t parse_scale(std::string_view text) {

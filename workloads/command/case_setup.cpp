@@ -11,6 +11,7 @@
 #include "comm/placement/formats/plan_json.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/support.hpp"
+#include "reference/storage.hpp"
 #include "workloads/cases/async_support.hpp"
 #include "workloads/cases/plan_request_of.hpp"
 #include "workloads/command/shared_plans.hpp"

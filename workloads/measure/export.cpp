@@ -10,6 +10,7 @@
 #include "datasets/hdf5.hpp"
 #include "reference/output_file.hpp"
 #include "reference/sort_distinct.hpp"
+#include "reference/storage.hpp"
 #include "reference/tensor_train/shape.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/measure/dense/export_dense.hpp"
@@ -30,15 +31,6 @@ struct ExportedTable {
 struct TableRows {
   std::vector<float> values, state;
 };
-
-/// Factors of the rows, of the columns, and the ranks between cores, as a spec gives them.
-std::string description(const TensorTrainShape& shape) {
-  const auto numbers = [](auto begin, int count) { return std::vector<std::int64_t>(begin, begin + count); };
-  return nlohmann::ordered_json{{"row_shape", numbers(shape.p.begin(), shape.cores)},
-                                {"dim_shape", numbers(shape.q.begin(), shape.cores)},
-                                {"ranks", numbers(shape.r.begin() + 1, shape.cores - 1)}}
-      .dump();
-}
 
 class StepExport {
  public:
@@ -64,7 +56,7 @@ class StepExport {
 
   void write_tables_before() {
     for (const Table& table : workload_.tables)
-      if (table.storage == Storage::tt) on_root([&] { create_train(table); });
+      if (maker_of(table).describe_parts) on_root([&] { create_computed(table); });
     for (const ExportedTable& part : parts_) {
       const Table& table = part.table;
       const std::string& group = part.group;
@@ -148,24 +140,24 @@ class StepExport {
     for (std::int64_t f = 0; f < batch_.features; ++f)
       if (workload_.features[f].table == number)
         rows.insert(rows.end(), batch_.indices.begin() + batch_.begin_of(f), batch_.indices.begin() + batch_.end_of(f));
-    const std::string group = "/tables/" + table.name;
-    if (table.storage != Storage::tt) return parts_.push_back({table, group, number, 0, distinct(rows)});
-    const TensorTrainShape shape = tensor_train_shape(table);
-    const std::vector<Table> cores = core_tables(table);
-    for (int t = 0; t < shape.cores; ++t) {
-      std::vector<std::int64_t> slices;
-      for (const std::int64_t row : rows) slices.push_back(shape.digits(row)[t]);
-      parts_.push_back({cores[t], group + "/cores/" + std::to_string(t), number, t, distinct(slices)});
-    }
+    const auto describe = maker_of(table).describe_parts;
+    const std::string group = "/tables/" + table.name,
+                      parts = describe ? group + "/" + describe(table).group + "/" : "";
+    const std::vector<Table> stored = storage_of(table).parts(table);
+    const auto stored_rows = storage_of(table).rows_of_parts(table, rows);
+    for (std::size_t p = 0; p < stored.size(); ++p)
+      parts_.push_back({stored[p], describe ? parts + std::to_string(p) : group, number, static_cast<std::int64_t>(p),
+                        distinct(stored_rows[p])});
   }
 
-  void create_train(const Table& table) {
+  void create_computed(const Table& table) {
+    const PartsDescription parts = maker_of(table).describe_parts(table);
     const std::string group = "/tables/" + table.name;
     file_->create_group(group);
-    file_->create_group(group + "/cores");
+    file_->create_group(group + "/" + parts.group);
     file_->write_attribute(group, "rows", table.rows);
     file_->write_attribute(group, "dim", table.dim);
-    file_->write_attribute(group, "tensor_train", description(tensor_train_shape(table)));
+    for (const auto& [name, value] : parts.attributes.items()) file_->write_attribute(group, name, value.dump());
   }
 
   static std::vector<std::int64_t> distinct(std::vector<std::int64_t> rows) {

@@ -19,10 +19,10 @@ namespace shardmark::workloads {
 ///   /tables/<name>             rows int64 [touched] ascending; before, after float32 [touched, dim]; state_before,
 ///                              state_after float32 [touched, state per row] where the optimizer has state;
 ///                              attributes rows, dim, optimizer (JSON), value_type, stochastic_rounding
-///   /tables/<name>             of a tensor train: attributes rows, dim, tensor_train (JSON: row_shape, dim_shape,
-///   ranks) /tables/<name>/cores/<t>   core t in the table's own order (reference/tensor_train/shape.hpp), as a table
-///   whose rows
-///                              are its slices
+///   /tables/<name>             whose rows are computed: attributes rows, dim and those of its storage; of tt
+///                              tensor_train (JSON: row_shape, dim_shape, ranks)
+///   /tables/<name>/cores/<t>   core t in the table's own order (reference/tensor_train/shape.hpp), as a table whose
+///                              rows are its slices
 ///   /dense                     of a dense model, its inputs, weights and outcome (dense/export_dense.hpp)
 /// On fresh tables no row is cached yet, so cores are all that a train has.
 /// Collective; rank 0 writes an OutputFile. Throws InputError when the file cannot be written.

@@ -5,13 +5,12 @@
 
 #include "comm/placement/statistics/expected_counts.hpp"
 #include "reference/row_gradients.hpp"
-#include "reference/tensor_train/shape.hpp"
+#include "reference/storage.hpp"
 #include "workloads/batches/step_input.hpp"
 #include "workloads/cases/plan_request_of.hpp"
 #include "workloads/measure/async_memory.hpp"
 #include "workloads/measure/dense/dense_memory.hpp"
 #include "workloads/measure/timed_batches.hpp"
-#include "workloads/measure/train_memory.hpp"
 #include "workloads/tables/storages.hpp"
 
 namespace shardmark::workloads {
@@ -20,16 +19,22 @@ namespace {
 using placement::Movement, placement::Plan, placement::RowTransfer, placement::Shard, placement::ShardCounts,
     placement::TablePlacement;
 
-/// Of replicated tables and hot rows: a dense gradient of rows, or of slices of cores, with a count per row, and MPI's
-/// copy of it; a list of the rows that were touched, which may be all, as words and segments with room to grow.
+/// Of replicated tables and hot rows: a dense gradient of rows, or of those of parts, with a count per row, and MPI's
+/// copy of it; of rows also a list of those that were touched, which may be all, as words and segments with room to
+/// grow.
 double dense_gradient_bytes(const Plan& plan, const std::vector<Table>& tables) {
+  const auto gradient_bytes = [](std::int64_t rows, std::int64_t dim, double beside) {
+    return static_cast<double>(rows) * (8.0 * static_cast<double>(dim + 1) + beside);
+  };
   double bytes = 0.0;
-  for (std::size_t t = 0; t < tables.size(); ++t)
-    if (has_replicas(plan.tables[t])) {
-      const auto rows = static_cast<double>(replicated_rows(plan.tables[t], tables[t]).count());
-      const double bytes_of_row = 8.0 * static_cast<double>(tables[t].dim + 1) + 18.0;
-      bytes += tables[t].storage == Storage::tt ? train_sum_bytes(tables[t]) : rows * bytes_of_row;
-    }
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    const Table& table = tables[t];
+    if (!has_replicas(plan.tables[t])) continue;
+    if (storage_of(table).computes())
+      for (const Table& part : storage_of(table).parts(table)) bytes += gradient_bytes(part.rows, part.dim, 0.0);
+    else
+      bytes += gradient_bytes(replicated_rows(plan.tables[t], table).count(), table.dim, 18.0);
+  }
   return bytes;
 }
 
@@ -157,12 +162,15 @@ double vector_bytes(const Workload& workload, const Movement& movement, const Ve
   return bytes;
 }
 
-/// Of a tensor train, on the rank that contracts its rows: the one that holds it, or every one for its own samples.
-double train_bytes(const Plan& plan, const Workload& workload, std::int64_t table, int rank, const StepCounts& counts) {
+/// Of a table that is kept whole, on the rank that looks up its rows: the one that holds it, or every one for its own
+/// samples.
+double whole_table_bytes(const Plan& plan, const Workload& workload, std::int64_t table, int rank,
+                         const StepCounts& counts) {
+  const auto bytes = maker_of(workload.tables[table]).step_bytes;
   const bool replicated = plan.tables[table].data_parallel;
-  if (!replicated && plan.tables[table].shards.front().rank != rank) return 0.0;
+  if (!bytes || (!replicated && plan.tables[table].shards.front().rank != rank)) return 0.0;
   const ShardCounts& looked_up = (replicated ? counts.own : counts.all)[table].front();
-  return train_step_bytes(workload.tables[table], looked_up.ids, looked_up.distinct_rows);
+  return bytes(workload.tables[table], looked_up.ids, looked_up.distinct_rows);
 }
 
 /// What a case allocates for its steps.
@@ -183,7 +191,7 @@ double step_bytes(const comm::Communicator& comm, const Plan& plan, const Worklo
     bytes += ids * (92 + max_vector(workload));  // ids, keys and their sort
     if (plan.tables[t].hot_rows > 0)
       bytes += counts.own[t].back().bags * 24 + (movement.transfer == RowTransfer::unique_rows ? ids * 28 : 0.0);
-    if (table.storage == Storage::tt) bytes += train_bytes(plan, workload, t, comm.rank(), counts);
+    if (!storage_of(table).splits) bytes += whole_table_bytes(plan, workload, t, comm.rank(), counts);
     for (std::int64_t s = 0; s < std::ssize(plan.tables[t].shards); ++s) {
       const Shard& shard = plan.tables[t].shards[s];
       const ShardCounts &own = counts.own[t][s], &all = counts.all[t][s];
@@ -214,15 +222,15 @@ double distinct_outputs(const Workload& workload, const Feature& feature, double
   return rows && !workload.ids.weighted ? std::min(bags, distinct) : bags;
 }
 
-/// A tensor train in the reference: its initial entries; of the slices that so many rows touch the values and state
-/// with bounds, also as copies to compare, and three times in double the entries and the sums of their gradients
+/// The parts of a table in the reference: their initial values; of those that so many rows touch the values and state
+/// with bounds, also as copies to compare, and three times in double the values and the sums of their gradients
 /// (BoundedTrain).
-double train_bytes(const Table& table, double rows) {
+double part_bytes(const Table& table, double rows) {
   double bytes = 0.0;
-  for (const Table& core : core_tables(table)) {
-    const auto slices = static_cast<double>(core.rows), size = static_cast<double>(core.dim);
-    const auto state = static_cast<double>(state_per_row(core.optimizer.kind, core.dim));
-    bytes += 8 * slices * size + std::min(slices, rows) * (24 * (size + state) + 48 * size);
+  for (const Table& part : storage_of(table).parts(table)) {
+    const auto all = static_cast<double>(part.rows), size = static_cast<double>(part.dim);
+    const auto state = static_cast<double>(state_per_row(part.optimizer.kind, part.dim));
+    bytes += 8 * all * size + std::min(all, rows) * (24 * (size + state) + 48 * size);
   }
   return bytes;
 }
@@ -247,9 +255,9 @@ double reference_bytes(const RunOptions& options, std::int64_t batches, std::int
   for (std::size_t t = 0; t < touched.size(); ++t) {
     const Table& table = workload.tables[t];
     const auto row = static_cast<double>(table.dim + state_per_row(table.optimizer.kind, table.dim));
-    const bool train = table.storage == Storage::tt;  // of whose rows those of one step are there
-    const double rows = train ? of_step[t] : touched[t];
-    kept += grown * rows * (8 * row + 80) + (train ? grown * train_bytes(table, touched[t]) : 0.0);
+    const bool computes = storage_of(table).computes();  // of whose rows those of one step are there
+    const double rows = computes ? of_step[t] : touched[t];
+    kept += grown * rows * (8 * row + 80) + (computes ? grown * part_bytes(table, touched[t]) : 0.0);
     passing = std::max({passing, rows * (16 * row + 80),
                         growing * of_step[t] * static_cast<double>(table.dim) * sizeof(reference::GradientSum)});
   }

@@ -38,7 +38,7 @@ kernels::VectorErrors ReadyCase::wire_error(Direction direction) {
 FirstStep::FirstStep(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
                      const Case& how, BatchSource& batches)
     : input(read_batch(comm, options, batches, 0)),
-      tables(allocate(comm, with_directions(comm, options.workload.tables, options.workload.features, input),
+      tables(allocate(comm, with_decisions(comm, options.workload.tables, options.workload.features, input),
                       options.workload.features, plan)),
       dense(make_dense_model(comm, options)),
       ready(comm, *tables, *dense, plan, how,
@@ -65,8 +65,8 @@ Prepared::Prepared(const Job& job, BatchSource& batches, const Status& status)
       decided_(job.cases.size()),
       async_threads_(job.cases.size()) {
   for (const PlannedTables& planned : job.plans)
-    decided_tables_.push_back(with_directions(job.comm, planned.options.workload.tables,
-                                              planned.options.workload.features, batches_.inputs.front()));
+    decided_tables_.push_back(with_decisions(job.comm, planned.options.workload.tables,
+                                             planned.options.workload.features, batches_.inputs.front()));
 }
 
 bool Prepared::hold(std::size_t plan) {

@@ -7,6 +7,7 @@
 
 #include "comm/collectives.hpp"
 #include "reference/counter_random.hpp"
+#include "reference/storage.hpp"
 #include "workloads/tables/storages.hpp"
 
 namespace shardmark::workloads {
@@ -34,8 +35,8 @@ double DistinctCount::estimate(const comm::Communicator& comm) const {
 
 RowFootprint::RowFootprint(const Workload& workload) : workload_(workload) {
   for (const Table& table : workload.tables)
-    if (table.storage == Storage::tt)
-      core_bytes_ += storage_bytes(table, table.rows, table.dim);
+    if (storage_of(table).computes())
+      part_bytes_ += storage_bytes(table, table.rows, table.dim);
     else
       counts_[row_bytes(table)];
 }
@@ -43,7 +44,7 @@ RowFootprint::RowFootprint(const Workload& workload) : workload_(workload) {
 void RowFootprint::add(const Batch& batch) {
   for (std::int64_t f = 0; f < batch.features; ++f) {
     const std::int64_t table = workload_.features[f].table;
-    if (workload_.tables[table].storage == Storage::tt) continue;
+    if (storage_of(workload_.tables[table]).computes()) continue;
     DistinctCount& count = counts_.at(row_bytes(workload_.tables[table]));
     for (std::int64_t i = batch.begin_of(f); i < batch.end_of(f); ++i)
       count.add(random_bits(std::uint64_t{0}, table, batch.indices[i]));
@@ -51,7 +52,7 @@ void RowFootprint::add(const Batch& batch) {
 }
 
 double RowFootprint::bytes(const comm::Communicator& comm) const {
-  double bytes = core_bytes_;
+  double bytes = part_bytes_;
   for (const auto& [size, count] : counts_) bytes += static_cast<double>(size) * count.estimate(comm);
   return bytes;
 }

@@ -24,8 +24,8 @@ class DistinctCount {
   std::vector<int> longest_ = std::vector<int>(std::size_t{1} << index_bits);
 };
 
-/// The memory that the rows that batches name take, each row once, with their optimizer state. Rows of Storage::tt are
-/// not in memory: the cores of such tables are counted whole.
+/// The memory that the rows that batches name take, each row once, with their optimizer state. Rows that are
+/// computed are not in memory: the parts of such tables are counted whole.
 class RowFootprint {
  public:
   explicit RowFootprint(const Workload& workload);
@@ -37,7 +37,7 @@ class RowFootprint {
 
  private:
   const Workload& workload_;
-  double core_bytes_ = 0.0;
+  double part_bytes_ = 0.0;
   std::map<std::int64_t, DistinctCount> counts_;  ///< by the bytes of a row
 };
 }  // namespace shardmark::workloads

@@ -12,12 +12,10 @@ namespace {
 
 constexpr std::size_t phases = results::phase_names.size();
 
-/// Steps after which the caches of the tables hold rows: those of their first choice.
 std::int64_t steps_until_warm(const std::vector<Table>& tables) {
   std::int64_t steps = 0;
   for (const Table& table : tables)
-    if (table.storage == Storage::tt && table.tensor_train.cache.rows > 0)
-      steps = std::max(steps, table.tensor_train.cache.populate_every);
+    if (const auto of_table = maker_of(table).steps_until_warm) steps = std::max(steps, of_table(table));
   return steps;
 }
 
@@ -27,31 +25,13 @@ std::int64_t steps_to_warm(const ShardedTables& tables) {
   return std::max<std::int64_t>(0, steps_until_warm(tables.tables()) - tables.steps());
 }
 
-/// Counts what the caches of tables do while it is there.
-class CacheWatch {
- public:
-  CacheWatch(const comm::Communicator& comm, const ShardedTables& tables, TrainFacts& facts)
-      : comm_(comm), tables_(tables), facts_(facts) {
-    if (facts.has_cache) before_ = cache_counts(comm, tables);
-  }
-  /// Adds it to the facts. Collective, as the constructor.
-  void end() {
-    if (facts_.has_cache) add_since(before_, cache_counts(comm_, tables_), facts_.cache);
-  }
-
- private:
-  const comm::Communicator& comm_;
-  const ShardedTables& tables_;
-  TrainFacts& facts_;
-  CacheCounts before_;
-};
-
 /// After a step, and not for each: it sorts ids and reads how the system maps the tables.
 void look_at_memory(const comm::Communicator& comm, Flight& flight, Timings& timings) {
   const ShardedTables& tables = flight.embedding().tables();
   timings.phase_bytes[index_of(Phase::lookup)] = comm::all_reduce(comm, flight.lookup_bytes(), comm::Reduce::max);
   timings.huge_page_share = comm::all_reduce(comm, tables.huge_page_share(), comm::Reduce::min);
-  timings.trains = train_facts(comm, flight, tables);
+  timings.reports = empty_reports(tables.tables());
+  report_step(comm, flight, timings.reports);
 }
 
 /// Of the latest step.
@@ -94,9 +74,9 @@ void visit_pipeline(const Job& job, ReadyCase& ready, const ShardedTables& table
   const double warm = ends[untimed - 1] - ends[untimed - 2];
   const std::int64_t steps = std::max<std::int64_t>(0, steps_of_visit(job, seconds, warm, timings));
   pipeline.extend(steps);
-  CacheWatch caches(job.comm, tables, timings.trains);
+  ReportWatch watch(job.comm, tables, timings.reports);
   const std::vector<PhaseCosts> costs = take_steps(job.comm, ready, steps, ends);
-  caches.end();
+  watch.end();
   for (std::int64_t i = 0; i < places; ++i) pipeline.step(ready.dense);
   pipeline.finish();
   if (steps > 0) timings.visits.push_back(steps);
@@ -172,10 +152,10 @@ void visit(const Job& job, Prepared& prepared, std::size_t number, double second
   const double warm = comm::all_reduce(job.comm, MPI_Wtime() - begin, comm::Reduce::max);
   const std::int64_t steps = steps_of_visit(job, seconds, warm, timings);
   if (steps > 0) timings.visits.push_back(steps);
-  CacheWatch caches(job.comm, tables, timings.trains);
+  ReportWatch watch(job.comm, tables, timings.reports);
   StepInput read;
   for (std::int64_t i = 0; i < steps; ++i) time_step(job.comm, ready, batches, read, timings);
-  caches.end();
+  watch.end();
   timings.picked = ready.embedding.picked();
   timings.picked_dedup = ready.embedding.picked_dedup();
 }

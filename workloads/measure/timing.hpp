@@ -3,7 +3,7 @@
 
 #include "workloads/measure/async_record.hpp"
 #include "workloads/measure/prepare.hpp"
-#include "workloads/measure/train_record.hpp"
+#include "workloads/measure/store_reports.hpp"
 
 namespace shardmark::workloads {
 
@@ -24,7 +24,7 @@ struct Timings {
   double huge_page_share = 0.0;                      ///< of the rows, on the rank with the least
   RowCounts rows;                                    ///< of the last step, over all ranks, where rows travel one by one
   std::vector<double> read_ms;                       ///< of steps that read their batch, of the slowest rank
-  TrainFacts trains;                                 ///< of the first step; caches: of all
+  std::vector<StorageReport> reports;                ///< of the first step; what is counted: of all
   AsyncFacts async;                                  ///< of all visits of a case that prepares steps ahead
   std::string picked, picked_dedup;                  ///< what exchange auto and dedup auto chose
 

@@ -35,7 +35,7 @@ double chance_of(const Option& option) {
   switch (option.group) {
     case OptionGroup::movement:
       return 0.25;
-    case OptionGroup::tensor_trains:
+    case OptionGroup::storage:
     case OptionGroup::dense:
     case OptionGroup::data:
       return 0.3;

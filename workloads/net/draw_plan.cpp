@@ -5,6 +5,8 @@
 #include <numeric>
 #include <set>
 
+#include "reference/storage.hpp"
+
 namespace shardmark::workloads {
 namespace {
 
@@ -42,7 +44,7 @@ std::vector<int> draw_holders(Draw& draw, int ranks) {
 }
 
 void draw_shards(Draw& draw, const Table& table, std::vector<int> holders, placement::TablePlacement& placement) {
-  if (table.storage == Storage::tt) {
+  if (!storage_of(table).splits) {
     placement.shards.push_back(placement::whole(table, draw.of(holders)));
     return;
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "reference/storage.hpp"
 #include "workloads/cases/spec.hpp"
 #include "workloads/net/sample_files.hpp"
 
@@ -106,7 +107,7 @@ Json draw_workload(Draw& draw, int ranks) {
     table.name = "t" + std::to_string(t);
     if (common_dim > 0) table.dim = common_dim;
     table.optimizer = optimizers_differ ? draw_optimizer(draw) : usual;
-    if (table.storage == Storage::tt && table.value_type == ValueType::int8) table.value_type = ValueType::fp32;
+    if (storage_of(table).computes() && table.value_type == ValueType::int8) table.value_type = ValueType::fp32;
     if (table.value_type == ValueType::int8) table.optimizer.kind = OptimizerKind::none;  // others are refused
     workload.tables.push_back(std::move(table));
     const std::int64_t readers = draw.chance(0.15) ? 0 : draw.whole(1, draw.chance(0.3) ? 3 : 1);

@@ -9,6 +9,7 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "kernels/guard_bands.hpp"
+#include "reference/storage.hpp"
 #include "workloads/measure/check.hpp"
 #include "workloads/measure/export.hpp"
 #include "workloads/measure/measure.hpp"
@@ -111,10 +112,10 @@ class CheckedCase {
     }
   }
 
-  /// Of the last step. Rows that are looked up ahead may travel again; the slow count knows no cores.
+  /// Of the last step. Rows that are looked up ahead may travel again; the slow count knows no parts of tables.
   void check_bytes(ReadyCase& ready) {
-    const auto has_cores = [](const Table& table) { return table.storage == Storage::tt; };
-    if (std::ranges::any_of(options_.workload.tables, has_cores)) return;
+    const auto computes = [](const Table& table) { return storage_of(table).computes(); };
+    if (std::ranges::any_of(options_.workload.tables, computes)) return;
     if (setup_.how().async.looks_up() || prepared_.inputs().front().global_ids > most_counted_ids) return;
     const std::int64_t number = ready.pipeline ? ready.pipeline->ticket() : options_.checked_steps - 1;
     const Flight& flight = ready.pipeline ? ready.pipeline->flight() : ready.flight;

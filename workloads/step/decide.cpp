@@ -2,9 +2,8 @@
 #include "workloads/step/decide.hpp"
 
 #include "comm/collectives.hpp"
-#include "reference/error.hpp"
 #include "reference/sort_distinct.hpp"
-#include "reference/tensor_train/contraction_work.hpp"
+#include "workloads/tables/storages.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -39,28 +38,6 @@ std::vector<std::vector<std::int64_t>> named_by_node(const comm::Communicator& c
   return rows;
 }
 
-std::int64_t step_flops(const TensorTrainShape& shape, const std::vector<std::int64_t>& rows) {
-  const PrefixCounts prefixes = count_prefixes(shape, rows);
-  return forward_flops(shape, prefixes) + backward_flops(shape, prefixes);
-}
-
-/// Where the last core comes first, slices are kept mirrored, but stochastic rounding goes by their elements as they
-/// are.
-bool must_be_prefix(const Table& table) {
-  return table.stochastic_rounding && (table.value_type == ValueType::fp16 || table.value_type == ValueType::bf16);
-}
-
-/// Of the rows that are named.
-ContractionDirection cheaper_direction(const Table& table, const std::vector<std::int64_t>& rows) {
-  if (must_be_prefix(table)) return ContractionDirection::prefix;
-  const TensorTrainShape shape = tensor_train_shape(table);
-  std::vector<std::int64_t> reversed;
-  for (const std::int64_t row : rows) reversed.push_back(mirrored_row(shape, row));
-  sort_distinct(reversed);
-  const bool suffix = step_flops(mirrored(shape), reversed) < step_flops(shape, rows);
-  return suffix ? ContractionDirection::suffix : ContractionDirection::prefix;
-}
-
 }  // namespace
 
 placement::Decisions decide(const comm::Communicator& comm, const placement::Plan& plan,
@@ -81,23 +58,15 @@ placement::Decisions decide(const comm::Communicator& comm, const placement::Pla
   return bytes.decide();
 }
 
-std::vector<Table> with_directions(const comm::Communicator& comm, std::vector<Table> tables,
-                                   const std::vector<Feature>& features, const StepInput& first) {
-  const auto is_open = [](const Table& table) {
-    return table.storage == Storage::tt && table.tensor_train.direction == ContractionDirection::automatic;
-  };
-  for (const Table& table : tables)
-    if (table.storage == Storage::tt && table.tensor_train.direction == ContractionDirection::suffix &&
-        must_be_prefix(table))
-      throw InputError(
-          "table " + table.name +
-          ": a tensor train that is contracted from its last core on keeps its slices transposed and cannot "
-          "round them stochastically; use tt.direction prefix or auto");
-  if (std::ranges::none_of(tables, is_open)) return tables;
+std::vector<Table> with_decisions(const comm::Communicator& comm, std::vector<Table> tables,
+                                  const std::vector<Feature>& features, const StepInput& first) {
+  std::vector<std::size_t> open;
+  for (std::size_t t = 0; t < tables.size(); ++t)
+    if (const auto is_open = maker_of(tables[t]).is_open; is_open && is_open(tables[t])) open.push_back(t);
+  if (open.empty()) return tables;
   const HostBags bags(first);
   const auto named = placement::named_rows(tables, features, bags.of_feature);
-  for (std::size_t t = 0; t < tables.size(); ++t)
-    if (is_open(tables[t])) tables[t].tensor_train.direction = cheaper_direction(tables[t], of_all(comm, named[t]));
+  for (const std::size_t t : open) maker_of(tables[t]).decide(tables[t], of_all(comm, named[t]));
   return tables;
 }
 

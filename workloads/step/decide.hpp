@@ -13,11 +13,10 @@ placement::Decisions decide(const comm::Communicator& comm, const placement::Pla
                             const std::vector<Table>& tables, const std::vector<Feature>& features,
                             const placement::Movement& movement, const StepInput& first);
 
-/// The tables, with the direction in which each tensor train is contracted where that is left open: the one that takes
-/// fewer flops for the different rows that the first batch names, those of all ranks together. Before tables are made.
-/// Trains that round stochastically are contracted from the first core on; InputError where the other end is asked for.
-/// Collective; the same on all ranks.
-std::vector<Table> with_directions(const comm::Communicator& comm, std::vector<Table> tables,
-                                   const std::vector<Feature>& features, const StepInput& first);
+/// The tables, with what their storages leave open decided by the different rows that the first batch names, those of
+/// all ranks together: the direction in which tensor trains are contracted. Before tables are made. Throws InputError
+/// where a table asks for what its storage cannot do. Collective; the same on all ranks.
+std::vector<Table> with_decisions(const comm::Communicator& comm, std::vector<Table> tables,
+                                  const std::vector<Feature>& features, const StepInput& first);
 
 }  // namespace shardmark::workloads

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "reference/storage.hpp"
+
 namespace shardmark::workloads {
 namespace {
 
@@ -103,15 +105,20 @@ std::array<UpdatedRows, 2> updated_rows(const GroupFlight& flight) {
 
 /// The first number of the state of the first updated row that has one.
 void spoil_state(GroupFlight& flight) {
+  const ShardedTables& tables = flight.group.tables;
   for (const UpdatedRows& updated : updated_rows(flight))
     for (const std::int64_t key : updated.keys) {
       const auto [shard, row] = updated.place(key);
-      Store& store = flight.group.tables.store_of(shard);
-      const PartRow changed = store.part_row(shard, row);
-      std::vector<float> state = store.read_state(shard, changed.part, {changed.row});
+      Store& store = tables.store_of(shard);
+      const LocalShard& local = tables.layout().shards[shard];
+      const Table& table = tables.tables()[local.table];
+      const std::array whole{local.rows.global(row)};
+      const std::int64_t of_part = storage_of(table).rows_of_parts(table, whole).front().front();
+      const std::vector<std::int64_t> changed{store.parts(shard).front().rows.local(of_part)};
+      std::vector<float> state = store.read_state(shard, 0, changed);
       if (state.empty()) continue;
       state.front() += 1.0F;
-      return store.write_state(shard, changed.part, changed.row, state);
+      return store.write_state(shard, 0, changed.front(), state);
     }
 }
 

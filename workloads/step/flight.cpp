@@ -50,14 +50,13 @@ std::int64_t Flight::lookup_bytes() {
   return sum;
 }
 
-TrainCounts Flight::train_counts() const {
-  TrainCounts sum;
+void Flight::report(Storage storage, std::span<std::int64_t> numbers) const {
   for (const auto& group : groups_) {
-    sum += group->layout.exchanged.train_counts();
-    sum += group->layout.replicated.train_counts();
-    sum.executed_flops += group->updates.train_flops() + group->replicated.train_flops();
+    group->layout.exchanged.report(storage, numbers);
+    group->layout.replicated.report(storage, numbers);
+    group->updates.report(storage, numbers);
+    group->replicated.report(storage, numbers);
   }
-  return sum;
 }
 
 comm::SentBytes Flight::sent() const {

@@ -39,8 +39,9 @@ class Flight {
   /// after the update. Sorts the ids, so not for timed steps.
   std::int64_t lookup_bytes();
 
-  /// What the current step did in tables of Storage::tt; to be asked after the update.
-  TrainCounts train_counts() const;
+  /// Adds to the numbers of a storage (StorageMaker::numbers) what the current step did in its tables; to be asked
+  /// after the update.
+  void report(Storage storage, std::span<std::int64_t> numbers) const;
 
   /// What this rank has sent in the current step, complete after it.
   comm::SentBytes sent() const;

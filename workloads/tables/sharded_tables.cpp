@@ -18,6 +18,7 @@ ShardedTables::ShardedTables(const placement::Plan& plan, const std::vector<Tabl
     if (shards.empty()) continue;
     for (const std::int64_t s : shards) store_numbers_[s] = stores_.size();
     stores_.push_back(maker.make(layout_, tables_, shards));
+    storages_.push_back(maker.storage);
   }
 }
 
@@ -32,10 +33,9 @@ double ShardedTables::huge_page_share() const {
   return share;
 }
 
-CacheCounts ShardedTables::cache_counts() const {
-  CacheCounts sum;
-  for (const auto& store : stores_) sum += store->cache_counts();
-  return sum;
+void ShardedTables::report(Storage storage, std::span<std::int64_t> numbers) const {
+  for (std::size_t s = 0; s < stores_.size(); ++s)
+    if (storages_[s] == storage) stores_[s]->report(numbers);
 }
 
 TableLookups::TableLookups(const ShardedTables& tables) : tables_(tables) {
@@ -60,14 +60,12 @@ void TableLookups::max_gradients(const BagIds& bags, const ConstDeviceArray<floa
     if (!part.blocks.empty()) part.lookups->max_gradients(bags, pooled, gradients, id_gradients);
 }
 
-TrainCounts TableLookups::train_counts() const {
-  TrainCounts sum;
-  for (const Part& part : parts_)
-    if (!part.blocks.empty()) sum += part.lookups->train_counts();
-  return sum;
+void TableLookups::report(Storage storage, std::span<std::int64_t> numbers) const {
+  for (std::size_t p = 0; p < parts_.size(); ++p)
+    if (!parts_[p].blocks.empty() && tables_.storage_of_store(p) == storage) parts_[p].lookups->report(numbers);
 }
 
-TableUpdates::TableUpdates(const ShardedTables& tables, const std::vector<KeyedShard>& shards) {
+TableUpdates::TableUpdates(const ShardedTables& tables, const std::vector<KeyedShard>& shards) : tables_(tables) {
   for (const auto& store : tables.stores()) parts_.push_back(store->updates(shards));
 }
 
@@ -87,10 +85,9 @@ std::int64_t TableUpdates::row_bytes(const kernels::UniqueRows<Execution>& uniqu
   return bytes;
 }
 
-std::int64_t TableUpdates::train_flops() const {
-  std::int64_t flops = 0;
-  for (const auto& part : parts_) flops += part->train_flops();
-  return flops;
+void TableUpdates::report(Storage storage, std::span<std::int64_t> numbers) const {
+  for (std::size_t p = 0; p < parts_.size(); ++p)
+    if (tables_.storage_of_store(p) == storage) parts_[p]->report(numbers);
 }
 
 }  // namespace shardmark::workloads

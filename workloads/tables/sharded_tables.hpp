@@ -37,8 +37,10 @@ class ShardedTables {
 
   /// Share of the bytes of the rows that lie in huge pages, 0 to 1; of the store with the least.
   double huge_page_share() const;
-  /// Of all caches, since the tables were filled.
-  CacheCounts cache_counts() const;
+  /// Adds Store::report() of the stores of a storage.
+  void report(Storage storage, std::span<std::int64_t> numbers) const;
+  /// The storage of a store, by its number.
+  Storage storage_of_store(std::size_t number) const { return storages_[number]; }
 
  private:
   std::vector<Table> tables_;
@@ -46,6 +48,7 @@ class ShardedTables {
   ShardLayout layout_;
   kernels::UpdateStep step_;
   std::vector<std::unique_ptr<Store>> stores_;
+  std::vector<Storage> storages_;           ///< by store
   std::vector<std::size_t> store_numbers_;  ///< by shard
 };
 
@@ -61,8 +64,8 @@ class TableLookups {
   void max_gradients(const BagIds& bags, const ConstDeviceArray<float>& pooled,
                      const ConstDeviceArray<float>& gradients, const DeviceArray<float>& id_gradients);
 
-  /// Of the latest run(), in tables of Storage::tt.
-  TrainCounts train_counts() const;
+  /// Adds Store::Lookups::report() of the latest run() in stores of a storage.
+  void report(Storage storage, std::span<std::int64_t> numbers) const;
 
  private:
   struct Part {
@@ -87,12 +90,13 @@ class TableUpdates {
   /// Bytes of the distinct rows, each read once; of rows that are made of others, of those.
   std::int64_t row_bytes(const kernels::UniqueRows<Execution>& unique) const;
 
-  /// Of the latest gradients, in tables of Storage::tt.
-  std::int64_t train_flops() const;
+  /// Adds Store::Updates::report() of the latest update in stores of a storage.
+  void report(Storage storage, std::span<std::int64_t> numbers) const;
 
   const std::vector<std::unique_ptr<Store::Updates>>& by_store() const { return parts_; }
 
  private:
+  const ShardedTables& tables_;
   std::vector<std::unique_ptr<Store::Updates>> parts_;
 };
 

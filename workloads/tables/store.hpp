@@ -2,14 +2,17 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/placement/plan.hpp"
 #include "kernels/fused_update.hpp"
 #include "reference/pooling.hpp"
 #include "reference/row_values.hpp"
-#include "reference/tensor_train/contraction_work.hpp"
-#include "reference/tensor_train/row_cache.hpp"
+#include "reference/storage.hpp"
 #include "workloads/batches/execution.hpp"
 
 namespace shardmark::workloads {
@@ -39,19 +42,13 @@ struct KeyedShard {
   std::int64_t first_key = 0;
 };
 
-/// Rows and columns that a shard holds of one part of its table. A dense table is one part, number 0, with the rows and
-/// columns of the shard; the parts of a tensor train are its cores, whose rows are slices (core_tables()). The parts of
-/// a table are those of the reference (Oracle::parts).
+/// Rows and columns that a shard holds of one part of its table (StorageChoice::parts). A table of which shards hold
+/// rows and columns is one part, number 0.
 struct ShardPart {
   placement::RowSet rows;
   std::int64_t column_begin = 0, column_end = 0;
 
   std::int64_t dim() const { return column_end - column_begin; }
-};
-
-/// A row of a part.
-struct PartRow {
-  std::int64_t part = 0, row = 0;
 };
 
 /// A part of a shard whose row i has key first_key + i.
@@ -62,36 +59,27 @@ struct KeyedPart {
 
 using RowGradients = kernels::RowGradients<Execution>;
 
-/// Of the caches of tables of Storage::tt.
-struct CacheCounts : RowCacheCounts {
-  std::int64_t kept_differences = 0;  ///< rows that left and differ from their slices
+/// A number that the stores of a storage report, added up over stores and ranks.
+struct ReportedNumber {
+  /// Of the latest step; of the steps that are timed, counted since the tables were filled; or as it is at the end.
+  enum class Of { step, timed_steps, end };
 
-  CacheCounts& operator+=(const CacheCounts& other) {
-    hits += other.hits;
-    stale += other.stale;
-    misses += other.misses;
-    drops += other.drops;
-    evictions += other.evictions;
-    kept_differences += other.kept_differences;
-    return *this;
-  }
+  std::string_view name;
+  std::string_view unit;
+  Of of;
 };
 
-/// What a step did for lookups in tables of Storage::tt.
-struct TrainCounts {
-  std::int64_t ids = 0;     ///< lookups
-  std::int64_t rows = 0;    ///< distinct ones of them that were contracted
-  PrefixCounts prefixes{};  ///< distinct products of the first t + 1 cores, in the order of contraction
-  std::int64_t nominal_flops = 0, executed_flops = 0;
+/// Median times of a case.
+struct StepMilliseconds {
+  double step = 0.0;
+  double lookup_and_update = 0.0;
+};
 
-  TrainCounts& operator+=(const TrainCounts& other) {
-    ids += other.ids;
-    rows += other.rows;
-    for (std::size_t t = 0; t < prefixes.size(); ++t) prefixes[t] += other.prefixes[t];
-    nominal_flops += other.nominal_flops;
-    executed_flops += other.executed_flops;
-    return *this;
-  }
+/// How an export shows the parts of a table: the name of the group that holds them, by number, beside attributes of the
+/// table that say how rows are computed from them.
+struct PartsDescription {
+  std::string group;
+  nlohmann::ordered_json attributes;
 };
 
 /// What is kept of a shard begins with the first of a pair of cache lines. size, pair: in the same unit.
@@ -118,8 +106,8 @@ class Store {
     /// kernels::max_gradients of the blocks that pool by max. pooled: what run() wrote.
     virtual void max_gradients(const BagIds& bags, const ConstDeviceArray<float>& pooled,
                                const ConstDeviceArray<float>& gradients, const DeviceArray<float>& id_gradients) = 0;
-    /// Of the latest run(), forward. Waits for the device.
-    virtual TrainCounts train_counts() const { return {}; }
+    /// Adds to the numbers of the storage (StorageMaker::numbers) those of the latest run(). Waits for the device.
+    virtual void report(std::span<std::int64_t> /*numbers*/) const {}
   };
   virtual std::unique_ptr<Lookups> lookups() = 0;
 
@@ -145,8 +133,8 @@ class Store {
     virtual void update_parts(const RowGradients& gradients, const kernels::UpdateStep& now) {
       run(gradients, now, {});
     }
-    /// Flops of the latest part_gradients(). Waits for the device.
-    virtual std::int64_t train_flops() const { return 0; }
+    /// Adds to the numbers of the storage those of the latest update. Waits for the device.
+    virtual void report(std::span<std::int64_t> /*numbers*/) const {}
   };
   /// shards: ascending by first_key.
   virtual std::unique_ptr<Updates> updates(const std::vector<KeyedShard>& shards) = 0;
@@ -155,8 +143,6 @@ class Store {
   virtual std::vector<ShardPart> parts(std::int64_t shard) const = 0;
   /// Whether rows are made of those of several parts, so that Updates::parts() are what is updated.
   virtual bool has_parts() const { return false; }
-  /// A row of a part that changes when a row of the shard is updated.
-  virtual PartRow part_row(std::int64_t /*shard*/, std::int64_t local_row) const { return {0, local_row}; }
 
   /// Values [local_rows, dim] as floats, and state [local_rows, state per row] of some rows of a part, on the host.
   virtual std::vector<float> read_rows(std::int64_t shard, std::int64_t part,
@@ -170,8 +156,9 @@ class Store {
   /// Local rows of a part whose values are no longer, bit for bit, the initial ones.
   virtual std::int64_t changed_rows(std::int64_t shard, std::int64_t part, const RowValues& initial) const = 0;
 
-  /// What the caches of its tables have counted since they were filled. Waits for the device.
-  virtual CacheCounts cache_counts() const { return {}; }
+  /// Adds to the numbers of the storage those that have been counted since the tables were filled, and those of now.
+  /// Waits for the device.
+  virtual void report(std::span<std::int64_t> /*numbers*/) const {}
 
   /// Share of the bytes of the rows that lie in huge pages, 0 to 1.
   virtual double huge_page_share() const = 0;

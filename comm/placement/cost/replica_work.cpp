@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/placement/cost/table_sums.hpp"
-#include "comm/placement/cost/train_cost.hpp"
+#include "reference/storage.hpp"
 
 namespace shardmark::placement {
 namespace {
@@ -16,10 +16,16 @@ void gather_replicas(TableSums& sums, const LookedUp& looked) {
   work.memory += gathered * (4 * dim + 80);
 }
 
-/// All rows, or slices of trains, have a place in the sums, and with it a count.
+/// All rows, or those of the parts that they are computed from, have a place in the sums, and with it a count.
 void reduce_replicas(TableSums& sums, std::int64_t rows) {
-  const double values = sums.is_train() ? train_work(sums.table, 1).sliced_values
-                                        : static_cast<double>(rows) * static_cast<double>(sums.table.dim + 1);
+  const auto places = [](std::int64_t of_rows, std::int64_t dim) {
+    return static_cast<double>(of_rows) * static_cast<double>(dim + 1);
+  };
+  double values = 0.0;
+  if (storage_of(sums.table).computes())
+    for (const Table& part : storage_of(sums.table).parts(sums.table)) values += places(part.rows, part.dim);
+  else
+    values = places(rows, sums.table.dim);
   TableSums::add(sums.everywhere(), Term::replicated_value, values);
   if (sums.step.ranks > 1) sums.work.all_reduced += 4 * values;
   sums.everywhere().memory += 8 * values;  // MPI's copy too
@@ -49,7 +55,8 @@ void add_replicas(TableSums& sums, const RowSet& rows) {
   work.replicated_ids += own.ids;
   work.replicated_keys += static_cast<double>(rows.count());
   sums.update_rows(work, looked, own.ids, own.touched_bags, sums.table.dim);
-  if (!sums.is_train() && gradients_by_rows(sums.step, rows.count(), sums.table.dim, own.distinct_rows))
+  if (!storage_of(sums.table).computes() &&
+      gradients_by_rows(sums.step, rows.count(), sums.table.dim, own.distinct_rows))
     gather_replicas(sums, looked);
   else
     reduce_replicas(sums, rows.count());

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "comm/placement/cost/train_cost.hpp"
+#include "reference/storage.hpp"
 
 namespace shardmark::placement {
 
@@ -35,16 +35,16 @@ LookedUp TableSums::looked_up(const RowSet& rows, double share) const {
 }
 
 double TableSums::resident_bytes(std::int64_t rows, std::int64_t columns) const {
-  if (is_train()) return static_cast<double>(load_of(whole(table, 0), table).bytes());
-  return dense_bytes(table, rows, columns);
+  if (storage_of(table).splits) return dense_bytes(table, rows, columns);
+  return static_cast<double>(load_of(whole(table, 0), table).bytes());
 }
 
 void TableSums::read_rows(RankWork& to, const LookedUp& looked, double distinct, std::int64_t columns) const {
-  if (!is_train())
+  if (!storage_of(table).computes())
     return add(to, Term::lookup_line, looked.far.lookup * lines_of(row_bytes(table.value_type, columns)));
-  const TrainWork train = train_work(table, distinct);
-  add(to, Term::train_flop, train.forward_flops);
-  add(to, Term::train_gradient_flop, train.backward_flops);
+  const LookupFlops flops = storage_of(table).expected_flops(table, distinct);
+  add(to, Term::train_flop, flops.forward);
+  add(to, Term::train_gradient_flop, flops.backward);
   add(to, Term::lookup_value, distinct * static_cast<double>(columns));
 }
 
@@ -53,6 +53,14 @@ double TableSums::far_gradient_lines(double positions, double vectors, std::int6
   const double of_feature = 4 * vectors * static_cast<double>(columns) / features;
   const double again = std::max(0.0, positions - vectors) * share_beyond(of_feature, machine.cache_per_rank);
   return (step.far_vectors * vectors + again) * lines_of(4 * columns);
+}
+
+double TableSums::updated_values(double distinct, std::int64_t columns) const {
+  if (!storage_of(table).computes()) return distinct * static_cast<double>(columns);
+  double values = 0.0;
+  for (const Table& part : storage_of(table).parts(table))
+    values += expected_distinct(static_cast<double>(part.rows), distinct) * static_cast<double>(part.dim);
+  return values;
 }
 
 void TableSums::update_rows(RankWork& to, const LookedUp& looked, double positions, double vectors,
@@ -65,9 +73,8 @@ void TableSums::update_rows(RankWork& to, const LookedUp& looked, double positio
   add(to, Term::update_shard, 1);
   add(to, Term::update_row, rows);
   add(to, Term::exchanged_row, exchanged_sums * rows);
-  const double values = is_train() ? train_work(table, rows).updated_values : rows * static_cast<double>(columns);
-  add(to, Term::optimizer_value, values * machine.optimizer_weight(table.optimizer.kind));
-  if (is_train()) return;
+  add(to, Term::optimizer_value, updated_values(rows, columns) * machine.optimizer_weight(table.optimizer.kind));
+  if (storage_of(table).computes()) return;
   const std::int64_t state = 4 * state_per_row(table.optimizer.kind, columns);
   add(to, Term::update_line,
       looked.far.update * lines_of(row_bytes(table.value_type, columns)) +

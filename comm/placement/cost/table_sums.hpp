@@ -41,14 +41,15 @@ class TableSums {
   RankWork& everywhere() { return work.everywhere; }
   TableWork finished();
 
-  bool is_train() const { return table.storage == Storage::tt; }
   double ranks() const { return step.ranks; }
   LookedUp looked_up(const RowSet& rows, double share) const;
   /// Rows and state.
   double resident_bytes(std::int64_t rows, std::int64_t columns) const;
 
-  /// `distinct` rows that are read: dense ones from memory, those of trains as products.
+  /// `distinct` rows that are read from memory, or computed from those of parts.
   void read_rows(RankWork& to, const LookedUp& looked, double distinct, std::int64_t columns) const;
+  /// Values that an optimizer changes where it updates so many rows, or those of the parts that they are computed from.
+  double updated_values(double distinct, std::int64_t columns) const;
   /// All distinct rows, whose gradients are sums over so many positions, which name so many vectors.
   void update_rows(RankWork& to, const LookedUp& looked, double positions, double vectors, std::int64_t columns) const;
   /// Lines of vectors that no cache holds: that a lookup writes, or whose gradients are read.

@@ -7,6 +7,7 @@
 
 #include "comm/placement/plan.hpp"
 #include "reference/error.hpp"
+#include "reference/storage.hpp"
 
 namespace shardmark::placement {
 

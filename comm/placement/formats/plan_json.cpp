@@ -10,6 +10,7 @@
 
 #include "comm/placement/formats/json_text.hpp"
 #include "reference/named.hpp"
+#include "reference/storage.hpp"
 
 namespace shardmark::placement {
 namespace {

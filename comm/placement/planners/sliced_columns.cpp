@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "comm/placement/planners/table_size.hpp"
+#include "reference/storage.hpp"
 
 namespace shardmark::placement {
 namespace {
@@ -71,7 +72,7 @@ class Slicer {
 
  private:
   std::int64_t most_slices(std::int64_t t) const {
-    return tables_[t].storage == Storage::tt ? 1 : std::min<std::int64_t>(ranks_, tables_[t].dim);
+    return storage_of(tables_[t]).splits ? std::min<std::int64_t>(ranks_, tables_[t].dim) : 1;
   }
 
   std::int64_t total(std::int64_t threshold) const {
@@ -195,7 +196,7 @@ SlicedTables grouped(std::span<const Table> tables, const SliceRules& rules) {
     const std::int64_t elements = elements_of(tables[t]);
     if (several && rules.data_parallel_threshold && elements <= *rules.data_parallel_threshold)
       placed.data_parallel.push_back(t);
-    else if (several && rules.row_threshold && elements >= *rules.row_threshold && tables[t].storage != Storage::tt)
+    else if (several && rules.row_threshold && elements >= *rules.row_threshold && storage_of(tables[t]).splits)
       placed.row.push_back(t);
     else
       placed.column.push_back(t);

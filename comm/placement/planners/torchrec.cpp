@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "comm/placement/planners/torchrec_partition.hpp"
+#include "reference/storage.hpp"
 
 namespace shardmark::placement {
 namespace {
@@ -64,18 +65,18 @@ TableOptions table_options(std::span<const Table> tables, std::span<const Featur
     for (const auto& choice : torchrec_shardings) {
       const bool whole =
           choice.value == TorchrecSharding::data_parallel || choice.value == TorchrecSharding::table_wise;
-      if (table.storage == Storage::tt && !whole) continue;
+      if (!storage_of(table).splits && !whole) continue;
       const auto shards = torchrec_shards(choice.value, table, step, least_columns);
-      const auto storage_of = [&](const Shard& shard) {
+      const auto bytes_of = [&](const Shard& shard) {
         return torchrec_storage(choice.value, table, readers[t], shard, step);
       };
-      TorchrecOption option{.sharding = choice.value, .storage = storage_of(shards.front())};
+      TorchrecOption option{.sharding = choice.value, .storage = bytes_of(shards.front())};
       option.seconds = torchrec_perf(choice.value, table, readers[t], shards.front().columns(), step, machine).total();
       const auto smaller = std::ranges::find_if(
           shards, [&](const Shard& shard) { return shard.rows.count() != shards.front().rows.count(); });
       option.shards = choice.value == TorchrecSharding::data_parallel ? step.ranks : static_cast<int>(shards.size());
       option.full = smaller == shards.end() ? option.shards : static_cast<int>(smaller - shards.begin());
-      if (smaller != shards.end()) option.last_storage = storage_of(*smaller);
+      if (smaller != shards.end()) option.last_storage = bytes_of(*smaller);
       options[t].push_back(option);
     }
   }

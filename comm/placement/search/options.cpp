@@ -8,6 +8,7 @@
 
 #include "comm/placement/support.hpp"
 #include "reference/named.hpp"
+#include "reference/storage.hpp"
 
 namespace shardmark::placement {
 namespace {
@@ -124,9 +125,11 @@ void propose_hot_rows(const TableToPlace& place, std::vector<TableOption>& optio
 }
 
 void propose_tensor_train(const TableToPlace& place, std::vector<TableOption>& options) {
-  if (place.table().storage == Storage::tt) return;
-  options.push_back({.placement = {.data_parallel = true, .shards = {}, .storage = Storage::tt}});
-  options.push_back({.placement = {.shards = {whole(place.table(), 0)}, .storage = Storage::tt}});
+  for (const StorageChoice& storage : storages) {
+    if (storage.splits || place.table().storage == storage.value) continue;
+    options.push_back({.placement = {.data_parallel = true, .shards = {}, .storage = storage.value}});
+    options.push_back({.placement = {.shards = {whole(place.table(), 0)}, .storage = storage.value}});
+  }
 }
 
 int TableOption::seats() const {

@@ -100,7 +100,7 @@ TEST(CachedTrain, CachedRowsTrainThemselvesAlone) {
   ASSERT_EQ(train.cached().rows(), std::vector<std::int64_t>{7});
   for (const float s : train.cached().state(0)) EXPECT_EQ(s, 0.1F);
   const std::vector<float> before(train.cached().values(0).begin(), train.cached().values(0).end());
-  const std::vector<TouchedTable> cores(train.cores().begin(), train.cores().end());
+  const std::vector<TouchedTable> cores(train.parts().begin(), train.parts().end());
   const auto gradient = gradient_of(7, 1);
   train.add_gradient(7, 1, gradient, 3);
   train.finish(3);
@@ -111,7 +111,7 @@ TEST(CachedTrain, CachedRowsTrainThemselvesAlone) {
   }
   for (int t = 0; t < 3; ++t)
     for (std::int64_t slot = 0; slot < std::ssize(cores[t].rows()); ++slot)
-      EXPECT_TRUE(std::ranges::equal(cores[t].values(slot), train.cores()[t].values(slot)));
+      EXPECT_TRUE(std::ranges::equal(cores[t].values(slot), train.parts()[t].values(slot)));
   const Values learned = all_rows(train)[7];
   train.add_gradient(80, 30, gradient_of(80, 3), 4);  // shares no slice with 7
   train.finish(4);

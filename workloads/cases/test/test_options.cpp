@@ -91,7 +91,7 @@ TEST(Options, ACaseTellsAllThatHasAUseAndWhatOfItIsChanged) {
   const auto options = case_options_of(run, how);
   for (const Option& option : workloads::options()) {
     const bool told = option.get && option.group != OptionGroup::schedule && option.group != OptionGroup::data &&
-                      option.group != OptionGroup::tensor_trains && option.group != OptionGroup::dense;
+                      option.group != OptionGroup::storage && option.group != OptionGroup::dense;
     EXPECT_EQ(told, options.contains(option.name)) << option.name;
   }
   EXPECT_EQ(options.at("dim"), 16);
@@ -131,7 +131,7 @@ TEST(Options, TensorTrainsAreSetByThemselves) {
   EXPECT_EQ(options.at("tt.ranks"), "8,16,8");
   EXPECT_EQ(options.at("tt.cores"), 4);
   for (const Option& option : workloads::options())
-    if (option.group == OptionGroup::tensor_trains) {
+    if (option.group == OptionGroup::storage) {
       EXPECT_TRUE(options.contains(option.name)) << option.name;
     }
   EXPECT_EQ(changed_options(run, {}).size(), 14U + 1U);  // and storage
@@ -212,7 +212,7 @@ TEST(Options, TensorTrainOptionsNeedATensorTrain) {
       with(settings);
       ADD_FAILURE() << settings.front() << " was accepted";
     } catch (const InputError& error) {
-      EXPECT_NE(std::string(error.what()).find("tt.ranks=8: no table is a tensor train"), std::string::npos)
+      EXPECT_NE(std::string(error.what()).find("tt.ranks=8: no table has storage tt"), std::string::npos)
           << error.what();
     }
 }

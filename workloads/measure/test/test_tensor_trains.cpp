@@ -87,7 +87,7 @@ TEST_F(TensorTrains, TheFirstBatchDecidesTheDirection) {
   options.workload.features[1].table = 1;
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const auto inputs = inputs_of(comm_, options, *batches);
-  const auto tables = with_directions(comm_, options.workload.tables, options.workload.features, inputs.front());
+  const auto tables = with_decisions(comm_, options.workload.tables, options.workload.features, inputs.front());
   EXPECT_EQ(tables[0].tensor_train.direction, ContractionDirection::suffix);
   EXPECT_EQ(tables[1].tensor_train.direction, ContractionDirection::prefix);
   expect_right(options);
@@ -153,10 +153,11 @@ TEST_F(TensorTrains, CopiesHoldUntilTheCoresChange) {
     tables.fill(options.row_values());
     const auto ready = ready_case(comm_, tables, plan, {}, inputs.front());
     for (int turn = 0; turn < 3; ++turn) training_step(ready->flight, inputs.front());
-    const CacheCounts counts = tables.cache_counts();
-    EXPECT_EQ(counts.hits > 0, optimizer == OptimizerKind::none);
-    EXPECT_GT(counts.stale, 0);
-    EXPECT_GT(counts.misses, 0);
+    std::array<std::int64_t, tt_numbers.size()> numbers{};
+    tables.report(Storage::tt, numbers);
+    EXPECT_EQ(numbers[tt_number("cache.hits")] > 0, optimizer == OptimizerKind::none);
+    EXPECT_GT(numbers[tt_number("cache.stale")], 0);
+    EXPECT_GT(numbers[tt_number("cache.misses")], 0);
   }
 }
 

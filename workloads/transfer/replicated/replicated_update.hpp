@@ -12,7 +12,7 @@ namespace shardmark::workloads {
 /// The update of replicated tables and hot rows: every rank adds up the gradients of all ranks in the same order, so
 /// that the copies stay the same. Of each table either the gradients of all its replicated rows are reduced (dense), or
 /// the rows that any rank's ids name are gathered with their gradients. Of a table whose rows are made of those of
-/// several parts (Storage::tt) the gradients of all rows of the parts, which are few, are reduced in either case.
+/// several parts the gradients of all rows of the parts, which are few, are reduced in either case.
 class ReplicatedUpdate {
  public:
   /// gathered: by table; empty: none.
@@ -27,8 +27,8 @@ class ReplicatedUpdate {
   std::int64_t keys() const { return keys_; }
   /// Bytes of the distinct rows of some keys, each read once.
   std::int64_t row_bytes(const kernels::UniqueRows<Execution>& unique) const { return updates_->row_bytes(unique); }
-  /// TableUpdates::train_flops.
-  std::int64_t train_flops() const { return updates_->train_flops(); }
+  /// TableUpdates::report.
+  void report(Storage storage, std::span<std::int64_t> numbers) const { updates_->report(storage, numbers); }
 
   /// What the ids of this rank's samples look up, by position: key of the row, and what kernels::RowGradients takes.
   struct Positions {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/tables/train_lookups.hpp"
+#include "workloads/tables/tensor_train/tt_lookups.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -8,11 +8,11 @@
 
 namespace shardmark::workloads {
 
-TrainLookup::TrainLookup(const TrainCores& cores, TrainCaches& caches, std::int64_t dim) : dim_(dim) {
+TtLookup::TtLookup(const TtCores& cores, TtCaches& caches, std::int64_t dim) : dim_(dim) {
   std::vector<kernels::TensorTrainCores> all;
   std::int64_t slices = 0;
   workspace_.most_bytes = std::numeric_limits<std::int64_t>::max();
-  for (const KeptTrain& train : cores.trains()) {
+  for (const TtTable& train : cores.trains()) {
     if (train.what.dim != dim) continue;
     const auto cache = caches.find(train.shard);
     trains_.push_back({.shard = train.shard,
@@ -34,7 +34,7 @@ TrainLookup::TrainLookup(const TrainCores& cores, TrainCaches& caches, std::int6
   segments_ = kernels::ShardSegments<Execution>(ends);
 }
 
-void TrainLookup::clear() {
+void TtLookup::clear() {
   bags_of_shards_.clear();
   lookups_.host.clear();
   maxima_.host.clear();
@@ -42,11 +42,11 @@ void TrainLookup::clear() {
   maximum_shards_.clear();
 }
 
-const TrainLookup::Train& TrainLookup::train_of(std::int64_t shard) const {
+const TtLookup::Train& TtLookup::train_of(std::int64_t shard) const {
   return *std::ranges::find(trains_, shard, &Train::shard);
 }
 
-void TrainLookup::add(const BagBlock& block) {
+void TtLookup::add(const BagBlock& block) {
   const Train& train = train_of(block.shard);
   const kernels::TrainKeys keys = train.cache == nullptr ? train.keys : kernels::TrainKeys{};  // those: rows themselves
   bags_of_shards_.push_back({block.shard, {.first_bag = block.first_bag, .bags = block.bags, .keys = keys}});
@@ -66,7 +66,7 @@ void TrainLookup::add(const BagBlock& block) {
   maximum.id_gradient_stride = block.id_gradient_stride;
 }
 
-void TrainLookup::set() {
+void TtLookup::set() {
   train_bags_.host.clear();
   for (const bool cached : {false, true})
     for (Train& train : trains_) {
@@ -79,7 +79,7 @@ void TrainLookup::set() {
   train_bags_.array();
 }
 
-void TrainLookup::count_ids(const BagIds& bags) {
+void TtLookup::count_ids(const BagIds& bags) {
   const Execution exec;
   all_ids_ = bags_of_shards_.size() == 1 && train_of(bags_of_shards_.front().first).cache != nullptr &&
              bags_of_shards_.front().second.bags + 1 == static_cast<std::int64_t>(bags.offsets.extent(0));
@@ -98,7 +98,7 @@ void TrainLookup::count_ids(const BagIds& bags) {
 }
 
 /// Of trains with a cache, with their rows in the place of keys. Where these are all ids, they are in their positions.
-TrainLookup::Keyed TrainLookup::list_ids(const BagIds& bags) {
+TtLookup::Keyed TtLookup::list_ids(const BagIds& bags) {
   const std::int64_t count = ids_before_.back();
   if (all_ids_) return {bags.ids, {}};
   const Keyed all{keys_.first(count), positions_.first(count)};
@@ -108,7 +108,7 @@ TrainLookup::Keyed TrainLookup::list_ids(const BagIds& bags) {
   return all;
 }
 
-TrainLookup::Keyed TrainLookup::without_hits(const Keyed& all, const DeviceArray<std::int64_t>& numbers) {
+TtLookup::Keyed TtLookup::without_hits(const Keyed& all, const DeviceArray<std::int64_t>& numbers) {
   const Execution exec;
   const auto count = static_cast<std::int64_t>(all.keys.extent(0));
   const Keyed missed{missed_keys_.first(count), missed_positions_.first(count)};
@@ -128,8 +128,8 @@ TrainLookup::Keyed TrainLookup::without_hits(const Keyed& all, const DeviceArray
 }
 
 /// Ids of one train: gives hits their slots as numbers, and appends the others to `missed`. Returns how many these are.
-std::int64_t TrainLookup::find_hits(const Train& train, const Keyed& ids, const Keyed& missed, std::int64_t place,
-                                    const DeviceArray<std::int64_t>& numbers) {
+std::int64_t TtLookup::find_hits(const Train& train, const Keyed& ids, const Keyed& missed, std::int64_t place,
+                                 const DeviceArray<std::int64_t>& numbers) {
   const Execution exec;
   const auto count = static_cast<std::int64_t>(ids.keys.extent(0));
   const auto slots = all_ids_ ? part(numbers, 0, count) : slots_.first(count), misses = misses_.first(count);
@@ -143,7 +143,7 @@ std::int64_t TrainLookup::find_hits(const Train& train, const Keyed& ids, const 
   return missing;
 }
 
-void TrainLookup::contract(const Keyed& ids, const DeviceArray<std::int64_t>& numbers) {
+void TtLookup::contract(const Keyed& ids, const DeviceArray<std::int64_t>& numbers) {
   const Execution exec;
   unique_ = kernels::unique_rows<Execution>(exec, ids.keys, key_bound_, ids.positions,
                                             static_cast<std::int64_t>(numbers.extent(0)), unique_workspace_);
@@ -155,7 +155,7 @@ void TrainLookup::contract(const Keyed& ids, const DeviceArray<std::int64_t>& nu
 }
 
 /// Of rows that are not in the caches: what they are but the product of their slices, and that they were missed.
-void TrainLookup::complete(const DeviceArray<float>& vectors) {
+void TtLookup::complete(const DeviceArray<float>& vectors) {
   const Execution exec;
   const std::vector<std::int64_t>& begins = segments_(*unique_);
   for (std::size_t t = 0; t < trains_.size(); ++t) {
@@ -169,7 +169,7 @@ void TrainLookup::complete(const DeviceArray<float>& vectors) {
 }
 
 /// Of a train with a cache, rows are numbered from the first cached one, wherever they lie.
-void TrainLookup::number_rows(const DeviceArray<float>& rows, const DeviceArray<std::int64_t>& numbers) {
+void TtLookup::number_rows(const DeviceArray<float>& rows, const DeviceArray<std::int64_t>& numbers) {
   for (std::size_t t = 0; t < trains_.size(); ++t) {
     trains_[t].rows = trains_[t].cache == nullptr ? rows.data() : trains_[t].cache->rows();
     const auto bytes = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(rows.data()) -
@@ -179,7 +179,7 @@ void TrainLookup::number_rows(const DeviceArray<float>& rows, const DeviceArray<
   kernels::invert_unique_rows<Execution>(Execution(), *unique_, first_keys_.made(), shifts_.array(), numbers);
 }
 
-void TrainLookup::run(const BagIds& bags, const DeviceArray<std::int64_t>& numbers, const DeviceArray<float>& output) {
+void TtLookup::run(const BagIds& bags, const DeviceArray<std::int64_t>& numbers, const DeviceArray<float>& output) {
   if (lookups_.host.empty()) return;
   for (Train& train : trains_) {
     train.rows = train.cache == nullptr ? nullptr : train.cache->rows();
@@ -198,53 +198,52 @@ void TrainLookup::run(const BagIds& bags, const DeviceArray<std::int64_t>& numbe
   kernels::pooled_lookup(Execution(), lookups_.array(), bags.offsets, numbers, bags.weights, output);
 }
 
-void TrainLookup::max_gradients(const BagIds& bags, const DeviceArray<std::int64_t>& numbers,
-                                const ConstDeviceArray<float>& pooled, const ConstDeviceArray<float>& gradients,
-                                const DeviceArray<float>& id_gradients) {
+void TtLookup::max_gradients(const BagIds& bags, const DeviceArray<std::int64_t>& numbers,
+                             const ConstDeviceArray<float>& pooled, const ConstDeviceArray<float>& gradients,
+                             const DeviceArray<float>& id_gradients) {
   if (maxima_.host.empty()) return;
   kernels::max_gradients<Execution>(Execution(), maxima_.array(), bags.offsets, numbers, bags.weights, pooled,
                                     gradients, id_gradients);
 }
 
-TrainCounts TrainLookup::counts() const {
-  if (lookups_.host.empty() || ids_before_.empty()) return {};
-  TrainCounts counts{.ids = ids_before_.back()};
+void TtLookup::report(std::span<std::int64_t> numbers) const {
+  if (lookups_.host.empty() || ids_before_.empty()) return;
+  numbers[tt_number("lookups")] += ids_before_.back();
   for (const Train& train : trains_)
-    counts.nominal_flops += nominal_flops(train.contracted, ids_before_[train.end] - ids_before_[train.begin]);
-  if (!tree_) return counts;
+    numbers[tt_number("nominal_flops")] +=
+        nominal_flops(train.contracted, ids_before_[train.end] - ids_before_[train.begin]);
+  if (!tree_) return;
   const auto prefixes = kernels::count_prefixes(Execution(), *tree_, cores_);
   for (std::size_t t = 0; t < trains_.size(); ++t) {
-    counts.executed_flops += forward_flops(trains_[t].contracted, prefixes[t]);
-    for (int level = 0; level < trains_[t].contracted.cores; ++level) counts.prefixes[level] += prefixes[t][level];
-    counts.rows += prefixes[t][trains_[t].contracted.cores - 1];
+    const TensorTrainShape& shape = trains_[t].contracted;
+    numbers[tt_number("executed_flops")] += forward_flops(shape, prefixes[t]);
+    for (int level = 0; level < shape.cores; ++level) numbers[tt_number("prefixes.1") + level] += prefixes[t][level];
+    numbers[tt_number("rows")] += prefixes[t][shape.cores - 1];
   }
-  return counts;
 }
 
-TrainLookups::TrainLookups(const TrainCores& cores, TrainCaches& caches) : cores_(cores) {
-  for (const KeptTrain& train : cores.trains()) by_dim_.try_emplace(train.what.dim, cores, caches, train.what.dim);
+TtLookups::TtLookups(const TtCores& cores, TtCaches& caches) : cores_(cores) {
+  for (const TtTable& train : cores.trains()) by_dim_.try_emplace(train.what.dim, cores, caches, train.what.dim);
 }
 
-void TrainLookups::set(const std::vector<BagBlock>& blocks) {
+void TtLookups::set(const std::vector<BagBlock>& blocks) {
   for (auto& [dim, lookup] : by_dim_) lookup.clear();
   for (const BagBlock& block : blocks) by_dim_.at(cores_.find(block.shard)->what.dim).add(block);
   for (auto& [dim, lookup] : by_dim_) lookup.set();
 }
 
-void TrainLookups::run(const BagIds& bags, const DeviceArray<float>& output) {
+void TtLookups::run(const BagIds& bags, const DeviceArray<float>& output) {
   numbers_ = scratch_.first(static_cast<std::int64_t>(bags.ids.extent(0)));
   for (auto& [dim, lookup] : by_dim_) lookup.run(bags, numbers_, output);
 }
 
-void TrainLookups::max_gradients(const BagIds& bags, const ConstDeviceArray<float>& pooled,
-                                 const ConstDeviceArray<float>& gradients, const DeviceArray<float>& id_gradients) {
+void TtLookups::max_gradients(const BagIds& bags, const ConstDeviceArray<float>& pooled,
+                              const ConstDeviceArray<float>& gradients, const DeviceArray<float>& id_gradients) {
   for (auto& [dim, lookup] : by_dim_) lookup.max_gradients(bags, numbers_, pooled, gradients, id_gradients);
 }
 
-TrainCounts TrainLookups::train_counts() const {
-  TrainCounts sum;
-  for (const auto& [dim, lookup] : by_dim_) sum += lookup.counts();
-  return sum;
+void TtLookups::report(std::span<std::int64_t> numbers) const {
+  for (const auto& [dim, lookup] : by_dim_) lookup.report(numbers);
 }
 
 }  // namespace shardmark::workloads

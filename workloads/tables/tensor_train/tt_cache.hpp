@@ -8,15 +8,16 @@
 #include "kernels/tensor_train/contract_rows.hpp"
 #include "kernels/tensor_train/row_cache.hpp"
 #include "kernels/tensor_train/row_differences.hpp"
-#include "workloads/tables/train_cores.hpp"
+#include "workloads/tables/tensor_train/tt_cores.hpp"
+#include "workloads/tables/tensor_train/tt_report.hpp"
 
 namespace shardmark::workloads {
 
 /// The cache of one tensor train: which of its rows are kept as vectors (RowCacheDirectory), these with their optimizer
 /// state, and what rows learned that have left.
-class TrainCache {
+class TtCache {
  public:
-  TrainCache(const TrainCores& cores, const KeptTrain& train);
+  TtCache(const TtCores& cores, const TtTable& train);
 
   /// Forgets everything.
   void clear();
@@ -25,8 +26,8 @@ class TrainCache {
   std::int64_t dim() const { return train_.what.dim; }
   const float* rows() const { return rows_.data(); }
   kernels::RowCacheDirectory<Execution>& directory() { return *directory_; }
-  /// Waits for the device.
-  CacheCounts counts() const { return {directory_->counts(Execution()), differences_->count()}; }
+  /// Adds what it has counted to the numbers of tt_report.hpp. Waits for the device.
+  void report(std::span<std::int64_t> numbers) const;
 
   /// Where rows lie, see RowCacheDirectory::find.
   void find(const ConstDeviceArray<std::int64_t>& rows, const DeviceArray<std::int64_t>& slots) const {
@@ -53,7 +54,7 @@ class TrainCache {
   void populate();
   DeviceArray<float> contracted(const ConstDeviceArray<std::int64_t>& rows);
 
-  KeptTrain train_;
+  TtTable train_;
   RowCacheShape shape_;
   kernels::TensorTrains<Execution> cores_;
   std::optional<kernels::RowCacheDirectory<Execution>> directory_;
@@ -74,7 +75,7 @@ class TrainCache {
 };
 
 /// By shard, of those that have one.
-using TrainCaches = std::map<std::int64_t, TrainCache>;
+using TtCaches = std::map<std::int64_t, TtCache>;
 
 /// Bytes of a cache of the table, without the differences of rows that left, of which nobody knows how many there will
 /// be.

@@ -5,16 +5,15 @@
 #include "kernels/shard_segments.hpp"
 #include "kernels/tensor_train/slice_gradients.hpp"
 #include "workloads/batches/listed.hpp"
-#include "workloads/tables/train_cache.hpp"
+#include "workloads/tables/tensor_train/tt_cache.hpp"
 
 namespace shardmark::workloads {
 
-/// Store::Updates of a TrainCores: gradients of rows become gradients of the slices that they are made of, and the
+/// Store::Updates of a TtCores: gradients of rows become gradients of the slices that they are made of, and the
 /// slices are updated as the rows of a dense table are.
-class TrainUpdates : public Store::Updates {
+class TtUpdates : public Store::Updates {
  public:
-  TrainUpdates(const TrainCores& cores, TrainCaches& caches, const ShardLayout& layout,
-               const std::vector<KeyedShard>& shards);
+  TtUpdates(const TtCores& cores, TtCaches& caches, const ShardLayout& layout, const std::vector<KeyedShard>& shards);
 
   void row_sums(const RowGradients&, const kernels::UpdateStep&, const DeviceArray<double>&, std::int64_t) override {}
   void run(const RowGradients& gradients, const kernels::UpdateStep& now,
@@ -24,15 +23,15 @@ class TrainUpdates : public Store::Updates {
   std::vector<KeyedPart> parts() const override { return parts_; }
   RowGradients part_gradients(const RowGradients& rows) override;
   void update_parts(const RowGradients& slices, const kernels::UpdateStep& now) override;
-  std::int64_t train_flops() const override;
+  void report(std::span<std::int64_t> numbers) const override;
 
  private:
   struct Train {
     std::size_t number;  ///< among the shards
-    KeptTrain what;
+    TtTable what;
     kernels::TrainKeys keys;
     std::int64_t first_slice;
-    TrainCache* cache;            ///< or nullptr
+    TtCache* cache;               ///< or nullptr
     std::int64_t first_slot = 0;  ///< key of the first slot of a cache that is trained
   };
   /// Distinct rows, and under which keys they go.

@@ -10,7 +10,7 @@
 namespace shardmark::workloads {
 
 /// A table of Storage::tt, as its rank keeps it.
-struct KeptTrain {
+struct TtTable {
   std::int64_t shard = 0, table = 0;
   Table what;
   TensorTrainShape shape;       ///< of the table
@@ -26,35 +26,35 @@ struct KeptTrain {
 
 /// The cores of all tensor trains of a rank with their optimizer state. Where the last core comes first, the mirrored
 /// train is kept, which is contracted like any other: the cores in reverse, each slice [r[t + 1]][q[t]][r[t]].
-class TrainCores {
+class TtCores {
  public:
-  TrainCores(const ShardLayout& layout, const std::vector<Table>& tables, const std::vector<std::int64_t>& shards);
+  TtCores(const ShardLayout& layout, const std::vector<Table>& tables, const std::vector<std::int64_t>& shards);
 
   void fill(const RowValues& initial);
 
-  const std::vector<KeptTrain>& trains() const { return trains_; }
+  const std::vector<TtTable>& trains() const { return trains_; }
   /// The train of a shard; nullptr for shards of other stores.
-  const KeptTrain* find(std::int64_t shard) const;
+  const TtTable* find(std::int64_t shard) const;
 
   /// For kernels: the rows of the train have keys from first_key, its slices from first_slice, core by core.
-  kernels::TensorTrainCores cores(const KeptTrain& train, std::int64_t first_key, std::int64_t first_slice) const;
+  kernels::TensorTrainCores cores(const TtTable& train, std::int64_t first_key, std::int64_t first_slice) const;
   /// Core number `place` of the train as a shard whose rows are slices, with keys from first_key.
-  kernels::UpdateShard update_shard(const KeptTrain& train, int place, std::int64_t first_key) const;
+  kernels::UpdateShard update_shard(const TtTable& train, int place, std::int64_t first_key) const;
 
   /// Store::read_rows and so on, of core t of the table.
-  std::vector<float> read(const KeptTrain& train, int t, const std::vector<std::int64_t>& slices) const;
-  std::vector<float> read_state(const KeptTrain& train, int t, const std::vector<std::int64_t>& slices) const;
-  void write_state(const KeptTrain& train, int t, std::int64_t slice, const std::vector<float>& state);
-  std::int64_t changed(const KeptTrain& train, int t, const RowValues& initial) const;
+  std::vector<float> read(const TtTable& train, int t, const std::vector<std::int64_t>& slices) const;
+  std::vector<float> read_state(const TtTable& train, int t, const std::vector<std::int64_t>& slices) const;
+  void write_state(const TtTable& train, int t, std::int64_t slice, const std::vector<float>& state);
+  std::int64_t changed(const TtTable& train, int t, const RowValues& initial) const;
 
   double huge_page_share() const;
 
  private:
-  std::int64_t state_size(const KeptTrain& train, int place) const;
-  void* values(const KeptTrain& train, int place) const { return values_.data() + train.values[place]; }
-  float* state(const KeptTrain& train, int place) const { return state_.data() + train.state[place]; }
+  std::int64_t state_size(const TtTable& train, int place) const;
+  void* values(const TtTable& train, int place) const { return values_.data() + train.values[place]; }
+  float* state(const TtTable& train, int place) const { return state_.data() + train.state[place]; }
 
-  std::vector<KeptTrain> trains_;
+  std::vector<TtTable> trains_;
   DeviceArray<std::byte> values_;
   DeviceArray<float> state_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/tables/train_cache.hpp"
+#include "workloads/tables/tensor_train/tt_cache.hpp"
 
 namespace shardmark::workloads {
 
@@ -13,7 +13,7 @@ DeviceArray<float> row_aligned(const DeviceArray<float>& values, std::int64_t di
   return part(values, skip, static_cast<std::int64_t>(values.extent(0)) - dim + skip);
 }
 
-TrainCache::TrainCache(const TrainCores& cores, const KeptTrain& train)
+TtCache::TtCache(const TtCores& cores, const TtTable& train)
     : train_(train),
       shape_(row_cache_shape(train.what.tensor_train.cache)),
       cores_(kernels::tensor_trains(Execution(), {cores.cores(train, 0, 0)})),
@@ -27,13 +27,23 @@ TrainCache::TrainCache(const TrainCores& cores, const KeptTrain& train)
   clear();
 }
 
-void TrainCache::clear() {
+void TtCache::report(std::span<std::int64_t> numbers) const {
+  const RowCacheCounts counts = directory_->counts(Execution());
+  numbers[tt_number("cache.hits")] += counts.hits;
+  numbers[tt_number("cache.stale")] += counts.stale;
+  numbers[tt_number("cache.misses")] += counts.misses;
+  numbers[tt_number("cache.drops")] += counts.drops;
+  numbers[tt_number("cache.evictions")] += counts.evictions;
+  numbers[tt_number("cache.kept_differences")] += differences_->count();
+}
+
+void TtCache::clear() {
   directory_.emplace(shape_, train_.what.rows, train_.what.tensor_train.cache.writes);
   differences_.emplace(dim());
   step_ = version_ = populated_ = 0;
 }
 
-void TrainCache::complete(const DeviceArray<std::int64_t>& rows, const DeviceArray<float>& vectors) {
+void TtCache::complete(const DeviceArray<std::int64_t>& rows, const DeviceArray<float>& vectors) {
   const Execution exec;
   if (trains()) return differences_->add_to(exec, rows, vectors, dim());
   const auto slots = slots_.first(static_cast<std::int64_t>(rows.extent(0)));
@@ -44,7 +54,7 @@ void TrainCache::complete(const DeviceArray<std::int64_t>& rows, const DeviceArr
   directory_->set_version(exec, slots, version_);
 }
 
-void TrainCache::populate_if_due() {
+void TtCache::populate_if_due() {
   const std::int64_t every = train_.what.tensor_train.cache.populate_every;
   if (step_ == populated_ || step_ % every != 0) return;
   populated_ = step_;
@@ -52,7 +62,7 @@ void TrainCache::populate_if_due() {
 }
 
 /// The rows as their slices give them, in the order in which they are given; they are distinct.
-DeviceArray<float> TrainCache::contracted(const ConstDeviceArray<std::int64_t>& rows) {
+DeviceArray<float> TtCache::contracted(const ConstDeviceArray<std::int64_t>& rows) {
   const Execution exec;
   const auto count = static_cast<std::int64_t>(rows.extent(0));
   const auto keys = keys_.first(count), places = places_.first(count);
@@ -68,7 +78,7 @@ DeviceArray<float> TrainCache::contracted(const ConstDeviceArray<std::int64_t>& 
 
 /// A choice of rows changes the value of no row: one that leaves keeps by how much it differs from its slices, one
 /// that enters begins with its value. Copies that are never trained are filled when they are looked up.
-void TrainCache::populate() {
+void TtCache::populate() {
   const Execution exec;
   const auto changes = directory_->populate(exec);
   const std::int64_t leaving = changes.leaving(), count = leaving + changes.entering();
@@ -85,7 +95,7 @@ void TrainCache::populate() {
   kernels::reset_state(exec, train_.what.optimizer, dim(), changes.entering_slots, state_);
 }
 
-kernels::UpdateShard TrainCache::update_shard(std::int64_t first_key) const {
+kernels::UpdateShard TtCache::update_shard(std::int64_t first_key) const {
   return {.rows = rows_.data(),
           .state = state_.data(),
           .first_key = first_key,

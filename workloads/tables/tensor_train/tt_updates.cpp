@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/tables/train_updates.hpp"
+#include "workloads/tables/tensor_train/tt_updates.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -17,15 +17,15 @@ std::vector<std::int64_t> first_keys(const ShardLayout& layout, const std::vecto
 
 }  // namespace
 
-TrainUpdates::TrainUpdates(const TrainCores& cores, TrainCaches& caches, const ShardLayout& layout,
-                           const std::vector<KeyedShard>& shards)
+TtUpdates::TtUpdates(const TtCores& cores, TtCaches& caches, const ShardLayout& layout,
+                     const std::vector<KeyedShard>& shards)
     : segments_(first_keys(layout, shards)) {
   workspace_.most_bytes = std::numeric_limits<std::int64_t>::max();
   std::vector<kernels::TensorTrainCores> trains;
   std::vector<kernels::UpdateShard> core_shards, caches_as_shards;
   std::vector<std::int64_t> first_slices;
   for (std::size_t s = 0; s < shards.size(); ++s) {
-    const KeptTrain* train = cores.find(shards[s].shard);
+    const TtTable* train = cores.find(shards[s].shard);
     packed_rows_.host.push_back({.first_key = shards[s].first_key, .dim = train != nullptr ? train->what.dim : 0});
     if (train == nullptr) continue;
     const auto cache = caches.find(train->shard);
@@ -60,7 +60,7 @@ TrainUpdates::TrainUpdates(const TrainCores& cores, TrainCaches& caches, const S
 
 /// The distinct rows of every train, one behind the other; returns how many there are. Those of trains whose cached
 /// rows are trained are listed by row, not by key.
-std::int64_t TrainUpdates::place_rows(const kernels::UniqueRows<Execution>& unique) {
+std::int64_t TtUpdates::place_rows(const kernels::UniqueRows<Execution>& unique) {
   const std::vector<std::int64_t>& begins = segments_(unique);
   rows_.host.clear();
   std::int64_t place = 0, vector = 0;
@@ -84,7 +84,7 @@ std::int64_t TrainUpdates::place_rows(const kernels::UniqueRows<Execution>& uniq
 
 /// The gradients of rows that are trained through their slices, by key; those of the others go to cached_. Whatever is
 /// summed is summed later: rows only change their keys.
-RowGradients TrainUpdates::without_cached(const RowGradients& rows, std::int64_t count) {
+RowGradients TtUpdates::without_cached(const RowGradients& rows, std::int64_t count) {
   const Execution exec;
   const auto all_keys = keys_.first(count), all_numbers = numbers_.first(count);
   const Keyed cored{core_keys_.first(count), core_numbers_.first(count)};
@@ -115,8 +115,8 @@ RowGradients TrainUpdates::without_cached(const RowGradients& rows, std::int64_t
 }
 
 /// Rows of one train: appends them to those that are trained through slices, or to those that are trained in a cache.
-TrainUpdates::Split TrainUpdates::split_cached(const Train& train, const Keyed& rows, const Keyed& cored,
-                                               std::int64_t at, const Keyed& cached, std::int64_t cached_at) {
+TtUpdates::Split TtUpdates::split_cached(const Train& train, const Keyed& rows, const Keyed& cored, std::int64_t at,
+                                         const Keyed& cached, std::int64_t cached_at) {
   const Execution exec;
   const auto count = static_cast<std::int64_t>(rows.keys.extent(0));
   if (!is_trained(train)) {
@@ -137,7 +137,7 @@ TrainUpdates::Split TrainUpdates::split_cached(const Train& train, const Keyed& 
 }
 
 /// Where the gradients of rows that are not cached go, one behind the other.
-void TrainUpdates::place_missed(std::int64_t count) {
+void TtUpdates::place_missed(std::int64_t count) {
   std::int64_t vector = 0;
   for (std::size_t t = 0; t < packed_missed_.host.size(); ++t) {
     kernels::PackedRows& packed = packed_missed_.host[t];
@@ -154,7 +154,7 @@ void TrainUpdates::place_missed(std::int64_t count) {
   }
 }
 
-RowGradients TrainUpdates::part_gradients(const RowGradients& rows) {
+RowGradients TtUpdates::part_gradients(const RowGradients& rows) {
   const Execution exec;
   cached_.reset();
   tree_.reset();
@@ -176,7 +176,7 @@ RowGradients TrainUpdates::part_gradients(const RowGradients& rows) {
 }
 
 /// The same gradients as one vector for each slice, in memory.
-RowGradients TrainUpdates::stored(const RowGradients& slices) {
+RowGradients TtUpdates::stored(const RowGradients& slices) {
   const Execution exec;
   const std::vector<std::int64_t>& begins = core_segments_(slices.unique);
   std::vector<kernels::TrainRows>& rows = rows_.host;
@@ -202,34 +202,31 @@ RowGradients TrainUpdates::stored(const RowGradients& slices) {
   return {kernels::unique_rows<Execution>(exec, keys, slices_, vectors, elements, stored_workspace_), {}, {}, packed};
 }
 
-void TrainUpdates::update_parts(const RowGradients& slices, const kernels::UpdateStep& now) {
+void TtUpdates::update_parts(const RowGradients& slices, const kernels::UpdateStep& now) {
   kernels::fused_update(Execution(), slices, cores_, now, slice_workspace_);
   end_step(now);
 }
 
-void TrainUpdates::end_step(const kernels::UpdateStep& now) {
+void TtUpdates::end_step(const kernels::UpdateStep& now) {
   for (const Train& train : trains_of_shards_)
     if (train.cache != nullptr) train.cache->end_step(now.number);
 }
 
-void TrainUpdates::run(const RowGradients& gradients, const kernels::UpdateStep& now,
-                       const kernels::RowSums<Execution>&) {
+void TtUpdates::run(const RowGradients& gradients, const kernels::UpdateStep& now, const kernels::RowSums<Execution>&) {
   if (!updates_ || place_rows(gradients.unique) == 0) return end_step(now);
   const RowGradients slices = part_gradients(gradients);
   if (cached_) kernels::fused_update(Execution(), *cached_, cached_rows_, now, row_workspace_);
   update_parts(fused_ ? slices : stored(slices), now);
 }
 
-std::int64_t TrainUpdates::train_flops() const {
-  if (!tree_) return 0;
+void TtUpdates::report(std::span<std::int64_t> numbers) const {
+  if (!tree_) return;
   const auto prefixes = kernels::count_prefixes(Execution(), *tree_, trains_);
-  std::int64_t flops = 0;
   for (std::size_t t = 0; t < trains_of_shards_.size(); ++t)
-    flops += backward_flops(trains_of_shards_[t].what.contracted, prefixes[t]);
-  return flops;
+    numbers[tt_number("executed_flops")] += backward_flops(trains_of_shards_[t].what.contracted, prefixes[t]);
 }
 
-kernels::RowElements TrainUpdates::count(const kernels::UniqueRows<Execution>& unique) {
+kernels::RowElements TtUpdates::count(const kernels::UniqueRows<Execution>& unique) {
   const Execution exec;
   kernels::RowElements elements{.rows = place_rows(unique)};
   std::vector<std::int64_t> first_slices;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/measure/train_memory.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/tensor_train/prefix_tree.hpp"
-#include "reference/tensor_train/shape.hpp"
+#include "workloads/tables/tensor_train/tt_store.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -48,7 +47,7 @@ double slice_sum_bytes(const TensorTrainShape& shape, double rows) {
 
 }  // namespace
 
-double train_step_bytes(const Table& table, double ids, double distinct) {
+double tt_step_bytes(const Table& table, double ids, double distinct) {
   const TensorTrainShape shape = tensor_train_shape(table);
   const double row = 4.0 * static_cast<double>(table.dim);
   const double budget = 0x1p20 * static_cast<double>(table.tensor_train.workspace_mib);
@@ -61,11 +60,6 @@ double train_step_bytes(const Table& table, double ids, double distinct) {
   if (!table.tensor_train.fused_update) bytes += slice_sum_bytes(shape, distinct);
   if (table.tensor_train.cache.rows > 0) bytes += ids * 56 + distinct * 80;  // what is found, and what is missed
   return bytes;
-}
-
-double train_sum_bytes(const Table& table) {
-  const TensorTrainShape shape = tensor_train_shape(table);
-  return 8.0 * static_cast<double>(shape.parameters() + shape.slices());
 }
 
 }  // namespace shardmark::workloads

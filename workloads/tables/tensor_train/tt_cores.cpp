@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/tables/train_cores.hpp"
+#include "workloads/tables/tensor_train/tt_cores.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -10,12 +10,13 @@
 #include "reference/stochastic_rounding.hpp"
 #include "reference/tensor_train/contraction_work.hpp"
 #include "reference/tensor_train/initial_cores.hpp"
+#include "reference/tensor_train/stored_cores.hpp"
 
 namespace shardmark::workloads {
 namespace {
 
-KeptTrain kept_train(std::int64_t shard, std::int64_t table, const Table& what) {
-  KeptTrain train{.shard = shard, .table = table, .what = what, .shape = tensor_train_shape(what), .contracted = {}};
+TtTable kept_train(std::int64_t shard, std::int64_t table, const Table& what) {
+  TtTable train{.shard = shard, .table = table, .what = what, .shape = tensor_train_shape(what), .contracted = {}};
   train.mirrored = what.tensor_train.direction == ContractionDirection::suffix;
   train.contracted = train.mirrored ? mirrored(train.shape) : train.shape;
   return train;
@@ -34,7 +35,7 @@ void transpose(std::vector<float>& values, std::int64_t a, std::int64_t q, std::
 }
 
 /// The state of slices, [vectors of the optimizer] of the elements and the numbers of the whole slice behind them.
-void transpose_state(std::vector<float>& state, const KeptTrain& train, int place, bool to_kept) {
+void transpose_state(std::vector<float>& state, const TtTable& train, int place, bool to_kept) {
   const auto vectors = static_cast<std::int64_t>(choice_of(train.what.optimizer.kind).vectors);
   const std::int64_t elements = train.contracted.slice_elements(place);
   const std::int64_t size = state_per_row(train.what.optimizer.kind, elements);
@@ -83,12 +84,11 @@ std::vector<std::int64_t> first_numbers(std::int64_t count) {
 
 }  // namespace
 
-TrainCores::TrainCores(const ShardLayout& layout, const std::vector<Table>& tables,
-                       const std::vector<std::int64_t>& shards) {
+TtCores::TtCores(const ShardLayout& layout, const std::vector<Table>& tables, const std::vector<std::int64_t>& shards) {
   std::int64_t values = 0, state = 0;
   for (const std::int64_t s : shards) {
     const std::int64_t table = layout.shards[s].table;
-    KeptTrain& train = trains_.emplace_back(kept_train(s, table, tables[table]));
+    TtTable& train = trains_.emplace_back(kept_train(s, table, tables[table]));
     for (int place = 0; place < train.shape.cores; ++place) {
       const std::int64_t slices = train.contracted.p[place], elements = train.contracted.slice_elements(place);
       train.values[place] = values;
@@ -101,18 +101,18 @@ TrainCores::TrainCores(const ShardLayout& layout, const std::vector<Table>& tabl
   state_ = kernels::allocate<Execution, float>("shardmark::core_state", state);
 }
 
-const KeptTrain* TrainCores::find(std::int64_t shard) const {
-  const auto found = std::ranges::find(trains_, shard, &KeptTrain::shard);
+const TtTable* TtCores::find(std::int64_t shard) const {
+  const auto found = std::ranges::find(trains_, shard, &TtTable::shard);
   return found == trains_.end() ? nullptr : &*found;
 }
 
-std::int64_t TrainCores::state_size(const KeptTrain& train, int place) const {
+std::int64_t TtCores::state_size(const TtTable& train, int place) const {
   return state_per_row(train.what.optimizer.kind, train.contracted.slice_elements(place));
 }
 
-void TrainCores::fill(const RowValues& initial) {
+void TtCores::fill(const RowValues& initial) {
   const Execution exec;
-  for (const KeptTrain& train : trains_)
+  for (const TtTable& train : trains_)
     for (int t = 0; t < train.shape.cores; ++t) {
       const int place = train.place(t);
       std::vector<float> core = initial_core(train.what, train.shape, train.table, t, initial);
@@ -128,8 +128,7 @@ void TrainCores::fill(const RowValues& initial) {
   exec.fence("shardmark: cores are filled");
 }
 
-kernels::TensorTrainCores TrainCores::cores(const KeptTrain& train, std::int64_t first_key,
-                                            std::int64_t first_slice) const {
+kernels::TensorTrainCores TtCores::cores(const TtTable& train, std::int64_t first_key, std::int64_t first_slice) const {
   kernels::TensorTrainCores cores{.shape = train.contracted,
                                   .cores = {},
                                   .value_type = train.what.value_type,
@@ -145,7 +144,7 @@ kernels::TensorTrainCores TrainCores::cores(const KeptTrain& train, std::int64_t
   return cores;
 }
 
-kernels::UpdateShard TrainCores::update_shard(const KeptTrain& train, int place, std::int64_t first_key) const {
+kernels::UpdateShard TtCores::update_shard(const TtTable& train, int place, std::int64_t first_key) const {
   const std::int64_t elements = train.contracted.slice_elements(place);
   return {.rows = values(train, place),
           .state = state(train, place),
@@ -158,7 +157,7 @@ kernels::UpdateShard TrainCores::update_shard(const KeptTrain& train, int place,
           .table = core_number(train.table, train.place(place))};
 }
 
-std::vector<float> TrainCores::read(const KeptTrain& train, int t, const std::vector<std::int64_t>& slices) const {
+std::vector<float> TtCores::read(const TtTable& train, int t, const std::vector<std::int64_t>& slices) const {
   const int place = train.place(t);
   const kernels::ShardRows rows{.dim = train.contracted.slice_elements(place), .value_type = train.what.value_type};
   std::vector<float> kept = read_on_host(rows, values(train, place), slices);
@@ -166,8 +165,7 @@ std::vector<float> TrainCores::read(const KeptTrain& train, int t, const std::ve
   return kept;
 }
 
-std::vector<float> TrainCores::read_state(const KeptTrain& train, int t,
-                                          const std::vector<std::int64_t>& slices) const {
+std::vector<float> TtCores::read_state(const TtTable& train, int t, const std::vector<std::int64_t>& slices) const {
   const int place = train.place(t);
   std::vector<float> kept =
       read_on_host({.dim = state_size(train, place), .value_type = ValueType::fp32}, state(train, place), slices);
@@ -175,7 +173,7 @@ std::vector<float> TrainCores::read_state(const KeptTrain& train, int t,
   return kept;
 }
 
-void TrainCores::write_state(const KeptTrain& train, int t, std::int64_t slice, const std::vector<float>& slice_state) {
+void TtCores::write_state(const TtTable& train, int t, std::int64_t slice, const std::vector<float>& slice_state) {
   const int place = train.place(t);
   std::vector<float> kept = slice_state;
   if (train.mirrored) transpose_state(kept, train, place, true);
@@ -184,7 +182,7 @@ void TrainCores::write_state(const KeptTrain& train, int t, std::int64_t slice, 
                     kernels::array_of(Execution(), kept, "shardmark::slice_state"));
 }
 
-std::int64_t TrainCores::changed(const KeptTrain& train, int t, const RowValues& initial) const {
+std::int64_t TtCores::changed(const TtTable& train, int t, const RowValues& initial) const {
   const std::vector<float> now = read(train, t, first_numbers(train.shape.p[t]));
   std::vector<float> before = initial_core(train.what, train.shape, train.table, t, initial);
   for (float& value : before) value = rounded_to(train.what.value_type, value);
@@ -195,7 +193,7 @@ std::int64_t TrainCores::changed(const KeptTrain& train, int t, const RowValues&
   return changed;
 }
 
-double TrainCores::huge_page_share() const {
+double TtCores::huge_page_share() const {
   return kernels::huge_page_share(values_.data(), static_cast<std::int64_t>(values_.extent(0)));
 }
 

@@ -7,15 +7,15 @@
 #include "kernels/shard_segments.hpp"
 #include "kernels/tensor_train/contract_rows.hpp"
 #include "workloads/batches/listed.hpp"
-#include "workloads/tables/train_cache.hpp"
+#include "workloads/tables/tensor_train/tt_cache.hpp"
 
 namespace shardmark::workloads {
 
 /// Lookups in the tensor trains of one dim: the distinct rows that a step names are contracted, one behind the other,
 /// ids become their numbers, and bags are pooled as those of any rows are. Rows that a cache holds are read there.
-class TrainLookup {
+class TtLookup {
  public:
-  TrainLookup(const TrainCores& cores, TrainCaches& caches, std::int64_t dim);
+  TtLookup(const TtCores& cores, TtCaches& caches, std::int64_t dim);
 
   /// Store::Lookups::set, block by block.
   void clear();
@@ -29,14 +29,14 @@ class TrainLookup {
                      const DeviceArray<float>& id_gradients);
 
   /// Of the latest step.
-  TrainCounts counts() const;
+  void report(std::span<std::int64_t> numbers) const;
 
  private:
   struct Train {
     std::int64_t shard;
     kernels::TrainKeys keys;
     TensorTrainShape contracted;
-    TrainCache* cache;               ///< or nullptr
+    TtCache* cache;                  ///< or nullptr
     std::size_t begin = 0, end = 0;  ///< blocks among train_bags_
     const float* rows = nullptr;     ///< whose numbers are ids now
   };
@@ -86,20 +86,20 @@ class TrainLookup {
   DeviceScratch<float> rows_{"shardmark::contracted_rows"};
 };
 
-/// Store::Lookups of a TrainCores: a TrainLookup for each dim of its tables.
-class TrainLookups : public Store::Lookups {
+/// Store::Lookups of a TtCores: a TtLookup for each dim of its tables.
+class TtLookups : public Store::Lookups {
  public:
-  TrainLookups(const TrainCores& cores, TrainCaches& caches);
+  TtLookups(const TtCores& cores, TtCaches& caches);
 
   void set(const std::vector<BagBlock>& blocks) override;
   void run(const BagIds& bags, const DeviceArray<float>& output) override;
   void max_gradients(const BagIds& bags, const ConstDeviceArray<float>& pooled,
                      const ConstDeviceArray<float>& gradients, const DeviceArray<float>& id_gradients) override;
-  TrainCounts train_counts() const override;
+  void report(std::span<std::int64_t> numbers) const override;
 
  private:
-  const TrainCores& cores_;
-  std::map<std::int64_t, TrainLookup> by_dim_;
+  const TtCores& cores_;
+  std::map<std::int64_t, TtLookup> by_dim_;
   DeviceScratch<std::int64_t> scratch_{"shardmark::contracted_row_numbers"};
   DeviceArray<std::int64_t> numbers_;  ///< of the step
 };

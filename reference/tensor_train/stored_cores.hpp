@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "reference/computed_rows.hpp"
+
+namespace shardmark::reference {
+
+/// Each core as a table of its own, whose rows are the slices: [p[t], slice_elements(t)] with the optimizer and value
+/// type of the table. What trains a tensor train is what trains these.
+std::vector<Table> core_tables(const Table& table);
+
+/// [cores]: the slice of each core that a row is a product of (TensorTrainShape::digits), for some rows.
+std::vector<std::vector<std::int64_t>> slices_of(const Table& table, std::span<const std::int64_t> rows);
+
+/// The rows of the cache as a table: fp32, with the optimizer of the table where they are trained.
+Table cached_rows(const Table& table);
+
+/// A CachedTrain.
+std::unique_ptr<ComputedRows> computed_by_cores(const Table& table, std::int64_t number, const RowValues& initial);
+
+/// Flops of contracting so many distinct rows. Where the direction is open, those of the cheaper one.
+LookupFlops contraction_flops(const Table& table, double rows);
+
+/// The number by which the generators of initial values and stochastic rounding know core t of table `table`.
+constexpr std::int64_t core_number(std::int64_t table, int t) { return (std::int64_t{t} + 1) << 32 | table; }
+
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::core_number, reference::core_tables;
+}  // namespace shardmark
