@@ -6,7 +6,7 @@
 
 #include "datasets/criteo_tsv.hpp"
 #include "datasets/id_mapping.hpp"
-#include "datasets/samples.hpp"
+#include "datasets/sample_source.hpp"
 
 namespace shardmark::datasets {
 

@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <string>
 
-#include "datasets/criteo_format.hpp"
+#include "datasets/criteo_line.hpp"
 #include "datasets/id_mapping.hpp"
 
 namespace shardmark::datasets {
 
 /// A synthetic data set in the shape of Criteo's. Every field is a function of (seed, sample, field).
 ///   label     1 with the Kaggle share of positives, 25.6 %
-///   missing   with the Kaggle rates per column; columns of equal rate are missing together (criteo_format.hpp)
+///   missing   with the Kaggle rates per column; columns of equal rate are missing together (criteo_line.hpp)
 ///   I1..I13   our choice: floor of a Lomax tail of shape 2 (P(X > x) = (1 + x / mean)^-2) with the Kaggle mean, cut at
 ///   the
 ///             Kaggle maximum; I2 lies 2 lower, so that negative values occur as they do there

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "datasets/checked_column.hpp"
 #include "datasets/hdf5.hpp"
 #include "datasets/id_mapping.hpp"
-#include "datasets/samples.hpp"
+#include "datasets/sample_source.hpp"
+#include "datasets/value_table.hpp"
 #include "reference/output_file.hpp"
 
 namespace shardmark::datasets {

@@ -7,8 +7,6 @@
 #include <array>
 #include <string_view>
 
-#include "datasets/criteo_format.hpp"
-
 namespace shardmark::datasets {
 namespace {
 
@@ -132,6 +130,10 @@ std::string explain_criteo_line(const char* begin, const char* end, bool labelle
     if (!scanned || at != field.data() + field.size()) return explain_field(field, index);
   }
   return "malformed";
+}
+
+std::string criteo_field_name(int field) {
+  return field < criteo_dense ? fmt::format("I{}", field + 1) : fmt::format("C{}", field - criteo_dense + 1);
 }
 
 }  // namespace shardmark::datasets

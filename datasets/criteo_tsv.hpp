@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "datasets/byte_stream.hpp"
-#include "datasets/criteo_format.hpp"
+#include "datasets/criteo_line.hpp"
 
 namespace shardmark::datasets {
 

@@ -10,9 +10,16 @@
 
 #include "datasets/criteo_tsv.hpp"
 #include "datasets/id_mapping.hpp"
-#include "datasets/samples.hpp"
+#include "reference/batch.hpp"
 
 namespace shardmark::datasets {
+
+/// Training data of batch.samples samples.
+struct Samples {
+  Batch batch;
+  std::vector<float> dense;   ///< [samples, dense features], raw values; a missing one is 0
+  std::vector<float> labels;  ///< [samples], 0 or 1
+};
 
 /// Told what the user should know and no value shows: lines skipped, no labels, the data start again.
 using Notice = std::function<void(const std::string&)>;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/ceilings.hpp"
 
-#include "kernels/column_blocks.hpp"
-#include "kernels/device/ceilings.hpp"
+#include "kernels/device_ceilings.hpp"
 #include "kernels/instantiate.hpp"
+#include "kernels/lookup/column_blocks.hpp"
+#include "kernels/lookup/streamed_output.hpp"
 #include "kernels/prefetch.hpp"
-#include "kernels/streamed_output.hpp"
 #include "kernels/tensor_train/small_gemm.hpp"
 
 namespace shardmark::kernels {

@@ -2,7 +2,7 @@
 #include "kernels/fill_rows.hpp"
 
 #include "kernels/instantiate.hpp"
-#include "kernels/stored_rows.hpp"
+#include "kernels/lookup/stored_rows.hpp"
 #include "reference/row_quantization.hpp"
 
 namespace shardmark::kernels {

@@ -9,7 +9,6 @@
 
 #include "reference/optimizer_step.hpp"
 #include "reference/rounding.hpp"
-#include "reference/stochastic_rounding.hpp"
 
 namespace shardmark::reference {
 namespace {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <numbers>
 
 namespace shardmark::reference {
 
@@ -39,8 +41,17 @@ constexpr std::int64_t symmetric_integer(std::uint64_t bits, std::int64_t limit)
   return static_cast<std::int64_t>((bits >> 32) * static_cast<std::uint64_t>(2 * limit + 1) >> 32) - limit;
 }
 
+/// Uniform in (0, 1], for logarithms.
+inline double above_zero(std::uint64_t bits) { return 1.0 - unit_interval(bits); }
+
+/// N(0, 1): Box and Muller 1958.
+inline double standard_normal(std::uint64_t bits) {
+  const double radius = std::sqrt(-2.0 * std::log(above_zero(next_random_bits(bits, std::uint64_t{0}))));
+  return radius * std::cos(2.0 * std::numbers::pi * unit_interval(next_random_bits(bits, std::uint64_t{1})));
+}
+
 }  // namespace shardmark::reference
 
 namespace shardmark {  // words of every folder
-using reference::next_random_bits, reference::random_bits, reference::unit_interval;
+using reference::next_random_bits, reference::random_bits, reference::standard_normal, reference::unit_interval;
 }  // namespace shardmark

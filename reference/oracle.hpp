@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "reference/bag.hpp"
+#include "reference/batch.hpp"
 #include "reference/row_gradients.hpp"
 #include "reference/storage.hpp"
 #include "reference/touched_table.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "reference/bag.hpp"
+#include "reference/batch.hpp"
 #include "reference/pooled_lookup.hpp"
 
 namespace shardmark::reference {

@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "reference/bag.hpp"
 #include "reference/batch.hpp"
 #include "reference/rounding.hpp"
 #include "reference/touched_table.hpp"

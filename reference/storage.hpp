@@ -23,7 +23,8 @@ struct StorageChoice : Choice<Storage> {
   /// The serial definition of rows that are computed. Null: a row is as it is stored.
   std::unique_ptr<ComputedRows> (*computed)(const Table& table, std::int64_t number, const RowValues& initial);
 
-  /// Flops of computing so many distinct rows, spread evenly over the table, and of the gradients of the parts. Null: none.
+  /// Flops of computing so many distinct rows, spread evenly over the table, and of the gradients of the parts. Null:
+  /// none.
   LookupFlops (*expected_flops)(const Table& table, double rows);
 
   constexpr bool computes() const { return computed != nullptr; }
@@ -38,9 +39,21 @@ inline Table no_rows(const Table& table) { return {.name = table.name, .dim = ta
 /// A storage is an entry here and one in workloads/tables/storages.hpp.
 inline constexpr std::array storages{
     StorageChoice{{"dense", "every row as its values, one after the other", Storage::dense},
-                  true, true, the_table, the_rows, no_rows, nullptr, nullptr},
+                  true,
+                  true,
+                  the_table,
+                  the_rows,
+                  no_rows,
+                  nullptr,
+                  nullptr},
     StorageChoice{{"tt", "a tensor train: products of slices of a few small cores", Storage::tt},
-                  false, false, core_tables, slices_of, cached_rows, computed_by_cores, contraction_flops},
+                  false,
+                  false,
+                  core_tables,
+                  slices_of,
+                  cached_rows,
+                  computed_by_cores,
+                  contraction_flops},
 };
 constexpr auto choices_of(Storage) { return Choices{"storage", storages}; }
 
@@ -53,5 +66,5 @@ constexpr const StorageChoice& storage_of(const Table& table) {
 }  // namespace shardmark::reference
 
 namespace shardmark {  // words of every folder
-using reference::storage_of, reference::storages;
+using reference::StorageChoice, reference::storage_of, reference::storages;
 }  // namespace shardmark

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "reference/rounding.hpp"
 #include "reference/row_quantization.hpp"
-#include "reference/stochastic_rounding.hpp"
 
 namespace shardmark::reference {
 namespace {

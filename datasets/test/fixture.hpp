@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "datasets/criteo_format.hpp"
+#include "datasets/criteo_line.hpp"
 #include "reference/error.hpp"
 
 namespace shardmark::datasets {

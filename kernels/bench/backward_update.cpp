@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of the pooled outputs in, updated rows out: what a training step does after its gradients came home.
 #include "kernels/bench/gradients.hpp"
-#include "kernels/scatter_sgd.hpp"
-#include "kernels/unique_rows.hpp"
+#include "kernels/sort/unique_rows.hpp"
+#include "kernels/update/scatter_sgd.hpp"
 
 namespace shardmark::kernels::bench {
 namespace {

@@ -2,11 +2,11 @@
 // What stands beside the pooled lookup: the check of the ids, gradients of maxima and weights, segment sums, wire
 // codec, vectors packed for two owners of row-split tables and added up again.
 #include "kernels/bench/suite.hpp"
-#include "kernels/check_bags.hpp"
-#include "kernels/pooled_gradients.hpp"
-#include "kernels/segment_sum.hpp"
-#include "kernels/vector_pieces.hpp"
-#include "kernels/wire_codec.hpp"
+#include "kernels/lookup/pooled_gradients.hpp"
+#include "kernels/lookup/segment_sum.hpp"
+#include "kernels/route/check_bags.hpp"
+#include "kernels/route/vector_pieces.hpp"
+#include "kernels/wire/wire_codec.hpp"
 
 namespace shardmark::kernels::bench {
 namespace {

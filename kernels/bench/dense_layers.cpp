@@ -12,7 +12,7 @@
 #include "kernels/dense/dense_update.hpp"
 #include "kernels/dense/gemm.hpp"
 #include "reference/dense/dense_parameters.hpp"
-#include "reference/dense/dense_work.hpp"
+#include "reference/dense/dense_spec.hpp"
 
 namespace shardmark::kernels::bench {
 namespace {

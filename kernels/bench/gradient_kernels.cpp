@@ -2,9 +2,8 @@
 // What else is done with gradients of rows, beside the update of whole rows: places of the ids, sums over the columns
 // held here, gradients packed for the owners of their rows, dense ones of small tables. Without the sort.
 #include "kernels/bench/gradients.hpp"
-#include "kernels/pack_row_gradients.hpp"
-#include "kernels/reduce_to_dense.hpp"
-#include "kernels/row_sums.hpp"
+#include "kernels/update/row_sums.hpp"
+#include "kernels/update/stored_gradients.hpp"
 
 namespace shardmark::kernels::bench {
 namespace {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "kernels/bench/suite.hpp"
-#include "kernels/expand_positions.hpp"
-#include "kernels/fused_update.hpp"
+#include "kernels/route/expand_positions.hpp"
+#include "kernels/update/fused_update.hpp"
 
 namespace shardmark::kernels::bench {
 

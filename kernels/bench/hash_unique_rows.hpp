@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/radix_sort.hpp"
+#include "kernels/sort/radix_sort.hpp"
 
 namespace shardmark::kernels::bench {
 

@@ -2,8 +2,8 @@
 // What happens to ids before rows are read or changed: sorted by the owners of their rows, and made distinct.
 #include "kernels/bench/hash_unique_rows.hpp"
 #include "kernels/bench/suite.hpp"
-#include "kernels/bucketize.hpp"
-#include "kernels/unique_rows.hpp"
+#include "kernels/route/bucketize.hpp"
+#include "kernels/sort/unique_rows.hpp"
 
 namespace shardmark::kernels::bench {
 namespace {

@@ -11,7 +11,7 @@
 #include "kernels/bench/dense_cases.hpp"
 #include "kernels/bench/suite.hpp"
 #include "kernels/dense/gemm.hpp"
-#include "reference/dense/dense_work.hpp"
+#include "reference/dense/dense_spec.hpp"
 #include "reference/error.hpp"
 #include "reference/number.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/pooled_lookup.hpp"
+#include "kernels/lookup/pooled_lookup.hpp"
 
 #include "kernels/bench/suite.hpp"
 

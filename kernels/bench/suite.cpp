@@ -5,8 +5,8 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "kernels/bag_lengths.hpp"
 #include "kernels/huge_pages.hpp"
+#include "kernels/route/bag_lengths.hpp"
 #include "reference/row_values.hpp"
 
 namespace shardmark::kernels::bench {

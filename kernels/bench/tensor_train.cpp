@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A table that is the product of cores: its lookup, its backward pass and update, and both, sorts included.
 #include "kernels/bench/gradients.hpp"
-#include "kernels/pack_row_gradients.hpp"
-#include "kernels/pooled_lookup.hpp"
+#include "kernels/lookup/pooled_lookup.hpp"
 #include "kernels/tensor_train/contract_rows.hpp"
 #include "kernels/tensor_train/slice_gradients.hpp"
 #include "kernels/tensor_train/train_keys.hpp"
+#include "kernels/update/stored_gradients.hpp"
 #include "reference/row_values.hpp"
 
 namespace shardmark::kernels::bench {

@@ -5,7 +5,7 @@
 
 namespace shardmark::kernels {
 
-// A low-rank cross layer, reference/dense/cross.hpp in fp32. x_0, x, t: [samples, n]; v: [samples, rank].
+// A low-rank cross layer, reference/dense/layers.hpp in fp32. x_0, x, t: [samples, n]; v: [samples, rank].
 
 struct CrossWeights {
   ConstFloats v;      ///< [rank, n]

@@ -2,7 +2,7 @@
 #include "kernels/dense/dense_update.hpp"
 
 #include "kernels/dense/matrix_view.hpp"
-#include "kernels/optimizers.hpp"
+#include "kernels/update/optimizers.hpp"
 
 namespace shardmark::kernels {
 namespace {

@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "kernels/tensor_train/small_gemm.hpp"
-#include "reference/dense/average_neighbours.hpp"
-#include "reference/dense/dot_interaction.hpp"
+#include "reference/dense/layers.hpp"
 
 namespace shardmark::kernels {
 namespace {

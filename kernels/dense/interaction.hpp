@@ -8,7 +8,7 @@
 
 namespace shardmark::kernels {
 
-// Where the vectors of a sample meet: reference/dense/concat.hpp, average_neighbours.hpp and dot_interaction.hpp in
+// Where the vectors of a sample meet: reference/dense/layers.hpp in
 // fp32. vectors, gradients: by feature, [samples, its width]; samples go to the threads in even parts.
 
 /// x = (vectors one after the other), [samples, sum of the widths].

@@ -6,7 +6,7 @@
 
 namespace shardmark::kernels {
 
-// The layers of reference/dense/linear.hpp and mlp.hpp in fp32. Samples go to the threads in even parts; what is done
+// The linear layers of reference/dense/layers.hpp in fp32. Samples go to the threads in even parts; what is done
 // element by element to a part follows its product, while it is in the caches.
 
 /// y = x W^T + b, with a ReLU behind it where `relu`: x [samples, inputs], weight [outputs, inputs], bias [outputs],

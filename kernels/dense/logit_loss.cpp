@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/dense/logit_loss.hpp"
 
-#include "reference/dense/logit_loss.hpp"
+#include "reference/dense/loss.hpp"
 
 namespace shardmark::kernels {
 namespace {

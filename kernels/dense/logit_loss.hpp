@@ -6,7 +6,7 @@
 namespace shardmark::kernels {
 
 /// The share of these samples in the mean binary cross entropy over `global_batch` samples (reference/dense/
-/// logit_loss.hpp): terms in fp32, their sum in double. gradient [samples]: of that mean by each logit. logits, labels
+/// loss.hpp): terms in fp32, their sum in double. gradient [samples]: of that mean by each logit. logits, labels
 /// [samples].
 double logit_loss(const float* logits, const float* labels, std::int64_t samples, std::int64_t global_batch,
                   float* gradient);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/lanes.hpp"
-#include "reference/stochastic_rounding.hpp"
+#include "reference/rounding.hpp"
 
 // Lanes to fp16 and bf16, of which the first `count` are stored: to nearest as rounded_to has it, or as
 // stochastically_rounded_to with the rounding_bits of `row_bits` and columns `column`, column + 1, ..

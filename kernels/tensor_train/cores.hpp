@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/row_gradients.hpp"
+#include "kernels/update/row_gradients.hpp"
 #include "reference/tensor_train/shape.hpp"
 #include "reference/value_type.hpp"
 

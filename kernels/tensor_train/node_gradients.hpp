@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "kernels/tensor_train/node_products.hpp"
+#include "kernels/tensor_train/contract_rows.hpp"
 
 namespace shardmark::kernels {
 

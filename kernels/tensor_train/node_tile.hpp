@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/stored_rows.hpp"
+#include "kernels/lookup/stored_rows.hpp"
 #include "kernels/tensor_train/prefix_tree.hpp"
 #include "kernels/tensor_train/small_gemm.hpp"
 

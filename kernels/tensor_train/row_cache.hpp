@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/unique_rows.hpp"
+#include "kernels/sort/unique_rows.hpp"
 #include "reference/tensor_train/row_cache.hpp"
 
 namespace shardmark::kernels {

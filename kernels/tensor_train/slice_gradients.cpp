@@ -2,7 +2,7 @@
 #include "kernels/tensor_train/slice_gradients.hpp"
 
 #include "kernels/instantiate.hpp"
-#include "kernels/radix_sort.hpp"
+#include "kernels/sort/radix_sort.hpp"
 #include "kernels/tensor_train/node_gradients.hpp"
 
 namespace shardmark::kernels {

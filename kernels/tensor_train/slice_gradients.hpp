@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/tensor_train/node_products.hpp"
+#include "kernels/tensor_train/contract_rows.hpp"
 #include "reference/tensor_train/tensor_train.hpp"
 
 namespace shardmark::kernels {

@@ -4,8 +4,8 @@
 #include <type_traits>
 
 #include "kernels/array.hpp"
-#include "kernels/column_blocks.hpp"
 #include "kernels/lanes/groups.hpp"
+#include "kernels/lookup/column_blocks.hpp"
 
 namespace shardmark::kernels {
 

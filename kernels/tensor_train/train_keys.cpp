@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/tensor_train/train_keys.hpp"
 
-#include "kernels/balanced_ranges.hpp"
 #include "kernels/instantiate.hpp"
+#include "kernels/sort/balanced_ranges.hpp"
 
 namespace shardmark::kernels {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/unique_rows.hpp"
-#include "reference/tensor_train/contraction_work.hpp"
+#include "kernels/sort/unique_rows.hpp"
+#include "reference/tensor_train/contraction.hpp"
 
 namespace shardmark::kernels {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/bag_divisor.hpp"
+#include "kernels/lookup/bag_divisor.hpp"
 #include "kernels/test/bags.hpp"
 #include "reference/pooled_lookup.hpp"
 

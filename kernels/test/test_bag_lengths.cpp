@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/bag_lengths.hpp"
+#include "kernels/route/bag_lengths.hpp"
 #include "kernels/test/bags.hpp"
 
 namespace shardmark::kernels::test {

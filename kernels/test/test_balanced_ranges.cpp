@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/balanced_ranges.hpp"
+#include "kernels/sort/balanced_ranges.hpp"
 #include "kernels/test/bags.hpp"
 
 namespace shardmark::kernels::test {

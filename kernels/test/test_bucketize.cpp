@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <numeric>
 
-#include "kernels/bucketize.hpp"
+#include "kernels/route/bucketize.hpp"
 #include "kernels/test/bags.hpp"
 
 namespace shardmark::kernels::test {

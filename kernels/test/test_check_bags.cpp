@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
-#include "kernels/check_bags.hpp"
+#include "kernels/route/check_bags.hpp"
 #include "kernels/test/host_table.hpp"
 #include "reference/batch.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/fill_rows.hpp"
 #include "kernels/test/bags.hpp"
+#include "reference/rounding.hpp"
 #include "reference/row_quantization.hpp"
 #include "reference/row_values.hpp"
-#include "reference/stochastic_rounding.hpp"
 
 namespace shardmark::kernels::test {
 namespace {

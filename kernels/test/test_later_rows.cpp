@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/later_rows.hpp"
+#include "kernels/route/later_rows.hpp"
 #include "kernels/test/bags.hpp"
 
 namespace shardmark::kernels::test {

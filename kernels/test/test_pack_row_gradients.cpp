@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/pack_row_gradients.hpp"
 #include "kernels/test/update_problem.hpp"
+#include "kernels/update/stored_gradients.hpp"
 
 namespace shardmark::kernels::test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/pooled_gradients.hpp"
+#include "kernels/lookup/pooled_gradients.hpp"
 #include "kernels/test/host_table.hpp"
 #include "reference/pooled_lookup.hpp"
 

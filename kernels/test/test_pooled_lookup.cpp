@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
 
-#include "kernels/pooled_lookup.hpp"
+#include "kernels/lookup/pooled_lookup.hpp"
 #include "kernels/test/host_table.hpp"
 #include "reference/pooled_lookup.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/reduce_to_dense.hpp"
 #include "kernels/test/update_problem.hpp"
+#include "kernels/update/stored_gradients.hpp"
 
 namespace shardmark::kernels::test {
 namespace {

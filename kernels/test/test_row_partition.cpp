@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/row_partition.hpp"
+#include "kernels/route/row_partition.hpp"
 #include "kernels/test/bags.hpp"
 #include "reference/error.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/row_sums.hpp"
 #include "kernels/test/update_problem.hpp"
+#include "kernels/update/row_sums.hpp"
 
 namespace shardmark::kernels::test {
 namespace {

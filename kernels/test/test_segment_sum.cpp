@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/segment_sum.hpp"
+#include "kernels/lookup/segment_sum.hpp"
 #include "kernels/test/host_table.hpp"
 #include "reference/segment_sum.hpp"
 

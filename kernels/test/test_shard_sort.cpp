@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/shard_sort.hpp"
-#include "kernels/summed_gradients.hpp"
+#include "kernels/sort/shard_sort.hpp"
 #include "kernels/test/update_problem.hpp"
+#include "kernels/update/summed_gradients.hpp"
 
 namespace shardmark::kernels::test {
 namespace {

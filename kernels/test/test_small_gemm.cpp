@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/device/tiles.hpp"
+#include "kernels/device_tiles.hpp"
 #include "kernels/tensor_train/small_gemm.hpp"
 #include "kernels/test/bags.hpp"
 

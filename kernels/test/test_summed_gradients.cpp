@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/summed_gradients.hpp"
 #include "kernels/test/update_problem.hpp"
+#include "kernels/update/summed_gradients.hpp"
 
 namespace shardmark::kernels::test {
 namespace {

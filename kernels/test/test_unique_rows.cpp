@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/shard_segments.hpp"
+#include "kernels/sort/shard_segments.hpp"
 #include "kernels/test/bags.hpp"
 #include "reference/error.hpp"
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "kernels/bench/hash_unique_rows.hpp"
-#include "kernels/scatter_sgd.hpp"
 #include "kernels/test/update_problem.hpp"
+#include "kernels/update/scatter_sgd.hpp"
 
 namespace shardmark::kernels::test {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "kernels/vector_pieces.hpp"
+#include "kernels/route/vector_pieces.hpp"
 
 namespace shardmark::kernels {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "kernels/test/host_table.hpp"
-#include "kernels/wire_codec.hpp"
+#include "kernels/wire/wire_codec.hpp"
 
 namespace shardmark::kernels::test {
 namespace {

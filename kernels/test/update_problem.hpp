@@ -4,10 +4,10 @@
 #include <cstring>
 #include <map>
 
-#include "kernels/expand_positions.hpp"
-#include "kernels/fused_update.hpp"
-#include "kernels/stored_rows.hpp"
+#include "kernels/lookup/stored_rows.hpp"
+#include "kernels/route/expand_positions.hpp"
 #include "kernels/test/bags.hpp"
+#include "kernels/update/fused_update.hpp"
 #include "reference/optimizer_step.hpp"
 #include "reference/row_values.hpp"
 

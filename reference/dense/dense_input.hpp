@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
+#include <optional>
 #include <string>
 
 #include "reference/dense/dense_parameters.hpp"
@@ -11,7 +13,7 @@ namespace shardmark::reference {
 template <class Number>
 struct DenseInput {
   std::vector<Matrix<Number>> vectors;  ///< pooled, by feature, [samples, width of the feature]
-  Matrix<Number> numerical;             ///< [samples, numerical features], after log_transform.hpp for Criteo's
+  Matrix<Number> numerical;             ///< [samples, numerical features], after log_transform() for Criteo's
   std::vector<float> labels;            ///< [samples], 0 or 1
 };
 
@@ -57,6 +59,14 @@ void check_parameters(const DenseSpec& spec, const DenseParameters<Number>& para
                      std::to_string(blocks.size()));
   for (std::size_t b = 0; b < blocks.size(); ++b)
     check_shape(parameters[b], blocks[b].rows, blocks[b].columns, blocks[b].name);
+}
+
+/// Of an integer column of Criteo: log(1 + x), where a missing field and a negative value count as 0; evaluated in
+/// double and rounded once. Source: facebookresearch/dlrm, whose data_utils.py sets "" to 0 and X_int < 0 to 0, and
+/// whose loader takes log(X_int + 1). TorchRec's preprocessing differs, log(x + 3) or log(x - min + 2), and has already
+/// been applied in its .npy files: they are not transformed again.
+inline float log_transform(std::optional<float> x) {
+  return x && *x > 0.0F ? static_cast<float>(std::log1p(static_cast<double>(*x))) : 0.0F;
 }
 
 }  // namespace shardmark::reference

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "reference/dense/dense_pass.hpp"
-#include "reference/dense/uncertain_product.hpp"
+#include "reference/dense/uncertain.hpp"
 #include "reference/touched_table.hpp"
 
 namespace shardmark::reference {

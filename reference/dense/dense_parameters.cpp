@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "reference/normal.hpp"
+#include "reference/counter_random.hpp"
 
 namespace shardmark::reference {
 namespace {

@@ -2,9 +2,8 @@
 #pragma once
 
 #include "reference/dense/dense_input.hpp"
-#include "reference/dense/interaction.hpp"
-#include "reference/dense/logit_loss.hpp"
-#include "reference/dense/mlp.hpp"
+#include "reference/dense/layers.hpp"
+#include "reference/dense/loss.hpp"
 
 namespace shardmark::reference {
 

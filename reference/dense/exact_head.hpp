@@ -2,9 +2,8 @@
 #pragma once
 
 #include "reference/counter_random.hpp"
-#include "reference/dense/concat.hpp"
 #include "reference/dense/dense_input.hpp"
-#include "reference/dense/linear.hpp"
+#include "reference/dense/layers.hpp"
 
 namespace shardmark::reference {
 

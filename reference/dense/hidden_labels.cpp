@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "reference/dense/logit_loss.hpp"
-#include "reference/normal.hpp"
+#include "reference/counter_random.hpp"
+#include "reference/dense/loss.hpp"
 
 namespace shardmark::reference {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "reference/dense/logit_loss.hpp"
+#include "reference/dense/loss.hpp"
 #include "reference/dense/matrix.hpp"
 #include "reference/rounding.hpp"
 
@@ -144,5 +144,11 @@ inline Uncertain logit_gradient(const Uncertain& z, float label) {
   const double own = std::hypot(4.0 * unit_roundoff * s, Uncertain::flushed);
   return {s - label, std::hypot(brought, own), std::hypot(brought * share_in_sums(z), own)};
 }
+
+/// a b^T with the errors of sum_of_products(Uncertain), taken for found by what is a template of its numbers: the same
+/// sums of values, squares and brought errors, for many elements at a time, since a batch has many. Sums of a few
+/// terms, and products of few columns, go one by one; of the others none counts as exact but those whose terms are all
+/// 0.
+Matrix<Uncertain> product_transposed(const Matrix<Uncertain>& a, const Matrix<Uncertain>& b);
 
 }  // namespace shardmark::reference

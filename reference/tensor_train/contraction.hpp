@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -38,4 +39,76 @@ class RowContraction {
 /// All rows of a table, [shape.rows()][shape.dim()], padding included, from its cores [p_t][r_t][q_t][r_(t+1)].
 std::vector<double> full_table(const TensorTrainShape& shape, const std::vector<std::vector<double>>& cores);
 
+/// The mirror image of a train: cores in reverse order. Its rows and columns are those of the train with their digits
+/// in reverse order, so that contracting it from its first core on contracts the train from its last one.
+constexpr TensorTrainShape mirrored(const TensorTrainShape& shape) {
+  TensorTrainShape mirrored = shape;
+  std::reverse(mirrored.p.begin(), mirrored.p.begin() + shape.cores);
+  std::reverse(mirrored.q.begin(), mirrored.q.begin() + shape.cores);
+  std::reverse(mirrored.r.begin(), mirrored.r.begin() + shape.cores + 1);
+  return mirrored;
+}
+
+/// The row of the mirror image that is row `row` of the train.
+constexpr std::int64_t mirrored_row(const TensorTrainShape& shape, std::int64_t row) {
+  std::int64_t reversed = 0;
+  for (int t = shape.cores - 1; t >= 0; --t) {
+    reversed = reversed * shape.p[t] + row % shape.p[t];
+    row /= shape.p[t];
+  }
+  return reversed;
+}
+
+/// How many different digits i_0 .. i_t some rows have, by t.
+using PrefixCounts = std::array<std::int64_t, TensorTrainShape::most_cores>;
+
+/// rows: ascending, without repetition.
+constexpr PrefixCounts count_prefixes(const TensorTrainShape& shape, std::span<const std::int64_t> rows) {
+  PrefixCounts counts{};
+  std::int64_t below = 1;  // rows that share their digits i_0 .. i_t
+  for (int t = shape.cores - 1; t >= 0; --t) {
+    std::int64_t last = -1;
+    for (const std::int64_t row : rows) {
+      counts[t] += row / below != last;
+      last = row / below;
+    }
+    below *= shape.p[t];
+  }
+  return counts;
+}
+
+/// Flops of applying core t to one product of the cores before it, 2 q_0 .. q_t r_t r_(t+1); 0 for core 0.
+constexpr std::int64_t core_flops(const TensorTrainShape& shape, int t) {
+  std::int64_t columns = t == 0 ? 0 : 1;
+  for (int s = 0; s <= t; ++s) columns *= shape.q[s];
+  return 2 * columns * shape.r[t] * shape.r[t + 1];
+}
+
+/// Flops of contracting rows with so many different prefixes, each of which is computed once.
+constexpr std::int64_t forward_flops(const TensorTrainShape& shape, const PrefixCounts& prefixes) {
+  std::int64_t flops = 0;
+  for (int t = 1; t < shape.cores; ++t) flops += prefixes[t] * core_flops(shape, t);
+  return flops;
+}
+
+/// Flops of the gradients of their slices: of the slice and of the product before it, where a core was applied; and
+/// of computing all products but the rows and core 0 again.
+constexpr std::int64_t backward_flops(const TensorTrainShape& shape, const PrefixCounts& prefixes) {
+  std::int64_t flops = 2 * forward_flops(shape, prefixes);
+  for (int t = 1; t + 1 < shape.cores; ++t) flops += prefixes[t] * core_flops(shape, t);
+  return flops;
+}
+
+/// The usual account of so many lookups forward and backward: each on its own, backward twice as much as forward.
+constexpr std::int64_t nominal_flops(const TensorTrainShape& shape, std::int64_t lookups) {
+  PrefixCounts each{};
+  each.fill(lookups);
+  return 3 * forward_flops(shape, each);
+}
+
 }  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::PrefixCounts, reference::backward_flops, reference::count_prefixes, reference::forward_flops,
+    reference::mirrored, reference::mirrored_row, reference::nominal_flops;
+}  // namespace shardmark

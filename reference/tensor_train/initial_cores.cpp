@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "reference/normal.hpp"
+#include "reference/counter_random.hpp"
 #include "reference/tensor_train/stored_cores.hpp"
 
 namespace shardmark::reference {

@@ -6,7 +6,7 @@
 
 #include "reference/storage.hpp"
 #include "reference/tensor_train/cached_train.hpp"
-#include "reference/tensor_train/contraction_work.hpp"
+#include "reference/tensor_train/contraction.hpp"
 
 namespace shardmark::reference {
 namespace {
@@ -69,8 +69,9 @@ LookupFlops contraction_flops(const Table& table, double rows) {
   const LookupFlops prefix = flops_of(shape, rows), suffix = flops_of(mirrored(shape), rows);
   const ContractionDirection direction = table.tensor_train.direction;
   const bool cheaper = suffix.forward + suffix.backward < prefix.forward + prefix.backward;
-  return direction == ContractionDirection::suffix || (direction == ContractionDirection::automatic && cheaper) ? suffix
-                                                                                                                : prefix;
+  return direction == ContractionDirection::suffix || (direction == ContractionDirection::automatic && cheaper)
+             ? suffix
+             : prefix;
 }
 
 }  // namespace shardmark::reference

@@ -8,9 +8,9 @@
 
 #include "reference/batch.hpp"
 #include "reference/pooled_lookup.hpp"
+#include "reference/rounding.hpp"
 #include "reference/row_quantization.hpp"
 #include "reference/row_values.hpp"
-#include "reference/stochastic_rounding.hpp"
 #include "reference/table.hpp"
 #include "reference/test/float_optimizer.hpp"
 

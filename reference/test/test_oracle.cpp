@@ -6,7 +6,7 @@
 
 #include "reference/error.hpp"
 #include "reference/oracle.hpp"
-#include "reference/stochastic_rounding.hpp"
+#include "reference/rounding.hpp"
 
 namespace shardmark::reference {
 namespace {

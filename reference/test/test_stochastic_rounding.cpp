@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "reference/stochastic_rounding.hpp"
+#include "reference/rounding.hpp"
 
 namespace shardmark::reference {
 namespace {

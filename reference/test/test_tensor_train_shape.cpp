@@ -9,7 +9,6 @@
 
 #include "reference/error.hpp"
 #include "reference/tensor_train/shape.hpp"
-#include "reference/tensor_train/suggested_shape.hpp"
 
 namespace shardmark::reference {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "reference/rounding.hpp"
 #include "reference/row_quantization.hpp"
-#include "reference/stochastic_rounding.hpp"
 #include "reference/touched_table.hpp"
 
 namespace shardmark::reference {

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <mutex>
+#include <set>
+#include <utility>
 
-#include "workloads/batches/checked_batches.hpp"
+#include "comm/agree.hpp"
+#include "workloads/batches/execution.hpp"
 #include "workloads/batches/id_generator.hpp"
 #include "workloads/batches/learnable_samples.hpp"
 
@@ -80,6 +83,93 @@ std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const 
     source = std::make_unique<StoredBatches>(options, notice);
   source = checked(std::move(source), options.bounds_check, rows_of_features(options.workload), notice);
   return std::make_unique<LockedBatches>(std::move(source));
+}
+
+namespace {
+
+/// check_bags on a batch of the host, whose ids it mends.
+kernels::BagWarnings check(Batch& batch, kernels::BoundsCheck mode, const std::vector<std::int64_t>& rows,
+                           std::int64_t first_sample) {
+  const Execution exec;
+  std::vector<std::int64_t> first_bag;
+  for (std::int64_t f = 0; f <= batch.features; ++f) first_bag.push_back(f * batch.samples);
+  const auto indices = kernels::array_of(exec, batch.indices, "shardmark::checked_indices");
+  const kernels::Bags<Execution, std::int64_t> bags{
+      kernels::array_of(exec, first_bag, "shardmark::checked_first_bag"),
+      kernels::array_of(exec, batch.offsets, "shardmark::checked_offsets"), indices,
+      kernels::array_of(exec, batch.weights, "shardmark::checked_weights")};
+  const auto warnings = kernels::check_bags<Execution, std::int64_t>(
+      exec, mode, bags, indices, kernels::array_of(exec, rows, "shardmark::checked_rows"), first_sample);
+  if (warnings.ids > 0) {
+    const Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(batch.indices.data(),
+                                                                                       batch.indices.size());
+    Kokkos::deep_copy(exec, host, indices);
+    exec.fence("shardmark: the mended ids are used");
+  }
+  return warnings;
+}
+
+class CheckedBatches : public BatchSource {
+ public:
+  CheckedBatches(std::unique_ptr<BatchSource> source, kernels::BoundsCheck mode, std::vector<std::int64_t> rows,
+                 datasets::Notice notice)
+      : source_(std::move(source)), mode_(mode), rows_(std::move(rows)), notice_(std::move(notice)) {}
+
+  datasets::Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
+    datasets::Samples samples = source_->read(step, first, count);
+    Batch& batch = samples.batch;
+    check_shape(batch);
+    const auto warnings = check(batch, mode_, rows_, first);
+    if (warnings.ids + warnings.weights > 0 && told_.insert(step).second)
+      notice_(fmt::format("batch {}: {} ids replaced by row 0 and {} weights that are not finite; the first: {}", step,
+                          warnings.ids, warnings.weights, warnings.first));
+    return samples;
+  }
+  std::optional<std::int64_t> samples() const override { return source_->samples(); }
+
+ private:
+  void check_shape(const Batch& batch) const {
+    const auto bags = static_cast<std::size_t>(batch.bags());
+    if (batch.features != std::ssize(rows_) || batch.offsets.size() != bags + 1 ||
+        (!batch.weights.empty() && batch.weights.size() != batch.indices.size()))
+      throw InputError(fmt::format("batch: {} offsets, {} ids and {} weights do not fit {} features of {} samples",
+                                   batch.offsets.size(), batch.indices.size(), batch.weights.size(), rows_.size(),
+                                   batch.samples));
+  }
+
+  std::unique_ptr<BatchSource> source_;
+  kernels::BoundsCheck mode_;
+  std::vector<std::int64_t> rows_;
+  datasets::Notice notice_;
+  std::set<std::int64_t> told_;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchSource> checked(std::unique_ptr<BatchSource> source, kernels::BoundsCheck mode,
+                                     std::vector<std::int64_t> rows, const datasets::Notice& notice) {
+  if (mode == kernels::BoundsCheck::off) return source;
+  return std::make_unique<CheckedBatches>(std::move(source), mode, std::move(rows), notice);
+}
+
+StepBatches::StepBatches(const std::vector<StepInput>& in_memory, const RunOptions& options, BatchSource& source)
+    : in_memory_(&in_memory), options_(&options) {
+  if (options.data.reading == DataReading::steps) source_ = &source;
+}
+
+StepBatches StepBatches::all_read(const std::vector<StepInput>& in_memory, const RunOptions& options,
+                                  BatchSource& source) {
+  StepBatches batches(in_memory, options, source);
+  batches.source_ = &source;
+  return batches;
+}
+
+const StepInput& StepBatches::get(const comm::Communicator& comm, std::int64_t number, StepInput& own) const {
+  if (!reads()) return (*in_memory_)[static_cast<std::size_t>(number % std::ssize(*in_memory_))];
+  const SampleRange range = samples_of(options_->workload.global_batch, comm.size(), comm.rank());
+  const datasets::Samples samples = comm::agree(comm, [&] { return source_->read(number, range.first, range.count); });
+  own = make_step_input(comm, options_->workload, samples, range.first, number, options_->gradients(), *in_memory_);
+  return own;
 }
 
 }  // namespace shardmark::workloads

@@ -3,8 +3,11 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "datasets/sample_source.hpp"
+#include "kernels/route/check_bags.hpp"
+#include "workloads/batches/step_input.hpp"
 #include "workloads/cases/options.hpp"
 
 namespace shardmark::workloads {
@@ -25,5 +28,35 @@ class BatchSource {
 /// the user should know of the data. Threads may read at the same time. Throws
 /// InputError naming the file when it cannot be used for the workload's tables.
 std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const datasets::Notice& notice);
+
+/// Batches of `source` after kernels::check_bags.
+///   on    throws InputError naming feature, sample and value of the first bad id or weight, or of broken offsets
+///   warn  tells `notice` once per batch, and uses row 0 for bad ids; broken offsets still throw
+/// rows [features]: those of each feature's table. With BoundsCheck::off, `source` itself is returned.
+std::unique_ptr<BatchSource> checked(std::unique_ptr<BatchSource> source, kernels::BoundsCheck mode,
+                                     std::vector<std::int64_t> rows, const datasets::Notice& notice);
+
+/// The batches that steps take, by number: some that are in memory, in turns, or each read when it is asked for, beyond
+/// the end of the data from their beginning again.
+class StepBatches {
+ public:
+  /// Of at least one; these and the others outlive the object and its copies.
+  StepBatches(const std::vector<StepInput>& in_memory) : in_memory_(&in_memory) {}
+  /// Batches are read as options.data says.
+  StepBatches(const std::vector<StepInput>& in_memory, const RunOptions& options, BatchSource& source);
+  /// Each batch is read, so that no step sees one again before all have been seen.
+  static StepBatches all_read(const std::vector<StepInput>& in_memory, const RunOptions& options, BatchSource& source);
+
+  bool reads() const { return source_ != nullptr; }
+
+  /// Batch `number`; one that is read is put into `own`. Collective; threads may call it at the same time, each with
+  /// its own comm.
+  const StepInput& get(const comm::Communicator& comm, std::int64_t number, StepInput& own) const;
+
+ private:
+  const std::vector<StepInput>* in_memory_;
+  const RunOptions* options_ = nullptr;
+  BatchSource* source_ = nullptr;  ///< null: nothing is read
+};
 
 }  // namespace shardmark::workloads

@@ -5,9 +5,9 @@
 
 #include <utility>
 
+#include "reference/counter_random.hpp"
+#include "reference/dense/dense_input.hpp"
 #include "reference/dense/hidden_labels.hpp"
-#include "reference/dense/log_transform.hpp"
-#include "reference/normal.hpp"
 
 namespace shardmark::workloads {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "datasets/samples.hpp"
+#include "datasets/sample_source.hpp"
 #include "workloads/cases/options.hpp"
 
 namespace shardmark::workloads {
@@ -15,7 +15,7 @@ std::int64_t numerical_features(const RunOptions& options);
 /// and the number of the sample: the same on any number of ranks.
 void add_learnable(const RunOptions& options, std::int64_t first, datasets::Samples& samples);
 
-/// Makes what was read from options.data.file what a dense model takes: integers by log_transform.hpp. Throws
+/// Makes what was read from options.data.file what a dense model takes: integers by log_transform(). Throws
 /// InputError naming the file when it has no labels, or another number of numerical features than the model.
 void transform_numerical(const RunOptions& options, datasets::Samples& samples);
 

@@ -10,11 +10,11 @@
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "datasets/count_ids.hpp"
+#include "datasets/data_statistics.hpp"
 #include "reference/error.hpp"
 #include "reference/json.hpp"
 #include "reference/output_file.hpp"
-#include "workloads/cases/plan_request_of.hpp"
+#include "workloads/cases/placement_inputs.hpp"
 
 namespace shardmark::workloads {
 namespace {

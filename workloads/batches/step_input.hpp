@@ -2,8 +2,8 @@
 #pragma once
 
 #include "comm/communicator.hpp"
-#include "datasets/samples.hpp"
-#include "kernels/bucketize.hpp"
+#include "datasets/sample_source.hpp"
+#include "kernels/route/bucketize.hpp"
 #include "reference/row_values.hpp"
 #include "workloads/batches/execution.hpp"
 #include "workloads/cases/spec.hpp"

@@ -7,10 +7,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "comm/placement/plan.hpp"
 #include "reference/named.hpp"
 
 namespace shardmark::workloads {
+
+struct Case;
 
 /// What is done of a step before its turn, while the steps before it are taken.
 enum class AsyncMode { off, ids, rows, patched };
@@ -88,5 +92,13 @@ struct Async {
 
   bool operator==(const Async&) const = default;
 };
+
+/// What a case prepares ahead of its steps must be possible with plan and tables. Throws InputError that names plan,
+/// table, feature or transfer and the reason:
+///   - lookups of tensor trains are not made ahead: they count rows for the cache that the steps fill;
+///   - rows: no feature may pool by max, whose gradient goes to the row that equals the maximum now;
+///   - patched: of tables that are split by rows vectors must travel one by one, so that single ones can be sent again.
+void require_async(const placement::Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
+                   const Case& how);
 
 }  // namespace shardmark::workloads

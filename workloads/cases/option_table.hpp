@@ -19,7 +19,7 @@ struct RunOptions;
 enum class OptionGroup {
   movement,  ///< of how the data of a plan move
   tables,    ///< of all tables or features; by default each is as the workload says
-  storage,   ///< of tables of the storage that its name begins with, and so of no use without one
+  of_storage,  ///< of tables of the storage that its name begins with, and so of no use without one
   ids,       ///< of ids that are generated, and so of no use with a data file
   dense,     ///< of layers that are trained, and so of no use without them
   data,      ///< of samples that are read

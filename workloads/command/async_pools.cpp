@@ -7,7 +7,7 @@
 
 #include "comm/agree.hpp"
 #include "reference/error.hpp"
-#include "workloads/cases/option_use.hpp"
+#include "workloads/cases/options.hpp"
 
 namespace shardmark::workloads {
 namespace {

@@ -7,7 +7,7 @@
 #include "workloads/batches/execution.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
-#include "workloads/command/doctor/gather.hpp"
+#include "workloads/command/doctor/facts.hpp"
 #include "workloads/command/doctor/page.hpp"
 
 namespace shardmark::workloads {

@@ -10,7 +10,6 @@
 #include "workloads/command/case_arguments.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/predict/page.hpp"
-#include "workloads/command/predict/published_page.hpp"
 
 namespace shardmark::workloads {
 namespace {

@@ -25,7 +25,7 @@
 #include "workloads/measure/measure.hpp"
 #include "workloads/measure/predictions.hpp"
 #include "workloads/step/watchdog.hpp"
-#include "workloads/sweep/step_traffic.hpp"
+#include "workloads/sweep/exchange_sweep.hpp"
 #include "workloads/transfer/unique_rows/node_rows.hpp"
 
 namespace shardmark::workloads {

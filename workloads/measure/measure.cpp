@@ -14,7 +14,7 @@
 #include "workloads/measure/case_checks.hpp"
 #include "workloads/measure/case_record.hpp"
 #include "workloads/measure/conditions.hpp"
-#include "workloads/measure/dense/train_anew.hpp"
+#include "workloads/measure/dense/training_window.hpp"
 #include "workloads/measure/interruption.hpp"
 #include "workloads/measure/predictions.hpp"
 #include "workloads/measure/schedule.hpp"

@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a node has, against what is needed of it.
 #include "workloads/measure/memory.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/placement/memory_fit.hpp"
 #include "comm/placement/statistics/expected_counts.hpp"
 #include "reference/row_gradients.hpp"
 #include "reference/storage.hpp"
 #include "workloads/batches/step_input.hpp"
-#include "workloads/cases/plan_request_of.hpp"
-#include "workloads/measure/async_memory.hpp"
+#include "workloads/cases/placement_inputs.hpp"
+#include "workloads/measure/control_groups.hpp"
 #include "workloads/measure/dense/dense_memory.hpp"
 #include "workloads/measure/timed_batches.hpp"
 #include "workloads/tables/storages.hpp"
@@ -299,6 +310,118 @@ double memory_needed(const comm::Communicator& comm, const Plan& plan, const Run
   return table_bytes(plan, workload.tables)[comm.rank()] + largest_case + read +
          input_bytes(options, {batches, samples, outputs, ids}) + reference_bytes(options, batches, samples, versions) +
          dense_bytes(options, plan.ranks, samples);
+}
+
+namespace {
+
+/// Differs between kernels that run, not between the containers of one; empty where it cannot be read.
+std::string name_of_kernel() {
+  std::string name;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), name);
+  return name;
+}
+
+}  // namespace
+
+std::int64_t memory_of_node(const comm::Communicator& comm) {
+  const auto kernels = comm::all_gather(comm, name_of_kernel());
+  std::set<int> nodes{comm.node_of(comm.rank())};
+  for (int r = 0; r < comm.size(); ++r)
+    if (!kernels[r].empty() && kernels[r] == kernels[comm.rank()]) nodes.insert(comm.node_of(r));
+  return comm::agree(comm, [&] { return memory_available(static_cast<int>(nodes.size())); });
+}
+
+double most_flights(const Async& async) {
+  if (!async.on()) return 1.0;
+  if (async.inlined()) return 2.0;
+  const std::int64_t threads = Async::most_threads(async.threads);
+  return static_cast<double>(threads + async.room(threads) + 2 + (async.threads > 0 ? 0 : 1));
+}
+
+double patch_bytes(const comm::Communicator& comm, const placement::Plan& plan, const Workload& workload,
+                   const Case& how) {
+  if (how.async.mode != AsyncMode::patched || how.async.inlined()) return 0.0;
+  double rows = 0.0, vectors = 0.0, bags = 0.0;
+  const double batch = static_cast<double>(workload.global_batch);
+  for (std::size_t t = 0; t < workload.tables.size(); ++t) {
+    const placement::TablePlacement& placement = plan.tables[t];
+    if (placement::has_replicas(placement))
+      rows += static_cast<double>(placement::replicated_rows(placement, workload.tables[t]).count());
+    double features = 0.0;
+    for (const Feature& feature : workload.features) features += feature.table == static_cast<std::int64_t>(t) ? 1 : 0;
+    for (const placement::Shard& shard : placement.shards) {
+      const double home = features * batch / plan.ranks, owner = shard.rank == comm.rank() ? features * batch : 0.0;
+      if (shard.rank == comm.rank()) rows += static_cast<double>(shard.rows.count());
+      bags += home + owner;
+      vectors += (home + owner) * 4 * static_cast<double>(shard.columns());
+    }
+  }
+  return 4 * rows +
+         most_flights(how.async) * (vectors + 160 * bags);  // runs of bags, blocks, copies: lists of both ends
+}
+
+std::vector<double> table_bytes(const placement::Plan& plan, const std::vector<Table>& tables) {
+  std::vector<double> bytes(static_cast<std::size_t>(plan.ranks));
+  double copied = 0.0;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    if (placement::has_replicas(plan.tables[t]))
+      copied += storage_bytes(tables[t], placement::replicated_rows(plan.tables[t], tables[t]).count(), tables[t].dim);
+    for (const placement::Shard& shard : plan.tables[t].shards)
+      bytes[shard.rank] += storage_bytes(tables[t], shard.rows.count(), shard.columns());
+  }
+  for (double& of_rank : bytes) of_rank += copied;
+  return bytes;
+}
+
+void require_memory(const comm::Communicator& comm, double bytes_per_rank, std::string_view command,
+                    std::string_view remedy) {
+  const auto available = static_cast<double>(memory_of_node(comm));
+  comm::agree(comm, [&] {
+    const double needed = bytes_per_rank * comm.node_size();
+    if (needed > available)
+      throw InputError(fmt::format("{}: {} ranks of a node need {:.1f} GB, it has {:.1f}; use {}", command,
+                                   comm.node_size(), needed * 1e-9, available * 1e-9, remedy));
+  });
+}
+
+namespace {
+
+/// The smallest N with which a node that needs `needed` bytes, `tables` of them for tables of 1/scale of their rows,
+/// has enough of them with --scale 1/N; 0: no N is enough.
+std::int64_t scale_that_fits(double needed, double tables, double available, std::int64_t scale) {
+  const double left_for_tables = available - (needed - tables);
+  if (left_for_tables <= 0.0) return 0;
+  return static_cast<std::int64_t>(std::ceil(static_cast<double>(scale) * tables / left_for_tables));
+}
+
+}  // namespace
+
+void require_memory(const comm::Communicator& comm, const placement::Plan& plan, const RunOptions& options,
+                    std::span<const Case> cases) {
+  const auto needed = comm::all_gather(comm, memory_needed(comm, plan, options, cases));
+  const auto available = comm::all_gather(comm, static_cast<double>(memory_of_node(comm)));
+  const auto tables = table_bytes(plan, options.workload.tables);
+  std::int64_t scale = 1;
+  for (int n = 0; n < comm.nodes() && scale > 0; ++n) {
+    double of_all = 0.0, of_tables = 0.0;
+    for (const int r : comm.ranks_of(n)) of_all += needed[r], of_tables += tables[r];
+    const std::int64_t of_node =
+        scale_that_fits(of_all, of_tables, available[comm.ranks_of(n).front()], options.workload.scale);
+    scale = of_node == 0 ? 0 : std::max(scale, of_node);
+  }
+  std::vector<double> of_node(static_cast<std::size_t>(comm.nodes())), room;
+  for (int r = 0; r < comm.size(); ++r) of_node[comm.node_of(r)] += needed[r];
+  for (int r = 0; r < comm.size(); ++r) room.push_back(available[r] - of_node[comm.node_of(r)]);
+  comm::agree(comm, [&] {
+    const int rank = comm.rank();
+    if (room[rank] >= 0.0) return;
+    throw InputError(
+        fmt::format("plan {} needs {:.1f} GB of memory on this rank and {:.1f} GB on its node, which has {:.1f} GB "
+                    "left; {}; or use more nodes, another plan, {}",
+                    plan.name, needed[rank] * 1e-9, of_node[comm.node_of(rank)] * 1e-9, available[rank] * 1e-9,
+                    placement::relief(plan, options.workload.tables, rank, room),
+                    scale > 0 ? fmt::format("or --scale 1/{}, which fits", scale) : "or a smaller --batch"));
+  });
 }
 
 }  // namespace shardmark::workloads

@@ -9,6 +9,7 @@
 #include "comm/placement/plan.hpp"
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/options.hpp"
+#include "workloads/cases/spec.hpp"
 #include "workloads/measure/control_groups.hpp"
 
 namespace shardmark::workloads {
@@ -32,5 +33,19 @@ void require_memory(const comm::Communicator& comm, double bytes_per_rank, std::
 /// every node can hold its ranks. Collective.
 void require_memory(const comm::Communicator& comm, const placement::Plan& plan, const RunOptions& options,
                     std::span<const Case> cases);
+
+/// Bytes that the ranks of this rank's node may still take together: memory_available() where the node has its kernel
+/// to itself. Nodes that share a kernel, such as containers on one host, each get an even part of what it has left.
+/// Collective.
+std::int64_t memory_of_node(const comm::Communicator& comm);
+
+/// Batches of a case that are in memory at once, at most: with steps that are prepared ahead those of all places, the
+/// one of a case without them (ReadyCase), and the one of the steps by which a number of threads is chosen.
+double most_flights(const Async& async);
+
+/// What mode patched keeps on a rank for itself: the step of the latest update of each row (RowVersions), and for each
+/// batch in flight what is known of single bags and the vectors that are sent again, at most all.
+double patch_bytes(const comm::Communicator& comm, const placement::Plan& plan, const Workload& workload,
+                   const Case& how);
 
 }  // namespace shardmark::workloads

@@ -2,14 +2,17 @@
 #include "workloads/net/case_setup.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "comm/placement/check.hpp"
 #include "comm/placement/formats/plan_json.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/support.hpp"
-#include "workloads/cases/async_support.hpp"
-#include "workloads/cases/option_use.hpp"
-#include "workloads/cases/plan_request_of.hpp"
+#include "datasets/criteo_convert.hpp"
+#include "datasets/criteo_generate.hpp"
+#include "workloads/cases/async.hpp"
+#include "workloads/cases/options.hpp"
+#include "workloads/cases/placement_inputs.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -59,6 +62,20 @@ CaseSetup set_up(const NetCase& one, const PoolFacts& facts) {
   setup.plans.push_back(std::move(planned));
   setup.cases.push_back({0, std::move(how)});
   return setup;
+}
+
+std::vector<std::string> sample_files(const std::string& folder) {
+  constexpr datasets::CriteoRecipe recipe{.samples = 700, .seed = 3};
+  const auto silent = [](std::int64_t) {};
+  std::filesystem::create_directories(folder);
+  const std::string text = folder + "/samples.tsv", packed = text + ".gz", converted = folder + "/samples.h5";
+  for (const std::string& file : {text, packed})
+    if (!std::filesystem::exists(file)) datasets::generate_criteo(file, recipe, silent);
+  std::vector<std::int64_t> rows;
+  for (std::int64_t column = 0; column < 26; ++column) rows.push_back(rows_of_sample_file(column));
+  if (!std::filesystem::exists(converted))
+    datasets::convert_criteo(text, converted, datasets::IdMapping::modulo(rows), {}, silent);
+  return {text, packed, converted};
 }
 
 }  // namespace shardmark::workloads

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "workloads/measure/prepare.hpp"
 #include "workloads/net/net_case.hpp"
 #include "workloads/step/pipeline/stage_pool.hpp"
@@ -20,5 +24,12 @@ struct CaseSetup {
 /// Does what `shardmark run` does before it allocates anything, without communicating. Throws InputError where the
 /// program refuses the case.
 CaseSetup set_up(const NetCase& one, const PoolFacts& facts);
+
+/// Rows of table `column` for which the ids of the converted file were made.
+constexpr std::int64_t rows_of_sample_file(std::int64_t column) { return 1 + 7 * column; }
+
+/// Files of a few hundred Criteo samples in each format that is read, in the folder; they are made where they are
+/// missing.
+std::vector<std::string> sample_files(const std::string& folder);
 
 }  // namespace shardmark::workloads

@@ -65,13 +65,12 @@ class Counts:
                 for kind, (values, closest) in sorted(self.closeness.items())
                 if values >= MANY_VALUES and closest < CLOSE and not kind.startswith(NEVER_CLOSE)]
 
-    def end(self, first, following, seconds):
-        self.runs.append({"commit": commit(), "first": first, "next": following, "cases": self.cases, "failed": self.failed,
-                          "crashed": self.crashed, "exports": self.exports, "launches": self.launches, "seconds": round(seconds, 1),
-                          "closeness": dict(sorted(self.closeness.items()))})
+    def run(self, first, following, seconds):
+        return {"commit": commit(), "first": first, "next": following, "cases": self.cases, "failed": self.failed,
+                "crashed": self.crashed, "exports": self.exports, "launches": self.launches, "seconds": round(seconds, 1),
+                "closeness": dict(sorted(self.closeness.items()))}
 
-    def report(self):
-        run = self.runs[-1]
+    def report(self, run):
         print(f"net: {run['cases']} cases from number {run['first']} in {run['launches']} launches and {run['seconds']:.0f} s, "
               f"{run['failed']} failed, {len(run['crashed'])} of them by a crash or a hang; {sum(self.refused.values())} draws were "
               f"refused")
@@ -85,9 +84,9 @@ class Counts:
         return {one: {other: of_pairs[one, other] for _, other in group}
                 for one, group in itertools.groupby(sorted(of_pairs), key=lambda pair: pair[0])}
 
-    def summary(self):
-        """All that a later run goes on from."""
-        return {"runs": self.runs, "known": sorted(self.known), "values": dict(sorted(self.values.items())), "refused":
+    def summary(self, run):
+        """All that a later run goes on from, this one included."""
+        return {"runs": [*self.runs, run], "known": sorted(self.known), "values": dict(sorted(self.values.items())), "refused":
                 dict(self.refused.most_common()), "pairs": self.nested(self.pairs), "refused_pairs": self.nested(self.reasons)}
 
     def page(self):

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "comm/placement/plan.hpp"
 #include "workloads/net/draw.hpp"
 
 namespace shardmark::workloads {
@@ -13,5 +14,9 @@ nlohmann::ordered_json draw_workload(Draw& draw, int ranks);
 
 /// A spec that the samples of a Criteo file fit: 26 tables, each read by one feature of one id.
 nlohmann::ordered_json draw_criteo_workload(Draw& draw);
+
+/// A sound plan that no planner would make: ranks that hold nothing, uneven blocks of rows, strides that differ, other
+/// cuts of rows in each strip of columns, hot rows, several shards of a table on a rank.
+placement::Plan draw_plan(Draw& draw, const std::vector<Table>& tables, int ranks);
 
 }  // namespace shardmark::workloads

@@ -13,7 +13,6 @@
 #include "workloads/net/case_setup.hpp"
 #include "workloads/net/coverage.hpp"
 #include "workloads/net/net_world.hpp"
-#include "workloads/net/sample_files.hpp"
 #include "workloads/net/shrink.hpp"
 
 namespace shardmark::workloads {

@@ -182,6 +182,14 @@ def run_corpus(launches, options):
     return 1 if failed else 0
 
 
+def save(file, counts, run):
+    """After each launch, so that what ends a campaign loses one; whole, or not at all."""
+    if file:
+        partial = Path(f"{file}.partial")
+        partial.write_text(json.dumps(counts.summary(run)) + "\n")
+        partial.replace(file)
+
+
 def run_drawn(launches, options):
     counts, begin = Counts(options.summary), time.monotonic()
     first = options.first if options.first is not None else counts.runs[-1]["next"] if counts.runs else commit_number()
@@ -223,13 +231,13 @@ def run_drawn(launches, options):
             number = crashed + 1
         else:
             sys.exit(f"net: the launch {launches.why(code)} before its first case")
+        save(options.summary, counts, counts.run(first, number, time.monotonic() - begin))
     for sentence in [] if options.rare or options.set else counts.loose():
         counts.failed += 1
         print(f"net: bounds FAILED: {sentence}")
-    counts.end(first, number, time.monotonic() - begin)
-    counts.report()
-    if options.summary:
-        Path(options.summary).write_text(json.dumps(counts.summary()) + "\n")
+    run = counts.run(first, number, time.monotonic() - begin)
+    counts.report(run)
+    save(options.summary, counts, run)
     return 1 if counts.failed else 0
 
 

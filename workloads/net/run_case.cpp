@@ -14,8 +14,7 @@
 #include "workloads/measure/export.hpp"
 #include "workloads/measure/measure.hpp"
 #include "workloads/net/case_setup.hpp"
-#include "workloads/net/memory_check.hpp"
-#include "workloads/net/sent_bytes_check.hpp"
+#include "workloads/net/step_checks.hpp"
 
 namespace shardmark::workloads {
 namespace {

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <set>
 
-#include "kernels/bag_divisor.hpp"
-#include "workloads/step/thread_waiting.hpp"
+#include "kernels/lookup/bag_divisor.hpp"
+#include "workloads/step/watchdog.hpp"
 
 namespace shardmark::workloads {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "workloads/step/group_flight.hpp"
+#include "workloads/step/flight.hpp"
 #include "workloads/step/phase.hpp"
 
 namespace shardmark::workloads {

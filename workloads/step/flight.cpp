@@ -1,9 +1,107 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/step/flight.hpp"
 
+#include <algorithm>
+
 #include "reference/work.hpp"
+#include "workloads/step/phase.hpp"
 
 namespace shardmark::workloads {
+namespace {
+
+/// Vectors lie at home where one group of them travels as they are, between ranks that reach each other's memory.
+bool lie_at_home(const Group& group) {
+  const Case& how = group.how;
+  const auto pools_by_max = [&](const Feature& feature) { return feature.pooling == Pooling::max; };
+  return how.exchange.choice->by_loads && group.comm.nodes() == 1 && how.groups.groups == 1 && !how.async.on() &&
+         how.movement.wire == WireTypes{} && std::ranges::none_of(group.tables.features(), pools_by_max) &&
+         std::ranges::all_of(
+             group.modes, [](placement::RowTransfer mode) { return mode == placement::RowTransfer::dense_partials; });
+}
+
+std::unique_ptr<Transfer> make_pooled(const TransferContext& context, std::optional<NodeVectors>& at_home) {
+  return at_home ? make_node_partials(context, *at_home) : make_transfer(context);
+}
+
+kernels::ShardList<Execution, kernels::GradientShard> gradient_shards_of(const Group& group) {
+  std::vector<kernels::GradientShard> shards;
+  for (const KeyedShard& keyed : group.exchanged_shards)
+    shards.push_back({keyed.first_key, group.layout.shards[keyed.shard].dim()});
+  return kernels::shard_list(Execution(), shards);
+}
+
+}  // namespace
+
+GroupFlight::GroupFlight(const Group& of)
+    : group(of),
+      sent(of.comm.rank(), of.comm.size(), results::phase_names.size()),
+      exchange(*of.exchange, of.lane, sent),
+      at_home(lie_at_home(of) ? std::make_optional<NodeVectors>(of.comm) : std::nullopt),
+      pooled(make_pooled(
+          {of.comm, of.lane, exchange, of.wire, sent, of.how.movement.transfer, of.how.exchange.choice->reduction},
+          at_home)),
+      rows(of.comm, exchange, of.wire, of.tables, of.layout, of.modes, of.dedup),
+      replicated(of.comm, of.lane, of.tables, of.layout, of.gathered, sent),
+      ids(of.comm, of.lane, exchange, of.layout, of.tables, of.modes, of.wire.ids()),
+      layout(of.tables, of.layout, rows, replicated),
+      updates(of.tables, of.exchanged_shards),
+      row_sums(of.comm, exchange, of.plan, of.tables.tables(), of.layout),
+      gradient_shards(gradient_shards_of(of)) {}
+
+void GroupFlight::lay_out(const BagCounts& new_bags) {
+  bags = new_bags;
+  counts = ids.vector_counts();
+  layout.place(bags, counts, pooled->lay_out(group.layout, group.modes, bags, counts));
+  if (at_home) lay_out_at_home();
+  layout.list(bags, counts, at_home ? at_home->homes() : HomePlaces{});
+  if (!at_home) lay_out_here();
+}
+
+void GroupFlight::lay_out_here() {
+  bands.clear();
+  vectors = vectors_scratch.first(layout.size());
+  bands = layout.bands_in(vectors);
+  packed_gradients = layout.outputs_are_packed() ? packed_gradients_scratch.first(layout.places().packed_size)
+                                                 : part(vectors, layout.packed_begin(), layout.packed_end());
+  // The gradients of a maximum are found by what the lookup wrote.
+  owner_gradients = layout.exchanged.pools_by_max() ? owner_gradients_scratch.first(layout.rows_end())
+                                                    : part(vectors, 0, layout.rows_end());
+}
+
+void GroupFlight::lay_out_at_home() {
+  std::vector<std::int64_t> gradients(static_cast<std::size_t>(group.layout.ranks));
+  for (int rank = 0; rank < group.layout.ranks; ++rank)
+    for (std::int64_t f = 0; f < std::ssize(group.tables.features()); ++f)
+      gradients[rank] += bags(rank, f) * group.tables.table_of(group.tables.features()[f]).dim;
+  group.lane.run([&] { at_home->lay_out(layout.size(), gradients); });
+  vectors = at_home->vectors();
+  packed_gradients = at_home->gradients();
+  owner_gradients = at_home->all_gradients();
+}
+
+DeviceArray<float> GroupFlight::output(const StepInput& input, std::int64_t feature) const {
+  const std::int64_t begin = layout.output_begin()[feature];
+  return part(vectors, begin, begin + input.first_element[feature + 1] - input.first_element[feature]);
+}
+
+void GroupFlight::divide(const StepInput& input, const std::vector<std::int64_t>& begins, bool whole_too,
+                         const DeviceArray<float>& bag_vectors) {
+  const auto& features = group.tables.features();
+  divided_blocks.host.clear();
+  for (std::int64_t f = 0; f < std::ssize(features); ++f) {
+    if (!group.layout.served[f] || !kernels::divides(features[f].pooling)) continue;
+    if (!whole_too && layout.pools_whole(f)) continue;
+    const std::int64_t dim = group.tables.table_of(features[f]).dim;
+    divided_blocks.host.push_back({.first_bag = input.first_bag[f],
+                                   .bags = input.bags_of(f),
+                                   .dim = dim,
+                                   .begin = begins[f],
+                                   .stride = dim,
+                                   .pooling = features[f].pooling});
+  }
+  kernels::divide_by_bag(Execution(), divided_blocks.array(), input.bags.offsets, input.bags.weights, bag_vectors);
+}
+
 namespace {
 
 std::int64_t lookup_bytes_of(GroupFlight& flight) {

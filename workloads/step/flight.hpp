@@ -1,10 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "workloads/step/group_flight.hpp"
+#include "comm/exchange/lane_exchange.hpp"
+#include "kernels/lookup/bag_divisor.hpp"
+#include "kernels/update/summed_gradients.hpp"
+#include "workloads/batches/execution.hpp"
+#include "workloads/step/embedding.hpp"
+#include "workloads/step/input_dist.hpp"
 #include "workloads/step/phase.hpp"
+#include "workloads/step/step_layout.hpp"
+#include "workloads/transfer/node_vectors.hpp"
+#include "workloads/transfer/row_sum_exchange.hpp"
+#include "workloads/transfer/transfer.hpp"
 
 namespace shardmark::workloads {
+
+/// What one step in flight makes of a batch, for one group: ids that came, places of vectors, buffers, bytes sent. The
+/// phases (training_step.hpp) fill it in one after the other; a step of the same sizes later allocates nothing.
+struct GroupFlight {
+  explicit GroupFlight(const Group& group);
+  GroupFlight(const GroupFlight&) = delete;
+  GroupFlight& operator=(const GroupFlight&) = delete;
+
+  /// To be called when bags or vectors have changed in number.
+  void lay_out(const BagCounts& bags);
+  void lay_out_here();
+  void lay_out_at_home();
+
+  /// How many bags this rank pools in the current step.
+  std::int64_t vectors_looked_up() const { return static_cast<std::int64_t>(owned.offsets.extent(0)) - 1; }
+
+  /// Pooled outputs [bags, dim] of a feature for this rank's samples, from output_dist to the next input_dist.
+  DeviceArray<float> output(const StepInput& input, std::int64_t feature) const;
+
+  /// Divides the vectors of features that pool by mean or sqrtn by their bags' divisors. begins: where those of each
+  /// feature begin; whole_too: those of replicated tables as well, whose lookup has divided the outputs already.
+  void divide(const StepInput& input, const std::vector<std::int64_t>& begins, bool whole_too,
+              const DeviceArray<float>& bag_vectors);
+
+  const Group& group;
+  comm::SentBytes sent;
+  comm::LaneExchange exchange;  ///< of the group, on its lane, counted
+
+  // The ways of travel.
+  std::optional<NodeVectors> at_home;  ///< where all ranks reach all vectors
+  std::unique_ptr<Transfer> pooled;
+  HomeRows rows;
+  ReplicatedUpdate replicated;
+
+  // Of the current counts of bags and vectors.
+  InputDist ids;
+  BagCounts bags;
+  VectorCounts counts;
+  StepLayout layout;
+  DeviceArray<float> vectors;  ///< StepLayout says what lies where
+  /// At home, of vectors that go back to their owners; and those that came to the owner: of vectors, then of rows that
+  /// travel one by one. From grad_dist on they lie among `vectors` where these are no longer read. Where vectors lie at
+  /// home: those of this rank's outputs, and of all outputs of the node.
+  DeviceArray<float> packed_gradients, owner_gradients;
+
+  // Of the current step.
+  OwnedIds owned;
+  ConstDeviceArray<float> gradients;          ///< of the outputs, divided where features pool by mean or sqrtn
+  std::optional<RowGradients> row_gradients;  ///< of the distinct rows of the shards that hold parts of tables
+  kernels::RowSums<Execution> whole_rows;
+
+  // How rows are updated, and memory that is used again.
+  TableUpdates updates;
+  RowSumExchange row_sums;
+  kernels::ShardList<Execution, kernels::GradientShard> gradient_shards;  ///< those that hold parts of tables
+  kernels::SummedGradientsWorkspace<Execution> summed_workspace;
+  DeviceScratch<float> vectors_scratch{"shardmark::vectors"};
+  std::vector<std::shared_ptr<const void>> bands;  ///< StepLayout::bands_in
+  DeviceScratch<float> packed_gradients_scratch{"shardmark::packed_gradients"};
+  DeviceScratch<float> owner_gradients_scratch{"shardmark::owner_gradients"};
+  Listed<kernels::BagVectors> divided_blocks;
+  DeviceScratch<float> divided_gradients{"shardmark::divided_gradients"};
+  DeviceScratch<float> max_gradients{"shardmark::max_gradients"};
+  DeviceScratch<float> replicated_max_gradients{"shardmark::replicated_max_gradients"};
+  DeviceScratch<std::int64_t> keys{"shardmark::keys"}, gradient_offsets{"shardmark::gradient_offsets"};
+  DeviceScratch<double> sums{"shardmark::row_sums"};
+  kernels::UniqueRowsWorkspace<Execution> unique_workspace;
+};
 
 /// One step in flight of all groups of an embedding: what a batch makes, from its ids to the updated rows. An embedding
 /// may have several.

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "comm/collectives.hpp"
-#include "kernels/bag_lengths.hpp"
+#include "kernels/route/bag_lengths.hpp"
 
 namespace shardmark::workloads {
 namespace {

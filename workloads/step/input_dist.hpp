@@ -4,12 +4,12 @@
 #include "comm/exchange/exchange.hpp"
 #include "comm/exchange/lane.hpp"
 #include "comm/placement/traffic/movement.hpp"
-#include "kernels/bucketize.hpp"
-#include "workloads/batches/listed.hpp"
+#include "kernels/route/bucketize.hpp"
+#include "workloads/batches/execution.hpp"
 #include "workloads/batches/step_input.hpp"
-#include "workloads/transfer/id_wire.hpp"
 #include "workloads/transfer/unique_rows/home_rows.hpp"
-#include "workloads/transfer/vector_places.hpp"
+#include "workloads/transfer/vector_route.hpp"
+#include "workloads/transfer/wire.hpp"
 
 namespace shardmark::workloads {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/shard_sort.hpp"
-#include "kernels/vector_pieces.hpp"
-#include "workloads/batches/listed.hpp"
+#include "kernels/route/vector_pieces.hpp"
+#include "kernels/sort/shard_sort.hpp"
+#include "workloads/batches/execution.hpp"
 #include "workloads/transfer/replicated/replicated_update.hpp"
 #include "workloads/transfer/unique_rows/home_rows.hpp"
-#include "workloads/transfer/vector_places.hpp"
+#include "workloads/transfer/vector_route.hpp"
 
 namespace shardmark::workloads {
 

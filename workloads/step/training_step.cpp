@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/step/training_step.hpp"
 
+#include <algorithm>
+
+#include "kernels/ceilings.hpp"
 #include "workloads/step/faults.hpp"
-#include "workloads/step/phases.hpp"
+#include "workloads/step/phase.hpp"
+#include "workloads/transfer/max_gradients.hpp"
 
 namespace shardmark::workloads {
 
@@ -44,6 +48,184 @@ PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& den
 PhaseCosts training_step(Flight& flight, const StepInput& input) {
   SyntheticGradient none;
   return training_step(flight, input, none);
+}
+
+namespace {
+
+/// Elements [begin, end) of the weights, which are empty when all are 1.
+DeviceArray<float> weights_of(const OwnedIds& owned, std::int64_t begin, std::int64_t end) {
+  return owned.weights.extent(0) > 0 ? part(owned.weights, begin, end) : owned.weights;
+}
+
+}  // namespace
+
+void input_dist(GroupFlight& flight, const StepInput& input) {
+  flight.sent.begin(index_of(Phase::input_dist));
+  const BagCounts bags = flight.ids.count_bags(input);
+  const bool bags_changed = bags != flight.bags;
+  if (bags_changed) flight.ids.lay_out(bags);
+  flight.owned = flight.ids.run(input, flight.rows);
+  // Decided alike on all ranks, though one may find its own counts unchanged: exchanges set routes up together.
+  if (bags_changed || flight.group.counts_follow_ids || flight.ids.vector_counts() != flight.counts)
+    flight.lay_out(bags);
+  if (!flight.rows.any()) return;
+  flight.rows.lay_out(input, flight.layout.row_pooled_begin(), flight.layout.gradient_begin());
+  if (OwnerRows* owner = flight.rows.owner())
+    owner->find(part(flight.owned.offsets, 0, flight.owned.rows + 1), part(flight.owned.ids, 0, flight.owned.rows));
+}
+
+void lookup(GroupFlight& flight) {
+  const Execution exec;
+  StepLayout& layout = flight.layout;
+  for (const auto& [begin, end] : layout.places().zeros)
+    Kokkos::deep_copy(exec, part(flight.vectors, begin, end), 0.0F);
+  if (OwnerRows* owner = flight.rows.owner()) owner->read(part(flight.vectors, layout.rows_begin(), layout.rows_end()));
+  layout.exchanged.run(flight.owned, flight.vectors);
+  layout.replicated.run(flight.owned, flight.vectors);
+  exec.fence("shardmark: pooled vectors are sent");
+}
+
+void output_dist(GroupFlight& flight, const StepInput& input) {
+  send_vectors(flight);
+  make_outputs(flight, input);
+}
+
+void send_vectors(GroupFlight& flight) {
+  flight.sent.begin(index_of(Phase::output_dist));
+  const StepLayout& layout = flight.layout;
+  const DeviceArray<float>& vectors = flight.vectors;
+  const auto owner = part(vectors, 0, layout.owner_end());
+  const auto home = part(vectors, layout.packed_begin(), layout.packed_end());
+  flight.pooled->pack(Direction::forward, owner);
+  flight.pooled->move(Direction::forward, owner, home);
+  flight.pooled->unpack(Direction::forward, home);
+  if (flight.rows.any()) {
+    flight.rows.receive(part(vectors, layout.rows_begin(), layout.rows_end()));
+    flight.rows.pool(vectors);
+  }
+  Execution().fence("shardmark: the vectors are home");
+}
+
+void make_outputs(GroupFlight& flight, const StepInput& input) {
+  const Execution exec;
+  const StepLayout& layout = flight.layout;
+  const DeviceArray<float>& vectors = flight.vectors;
+  kernels::sum_partials<Execution>(exec, layout.to_sum.pieces, {layout.to_sum.partials, flight.owned.vectors_before},
+                                   layout.to_sum.rows, part(vectors, layout.packed_begin(), layout.partials_end()),
+                                   vectors);
+  if (flight.group.divides) flight.divide(input, layout.output_begin(), false, vectors);
+  exec.fence("shardmark: the outputs are complete");
+}
+
+void grad_dist(GroupFlight& flight, const StepInput& input, const ConstDeviceArray<float>& gradients) {
+  const Execution exec;
+  flight.sent.begin(index_of(Phase::grad_dist));
+  const StepLayout& layout = flight.layout;
+  flight.gradients = gradients;
+  const bool at_home = layout.places().at_home;
+  if (at_home || flight.group.divides) {
+    const auto copy = at_home ? flight.packed_gradients : flight.divided_gradients.first(input.elements());
+    kernels::stream_copy<Execution>(exec, gradients, copy);
+    if (flight.group.divides) flight.divide(input, layout.gradient_begin(), true, copy);
+    flight.gradients = copy;
+  }
+  if (!at_home)
+    kernels::copy_to_partials<Execution>(exec, layout.to_send.pieces,
+                                         {layout.to_send.partials, flight.owned.vectors_before}, layout.to_send.rows,
+                                         flight.gradients, flight.packed_gradients);
+  exec.fence("shardmark: gradients are sent");
+  const auto of_vectors = part(flight.owner_gradients, 0, layout.owner_end());
+  flight.pooled->pack(Direction::backward, flight.packed_gradients);
+  flight.pooled->move(Direction::backward, flight.packed_gradients, of_vectors);
+  flight.pooled->unpack(Direction::backward, of_vectors);
+  if (flight.rows.any())
+    flight.rows.return_gradients(flight.vectors, flight.gradients,
+                                 part(flight.owner_gradients, layout.rows_begin(), layout.rows_end()));
+}
+
+namespace {
+
+/// The gradients, with those of the ids of bags that `lookups` pooled by max behind them.
+ConstDeviceArray<float> of_ids_too(GroupFlight& flight, const ConstDeviceArray<float>& gradients, TableLookups& lookups,
+                                   DeviceScratch<float>& scratch) {
+  const auto ids = static_cast<std::int64_t>(flight.owned.ids.extent(0));
+  return with_max_gradients(
+      gradients, lookups.pools_by_max() ? ids * flight.layout.largest_max_dim : 0, scratch,
+      [&](const DeviceArray<float>& all) { lookups.max_gradients(flight.owned, flight.vectors, gradients, all); });
+}
+
+/// Whether the ids of each shard are sorted by one thread, which sees bags alone and not weights, and the threads find
+/// about as much to do.
+bool sorts_by_shard(const GroupFlight& flight) {
+  const StepLayout& layout = flight.layout;
+  return flight.owned.weights.extent(0) == 0 && !layout.exchanged.pools_by_max() &&
+         layout.most_bags_of_shard * Execution().concurrency() <= 2 * layout.exchanged_bags;
+}
+
+/// The gradients of the owner, and the sums of those of few rows (StepLayout).
+DeviceArray<float> with_sums(const GroupFlight& flight) {
+  const DeviceArray<float>&gradients = flight.owner_gradients, &vectors = flight.vectors;
+  const float* const end = std::max(gradients.data() + gradients.extent(0), vectors.data() + vectors.extent(0));
+  return {gradients.data(), static_cast<std::size_t>(end - gradients.data())};
+}
+
+/// Of the shards that hold parts of tables.
+RowGradients sorted_gradients(GroupFlight& flight, const DeviceArray<std::int64_t>& keys,
+                              const DeviceArray<std::int64_t>& offsets) {
+  const Execution exec;
+  const std::int64_t ids = flight.owned.exchanged_ids, key_bound = flight.group.exchanged_keys;
+  if (sorts_by_shard(flight)) {
+    const DeviceArray<float> gradients = with_sums(flight);
+    return {kernels::sort_shards<Execution>(exec, flight.layout.shard_blocks, flight.layout.gradients_by_shard,
+                                            flight.owned.offsets, flight.owned.ids, ids, key_bound, gradients,
+                                            flight.unique_workspace),
+            {},
+            {},
+            gradients};
+  }
+  const auto gradients = of_ids_too(flight, flight.owner_gradients, flight.layout.exchanged, flight.max_gradients);
+  return kernels::sorted_row_gradients<Execution>(exec, part(keys, 0, ids), key_bound, part(offsets, 0, ids),
+                                                  weights_of(flight.owned, 0, ids), gradients, flight.unique_workspace);
+}
+
+/// Of the shards that hold parts of tables.
+void sum_exchanged(GroupFlight& flight, const StepInput& input, const kernels::UpdateStep& now,
+                   const DeviceArray<std::int64_t>& keys, const DeviceArray<std::int64_t>& offsets) {
+  const Execution exec;
+  const std::int64_t ids = flight.owned.exchanged_ids;
+  flight.row_gradients = sorted_gradients(flight, keys, offsets);
+  const std::int64_t width = flight.row_sums.width();
+  if (width == 0) return;
+  flight.row_gradients = kernels::summed_gradients<Execution>(exec, *flight.row_gradients, flight.group.exchanged_keys,
+                                                              flight.gradient_shards, flight.summed_workspace);
+  const auto sums = flight.sums.first(ids * width);
+  flight.updates.row_sums(*flight.row_gradients, now, sums, width);
+  flight.row_sums.complete(flight.row_gradients->unique, sums, flight.ids.id_bound(input));
+  flight.whole_rows = {sums, width};
+}
+
+}  // namespace
+
+void sum_gradients(GroupFlight& flight, const StepInput& input, const kernels::UpdateStep& now) {
+  flight.sent.begin(index_of(Phase::update));
+  const OwnedIds& owned = flight.owned;
+  const auto ids = static_cast<std::int64_t>(owned.ids.extent(0));
+  const auto keys = flight.keys.first(ids), offsets = flight.gradient_offsets.first(ids);
+  if (!sorts_by_shard(flight) || !flight.replicated.empty())
+    kernels::expand_positions(Execution(), flight.layout.gradients, ConstDeviceArray<std::int64_t>(owned.offsets),
+                              owned.ids, keys, offsets);
+  sum_exchanged(flight, input, now, keys, offsets);
+  if (flight.replicated.empty()) return;
+  const std::int64_t begin = owned.exchanged_ids;
+  flight.replicated.reduce(
+      {part(keys, begin, ids), part(offsets, begin, ids), weights_of(owned, begin, ids),
+       of_ids_too(flight, flight.gradients, flight.layout.replicated, flight.replicated_max_gradients)});
+}
+
+void apply_optimizer(GroupFlight& flight, const kernels::UpdateStep& now) {
+  flight.updates.run(*flight.row_gradients, now, flight.whole_rows);
+  flight.replicated.apply(now);
+  Execution().fence("shardmark: the step is complete");
 }
 
 }  // namespace shardmark::workloads

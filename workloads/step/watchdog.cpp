@@ -7,6 +7,10 @@
 #include <algorithm>
 #include <chrono>
 
+#include "comm/affinity.hpp"
+#include "comm/session.hpp"
+#include "workloads/batches/execution.hpp"
+
 namespace shardmark::workloads {
 namespace {
 
@@ -64,6 +68,11 @@ void Watchdog::watch() {
     std::this_thread::sleep_for(time_for_others);
     _exit(exit_stuck);
   }
+}
+
+comm::Waiting waiting_beside_compute(const comm::Communicator& comm) {
+  if (comm::threads_for_rank(comm, comm::observed_affinity()) > Execution().concurrency()) return comm::Waiting::poll;
+  return comm::mpi_threads_given() == comm::MpiThreads::several ? comm::Waiting::messages : comm::Waiting::sleep;
 }
 
 }  // namespace shardmark::workloads

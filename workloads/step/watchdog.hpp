@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "comm/communicator.hpp"
+#include "comm/waiting.hpp"
 
 namespace shardmark::workloads {
 
@@ -39,5 +40,9 @@ class Watchdog {
   std::condition_variable stopped_;
   std::thread thread_;
 };
+
+/// How a thread that is not the one of the steps waits in MPI: it polls where this rank has more cores than compute
+/// threads, else it leaves its core to them, by messages where others may wait in MPI too (MPI_THREAD_MULTIPLE).
+comm::Waiting waiting_beside_compute(const comm::Communicator& comm);
 
 }  // namespace shardmark::workloads

@@ -8,7 +8,10 @@
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/placement/traffic/traffic_file.hpp"
 #include "reference/counter_random.hpp"
+#include "reference/output_file.hpp"
+#include "workloads/measure/prepare.hpp"
 #include "workloads/measure/schedule.hpp"
 #include "workloads/step/faults.hpp"
 #include "workloads/step/watchdog.hpp"
@@ -163,6 +166,37 @@ void ExchangeSweep::visit(const Entry& entry, Buffers& buffers, SweepLine& line)
   comm::all_reduce(comm_, std::span<double>(times), comm::Reduce::max);
   line.samples.insert(line.samples.end(), times.begin(), times.end());
   line.visits.push_back(results::summarize(times).median);
+}
+
+namespace {
+
+placement::ByteMatrix gathered(const comm::Communicator& comm, std::span<const std::int64_t> sent) {
+  const auto rows = comm::all_gather(comm, sent);
+  placement::ByteMatrix matrix(comm.size());
+  for (int from = 0; from < comm.size(); ++from)
+    for (int to = 0; to < comm.size(); ++to) matrix.set(from, to, rows.of(from)[to]);
+  return matrix;
+}
+
+}  // namespace
+
+void write_step_traffic(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
+                        const Case& how, BatchSource& batches, const std::string& file) {
+  FirstStep first(comm, options, plan, how, batches);
+  first.ready.step(first.input);
+
+  placement::ByteMatrix all(comm.size());
+  for (const Phase phase : {Phase::input_dist, Phase::output_dist, Phase::grad_dist, Phase::update}) {
+    const placement::ByteMatrix matrix = gathered(comm, first.ready.flight.sent().to_ranks(index_of(phase)).payload);
+    all += matrix;
+    comm::agree(comm, [&] {
+      if (comm.rank() == 0)
+        write_file(file + '.' + std::string(results::phase_names[index_of(phase)]), placement::traffic_text(matrix));
+    });
+  }
+  comm::agree(comm, [&] {
+    if (comm.rank() == 0) write_file(file, placement::traffic_text(all));
+  });
 }
 
 }  // namespace shardmark::workloads

@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "comm/exchange/named_exchange.hpp"
+#include "comm/placement/plan.hpp"
 #include "results/statistics.hpp"
+#include "workloads/batches/batch_source.hpp"
+#include "workloads/cases/case.hpp"
 #include "workloads/cases/fault.hpp"
 #include "workloads/sweep/ping_pong.hpp"
 
@@ -63,5 +66,11 @@ class ExchangeSweep {
   std::int64_t rounds_ = 0;
   std::string traffic_;  ///< what is measured now, for the watchdog
 };
+
+/// Runs step 0 on fresh tables and writes what every rank sent to every other, as traffic_file.hpp says: all phases
+/// together to FILE, and each that sends (input_dist, output_dist, grad_dist, update) to FILE.PHASE. What stays on a
+/// rank is 0. Collective; throws InputError when a file cannot be written.
+void write_step_traffic(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
+                        const Case& how, BatchSource& batches, const std::string& file);
 
 }  // namespace shardmark::workloads

@@ -5,10 +5,10 @@
 
 #include "kernels/fill_rows.hpp"
 #include "kernels/huge_pages.hpp"
-#include "kernels/pooled_gradients.hpp"
-#include "kernels/pooled_lookup.hpp"
-#include "kernels/row_sums.hpp"
-#include "workloads/batches/listed.hpp"
+#include "kernels/lookup/pooled_gradients.hpp"
+#include "kernels/lookup/pooled_lookup.hpp"
+#include "kernels/update/row_sums.hpp"
+#include "workloads/batches/execution.hpp"
 
 namespace shardmark::workloads {
 namespace {

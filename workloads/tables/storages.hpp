@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "results/tensor_train_fields.hpp"
 #include "workloads/tables/dense_store.hpp"
 #include "workloads/tables/tensor_train/tt_store.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "comm/placement/plan.hpp"
-#include "kernels/fused_update.hpp"
+#include "kernels/update/fused_update.hpp"
 #include "reference/pooling.hpp"
 #include "reference/row_values.hpp"
 #include "reference/storage.hpp"

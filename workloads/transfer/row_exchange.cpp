@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/transfer/row_exchange.hpp"
 
-#include "kernels/vector_errors.hpp"
+#include "kernels/wire/vector_errors.hpp"
 
 namespace shardmark::workloads {
 namespace {

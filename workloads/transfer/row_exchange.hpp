@@ -4,8 +4,8 @@
 #include <array>
 
 #include "comm/exchange/exchange.hpp"
-#include "kernels/wire_codec.hpp"
-#include "workloads/batches/listed.hpp"
+#include "kernels/wire/wire_codec.hpp"
+#include "workloads/batches/execution.hpp"
 #include "workloads/transfer/wire.hpp"
 
 namespace shardmark::workloads {

@@ -3,9 +3,9 @@
 
 #include "comm/exchange/exchange.hpp"
 #include "comm/placement/plan.hpp"
-#include "kernels/row_sums.hpp"
-#include "kernels/shard_segments.hpp"
-#include "workloads/batches/listed.hpp"
+#include "kernels/sort/shard_segments.hpp"
+#include "kernels/update/row_sums.hpp"
+#include "workloads/batches/execution.hpp"
 #include "workloads/tables/shard_layout.hpp"
 
 namespace shardmark::workloads {

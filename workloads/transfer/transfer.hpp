@@ -10,7 +10,7 @@
 #include "comm/exchange/lane.hpp"
 #include "comm/exchange/sent_bytes.hpp"
 #include "comm/placement/traffic/movement.hpp"
-#include "workloads/transfer/vector_places.hpp"
+#include "workloads/transfer/vector_route.hpp"
 #include "workloads/transfer/wire.hpp"
 
 namespace shardmark::workloads {

@@ -1,12 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <vector>
 
+#include "workloads/tables/shard_layout.hpp"
 #include "workloads/transfer/row_exchange.hpp"
-#include "workloads/transfer/vector_places.hpp"
 
 namespace shardmark::workloads {
+
+/// Bags of every feature on every rank: a rank's own samples, or its own ids for Pooling::none.
+class BagCounts {
+ public:
+  BagCounts() = default;
+  BagCounts(std::int64_t features, std::vector<std::int64_t> by_rank_and_feature)
+      : features_(features), counts_(std::move(by_rank_and_feature)) {}
+
+  std::int64_t operator()(int rank, std::int64_t feature) const { return counts_[rank * features_ + feature]; }
+  bool operator==(const BagCounts&) const = default;
+
+ private:
+  std::int64_t features_ = 0;
+  std::vector<std::int64_t> counts_;
+};
+
+/// How many vectors travel in a step.
+struct VectorCounts {
+  std::vector<std::int64_t> home;   ///< [slots] to this rank from each slot of the plan
+  std::vector<std::int64_t> owner;  ///< [ranks x own slots] from own slot k to rank r, at r * own slots + k
+  /// [slots] where the bags of the slot begin among the cells of OwnedIds::vectors_before, when only those that hold an
+  /// id have a vector; -1: every bag has one.
+  std::vector<std::int64_t> first_cell;
+  std::vector<std::int64_t> held_rows;  ///< of RowHop::held_counts: they travel apart from the vectors of slots
+
+  bool operator==(const VectorCounts&) const = default;
+};
+
+/// Where the vectors of a step lie, in elements.
+struct VectorPlaces {
+  /// In the owner's buffer: vectors from own slot k to rank r, at owner[r * own slots + k].
+  std::vector<std::int64_t> owner;
+  std::int64_t owner_size = 0;
+  /// Ranges of the owner's buffer that no lookup writes and that must be 0 when they travel.
+  std::vector<std::pair<std::int64_t, std::int64_t>> zeros;
+
+  /// In the home's buffer: vectors from each slot, at packed[slot]. Where they are added on the way, the slots of a
+  /// strip share one place: that of the first, and the others have -1.
+  std::vector<std::int64_t> packed;
+  std::int64_t packed_size = 0;
+
+  /// Owners write each vector where its home has it (NodeVectors): then owner[] are places among the packed vectors of
+  /// the home, and there is no owner's buffer.
+  bool at_home = false;
+};
+
+/// Where owners find what lies at home, by home rank, in elements: its packed vectors, counted from the first vector of
+/// this rank, so below 0 for some; and the gradients of its outputs, counted from the first of its node's.
+/// own_vectors: the vectors of this rank, counted from the first gradient that it reads.
+struct HomePlaces {
+  std::vector<std::int64_t> packed, gradients;
+  std::int64_t own_vectors = 0;
+};
 
 /// The pooled vectors of the chosen slots, which travel from their owners to the homes of the samples, and where they
 /// lie: appended to the owner's buffer by (home rank, slot), to the home's buffer by slot. Every rank computes it from

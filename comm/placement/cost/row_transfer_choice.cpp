@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "comm/placement/traffic/decisions.hpp"
+
 namespace shardmark::placement {
 namespace {
 
@@ -59,26 +61,18 @@ Packing packing_of(const StepContext& step, std::int64_t table, const TablePlace
 RowTransfer transfer_of(const StepContext& step, std::int64_t table, const HomeLookups& own, const Packing& packing) {
   if (own.holders.size() < 2) return RowTransfer::dense_partials;
   if (step.movement.transfer != RowTransfer::automatic) return step.movement.transfer;
-  const auto pools_by_max = [&](const Feature& f) { return f.table == table && f.pooling == Pooling::max; };
-  if (std::ranges::any_of(step.features(), pools_by_max)) return RowTransfer::unique_rows;
   Packing compared = packing;
   compared.dedup = while_undecided(packing.dedup);
-  RowTransfer best = RowTransfer::dense_partials;
-  double least = busiest(choice_of(best).bytes(own, compared), step.ranks);
-  for (const TransferChoice& transfer : transfers) {
-    if (transfer.bytes == nullptr || !transfer.reduction.empty()) continue;
-    const double most = busiest(transfer.bytes(own, compared), step.ranks);
-    if (most < least) best = transfer.value;
-    least = std::min(least, most);
-  }
-  return best;
+  const auto pools_by_max = [&](const Feature& f) { return f.table == table && f.pooling == Pooling::max; };
+  return cheapest_transfer(std::ranges::any_of(step.features(), pools_by_max), [&](RowTransfer transfer) {
+    return busiest(choice_of(transfer).bytes(own, compared), step.ranks);
+  });
 }
 
 bool gradients_by_rows(const StepContext& step, std::int64_t rows, std::int64_t dim, double named) {
   if (step.movement.replicated_gradients != ReplicatedGradients::automatic)
     return step.movement.replicated_gradients == ReplicatedGradients::rows;
-  return (step.ranks - 1) * row_gradient_bytes(named, dim) <=
-         static_cast<double>(ring_bytes(rows * (dim + 1), step.ranks));
+  return row_gradients_pay((step.ranks - 1) * row_gradient_bytes(named, dim), rows, dim, step.ranks);
 }
 
 }  // namespace shardmark::placement

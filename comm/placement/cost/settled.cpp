@@ -4,6 +4,7 @@
 
 #include "comm/placement/cost/cached_rows.hpp"
 #include "comm/placement/cost/row_transfer_choice.hpp"
+#include "comm/placement/traffic/decisions.hpp"
 
 namespace shardmark::placement {
 namespace {
@@ -45,7 +46,7 @@ bool node_is_cheaper(const StepContext& local, const Plan& plan) {
     }
   }
   const double most = of_ranks.busiest_node(layout.per_node);
-  return most > 0.0 && 5 * of_nodes.busiest_node(1) <= 4 * most;
+  return node_dedup_pays(most, of_nodes.busiest_node(1));
 }
 
 /// The pooled vectors of a rank's samples.

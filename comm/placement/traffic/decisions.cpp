@@ -4,11 +4,6 @@
 namespace shardmark::placement {
 namespace {
 
-/// What `auto` chooses from: reduce_scatter sends as much as dense_partials or, in all, more.
-constexpr bool is_candidate(const TransferChoice& transfer) {
-  return transfer.bytes != nullptr && transfer.reduction.empty();
-}
-
 std::vector<ColumnShards> row_split_columns(const MovedPlan& moved) {
   auto splits = column_shards(moved);
   std::erase_if(splits, [](const ColumnShards& shards) { return !shards.row_split(); });
@@ -86,16 +81,12 @@ void DecisionBytes::add_node(int node, const PlanCounts& counts) {
       add_between_nodes(s, true, trip);
 }
 
-RowTransfer DecisionBytes::cheapest_transfer(std::int64_t split) const {
+RowTransfer DecisionBytes::transfer_of(std::int64_t split) const {
   const bool max = std::ranges::any_of(moved_.features, [&](const Feature& feature) {
     return feature.table == splits_[split].columns.table && feature.pooling == Pooling::max;
   });
-  if (max) return RowTransfer::unique_rows;
-  const auto busiest = [&](RowTransfer transfer) { return most(of_transfer(split, transfer), moved_.plan.ranks); };
-  RowTransfer best = RowTransfer::dense_partials;
-  for (const TransferChoice& transfer : transfers)
-    if (is_candidate(transfer) && busiest(transfer.value) < busiest(best)) best = transfer.value;
-  return best;
+  return cheapest_transfer(max,
+                           [&](RowTransfer transfer) { return most(of_transfer(split, transfer), moved_.plan.ranks); });
 }
 
 bool DecisionBytes::node_is_cheaper(const Decisions& decided) const {
@@ -106,22 +97,22 @@ bool DecisionBytes::node_is_cheaper(const Decisions& decided) const {
       local[n] += sums_[of_dedup(s, false) + n];
       node[n] += sums_[of_dedup(s, true) + n];
     }
-  return 5 * std::ranges::max(node) <= 4 * std::ranges::max(local) && std::ranges::max(local) > 0;
+  return node_dedup_pays(std::ranges::max(local), std::ranges::max(node));
 }
 
 Decisions DecisionBytes::decide() const {
   Decisions decided{.splits = {}, .dedup = without_choice(moved_.movement.dedup), .by_rows = {}};
   for (std::int64_t s = 0; s < std::ssize(splits_); ++s)
-    decided.splits.push_back({splits_[s].columns, chooses_transfer_ ? cheapest_transfer(s) : moved_.movement.transfer});
+    decided.splits.push_back({splits_[s].columns, chooses_transfer_ ? transfer_of(s) : moved_.movement.transfer});
   if (chooses_dedup_ && node_is_cheaper(decided)) decided.dedup = Dedup::node;
   for (std::int64_t t = 0; t < std::ssize(moved_.tables); ++t) {
     const Table& table = moved_.tables[t];
     const TablePlacement& placement = moved_.plan.tables[t];
-    const std::int64_t values = replicated_rows(placement, table).count() * (table.dim + 1);
     const int ranks = moved_.plan.ranks;
-    decided.by_rows.push_back(chooses_gradients_ && has_replicas(placement)
-                                  ? most(of_table(t), ranks) <= static_cast<double>(ring_bytes(values, ranks))
-                                  : moved_.movement.replicated_gradients == ReplicatedGradients::rows);
+    decided.by_rows.push_back(
+        chooses_gradients_ && has_replicas(placement)
+            ? row_gradients_pay(most(of_table(t), ranks), replicated_rows(placement, table).count(), table.dim, ranks)
+            : moved_.movement.replicated_gradients == ReplicatedGradients::rows);
   }
   return decided;
 }

@@ -20,6 +20,37 @@ struct Decisions {
   bool any(RowTransfer transfer) const { return std::ranges::find(splits, transfer, &Split::transfer) != splits.end(); }
 };
 
+/// Whether transfer auto may pick it: reduce_scatter sends as much as dense_partials or, in all, more.
+constexpr bool is_candidate(const TransferChoice& transfer) {
+  return transfer.bytes != nullptr && transfer.reduction.empty();
+}
+
+/// What transfer auto picks for columns whose rows are split: unique_rows where features pool by max, else the transfer
+/// of which busiest(transfer), the bytes that the busiest rank sends, are least; dense_partials among equals.
+template <class Busiest>
+RowTransfer cheapest_transfer(bool pools_by_max, const Busiest& busiest) {
+  if (pools_by_max) return RowTransfer::unique_rows;
+  RowTransfer best = RowTransfer::dense_partials;
+  double least = busiest(best);
+  for (const TransferChoice& transfer : transfers) {
+    if (!is_candidate(transfer)) continue;
+    const double bytes = busiest(transfer.value);
+    if (bytes < least) best = transfer.value;
+    least = std::min(least, bytes);
+  }
+  return best;
+}
+
+/// Whether dedup auto picks node: the busiest node then sends others at least a fifth less than with local.
+constexpr bool node_dedup_pays(double local_bytes, double node_bytes) {
+  return local_bytes > 0.0 && 5 * node_bytes <= 4 * local_bytes;
+}
+
+/// Whether replicated_gradients auto picks rows: the busiest rank sends no more than for a dense sum of all rows.
+inline bool row_gradients_pay(double row_bytes, std::int64_t rows, std::int64_t dim, int ranks) {
+  return row_bytes <= static_cast<double>(ring_bytes(rows * (dim + 1), ranks));
+}
+
 /// The bytes by which alternatives are compared. A rank adds what its own samples cause, one rank of each node what
 /// those of the node do together; sums(), added up over the ranks, then make every rank decide alike.
 class DecisionBytes {
@@ -34,9 +65,7 @@ class DecisionBytes {
   void add_node(int node, const PlanCounts& counts);
   std::span<double> sums() { return sums_; }
 
-  /// transfer auto: for each row split the candidate whose busiest rank sends least, unique_rows where features pool by
-  /// max. dedup auto: node where the busiest node then sends others at least a fifth less than with local.
-  /// replicated_gradients auto: for each table rows where the busiest rank sends no more by them.
+  /// By cheapest_transfer() for each row split, node_dedup_pays(), and row_gradients_pay() for each table.
   Decisions decide() const;
 
  private:
@@ -47,7 +76,7 @@ class DecisionBytes {
   std::int64_t of_table(std::int64_t table) const;
   double most(std::int64_t first, int count) const;
   void add_between_nodes(std::int64_t split, bool by_node, const RoundTrip& trip);
-  RowTransfer cheapest_transfer(std::int64_t split) const;
+  RowTransfer transfer_of(std::int64_t split) const;
   bool node_is_cheaper(const Decisions& decided) const;
 
   MovedPlan moved_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/fused_update.hpp"
 #include "kernels/test/tensor_train/contraction_problem.hpp"
+#include "kernels/update/fused_update.hpp"
 
 namespace shardmark::kernels::test {
 namespace {

@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "reference/dense/linear.hpp"
-#include "reference/dense/logit_loss.hpp"
+#include "reference/dense/layers.hpp"
+#include "reference/dense/loss.hpp"
 
 namespace shardmark::reference {
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "reference/dense/area_under_curve.hpp"
+#include "reference/dense/loss.hpp"
 #include "reference/error.hpp"
 
 namespace shardmark::reference {

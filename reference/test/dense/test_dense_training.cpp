@@ -4,11 +4,11 @@
 #include <limits>
 
 #include "reference/counter_random.hpp"
-#include "reference/dense/area_under_curve.hpp"
+#include "reference/dense/dense_input.hpp"
 #include "reference/dense/dense_pass.hpp"
 #include "reference/dense/dense_step.hpp"
 #include "reference/dense/hidden_labels.hpp"
-#include "reference/dense/log_transform.hpp"
+#include "reference/dense/loss.hpp"
 #include "reference/pooled_lookup.hpp"
 
 namespace shardmark::reference {

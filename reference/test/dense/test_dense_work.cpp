@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "reference/dense/dense_work.hpp"
+#include "reference/dense/dense_spec.hpp"
 #include "reference/test/dense/random_model.hpp"
 
 namespace shardmark::reference {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "reference/dense/logit_loss.hpp"
+#include "reference/dense/loss.hpp"
 
 namespace shardmark::reference {
 namespace {

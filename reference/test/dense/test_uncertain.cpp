@@ -6,7 +6,6 @@
 #include <random>
 
 #include "reference/dense/uncertain.hpp"
-#include "reference/dense/uncertain_product.hpp"
 #include "reference/test/dense/any_order.hpp"
 #include "reference/test/dense/random_model.hpp"
 

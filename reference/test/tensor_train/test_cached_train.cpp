@@ -8,6 +8,7 @@
 #include <set>
 
 #include "reference/oracle.hpp"
+#include "reference/tensor_train/cached_train.hpp"
 
 namespace shardmark::reference {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "reference/tensor_train/shape.hpp"
-#include "workloads/batches/checked_batches.hpp"
+#include "workloads/batches/batch_source.hpp"
 #include "workloads/cases/spec.hpp"
 
 namespace shardmark::workloads {

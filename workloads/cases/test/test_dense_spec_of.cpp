@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reference/dense/dense_work.hpp"
+#include "reference/dense/dense_spec.hpp"
 #include "workloads/cases/dense_spec_of.hpp"
 
 namespace shardmark::workloads {

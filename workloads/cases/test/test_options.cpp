@@ -91,7 +91,7 @@ TEST(Options, ACaseTellsAllThatHasAUseAndWhatOfItIsChanged) {
   const auto options = case_options_of(run, how);
   for (const Option& option : workloads::options()) {
     const bool told = option.get && option.group != OptionGroup::schedule && option.group != OptionGroup::data &&
-                      option.group != OptionGroup::storage && option.group != OptionGroup::dense;
+                      option.group != OptionGroup::of_storage && option.group != OptionGroup::dense;
     EXPECT_EQ(told, options.contains(option.name)) << option.name;
   }
   EXPECT_EQ(options.at("dim"), 16);
@@ -131,7 +131,7 @@ TEST(Options, TensorTrainsAreSetByThemselves) {
   EXPECT_EQ(options.at("tt.ranks"), "8,16,8");
   EXPECT_EQ(options.at("tt.cores"), 4);
   for (const Option& option : workloads::options())
-    if (option.group == OptionGroup::storage) {
+    if (option.group == OptionGroup::of_storage) {
       EXPECT_TRUE(options.contains(option.name)) << option.name;
     }
   EXPECT_EQ(changed_options(run, {}).size(), 14U + 1U);  // and storage

@@ -6,7 +6,7 @@
 
 #include "comm/placement/check.hpp"
 #include "comm/placement/planner.hpp"
-#include "workloads/cases/plan_request_of.hpp"
+#include "workloads/cases/placement_inputs.hpp"
 #include "workloads/cases/spec.hpp"
 
 namespace shardmark::workloads {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "workloads/cases/plan_request_of.hpp"
+#include "workloads/cases/placement_inputs.hpp"
 #include "workloads/cases/spec.hpp"
 
 namespace shardmark::workloads {

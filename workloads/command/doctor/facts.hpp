@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "comm/communicator.hpp"
+
 namespace shardmark::workloads {
 
 /// Where a rank may run, as it was observed.
@@ -78,5 +80,15 @@ struct Facts {
   CeilingFacts ceilings;
   GpuFacts gpu;
 };
+
+BuildFacts build_facts();
+/// To be asked before anything runs that makes load.
+MachineFacts machine_facts();
+/// Collective.
+MpiFacts mpi_facts(const comm::Communicator& world);
+/// Measures for a few seconds. Collective; Kokkos must be initialised.
+CeilingFacts ceiling_facts(const comm::Communicator& world);
+/// Collective.
+GpuFacts gpu_facts(const comm::Communicator& world);
 
 }  // namespace shardmark::workloads

@@ -9,7 +9,7 @@
 #include "kernels/lanes.hpp"
 #include "results/build_info.hpp"
 #include "results/machine.hpp"
-#include "workloads/command/doctor/gather.hpp"
+#include "workloads/command/doctor/facts.hpp"
 #include "workloads/measure/control_groups.hpp"
 
 namespace shardmark::workloads {

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "comm/collectives.hpp"
-#include "workloads/command/doctor/gather.hpp"
+#include "workloads/command/doctor/facts.hpp"
 
 namespace shardmark::workloads {
 namespace {

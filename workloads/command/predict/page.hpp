@@ -26,4 +26,9 @@ inline constexpr std::array prediction_formats{
     PredictionFormat{"csv", "a line for every case", predictions_csv},
 };
 
+/// What others published of the workload beside what is predicted for the described machines that they had: a hold-out,
+/// to which nothing is fitted but where a step is said to have chosen a constant. Throws InputError where nothing was
+/// published, and where none of it can be predicted.
+std::string published_text(PredictedCases cases);
+
 }  // namespace shardmark::workloads

@@ -10,12 +10,11 @@
 #include "comm/placement/memory_fit.hpp"
 #include "comm/placement/named_plan.hpp"
 #include "comm/placement/support.hpp"
-#include "reference/dense/dense_work.hpp"
+#include "reference/dense/dense_spec.hpp"
 #include "reference/error.hpp"
 #include "workloads/batches/lookup_statistics.hpp"
 #include "workloads/cases/dense_spec_of.hpp"
-#include "workloads/cases/plan_request_of.hpp"
-#include "workloads/cases/step_context_of.hpp"
+#include "workloads/cases/placement_inputs.hpp"
 
 namespace shardmark::workloads {
 namespace {

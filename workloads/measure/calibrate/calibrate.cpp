@@ -11,10 +11,8 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/placement/cost/step_cost.hpp"
-#include "workloads/cases/plan_request_of.hpp"
-#include "workloads/cases/step_context_of.hpp"
+#include "workloads/cases/placement_inputs.hpp"
 #include "workloads/measure/memory.hpp"
-#include "workloads/measure/node_memory.hpp"
 #include "workloads/measure/predictions.hpp"
 
 namespace shardmark::workloads {

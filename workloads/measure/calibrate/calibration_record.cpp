@@ -19,7 +19,7 @@ Json over_ranks(const comm::Communicator& world, double value) {
           {"max", comm::all_reduce(world, value, comm::Reduce::max)}};
 }
 
-Json to_json(const comm::Communicator& world, const Rate& rate) {
+Json rate_json(const comm::Communicator& world, const Rate& rate) {
   Json json{{"name", rate.name}};
   if (rate.dim > 0) json["dim"] = rate.dim;
   json["bytes_per_second"] = over_ranks(world, rate.bytes_per_second);
@@ -80,7 +80,7 @@ Json to_json(const comm::Communicator& world, const Calibration& calibration, co
   json["rounds"] = settings.rates.rounds;
   json["huge_page_share"] = over_ranks(world, calibration.rates.huge_page_share);
   json["ceilings"] = Json::array();
-  for (const Rate& rate : calibration.rates.rates) json["ceilings"].push_back(to_json(world, rate));
+  for (const Rate& rate : calibration.rates.rates) json["ceilings"].push_back(rate_json(world, rate));
   json["calibration"] = fit_json(calibration);
   return json;
 }

@@ -10,7 +10,7 @@
 #include "comm/affinity.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "datasets/checked_column.hpp"
+#include "datasets/value_table.hpp"
 #include "results/build_info.hpp"
 #include "results/machine.hpp"
 #include "workloads/batches/execution.hpp"

@@ -6,8 +6,7 @@
 #include <limits>
 #include <set>
 
-#include "workloads/cases/plan_request_of.hpp"
-#include "workloads/cases/step_context_of.hpp"
+#include "workloads/cases/placement_inputs.hpp"
 #include "workloads/measure/calibrate/non_negative_least_squares.hpp"
 
 namespace shardmark::workloads {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "comm/placement/cost/step_cost.hpp"
-#include "workloads/measure/calibrate/case_times.hpp"
+#include "workloads/measure/calibrate/calibration_cases.hpp"
 
 namespace shardmark::workloads {
 

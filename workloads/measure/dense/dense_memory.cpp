@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "kernels/dense/dense_layers.hpp"
-#include "reference/dense/dense_work.hpp"
+#include "reference/dense/dense_spec.hpp"
 #include "reference/row_values.hpp"
 #include "workloads/batches/learnable_samples.hpp"
 #include "workloads/cases/dense_spec_of.hpp"

@@ -1,19 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
+#include <unordered_map>
 #include <vector>
 
-#include "datasets/samples.hpp"
+#include "datasets/sample_source.hpp"
+#include "reference/batch.hpp"
 #include "reference/dense/dense_oracle.hpp"
 #include "reference/oracle.hpp"
+#include "reference/table.hpp"
 #include "workloads/batches/step_input.hpp"
-#include "workloads/measure/dense/shared_errors.hpp"
 #include "workloads/measure/expected_outputs.hpp"
 #include "workloads/measure/wrong_values.hpp"
 #include "workloads/step/dense/dense_model.hpp"
 
 namespace shardmark::workloads {
+
+/// How many vectors of a global batch share the error of a row (reference::Uncertain).
+class SharedErrors {
+ public:
+  SharedErrors() = default;
+  SharedErrors(const Batch& batch, std::span<const Feature> features);
+
+  /// Vectors that read the row of the bag that most vectors read; at least 1.
+  double vectors(std::int64_t table, const reference::Bag& bag) const;
+
+ private:
+  std::vector<std::unordered_map<std::int64_t, std::int64_t>> vectors_of_row_;  ///< by table
+};
+
+/// Returns how many samples have one logit, of these [samples], at least 1. Whatever made logits equal in double, the
+/// same inputs or layers that no input passes, makes the roundings behind equal too.
+double most_alike(std::span<const double> logits);
 
 /// What the dense model of the options must give in the first steps, by the reference. Every rank evaluates its own
 /// samples, on all its threads; gradients are then shared, so that all know those of the whole batch.

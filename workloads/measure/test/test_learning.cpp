@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "reference/dense/area_under_curve.hpp"
+#include "reference/dense/loss.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/measure/dense/training_window.hpp"
 #include "workloads/measure/test/plans.hpp"

@@ -12,7 +12,6 @@
 #include "kernels/huge_pages.hpp"
 #include "workloads/measure/measure.hpp"
 #include "workloads/measure/memory.hpp"
-#include "workloads/measure/node_memory.hpp"
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_trains.hpp"
 #include "workloads/step/training_step.hpp"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/placement/support.hpp"
-#include "workloads/cases/async_support.hpp"
+#include "workloads/cases/async.hpp"
 #include "workloads/measure/test/both_ways.hpp"
 #include "workloads/measure/test/planners_of_every_kind.hpp"
 #include "workloads/measure/test/plans.hpp"

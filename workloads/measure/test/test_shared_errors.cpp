@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "workloads/measure/dense/shared_errors.hpp"
+#include "workloads/measure/dense/expected_dense.hpp"
 
 namespace shardmark::workloads {
 namespace {

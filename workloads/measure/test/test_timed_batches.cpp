@@ -4,7 +4,6 @@
 
 #include "comm/collectives.hpp"
 #include "reference/counter_random.hpp"
-#include "workloads/measure/row_footprint.hpp"
 #include "workloads/measure/test/small_case.hpp"
 #include "workloads/measure/timed_batches.hpp"
 

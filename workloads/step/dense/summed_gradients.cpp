@@ -5,7 +5,7 @@
 
 #include "comm/reduction/library_reduction.hpp"
 #include "workloads/batches/step_input.hpp"
-#include "workloads/step/thread_waiting.hpp"
+#include "workloads/step/watchdog.hpp"
 
 namespace shardmark::workloads {
 namespace {

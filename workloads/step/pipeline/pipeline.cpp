@@ -6,8 +6,8 @@
 #include "comm/collectives.hpp"
 #include "comm/exchange/exchange_calibration.hpp"
 #include "workloads/step/faults.hpp"
-#include "workloads/step/phases.hpp"
-#include "workloads/step/thread_waiting.hpp"
+#include "workloads/step/training_step.hpp"
+#include "workloads/step/watchdog.hpp"
 
 namespace shardmark::workloads {
 namespace {

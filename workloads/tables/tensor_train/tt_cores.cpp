@@ -7,8 +7,8 @@
 
 #include "kernels/fill_rows.hpp"
 #include "kernels/huge_pages.hpp"
-#include "reference/stochastic_rounding.hpp"
-#include "reference/tensor_train/contraction_work.hpp"
+#include "reference/rounding.hpp"
+#include "reference/tensor_train/contraction.hpp"
 #include "reference/tensor_train/initial_cores.hpp"
 #include "reference/tensor_train/stored_cores.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "kernels/tensor_train/cores.hpp"
 #include "kernels/tensor_train/train_keys.hpp"
-#include "kernels/update_shard.hpp"
+#include "kernels/update/update_shard.hpp"
 #include "workloads/tables/shard_layout.hpp"
 #include "workloads/tables/store.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/pooled_lookup.hpp"
+#include "kernels/lookup/pooled_lookup.hpp"
 
 namespace shardmark::workloads {
 

@@ -3,10 +3,10 @@
 
 #include <map>
 
-#include "kernels/pooled_gradients.hpp"
-#include "kernels/shard_segments.hpp"
+#include "kernels/lookup/pooled_gradients.hpp"
+#include "kernels/sort/shard_segments.hpp"
 #include "kernels/tensor_train/contract_rows.hpp"
-#include "workloads/batches/listed.hpp"
+#include "workloads/batches/execution.hpp"
 #include "workloads/tables/tensor_train/tt_cache.hpp"
 
 namespace shardmark::workloads {

@@ -9,7 +9,7 @@
 namespace shardmark::workloads {
 namespace {
 
-/// What `rows` distinct rows, worked on together, keep between cores and rows (node_products.hpp, slice_gradients.cpp).
+/// What `rows` distinct rows, worked on together, keep between cores and rows (contract_rows.hpp, slice_gradients.cpp).
 struct PassBytes {
   double products = 0.0;  ///< of prefixes that end two or more cores before the last
   double shares = 0.0;    ///< of the gradients of prefixes and rows for the cores before them and for the last one

@@ -3,7 +3,7 @@
 
 #include "reference/error.hpp"
 #include "reference/sort_distinct.hpp"
-#include "reference/tensor_train/contraction_work.hpp"
+#include "reference/tensor_train/contraction.hpp"
 #include "workloads/tables/tensor_train/tt_lookups.hpp"
 #include "workloads/tables/tensor_train/tt_updates.hpp"
 

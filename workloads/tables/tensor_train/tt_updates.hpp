@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/pack_row_gradients.hpp"
-#include "kernels/shard_segments.hpp"
+#include "kernels/sort/shard_segments.hpp"
 #include "kernels/tensor_train/slice_gradients.hpp"
-#include "workloads/batches/listed.hpp"
+#include "kernels/update/stored_gradients.hpp"
+#include "workloads/batches/execution.hpp"
 #include "workloads/tables/tensor_train/tt_cache.hpp"
 
 namespace shardmark::workloads {

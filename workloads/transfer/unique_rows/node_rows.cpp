@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "kernels/bag_lengths.hpp"
+#include "kernels/route/bag_lengths.hpp"
 
 namespace shardmark::workloads {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "workloads/transfer/unique_rows/answered_rows.hpp"
+#include "workloads/transfer/unique_rows/row_hop.hpp"
 
 namespace shardmark::workloads {
 

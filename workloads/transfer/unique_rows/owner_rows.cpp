@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/transfer/unique_rows/owner_rows.hpp"
 
-#include "kernels/bag_lengths.hpp"
+#include "kernels/route/bag_lengths.hpp"
 
 namespace shardmark::workloads {
 

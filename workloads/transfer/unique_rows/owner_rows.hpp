@@ -2,7 +2,7 @@
 #pragma once
 
 #include "workloads/tables/sharded_tables.hpp"
-#include "workloads/transfer/unique_rows/answered_rows.hpp"
+#include "workloads/transfer/unique_rows/row_hop.hpp"
 
 namespace shardmark::workloads {
 

@@ -1,7 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/transfer/unique_rows/row_hop.hpp"
 
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "kernels/route/bag_lengths.hpp"
+
 namespace shardmark::workloads {
+
+RowShards::RowShards(const ShardLayout& layout, const std::vector<Table>& tables, const std::vector<Feature>& features,
+                     const std::vector<placement::RowTransfer>& modes, const std::vector<int>& places) {
+  using Group = std::pair<std::int64_t, std::int64_t>;  // table, first column
+  using Key =
+      std::tuple<int, std::int64_t, std::int64_t, std::int64_t>;  // place of the rank, table, first column, first row
+  const auto table_of = [&](const Strip& strip) { return features[strip.feature].table; };
+  const auto slot_of = [&](std::int64_t s) -> const Slot& { return layout.slots[s]; };
+  const auto key_of = [&](const Strip& strip, const Slot& slot) {
+    return Key(places[slot.rank], table_of(strip), strip.column_begin, slot.rows.begin);
+  };
+  std::map<Group, std::int64_t> group_numbers;
+  std::map<Key, const Slot*> slots;
+  for (std::int64_t s = 0; s < std::ssize(layout.strips); ++s) {
+    const Strip& strip = layout.strips[s];
+    if (modes[s] != placement::RowTransfer::unique_rows) continue;
+    strips.push_back(s);
+    group_of_strip.push_back(
+        group_numbers.emplace(Group(table_of(strip), strip.column_begin), std::ssize(group_numbers)).first->second);
+    for (const std::int64_t slot : strip.slots)
+      if (slot_of(slot).rows.count() > 0) slots.emplace(key_of(strip, slot_of(slot)), &slot_of(slot));
+  }
+  groups = std::ssize(group_numbers);
+  std::map<Key, std::int64_t> numbers;
+  for (const auto& [key, slot] : slots) {
+    numbers.emplace(key, std::ssize(shards));
+    shards.push_back({.rank = slot->rank,
+                      .local_shard = slot->local_shard,
+                      .group = group_numbers.at(Group(std::get<1>(key), std::get<2>(key))),
+                      .dim = layout.dim_of(*slot),
+                      .first_key = keys});
+    key_bounds.push_back(keys);
+    keys += slot->rows.count();
+    largest_dim = std::max(largest_dim, shards.back().dim);
+  }
+  first_keys = kernels::array_of(Execution(), key_bounds, "shardmark::row_shard_keys");
+  key_bounds.push_back(keys);
+  kernels::RowPartition partition;
+  for (const std::int64_t s : strips) {
+    const Strip& strip = layout.strips[s];
+    std::vector<kernels::OwnedRows> rows;
+    for (const std::int64_t slot : strip.slots)
+      if (const placement::RowSet& held = slot_of(slot).rows; held.count() > 0)
+        rows.push_back({held.begin - strip.hot_rows, held.end - strip.hot_rows, held.stride,
+                        numbers.at(key_of(strip, slot_of(slot)))});
+    partition.add_strip(strip.feature, tables[table_of(strip)].rows - strip.hot_rows, rows);
+  }
+  owners = kernels::row_owners(Execution(), partition);
+}
+
+std::pair<std::int64_t, std::int64_t> RowShards::of_rank(int rank) const {
+  const auto begin = std::ranges::find(shards, rank, &RowShard::rank) - shards.begin();
+  return {begin, begin + std::ranges::count(shards, rank, &RowShard::rank)};
+}
+
+void DistinctRows::find(const ConstDeviceArray<std::int64_t>& keys, bool repeated) {
+  const Execution exec;
+  unique_ = kernels::unique_rows<Execution>(exec, keys, shards_.keys, workspace_);
+  if (repeated) {
+    unique_.segments = each_.first(unique_.positions() + 1);
+    kernels::count_up(exec, unique_.segments);
+    Kokkos::deep_copy(exec, unique_.total, unique_.positions());
+  }
+  first_row_ = segments_(unique_);
+  packed_begin_.assign(1, 0);
+  packed_rows_.host.clear();
+  for (std::int64_t s = 0; s < std::ssize(shards_.shards); ++s) {
+    const RowShard& shard = shards_.shards[s];
+    packed_rows_.host.push_back({shard.first_key, shard.dim, first_row(s), packed_begin(s)});
+    packed_begin_.push_back(packed_begin(s) + rows(s) * shard.dim);
+  }
+  packed_ = packed_rows_.array();
+}
+
 namespace {
 
 std::int64_t size_of(const RowHop::Range& range) { return range.second - range.first; }
@@ -74,6 +154,47 @@ void RowHop::return_gradients(const DeviceArray<float>& packed, const DeviceArra
   vectors_.pack(Direction::backward, packed);
   vectors_.move(Direction::backward, packed, held);
   vectors_.unpack(Direction::backward, held);
+}
+
+void AnsweredRows::list(const ConstDeviceArray<std::int64_t>& offsets, const ConstDeviceArray<std::int64_t>& ids) {
+  const auto positions = static_cast<std::int64_t>(ids.extent(0));
+  offsets_ = offsets;
+  keys_ = keys_scratch_.first(positions);
+  vector_begin_ = begin_scratch_.first(positions);
+  blocks_.host.clear();
+  std::int64_t first = 0, element = 0;
+  auto shard = stage_.held().first;
+  for (const std::int64_t rows : stage_.held_counts()) {
+    const RowShard& of = rows_.shards[shard];
+    blocks_.host.push_back(
+        {.first_bag = first, .bags = rows, .first_key = of.first_key, .gradient = element, .gradient_stride = of.dim});
+    first += rows;
+    element += rows * of.dim;
+    if (++shard == stage_.held().second) shard = stage_.held().first;
+  }
+  kernels::expand_positions(Execution(), blocks_.array(), offsets_, ids, keys_, vector_begin_);
+}
+
+void AnsweredRows::repeat(const DistinctRows& distinct, const DeviceArray<float>& packed,
+                          const DeviceArray<float>& vectors) {
+  shift_.host.clear();
+  for (std::int64_t s = 0; s < std::ssize(rows_.shards); ++s) shift_.host.push_back(-distinct.first_row(s));
+  const auto indices = indices_.first(static_cast<std::int64_t>(keys_.extent(0)));
+  distinct.number_positions(shift_.array(), indices);
+  lookups_.host.clear();
+  auto shard = stage_.held().first;
+  for (const kernels::GradientBlock& block : blocks_.host) {
+    lookups_.host.push_back({.first_bag = block.first_bag,
+                             .bags = block.bags,
+                             .rows = packed.data() + distinct.packed_begin(shard),
+                             .value_type = ValueType::fp32,
+                             .dim = block.gradient_stride,
+                             .output = block.gradient,
+                             .output_stride = block.gradient_stride,
+                             .pooling = Pooling::sum});
+    if (++shard == stage_.held().second) shard = stage_.held().first;
+  }
+  kernels::pooled_lookup(Execution(), lookups_.array(), offsets_, indices, ConstDeviceArray<float>(), vectors);
 }
 
 }  // namespace shardmark::workloads

@@ -2,11 +2,92 @@
 #pragma once
 
 #include "comm/exchange/exchange.hpp"
-#include "workloads/transfer/id_wire.hpp"
+#include "comm/placement/traffic/movement.hpp"
+#include "kernels/lookup/pooled_lookup.hpp"
+#include "kernels/route/expand_positions.hpp"
+#include "kernels/route/row_partition.hpp"
+#include "kernels/sort/shard_segments.hpp"
+#include "kernels/update/stored_gradients.hpp"
+#include "workloads/batches/execution.hpp"
+#include "workloads/tables/shard_layout.hpp"
 #include "workloads/transfer/row_exchange.hpp"
-#include "workloads/transfer/unique_rows/distinct_rows.hpp"
+#include "workloads/transfer/wire.hpp"
 
 namespace shardmark::workloads {
+
+/// A shard whose rows travel one by one (RowTransfer::unique_rows): all features of its table ask for them together.
+struct RowShard {
+  int rank = 0;
+  std::int64_t local_shard = -1;  ///< its number among the local shards, on its own rank
+  std::int64_t group = 0;         ///< rows of the same table and columns are one group
+  std::int64_t dim = 0;
+  std::int64_t first_key = 0;  ///< key of its row 0 among the rows of all row shards
+};
+
+/// The shards of a plan whose rows travel one by one, rank after rank, and the strips that read them.
+struct RowShards {
+  /// places [ranks]: the order of the ranks.
+  RowShards(const ShardLayout& layout, const std::vector<Table>& tables, const std::vector<Feature>& features,
+            const std::vector<placement::RowTransfer>& modes, const std::vector<int>& places);
+
+  bool empty() const { return shards.empty(); }
+  /// Numbers of the shards of a rank.
+  std::pair<std::int64_t, std::int64_t> of_rank(int rank) const;
+
+  std::vector<RowShard> shards;
+  std::vector<std::int64_t> key_bounds;       ///< first_key of the shards, then `keys`
+  ConstDeviceArray<std::int64_t> first_keys;  ///< of the shards
+  std::vector<std::int64_t> strips;           ///< numbers in the layout
+  std::vector<std::int64_t> group_of_strip;   ///< by place in `strips`
+  std::int64_t groups = 0;
+  std::int64_t keys = 0;
+  std::int64_t largest_dim = 0;
+  /// By place in `strips`, of rows counted from the first that is not hot; `slot`: number of the shard.
+  kernels::RowOwners<Execution> owners;
+};
+
+/// The distinct rows among some positions, by row shard, and where they lie when they are packed: those of a shard
+/// together, shard after shard.
+class DistinctRows {
+ public:
+  explicit DistinctRows(const RowShards& rows) : shards_(rows), segments_(rows.key_bounds) {}
+
+  /// keys [positions], see RowShard::first_key. With `repeated` a row that several positions name counts as often as
+  /// they name it. Waits for the device. Results are valid until the next call.
+  void find(const ConstDeviceArray<std::int64_t>& keys, bool repeated = false);
+
+  const kernels::UniqueRows<Execution>& unique() const { return unique_; }
+  std::int64_t count() const { return first_row_.back(); }
+  /// Row u of unique() is row u - first_row(shard) of its shard; shard in [0, row shards].
+  std::int64_t first_row(std::int64_t shard) const { return first_row_[shard]; }
+  std::int64_t rows(std::int64_t shard) const { return first_row(shard + 1) - first_row(shard); }
+  /// Element where the packed rows of a shard begin, and how many there are of all.
+  std::int64_t packed_begin(std::int64_t shard) const { return packed_begin_[shard]; }
+  std::int64_t packed_elements() const { return packed_begin_.back(); }
+
+  /// The packed rows as kernels take them.
+  kernels::ShardList<Execution, kernels::PackedRows> packed() const { return {packed_, shards_.largest_dim}; }
+
+  /// ids [count]: the rows, as numbers within their shard.
+  template <class Index>
+  void list_ids(const DeviceArray<Index>& ids) const {
+    segments_.list_ids(unique_, 0, ids);
+  }
+  /// numbers [positions]: u + shift[shard of row u] at the positions of row u.
+  void number_positions(const ConstDeviceArray<std::int64_t>& shift, const DeviceArray<std::int64_t>& numbers) const {
+    kernels::invert_unique_rows(Execution(), unique_, shards_.first_keys, shift, numbers);
+  }
+
+ private:
+  const RowShards& shards_;
+  kernels::UniqueRowsWorkspace<Execution> workspace_;
+  DeviceScratch<std::int64_t> each_{"shardmark::each_position"};
+  kernels::UniqueRows<Execution> unique_;
+  kernels::ShardSegments<Execution> segments_;
+  std::vector<std::int64_t> first_row_{0}, packed_begin_{0};  ///< [row shards + 1]
+  Listed<kernels::PackedRows> packed_rows_;
+  ConstDeviceArray<kernels::PackedRows> packed_;
+};
 
 /// One hop of rows: a rank asks others for the distinct rows among its positions, once each; they send the rows, and
 /// get one gradient per row back. Ids are local rows of their shard, by (asker, row shard), ascending.
@@ -55,6 +136,38 @@ class RowHop {
   IdWire id_wire_;
   comm::Route id_route_;
   RowExchange vectors_;
+};
+
+/// The rows that a rank is asked for in a stage, by position: the same row from several askers, or from one several
+/// times. Who holds each distinct one of them once hands it to all positions.
+class AnsweredRows {
+ public:
+  /// Both outlive the object.
+  AnsweredRows(const RowShards& rows, const RowHop& stage) : rows_(rows), stage_(stage) {}
+
+  /// ids [positions] as they came (RowHop::receive_ids), each a bag of one by offsets [positions + 1]; both are read
+  /// by the calls that follow, too.
+  void list(const ConstDeviceArray<std::int64_t>& offsets, const ConstDeviceArray<std::int64_t>& ids);
+
+  /// [positions]: their rows, and where their vectors begin among RowHop::held_elements().
+  const DeviceArray<std::int64_t>& keys() const { return keys_; }
+  const DeviceArray<std::int64_t>& vector_begin() const { return vector_begin_; }
+
+  /// vectors [held_elements()]: the row of each position. distinct: of keys(); packed: their rows.
+  void repeat(const DistinctRows& distinct, const DeviceArray<float>& packed, const DeviceArray<float>& vectors);
+
+ private:
+  const RowShards& rows_;
+  const RowHop& stage_;
+
+  // Of the current step, by position.
+  ConstDeviceArray<std::int64_t> offsets_;
+  DeviceArray<std::int64_t> keys_, vector_begin_;
+  DeviceScratch<std::int64_t> keys_scratch_{"shardmark::asked_keys"}, begin_scratch_{"shardmark::asked_vectors"};
+  DeviceScratch<std::int64_t> indices_{"shardmark::asked_indices"};
+  Listed<kernels::GradientBlock> blocks_;  ///< one per (asker, held row shard)
+  Listed<kernels::LookupBlock> lookups_;
+  Listed<std::int64_t> shift_;
 };
 
 }  // namespace shardmark::workloads

@@ -7,8 +7,7 @@
 
 #include "comm/communicator.hpp"
 #include "comm/placement/cost/machine_file.hpp"
-#include "workloads/cases/plan_request_of.hpp"
-#include "workloads/cases/step_context_of.hpp"
+#include "workloads/cases/placement_inputs.hpp"
 #include "workloads/measure/calibrate/calibration_record.hpp"
 
 namespace shardmark::workloads {

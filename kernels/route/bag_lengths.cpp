@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/route/bag_lengths.hpp"
+
+#include "kernels/instantiate.hpp"
+
+namespace shardmark::kernels {
+
+template <class Exec>
+void count_vectors(const Exec& exec, ConstArray<Exec, std::int32_t> lengths,
+                   ConstArray<Exec, std::uint8_t> only_touched, Array<Exec, std::int64_t> before) {
+  const auto bags = static_cast<std::int64_t>(lengths.extent(0));
+  Kokkos::parallel_scan(
+      "shardmark::count_vectors", static_range(exec, bags + 1),
+      KOKKOS_LAMBDA(const std::int64_t b, std::int64_t& sum, const bool final) {
+        if (final) before(b) = sum;
+        if (b < bags) sum += lengths(b) > 0 || only_touched(b) == 0 ? 1 : 0;
+      });
+}
+
+template <class Exec>
+void count_up(const Exec& exec, Array<Exec, std::int64_t> numbers) {
+  Kokkos::parallel_for(
+      "shardmark::count_up", static_range(exec, static_cast<std::int64_t>(numbers.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t i) { numbers(i) = i; });
+}
+
+/// Blocks of lengths are summed by vectors before any offset is written.
+template <class Exec>
+void sum_lengths(const Exec& exec, std::int64_t rows, ConstArray<Exec, std::int32_t> lengths,
+                 ConstArray<Exec, std::int64_t> before, Array<Exec, std::int64_t> offsets) {
+  constexpr std::int64_t block_size = on_device<Exec> ? 4 : 1024;
+  const auto bags = static_cast<std::int64_t>(lengths.extent(0));
+  const bool all = before.extent(0) == 0;
+  count_up(exec, Kokkos::subview(offsets, std::pair(std::int64_t{0}, rows)));
+  Kokkos::parallel_scan(
+      "shardmark::sum_lengths", static_range(exec, bags / block_size + 1),
+      KOKKOS_LAMBDA(const std::int64_t block, std::int64_t& sum, const bool final) {
+        const std::int64_t begin = block * block_size, end = Kokkos::min(bags, begin + block_size);
+        std::int64_t id = rows + sum;
+        if (!final) {
+          for (std::int64_t b = begin; b < end; ++b) id += lengths(b);
+        } else if (all) {
+          for (std::int64_t b = begin; b < end; ++b) {
+            offsets(rows + b) = id;
+            id += lengths(b);
+          }
+        } else {
+          for (std::int64_t b = begin; b < end; ++b) {
+            if (before(b + 1) > before(b)) offsets(rows + before(b)) = id;
+            id += lengths(b);
+          }
+        }
+        sum = id - rows;
+        if (final && end == bags) offsets(rows + (all ? bags : before(bags))) = id;
+      });
+}
+
+template <class Exec>
+void take(const Exec& exec, ConstArray<Exec, std::int64_t> values, ConstArray<Exec, std::int64_t> at,
+          Array<Exec, std::int64_t> taken) {
+  Kokkos::parallel_for(
+      "shardmark::take", static_range(exec, static_cast<std::int64_t>(at.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t i) { taken(i) = values(at(i)); });
+}
+
+#define BAG_LENGTHS_ON(Exec)              \
+  SHARDMARK_INSTANCE(count_vectors<Exec>) \
+  SHARDMARK_INSTANCE(sum_lengths<Exec>) SHARDMARK_INSTANCE(count_up<Exec>) SHARDMARK_INSTANCE(take<Exec>)
+SHARDMARK_ON_EACH_SPACE(BAG_LENGTHS_ON)
+
+}  // namespace shardmark::kernels

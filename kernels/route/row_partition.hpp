@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "kernels/array.hpp"
+#include "kernels/sort/balanced_ranges.hpp"
+
+namespace shardmark::kernels {
+
+/// The rows begin, begin + stride, .. < end of a table, held by the shard behind `slot`. Local row of r: (r - begin) /
+/// stride.
+struct OwnedRows {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t stride = 1;
+  std::int64_t slot = 0;
+};
+
+/// Rows first_row .. next block's first_row, dealt out by (row - first_row) mod modulus.
+struct RowBlock {
+  std::int64_t first_row = 0;
+  std::int64_t modulus = 1;
+  std::int64_t first_owner = 0;  ///< owners[first_owner + residue]
+  double inverse = 1;            ///< 1 / modulus, rounded
+
+  struct Place {
+    std::int64_t quotient, residue;
+  };
+  /// row - first_row over modulus, for fewer than 2^51 rows: the product is off by less than one, and a division of
+  /// integers would take 40 cycles and more.
+  KOKKOS_FORCEINLINE_FUNCTION Place place(std::int64_t row) const {
+    const std::int64_t within = row - first_row;
+    const auto quotient = static_cast<std::int64_t>(static_cast<double>(within) * inverse);
+    const std::int64_t residue = within - quotient * modulus;
+    if (residue < 0) return {quotient - 1, residue + modulus};
+    if (residue >= modulus) return {quotient + 1, residue - modulus};
+    return {quotient, residue};
+  }
+};
+
+/// Of the rows of a block with one residue: local row = first_local + quotient * locals_per_period.
+struct RowOwner {
+  std::int64_t slot = -1;
+  std::int64_t member = 0;  ///< which of the strip's slots it is
+  std::int64_t first_local = 0;
+  std::int64_t locals_per_period = 1;
+};
+
+/// Every row of one column range of a feature's table: each id of the feature goes to exactly one slot of the strip.
+/// A table split by columns gives its features one strip per column range.
+struct Strip {
+  std::int64_t feature = 0;
+  std::int64_t first_block = 0;
+  std::int64_t blocks = 0;
+  std::int64_t first_member = 0;  ///< members[first_member .. + members): its slots that hold rows
+  std::int64_t members = 0;
+};
+
+/// Which slot gets an id, built on the host: a single owner is one block of modulus 1, a block split one block of
+/// modulus 1 per shard, a modulo split one block, and any exact cover by arithmetic progressions a sequence of such
+/// blocks.
+class RowPartition {
+ public:
+  /// Adds the strip of `feature`. Throws InputError unless `shards` hold every row of [0, rows) exactly once.
+  void add_strip(std::int64_t feature, std::int64_t rows, std::span<const OwnedRows> shards);
+
+  const std::vector<Strip>& strips() const { return strips_; }
+  const std::vector<RowBlock>& blocks() const { return blocks_; }
+  const std::vector<RowOwner>& owners() const { return owners_; }
+  const std::vector<std::int64_t>& members() const { return members_; }
+
+ private:
+  std::int64_t add_block(std::int64_t feature, std::span<const OwnedRows> group, std::int64_t member);
+
+  std::vector<Strip> strips_;
+  std::vector<RowBlock> blocks_;
+  std::vector<RowOwner> owners_;
+  std::vector<std::int64_t> members_;  ///< slots, strip by strip
+};
+
+struct OwnedRow {
+  std::int64_t slot;
+  std::int64_t member;
+  std::int64_t local_row;
+};
+
+/// The owners of the rows of one strip; what every id needs is a copy, so that it stays in registers.
+struct StripOwners {
+  RowBlock first_block;
+  std::int64_t block_count;
+  const RowBlock* blocks;
+  const RowOwner* owners;
+
+  /// Whether one slot holds all rows, in their order.
+  KOKKOS_FORCEINLINE_FUNCTION bool one_owner() const { return block_count == 1 && first_block.modulus == 1; }
+
+  /// Slot, member and local row of a row of the strip.
+  KOKKOS_FORCEINLINE_FUNCTION OwnedRow find(std::int64_t row) const {
+    if (block_count == 1) return find(first_block, row);
+    return find(blocks[last_at_most(block_count, row, [&](std::int64_t b) { return blocks[b].first_row; })], row);
+  }
+
+ private:
+  KOKKOS_FORCEINLINE_FUNCTION OwnedRow find(const RowBlock& block, std::int64_t row) const {
+    const auto [quotient, residue] = block.place(row);
+    const RowOwner& owner = owners[block.first_owner + residue];
+    return {owner.slot, owner.member, owner.first_local + quotient * owner.locals_per_period};
+  }
+};
+
+/// A RowPartition where kernels can read it.
+template <class Exec>
+struct RowOwners {
+  ConstArray<Exec, Strip> strips;
+  ConstArray<Exec, RowBlock> blocks;
+  ConstArray<Exec, RowOwner> owners;
+  ConstArray<Exec, std::int64_t> members;
+  std::int64_t most_members = 0;  ///< of a strip
+
+  KOKKOS_FORCEINLINE_FUNCTION StripOwners of(const Strip& strip) const {
+    const RowBlock* first = blocks.data() + strip.first_block;
+    return {strip.blocks > 0 ? *first : RowBlock{}, strip.blocks, first, owners.data()};
+  }
+};
+
+template <class Exec>
+RowOwners<Exec> row_owners(const Exec& exec, const RowPartition& partition) {
+  std::int64_t most_members = 0;
+  for (const Strip& strip : partition.strips()) most_members = std::max(most_members, strip.members);
+  return {array_of(exec, partition.strips(), "shardmark::strips"),
+          array_of(exec, partition.blocks(), "shardmark::row_blocks"),
+          array_of(exec, partition.owners(), "shardmark::row_owners"),
+          array_of(exec, partition.members(), "shardmark::strip_members"), most_members};
+}
+
+}  // namespace shardmark::kernels

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/route/bucketize.hpp"
+
+namespace shardmark::kernels {
+
+/// The bags of some strips, one strip behind the other: those of a feature once for each of its strips.
+template <class Exec>
+struct StripPositions {
+  ConstArray<Exec, std::int64_t> first_bag;  ///< [strips], ascending: the strip's first bag among these bags
+  ConstArray<Exec, std::int64_t> shift;      ///< [strips]: added to the position of an id among the feature's bags
+  Array<Exec, std::int64_t> offsets;         ///< [bags + 1]
+  Array<Exec, float> weights;                ///< [positions], or empty when the bags have no weights
+  Array<Exec, std::int64_t> keys;            ///< [positions]: first_keys[slot that owns the row] + its local row
+};
+
+/// Writes offsets, weights and keys of `listed`. owners: of the strips; first_keys: [slots]; bags: the whole input.
+template <class Exec>
+void list_strip_positions(const Exec& exec, const RowOwners<Exec>& owners, ConstArray<Exec, std::int64_t> first_keys,
+                          const Bags<Exec, std::int64_t>& bags, const StripPositions<Exec>& listed);
+
+}  // namespace shardmark::kernels

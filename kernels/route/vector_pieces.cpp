@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/route/vector_pieces.hpp"
+
+#include "kernels/instantiate.hpp"
+#include "kernels/lookup/column_blocks.hpp"
+#include "kernels/lookup/streamed_output.hpp"
+#include "kernels/sort/balanced_ranges.hpp"
+
+namespace shardmark::kernels {
+
+/// Calls body(piece, first bag, end of the bags, dim) for runs of vectors of one piece.
+template <class Exec, class Body>
+void for_vector_runs(const std::string& label, const Exec& exec, ConstArray<Exec, VectorPiece> pieces,
+                     std::int64_t rows, const Body& body) {
+  constexpr std::int64_t grain = on_device<Exec> ? 1 : 64;
+  const auto count = static_cast<std::int64_t>(pieces.extent(0));
+  Kokkos::parallel_for(
+      label, static_range(exec, (rows + grain - 1) / grain), KOKKOS_LAMBDA(const std::int64_t range) {
+        const std::int64_t end = Kokkos::min(rows, (range + 1) * grain);
+        std::int64_t row = range * grain;
+        for (auto p = last_at_most(count, row, [&](std::int64_t i) { return pieces(i).first_row; }); row < end; ++p) {
+          const VectorPiece& piece = pieces(p);
+          const std::int64_t stop = Kokkos::min(end, piece.first_row + piece.bags);
+          with_width(piece.dim, [&](auto dim) { body(piece, row - piece.first_row, stop - piece.first_row, dim); });
+          row = stop;
+        }
+        finish_stores_past_caches();
+      });
+}
+
+/// Bodies of for_vector_runs. (Classes, because nvcc takes no generic lambdas into a kernel.)
+template <class Exec>
+struct SumPartials {
+  Partials<Exec> partials;
+  ConstArray<Exec, float> packed;
+  Array<Exec, float> home;
+
+  template <class Dim>
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(const VectorPiece& piece, std::int64_t first, std::int64_t end,
+                                              Dim dim) const {
+    const bool past_caches = streams_output(home, piece.home_stride, dim, home.data() + piece.home);
+    for (std::int64_t bag = first; bag < end; ++bag)
+      for (std::int64_t c = 0; c < dim; c += lane_count)
+        store(home.data() + piece.home + bag * piece.home_stride + c, sum(piece, bag, c, dim), dim - c, past_caches);
+  }
+
+  /// Of columns c .. c + lane_count.
+  template <class Dim>
+  KOKKOS_FORCEINLINE_FUNCTION Lanes sum(const VectorPiece& piece, std::int64_t bag, std::int64_t c, Dim dim) const {
+    Lanes sum = 0.0F;
+    bool found = false;
+    for (std::int64_t k = 0; k < piece.partials; ++k) {
+      const std::int64_t at = partials.find(piece.first_partial + k, bag, dim);
+      if (at < 0) continue;
+      const Lanes partial = load_lanes(packed.data() + at + c, dim - c);
+      sum = found ? sum + partial : partial;
+      found = true;
+    }
+    return sum;
+  }
+};
+
+template <class Exec>
+struct CopyToPartials {
+  Partials<Exec> partials;
+  ConstArray<Exec, float> home;
+  Array<Exec, float> packed;
+
+  template <class Dim>
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(const VectorPiece& piece, std::int64_t first, std::int64_t end,
+                                              Dim dim) const {
+    for (std::int64_t k = 0; k < piece.partials; ++k)
+      for (std::int64_t bag = first; bag < end; ++bag) {
+        const std::int64_t at = partials.find(piece.first_partial + k, bag, dim);
+        if (at < 0) continue;
+        float* to = packed.data() + at;
+        copy_vector(home.data() + piece.home + bag * piece.home_stride, to, dim, streams_output(packed, dim, dim, to));
+      }
+  }
+};
+
+template <class Exec>
+void sum_partials(const Exec& exec, ConstArray<Exec, VectorPiece> pieces, const Partials<Exec>& partials,
+                  std::int64_t rows, ConstArray<Exec, float> packed, const Array<Exec, float>& home) {
+  for_vector_runs("shardmark::sum_partials", exec, pieces, rows, SumPartials<Exec>{partials, packed, home});
+}
+
+template <class Exec>
+void copy_to_partials(const Exec& exec, ConstArray<Exec, VectorPiece> pieces, const Partials<Exec>& partials,
+                      std::int64_t rows, ConstArray<Exec, float> home, const Array<Exec, float>& packed) {
+  for_vector_runs("shardmark::copy_to_partials", exec, pieces, rows, CopyToPartials<Exec>{partials, home, packed});
+}
+
+#define VECTOR_PIECES_ON(Exec) SHARDMARK_INSTANCE(sum_partials<Exec>) SHARDMARK_INSTANCE(copy_to_partials<Exec>)
+SHARDMARK_ON_EACH_SPACE(VECTOR_PIECES_ON)
+
+}  // namespace shardmark::kernels

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <limits>
+#include <string>
+
+#include "kernels/prefetch.hpp"
+#include "kernels/sort/unique_rows.hpp"
+#include "reference/error.hpp"
+#include "reference/work.hpp"
+
+namespace shardmark::kernels {
+
+/// How the radix sort sees n keys below one bound with positions below another: words of key bits above position bits,
+/// in radix_passes of digits that are equally wide.
+struct RadixPlan {
+  int position_bits = 0;
+  int passes = 1;
+  int digit_bits = 1;
+
+  RadixPlan(std::int64_t n, std::int64_t position_bound, std::int64_t key_bound) {
+    const int key_bits = std::max(1, bits_below(key_bound));
+    position_bits = bits_below(position_bound);
+    if (key_bits + position_bits > 64 || n > std::numeric_limits<std::uint32_t>::max())
+      throw InputError("unique rows: " + std::to_string(n) + " ids with positions below " +
+                       std::to_string(position_bound) + " into " + std::to_string(key_bound) +
+                       " rows of one rank need more than 64 bits per id or 32 to count them; use a smaller batch or "
+                       "more ranks");
+    passes = radix_passes(key_bound);
+    digit_bits = (key_bits + passes - 1) / passes;
+  }
+};
+
+/// A key above its position, which is `positions`, or where that is empty 0, 1, ..
+template <class Exec>
+struct KeyWords {
+  ConstArray<Exec, std::int64_t> keys, positions;
+  int position_bits;
+
+  KOKKOS_FUNCTION std::uint64_t operator()(std::int64_t i) const {
+    const std::int64_t position = positions.extent(0) > 0 ? positions(i) : i;
+    return static_cast<std::uint64_t>(keys(i)) << position_bits | static_cast<std::uint64_t>(position);
+  }
+};
+
+}  // namespace shardmark::kernels

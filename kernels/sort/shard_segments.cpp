@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/sort/shard_segments.hpp"
+
+#include "kernels/instantiate.hpp"
+#include "kernels/sort/balanced_ranges.hpp"
+
+namespace shardmark::kernels {
+
+template <class Exec>
+void find_shards(const Exec& exec, const UniqueRows<Exec>& unique, ConstArray<Exec, std::int64_t> first_keys,
+                 Array<Exec, std::int64_t> begins) {
+  Kokkos::parallel_for(
+      "shardmark::find_shards", static_range(exec, static_cast<std::int64_t>(begins.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t s) {
+        begins(s) = first_at_least(unique.count(), first_keys(s), [&](std::int64_t u) { return unique.key(u); });
+      });
+}
+
+template <class Exec, class Ids>
+void list_row_ids(const Exec& exec, const UniqueRows<Exec>& unique, std::int64_t first_row,
+                  ConstArray<Exec, std::int64_t> first_keys, const Ids& ids) {
+  const auto shards = static_cast<std::int64_t>(first_keys.extent(0));
+  Kokkos::parallel_for(
+      "shardmark::list_row_ids", static_range(exec, static_cast<std::int64_t>(ids.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t i) {
+        const std::int64_t key = unique.key(first_row + i);
+        ids(i) = static_cast<typename Ids::value_type>(key - first_keys(last_at_most(shards, key, first_keys)));
+      });
+}
+
+#define SHARD_SEGMENTS_ON(Exec)                                     \
+  SHARDMARK_INSTANCE(find_shards<Exec>)                             \
+  SHARDMARK_INSTANCE(list_row_ids<Exec, Array<Exec, std::int32_t>>) \
+  SHARDMARK_INSTANCE(list_row_ids<Exec, Array<Exec, std::int64_t>>)
+SHARDMARK_ON_EACH_SPACE(SHARD_SEGMENTS_ON)
+
+}  // namespace shardmark::kernels

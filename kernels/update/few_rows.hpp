@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/lookup/column_blocks.hpp"
+#include "kernels/prefetch.hpp"
+#include "kernels/sort/shard_sort.hpp"
+#include "kernels/update/row_gradients.hpp"
+
+namespace shardmark::kernels {
+
+/// The sums of the gradients of a shard whose rows are few, in the order of its ids: the bits of RowGradients.
+struct FewRows {
+  ShardBlocks shard;
+  int position_bits;
+  float* gradients;
+  std::uint32_t* uses;  ///< [shard.rows] ids of each row
+
+  /// words: of the ids, in their order.
+  KOKKOS_FUNCTION void add(const std::uint64_t* words, std::int64_t count) const {
+    for (std::int64_t row = 0; row < shard.rows; ++row) uses[row] = 0;
+    for (std::int64_t i = 0; i < shard.rows * shard.dim; ++i) sum(0)[i] = nothing;
+    with_dim(shard.dim, [&](auto dim) { add(words, count, dim); });
+    for (std::int64_t row = 0; row < shard.rows; ++row)
+      if (uses[row] > 1) complete(row);
+  }
+  KOKKOS_FUNCTION std::int64_t used() const {
+    std::int64_t count = 0;
+    for (std::int64_t row = 0; row < shard.rows; ++row) count += uses[row] > 0 ? 1 : 0;
+    return count;
+  }
+  /// A word for each row that is used, which has the place of its sum.
+  KOKKOS_FUNCTION void list(std::uint64_t* words) const {
+    for (std::int64_t row = 0; row < shard.rows; ++row)
+      if (uses[row] > 0)
+        *words++ = static_cast<std::uint64_t>(shard.first_key + row) << position_bits |
+                   static_cast<std::uint64_t>(shard.sums + row * shard.dim);
+  }
+
+ private:
+  /// Which added to one gradient leaves it as it is, -0 too.
+  static constexpr float nothing = -0.0F;
+
+  KOKKOS_FORCEINLINE_FUNCTION float* sum(std::int64_t row) const { return gradients + shard.sums + row * shard.dim; }
+  /// Of the pieces of a hot row that are complete.
+  KOKKOS_FORCEINLINE_FUNCTION float* pieces(std::int64_t row) const { return sum(shard.rows + row); }
+
+  template <class Dim>
+  KOKKOS_FORCEINLINE_FUNCTION void add(const std::uint64_t* words, std::int64_t count, Dim dim) const {
+    const std::uint64_t position_mask = (std::uint64_t{1} << position_bits) - 1;
+    const std::int64_t ahead = prefetch_policy().gradients(dim);
+    const auto vector = [&](std::int64_t i) { return gradients + (words[i] & position_mask); };
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t row = static_cast<std::int64_t>(words[i] >> position_bits) - shard.first_key;
+      const std::uint32_t before = uses[row]++;
+      if (before > 0 && before % hot_row_piece == 0) end_piece(row, before);
+      prefetch(vector(Kokkos::min(i + ahead, count - 1)), dim * std::int64_t{sizeof(float)});
+      const float* gradient = vector(i);
+      float* const to = gradients + shard.sums + row * dim;
+      for (std::int64_t c = 0; c < dim; c += lane_count)
+        store_lanes(to + c, load_lanes(to + c, dim - c) + load_lanes(gradient + c, dim - c), dim - c);
+    }
+  }
+
+  KOKKOS_FUNCTION void end_piece(std::int64_t row, std::int64_t uses_before) const {
+    const bool first = uses_before == hot_row_piece;
+    for (std::int64_t c = 0; c < shard.dim; ++c) {
+      pieces(row)[c] = (first ? 0.0F : pieces(row)[c]) + sum(row)[c];
+      sum(row)[c] = nothing;
+    }
+  }
+
+  /// Sums of several gradients begin with 0, sums of pieces with the first of them.
+  KOKKOS_FUNCTION void complete(std::int64_t row) const {
+    for (std::int64_t c = 0; c < shard.dim; ++c)
+      sum(row)[c] = (uses[row] > hot_row_piece ? pieces(row)[c] : 0.0F) + sum(row)[c];
+  }
+};
+
+}  // namespace shardmark::kernels

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/update/device_row_gradients.hpp"
+#include "kernels/update/host_row_gradients.hpp"
+
+namespace shardmark::kernels {
+
+/// Computes the gradient of every distinct row and hands it to `consume`, rows in parallel. How, depends on where:
+///   on the host    consume(shard, run), where `run` goes through consecutive rows of one shard; see host::RowRun
+///   on a device    consume(shard, u, row, columns), where a warp shares the columns of one row; see device::RowColumns
+/// What only the device knows, how many rows and hot pieces there are, stays there: as much is launched as there can
+/// be.
+template <class Exec, class Shard, class Consume>
+void for_each_row_gradient(const std::string& label, const Exec& exec, const RowGradients<Exec>& gradients,
+                           const ShardList<Exec, Shard>& list, RowGradientsWorkspace<Exec>& workspace,
+                           const Consume& consume) {
+  const std::int64_t positions = gradients.unique.positions();
+  if (positions == 0) return;
+  const auto hot = list_hot_rows(exec, gradients.unique, list.largest_dim, workspace);
+  const std::int64_t most_pieces = 2 * hot_row_places(positions);
+  if constexpr (on_device<Exec>) {
+    using Kernel = device::RowGradientKernel<Exec, Shard, Consume>;
+    const Kernel kernel{gradients, list, hot, consume};
+    Kokkos::parallel_for(label + "_hot_rows",
+                         device::tiles<typename Kernel::SumPieces>(exec, most_pieces, Kernel::width), kernel);
+    Kokkos::parallel_for(label, device::tiles(exec, positions, Kernel::width), kernel);
+  } else {
+    using Kernel = host::RowGradientKernel<Exec, Shard, Consume>;
+    const Kernel kernel{gradients, list, hot, consume};
+    const BalancedRanges most{positions, positions, host::update_grain};
+    Kokkos::parallel_for(label + "_hot_rows", dynamic_range<typename Kernel::SumPieces>(exec, most_pieces), kernel);
+    Kokkos::parallel_for(label, dynamic_range(exec, most.count()), kernel);
+  }
+}
+
+}  // namespace shardmark::kernels

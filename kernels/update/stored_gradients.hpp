@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/update/row_gradients.hpp"
+
+namespace shardmark::kernels {
+
+/// Where the gradients of the rows of one data-parallel table go: of row r to output + r * dim of the dense gradient of
+/// all rows; or, with first_unique >= 0, of distinct row u to output + (u - first_unique) * dim of the packed ones.
+struct DenseShard {
+  std::int64_t first_key = 0;
+  std::int64_t dim = 0;
+  std::int64_t output = 0;
+  std::int64_t first_unique = -1;
+};
+
+/// dense = gradient of every row of the shards, touched[key] = 1; both 0 where no id asked for the row: what
+/// data_parallel tables all-reduce, so that touched counts the ranks that did. dense: [sum over shards of rows x dim];
+/// touched: [keys]. Shards with first_unique >= 0 are in neither: what of them is touched lies in `packed`.
+template <class Exec>
+void reduce_to_dense(const Exec& exec, const RowGradients<Exec>& gradients, const ShardList<Exec, DenseShard>& shards,
+                     RowGradientsWorkspace<Exec>& workspace, Array<Exec, float> dense, Array<Exec, float> touched,
+                     Array<Exec, float> packed = {});
+
+/// The keys that were touched, each of them used once, by the place in the all-reduced dense gradient where that of its
+/// row begins: with `dense` as gradients, the input of fused_update. The result lives in `workspace`.
+///   touched: [keys], 0 for rows that keep their values and state;  shards: as reduce_to_dense had them
+///   dense_elements: of the dense gradient
+template <class Exec>
+UniqueRows<Exec> touched_rows(const Exec& exec, ConstArray<Exec, float> touched,
+                              const ShardList<Exec, DenseShard>& shards, std::int64_t dense_elements,
+                              UniqueRowsWorkspace<Exec>& workspace);
+
+/// The distinct rows of one shard within packed vectors: row u at output + (u - first_row) * dim.
+struct PackedRows {
+  std::int64_t first_key = 0;
+  std::int64_t dim = 0;
+  std::int64_t first_row = 0;
+  std::int64_t output = 0;
+};
+
+/// packed = gradient of every distinct row, one behind the other: what a rank sends to the owners of rows that it asked
+/// for once. shards: by ascending first_key.
+template <class Exec>
+void pack_row_gradients(const Exec& exec, const RowGradients<Exec>& gradients,
+                        const ShardList<Exec, PackedRows>& shards, RowGradientsWorkspace<Exec>& workspace,
+                        const Array<Exec, float>& packed);
+
+}  // namespace shardmark::kernels

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/update/summed_gradients.hpp"
+
+#include "kernels/instantiate.hpp"
+#include "kernels/update/for_each_row_gradient.hpp"
+#include "reference/work.hpp"
+
+namespace shardmark::kernels {
+
+template <class Exec>
+struct StoreSummed {
+  UniqueRows<Exec> rows, summed;
+  Array<Exec, float> sums;
+  std::int64_t stride;
+
+  /// On the host: a run of rows.
+  template <class Run>
+  KOKKOS_FUNCTION void operator()(const GradientShard& shard, const Run& run) const {
+    with_dim(shard.dim, [&](auto dim) {
+      run.for_each(dim, host::NoPrefetch{}, [&](std::int64_t u, std::int64_t, const auto& tile) {
+        host::copy_gradient(dim, tile, sums.data() + u * stride);
+        place(u);
+      });
+    });
+  }
+
+  /// On a device: the columns of one row.
+  template <class Columns>
+  KOKKOS_FUNCTION void operator()(const GradientShard&, std::int64_t u, std::int64_t, const Columns& columns) const {
+    columns.for_each([&](std::int64_t c, float g) {
+      sums(u * stride + c) = g;
+      if (c == 0) place(u);
+    });
+  }
+
+ private:
+  /// One position for each row.
+  KOKKOS_FORCEINLINE_FUNCTION void place(std::int64_t u) const {
+    summed.words(u) = summed.word(rows.key(u), u * stride);
+    if (u == 0) summed.segments(0) = 0;
+    summed.segments(u + 1) = u + 1;
+  }
+};
+
+template <class Exec>
+RowGradients<Exec> summed_gradients(const Exec& exec, const RowGradients<Exec>& gradients, std::int64_t key_bound,
+                                    const ShardList<Exec, GradientShard>& shards,
+                                    SummedGradientsWorkspace<Exec>& workspace) {
+  const std::int64_t n = gradients.unique.positions(), stride = shards.largest_dim;
+  const int position_bits = bits_below(n * stride);
+  if (n == 0 || bits_below(key_bound) + position_bits > 64) return gradients;
+  const UniqueRows<Exec> summed{workspace.words.first(n), workspace.segments.first(n + 1), gradients.unique.total,
+                                position_bits};
+  const Array<Exec, float> sums = workspace.sums.first(n * stride);
+  for_each_row_gradient("shardmark::summed_gradients", exec, gradients, shards, workspace.rows,
+                        StoreSummed<Exec>{gradients.unique, summed, sums, stride});
+  return {summed, {}, {}, sums};
+}
+
+#define SUMMED_GRADIENTS_ON(Exec) SHARDMARK_INSTANCE(summed_gradients<Exec>)
+SHARDMARK_ON_EACH_SPACE(SUMMED_GRADIENTS_ON)
+
+}  // namespace shardmark::kernels

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/update/update_shard.hpp"
+
+#include "kernels/instantiate.hpp"
+
+namespace shardmark::kernels {
+
+template <class Exec>
+RowElements row_elements(const Exec& exec, const UniqueRows<Exec>& unique, const ShardList<Exec, UpdateShard>& list) {
+  RowElements total;
+  Kokkos::parallel_reduce(
+      "shardmark::row_elements", static_range(exec, unique.positions()),
+      KOKKOS_LAMBDA(const std::int64_t u, std::int64_t& rows, std::int64_t& values, std::int64_t& bytes,
+                    std::int64_t& state) {
+        if (u >= unique.count()) return;
+        const auto& shard = list.shards(list.find(unique.key(u)));
+        ++rows;
+        values += shard.dim;
+        bytes += row_bytes(shard.value_type, shard.dim);
+        state += state_per_row(shard.optimizer.kind, shard.dim);
+      },
+      total.rows, total.values, total.bytes, total.state);
+  return total;
+}
+
+#define UPDATE_SHARD_ON(Exec) SHARDMARK_INSTANCE(row_elements<Exec>)
+SHARDMARK_ON_EACH_SPACE(UPDATE_SHARD_ON)
+
+}  // namespace shardmark::kernels

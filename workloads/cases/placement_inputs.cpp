@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/cases/placement_inputs.hpp"
+
+namespace shardmark::workloads {
+
+placement::IdStatistics id_statistics_of(const IdSpec& ids) {
+  return {.alpha = ids.distribution == IdDistribution::power_law ? ids.alpha : 0.0,
+          .scattered = ids.shuffled || ids.drift > 0,
+          .ragged = ids.ragged};
+}
+
+placement::PlanRequest plan_request_of(const Workload& workload, int ranks, const placement::Movement& movement) {
+  placement::PlanRequest request{.ranks = ranks};
+  request.replicate_rows = workload.replicate_rows;
+  request.global_batch = workload.global_batch;
+  request.ids = id_statistics_of(workload.ids);
+  request.movement = movement;
+  return request;
+}
+
+placement::StepContext step_context_of(const placement::LookupStatistics& statistics, const Workload& workload,
+                                       const placement::Plan& plan, const Case& how, int ranks_per_node) {
+  return {.statistics = statistics,
+          .ranks = plan.ranks,
+          .ranks_per_node = ranks_per_node,
+          .global_batch = workload.global_batch,
+          .movement = how.movement,
+          .weighted = workload.ids.weighted,
+          .exchange = how.exchange.name(),
+          .groups = placement::count_groups(
+              placement::group_of_tables(how.groups, plan, workload.tables, workload.features))};
+}
+
+}  // namespace shardmark::workloads

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "workloads/net/case_setup.hpp"
+#include "workloads/step/flight.hpp"
+
+namespace shardmark::workloads {
+
+/// What arrays hold at most while a case is made ready and takes a step, against what memory_needed() says before;
+/// empty where that is enough on every rank. Without guard bands. Collective.
+std::string memory_beyond(const comm::Communicator& comm, const CaseSetup& setup, BatchSource& batches);
+
+/// What a step of batch `number` sent to each rank in each phase against what follows from the ids of all ranks by the
+/// slow, set-based count of comm/placement/test; empty where they agree.
+std::string unequal_bytes(const comm::Communicator& comm, const CaseSetup& setup, BatchSource& batches,
+                          std::int64_t number, const Flight& flight);
+
+}  // namespace shardmark::workloads
