@@ -34,7 +34,7 @@ Exchange& Auto::pick(const Route& route, std::int64_t element_bytes) {
     fresh = {.runs = 0, .elements = total / (ranks * ranks), .skewed = false};
   });
   if (++seen.runs == 2)
-    seen.skewed = is_skewed(static_cast<double>(largest_total(comm_, route)), seen.elements * ranks);
+    seen.skewed = placement::is_skewed(static_cast<double>(largest_total(comm_, route)), seen.elements * ranks);
   const auto best = calibration_.best(seen.elements * static_cast<double>(element_bytes), seen.skewed,
                                       seen.runs == 1 ? for_any_route_ : for_known_routes_);
   return exchange_numbered(best.value_or(library_));

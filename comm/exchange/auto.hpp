@@ -43,7 +43,7 @@ class Auto : public Exchange {
   Exchange& exchange_numbered(std::size_t number);
 
   const Communicator& comm_;
-  const ExchangeCalibration& calibration_;
+  const placement::ExchangeRatios& calibration_;
   std::vector<bool> for_any_route_, for_known_routes_;  ///< of calibration_.exchanges
   PerRoute<Seen> seen_;
   std::vector<std::unique_ptr<Exchange>> made_;  ///< those picked so far

@@ -6,26 +6,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "comm/collectives.hpp"
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/mpi_error.hpp"
 #include "reference/error.hpp"
-#include "reference/json.hpp"
-#include "reference/output_file.hpp"
 
 namespace shardmark::comm {
+
+using placement::ExchangeRatios;
+
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr double good_enough = 0.95;  // of MPI_Alltoallv's time
-constexpr double beyond = 4.0;        // times the largest measured size
 
 constexpr std::int64_t smallest = 64, factor = 8, largest = std::int64_t{1} << 20;  // bytes from rank to rank
 constexpr std::int64_t most_memory = std::int64_t{64} << 20;                        // of each buffer
@@ -122,7 +115,7 @@ int key() {
   static const int made = [] {
     int keyval = MPI_KEYVAL_INVALID;
     const auto drop = [](MPI_Comm, int, void* value, void*) {
-      delete static_cast<ExchangeCalibration*>(value);
+      delete static_cast<ExchangeRatios*>(value);
       return MPI_SUCCESS;
     };
     check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop, &keyval, nullptr), "MPI_Comm_create_keyval");
@@ -131,88 +124,15 @@ int key() {
   return made;
 }
 
-void keep(const Communicator& comm, std::unique_ptr<ExchangeCalibration> calibration) {
+void keep(const Communicator& comm, std::unique_ptr<ExchangeRatios> calibration) {
   check_mpi(MPI_Comm_set_attr(comm.get(), key(), calibration.get()), "MPI_Comm_set_attr");
   calibration.release();
 }
 
 }  // namespace
 
-std::optional<std::size_t> ExchangeCalibration::best(double bytes, bool skewed,
-                                                     const std::vector<bool>& allowed) const {
-  const Cell* below = nullptr;
-  const Cell* above = nullptr;
-  for (const Cell& cell : cells) {
-    if (cell.skewed != skewed) continue;
-    const auto size = static_cast<double>(cell.bytes);
-    if (size <= bytes && (below == nullptr || cell.bytes > below->bytes)) below = &cell;
-    if (size >= bytes && (above == nullptr || cell.bytes < above->bytes)) above = &cell;
-  }
-  if (above == nullptr && (below == nullptr || bytes > beyond * static_cast<double>(below->bytes))) return std::nullopt;
-  if (above == nullptr) above = below;
-  if (below == nullptr) below = above;
-  std::optional<std::size_t> best;
-  double least = good_enough;
-  for (std::size_t e = 0; e < exchanges.size(); ++e) {
-    const double ratio = std::max(below->ratios[e], above->ratios[e]);
-    if (!allowed[e] || ratio >= least) continue;
-    least = ratio;
-    best = e;
-  }
-  return best;
-}
-
-std::string to_json_text(const ExchangeCalibration& calibration) {
-  Json cells = Json::array();
-  for (const auto& cell : calibration.cells) {
-    Json ratios;
-    for (std::size_t e = 0; e < calibration.exchanges.size(); ++e)
-      ratios[calibration.exchanges[e]] = std::round(cell.ratios[e] * 1e4) / 1e4;
-    cells.push_back({{"bytes_per_pair", cell.bytes}, {"skewed", cell.skewed}, {"vs_mpi_alltoallv", ratios}});
-  }
-  return Json{{"ranks", calibration.ranks}, {"nodes", calibration.nodes}, {"cells", cells}}.dump(2) + "\n";
-}
-
-ExchangeCalibration calibration_from_json(std::string_view text) {
-  ExchangeCalibration calibration;
-  try {
-    const Json json = parse_json(text, "calibration");
-    calibration.ranks = json.at("ranks").get<int>();
-    calibration.nodes = json.at("nodes").get<int>();
-    for (const Json& each : json.at("cells")) {
-      ExchangeCalibration::Cell cell{each.at("bytes_per_pair").get<std::int64_t>(), each.at("skewed").get<bool>(), {}};
-      std::vector<std::string> names;
-      for (const auto& [name, ratio] : each.at("vs_mpi_alltoallv").items()) {
-        names.push_back(exchange_named(name).name());
-        cell.ratios.push_back(ratio.get<double>());
-      }
-      if (calibration.cells.empty()) calibration.exchanges = names;
-      if (names != calibration.exchanges) throw InputError("calibration: its cells name different exchanges");
-      calibration.cells.push_back(std::move(cell));
-    }
-  } catch (const Json::exception& error) {
-    throw InputError(fmt::format("calibration: {}", error.what()));
-  }
-  return calibration;
-}
-
-void write_calibration(const std::string& file, const ExchangeCalibration& calibration) {
-  write_file(file, to_json_text(calibration));
-}
-
-ExchangeCalibration read_calibration(const std::string& file) {
-  std::ifstream stream(file);
-  if (!stream) throw InputError(file + ": cannot be read");
-  const std::string text(std::istreambuf_iterator<char>(stream), {});
-  try {
-    return calibration_from_json(text);
-  } catch (const InputError& error) {
-    throw InputError(file + ": " + error.what());
-  }
-}
-
-ExchangeCalibration calibrate_exchanges(const Communicator& comm, double seconds) {
-  ExchangeCalibration calibration{.ranks = comm.size(), .nodes = comm.nodes(), .exchanges = {}, .cells = {}};
+ExchangeRatios calibrate_exchanges(const Communicator& comm, double seconds) {
+  ExchangeRatios calibration{.ranks = comm.size(), .nodes = comm.nodes(), .exchanges = {}, .cells = {}};
   std::vector<Candidate> candidates;
   for (const NamedExchange& named : all_exchanges()) {
     if (named.choice->in_auto == InAuto::never || !named.unusable(comm).empty()) continue;
@@ -221,7 +141,7 @@ ExchangeCalibration calibrate_exchanges(const Communicator& comm, double seconds
   }
   if (comm.size() == 1) return calibration;
   if (comm.rank() == 0) fmt::print(stderr, "shardmark: comparing {} exchanges for auto\n", candidates.size());
-  std::vector<ExchangeCalibration::Cell> cells;
+  std::vector<ExchangeRatios::Cell> cells;
   for (std::int64_t bytes = smallest; bytes <= std::min(largest, most_memory / comm.size()); bytes *= factor)
     for (const bool skewed : {false, true}) cells.push_back({bytes, skewed, {}});
   double left = seconds;
@@ -245,22 +165,23 @@ ExchangeCalibration calibrate_exchanges(const Communicator& comm, double seconds
   return calibration;
 }
 
-const ExchangeCalibration& calibration_of(const Communicator& comm) {
+const ExchangeRatios& calibration_of(const Communicator& comm) {
   void* found = nullptr;
   int is_set = 0;
   check_mpi(MPI_Comm_get_attr(comm.get(), key(), &found, &is_set), "MPI_Comm_get_attr");
   if (!is_set) {
-    keep(comm, std::make_unique<ExchangeCalibration>(calibrate_exchanges(comm, 0.5)));
+    keep(comm, std::make_unique<ExchangeRatios>(calibrate_exchanges(comm, 0.5)));
     return calibration_of(comm);
   }
-  return *static_cast<const ExchangeCalibration*>(found);
+  return *static_cast<const ExchangeRatios*>(found);
 }
 
-void set_calibration(const Communicator& comm, ExchangeCalibration calibration) {
+void set_calibration(const Communicator& comm, ExchangeRatios calibration) {
   if (calibration.ranks != comm.size() || calibration.nodes != comm.nodes())
     throw InputError(fmt::format("calibration: made with {} ranks on {} nodes, not {} on {}", calibration.ranks,
                                  calibration.nodes, comm.size(), comm.nodes()));
-  keep(comm, std::make_unique<ExchangeCalibration>(std::move(calibration)));
+  for (const std::string& name : calibration.exchanges) exchange_named(name);
+  keep(comm, std::make_unique<ExchangeRatios>(std::move(calibration)));
 }
 
 }  // namespace shardmark::comm

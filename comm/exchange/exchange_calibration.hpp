@@ -1,59 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "comm/communicator.hpp"
+#include "comm/placement/cost/exchange_ratios.hpp"
 
 namespace shardmark::comm {
 
-/// How long each exchange takes between one group of ranks, relative to MPI_Alltoallv, for traffic of several sizes and
-/// shapes. The exchange `auto` picks by it.
-struct ExchangeCalibration {
-  /// What was measured on one traffic.
-  struct Cell {
-    std::int64_t bytes = 0;  ///< that a rank sends to a rank, in the mean over all pairs
-    bool skewed = false;     ///< true: rank 0 is sent as much as all others together; false: all are sent the same
-    /// By exchange: upper quartile over the repeats of (its time / that of MPI_Alltoallv in the same repeat), where a
-    /// time is that of the slowest rank. 0.9 thus says: in three of four repeats it took at most 90 % of the time.
-    std::vector<double> ratios;
-  };
-
-  int ranks = 1;                       ///< between which it was measured
-  int nodes = 1;                       ///< that they were on
-  std::vector<std::string> exchanges;  ///< names, with their numbers: "bruck:2"
-  std::vector<Cell> cells;
-
-  /// The exchange, as an index of `exchanges`, that took the least time at the measured sizes next below and above
-  /// `bytes`, by the worse of the two ratios. Only those with allowed[index] are considered, and only ratios below
-  /// 0.95, so that noise does not choose. std::nullopt means MPI_Alltoallv; it is also the answer above four times the
-  /// largest measured size, about which nothing is known.
-  std::optional<std::size_t> best(double bytes, bool skewed, const std::vector<bool>& allowed) const;
-};
-
-/// Whether traffic, of which the busiest rank has `busiest` and a rank in the mean `mean`, counts as skewed.
-inline bool is_skewed(double busiest, double mean) { return busiest > 1.5 * mean; }
-
-std::string to_json_text(const ExchangeCalibration& calibration);
-/// Throws InputError for what is no calibration or names unknown exchanges.
-ExchangeCalibration calibration_from_json(std::string_view text);
-
-/// The same in files. InputError names the file.
-void write_calibration(const std::string& file, const ExchangeCalibration& calibration);
-ExchangeCalibration read_calibration(const std::string& file);
-
 /// Measures all exchanges that `auto` may pick, for about `seconds` or somewhat less, and says so on rank 0's stderr.
 /// Collective; the same result on every rank.
-ExchangeCalibration calibrate_exchanges(const Communicator& comm, double seconds);
+placement::ExchangeRatios calibrate_exchanges(const Communicator& comm, double seconds);
 
-/// The calibration that belongs to this communicator: the one that was set for it, or else one that is measured now, in
-/// half a second, and kept. It lives as long as the communicator's MPI handle. Collective.
-const ExchangeCalibration& calibration_of(const Communicator& comm);
-/// InputError when it was made with another number of ranks or nodes.
-void set_calibration(const Communicator& comm, ExchangeCalibration calibration);
+/// The ratios that belong to this communicator: those that were set for it, or else some that are measured now, in half
+/// a second, and kept. They live as long as the communicator's MPI handle. Collective.
+const placement::ExchangeRatios& calibration_of(const Communicator& comm);
+/// InputError when they were measured with another number of ranks or nodes, or name unknown exchanges.
+void set_calibration(const Communicator& comm, placement::ExchangeRatios calibration);
 
 }  // namespace shardmark::comm

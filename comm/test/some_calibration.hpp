@@ -7,7 +7,7 @@ namespace shardmark::comm {
 
 /// By which `auto` picks different exchanges for different routes: even ones by size bruck, linear, chunked, skewed
 /// ones persistent.
-inline ExchangeCalibration some_calibration(const Communicator& comm) {
+inline placement::ExchangeRatios some_calibration(const Communicator& comm) {
   return {.ranks = comm.size(),
           .nodes = comm.nodes(),
           .exchanges = {"mpi_alltoallv", "linear", "bruck:2", "persistent", "chunked:4"},

@@ -14,7 +14,7 @@ const std::vector<bool> all(5, true);
 
 TEST(ExchangeCalibration, PicksWhatWinsBelowAndAbove) {
   const Communicator comm(MPI_COMM_WORLD);
-  const ExchangeCalibration some = some_calibration(comm);
+  const placement::ExchangeRatios some = some_calibration(comm);
   EXPECT_EQ(some.best(64, false, all), 2);
   EXPECT_EQ(some.best(32, false, all), 2);
   EXPECT_EQ(some.best(1, false, all), 2) << "the smallest measured size stands for those below";
@@ -28,45 +28,35 @@ TEST(ExchangeCalibration, PicksWhatWinsBelowAndAbove) {
 }
 
 TEST(ExchangeCalibration, StaysWithTheLibraryForLessThanFivePercent) {
-  const ExchangeCalibration close{
+  const placement::ExchangeRatios close{
       .ranks = 2, .nodes = 1, .exchanges = {"mpi_alltoallv", "linear"}, .cells = {{64, false, {1.0, 0.951}}}};
   EXPECT_EQ(close.best(64, false, {true, true}), std::nullopt);
-  const ExchangeCalibration better{
+  const placement::ExchangeRatios better{
       .ranks = 2, .nodes = 1, .exchanges = {"mpi_alltoallv", "linear"}, .cells = {{64, false, {1.0, 0.949}}}};
   EXPECT_EQ(better.best(64, false, {true, true}), 1);
   EXPECT_EQ(better.best(64, false, {true, false}), std::nullopt) << "not allowed";
   EXPECT_EQ(better.best(64, true, {true, true}), std::nullopt) << "this shape was not measured";
 }
 
-TEST(ExchangeCalibration, SurvivesItsFile) {
+TEST(ExchangeCalibration, RefusesThatOfOtherRanksAndUnknownExchanges) {
   const Communicator comm(MPI_COMM_WORLD);
-  const ExchangeCalibration some = some_calibration(comm);
-  const ExchangeCalibration again = calibration_from_json(to_json_text(some));
-  EXPECT_EQ(to_json_text(again), to_json_text(some));
-  EXPECT_EQ(again.ranks, comm.size());
-  EXPECT_EQ(again.best(64, false, all), 2);
-}
-
-TEST(ExchangeCalibration, RefusesWhatIsNone) {
-  for (const char* text : {"", "[]", "{}", R"({"ranks": 2, "nodes": 1})",
-                           R"({"ranks": 1, "nodes": 1, "cells": [{"bytes_per_pair": 8, "skewed": false}]})",
-                           R"({"ranks": 1, "nodes": 1, "cells": [{"bytes_per_pair": 8, "skewed": false,
-                               "vs_mpi_alltoallv": {"nosuch": 1.0}}]})"})
-    EXPECT_THROW(calibration_from_json(text), InputError) << text;
-  const Communicator comm(MPI_COMM_WORLD);
-  ExchangeCalibration other = some_calibration(comm);
+  placement::ExchangeRatios other = some_calibration(comm);
   ++other.ranks;
   EXPECT_THROW(set_calibration(comm, other), InputError);
+  placement::ExchangeRatios unknown = some_calibration(comm);
+  unknown.exchanges.back() = "nosuch";
+  EXPECT_THROW(set_calibration(comm, unknown), InputError);
 }
 
 TEST(ExchangeCalibration, IsMadeOncePerCommunicatorAndTheSameOnAllRanks) {
   const Communicator comm(MPI_COMM_WORLD);
-  const ExchangeCalibration& first = calibration_of(comm);
+  const placement::ExchangeRatios& first = calibration_of(comm);
   EXPECT_EQ(&calibration_of(comm), &first);
-  const std::string own = to_json_text(first);
-  std::string of_rank_0 = own;
-  broadcast(comm, of_rank_0, 0);
-  EXPECT_EQ(own, of_rank_0);
+  for (const auto& cell : first.cells) {
+    std::vector<double> of_rank_0 = cell.ratios;
+    broadcast(comm, std::as_writable_bytes(std::span(of_rank_0)), 0);
+    EXPECT_EQ(cell.ratios, of_rank_0);
+  }
   ASSERT_FALSE(first.exchanges.empty());
   EXPECT_EQ(first.exchanges.front(), "mpi_alltoallv");
   for (const auto& cell : first.cells) {

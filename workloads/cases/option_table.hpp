@@ -17,14 +17,14 @@ struct RunOptions;
 
 /// Where an option belongs: its place in --help and in `shardmark list`, and what may be done with it.
 enum class OptionGroup {
-  movement,  ///< of how the data of a plan move
-  tables,    ///< of all tables or features; by default each is as the workload says
+  movement,    ///< of how the data of a plan move
+  tables,      ///< of all tables or features; by default each is as the workload says
   of_storage,  ///< of tables of the storage that its name begins with, and so of no use without one
-  ids,       ///< of ids that are generated, and so of no use with a data file
-  dense,     ///< of layers that are trained, and so of no use without them
-  data,      ///< of samples that are read
-  run,       ///< what else makes one case another
-  schedule   ///< how long and how a case is measured; no part of what it is
+  ids,         ///< of ids that are generated, and so of no use with a data file
+  dense,       ///< of layers that are trained, and so of no use without them
+  data,        ///< of samples that are read
+  run,         ///< what else makes one case another
+  schedule     ///< how long and how a case is measured; no part of what it is
 };
 
 /// A value that has a name.

@@ -96,7 +96,8 @@ std::string Option::list_name() const {
 }
 
 std::string Option::usual() const {
-  const bool of_workload = group == OptionGroup::tables || group == OptionGroup::of_storage || group == OptionGroup::ids;
+  const bool of_workload =
+      group == OptionGroup::tables || group == OptionGroup::of_storage || group == OptionGroup::ids;
   if (!get || of_workload) return "";
 
   return results::text_of(get(RunOptions{}, Case{}));

@@ -74,8 +74,6 @@ void add_rest(CLI::App& app, CaseArguments& a) {
   app.add_option("--watchdog", a.watchdog, std::string(watchdog_help))
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--calibration", a.calibration,
-                 "with --exchange auto: FILE of `shardmark exchange --calibrate` (default: measured in the job)");
   app.add_option("--machine", a.machine, std::string(machine_help))
       ->envname("SHARDMARK_MACHINE")
       ->capture_default_str();

@@ -19,7 +19,6 @@ struct CaseArguments {
   std::vector<std::string> settings;             ///< of --set
   std::int64_t threads = 0;                      ///< per rank; 0: the rank's share of its node's cores
   double watchdog = 600.0;                       ///< seconds; 0: off
-  std::string calibration;                       ///< file; empty: made in the job when it is needed
   std::string machine;                           ///< by what cases are predicted (machine_choice.hpp)
   std::string out;
   std::string export_file, traffic_file;  ///< empty: none

@@ -7,7 +7,6 @@
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "comm/exchange/exchange_calibration.hpp"
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/traffic/skew.hpp"
 #include "comm/placement/traffic/traffic_file.hpp"
@@ -25,8 +24,6 @@
 namespace shardmark::workloads {
 namespace {
 
-constexpr double calibration_seconds = 10.0;
-
 struct ExchangeArguments {
   std::string bytes = "1KiB:16MiB:4";
   std::vector<std::string> skews{"uniform"};
@@ -35,7 +32,7 @@ struct ExchangeArguments {
   double seconds = 0.25;
   double watchdog = 600.0;
   std::vector<std::string> settings;
-  std::string out, calibrate;
+  std::string out;
 };
 
 /// The seed and the fault that the texts set. Throws InputError.
@@ -103,13 +100,6 @@ int run_on(const comm::Communicator& world, const ExchangeArguments& arguments, 
     if (world.rank() == 0 && !arguments.out.empty()) writer.emplace(arguments.out, environment);
   });
 
-  if (!arguments.calibrate.empty()) {
-    const comm::ExchangeCalibration calibration = comm::calibrate_exchanges(world, calibration_seconds);
-    comm::set_calibration(world, calibration);
-    comm::agree(world, [&] {
-      if (world.rank() == 0) comm::write_calibration(arguments.calibrate, calibration);
-    });
-  }
   status("preparing the ping-pong");
   ExchangeSweep sweep(world, exchanges, largest, settings.seed, settings.fault);
   if (world.rank() == 0) fmt::print("{}{}", circumstances(world, environment), sweep_header());
@@ -167,8 +157,6 @@ void define_exchange(CLI::App& app) {
   app.add_option("--watchdog", arguments->watchdog, std::string(watchdog_help))
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--calibrate", arguments->calibrate,
-                 "first measure for 10 s what exchange auto picks from and write it to FILE");
   app.add_option("--out", arguments->out, "results file, a JSON record per line (default: none)");
   app.callback([arguments] {
     const auto sizes = parse_sizes(arguments->bytes);

@@ -12,7 +12,8 @@
 namespace shardmark::workloads {
 
 inline constexpr std::string_view machine_help =
-    "by what cases are predicted before they run: auto, a FILE of `shardmark calibrate --out`, known or off. auto "
+    "by what cases are predicted before they run, and exchange auto picks: auto, a FILE of `shardmark calibrate "
+    "--out`, known or off. auto "
     "takes\n"
     "results/local/machines/FINGERPRINT.json of these ranks, or calibrates them now, in less than a minute, and keeps\n"
     "that there; known takes the file where it is there";

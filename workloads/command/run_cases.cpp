@@ -61,6 +61,14 @@ Json to_json(const ChosenMachine& machine) {
   return json;
 }
 
+/// Exchange auto picks by the ratios of these ranks, where their calibration is known; else it measures some in the
+/// job.
+void use_ratios(const comm::Communicator& world, const ChosenMachine& machine) {
+  if (machine.model && machine.warning.empty() && machine.model->ratios.ranks == world.size() &&
+      machine.model->ratios.nodes == world.nodes() && !machine.model->ratios.cells.empty())
+    comm::agree(world, [&] { comm::set_calibration(world, machine.model->ratios); });
+}
+
 int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
   const comm::Affinity affinity = comm::agree(world, comm::observed_affinity);
   const CoreShares cores = core_shares(world, affinity, arguments);
@@ -70,8 +78,6 @@ int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
   const Status status = status_line(world);
 
   const auto given = usable_options(world, arguments);
-  if (!arguments.calibration.empty())
-    comm::agree(world, [&] { comm::set_calibration(world, comm::read_calibration(arguments.calibration)); });
   std::set<std::string> said;
   const auto say = [&](const std::string& text) {
     if (world.rank() == 0 && said.insert(text).second) fmt::print(stderr, "shardmark: {}\n", text);
@@ -97,6 +103,7 @@ int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
     comm::agree(world, [&] { return make_batch_source(likely.options, [](const std::string&) {}); });
   }
   const ChosenMachine machine = choose_machine(world, affinity, arguments.machine, status);
+  use_ratios(world, machine);
   Setup setup = planned_for(machine.get());
   const RunOptions& options = setup.options;
   std::ranges::for_each(setup.left_out, say);

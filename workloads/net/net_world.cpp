@@ -35,8 +35,8 @@ std::vector<std::vector<int>> pretended_nodes(int ranks) {
 }
 
 /// By which `auto` picks each exchange that it may for some size and shape.
-comm::ExchangeCalibration taking_turns(const comm::Communicator& comm) {
-  comm::ExchangeCalibration calibration{.ranks = comm.size(), .nodes = comm.nodes(), .exchanges = {}, .cells = {}};
+placement::ExchangeRatios taking_turns(const comm::Communicator& comm) {
+  placement::ExchangeRatios calibration{.ranks = comm.size(), .nodes = comm.nodes(), .exchanges = {}, .cells = {}};
   for (const comm::NamedExchange& each : comm::all_exchanges())
     if (each.choice->in_auto != comm::InAuto::never && each.unusable(comm).empty())
       calibration.exchanges.push_back(each.name());

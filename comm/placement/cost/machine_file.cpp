@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double most_term_seconds = 3600.0, most_seconds_per_byte = 1.0;
+constexpr double most_term_seconds = 3600.0, most_seconds_per_byte = 1.0, most_count = 0x1p30;
 
 Json points_json(const MessageCost& message) {
   Json points = Json::array();
@@ -69,6 +69,23 @@ class MachineObject {
     const auto number = value.get<double>();
     if (!std::isfinite(number) || number < 0.0) fail(key, fmt::format("must be a finite number >= 0, not {}", number));
     return number;
+  }
+
+  /// A whole number from 1 to 2^30.
+  std::int64_t count(const std::string& key) const {
+    const double value = number(key);
+    if (value < 1.0 || value > most_count || value != std::floor(value))
+      fail(key, fmt::format("must be a whole number from 1 to {}, not {}", most_count, value));
+    return static_cast<std::int64_t>(value);
+  }
+
+  /// The objects of a list.
+  std::vector<MachineObject> list(const std::string& key) const {
+    if (!at(key).is_array()) fail(key, "must be a list");
+    std::vector<MachineObject> objects;
+    for (const Json& each : at(key))
+      objects.emplace_back(each, origin_, path_ + key + "[" + std::to_string(objects.size()) + "].");
+    return objects;
   }
 
   /// 0 where it is not said.
@@ -148,6 +165,37 @@ void read_messages(const MachineObject& top, MachineModel& machine) {
   machine.all_reduce_between = top.object("all_reduce").points("between");
 }
 
+Json ratios_json(const ExchangeRatios& ratios) {
+  Json cells = Json::array();
+  for (const ExchangeRatios::Cell& cell : ratios.cells) {
+    Json of_cell;
+    for (std::size_t e = 0; e < ratios.exchanges.size(); ++e)
+      of_cell[ratios.exchanges[e]] = std::round(cell.ratios[e] * 1e4) / 1e4;
+    cells.push_back({{"bytes_per_pair", cell.bytes}, {"skewed", cell.skewed}, {"vs_mpi_alltoallv", of_cell}});
+  }
+  return {{"ranks", ratios.ranks}, {"nodes", ratios.nodes}, {"cells", cells}};
+}
+
+ExchangeRatios read_ratios(const MachineObject& top) {
+  ExchangeRatios ratios{.ranks = static_cast<int>(top.count("ranks")),
+                        .nodes = static_cast<int>(top.count("nodes")),
+                        .exchanges = {},
+                        .cells = {}};
+  for (const MachineObject& each : top.list("cells")) {
+    ExchangeRatios::Cell cell{each.count("bytes_per_pair"), each.text<bool>("skewed"), {}};
+    const MachineObject of_cell = each.object("vs_mpi_alltoallv");
+    std::vector<std::string> names;
+    for (const auto& [name, value] : of_cell.items()) {
+      names.push_back(name);
+      cell.ratios.push_back(of_cell.number(name));
+    }
+    if (ratios.cells.empty()) ratios.exchanges = names;
+    if (names != ratios.exchanges) each.fail("vs_mpi_alltoallv", "names other exchanges than the cell before it");
+    ratios.cells.push_back(std::move(cell));
+  }
+  return ratios;
+}
+
 }  // namespace
 
 Json to_json(const MachineModel& machine) {
@@ -172,6 +220,7 @@ Json to_json(const MachineModel& machine) {
   add(rates, "gather", machine.gather_bytes_per_second);
   add(rates, "update", machine.update_bytes_per_second);
   if (!rates.empty()) json["bytes_per_second"] = rates;
+  if (!machine.ratios.cells.empty()) json["auto"] = ratios_json(machine.ratios);
   return json;
 }
 
@@ -185,10 +234,7 @@ MachineModel machine_from_json(const Json& json, const std::string& origin) {
   machine.source = top.text<std::string>("source");
   machine.measured = top.text<bool>("measured");
   if (top.has("fingerprint")) machine.fingerprint = top.text<std::string>("fingerprint");
-  const double per_node = top.rate("ranks_per_node");
-  if (per_node > 1e6 || per_node != std::floor(per_node))
-    top.fail("ranks_per_node", fmt::format("must be a whole number up to 1000000, not {}", per_node));
-  machine.ranks_per_node = static_cast<int>(per_node);
+  if (top.has("ranks_per_node")) machine.ranks_per_node = static_cast<int>(top.count("ranks_per_node"));
   machine.memory_per_rank = top.rate("memory_per_rank");
   machine.cache_per_rank = top.rate("cache_per_rank");
   machine.flops = top.rate("flops");
@@ -196,6 +242,7 @@ MachineModel machine_from_json(const Json& json, const std::string& origin) {
   if (top.has("optimizer_weights")) read_weights(top.object("optimizer_weights"), machine);
   read_messages(top, machine);
   machine.node_bytes_per_second = top.rate("node_bytes_per_second");
+  if (top.has("auto")) machine.ratios = read_ratios(top.object("auto"));
   if (!top.has("bytes_per_second")) return machine;
   const MachineObject rates = top.object("bytes_per_second");
   machine.stream_bytes_per_second = rates.rate("stream");

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/placement/cost/exchange_ratios.hpp"
 #include "comm/placement/cost/terms.hpp"
 #include "reference/optimizer.hpp"
 
@@ -55,6 +56,9 @@ struct MachineModel {
   std::map<std::string, ExchangeCost, std::less<>> exchanges;    ///< by name; others are taken to be as mpi_alltoallv
   double node_bytes_per_second = 0.0;  ///< that leave a node at most, of all its ranks; 0: no limit but the messages'
   MessageCost all_reduce_inside, all_reduce_between;  ///< of a step of a ring, by the bytes of the step: vector / P
+
+  /// By what exchange auto picks, of the ranks that were measured; of one rank, and of described machines, no cells.
+  ExchangeRatios ratios;
 
   /// The least that the measured ceilings allow, for floors beside phases: bytes per second of a rank; 0: unknown.
   double stream_bytes_per_second = 0.0, gather_bytes_per_second = 0.0, update_bytes_per_second = 0.0;

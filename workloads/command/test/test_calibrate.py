@@ -37,6 +37,7 @@ class Calibrate(ProgramTest):
                 for name, seconds in machine["seconds"].items():
                     self.assertTrue(0 <= seconds < 1, name)
                 self.assertEqual("mpi_alltoallv" in machine.get("exchanges", {}), ranks > 1)
+                self.assertEqual("auto" in machine, ranks > 1)
                 cases = machine["calibration"]["cases"]
                 self.assertGreater(len(cases), 40)
                 for case in cases:

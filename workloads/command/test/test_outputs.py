@@ -130,7 +130,7 @@ class Outputs(ProgramTest):
             for command in "show", "convert":
                 self.refuses_serial(("plan", command, "criteo-kaggle", inside), "nested deeper")
             self.assertIn("nested deeper", self.serial("plan", "check", "criteo-kaggle", file).err)
-            self.refuses(self.serial("run", "criteo-kaggle", *options(SMALL), "--calibration", file), "nested deeper")
+            self.refuses(self.serial("run", "criteo-kaggle", *options({**SMALL, "machine": file})), "nested deeper")
 
     def test_a_scale_beyond_all_numbers_is_refused_or_leaves_a_row(self):
         outcome = self.succeeds(self.serial("plan", "show", "criteo-kaggle", "table_wise", "--ranks", 2, "--scale",

@@ -10,6 +10,7 @@
 #include "comm/affinity.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/exchange/exchange_calibration.hpp"
 #include "comm/placement/cost/step_cost.hpp"
 #include "workloads/cases/placement_inputs.hpp"
 #include "workloads/measure/memory.hpp"
@@ -78,6 +79,7 @@ std::vector<CalibrationCase> fitting_cases(const comm::Communicator& world, cons
 CalibrationSettings quick_calibration() {
   return {.rates = {.array_bytes = 1 << 20, .table_bytes = 1 << 22, .rows = 1 << 12, .rounds = 2},
           .exchanges = {.smallest = 256, .largest = 1 << 16, .seconds = 0.0},
+          .auto_seconds = 0.0,
           .passes = {.seconds = 0.0, .passes = 1},
           .largest_table = 0x1p18,
           .samples = 1.0 / 64};
@@ -94,6 +96,8 @@ Calibration calibrate(const comm::Communicator& world, const CalibrationSettings
   status("calibrating: ceilings of memory");
   result.rates = machine_rates(world, settings.rates);
   measure_exchanges(world, settings.exchanges, status, machine);
+  status("calibrating: what exchange auto picks from");
+  machine.ratios = comm::calibrate_exchanges(world, settings.auto_seconds);
   machine.name = result.fingerprint.digits;
   machine.source = "measured: " + result.fingerprint.words;
   machine.measured = true;

@@ -12,6 +12,7 @@ namespace shardmark::workloads {
 struct CalibrationSettings {
   RateSizes rates{};
   ExchangeSizes exchanges{};
+  double auto_seconds = 4.0;  ///< of the ratios by which exchange auto picks
   CasePasses passes{};
   double largest_table = 0x1p28;  ///< bytes of a rank
   double samples = 1.0;           ///< of a step, times those of the cases

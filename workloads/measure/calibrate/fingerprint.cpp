@@ -46,11 +46,11 @@ Fingerprint fingerprint_of(const comm::Communicator& world) {
   const auto node_sizes = comm::all_gather(world, world.node_size());
   const std::set<std::string> different(hosts.begin(), hosts.end());
   const std::set<int> sizes(node_sizes.begin(), node_sizes.end());
-  const std::string words =
-      fmt::format("{}; {} ranks per node, {}; {} threads per rank; {}; {} {}", fmt::join(different, " and "),
-                  fmt::join(sizes, " or "), world.nodes() > 1 ? "several nodes" : "one node",
-                  comm::all_reduce(world, static_cast<std::int64_t>(Execution().concurrency()), comm::Reduce::max),
-                  mpi_version(), results::build_info().compiler, results::build_info().flags);
+  const std::string words = fmt::format(
+      "{}; {} ranks per node, {}; {} threads per rank; {}; shardmark {} by {} {}", fmt::join(different, " and "),
+      fmt::join(sizes, " or "), world.nodes() > 1 ? "several nodes" : "one node",
+      comm::all_reduce(world, static_cast<std::int64_t>(Execution().concurrency()), comm::Reduce::max), mpi_version(),
+      results::build_info().version, results::build_info().compiler, results::build_info().flags);
   return {words, digits_of(words)};
 }
 

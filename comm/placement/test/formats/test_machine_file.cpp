@@ -78,6 +78,25 @@ TEST(MachineFile, RefusesWhatIsMissingOrAbsurd) {
   EXPECT_EQ(complaint(bad), "FILE: \"seconds.lookup.line\" is missing");
 }
 
+TEST(MachineFile, HoldsWhatAutoPicksFrom) {
+  MachineModel machine = described_cluster();
+  machine.ratios = {.ranks = 2,
+                    .nodes = 1,
+                    .exchanges = {"mpi_alltoallv", "bruck:2"},
+                    .cells = {{64, false, {1.0, 0.5}}, {64, true, {1.0, 1.25}}}};
+  const nlohmann::ordered_json good = to_json(machine);
+  EXPECT_EQ(machine_from_json(good, "FILE"), machine);
+  const auto with = [&](const std::string& pointer, const nlohmann::ordered_json& value) {
+    nlohmann::ordered_json bad = good;
+    bad[nlohmann::ordered_json::json_pointer(pointer)] = value;
+    return complaint(bad);
+  };
+  EXPECT_NE(with("/auto/ranks", 0.5).find("\"auto.ranks\" must be a whole number"), std::string::npos);
+  EXPECT_NE(with("/auto/cells", 1).find("\"auto.cells\" must be a list"), std::string::npos);
+  EXPECT_NE(with("/auto/cells/1/skewed", 1).find("\"auto.cells[1].skewed\" must be true or false"), std::string::npos);
+  EXPECT_NE(with("/auto/cells/1/vs_mpi_alltoallv", {{"linear", 1.0}}).find("other exchanges"), std::string::npos);
+}
+
 TEST(MachineFile, KnowsWhatItDoesNotKnow) {
   MachineModel machine = described_cluster();
   machine.exchanges["mpi_alltoallv"].between = {};
