@@ -9,11 +9,9 @@
 #include <string_view>
 #include <vector>
 
-namespace shardmark::results {
+#include "reference/phase.hpp"
 
-/// The phases of a step, in the order in which the data pass them.
-inline constexpr std::array<std::string_view, 6> phase_names{"input_dist", "lookup",    "output_dist",
-                                                             "dense",      "grad_dist", "update"};
+namespace shardmark::results {
 
 struct PhaseTime {
   std::string name;

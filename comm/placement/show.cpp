@@ -74,10 +74,10 @@ std::string per_rank(const PlanFacts& facts) {
 std::string per_phase(const StepPrediction& step) {
   std::string text = fmt::format("{:<11} {:>10} {:>12} {:>12} {:>10} {:>10}\n", "phase", "ms", "exchange ms",
                                  "slowest rank", "its ms", "imbalance");
-  for (std::size_t p = 0; p < step_phases; ++p) {
+  for (std::size_t p = 0; p < phase_count; ++p) {
     const PhasePrediction& phase = step.phases[p];
     if (phase.seconds > 0.0)
-      text += fmt::format("{:<11} {:>10.3f} {:>12.3f} {:>12} {:>10.3f} {:>10.2f}\n", step_phase_names[p],
+      text += fmt::format("{:<11} {:>10.3f} {:>12.3f} {:>12} {:>10.3f} {:>10.2f}\n", phase_names[p],
                           1e3 * phase.seconds, 1e3 * phase.exchange, phase.slowest_rank,
                           1e3 * (phase.seconds - phase.exchange), imbalance_of(phase));
   }

@@ -19,7 +19,7 @@ struct RankFacts {
   double ids_per_sample = 0.0;  ///< expected ids, per sample of the global batch, of rows that it holds
   double sent = 0.0;            ///< bytes that leave it in a step
   double received = 0.0;
-  std::array<double, step_phases> seconds{};  ///< that it computes
+  std::array<double, phase_count> seconds{};  ///< that it computes
 };
 
 /// What a table is to one rank: seconds or bytes.

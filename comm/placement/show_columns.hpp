@@ -11,9 +11,9 @@
 
 namespace shardmark::placement {
 
-template <StepPhase phase>
+template <Phase phase>
 double ms_of(const RankFacts& rank) {
-  return 1e3 * rank.seconds[static_cast<std::size_t>(phase)];
+  return 1e3 * rank.seconds[index_of(phase)];
 }
 
 /// What is said of each rank. JSON has `key`, text `heading` and value / unit.
@@ -42,11 +42,11 @@ constexpr std::array rank_columns{
     RankColumn{"ids_per_sample", "ids/sample", 11, 3, 1.0, [](const RankFacts& rank) { return rank.ids_per_sample; }},
     RankColumn{"sent_bytes", "sent MB", 9, 2, 1e6, [](const RankFacts& rank) { return rank.sent; }},
     RankColumn{"received_bytes", "recv MB", 9, 2, 1e6, [](const RankFacts& rank) { return rank.received; }},
-    RankColumn{"input_dist_ms", "input", 8, 3, 1.0, ms_of<StepPhase::input_dist>},
-    RankColumn{"lookup_ms", "lookup", 8, 3, 1.0, ms_of<StepPhase::lookup>},
-    RankColumn{"output_dist_ms", "output", 8, 3, 1.0, ms_of<StepPhase::output_dist>},
-    RankColumn{"grad_dist_ms", "grad", 8, 3, 1.0, ms_of<StepPhase::grad_dist>},
-    RankColumn{"update_ms", "update", 8, 3, 1.0, ms_of<StepPhase::update>},
+    RankColumn{"input_dist_ms", "input", 8, 3, 1.0, ms_of<Phase::input_dist>},
+    RankColumn{"lookup_ms", "lookup", 8, 3, 1.0, ms_of<Phase::lookup>},
+    RankColumn{"output_dist_ms", "output", 8, 3, 1.0, ms_of<Phase::output_dist>},
+    RankColumn{"grad_dist_ms", "grad", 8, 3, 1.0, ms_of<Phase::grad_dist>},
+    RankColumn{"update_ms", "update", 8, 3, 1.0, ms_of<Phase::update>},
 };
 
 /// Computing of the slowest rank over the mean.

@@ -20,12 +20,12 @@ Json rank_json(const PlanFacts& facts, std::size_t rank) {
 
 Json phases_json(const StepPrediction& step) {
   Json json = Json::object();
-  for (std::size_t p = 0; p < step_phases; ++p) {
+  for (std::size_t p = 0; p < phase_count; ++p) {
     const PhasePrediction& phase = step.phases[p];
-    json[step_phase_names[p]] = {{"ms", 1e3 * phase.seconds},
-                                 {"exchange_ms", 1e3 * phase.exchange},
-                                 {"slowest_rank", phase.slowest_rank},
-                                 {"imbalance", imbalance_of(phase)}};
+    json[phase_names[p]] = {{"ms", 1e3 * phase.seconds},
+                            {"exchange_ms", 1e3 * phase.exchange},
+                            {"slowest_rank", phase.slowest_rank},
+                            {"imbalance", imbalance_of(phase)}};
   }
   return json;
 }

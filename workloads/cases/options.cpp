@@ -357,10 +357,10 @@ void require_use(const RunOptions& run, const std::vector<Case>& cases, const st
       throw InputError(fmt::format("{}: the ids come from --data {}; leave one of them out",
                                    each.said(each.values.front()), run.data.file));
     if (each.option->group == OptionGroup::of_storage && !has_storage(*each.option))
-      throw InputError(
-          fmt::format("{}: no table{} has storage {}; use --storage {}", each.said(each.values.front()),
-                      run.workload.tt_min_rows > 0 ? fmt::format(" of at least {} rows", run.workload.tt_min_rows) : "",
-                      storage_name(*each.option), storage_name(*each.option)));
+      throw InputError(fmt::format(
+          "{}: no table has storage {}{}; use --storage {}", each.said(each.values.front()), storage_name(*each.option),
+          run.workload.tt_min_rows > 0 ? fmt::format(" and at least {} rows", run.workload.tt_min_rows) : "",
+          storage_name(*each.option)));
   }
 }
 

@@ -70,9 +70,8 @@ void print_fit(const Calibration& calibration) {
   fmt::print("\n{:<12} {:>9} {:>9}   of {} kinds of steps, where it takes 5 % or more\n", "explained", "mean error",
              "largest", times.size());
   print_errors("step", step_errors(times, fit));
-  for (std::size_t p = 0; p < placement::step_phases; ++p)
-    if (const FitErrors errors = phase_errors(times, fit, p); errors.mean > 0.0)
-      print_errors(placement::step_phase_names[p], errors);
+  for (std::size_t p = 0; p < phase_count; ++p)
+    if (const FitErrors errors = phase_errors(times, fit, p); errors.mean > 0.0) print_errors(phase_names[p], errors);
   std::vector<std::size_t> order(times.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto error = [&](std::size_t c) { return std::abs(fit.predictions[c].seconds / times[c].step - 1.0); };

@@ -24,10 +24,10 @@ double ratio(std::int64_t over, std::int64_t under) {
 }
 
 /// Of the mean step, scaled to one of `step_ms`.
-std::array<double, results::phase_names.size()> paths_of(const Timings& timings, double step_ms) {
-  std::array<double, results::phase_names.size()> paths{};
+std::array<double, phase_count> paths_of(const Timings& timings, double step_ms) {
+  std::array<double, phase_count> paths{};
   const double of_all = std::reduce(timings.step_ms.begin(), timings.step_ms.end());
-  for (std::size_t p = 0; p < results::phase_names.size(); ++p)
+  for (std::size_t p = 0; p < phase_count; ++p)
     paths[p] = std::reduce(timings.phase_path_ms[p].begin(), timings.phase_path_ms[p].end()) * step_ms / of_all;
   return paths;
 }
@@ -81,8 +81,8 @@ results::CaseRecord case_record(const Job& job, std::size_t number, const CaseSt
   record.step_ms = state.step_time();
   record.samples_per_s = results::samples_per_second(job.options.workload.global_batch, record.step_ms.median);
   const auto paths = paths_of(timings, record.step_ms.median);
-  for (std::size_t p = 0; p < results::phase_names.size(); ++p)
-    record.phases.push_back({.name = std::string(results::phase_names[p]),
+  for (std::size_t p = 0; p < phase_count; ++p)
+    record.phases.push_back({.name = std::string(phase_names[p]),
                              .median_ms = results::summarize(timings.phase_max_ms[p]).median,
                              .mean_over_ranks_ms = results::summarize(timings.phase_mean_ms[p]).median,
                              .bytes = timings.phase_bytes[p],

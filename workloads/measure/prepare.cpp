@@ -114,7 +114,7 @@ std::int64_t Prepared::async_threads(std::size_t number) {
   ready_->step(inputs().front());
   const PhaseCosts costs = ready_->step(inputs().back());
   double ahead = 0.0, main = 0.0;
-  for (std::size_t p = 0; p < results::phase_names.size(); ++p) {
+  for (std::size_t p = 0; p < phase_count; ++p) {
     const bool is_ahead = p <= index_of(async.looks_up() ? Phase::output_dist : Phase::input_dist);
     (is_ahead ? ahead : main) += costs.seconds[p];
   }

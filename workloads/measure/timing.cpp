@@ -52,7 +52,7 @@ void ReportWatch::end() {
 
 namespace {
 
-constexpr std::size_t phases = results::phase_names.size();
+constexpr std::size_t phases = phase_count;
 
 std::int64_t steps_until_warm(const std::vector<Table>& tables) {
   std::int64_t steps = 0;

@@ -45,11 +45,11 @@ class ReportWatch {
 struct Timings {
   std::vector<double> step_ms;
   std::vector<std::int64_t> visits;  ///< how many of these steps each visit took
-  std::array<std::vector<double>, results::phase_names.size()> phase_max_ms, phase_mean_ms;
+  std::array<std::vector<double>, phase_count> phase_max_ms, phase_mean_ms;
   /// From when the last rank left the phase before until the last rank left this one: they add up to the step, but for
   /// waiting for a batch that is prepared ahead. 0 in phases that are hidden.
-  std::array<std::vector<double>, results::phase_names.size()> phase_path_ms;
-  std::array<std::int64_t, results::phase_names.size()> phase_bytes{};
+  std::array<std::vector<double>, phase_count> phase_path_ms;
+  std::array<std::int64_t, phase_count> phase_bytes{};
   std::vector<double> imbalance;  ///< maximum over mean of the ranks' lookup times; elsewhere ranks wait for each other
   std::vector<double> communication_ms, exposed_ms;  ///< of the rank that waits longest
   std::int64_t sent_bytes = 0, payload_bytes = 0;    ///< with and without what is forwarded for others

@@ -158,7 +158,7 @@ std::string unequal_bytes(const comm::Communicator& comm, const CaseSetup& setup
           expected = (*bytes)(comm.rank(), peer);
           counted != expected)
         return fmt::format("{} of batch {} counted {} bytes to rank {}, the model says {}",
-                           results::phase_names[index_of(phase)], number, counted, peer, expected);
+                           phase_names[index_of(phase)], number, counted, peer, expected);
   return {};
 }
 

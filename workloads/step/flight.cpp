@@ -34,7 +34,7 @@ kernels::ShardList<Execution, kernels::GradientShard> gradient_shards_of(const G
 
 GroupFlight::GroupFlight(const Group& of)
     : group(of),
-      sent(of.comm.rank(), of.comm.size(), results::phase_names.size()),
+      sent(of.comm.rank(), of.comm.size(), phase_count),
       exchange(*of.exchange, of.lane, sent),
       at_home(lie_at_home(of) ? std::make_optional<NodeVectors>(of.comm) : std::nullopt),
       pooled(make_pooled(
@@ -158,7 +158,7 @@ void Flight::report(Storage storage, std::span<std::int64_t> numbers) const {
 }
 
 comm::SentBytes Flight::sent() const {
-  comm::SentBytes sent(embedding_.comm().rank(), embedding_.comm().size(), results::phase_names.size());
+  comm::SentBytes sent(embedding_.comm().rank(), embedding_.comm().size(), phase_count);
   for (const auto& group : groups_) sent += group->sent;
   return sent;
 }

@@ -7,27 +7,23 @@
 
 #include "comm/exchange/lane.hpp"
 #include "comm/exchange/sent_bytes.hpp"
-#include "reference/named.hpp"
-#include "results/record.hpp"
+#include "reference/phase.hpp"
 #include "workloads/step/watchdog.hpp"
 
 namespace shardmark::workloads {
 
-/// The phases of a step, in the order of `phase_names` (results/record.hpp).
-enum class Phase : std::size_t { input_dist, lookup, output_dist, dense, grad_dist, update };
-
 /// Seconds and bytes of one rank's step by phase. `bytes` leave the rank, others' bytes that it forwards included;
 /// `payload` of them are its own, whichever exchange carries them. 0 in lookup, and in dense without layers.
 struct PhaseCosts {
-  std::array<double, results::phase_names.size()> seconds{};
-  std::array<std::int64_t, results::phase_names.size()> bytes{}, payload{};
+  std::array<double, phase_count> seconds{};
+  std::array<std::int64_t, phase_count> bytes{}, payload{};
   double communication_seconds = 0.0;  ///< in exchanges and other collective calls
   double exposed_seconds = 0.0;        ///< those of them in which the rank computed nothing
 
   /// Adds `sent`: its sections are the phases.
   void count(const comm::SentBytes& sent) {
     const auto total = [](const auto& by_rank) { return std::reduce(by_rank.begin(), by_rank.end()); };
-    for (std::size_t p = 0; p < results::phase_names.size(); ++p) {
+    for (std::size_t p = 0; p < phase_count; ++p) {
       bytes[p] += total(sent.to_ranks(p).sent);
       payload[p] += total(sent.to_ranks(p).payload);
     }
@@ -41,15 +37,15 @@ struct PhaseCosts {
 class PhaseClock {
  public:
   PhaseClock(PhaseCosts& costs, const comm::Lane& lane, Phase first) : costs_(costs), lane_(lane), last_(lane.now()) {
-    enter(results::phase_names[index_of(first)]);
+    enter(phase_names[index_of(first)]);
   }
 
   void end(Phase phase) {
     const double now = lane_.now();
     costs_.seconds[index_of(phase)] += now - last_;
     last_ = now;
-    const auto next = static_cast<std::size_t>(phase) + 1;
-    enter(next < results::phase_names.size() ? results::phase_names[next] : "between steps");
+    const auto next = index_of(phase) + 1;
+    enter(next < phase_count ? phase_names[next] : "between steps");
   }
 
  private:

@@ -191,7 +191,7 @@ void write_step_traffic(const comm::Communicator& comm, const RunOptions& option
     all += matrix;
     comm::agree(comm, [&] {
       if (comm.rank() == 0)
-        write_file(file + '.' + std::string(results::phase_names[index_of(phase)]), placement::traffic_text(matrix));
+        write_file(file + '.' + std::string(phase_names[index_of(phase)]), placement::traffic_text(matrix));
     });
   }
   comm::agree(comm, [&] {

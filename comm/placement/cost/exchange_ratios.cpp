@@ -11,8 +11,7 @@ constexpr double beyond = 4.0;        // times the largest measured size
 
 }  // namespace
 
-std::optional<std::size_t> ExchangeRatios::best(double bytes, bool skewed,
-                                                     const std::vector<bool>& allowed) const {
+std::optional<std::size_t> ExchangeRatios::best(double bytes, bool skewed, const std::vector<bool>& allowed) const {
   const Cell* below = nullptr;
   const Cell* above = nullptr;
   for (const Cell& cell : cells) {

@@ -8,8 +8,6 @@
 namespace shardmark::placement {
 namespace {
 
-constexpr std::size_t number(StepPhase phase) { return static_cast<std::size_t>(phase); }
-
 /// One way of a step: what each rank exchanges with all, with its node, with its rail.
 struct Way {
   std::vector<double> all, node, rail;
@@ -37,15 +35,13 @@ class Prediction {
   StepPrediction run() {
     compute();
     const double asked = exchange(way_of(work_, &RankWork::asked));
-    add_exchange(StepPhase::input_dist, asked + announcements(), link(&RankWork::asked));
+    add_exchange(Phase::input_dist, asked + announcements(), link(&RankWork::asked));
     const double reduced = reduction(work_.reduced);
-    add_exchange(StepPhase::output_dist, exchange(way_of(work_, &RankWork::vectors)) + reduced,
-                 link(&RankWork::vectors));
-    add_exchange(StepPhase::grad_dist, exchange(way_of(work_, &RankWork::gradients)) + reduced,
-                 link(&RankWork::gradients));
+    add_exchange(Phase::output_dist, exchange(way_of(work_, &RankWork::vectors)) + reduced, link(&RankWork::vectors));
+    add_exchange(Phase::grad_dist, exchange(way_of(work_, &RankWork::gradients)) + reduced, link(&RankWork::gradients));
     const double dense = all_reduce_seconds(layout_, machine_, 4.0 * step_.dense_parameters);
-    add_exchange(StepPhase::dense, dense, 0.0);
-    add_exchange(StepPhase::update, update_exchange(), 0.0);
+    add_exchange(Phase::dense, dense, 0.0);
+    add_exchange(Phase::update, update_exchange(), 0.0);
     add_floors();
     overlap();
     count_bytes();
@@ -58,8 +54,8 @@ class Prediction {
     for (std::size_t r = 0; r < work_.ranks.size(); ++r) {
       auto seconds = compute_seconds(machine_, finished_counts(step_, work_.ranks[r]));
       if (machine_.flops > 0.0)
-        seconds[number(StepPhase::dense)] = step_.dense_flops * static_cast<double>(step_.samples()) / machine_.flops;
-      for (std::size_t p = 0; p < step_phases; ++p) {
+        seconds[index_of(Phase::dense)] = step_.dense_flops * static_cast<double>(step_.samples()) / machine_.flops;
+      for (std::size_t p = 0; p < phase_count; ++p) {
         PhasePrediction& phase = result_.phases[p];
         if (seconds[p] > phase.seconds) phase.slowest_rank = static_cast<int>(r);
         phase.seconds = std::max(phase.seconds, seconds[p]);
@@ -71,8 +67,8 @@ class Prediction {
     }
   }
 
-  void add_exchange(StepPhase phase, double seconds, double least) {
-    PhasePrediction& of = result_.phases[number(phase)];
+  void add_exchange(Phase phase, double seconds, double least) {
+    PhasePrediction& of = result_.phases[index_of(phase)];
     of.exchange += seconds;
     of.seconds += seconds;
     of.mean += seconds;
@@ -134,30 +130,29 @@ class Prediction {
       for (const RankWork& rank : work_.ranks) count = std::max(count, at(rank.counts, term));
       return count;
     };
-    const auto floor = [&](StepPhase phase, double bytes, double rate) {
-      if (rate > 0.0) result_.phases[number(phase)].least += bytes / rate;
+    const auto floor = [&](Phase phase, double bytes, double rate) {
+      if (rate > 0.0) result_.phases[index_of(phase)].least += bytes / rate;
     };
     // Ids are read at home and once more by the owners of their rows, 8 bytes each, and written between the two.
-    floor(StepPhase::input_dist, 16 * most(Term::route_id) + 16 * most(Term::owned_id),
-          machine_.stream_bytes_per_second);
-    floor(StepPhase::lookup, 64 * most(Term::lookup_line), machine_.gather_bytes_per_second);
-    floor(StepPhase::lookup, 64 * most(Term::lookup_vector_line), machine_.stream_bytes_per_second);
-    floor(StepPhase::update, 64 * most(Term::update_line), machine_.update_bytes_per_second);
-    floor(StepPhase::update, 64 * most(Term::update_vector_line), machine_.stream_bytes_per_second);
+    floor(Phase::input_dist, 16 * most(Term::route_id) + 16 * most(Term::owned_id), machine_.stream_bytes_per_second);
+    floor(Phase::lookup, 64 * most(Term::lookup_line), machine_.gather_bytes_per_second);
+    floor(Phase::lookup, 64 * most(Term::lookup_vector_line), machine_.stream_bytes_per_second);
+    floor(Phase::update, 64 * most(Term::update_line), machine_.update_bytes_per_second);
+    floor(Phase::update, 64 * most(Term::update_vector_line), machine_.stream_bytes_per_second);
   }
 
   /// Groups of tables compute while others travel, forward and backward.
   void overlap() {
-    for (const auto& way : {std::vector{StepPhase::input_dist, StepPhase::lookup, StepPhase::output_dist},
-                            std::vector{StepPhase::dense}, std::vector{StepPhase::grad_dist, StepPhase::update}}) {
+    for (const auto& way : {std::vector{Phase::input_dist, Phase::lookup, Phase::output_dist},
+                            std::vector{Phase::dense}, std::vector{Phase::grad_dist, Phase::update}}) {
       double computing = 0.0, travelling = 0.0;
-      for (const StepPhase phase : way) {
-        const PhasePrediction& of = result_.phases[number(phase)];
+      for (const Phase phase : way) {
+        const PhasePrediction& of = result_.phases[index_of(phase)];
         computing += of.seconds - of.exchange;
         travelling += of.exchange;
       }
       const auto groups =
-          way.front() == StepPhase::dense ? 1.0 : static_cast<double>(std::max<std::int64_t>(step_.groups, 1));
+          way.front() == Phase::dense ? 1.0 : static_cast<double>(std::max<std::int64_t>(step_.groups, 1));
       result_.seconds += std::max(computing, travelling) + std::min(computing, travelling) / groups;
     }
   }

@@ -59,10 +59,10 @@ TermCounts finished_counts(const StepContext& step, const RankWork& work) {
   return counts;
 }
 
-std::array<double, step_phases> compute_seconds(const MachineModel& machine, const TermCounts& finished) {
-  std::array<double, step_phases> seconds{};
+std::array<double, phase_count> compute_seconds(const MachineModel& machine, const TermCounts& finished) {
+  std::array<double, phase_count> seconds{};
   for (std::size_t t = 0; t < terms.size(); ++t)
-    seconds[static_cast<std::size_t>(terms[t].phase)] += finished[t] * machine.seconds[t];
+    seconds[index_of(terms[t].phase)] += finished[t] * machine.seconds[t];
   return seconds;
 }
 

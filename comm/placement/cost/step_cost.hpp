@@ -98,7 +98,7 @@ StepWork step_work(const StepContext& step, const MachineModel& machine, const P
 TermCounts finished_counts(const StepContext& step, const RankWork& work);
 
 /// Seconds by phase that a rank computes: finished counts x seconds of the terms.
-std::array<double, step_phases> compute_seconds(const MachineModel& machine, const TermCounts& finished);
+std::array<double, phase_count> compute_seconds(const MachineModel& machine, const TermCounts& finished);
 
 /// A predicted phase: seconds of the slowest rank, and of what.
 struct PhasePrediction {
@@ -110,12 +110,12 @@ struct PhasePrediction {
 };
 
 struct StepPrediction {
-  std::array<PhasePrediction, step_phases> phases{};
+  std::array<PhasePrediction, phase_count> phases{};
   double seconds = 0.0;          ///< of the step; less than the sum of the phases where groups overlap
   std::vector<double> memory;    ///< bytes, by rank
   std::vector<double> sent;      ///< bytes that leave each rank in a step
   std::vector<double> received;  ///< bytes that come to each rank
-  std::vector<std::array<double, step_phases>> computing;  ///< seconds, by rank and phase
+  std::vector<std::array<double, phase_count>> computing;  ///< seconds, by rank and phase
   std::vector<double> rank_seconds;                        ///< by rank, of what it computes
 };
 

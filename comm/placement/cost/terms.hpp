@@ -5,13 +5,9 @@
 #include <cstddef>
 #include <string_view>
 
-namespace shardmark::placement {
+#include "reference/phase.hpp"
 
-/// The phases that a prediction has, by the numbers of results' phase_names: what a plan decides, and the dense half.
-enum class StepPhase : std::size_t { input_dist, lookup, output_dist, dense, grad_dist, update };
-inline constexpr std::size_t step_phases = 6;
-inline constexpr std::array<std::string_view, step_phases> step_phase_names{"input_dist", "lookup",    "output_dist",
-                                                                            "dense",      "grad_dist", "update"};
+namespace shardmark::placement {
 
 /// What a rank does in a step besides waiting for bytes, in units of which a machine model knows the seconds. A line
 /// per term; calibration measures each that its cases can tell apart.
@@ -59,51 +55,51 @@ enum class Term : std::size_t {
 
 struct TermChoice {
   std::string_view name;
-  StepPhase phase;
+  Phase phase;
   std::string_view unit;
 };
 
 inline constexpr std::array terms{
-    TermChoice{"route.step", StepPhase::input_dist, "a step, or each of its groups"},
-    TermChoice{"route.cell", StepPhase::input_dist, "bag x shard that its ids may go to, at the home and at the owner"},
-    TermChoice{"route.touched_bag", StepPhase::input_dist, "bag with ids in a shard that answers for no others"},
-    TermChoice{"route.id", StepPhase::input_dist, "id of an own sample that is put in the order of the owners"},
-    TermChoice{"route.owned_id", StepPhase::input_dist, "id that this rank owns the row of"},
-    TermChoice{"route.sorted_id", StepPhase::input_dist, "id x pass of the sort that finds the distinct ones"},
-    TermChoice{"lookup.step", StepPhase::lookup, "a step, or each of its groups"},
-    TermChoice{"lookup.block", StepPhase::lookup, "block of bags: a feature of one source rank in one shard"},
-    TermChoice{"lookup.bag", StepPhase::lookup, "bag that is pooled"},
-    TermChoice{"lookup.mixed_bag", StepPhase::lookup,
+    TermChoice{"route.step", Phase::input_dist, "a step, or each of its groups"},
+    TermChoice{"route.cell", Phase::input_dist, "bag x shard that its ids may go to, at the home and at the owner"},
+    TermChoice{"route.touched_bag", Phase::input_dist, "bag with ids in a shard that answers for no others"},
+    TermChoice{"route.id", Phase::input_dist, "id of an own sample that is put in the order of the owners"},
+    TermChoice{"route.owned_id", Phase::input_dist, "id that this rank owns the row of"},
+    TermChoice{"route.sorted_id", Phase::input_dist, "id x pass of the sort that finds the distinct ones"},
+    TermChoice{"lookup.step", Phase::lookup, "a step, or each of its groups"},
+    TermChoice{"lookup.block", Phase::lookup, "block of bags: a feature of one source rank in one shard"},
+    TermChoice{"lookup.bag", Phase::lookup, "bag that is pooled"},
+    TermChoice{"lookup.mixed_bag", Phase::lookup,
                "bag x shard of split rows: the fewer of those that name some and none"},
-    TermChoice{"lookup.id", StepPhase::lookup, "id whose row is added"},
-    TermChoice{"lookup.value", StepPhase::lookup, "id x column that is added, and bag x column that is written"},
-    TermChoice{"lookup.line", StepPhase::lookup, "64 bytes of a row that come from memory because no cache holds them"},
-    TermChoice{"lookup.vector_line", StepPhase::lookup, "64 bytes of vectors that are written beyond the caches"},
-    TermChoice{"train.flop", StepPhase::lookup, "flop of the products of a tensor train"},
-    TermChoice{"output.step", StepPhase::output_dist, "a step, or each of its groups"},
-    TermChoice{"output.value", StepPhase::output_dist, "value that is read or written as vectors are put together"},
-    TermChoice{"output.line", StepPhase::output_dist, "64 bytes of such vectors that no cache holds"},
-    TermChoice{"output.pooled_value", StepPhase::output_dist, "id x column that is pooled at home"},
-    TermChoice{"codec.value", StepPhase::output_dist, "value that is written or read in a narrow wire type"},
-    TermChoice{"gradient.step", StepPhase::grad_dist, "a step, or each of its groups"},
-    TermChoice{"gradient.value", StepPhase::grad_dist, "value that is read or written as gradients are copied"},
-    TermChoice{"gradient.summed_value", StepPhase::grad_dist, "id x column that is added to the gradient of its row"},
-    TermChoice{"gradient.summed_id", StepPhase::grad_dist, "id whose gradient is added to that of its row"},
-    TermChoice{"gradient.line", StepPhase::grad_dist, "64 bytes of such gradients that no cache holds"},
-    TermChoice{"codec.gradient", StepPhase::grad_dist, "value of a gradient written or read in a narrow wire type"},
-    TermChoice{"update.step", StepPhase::update, "a step, or each of its groups"},
-    TermChoice{"update.shard", StepPhase::update, "shard or copy of a table whose rows are updated"},
-    TermChoice{"update.id", StepPhase::update, "id whose row is updated"},
-    TermChoice{"update.sorted_id", StepPhase::update, "id x pass of the sort that brings equal rows together"},
-    TermChoice{"update.value", StepPhase::update, "id x column whose gradient is added"},
-    TermChoice{"update.row", StepPhase::update, "distinct row"},
-    TermChoice{"update.exchanged_row", StepPhase::update, "distinct row x sum that holders of its columns exchange"},
-    TermChoice{"update.line", StepPhase::update, "64 bytes of a distinct row or its state that no cache holds"},
-    TermChoice{"update.vector_line", StepPhase::update, "id x 64 bytes of its gradient that no cache holds"},
-    TermChoice{"update.optimizer_value", StepPhase::update, "column of a distinct row x weight of its optimizer"},
-    TermChoice{"update.replicated_value", StepPhase::update, "value of a table whose gradients are summed densely"},
-    TermChoice{"update.replicated_table", StepPhase::update, "table of which every rank has a copy"},
-    TermChoice{"train.gradient_flop", StepPhase::update, "flop of the gradients of a tensor train's slices"},
+    TermChoice{"lookup.id", Phase::lookup, "id whose row is added"},
+    TermChoice{"lookup.value", Phase::lookup, "id x column that is added, and bag x column that is written"},
+    TermChoice{"lookup.line", Phase::lookup, "64 bytes of a row that come from memory because no cache holds them"},
+    TermChoice{"lookup.vector_line", Phase::lookup, "64 bytes of vectors that are written beyond the caches"},
+    TermChoice{"train.flop", Phase::lookup, "flop of the products of a tensor train"},
+    TermChoice{"output.step", Phase::output_dist, "a step, or each of its groups"},
+    TermChoice{"output.value", Phase::output_dist, "value that is read or written as vectors are put together"},
+    TermChoice{"output.line", Phase::output_dist, "64 bytes of such vectors that no cache holds"},
+    TermChoice{"output.pooled_value", Phase::output_dist, "id x column that is pooled at home"},
+    TermChoice{"codec.value", Phase::output_dist, "value that is written or read in a narrow wire type"},
+    TermChoice{"gradient.step", Phase::grad_dist, "a step, or each of its groups"},
+    TermChoice{"gradient.value", Phase::grad_dist, "value that is read or written as gradients are copied"},
+    TermChoice{"gradient.summed_value", Phase::grad_dist, "id x column that is added to the gradient of its row"},
+    TermChoice{"gradient.summed_id", Phase::grad_dist, "id whose gradient is added to that of its row"},
+    TermChoice{"gradient.line", Phase::grad_dist, "64 bytes of such gradients that no cache holds"},
+    TermChoice{"codec.gradient", Phase::grad_dist, "value of a gradient written or read in a narrow wire type"},
+    TermChoice{"update.step", Phase::update, "a step, or each of its groups"},
+    TermChoice{"update.shard", Phase::update, "shard or copy of a table whose rows are updated"},
+    TermChoice{"update.id", Phase::update, "id whose row is updated"},
+    TermChoice{"update.sorted_id", Phase::update, "id x pass of the sort that brings equal rows together"},
+    TermChoice{"update.value", Phase::update, "id x column whose gradient is added"},
+    TermChoice{"update.row", Phase::update, "distinct row"},
+    TermChoice{"update.exchanged_row", Phase::update, "distinct row x sum that holders of its columns exchange"},
+    TermChoice{"update.line", Phase::update, "64 bytes of a distinct row or its state that no cache holds"},
+    TermChoice{"update.vector_line", Phase::update, "id x 64 bytes of its gradient that no cache holds"},
+    TermChoice{"update.optimizer_value", Phase::update, "column of a distinct row x weight of its optimizer"},
+    TermChoice{"update.replicated_value", Phase::update, "value of a table whose gradients are summed densely"},
+    TermChoice{"update.replicated_table", Phase::update, "table of which every rank has a copy"},
+    TermChoice{"train.gradient_flop", Phase::update, "flop of the gradients of a tensor train's slices"},
 };
 
 /// How often each term occurs, or seconds by term.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 
-double total(const std::array<double, step_phases>& seconds) {
+double total(const std::array<double, phase_count>& seconds) {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0);
 }
 
@@ -74,10 +74,10 @@ class Bound {
     Item item{.everywhere = total(compute_seconds(work.everywhere)),
               .memory = ranks * work.everywhere[RankSums::memory]};
     RankSums all, most;
-    std::array<double, step_phases> heaviest{};
+    std::array<double, phase_count> heaviest{};
     for (const RankSums& seat : work.seats) {
       const auto seconds = compute_seconds(seat);
-      for (std::size_t p = 0; p < step_phases; ++p) heaviest[p] = std::max(heaviest[p], seconds[p]);
+      for (std::size_t p = 0; p < phase_count; ++p) heaviest[p] = std::max(heaviest[p], seconds[p]);
       for (std::size_t p = 0; p < RankSums::places; ++p) most[p] = std::max(most[p], seat[p]);
       all += seat;
       item.mean += total(seconds) / ranks;

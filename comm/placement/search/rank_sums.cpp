@@ -9,8 +9,6 @@
 namespace shardmark::placement {
 namespace {
 
-constexpr auto index_of_phase(StepPhase phase) { return static_cast<std::size_t>(phase); }
-
 double passes_of(double keys) { return static_cast<double>(radix_passes(static_cast<std::int64_t>(keys))); }
 
 }  // namespace
@@ -35,14 +33,13 @@ RankSums sums_of(const RankWork& work, const MachineModel& machine) {
   return sums;
 }
 
-std::array<double, step_phases> compute_seconds(const RankSums& sums) {
-  std::array<double, step_phases> seconds;
-  std::copy_n(sums.at.begin() + RankSums::computing, step_phases, seconds.begin());
+std::array<double, phase_count> compute_seconds(const RankSums& sums) {
+  std::array<double, phase_count> seconds;
+  std::copy_n(sums.at.begin() + RankSums::computing, phase_count, seconds.begin());
   if (sums[RankSums::sorted] > 0.0)
-    seconds[index_of_phase(StepPhase::input_dist)] += sums[RankSums::sorted] * passes_of(sums[RankSums::sorted_keys]);
-  seconds[index_of_phase(StepPhase::update)] +=
-      sums[RankSums::update_sorted] * passes_of(sums[RankSums::update_keys]) +
-      sums[RankSums::replicated_sorted] * passes_of(sums[RankSums::replicated_keys]);
+    seconds[index_of(Phase::input_dist)] += sums[RankSums::sorted] * passes_of(sums[RankSums::sorted_keys]);
+  seconds[index_of(Phase::update)] += sums[RankSums::update_sorted] * passes_of(sums[RankSums::update_keys]) +
+                                      sums[RankSums::replicated_sorted] * passes_of(sums[RankSums::replicated_keys]);
   return seconds;
 }
 

@@ -14,7 +14,7 @@ namespace shardmark::placement {
 struct RankSums {
   enum Place : std::size_t {
     computing,  ///< seconds by phase, without sorts
-    sorted = step_phases,
+    sorted = phase_count,
     update_sorted,
     replicated_sorted,
     sorted_keys,
@@ -47,6 +47,6 @@ struct RankSums {
 RankSums sums_of(const RankWork& work, const MachineModel& machine);
 
 /// Seconds by phase that a rank computes on account of its tables.
-std::array<double, step_phases> compute_seconds(const RankSums& sums);
+std::array<double, phase_count> compute_seconds(const RankSums& sums);
 
 }  // namespace shardmark::placement

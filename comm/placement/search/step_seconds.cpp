@@ -8,9 +8,7 @@
 namespace shardmark::placement {
 namespace {
 
-constexpr std::size_t place_of(StepPhase phase) { return static_cast<std::size_t>(phase); }
-
-constexpr std::array<StepPhase, ways> phase_of_way{StepPhase::input_dist, StepPhase::output_dist, StepPhase::grad_dist};
+constexpr std::array<Phase, ways> phase_of_way{Phase::input_dist, Phase::output_dist, Phase::grad_dist};
 
 constexpr double least_bytes = 1e-6;  ///< less is what rounding left of sums that were added and taken away
 
@@ -48,9 +46,9 @@ StepSeconds::StepSeconds(const StepContext& step, const MachineModel& machine)
   follows_from_busiest_ =
       sends_directly(step.exchange) && even && never_falls(cost.inside) && never_falls(cost.between);
   always_.computing = compute_seconds(machine, finished_counts(step, RankWork{}));
-  always_.computing[place_of(StepPhase::dense)] =
+  always_.computing[index_of(Phase::dense)] =
       machine.flops > 0.0 ? step.dense_flops * static_cast<double>(step.samples()) / machine.flops : 0.0;
-  always_.travelling[place_of(StepPhase::dense)] = all_reduce_seconds(layout_, machine, 4.0 * step.dense_parameters);
+  always_.travelling[index_of(Phase::dense)] = all_reduce_seconds(layout_, machine, 4.0 * step.dense_parameters);
 }
 
 double StepSeconds::sending(double bytes) const {
@@ -100,13 +98,13 @@ StepSeconds::Phases StepSeconds::phases_of(const StepTotals& totals) const {
   const int announcements =
       (pools ? 1 : 0) + (pools && step_.weighted ? 1 : 0) + (asks ? 1 : 0) + (pools && asks ? 1 : 0);
   if (announcements > 0)
-    phases.travelling[place_of(StepPhase::input_dist)] +=
+    phases.travelling[index_of(Phase::input_dist)] +=
         static_cast<double>(announcements * step_.groups) * even_exchange(1.0, step_.exchange);
   const bool halves = step_.movement.transfer == RowTransfer::reduce_scatter_halving;
   const double reduced = even_exchange(totals.reduced, halves ? "bruck" : "mpi_alltoallv");
-  phases.travelling[place_of(StepPhase::output_dist)] += reduced;
-  phases.travelling[place_of(StepPhase::grad_dist)] += reduced;
-  double& update = phases.travelling[place_of(StepPhase::update)];
+  phases.travelling[index_of(Phase::output_dist)] += reduced;
+  phases.travelling[index_of(Phase::grad_dist)] += reduced;
+  double& update = phases.travelling[index_of(Phase::update)];
   if (totals.all_reduced >= least_bytes) update += all_reduce_seconds(layout_, machine_, totals.all_reduced);
   if (totals.all_gathered >= least_bytes)
     update += 2 * even_exchange(8.0, "mpi_alltoallv") + even_exchange(totals.all_gathered, "mpi_alltoallv");
@@ -115,25 +113,25 @@ StepSeconds::Phases StepSeconds::phases_of(const StepTotals& totals) const {
 }
 
 double StepSeconds::overlapped(const Phases& phases) const {
-  const auto way = [&](StepPhase first, StepPhase last, double parts) {
+  const auto way = [&](Phase first, Phase last, double parts) {
     double computing = 0.0, travelling = 0.0;
-    for (std::size_t p = place_of(first); p <= place_of(last); ++p) {
+    for (std::size_t p = index_of(first); p <= index_of(last); ++p) {
       computing += phases.computing[p];
       travelling += phases.travelling[p];
     }
     return std::max(computing, travelling) + std::min(computing, travelling) / parts;
   };
-  return way(StepPhase::input_dist, StepPhase::output_dist, groups()) + way(StepPhase::dense, StepPhase::dense, 1.0) +
-         way(StepPhase::grad_dist, StepPhase::update, groups());
+  return way(Phase::input_dist, Phase::output_dist, groups()) + way(Phase::dense, Phase::dense, 1.0) +
+         way(Phase::grad_dist, Phase::update, groups());
 }
 
 double StepSeconds::step(const Lanes& most, const std::array<double, ways>& exchanges, const StepTotals& totals) const {
   Phases phases = phases_of(totals);
-  for (std::size_t p = 0; p < step_phases; ++p) phases.computing[p] += most[Lanes::computing + p];
-  for (std::size_t w = 0; w < ways; ++w) phases.travelling[place_of(phase_of_way[w])] += exchanges[w];
+  for (std::size_t p = 0; p < phase_count; ++p) phases.computing[p] += most[Lanes::computing + p];
+  for (std::size_t w = 0; w < ways; ++w) phases.travelling[index_of(phase_of_way[w])] += exchanges[w];
   const ExchangeCost& message = machine_.exchange(step_.exchange);
   if (most[Lanes::row_sums] >= least_bytes)
-    phases.travelling[place_of(StepPhase::update)] +=
+    phases.travelling[index_of(Phase::update)] +=
         (layout_.nodes() > 1 ? message.between : message.inside).seconds(most[Lanes::row_sums]);
   return overlapped(phases);
 }

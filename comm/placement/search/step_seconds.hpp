@@ -15,7 +15,7 @@ inline constexpr std::size_t ways = 3;  ///< input_dist, output_dist, grad_dist
 struct Lanes {
   enum Place : std::size_t {
     computing,                  ///< seconds by phase, of the tables
-    sending = step_phases,      ///< seconds of its messages, by way
+    sending = phase_count,      ///< seconds of its messages, by way
     row_sums = sending + ways,  ///< bytes
     memory,                     ///< bytes
     places
@@ -65,7 +65,7 @@ class StepSeconds {
 
  private:
   struct Phases {
-    std::array<double, step_phases> computing{}, travelling{};
+    std::array<double, phase_count> computing{}, travelling{};
   };
   double groups() const { return static_cast<double>(std::max<std::int64_t>(step_.groups, 1)); }
   double sending(double bytes) const;

@@ -61,7 +61,7 @@ class BranchAndBound {
     for (std::size_t w = 0; w < ways; ++w) exchanges[w] = step.exchange(bytes[w]);
     const double all = step.step(most, exchanges, totals_);
     Lanes travelling = most;
-    std::fill_n(travelling.at.begin(), step_phases, 0.0);
+    std::fill_n(travelling.at.begin(), phase_count, 0.0);
     return std::max(all, step.step(travelling, exchanges, totals_) + mean + rest_[placed]);
   }
 

@@ -31,9 +31,7 @@ struct OneTable {
   }
 };
 
-double seconds(const StepPrediction& step, StepPhase phase) {
-  return step.phases[static_cast<std::size_t>(phase)].seconds;
-}
+double seconds(const StepPrediction& step, Phase phase) { return step.phases[index_of(phase)].seconds; }
 
 TEST(StepCost, OfAWholeTableOnTwoRanksByHand) {
   const OneTable one;
@@ -45,13 +43,13 @@ TEST(StepCost, OfAWholeTableOnTwoRanksByHand) {
   const StepPrediction step = predict_step(one.step(2), machine, one.plan("table_wise", 2));
   // Rank 0 writes the lengths of its 4 bags and reads those of all 8. Rank 1 tells it 4 lengths, 4 ids: 32 bytes; that
   // there are two messages costs one more, of a byte.
-  EXPECT_NEAR(seconds(step, StepPhase::input_dist), 10 * (4 + 8) + (1 + 0.32) + (1 + 0.01), 1e-9);
+  EXPECT_NEAR(seconds(step, Phase::input_dist), 10 * (4 + 8) + (1 + 0.32) + (1 + 0.01), 1e-9);
   // 8 rows of 16 values read, 8 vectors written.
-  EXPECT_NEAR(seconds(step, StepPhase::lookup), 0.25 * (8 * 16 + 8 * 16), 1e-9);
+  EXPECT_NEAR(seconds(step, Phase::lookup), 0.25 * (8 * 16 + 8 * 16), 1e-9);
   // 4 vectors of 64 bytes to rank 1, and 4 gradients back.
-  EXPECT_NEAR(seconds(step, StepPhase::output_dist), 1 + 2.56, 1e-9);
-  EXPECT_NEAR(seconds(step, StepPhase::grad_dist), 1 + 2.56, 1e-9);
-  EXPECT_NEAR(seconds(step, StepPhase::update), 800 + 7, 1e-9);
+  EXPECT_NEAR(seconds(step, Phase::output_dist), 1 + 2.56, 1e-9);
+  EXPECT_NEAR(seconds(step, Phase::grad_dist), 1 + 2.56, 1e-9);
+  EXPECT_NEAR(seconds(step, Phase::update), 800 + 7, 1e-9);
   EXPECT_EQ(step.sent, (std::vector<double>{256, 32 + 256}));
   double sum = 0.0;
   for (const PhasePrediction& phase : step.phases) sum += phase.seconds;
@@ -64,10 +62,10 @@ TEST(StepCost, OfACopyOnEachOfTwoRanksByHand) {
   at(machine.seconds, Term::lookup_id) = 5;
   at(machine.seconds, Term::update_shard) = 7;
   const StepPrediction step = predict_step(one.step(2), machine, one.plan("data_parallel", 2));
-  EXPECT_NEAR(seconds(step, StepPhase::input_dist), 0, 1e-9);
-  EXPECT_NEAR(seconds(step, StepPhase::lookup), 5 * 4, 1e-9);
+  EXPECT_NEAR(seconds(step, Phase::input_dist), 0, 1e-9);
+  EXPECT_NEAR(seconds(step, Phase::lookup), 5 * 4, 1e-9);
   // 100 rows of 16 gradients and a count, in a ring of 2 steps with half of them.
-  EXPECT_NEAR(seconds(step, StepPhase::update), 7 + 2 * (1 + 0.01 * 100 * 17 * 4 / 2), 1e-9);
+  EXPECT_NEAR(seconds(step, Phase::update), 7 + 2 * (1 + 0.01 * 100 * 17 * 4 / 2), 1e-9);
 }
 
 TEST(StepCost, OneRankExchangesNothing) {
@@ -138,13 +136,13 @@ TEST(StepCost, OfAPhaseIsThatOfTheSlowestRank) {
   const StepContext step = settled(some.step(3), machine, some.plan("table_wise", 3));
   const StepWork work = step_work(step, machine, some.plan("table_wise", 3));
   const StepPrediction predicted = predict_work(step, machine, work);
-  std::array<double, step_phases> most{};
+  std::array<double, phase_count> most{};
   for (const RankWork& rank : work.ranks) {
     const auto of_rank = compute_seconds(machine, finished_counts(step, rank));
-    for (std::size_t p = 0; p < step_phases; ++p) most[p] = std::max(most[p], of_rank[p]);
+    for (std::size_t p = 0; p < phase_count; ++p) most[p] = std::max(most[p], of_rank[p]);
   }
-  for (std::size_t p = 0; p + 1 < step_phases; ++p) {
-    EXPECT_DOUBLE_EQ(predicted.phases[p].seconds, most[p]) << step_phase_names[p];
+  for (std::size_t p = 0; p + 1 < phase_count; ++p) {
+    EXPECT_DOUBLE_EQ(predicted.phases[p].seconds, most[p]) << phase_names[p];
     EXPECT_LE(predicted.phases[p].mean, most[p] * (1 + 1e-12));
   }
 }

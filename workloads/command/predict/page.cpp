@@ -81,13 +81,13 @@ std::string where_it_moves(const std::vector<const PredictedPlan*>& plans) {
 
 Json phases_json(const placement::StepPrediction& step) {
   Json phases;
-  for (std::size_t p = 0; p < placement::step_phases; ++p) {
+  for (std::size_t p = 0; p < phase_count; ++p) {
     const placement::PhasePrediction& phase = step.phases[p];
-    phases[std::string(placement::step_phase_names[p])] = {{"ms", 1e3 * phase.seconds},
-                                                           {"exchange_ms", 1e3 * phase.exchange},
-                                                           {"mean_ms", 1e3 * phase.mean},
-                                                           {"least_ms", 1e3 * phase.least},
-                                                           {"slowest_rank", phase.slowest_rank}};
+    phases[std::string(phase_names[p])] = {{"ms", 1e3 * phase.seconds},
+                                           {"exchange_ms", 1e3 * phase.exchange},
+                                           {"mean_ms", 1e3 * phase.mean},
+                                           {"least_ms", 1e3 * phase.least},
+                                           {"slowest_rank", phase.slowest_rank}};
   }
   return phases;
 }
@@ -144,8 +144,7 @@ std::string predictions_json(const PredictedCases& cases, std::span<const Predic
     each["step_ms"] = 1e3 * plan.step.seconds;
     each["samples_per_s"] = batch_of(cases) / plan.step.seconds;
     each["speedup"] = speedup(plan, predicted);
-    each["bound"] = {{"phase", placement::step_phase_names[static_cast<std::size_t>(plan.bound.phase)]},
-                     {"by", plan.bound.by}};
+    each["bound"] = {{"phase", name_of(plan.bound.phase)}, {"by", plan.bound.by}};
     each["phases"] = phases_json(plan.step);
     each["sent_bytes_max"] = most_sent(plan);
     each["memory_bytes_max"] = plan.memory;
@@ -159,7 +158,7 @@ std::string predictions_json(const PredictedCases& cases, std::span<const Predic
 
 std::string predictions_csv(const PredictedCases& cases, std::span<const PredictedPlan> predicted) {
   std::string text = "machine,measured,workload,scale,global_batch,plan,ranks,nodes,step_ms,samples_per_s,speedup";
-  for (const auto& phase : placement::step_phase_names) text += fmt::format(",{}_ms", phase);
+  for (const auto& phase : phase_names) text += fmt::format(",{}_ms", phase);
   text += ",bound_phase,bound_by,sent_bytes_max,memory_bytes_max,missing_bytes,idle_ranks\n";
   for (const PredictedPlan& plan : predicted) {
     if (!plan.predicted()) continue;
@@ -168,9 +167,8 @@ std::string predictions_csv(const PredictedCases& cases, std::span<const Predict
                         plan.plan, plan.ranks, plan.nodes, 1e3 * plan.step.seconds, batch_of(cases) / plan.step.seconds,
                         speedup(plan, predicted));
     for (const placement::PhasePrediction& phase : plan.step.phases) text += fmt::format(",{}", 1e3 * phase.seconds);
-    text += fmt::format(",{},{},{:.0f},{:.0f},{:.0f},{}\n",
-                        placement::step_phase_names[static_cast<std::size_t>(plan.bound.phase)], plan.bound.by,
-                        most_sent(plan), plan.memory, plan.missing, plan.idle_ranks);
+    text += fmt::format(",{},{},{:.0f},{:.0f},{:.0f},{}\n", name_of(plan.bound.phase),
+                        plan.bound.by, most_sent(plan), plan.memory, plan.missing, plan.idle_ranks);
   }
   return text;
 }
@@ -187,11 +185,11 @@ struct RunTime {
 /// Without the exchange of ids that were at their owners, and with forward passes for what was evaluated meanwhile: a
 /// third of the flops of the dense half, and no gradients.
 RunTime run_time(const PublishedStep& step, const placement::StepPrediction& predicted) {
-  const auto phase = [&](placement::StepPhase which) { return predicted.phases[static_cast<std::size_t>(which)]; };
-  const double ids = step.ids_at_owners ? phase(placement::StepPhase::input_dist).seconds : 0.0;
-  const placement::PhasePrediction dense = phase(placement::StepPhase::dense);
-  const double forward = phase(placement::StepPhase::input_dist).seconds - ids +
-                         phase(placement::StepPhase::lookup).seconds + phase(placement::StepPhase::output_dist).seconds;
+  const auto phase = [&](Phase which) { return predicted.phases[index_of(which)]; };
+  const double ids = step.ids_at_owners ? phase(Phase::input_dist).seconds : 0.0;
+  const placement::PhasePrediction dense = phase(Phase::dense);
+  const double forward =
+      phase(Phase::input_dist).seconds - ids + phase(Phase::lookup).seconds + phase(Phase::output_dist).seconds;
   return {.embeddings = predicted.seconds - dense.seconds - ids + step.evaluations * forward,
           .dense = dense.seconds + step.evaluations * (dense.seconds - dense.exchange) / 3};
 }

@@ -32,10 +32,10 @@ placement::StepContext context_of(const PredictedCases& cases, const placement::
 
 Bound bound_of(const placement::StepPrediction& step, int nodes) {
   const auto longest = std::ranges::max_element(step.phases, {}, &placement::PhasePrediction::seconds);
-  Bound bound{static_cast<placement::StepPhase>(longest - step.phases.begin()), {}};
+  Bound bound{static_cast<Phase>(longest - step.phases.begin()), {}};
   const double computing = longest->seconds - longest->exchange;
   if (longest->exchange > computing) {
-    const bool reduces = bound.phase == placement::StepPhase::update || bound.phase == placement::StepPhase::dense;
+    const bool reduces = bound.phase == Phase::update || bound.phase == Phase::dense;
     bound.by = fmt::format("{} {}", reduces ? "all-reduce" : "exchange", nodes > 1 ? "between nodes" : "inside");
   } else {
     const bool alike = longest->mean - longest->exchange > 0.9 * computing;
@@ -85,9 +85,7 @@ PredictedPlan predict(const PredictedCases& cases, const placement::IdStatistics
 
 }  // namespace
 
-std::string Bound::text() const {
-  return fmt::format("{}, {}", placement::step_phase_names[static_cast<std::size_t>(phase)], by);
-}
+std::string Bound::text() const { return fmt::format("{}, {}", name_of(phase), by); }
 
 std::vector<PredictedPlan> predict_plans(const PredictedCases& cases) {
   const Workload& workload = cases.options.workload;

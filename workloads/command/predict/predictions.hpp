@@ -24,7 +24,7 @@ struct PredictedCases {
 
 /// What a phase is bound by.
 struct Bound {
-  placement::StepPhase phase = placement::StepPhase::lookup;
+  Phase phase = Phase::lookup;
   std::string by;  ///< "rank 3", "all ranks", "exchange inside", "exchange between nodes", "all-reduce"
 
   std::string text() const;

@@ -189,7 +189,7 @@ class RunningCase {
   CaseTimes times() const {
     const auto median = [](std::span<const double> ms) { return 1e-3 * results::summarize(ms).median; };
     CaseTimes times{.step = median(timings_.step_ms), .steps = std::ssize(timings_.step_ms)};
-    for (std::size_t p = 0; p < results::phase_names.size(); ++p) times.phases[p] = median(timings_.phase_path_ms[p]);
+    for (std::size_t p = 0; p < phase_count; ++p) times.phases[p] = median(timings_.phase_path_ms[p]);
     return times;
   }
 

@@ -32,7 +32,7 @@ std::vector<CalibrationCase> calibration_cases(int ranks, double largest_table =
 /// What the steps of one case took: the median, in seconds, of each phase's part of the critical path. That of phase p
 /// ends when the last rank leaves p; the parts of a step add up to its time.
 struct CaseTimes {
-  std::array<double, results::phase_names.size()> phases{};
+  std::array<double, phase_count> phases{};
   double step = 0.0;
   std::int64_t steps = 0;  ///< that were timed
 };

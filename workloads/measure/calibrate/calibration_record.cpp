@@ -37,8 +37,8 @@ Json case_json(const Calibration& calibration, std::size_t c) {
   const placement::StepPrediction& predicted = calibration.fit.predictions[c];
   Json json{{"name", calibration.cases[c].name}, {"steps", times.steps}};
   json.update(measured_and_predicted(times.step, predicted.seconds));
-  for (std::size_t p = 0; p < placement::step_phases; ++p) {
-    Json& phase = json["phases"][std::string(placement::step_phase_names[p])];
+  for (std::size_t p = 0; p < phase_count; ++p) {
+    Json& phase = json["phases"][std::string(phase_names[p])];
     phase = measured_and_predicted(times.phases[p], predicted.phases[p].seconds);
     phase["exchange_ms"] = digits(1e3 * predicted.phases[p].exchange);
   }
@@ -58,9 +58,8 @@ Json fit_json(const Calibration& calibration) {
   Json json{{"seconds", digits(calibration.seconds)}};
   Json& errors = json["errors"];
   errors["step"] = errors_json(calibration, step_errors(calibration.times, calibration.fit));
-  for (std::size_t p = 0; p < placement::step_phases; ++p)
-    errors[std::string(placement::step_phase_names[p])] =
-        errors_json(calibration, phase_errors(calibration.times, calibration.fit, p));
+  for (std::size_t p = 0; p < phase_count; ++p)
+    errors[std::string(phase_names[p])] = errors_json(calibration, phase_errors(calibration.times, calibration.fit, p));
   json["unmeasured"] = Json::array();
   for (std::size_t t = 0; t < placement::terms.size(); ++t)
     if (!calibration.fit.measured[t]) json["unmeasured"].push_back(placement::terms[t].name);

@@ -49,7 +49,7 @@ std::vector<Unknown> unknowns_of(std::size_t phase, std::span<const KnownCase> c
   for (const KnownCase& each : cases) optimizers.insert(each.optimizer);
   std::vector<Unknown> unknowns;
   for (std::size_t t = 0; t < placement::terms.size(); ++t) {
-    if (static_cast<std::size_t>(placement::terms[t].phase) != phase) continue;
+    if (index_of(placement::terms[t].phase) != phase) continue;
     if (t != static_cast<std::size_t>(placement::Term::optimizer_value))
       unknowns.push_back({t, {}});
     else
@@ -79,14 +79,14 @@ class Fit {
       cases_.emplace_back(cases[c], statistics[c], ranks_per_node, machine_);
     machine_.seconds = placement::described_cluster().seconds;
     for (int turn = 0; turn < turns_of_slowest_ranks; ++turn)
-      for (std::size_t phase = 0; phase < placement::step_phases; ++phase) solve(phase);
+      for (std::size_t phase = 0; phase < phase_count; ++phase) solve(phase);
     predict(cases);
   }
 
   double squares() const {
     double sum = 0.0;
     for (std::size_t c = 0; c < cases_.size(); ++c)
-      for (std::size_t p = 0; p < placement::step_phases; ++p) {
+      for (std::size_t p = 0; p < phase_count; ++p) {
         const double error = (fit_.predictions[c].phases[p].seconds - times_[c].phases[p]) / scale(c, p);
         sum += error * error;
       }
@@ -143,11 +143,11 @@ class Fit {
   static placement::TermCounts counts_of_slowest(const placement::StepContext& step, const placement::StepWork& work,
                                                  const placement::StepPrediction& predicted) {
     placement::TermCounts counts{};
-    for (std::size_t p = 0; p < placement::step_phases; ++p) {
+    for (std::size_t p = 0; p < phase_count; ++p) {
       const placement::TermCounts finished =
           placement::finished_counts(step, work.ranks[predicted.phases[p].slowest_rank]);
       for (std::size_t t = 0; t < placement::terms.size(); ++t)
-        if (static_cast<std::size_t>(placement::terms[t].phase) == p) counts[t] = finished[t];
+        if (index_of(placement::terms[t].phase) == p) counts[t] = finished[t];
     }
     return counts;
   }

@@ -213,7 +213,7 @@ TEST(Pipeline, WhatCannotBePreparedAheadIsRefusedByName) {
             0u);
   RunOptions trains = options;
   trains.workload.tables.front().storage = Storage::tt;
-  EXPECT_EQ(message_of(trains, {.async = {.mode = AsyncMode::patched}}).find("table t0: a tensor train"), 0u);
+  EXPECT_EQ(message_of(trains, {.async = {.mode = AsyncMode::patched}}).find("table t0: storage tt"), 0u);
   EXPECT_EQ(message_of(trains, {.async = {.mode = AsyncMode::ids}}), "supported");
 }
 

@@ -56,8 +56,8 @@ void check_traffic(const comm::Communicator& comm, const RunOptions& options, co
                                                                   homes_of(options, *batches, step, comm.size()),
                                                                   how.movement, decided, nodes_of(comm));
     const auto expect_bytes = [&](Phase phase, const placement::ByteMatrix& bytes) {
-      const auto where = std::string(results::phase_names[index_of(phase)]) + ", step " + std::to_string(step) +
-                         ", rank " + std::to_string(comm.rank());
+      const auto where = std::string(phase_names[index_of(phase)]) + ", step " + std::to_string(step) + ", rank " +
+                         std::to_string(comm.rank());
       EXPECT_EQ(bytes.sent_by(comm.rank()), costs.payload[index_of(phase)]) << where;
       for (int peer = 0; peer < comm.size(); ++peer)
         EXPECT_EQ(bytes(comm.rank(), peer), ready->flight.sent().to_ranks(index_of(phase)).payload[peer])

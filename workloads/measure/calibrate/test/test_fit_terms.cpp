@@ -33,7 +33,7 @@ std::vector<CaseTimes> times_on(const placement::MachineModel& machine, std::spa
     const placement::StepPrediction step = placement::predict_step(
         step_context_of(statistics, workload, each.plan(), each.how(), per_node), machine, each.plan());
     CaseTimes& of = times.emplace_back();
-    for (std::size_t p = 0; p < placement::step_phases; ++p) of.step += of.phases[p] = step.phases[p].seconds;
+    for (std::size_t p = 0; p < phase_count; ++p) of.step += of.phases[p] = step.phases[p].seconds;
   }
   return times;
 }
@@ -47,9 +47,9 @@ TEST(FitTerms, ExplainsTimesThatFollowTheModel) {
     machine.cache_per_rank = some_machine().cache_per_rank;
     const TermFit fit = fit_terms(cases, times, ranks, machine);
     EXPECT_LT(step_errors(times, fit).largest, 0.01) << cases[step_errors(times, fit).worst].name;
-    for (std::size_t p = 0; p < placement::step_phases; ++p)
+    for (std::size_t p = 0; p < phase_count; ++p)
       EXPECT_LT(phase_errors(times, fit, p).largest, 0.02)
-          << placement::step_phase_names[p] << " of " << cases[phase_errors(times, fit, p).worst].name;
+          << phase_names[p] << " of " << cases[phase_errors(times, fit, p).worst].name;
   }
 }
 
