@@ -15,16 +15,11 @@ Auto::Auto(const Communicator& comm)
     for_any_route_.push_back(named.choice->in_auto == InAuto::any_route);
     for_known_routes_.push_back(named.choice->in_auto != InAuto::never && named.unusable(comm).empty());
   }
-  library_ = std::ranges::find(calibration_.exchanges, "mpi_alltoallv") - calibration_.exchanges.begin();
+  library_ = std::ranges::find(calibration_.exchanges, placement::library_exchange) - calibration_.exchanges.begin();
 }
 
 void Auto::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
   pick(route, element_bytes).run(route, send, receive, element_bytes);
-}
-
-void Auto::run_staged(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes,
-                      const Stages& stages) {
-  pick(route, element_bytes).run_staged(route, send, receive, element_bytes, stages);
 }
 
 Exchange& Auto::pick(const Route& route, std::int64_t element_bytes) {

@@ -25,8 +25,6 @@ class Auto : public Exchange {
   static double has(const Communicator& comm) { return NodeShared::has(comm); }
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
-  void run_staged(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes,
-                  const Stages& stages) override;
   std::string picked() const override;
   std::span<const std::int64_t> sent() const override {
     return last_ == nullptr ? std::span<const std::int64_t>() : last_->sent();

@@ -29,11 +29,6 @@ struct Part {
 }  // namespace
 
 void Chunked::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
-  run_staged(route, send, receive, element_bytes, {[](auto, auto) {}, [](auto, auto) {}});
-}
-
-void Chunked::run_staged(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes,
-                         const Stages& stages) {
   const Blocks blocks(comm_, route, send, receive, element_bytes);
   const std::size_t chunks = messages_.size();
   const auto out = [&](int peer, std::size_t c) {
@@ -41,14 +36,6 @@ void Chunked::run_staged(const Route& route, const std::byte* send, std::byte* r
   };
   const auto in = [&](int peer, std::size_t c) {
     return Part(route.receive_offsets(), route.receive_counts(), peer, c, chunks);
-  };
-  const auto finish = [&](std::size_t c) {
-    messages_[c].wait();
-    for (int distance = 0; distance < comm_.size(); ++distance) {
-      const Part part = in(rank_before(comm_, distance), c);
-      if (part.count > 0) stages.unpack(part.begin, part.count);
-      messages_[c].progress();
-    }
   };
   for (std::size_t c = 0; c < chunks; ++c)
     for (int distance = 1; distance < comm_.size(); ++distance) {
@@ -60,16 +47,15 @@ void Chunked::run_staged(const Route& route, const std::byte* send, std::byte* r
       const int target = rank_after(comm_, distance);
       const Part part = out(target, c);
       if (part.count == 0) continue;
-      stages.pack(part.begin, part.count);
       const auto bytes = part.of(send, element_bytes);
       if (distance == 0)
         std::memcpy(in(target, c).of(receive, element_bytes).data(), bytes.data(), bytes.size());
       else
         messages_[c].send(bytes, target);
     }
-    if (c > 0) finish(c - 1);
+    if (c > 0) messages_[c - 1].wait();
   }
-  finish(chunks - 1);
+  messages_[chunks - 1].wait();
 }
 
 }  // namespace shardmark::comm

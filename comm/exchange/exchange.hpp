@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -13,12 +12,6 @@
 #include "comm/route.hpp"
 
 namespace shardmark::comm {
-
-/// Work on elements [first, first + count): pack() makes those of the send buffer, unpack() takes those of the receive
-/// buffer. Every element once, in ranges of any order; what they wrote must be in memory when they return.
-struct Stages {
-  std::function<void(std::int64_t first, std::int64_t count)> pack, unpack;
-};
 
 /// An all-to-all algorithm: how the elements of a route reach their ranks. An object may keep state between runs
 /// (datatypes, requests, buffers). The communicator it was made with must outlive it.
@@ -30,15 +23,6 @@ class Exchange {
   /// route.receive_total(), both by rank as Route says; they must not overlap, and may be null when they are empty.
   /// Throws MpiError; std::invalid_argument for a route of another number of ranks.
   virtual void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) = 0;
-
-  /// The same, with `send` made and `receive` used on the way: all at once before and after, unless an algorithm
-  /// overlaps them with the movement of other elements.
-  virtual void run_staged(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes,
-                          const Stages& stages) {
-    stages.pack(0, route.send_total());
-    run(route, send, receive, element_bytes);
-    stages.unpack(0, route.receive_total());
-  }
 
   /// The names of the exchanges that carried data so far, where this one chooses among others; else empty.
   virtual std::string picked() const { return {}; }

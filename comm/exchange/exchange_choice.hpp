@@ -7,28 +7,15 @@
 #include <string_view>
 
 #include "comm/exchange/exchange.hpp"
+#include "comm/placement/exchange_shapes.hpp"
 #include "comm/unusable.hpp"
 
 namespace shardmark::comm {
 
-/// The number N of an exchange that is named "name:N"; what it means is in the description. No default: it has none.
-struct ExchangeNumber {
-  int by_default = 0;
-  int least = 1;
+using placement::ExchangeNumber, placement::InAuto;
 
-  bool taken() const { return by_default > 0; }
-};
-
-/// When the exchange `auto` may pick it: for any route, for those it has carried before (the others ask and tell sizes
-/// on a route's first run, which would be all of them where every batch has new counts), or never.
-enum class InAuto { any_route, known_routes, never };
-
-/// One entry of the table `exchanges`.
-struct ExchangeChoice {
-  std::string_view name;
-  std::string_view description;
-  ExchangeNumber number;
-  InAuto in_auto;
+/// One entry of the table `exchanges`: a shape, and what makes it.
+struct ExchangeChoice : placement::ExchangeShape {
   /// Collective.
   std::unique_ptr<Exchange> (*make)(const Communicator&, int number);
   /// Why these ranks cannot use it, the same on all of them; empty: they can. Collective.
@@ -40,16 +27,12 @@ struct ExchangeChoice {
   double (*has)(const Communicator&);
   /// The entry of the table `reductions` that adds partial sums where this one moves the rest; empty: MPI's.
   std::string_view reduction = {};
-  /// Whether it moves bytes inside a node by loads and stores: then a caller may spare it the way and write what the
-  /// ranks of its node need where they read it (NodeMemory).
-  bool by_loads = false;
 };
 
 /// The entry of a class that is made of (comm) or (comm, number). Its static unusable(comm), if it has one, refuses;
 /// its static keeps(comm, number) says what it keeps, and its static has(comm) what it has, where that is anything.
 template <class Algorithm>
-constexpr ExchangeChoice exchange_choice(std::string_view name, std::string_view description, InAuto in_auto,
-                                         ExchangeNumber number = {}, std::string_view reduction = {}) {
+constexpr ExchangeChoice exchange_choice(std::string_view name, std::string_view reduction = {}) {
   const auto make = [](const Communicator& comm, [[maybe_unused]] int n) -> std::unique_ptr<Exchange> {
     if constexpr (std::constructible_from<Algorithm, const Communicator&, int>)
       return std::make_unique<Algorithm>(comm, n);
@@ -68,8 +51,7 @@ constexpr ExchangeChoice exchange_choice(std::string_view name, std::string_view
     else
       return 0.0;
   };
-  constexpr bool by_loads = requires { requires Algorithm::by_loads; };
-  return {name, description, number, in_auto, make, unusable_by<Algorithm>, keeps, has, reduction, by_loads};
+  return {placement::shape_of(name), make, unusable_by<Algorithm>, keeps, has, reduction};
 }
 
 }  // namespace shardmark::comm

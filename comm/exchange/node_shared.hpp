@@ -25,7 +25,6 @@ class NodeShared : public Exchange {
   explicit NodeShared(const Communicator& comm);
 
   static std::string unusable(const Communicator& comm) { return NodeMemory::unusable(comm); }
-  static constexpr bool by_loads = true;
   /// A channel from each rank of its node.
   static double has(const Communicator& comm);
 

@@ -15,7 +15,7 @@ namespace shardmark::workloads {
 /// What compare tries several of: how the data of a plan move, and what stands for its tables.
 struct Case {
   placement::Movement movement = {.transfer = placement::RowTransfer::automatic};
-  comm::NamedExchange exchange = comm::exchange_named("mpi_alltoallv");
+  comm::NamedExchange exchange = comm::exchange_named(placement::library_exchange);
   placement::TableGroups groups = {};
   Async async = {};
   std::optional<Storage> storage = {};  ///< of every table; absent: as the workload says

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view library = "mpi_alltoallv";
+constexpr std::string_view library = placement::library_exchange;
 
 struct Rates {
   double algorithm, bus;  ///< bytes per second

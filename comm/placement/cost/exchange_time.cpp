@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/placement/cost/exchange_time.hpp"
 
-#include <array>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,20 +11,6 @@
 
 namespace shardmark::placement {
 namespace {
-
-/// Of "name:N"; absent: `otherwise`.
-int number_of(std::string_view exchange, int otherwise) {
-  const auto colon = exchange.find(':');
-  if (colon == std::string_view::npos) return otherwise;
-  return static_cast<int>(number_in<std::int64_t>(std::string(exchange.substr(colon + 1))).value_or(otherwise));
-}
-
-/// One more than the digits of the largest distance in this radix.
-int bruck_rounds(int ranks, int radix) {
-  int rounds = 0;
-  for (std::int64_t reach = 1; reach < ranks; reach *= radix) ++rounds;
-  return rounds;
-}
 
 double cost(const MessageCost& message, double count, double bytes) {
   return count > 0.0 && bytes > 0.0 ? count * message.seconds(bytes) : 0.0;
@@ -76,15 +62,11 @@ double forwarded_seconds(const RankLayout& layout, const ExchangeCost& message, 
          cost(message.between, messages.between, messages.between_size * mean);
 }
 
-bool forwards(std::string_view exchange) {
-  return exchange.starts_with("bruck") || exchange.starts_with("node_aware") || exchange.starts_with("node_leader");
-}
-
 double seconds_of(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
                   std::span<const double> bytes) {
   const ExchangeCost& message = machine.exchange(exchange);
-  const double links =
-      forwards(exchange) ? forwarded_seconds(layout, message, exchange, bytes) : direct_seconds(layout, message, bytes);
+  const double links = shape_of(exchange).forwards ? forwarded_seconds(layout, message, exchange, bytes)
+                                                   : direct_seconds(layout, message, bytes);
   return std::max(links, node_seconds(layout, machine, bytes));
 }
 
@@ -100,27 +82,18 @@ double group_seconds(const RankLayout& group, const MachineModel& machine, std::
 }  // namespace
 
 MessagesOfRank messages_of(std::string_view exchange, const RankLayout& layout) {
-  const double P = layout.ranks, L = std::min(layout.per_node, layout.ranks), N = layout.nodes();
-  if (exchange.starts_with("bruck")) {
-    const int radix = number_of(exchange, 2);
-    const double rounds = (radix - 1) * bruck_rounds(layout.ranks, radix), size = P / radix;
-    return N > 1 ? MessagesOfRank{0, 1, rounds, size} : MessagesOfRank{rounds, size, 0, 1};
-  }
-  if (N == 1) return {L - 1, 1, 0, 1};
-  if (exchange.starts_with("node_aware")) return {L - 1, N, N - 1, L};
-  if (exchange.starts_with("node_leader")) {
-    const double leaders = std::min<double>(number_of(exchange, 1), L), members = L / leaders;
-    // Members hand over (P - L) b each, twice; what the leader sends its neighbours is small beside it.
-    return {std::max(L - 1, 2 * (members - 1)), members > 1 ? P - L : 1, (N - 1) * leaders, members * members};
-  }
-  return {L - 1, 1, P - L, 1};
+  const ExchangeShape& shape = shape_of(exchange);
+  const auto colon = exchange.find(':');
+  const auto number =
+      colon == exchange.npos ? std::nullopt : number_in<std::int64_t>(std::string(exchange.substr(colon + 1)));
+  return shape.messages(layout, number ? static_cast<int>(*number) : shape.number.by_default);
 }
 
 double exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
                         std::span<const double> bytes) {
   if (layout.ranks <= 1) return 0.0;
-  if (exchange != "auto") return seconds_of(layout, machine, exchange, bytes);
-  double best = seconds_of(layout, machine, "mpi_alltoallv", bytes);
+  if (!shape_of(exchange).chooses) return seconds_of(layout, machine, exchange, bytes);
+  double best = seconds_of(layout, machine, library_exchange, bytes);
   for (const auto& [name, of_exchange] : machine.exchanges)
     best = std::min(best, seconds_of(layout, machine, name, bytes));
   return best;

@@ -159,7 +159,8 @@ void read_messages(const MachineObject& top, MachineModel& machine) {
     machine.exchanges[name] = {exchange.points("inside"), exchange.points("between")};
   }
   const bool of_one_rank = machine.measured && machine.exchanges.empty();
-  if (!of_one_rank && !machine.exchanges.contains("mpi_alltoallv")) exchanges.fail("mpi_alltoallv", "is missing");
+  if (!of_one_rank && !machine.exchanges.contains(library_exchange))
+    exchanges.fail(std::string(library_exchange), "is missing");
   if (!top.has("all_reduce")) return;
   machine.all_reduce_inside = top.object("all_reduce").points("inside");
   machine.all_reduce_between = top.object("all_reduce").points("between");
@@ -278,7 +279,7 @@ const MachineModel& described_cluster() {
 }
 
 void require_known(const MachineModel& machine, int nodes) {
-  if (nodes > 1 && machine.exchange("mpi_alltoallv").between.points.empty())
+  if (nodes > 1 && machine.exchange(library_exchange).between.points.empty())
     throw InputError(fmt::format(
         "machine {}: it was measured on one node and says nothing of exchanges between {} nodes; calibrate on several, "
         "describe them under \"exchanges\", or say --ranks-per-node",

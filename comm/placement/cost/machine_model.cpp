@@ -22,7 +22,7 @@ double MessageCost::bytes_per_second() const {
 
 const ExchangeCost &MachineModel::exchange(std::string_view wanted) const {
   static const ExchangeCost free;
-  for (const std::string_view known : {wanted, wanted.substr(0, wanted.find(':')), std::string_view("mpi_alltoallv")})
+  for (const std::string_view known : {wanted, wanted.substr(0, wanted.find(':')), library_exchange})
     if (const auto found = exchanges.find(known); found != exchanges.end()) return found->second;
   return free;
 }

@@ -88,7 +88,7 @@ class Prediction {
 
   /// Where owners write and read what lies at home, no message is left, and the floors of memory are all.
   double link(WayBytes RankWork::*bytes) const {
-    if (step_.exchange == "node_shared" && layout_.nodes() == 1) return 0.0;
+    if (shape_of(step_.exchange).by_loads && layout_.nodes() == 1) return 0.0;
     return link_seconds(layout_, machine_, step_.exchange, way_of(work_, bytes).all);
   }
 
@@ -106,15 +106,15 @@ class Prediction {
     if (bytes <= 0.0 || layout_.ranks == 1) return 0.0;
     const bool halves = step_.movement.transfer == RowTransfer::reduce_scatter_halving;
     const std::vector<double> of_rank(work_.ranks.size(), bytes);
-    return exchange_seconds(layout_, machine_, halves ? "bruck" : "mpi_alltoallv", of_rank);
+    return exchange_seconds(layout_, machine_, halves ? halving_exchange : library_exchange, of_rank);
   }
 
   double update_exchange() const {
     double seconds = all_reduce_seconds(layout_, machine_, work_.all_reduced);
     if (work_.all_gathered > 0.0) {
       const std::vector<double> counts(work_.ranks.size(), 8.0), rows(work_.ranks.size(), work_.all_gathered);
-      seconds += 2 * exchange_seconds(layout_, machine_, "mpi_alltoallv", counts) +
-                 exchange_seconds(layout_, machine_, "mpi_alltoallv", rows);
+      seconds += 2 * exchange_seconds(layout_, machine_, library_exchange, counts) +
+                 exchange_seconds(layout_, machine_, library_exchange, rows);
     }
     double row_sums = 0.0;
     for (const RankWork& rank : work_.ranks) row_sums = std::max(row_sums, rank.row_sums);

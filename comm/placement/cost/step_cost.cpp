@@ -61,8 +61,7 @@ TermCounts finished_counts(const StepContext& step, const RankWork& work) {
 
 std::array<double, phase_count> compute_seconds(const MachineModel& machine, const TermCounts& finished) {
   std::array<double, phase_count> seconds{};
-  for (std::size_t t = 0; t < terms.size(); ++t)
-    seconds[index_of(terms[t].phase)] += finished[t] * machine.seconds[t];
+  for (std::size_t t = 0; t < terms.size(); ++t) seconds[index_of(terms[t].phase)] += finished[t] * machine.seconds[t];
   return seconds;
 }
 

@@ -21,7 +21,7 @@ struct StepContext {
   std::int64_t global_batch = 1;
   Movement movement = {};
   bool weighted = false;
-  std::string exchange = "mpi_alltoallv";
+  std::string exchange{library_exchange};
   std::int64_t groups = 1;        ///< of tables that travel one after the other while others compute
   double dense_flops = 0.0;       ///< of the dense half, per sample, forward and backward
   double dense_parameters = 0.0;  ///< of the dense half, whose gradients are summed over all ranks

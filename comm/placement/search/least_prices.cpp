@@ -35,14 +35,11 @@ double of_rank(const StepContext& step, const Price& inside, const Price& betwee
   return least;
 }
 
-bool forwards_or_chooses(const std::string& exchange) {
-  return exchange == "auto" || exchange.starts_with("bruck") || exchange.starts_with("node_");
-}
-
 }  // namespace
 
 ExchangePrice price_from_start(const StepContext& step, const MachineModel& machine) {
-  if (forwards_or_chooses(step.exchange) || step.ranks == 1) return {};
+  const ExchangeShape& shape = shape_of(step.exchange);
+  if (shape.forwards || shape.chooses || step.ranks == 1) return {};
   const auto& [inside, between] = machine.exchange(step.exchange);
   const double first_inside = least_seconds(inside), first_between = least_seconds(between);
   const double slope = of_rank(step, least_slope(inside, first_inside), least_slope(between, first_between));
@@ -50,13 +47,14 @@ ExchangePrice price_from_start(const StepContext& step, const MachineModel& mach
 }
 
 ExchangePrice price_per_byte(const StepContext& step, const MachineModel& machine) {
-  if (step.exchange == "auto" || step.ranks == 1) return {};
+  const ExchangeShape& shape = shape_of(step.exchange);
+  if (shape.chooses || step.ranks == 1) return {};
   const auto& [inside, between] = machine.exchange(step.exchange);
   const double slope_inside = least_slope(inside, 0.0), slope_between = least_slope(between, 0.0);
   const RankLayout layout = step.layout();
   const MessagesOfRank messages = messages_of(step.exchange, layout);
   ExchangePrice price;
-  if (forwards_or_chooses(step.exchange)) {
+  if (shape.forwards) {
     // Every rank carries the mean.
     price.mean = messages.inside * messages.inside_size * slope_inside +
                  messages.between * messages.between_size * slope_between;

@@ -16,9 +16,7 @@ bool never_falls(const MessageCost& cost) {
   return std::ranges::is_sorted(cost.points, {}, &MessageCost::Point::seconds);
 }
 
-bool sends_directly(std::string_view exchange) {
-  return exchange != "auto" && !exchange.starts_with("bruck") && !exchange.starts_with("node_");
-}
+bool sends_directly(std::string_view exchange) { return !shape_of(exchange).chooses && !shape_of(exchange).forwards; }
 
 }  // namespace
 
@@ -101,13 +99,13 @@ StepSeconds::Phases StepSeconds::phases_of(const StepTotals& totals) const {
     phases.travelling[index_of(Phase::input_dist)] +=
         static_cast<double>(announcements * step_.groups) * even_exchange(1.0, step_.exchange);
   const bool halves = step_.movement.transfer == RowTransfer::reduce_scatter_halving;
-  const double reduced = even_exchange(totals.reduced, halves ? "bruck" : "mpi_alltoallv");
+  const double reduced = even_exchange(totals.reduced, halves ? halving_exchange : library_exchange);
   phases.travelling[index_of(Phase::output_dist)] += reduced;
   phases.travelling[index_of(Phase::grad_dist)] += reduced;
   double& update = phases.travelling[index_of(Phase::update)];
   if (totals.all_reduced >= least_bytes) update += all_reduce_seconds(layout_, machine_, totals.all_reduced);
   if (totals.all_gathered >= least_bytes)
-    update += 2 * even_exchange(8.0, "mpi_alltoallv") + even_exchange(totals.all_gathered, "mpi_alltoallv");
+    update += 2 * even_exchange(8.0, library_exchange) + even_exchange(totals.all_gathered, library_exchange);
   last_ = totals;
   return of_last_ = phases;
 }

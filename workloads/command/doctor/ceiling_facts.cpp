@@ -44,7 +44,7 @@ CeilingFacts ceiling_facts(const comm::Communicator& world) {
                      .gather = slowest("gather", 64),
                      .huge_page_share = comm::all_reduce(world, rates.huge_page_share, comm::Reduce::min)};
   if (world.size() == 1) return facts;
-  const std::vector<comm::NamedExchange> exchanges{comm::exchange_named("mpi_alltoallv")};
+  const std::vector<comm::NamedExchange> exchanges{comm::exchange_named(placement::library_exchange)};
   ExchangeSweep sweep(world, exchanges, largest_message, 1, Fault::none);
   facts.inside = link_of(sweep.links().inside);
   facts.between = link_of(sweep.links().between);

@@ -167,8 +167,8 @@ std::string predictions_csv(const PredictedCases& cases, std::span<const Predict
                         plan.plan, plan.ranks, plan.nodes, 1e3 * plan.step.seconds, batch_of(cases) / plan.step.seconds,
                         speedup(plan, predicted));
     for (const placement::PhasePrediction& phase : plan.step.phases) text += fmt::format(",{}", 1e3 * phase.seconds);
-    text += fmt::format(",{},{},{:.0f},{:.0f},{:.0f},{}\n", name_of(plan.bound.phase),
-                        plan.bound.by, most_sent(plan), plan.memory, plan.missing, plan.idle_ranks);
+    text += fmt::format(",{},{},{:.0f},{:.0f},{:.0f},{}\n", name_of(plan.bound.phase), plan.bound.by, most_sent(plan),
+                        plan.memory, plan.missing, plan.idle_ranks);
   }
   return text;
 }

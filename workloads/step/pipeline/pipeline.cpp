@@ -24,7 +24,7 @@ comm::Communicator duplicate(const comm::Communicator& parent, const Case& how) 
   std::vector<int> leaders;
   for (int r = 0; r < parent.size(); ++r) leaders.push_back(parent.ranks_of(parent.node_of(r)).front());
   comm::Communicator comm(parent.get(), parent.count_limit(), std::move(leaders));
-  if (how.exchange.choice->name == "auto") comm::set_calibration(comm, comm::calibration_of(parent));
+  if (how.exchange.choice->chooses) comm::set_calibration(comm, comm::calibration_of(parent));
   return comm;
 }
 

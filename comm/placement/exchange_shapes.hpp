@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace shardmark::placement {
+
+/// Ranks that exchange, `per_node` neighbours by number on each node.
+struct RankLayout {
+  int ranks = 1;
+  int per_node = 1;
+
+  constexpr int nodes() const { return (ranks + per_node - 1) / per_node; }
+  constexpr int node_of(int rank) const { return rank / per_node; }
+  /// Ranks of that node.
+  constexpr int on_node(int node) const { return std::min(per_node, ranks - node * per_node); }
+};
+
+/// The messages of one rank in an exchange of b bytes with each other rank: `inside` of `inside_size` b, `between` of
+/// `between_size` b.
+struct MessagesOfRank {
+  double inside = 0.0, inside_size = 1.0;
+  double between = 0.0, between_size = 1.0;
+};
+
+/// One to each other rank. P ranks, L per node: L - 1 of b, P - L of b.
+constexpr MessagesOfRank direct_messages(const RankLayout& layout, int /*number*/) {
+  const double P = layout.ranks, L = std::min(layout.per_node, layout.ranks);
+  return {L - 1, 1, P - L, 1};
+}
+
+/// bruck:r: (r - 1) ceil(log_r P) of P / r b; all of them between nodes where there are several.
+constexpr MessagesOfRank messages_by_digits(const RankLayout& layout, int radix) {
+  int digits = 0;
+  for (std::int64_t reach = 1; reach < layout.ranks; reach *= radix) ++digits;
+  const double rounds = (radix - 1) * digits, size = static_cast<double>(layout.ranks) / radix;
+  return layout.nodes() > 1 ? MessagesOfRank{0, 1, rounds, size} : MessagesOfRank{rounds, size, 0, 1};
+}
+
+/// Over the ranks of the same number on N nodes: L - 1 of N b, N - 1 of L b. One node: direct.
+constexpr MessagesOfRank messages_by_rails(const RankLayout& layout, int number) {
+  const double L = std::min(layout.per_node, layout.ranks), N = layout.nodes();
+  return N == 1 ? direct_messages(layout, number) : MessagesOfRank{L - 1, N, N - 1, L};
+}
+
+/// Of one of k leaders of a node: L - 1 of b, and 2 (L / k - 1) of (P - L) b from and to its members; (N - 1) k of
+/// (L / k)^2 b. What the leader sends its neighbours is small beside what members hand over. One node: direct.
+constexpr MessagesOfRank messages_of_leaders(const RankLayout& layout, int number) {
+  const double P = layout.ranks, L = std::min(layout.per_node, layout.ranks), N = layout.nodes();
+  if (N == 1) return direct_messages(layout, number);
+  const double leaders = std::min<double>(number, L), members = L / leaders;
+  return {std::max(L - 1, 2 * (members - 1)), members > 1 ? P - L : 1, (N - 1) * leaders, members * members};
+}
+
+/// The number N of an exchange that is named "name:N"; what it means is in the description. No default: it has none.
+struct ExchangeNumber {
+  int by_default = 0;
+  int least = 1;
+
+  constexpr bool taken() const { return by_default > 0; }
+};
+
+/// When the exchange `auto` may pick it: for any route, for those it has carried before (the others ask and tell sizes
+/// on a route's first run, which would be all of them where every batch has new counts), or never.
+enum class InAuto { any_route, known_routes, never };
+
+/// What is known of an exchange without MPI.
+struct ExchangeShape {
+  std::string_view name;
+  std::string_view description;
+  InAuto in_auto = InAuto::any_route;
+  ExchangeNumber number = {};
+  MessagesOfRank (*messages)(const RankLayout& layout, int number) = direct_messages;
+  bool forwards = false;  ///< blocks travel by way of other ranks, each of which carries the mean
+  bool chooses = false;   ///< among the others of the table
+  /// It moves bytes inside a node by loads and stores: then a caller may spare it the way and write what the ranks of
+  /// its node need where they read it (NodeMemory).
+  bool by_loads = false;
+};
+
+/// An exchange is an entry here, one in comm/exchange/exchanges.hpp at the same place, and a file beside that. The
+/// first is the library's, with which the others are compared.
+inline constexpr std::array exchange_shapes{
+    ExchangeShape{"mpi_alltoallv", "MPI_Alltoallv: the library's own algorithm"},
+    ExchangeShape{.name = "auto",
+                  .description = "the fastest in this job for the size and shape of each route",
+                  .in_auto = InAuto::never,
+                  .chooses = true},
+    ExchangeShape{"mpi_neighbor", "MPI_Neighbor_alltoallv among ranks that share traffic", InAuto::known_routes},
+    ExchangeShape{"linear", "all messages at once, to and from the nearest ranks first"},
+    ExchangeShape{"linear_throttled", "the same, N partners at a time", InAuto::any_route, {.by_default = 4}},
+    ExchangeShape{"persistent", "the messages of linear, set up once (MPI_Send_init) and started again",
+                  InAuto::known_routes},
+    ExchangeShape{"chunked", "the messages of linear in N parts", InAuto::any_route, {.by_default = 4}},
+    ExchangeShape{"pairwise", "P-1 rounds, in round k to rank+k and from rank-k"},
+    ExchangeShape{.name = "bruck",
+                  .description = "radix N: log P rounds, blocks travel together by the digits of their distance",
+                  .in_auto = InAuto::known_routes,
+                  .number = {.by_default = 2, .least = 2},
+                  .messages = messages_by_digits,
+                  .forwards = true},
+    ExchangeShape{.name = "node_aware",
+                  .description = "rails: only ranks of the same number on their nodes talk between nodes",
+                  .in_auto = InAuto::known_routes,
+                  .messages = messages_by_rails,
+                  .forwards = true},
+    ExchangeShape{.name = "node_leader",
+                  .description = "N leaders per node gather, exchange between nodes, scatter",
+                  .in_auto = InAuto::known_routes,
+                  .number = {.by_default = 1},
+                  .messages = messages_of_leaders,
+                  .forwards = true},
+    ExchangeShape{.name = "node_shared",
+                  .description = "loads and stores inside a node, messages of linear between nodes",
+                  .by_loads = true},
+    ExchangeShape{"rma_put", "MPI_Put into windows, between two fences", InAuto::known_routes},
+    ExchangeShape{"nccl", "NCCL: grouped sends and receives, a GPU for each rank", InAuto::never},
+    ExchangeShape{"host_staged", "MPI_Alltoallv on pinned copies of GPU memory", InAuto::never},
+    ExchangeShape{"device_aware", "MPI_Alltoallv on GPU memory, by an MPI that reads it", InAuto::never},
+};
+
+inline constexpr std::string_view library_exchange = exchange_shapes.front().name;
+
+/// The exchange whose messages are those of log P rounds that halve what is left: of reductions by halving too.
+inline constexpr std::string_view halving_exchange =
+    std::ranges::find(exchange_shapes, messages_by_digits, &ExchangeShape::messages)->name;
+
+/// The entry of "name" or "name:N"; of a name that a machine file has and this program does not, the library's.
+constexpr const ExchangeShape& shape_of(std::string_view exchange) {
+  const auto found = std::ranges::find(exchange_shapes, exchange.substr(0, exchange.find(':')), &ExchangeShape::name);
+  return found == exchange_shapes.end() ? exchange_shapes.front() : *found;
+}
+
+}  // namespace shardmark::placement
