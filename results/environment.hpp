@@ -12,7 +12,7 @@
 namespace shardmark::results {
 
 /// Of results files; readers refuse any other.
-inline constexpr int format_version = 1;
+inline constexpr int format_version = 2;
 
 /// The only environment variables that are ever recorded: none of them names a person, an account or a secret.
 inline constexpr std::array<std::string_view, 35> recorded_variables{

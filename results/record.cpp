@@ -18,50 +18,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Fields of the schema that are not options.
 constexpr std::array<std::string_view, 18> field_names{
     "record",     "workload",  "plan",           "options",      "changed",       "ranks",
     "threads",    "step_ms",   "samples_per_s",  "phases",       "wire_error",    "communication_ms",
     "exposed_ms", "imbalance", "sent_bytes_max", "predicted_ms", "checked_steps", "wrong"};
-
-/// A field that repeats an option, for readers that look there. Older records have nothing else.
-struct OptionField {
-  std::string object;  ///< the field that this one is in; empty: none
-  std::string name;
-  std::string option;
-  enum Kind { text, count, optional } kind = text;  ///< count: at least 1; optional: may be absent, of any type
-  Json usual = {};                                  ///< what older programs took by default; null: it depended
-};
-const std::vector<OptionField> option_fields{
-    {"", "scale", "scale", OptionField::count, 1},
-    {"", "transfer", "transfer"},
-    {"", "exchange", "exchange"},
-    {"wire", "forward", "wire_forward", OptionField::text, "fp32"},
-    {"wire", "backward", "wire_backward", OptionField::text, "fp32"},
-    {"wire", "ids", "wire_ids", OptionField::optional, "int32"},
-    {"", "groups", "groups", OptionField::count, 1},
-    {"", "group_balance", "group_balance", OptionField::optional, "count"},
-    {"", "optimizer", "optimizer"},
-    {"", "global_batch", "batch", OptionField::count},
-    {"", "dedup", "dedup", OptionField::optional, "auto"},
-    {"", "replicated_gradients", "replicated_gradients", OptionField::optional, "dense"},
-    {"", "exact", "exact", OptionField::optional, false},
-    {"", "pooling", "pooling", OptionField::optional},
-    {"", "value_type", "dtype", OptionField::optional, "fp32"},
-    {"", "batches", "batches", OptionField::optional, 4},
-    {"ids", "distribution", "ids.distribution", OptionField::optional},
-    {"ids", "alpha", "ids.alpha", OptionField::optional},
-    {"ids", "shuffled", "ids.shuffled", OptionField::optional},
-    {"ids", "ragged", "ids.ragged", OptionField::optional},
-    {"ids", "weighted", "ids.weighted", OptionField::optional},
-    {"data", "file", "data", OptionField::optional},
-};
-
-bool is_field(std::string_view name) {
-  return std::ranges::find(field_names, name) != field_names.end() ||
-         std::ranges::any_of(option_fields,
-                             [&](const OptionField& f) { return (f.object.empty() ? f.name : f.object) == name; });
-}
 
 StepTime step_time_from(const Fields& fields) {
   StepTime time{.median = fields.number("median"),
@@ -98,27 +58,12 @@ std::vector<PhaseTime> phases_from(const Fields& record, const Json& json) {
   return phases;
 }
 
-/// What the field says of its option; null where it is absent, or says that tables differ.
-Json read_option(const Fields& fields, const Json& json, const OptionField& field) {
-  if (field.kind == OptionField::optional) {
-    const Json place = field.object.empty() ? json : json.value(field.object, Json());
-    const Json value = place.is_object() ? place.value(field.name, Json()) : Json();
-    return value == "mixed" ? Json() : value;
-  }
-  const Fields place = field.object.empty() ? fields : fields.object(field.object);
-  return field.kind == OptionField::count ? Json(place.count(field.name, 1)) : Json(place.text(field.name));
-}
-
-void read_options(const Fields& fields, const Json& json, CaseRecord& record) {
-  for (const OptionField& field : option_fields) {
-    const Json value = read_option(fields, json, field);
-    if (!value.is_null()) record.options[field.option] = value;
-    if (!value.is_null() && !field.usual.is_null() && value != field.usual) record.changed.push_back(field.option);
-  }
-  if (!json.contains("options")) return;
-  if (!json.at("options").is_object()) fields.fail("options", "an object");
-  record.options = json.at("options");
-  record.changed = fields.texts("changed");
+/// The options in effect; of them the program itself reads the batch.
+Json options_from(const Fields& record, const Json& json) {
+  record.object("options");
+  const Json& options = json.at("options");
+  if (const auto batch = options.find("batch"); batch != options.end()) record.object("options").count("batch", 1);
+  return options;
 }
 
 }  // namespace
@@ -163,10 +108,6 @@ Json to_json(const CaseRecord& record) {
     if (phase.path_ms) fields["path_ms"] = *phase.path_ms;
   }
   Json json = {{"record", "case"}, {"workload", record.workload}, {"plan", record.plan}};
-  for (const OptionField& field : option_fields)
-    if (const auto value = record.options.find(field.option); value != record.options.end())
-      (field.object.empty() ? json : json[field.object])[field.name] =
-          field.kind == OptionField::text ? Json(text_of(*value)) : *value;
   json.update({
       {"options", record.options},
       {"changed", record.changed},
@@ -193,7 +134,8 @@ Json to_json(const CaseRecord& record) {
     json["wire_error"] = {{"forward", to_json(record.wire_error->forward)},
                           {"backward", to_json(record.wire_error->backward)}};
   for (const auto& [name, value] : record.details.items()) {
-    if (is_field(name)) throw std::invalid_argument("details repeat the field '" + name + "'");
+    if (std::ranges::find(field_names, name) != field_names.end())
+      throw std::invalid_argument("details repeat the field '" + name + "'");
     json[name] = value;
   }
   return json;
@@ -204,6 +146,8 @@ CaseRecord case_record_from_json(const Json& json, const std::string& origin) {
   CaseRecord record;
   record.workload = fields.text("workload");
   record.plan = fields.text("plan");
+  record.options = options_from(fields, json);
+  record.changed = fields.texts("changed");
   record.wire_error = wire_error_from(fields, json);
   if (json.contains("communication_ms")) record.communication_ms = fields.number("communication_ms");
   if (json.contains("exposed_ms")) record.exposed_ms = fields.number("exposed_ms");
@@ -218,8 +162,7 @@ CaseRecord case_record_from_json(const Json& json, const std::string& origin) {
   record.checked_steps = fields.count("checked_steps", 0);
   record.wrong = fields.count("wrong", 0);
   for (const auto& [name, value] : json.items())
-    if (!is_field(name)) record.details[name] = value;
-  read_options(fields, json, record);
+    if (std::ranges::find(field_names, name) == field_names.end()) record.details[name] = value;
   return record;
 }
 

@@ -77,7 +77,7 @@ struct CaseRecord {
   std::string workload;
   std::string plan;
   /// {name: value in effect} of every option that the program had: transfer, exchange, dtype, ... Nothing here depends
-  /// on which those are, but for the fields of the schema that repeat some of them.
+  /// on which those are, but for the batch.
   nlohmann::ordered_json options = nlohmann::ordered_json::object();
   std::vector<std::string> changed;  ///< names of those whose value is not the workload's or the program's own
   std::int64_t ranks = 1;
@@ -109,8 +109,7 @@ struct CaseRecord {
 /// One line of a results file. Throws std::invalid_argument when `details` repeats the name of a field.
 nlohmann::ordered_json to_json(const CaseRecord& record);
 
-/// Fields that are not in CaseRecord go to `details`. Records of older programs, without `options`, get those that
-/// their other fields tell, and as `changed` those that are not as they then were by default. `origin` is "file:line".
+/// Fields that are not in CaseRecord go to `details`. `origin` is "file:line".
 /// Throws InputError naming origin and field when one is absent, of another type, not finite or out of range, or when n
 /// is not the number of samples.
 CaseRecord case_record_from_json(const nlohmann::ordered_json& json, const std::string& origin);

@@ -46,7 +46,7 @@ inline CaseRecord sample_case(const std::string& plan, double median_ms) {
 
 inline nlohmann::ordered_json sample_environment() {
   return nlohmann::ordered_json::parse(R"({
-    "record": "environment", "format_version": 1, "time": "2026-11-21T06:12:00Z", "seed": 7,
+    "record": "environment", "format_version": 2, "time": "2026-11-21T06:12:00Z", "seed": 7,
     "arguments": ["shardmark", "compare", "criteo-kaggle", "--scale", "1/64"],
     "build": {"version": "0.1.0", "git_hash": "0123456789abcdef0123456789abcdef01234567", "dirty": true,
               "compiler": "GNU 12.2.0", "flags": "-O3 -DNDEBUG", "type": "Release"},

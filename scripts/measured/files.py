@@ -111,7 +111,7 @@ def store(measured, target, campaign, command, note):
 def field(record, name):
     """A field of a case as text: plan, transfer, exchange, dedup, wire (both ways), ..."""
     if name == "wire":
-        forward, backward = record["wire"]["forward"], record["wire"]["backward"]
+        forward, backward = (record["options"][name] for name in ("wire_forward", "wire_backward"))
         return forward if forward == backward else f"{forward}/{backward}"
     value = record.get(name, record.get("options", {}).get(name, "-"))
     return value if isinstance(value, str) else json.dumps(value)
@@ -153,7 +153,7 @@ def faster_by(one, other):
     if found := beside_best(other, one):
         return 1 / found["ratio"], 1 / found["high"], 1 / found["low"]
     a, b = one["step_ms"], other["step_ms"]
-    scale = one["global_batch"] / other["global_batch"]
+    scale = one["options"]["batch"] / other["options"]["batch"]
     return scale * b["median"] / a["median"], scale * b["low"] / a["high"], scale * b["high"] / a["low"]
 
 

@@ -36,7 +36,7 @@ def cases_table(results):
         beside = valid and beside_best(valid[0], record)
         stopped = [f"stopped {record['stopped']}"] if "stopped" in record else []
         picked = [f"{record[key]}" for key in ("picked", "dedup_picked") if key in record and "auto" in
-                  (record["exchange"], field(record, "transfer"), field(record, "dedup"))]
+                  (field(record, "exchange"), field(record, "transfer"), field(record, "dedup"))]
         rows.append([*(field(record, name) for name in names), interval(record["step_ms"]), f"{record['samples_per_s']:,.0f}",
                      *("-" if at(record, path) is None else figure(at(record, path)) for path, _ in more), figure(record["sent_bytes_max"] / 1e6), "-" if ratio is None else ratio_text((beside["ratio"], beside["low"], beside["high"])) if beside else f"{ratio:.2f}",
                      f"{record['wrong']:,}" if record["checked_steps"] else "unchecked", "; ".join(picked + stopped)])
@@ -45,7 +45,7 @@ def cases_table(results):
         head, rows = head[:-1], [row[:-1] for row in rows]
     text = markdown_table(head, rows)
     errors = [f"{field(record, 'wire')} {record['wire_error']['forward']['max']:.1e}" for record in records
-              if record["wire"]["forward"] in NARROW and "wire_error" in record]
+              if field(record, "wire_forward") in NARROW and "wire_error" in record]
     return text + (f"\n\nLargest error of a vector, of its largest value: {', '.join(dict.fromkeys(errors))}." if errors else "")
 
 

@@ -4,7 +4,7 @@ import json
 
 
 def environment(**more):
-    return {"record": "environment", "format_version": 1, "time": "2026-11-23T08:00:00Z",
+    return {"record": "environment", "format_version": 2, "time": "2026-11-23T08:00:00Z",
             "arguments": ["/home/me/shardmark", "compare", "criteo-kaggle"], "seed": 1,
             "build": {"version": "0.1.0", "git_hash": "0123456789abcdef", "dirty": False, "compiler": "GNU 12.2.0",
                       "flags": "-O3", "type": "Release"},
@@ -14,10 +14,11 @@ def environment(**more):
             "variables": {"OMP_PROC_BIND": "spread", "SLURM_JOB_NODELIST": "secret[7-8]"}, **more}
 
 
-def case(plan, median, low, high, exchange="auto", transfer="dense_partials", wrong=0, wire="fp32", **more):
-    return {"record": "case", "workload": "criteo-kaggle", "plan": plan, "scale": 1, "transfer": transfer, "exchange": exchange,
-            "wire": {"forward": wire, "backward": wire, "ids": "int32"}, "groups": 1, "optimizer": "rowwise_adagrad",
-            "global_batch": 16384, "ranks": 2, "threads": 1, "samples_per_s": 16384e3 / median,
+def case(plan, median, low, high, exchange="auto", transfer="dense_partials", wrong=0, wire="fp32", options=None, **more):
+    return {"record": "case", "workload": "criteo-kaggle", "plan": plan,
+            "options": {"scale": 1, "transfer": transfer, "exchange": exchange, "wire_forward": wire, "wire_backward": wire,
+                        "wire_ids": "int32", "groups": 1, "optimizer": "rowwise_adagrad", "batch": 16384, **(options or {})},
+            "changed": [], "ranks": 2, "threads": 1, "samples_per_s": 16384e3 / median,
             "step_ms": {"median": median, "low": low, "high": high, "n": 1, "samples": [median]},
             "phases": {"lookup": {"median_ms": median / 2, "mean_over_ranks_ms": median / 2, "bytes": 0},
                        "update": {"median_ms": median / 4, "mean_over_ranks_ms": median / 4, "bytes": 0}},

@@ -22,7 +22,7 @@ RunContext context() {
 TEST(Environment, HoldsWhatTheProgramKnows) {
   const auto record = environment_record(context());
   EXPECT_EQ(record.at("record"), "environment");
-  EXPECT_EQ(record.at("format_version"), 1);
+  EXPECT_EQ(record.at("format_version"), 2);
   EXPECT_EQ(record.at("arguments").dump(), R"(["shardmark","run","criteo-kaggle"])");
   EXPECT_EQ(record.at("seed"), 42);
   EXPECT_EQ(record.at("ranks").dump(), R"([{"rank":0,"host":"node1","cpus":"0-3"}])");

@@ -28,9 +28,7 @@ CaseRecord small_case() {
 }
 
 constexpr const char* small_case_line =
-    R"({"record":"case","workload":"criteo-kaggle","plan":"row_wise","scale":64,"transfer":"dense_partials",)"
-    R"("exchange":"mpi_alltoallv","wire":{"forward":"fp32","backward":"bf16"},"groups":1,)"
-    R"("optimizer":"rowwise_adagrad","global_batch":1000,"ids":{"alpha":1.05},)"
+    R"({"record":"case","workload":"criteo-kaggle","plan":"row_wise",)"
     R"("options":{"scale":64,"transfer":"dense_partials","exchange":"mpi_alltoallv","wire_forward":"fp32",)"
     R"("wire_backward":"bf16","groups":1,"optimizer":"rowwise_adagrad","batch":1000,"ids.alpha":1.05},)"
     R"("changed":["scale","wire_backward"],"ranks":2,"threads":1,)"
@@ -77,24 +75,6 @@ TEST(Record, VisitsAreWrittenAndRead) {
               std::string::npos)
         << wrong;
   }
-}
-
-/// A line of a program that had no table of options.
-Json older_line() {
-  Json json = Json::parse(small_case_line);
-  json.erase("options");
-  json.erase("changed");
-  return json;
-}
-
-TEST(Record, OfAnOlderProgramIsReadIntoTheSameForm) {
-  Json json = older_line();
-  EXPECT_EQ(case_record_from_json(json, "a:2"), small_case());
-  json.update({{"value_type", "bf16"}, {"pooling", "mixed"}, {"dedup", "local"}, {"groups", 4}});
-  const CaseRecord record = case_record_from_json(json, "a:2");
-  EXPECT_EQ(record.option("dtype"), "bf16");
-  EXPECT_EQ(record.option("pooling"), "-");
-  EXPECT_EQ(record.changed, (std::vector<std::string>{"scale", "wire_backward", "groups", "dedup", "dtype"}));
 }
 
 TEST(Record, AnOptionThatNothingHereKnowsIsKeptAndCanBeAList) {
@@ -154,14 +134,6 @@ TEST(Record, WireErrorsMayBeAbsent) {
             "a:2: the case record lacks 'wire_error.forward.rms'; measure again, or remove the line");
 }
 
-TEST(Record, TheTypeOfIdsMayBeAbsent) {
-  CaseRecord record = small_case();
-  record.options["wire_ids"] = "int32";
-  const Json json = to_json(record);
-  EXPECT_EQ(json.at("wire").dump(), R"({"forward":"fp32","backward":"bf16","ids":"int32"})");
-  EXPECT_EQ(case_record_from_json(json, "a:2"), record);
-}
-
 TEST(Record, UnknownFieldsAreKept) {
   Json json = Json::parse(small_case_line);
   json["busbw"] = {{"median", 1.5}};
@@ -179,7 +151,7 @@ TEST(Record, DetailsMayNotRepeatAField) {
 TEST(Record, EachFieldIsRequired) {
   const Json whole = Json::parse(small_case_line);
   for (const auto& [name, value] : whole.items()) {
-    if (name == "record" || name == "predicted_ms" || name == "seed" || name == "ids" || name == "options") continue;
+    if (name == "record" || name == "predicted_ms" || name == "seed") continue;
     Json json = whole;
     json.erase(name);
     EXPECT_EQ(input_error([&] { case_record_from_json(json, "results.jsonl:4"); }),
@@ -189,8 +161,8 @@ TEST(Record, EachFieldIsRequired) {
 
 TEST(Record, NestedFieldsAreNamedInFull) {
   for (const std::string path :
-       {"wire.forward", "wire.backward", "step_ms.median", "step_ms.low", "step_ms.high", "step_ms.n",
-        "step_ms.samples", "phases.lookup.median_ms", "phases.lookup.mean_over_ranks_ms", "phases.lookup.bytes"}) {
+       {"step_ms.median", "step_ms.low", "step_ms.high", "step_ms.n", "step_ms.samples", "phases.lookup.median_ms",
+        "phases.lookup.mean_over_ranks_ms", "phases.lookup.bytes"}) {
     Json json = Json::parse(small_case_line);
     std::string pointer = '/' + path;
     std::ranges::replace(pointer, '.', '/');
@@ -216,7 +188,7 @@ TEST(Record, WrongTypesAndRangesAreNamed) {
             "a:2: sent_bytes_max is not a whole number of at least 0" + todo);
   EXPECT_EQ(error("/imbalance", nullptr), "a:2: imbalance is not a finite number of at least 0" + todo);
   EXPECT_EQ(error("/samples_per_s", -1.0), "a:2: samples_per_s is not a finite number of at least 0" + todo);
-  EXPECT_EQ(error("/wire", "fp32"), "a:2: wire is not an object" + todo);
+  EXPECT_EQ(error("/options/batch", 0), "a:2: options.batch is not a whole number of at least 1" + todo);
   EXPECT_EQ(error("/phases/lookup", 1.5), "a:2: phases.lookup is not an object" + todo);
   EXPECT_EQ(error("/step_ms/samples", 2.5), "a:2: step_ms.samples is not an array" + todo);
   EXPECT_EQ(error("/step_ms/samples/1", "3"), "a:2: step_ms.samples is not a finite number of at least 0" + todo);

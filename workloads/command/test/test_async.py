@@ -159,7 +159,7 @@ class Async(ProgramTest):
         self.refuses_case("feature", "pools by max", ranks=[1], plan="table_wise", pooling="max", **{"async": "rows"})
         self.refuses_case("feature", "pools by max", "dense_partials", ranks=[3], plan="row_wise", pooling="max",
                           **{"async": "patched"})
-        self.refuses_case("table", "tensor train", ranks=[1], plan="table_wise", storage="tt", **{"async": "rows"})
+        self.refuses_case("table", "storage tt", ranks=[1], plan="table_wise", storage="tt", **{"async": "rows"})
 
     def test_all_modes_in_one_comparison(self):
         outcome, file = self.case(3, "deeprec-dlrm", "compare", plan="table_wise,row_wise", steps=12,

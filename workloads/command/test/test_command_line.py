@@ -14,9 +14,8 @@ TABLES = ("workloads", "planners", "machines", "terms", "skews", "plan-formats",
           "weight-decays", "core-initializers", "contraction-directions", "order-of-slice-sums", "cache-writes", "distributions", "dense-models", "id-rules",
           "malformed-lines", "readings", "bounds-checks", "faults")
 FAULTS = ("lookup", "route", "exchange", "update", "state", "stray_row", "one_replica", "late_step")
-CASE_FIELDS = {"record", "workload", "scale", "plan", "transfer", "exchange", "wire", "groups", "optimizer", "ranks",
-               "threads", "global_batch", "step_ms", "samples_per_s", "phases", "imbalance", "sent_bytes_max",
-               "predicted_ms", "checked_steps", "wrong"}
+CASE_FIELDS = {"record", "workload", "plan", "options", "changed", "ranks", "threads", "step_ms", "samples_per_s", "phases", "imbalance",
+               "sent_bytes_max", "predicted_ms", "checked_steps", "wrong"}
 
 
 class WithoutMpi(ProgramTest):
@@ -119,11 +118,12 @@ class Run(ProgramTest):
         self.assertEqual([rank["rank"] for rank in environment["ranks"]], [0, 1])
         self.assertLessEqual({"build", "libraries", "machine", "time", "format_version"}, environment.keys())
         self.assertLessEqual(CASE_FIELDS, case.keys())
-        expected = {"record": "case", "workload": "criteo-kaggle", "scale": 4096, "plan": "column_wise",
-                    "transfer": "auto", "exchange": "mpi_alltoallv", "groups": 1, "ranks": 2, "threads": 1,
-                    "wire": {"forward": "fp32", "backward": "fp32", "ids": "int32"}, "global_batch": 240, "checked_steps": 1,
+        expected = {"record": "case", "workload": "criteo-kaggle", "plan": "column_wise", "ranks": 2, "threads": 1, "checked_steps": 1,
                     "wrong": 0}
         self.assertEqual({key: case[key] for key in expected}, expected)
+        expected = {"scale": 4096, "transfer": "auto", "exchange": "mpi_alltoallv", "groups": 1, "wire_forward": "fp32",
+                    "wire_backward": "fp32", "wire_ids": "int32", "batch": 240}
+        self.assertEqual({name: case["options"][name] for name in expected}, expected)
         self.assertEqual((case["step_ms"]["n"], len(case["step_ms"]["samples"])), (1, 1))
         self.assertAlmostEqual(case["samples_per_s"], 240e3 / case["step_ms"]["median"], delta=1)
         for phase in ("input_dist", "lookup", "output_dist", "dense", "grad_dist", "update"):
@@ -137,7 +137,7 @@ class Run(ProgramTest):
                     "groups": 1, "scale": 4096, "batch": 240, "ids.alpha": 1.05, "learning_rate": 0.01, "storage": "dense"}
         self.assertEqual({name: case["options"][name] for name in expected}, expected)
         self.assertEqual(case["changed"], ["wire_forward", "wire_backward", "batch", "scale", "dtype", "hotness", "batches"])
-        self.assertEqual((case["seed"], case["steps"], case["value_type"]), (7, 1, "fp16"))
+        self.assertEqual((case["seed"], case["steps"], case["options"]["dtype"]), (7, 1, "fp16"))
         self.assertRegex(outcome.out, r"(?s)\n# workload criteo-kaggle,.* wire bf16,.* dtype fp16,.* hotness 3\b")
 
     def test_results_go_below_the_current_folder_by_default(self):
@@ -171,7 +171,7 @@ class Run(ProgramTest):
         outcome, file = self.case(2, "hugectr-dlrm", "compare", scale="1/1024")
         self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
         self.assertRegex(outcome.out, r"\n.*data_parallel\+table_wise / row_wise: [\d.]+ here, 1\.845 published")
-        cases = {(case["plan"], case["exchange"]) for case in records(file)[1:]}
+        cases = {(case["plan"], case["options"]["exchange"]) for case in records(file)[1:]}
         exchanges = {exchange for _, exchange in cases}
         self.assertEqual({"auto", "mpi_alltoallv"}, exchanges)
         self.assertEqual(cases, {(plan, exchange) for plan in ("data_parallel+table_wise", "row_wise")
@@ -186,7 +186,7 @@ class Run(ProgramTest):
         self.succeeds(outcome)
         cases = records(file)[1:]
         transfers, exchanges = ({case[field] for case in cases} for field in ("transfer", "exchange"))
-        self.assertEqual(sorted((c["plan"], c["transfer"], c["exchange"]) for c in cases),
+        self.assertEqual(sorted((c["plan"], c["options"]["transfer"], c["options"]["exchange"]) for c in cases),
                          sorted([*itertools.product(["row_wise"], transfers, exchanges),
                                  *itertools.product(["table_wise"], ["dense_partials"], exchanges)]))
         self.assertGreater(len(transfers), 2)
@@ -197,7 +197,7 @@ class Run(ProgramTest):
         outcome, file = self.case(2, command="compare", plan="row_wise", transfer="unique_rows", exchange="pairwise",
                                   dedup=",".join(names), set="hotness=4")
         self.succeeds(outcome)
-        cases = {case["dedup"]: case for case in records(file)[1:]}
+        cases = {case["options"]["dedup"]: case for case in records(file)[1:]}
         self.assertEqual(set(cases), set(names))
         for name, case in cases.items():
             once = name not in ("off", "owner")
@@ -211,7 +211,7 @@ class Run(ProgramTest):
         outcome, file = self.case(2, command="compare", plan="row_wise", exchange="pairwise",
                                   wire_forward="fp32,fp16", wire_backward="bf16,int8")
         self.succeeds(outcome)
-        cases = {(c["wire"]["forward"], c["wire"]["backward"]): c for c in records(file)[1:]}
+        cases = {(c["options"]["wire_forward"], c["options"]["wire_backward"]): c for c in records(file)[1:]}
         self.assertEqual(set(cases), {(f, b) for f in ("fp32", "fp16") for b in ("bf16", "int8")})
         dim = 16
         for (forward, backward), case in cases.items():
@@ -229,13 +229,14 @@ class Run(ProgramTest):
     def test_one_wire_type_serves_both_ways(self):
         outcome, file = self.case(2, plan="row_wise", wire="bf16")
         self.succeeds(outcome)
-        self.assertEqual(records(file)[1]["wire"], {"forward": "bf16", "backward": "bf16", "ids": "int32"})
+        wires = [records(file)[1]["options"][name] for name in ("wire_forward", "wire_backward", "wire_ids")]
+        self.assertEqual(wires, ["bf16", "bf16", "int32"])
 
     def test_ids_travel_as_int32_unless_int64_is_asked_for(self):
         outcome, file = self.case(2, command="compare", plan="row_wise", exchange="pairwise",
                                   transfer="unique_rows,sparse_partials", wire_ids="auto,int64")
         self.succeeds(outcome)
-        sent = {(c["transfer"], c["wire"]["ids"]): c["phases"]["input_dist"]["bytes"] for c in records(file)[1:]}
+        sent = {(c["options"]["transfer"], c["options"]["wire_ids"]): c["phases"]["input_dist"]["bytes"] for c in records(file)[1:]}
         self.assertEqual(set(sent), set(itertools.product(("unique_rows", "sparse_partials"), ("int32", "int64"))))
         for transfer in ("unique_rows", "sparse_partials"):
             saved = sent[transfer, "int64"] - sent[transfer, "int32"]
@@ -248,7 +249,7 @@ class Run(ProgramTest):
         outcome, file = self.case(2, command="compare", plan="data_parallel", exchange="pairwise",
                                   replicated_gradients="dense,rows,auto")
         self.succeeds(outcome)
-        sent = {c["replicated_gradients"]: c["phases"]["update"]["bytes"] for c in records(file)[1:]}
+        sent = {c["options"]["replicated_gradients"]: c["phases"]["update"]["bytes"] for c in records(file)[1:]}
         self.assertEqual(set(sent), {"dense", "rows", "auto"})
         self.assertNotEqual(sent["dense"], sent["rows"])
         self.assertLessEqual(sent["auto"], min(sent["dense"], sent["rows"]))

@@ -37,7 +37,7 @@ class Storages(ProgramTest):
         self.assertIn("storage:dense", same.out)
 
     def test_a_plan_that_no_storage_can_do_is_an_error(self):
-        self.refuses_case("row_wise", "tensor train", ranks=[2], **TRAINS, plan="row_wise")
+        self.refuses_case("row_wise", "storage tt", ranks=[2], **TRAINS, plan="row_wise")
 
     def test_a_plan_file_says_the_storage_of_tables(self):
         tables = [{"name": name, "rows": 4000, "dim": 16, "optimizer": {"name": "sgd"}} for name in ("A", "B")]
@@ -56,7 +56,7 @@ class Storages(ProgramTest):
             self.assertEqual(told, [["dense", "tt"]] if storage is None else [["dense", "tt"], "tt"])
             for case in records(file)[1:]:
                 self.assertEqual((case["wrong"], "tensor_train" in case), (0, True))
-        self.refuses_case("table B", "tensor train", "row_wise", ranks=[2], workload=spec, scale=1, plan=plan(halves))
+        self.refuses_case("table B", "storage tt", "row_wise", ranks=[2], workload=spec, scale=1, plan=plan(halves))
         self.assertRegex(self.succeeds(self.serial("plan", "show", spec, mixed)).out, r"\nB .* table_wise +1 +1, tt\n")
 
     def test_run_says_how_fast_lookups_are_beside_fbtt(self):
