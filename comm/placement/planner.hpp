@@ -37,8 +37,8 @@ struct Planner {
 /// A new planner is a file in planners/ and a line here.
 inline constexpr std::array planners{
     Planner{"data_parallel", "every table on every rank", place_data_parallel},
-    Planner{"table_wise", "whole tables, dealt round robin in table order", place_table_wise},
-    Planner{"row_wise", "row r of every table on rank r mod ranks (HugeCTR: distributed)", place_row_wise},
+    Planner{"table_wise", "whole tables, dealt round robin in table order (HugeCTR: round_robin)", place_table_wise},
+    Planner{"row_wise", "row r of every table on rank r mod ranks (HugeCTR: uniform)", place_row_wise},
     Planner{"row_wise_block", "every table in contiguous, equal blocks of rows", place_row_wise_block},
     Planner{"column_wise", "every table in strips of columns, dealt round robin", place_column_wise},
     Planner{"data_parallel+table_wise", "tables of few rows (--replicate-rows) on every rank, the others table_wise",
@@ -57,8 +57,6 @@ inline constexpr std::array planners{
     Planner{"hot_rows",
             "tables of few rows, and the first rows of the others, on every rank; their other rows row_wise",
             place_hot_rows, hot_rows_settings},
-    Planner{"hugectr_round_robin", "HugeCTR's round_robin: as table_wise", place_table_wise},
-    Planner{"hugectr_uniform", "HugeCTR's uniform: as row_wise", place_row_wise},
     Planner{"hugectr_table_row_wise", "HugeCTR's table_row_wise: rows modulo the ranks of a node, nodes dealt",
             place_hugectr_table_row_wise},
     Planner{"hugectr_hybrid", "HugeCTR's hybrid_sharding: by size, on every rank, one, a node's, or modulo all",

@@ -224,13 +224,6 @@ TEST(HugectrPlanners, hybrid_goes_by_the_share_of_all_elements) {
   EXPECT_FALSE(sequence.plan("hugectr_hybrid", {.ranks = 2}).tables[0].data_parallel);
 }
 
-TEST(HugectrPlanners, round_robin_and_uniform_are_known_by_other_names) {
-  const PlannedWorkload workload = multi_hot_criteo();
-  const auto tables = [&](std::string_view planner) { return workload.plan(planner, {.ranks = 8}).tables; };
-  EXPECT_EQ(tables("hugectr_round_robin"), tables("table_wise"));
-  EXPECT_EQ(tables("hugectr_uniform"), tables("row_wise"));
-}
-
 /// Also tables without feature, and nodes of several sizes that need not divide the ranks.
 TEST(PlannersOfOthers, make_sound_plans_for_any_number_of_ranks_and_nodes) {
   for (unsigned seed = 0; seed < 20; ++seed) {
