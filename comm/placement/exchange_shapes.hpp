@@ -126,7 +126,8 @@ inline constexpr std::string_view library_exchange = exchange_shapes.front().nam
 
 /// The exchange whose messages are those of log P rounds that halve what is left: of reductions by halving too.
 inline constexpr std::string_view halving_exchange =
-    std::ranges::find(exchange_shapes, messages_by_digits, &ExchangeShape::messages)->name;
+    std::ranges::find_if(exchange_shapes, [](const auto& shape) { return shape.messages == messages_by_digits; })
+        -> name;
 
 /// The entry of "name" or "name:N"; of a name that a machine file has and this program does not, the library's.
 constexpr const ExchangeShape& shape_of(std::string_view exchange) {

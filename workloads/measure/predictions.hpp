@@ -9,6 +9,7 @@
 #include "comm/communicator.hpp"
 #include "comm/placement/cost/step_cost.hpp"
 #include "kernels/ceilings.hpp"
+#include "results/record.hpp"
 #include "workloads/measure/prepare.hpp"
 
 namespace shardmark::workloads {

@@ -34,14 +34,17 @@ class Prediction {
 
   StepPrediction run() {
     compute();
-    const double asked = exchange(way_of(work_, &RankWork::asked));
-    add_exchange(Phase::input_dist, asked + announcements(), link(&RankWork::asked));
-    const double reduced = reduction(work_.reduced);
-    add_exchange(Phase::output_dist, exchange(way_of(work_, &RankWork::vectors)) + reduced, link(&RankWork::vectors));
-    add_exchange(Phase::grad_dist, exchange(way_of(work_, &RankWork::gradients)) + reduced, link(&RankWork::gradients));
-    const double dense = all_reduce_seconds(layout_, machine_, 4.0 * step_.dense_parameters);
-    add_exchange(Phase::dense, dense, 0.0);
-    add_exchange(Phase::update, update_exchange(), 0.0);
+    const auto shared = shared_exchange_seconds(step_, machine_, work_.totals);
+    for (std::size_t p = 0; p < phase_count; ++p) add_exchange(static_cast<Phase>(p), shared[p]);
+    for (const auto& [phase, bytes] :
+         {std::pair(Phase::input_dist, &RankWork::asked), std::pair(Phase::output_dist, &RankWork::vectors),
+          std::pair(Phase::grad_dist, &RankWork::gradients)}) {
+      add_exchange(phase, exchange(way_of(work_, bytes)));
+      result_.phases[index_of(phase)].least += link(bytes);
+    }
+    double row_sums = 0.0;
+    for (const RankWork& rank : work_.ranks) row_sums = std::max(row_sums, rank.row_sums);
+    add_exchange(Phase::update, row_sum_seconds(step_, machine_, row_sums));
     add_floors();
     overlap();
     count_bytes();
@@ -67,12 +70,11 @@ class Prediction {
     }
   }
 
-  void add_exchange(Phase phase, double seconds, double least) {
+  void add_exchange(Phase phase, double seconds) {
     PhasePrediction& of = result_.phases[index_of(phase)];
     of.exchange += seconds;
     of.seconds += seconds;
     of.mean += seconds;
-    of.least += least;
   }
 
   /// Each group exchanges its share.
@@ -90,37 +92,6 @@ class Prediction {
   double link(WayBytes RankWork::*bytes) const {
     if (shape_of(step_.exchange).by_loads && layout_.nodes() == 1) return 0.0;
     return link_seconds(layout_, machine_, step_.exchange, way_of(work_, bytes).all);
-  }
-
-  /// Messages that say how much comes, or that carry so little that latency is all of them: of bags their lengths apart
-  /// from their ids, and weights; of rows their numbers. A byte each.
-  double announcements() const {
-    const int exchanges = (work_.pools ? 1 : 0) + (work_.pools && step_.weighted ? 1 : 0) + (work_.asks_rows ? 1 : 0) +
-                          (work_.pools && work_.asks_rows ? 1 : 0);
-    const std::vector<double> one(work_.ranks.size(), 1.0);
-    return static_cast<double>(exchanges * step_.groups) * exchange_seconds(layout_, machine_, step_.exchange, one);
-  }
-
-  /// Partial sums that are added on their way; their gradients take as long.
-  double reduction(double bytes) const {
-    if (bytes <= 0.0 || layout_.ranks == 1) return 0.0;
-    const bool halves = step_.movement.transfer == RowTransfer::reduce_scatter_halving;
-    const std::vector<double> of_rank(work_.ranks.size(), bytes);
-    return exchange_seconds(layout_, machine_, halves ? halving_exchange : library_exchange, of_rank);
-  }
-
-  double update_exchange() const {
-    double seconds = all_reduce_seconds(layout_, machine_, work_.all_reduced);
-    if (work_.all_gathered > 0.0) {
-      const std::vector<double> counts(work_.ranks.size(), 8.0), rows(work_.ranks.size(), work_.all_gathered);
-      seconds += 2 * exchange_seconds(layout_, machine_, library_exchange, counts) +
-                 exchange_seconds(layout_, machine_, library_exchange, rows);
-    }
-    double row_sums = 0.0;
-    for (const RankWork& rank : work_.ranks) row_sums = std::max(row_sums, rank.row_sums);
-    const ExchangeCost& message = machine_.exchange(step_.exchange);
-    if (row_sums > 0.0) seconds += (layout_.nodes() > 1 ? message.between : message.inside).seconds(row_sums);
-    return seconds;
   }
 
   /// What the ceilings of memory allow at least.
@@ -141,20 +112,13 @@ class Prediction {
     floor(Phase::update, 64 * most(Term::update_vector_line), machine_.stream_bytes_per_second);
   }
 
-  /// Groups of tables compute while others travel, forward and backward.
   void overlap() {
-    for (const auto& way : {std::vector{Phase::input_dist, Phase::lookup, Phase::output_dist},
-                            std::vector{Phase::dense}, std::vector{Phase::grad_dist, Phase::update}}) {
-      double computing = 0.0, travelling = 0.0;
-      for (const Phase phase : way) {
-        const PhasePrediction& of = result_.phases[index_of(phase)];
-        computing += of.seconds - of.exchange;
-        travelling += of.exchange;
-      }
-      const auto groups =
-          way.front() == Phase::dense ? 1.0 : static_cast<double>(std::max<std::int64_t>(step_.groups, 1));
-      result_.seconds += std::max(computing, travelling) + std::min(computing, travelling) / groups;
+    std::array<double, phase_count> computing{}, travelling{};
+    for (std::size_t p = 0; p < phase_count; ++p) {
+      travelling[p] = result_.phases[p].exchange;
+      computing[p] = result_.phases[p].seconds - travelling[p];
     }
+    result_.seconds = overlapped_seconds(step_, computing, travelling);
   }
 
   /// A home sends what its owners ask to be sent, on three kinds of ways; an owner its vectors.
@@ -166,7 +130,8 @@ class Prediction {
     const auto answered = [](const RankWork& rank) { return rank.vectors; };
     const PeerBytes to_owners = bytes_of_peers(asked), to_homes = bytes_of_peers(answered);
     const double P = layout_.ranks;
-    const double everybody = 2 * (P - 1) / P * work_.all_reduced + (P - 1) * (work_.all_gathered + 2 * work_.reduced);
+    const double everybody =
+        2 * (P - 1) / P * work_.totals.all_reduced + (P - 1) * (work_.totals.all_gathered + 2 * work_.totals.reduced);
     for (int r = 0; r < layout_.ranks; ++r) {
       const double alike = everybody + work_.ranks[r].row_sums;
       result_.sent.push_back(alike + to_owners.from_others[r] + to_homes.to_others[r]);
@@ -207,6 +172,66 @@ class Prediction {
 };
 
 }  // namespace
+
+std::array<double, phase_count> shared_exchange_seconds(const StepContext& step, const MachineModel& machine,
+                                                        const StepTotals& totals) {
+  const RankLayout layout = step.layout();
+  const auto even_exchange = [&](double bytes, std::string_view exchange) {
+    const std::vector<double> of_rank(static_cast<std::size_t>(layout.ranks), bytes);
+    return bytes >= least_bytes ? exchange_seconds(layout, machine, exchange, of_rank) : 0.0;
+  };
+  std::array<double, phase_count> seconds{};
+  // Messages that say how much comes, or that carry so little that latency is all of them: of bags their lengths apart
+  // from their ids, and weights; of rows their numbers. A byte each.
+  const bool pools = totals.pools > 0, asks = totals.asks_rows > 0;
+  const int announcements =
+      (pools ? 1 : 0) + (pools && step.weighted ? 1 : 0) + (asks ? 1 : 0) + (pools && asks ? 1 : 0);
+  if (announcements > 0)
+    seconds[index_of(Phase::input_dist)] =
+        static_cast<double>(announcements * step.groups) * even_exchange(1.0, step.exchange);
+  const bool halves = step.movement.transfer == RowTransfer::reduce_scatter_halving;
+  const double reduced = even_exchange(totals.reduced, halves ? halving_exchange : library_exchange);
+  seconds[index_of(Phase::output_dist)] = seconds[index_of(Phase::grad_dist)] = reduced;
+  seconds[index_of(Phase::dense)] = all_reduce_seconds(layout, machine, 4.0 * step.dense_parameters);
+  double& update = seconds[index_of(Phase::update)];
+  if (totals.all_reduced >= least_bytes) update += all_reduce_seconds(layout, machine, totals.all_reduced);
+  if (totals.all_gathered >= least_bytes)
+    update += 2 * even_exchange(8.0, library_exchange) + even_exchange(totals.all_gathered, library_exchange);
+  return seconds;
+}
+
+double row_sum_seconds(const StepContext& step, const MachineModel& machine, double bytes) {
+  const ExchangeCost& message = machine.exchange(step.exchange);
+  return bytes < least_bytes ? 0.0 : (step.layout().nodes() > 1 ? message.between : message.inside).seconds(bytes);
+}
+
+double overlapped_seconds(const StepContext& step, const std::array<double, phase_count>& computing,
+                          const std::array<double, phase_count>& travelling) {
+  const auto groups = static_cast<double>(std::max<std::int64_t>(step.groups, 1));
+  const auto part = [&](Phase first, Phase last, double parts) {
+    double computes = 0.0, travels = 0.0;
+    for (std::size_t p = index_of(first); p <= index_of(last); ++p) {
+      computes += computing[p];
+      travels += travelling[p];
+    }
+    return std::max(computes, travels) + std::min(computes, travels) / parts;
+  };
+  return part(Phase::input_dist, Phase::output_dist, groups) + part(Phase::dense, Phase::dense, 1.0) +
+         part(Phase::grad_dist, Phase::update, groups);
+}
+
+StepTotals& StepTotals::operator+=(const StepTotals& other) {
+  reduced += other.reduced;
+  all_reduced += other.all_reduced;
+  all_gathered += other.all_gathered;
+  pools += other.pools;
+  asks_rows += other.asks_rows;
+  return *this;
+}
+
+StepTotals& StepTotals::operator-=(const StepTotals& other) {
+  return *this += {-other.reduced, -other.all_reduced, -other.all_gathered, -other.pools, -other.asks_rows};
+}
 
 StepPrediction predict_work(const StepContext& step, const MachineModel& machine, const StepWork& work) {
   return Prediction(step, machine, work).run();

@@ -9,7 +9,7 @@ namespace {
 void gather_replicas(TableSums& sums, const LookedUp& looked) {
   RankWork& work = sums.everywhere();
   const double dim = static_cast<double>(sums.table.dim), gathered = sums.ranks() * looked.own.distinct_rows;
-  sums.work.all_gathered += row_gradient_bytes(looked.own.distinct_rows, sums.table.dim);
+  sums.work.totals.all_gathered += row_gradient_bytes(looked.own.distinct_rows, sums.table.dim);
   sums.add_positions(work, gathered);
   work.replicated_ids += gathered;
   TableSums::add(work, Term::update_value, (gathered + looked.own.distinct_rows) * dim);
@@ -27,7 +27,7 @@ void reduce_replicas(TableSums& sums, std::int64_t rows) {
   else
     values = places(rows, sums.table.dim);
   TableSums::add(sums.everywhere(), Term::replicated_value, values);
-  if (sums.step.ranks > 1) sums.work.all_reduced += 4 * values;
+  if (sums.step.ranks > 1) sums.work.totals.all_reduced += 4 * values;
   sums.everywhere().memory += 8 * values;  // MPI's copy too
 }
 

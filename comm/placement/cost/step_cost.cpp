@@ -100,11 +100,7 @@ StepWork step_work(const StepContext& step, const MachineModel& machine, const P
     if (!again) work = table_work(step, machine, t, plan.tables[t]);
     everywhere += work.everywhere;
     for (const auto& [rank, of_rank] : work.at) sum.ranks[rank] += of_rank;
-    sum.reduced += work.reduced;
-    sum.all_reduced += work.all_reduced;
-    sum.all_gathered += work.all_gathered;
-    sum.pools |= work.pools;
-    sum.asks_rows |= work.asks_rows;
+    sum.totals += work.totals;
   }
   for (RankWork& rank : sum.ranks) rank += everywhere;
   return sum;

@@ -65,15 +65,27 @@ struct RankWork {
   RankWork& operator-=(const RankWork& other);
 };
 
+/// Less is what rounding leaves of sums of bytes that were added and taken away.
+inline constexpr double least_bytes = 1e-6;
+
+/// What a step has once, on account of all its tables, or of some.
+struct StepTotals {
+  double reduced = 0.0;       ///< bytes of partial sums that each rank sends each other, added on their way
+  double all_reduced = 0.0;   ///< bytes of the gradients that are summed over all ranks
+  double all_gathered = 0.0;  ///< bytes that each rank sends each other of rows of replicated tables
+  int pools = 0;              ///< tables of which bags travel to be pooled by owners
+  int asks_rows = 0;          ///< tables of which rows travel one by one
+
+  StepTotals& operator+=(const StepTotals& other);
+  StepTotals& operator-=(const StepTotals& other);
+  bool operator==(const StepTotals&) const = default;
+};
+
 /// One table under one placement.
 struct TableWork {
   RankWork everywhere;                       ///< what it is to every rank: to homes, and copies of replicated tables
   std::vector<std::pair<int, RankWork>> at;  ///< what it is besides to ranks that own some of it, each rank once
-  double reduced = 0.0;       ///< bytes of partial sums that each rank sends each other, added on their way
-  double all_reduced = 0.0;   ///< bytes of the gradients that are summed over all ranks
-  double all_gathered = 0.0;  ///< bytes that each rank sends each other of rows of replicated tables
-  bool pools = false;         ///< bags travel to be pooled by owners
-  bool asks_rows = false;     ///< rows travel one by one
+  StepTotals totals = {};
 };
 
 /// Of table number t. With transfer auto, the transfer is the one whose busiest rank sends least, as in a run. Of an
@@ -88,8 +100,7 @@ StepContext settled(const StepContext& step, const MachineModel& machine, const 
 /// All tables of a plan.
 struct StepWork {
   std::vector<RankWork> ranks;
-  double reduced = 0.0, all_reduced = 0.0, all_gathered = 0.0;
-  bool pools = false, asks_rows = false;
+  StepTotals totals = {};
 };
 /// step: settled.
 StepWork step_work(const StepContext& step, const MachineModel& machine, const Plan& plan);
@@ -99,6 +110,17 @@ TermCounts finished_counts(const StepContext& step, const RankWork& work);
 
 /// Seconds by phase that a rank computes: finished counts x seconds of the terms.
 std::array<double, phase_count> compute_seconds(const MachineModel& machine, const TermCounts& finished);
+
+/// Seconds by phase of what all ranks exchange alike: lengths and numbers that are announced, partial sums that are
+/// added on their way, gradients of replicated tables and of dense layers.
+std::array<double, phase_count> shared_exchange_seconds(const StepContext& step, const MachineModel& machine,
+                                                        const StepTotals& totals);
+/// Seconds of the exchange of sums over whole rows, of which the busiest rank sends so many bytes.
+double row_sum_seconds(const StepContext& step, const MachineModel& machine, double bytes);
+
+/// Seconds of a step by those of its phases; its groups of tables compute while others travel, forward and backward.
+double overlapped_seconds(const StepContext& step, const std::array<double, phase_count>& computing,
+                          const std::array<double, phase_count>& travelling);
 
 /// A predicted phase: seconds of the slowest rank, and of what.
 struct PhasePrediction {

@@ -25,7 +25,7 @@ class StripWork {
 
   void add() {
     const bool rows = transfer_ == RowTransfer::unique_rows;
-    (rows ? sums_.work.asks_rows : sums_.work.pools) = true;
+    (rows ? sums_.work.totals.asks_rows : sums_.work.totals.pools) = 1;
     if (rows)
       TableSums::add(sums_.everywhere(), Term::pooled_value, outputs_);
     else if (reduces())
@@ -59,7 +59,7 @@ class StripWork {
   /// Every rank has a term of the sums, and adds those of the others.
   void add_reduced() {
     RankWork& everywhere = sums_.everywhere();
-    sums_.work.reduced += 4 * outputs_;
+    sums_.work.totals.reduced += 4 * outputs_;
     sums_.add_outputs(everywhere, 3 * outputs_ * (sums_.ranks() - 1));
     TableSums::add(everywhere, Term::gradient_value, 2 * outputs_);
     if (columns_ != sums_.table.dim || sums_.placement.hot_rows > 0) sums_.add_outputs(everywhere, 2 * outputs_);

@@ -36,7 +36,7 @@ OptionWork option_work(const StepContext& step, const MachineModel& machine, con
   const TableWork work = table_work(step, machine, table, option.at(identity(seats)));
   OptionWork made{.everywhere = sums_of(work.everywhere, machine),
                   .seats = std::vector<RankSums>(static_cast<std::size_t>(seats)),
-                  .totals = {work.reduced, work.all_reduced, work.all_gathered, work.pools, work.asks_rows},
+                  .totals = work.totals,
                   .weights = {},
                   .heaviest = identity(seats)};
   for (const auto& [seat, of_rank] : work.at) made.seats[static_cast<std::size_t>(seat)] += sums_of(of_rank, machine);

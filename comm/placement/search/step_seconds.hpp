@@ -33,16 +33,6 @@ struct Lanes {
   bool operator==(const Lanes&) const = default;
 };
 
-/// What a step has but once.
-struct StepTotals {
-  double reduced = 0.0, all_reduced = 0.0, all_gathered = 0.0;
-  int pools = 0, asks_rows = 0;  ///< tables that do
-
-  StepTotals& operator+=(const StepTotals& other);
-  StepTotals& operator-=(const StepTotals& other);
-  bool operator==(const StepTotals&) const = default;
-};
-
 /// predict_work() (step_cost.hpp) from maxima over the ranks, for one context and machine, which outlive it.
 class StepSeconds {
  public:
@@ -64,23 +54,17 @@ class StepSeconds {
   double step(const Lanes& most, const std::array<double, ways>& exchanges, const StepTotals& totals) const;
 
  private:
-  struct Phases {
-    std::array<double, phase_count> computing{}, travelling{};
-  };
   double groups() const { return static_cast<double>(std::max<std::int64_t>(step_.groups, 1)); }
   double sending(double bytes) const;
-  double even_exchange(double bytes, std::string_view exchange) const;
-  Phases phases_of(const StepTotals& totals) const;
-  /// Seconds of a step whose groups of tables compute while others travel, forward and backward.
-  double overlapped(const Phases& phases) const;
+  const std::array<double, phase_count>& shared(const StepTotals& totals) const;
 
   const StepContext& step_;
   const MachineModel& machine_;
   RankLayout layout_;
   bool follows_from_busiest_ = false;
-  Phases always_;
-  mutable StepTotals last_{.pools = -1};  ///< what phases_of was asked before, and answered
-  mutable Phases of_last_;
+  std::array<double, phase_count> always_{};  ///< seconds that ranks compute without tables
+  mutable StepTotals last_{.pools = -1};      ///< what shared() was asked before, and answered
+  mutable std::array<double, phase_count> of_last_{};
 };
 
 }  // namespace shardmark::placement

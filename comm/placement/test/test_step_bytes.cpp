@@ -106,8 +106,8 @@ TEST(StepBytes, AreThoseOfTheTrafficModel) {
     by_node += step.movement.dedup == Dedup::node;
     EXPECT_LE(difference(step, work, &RankWork::asked, traffic.input_dist, false, 0.0), rounding);
     if (!halves(step.movement)) {
-      EXPECT_LE(difference(step, work, &RankWork::vectors, traffic.output_dist, true, work.reduced), rounding);
-      EXPECT_LE(difference(step, work, &RankWork::gradients, traffic.grad_dist, false, work.reduced), rounding);
+      EXPECT_LE(difference(step, work, &RankWork::vectors, traffic.output_dist, true, work.totals.reduced), rounding);
+      EXPECT_LE(difference(step, work, &RankWork::gradients, traffic.grad_dist, false, work.totals.reduced), rounding);
     }
     const StepPrediction predicted = predict_work(step, machine, work);
     for (int r = 0; r < step.ranks && !halves(step.movement); ++r) {

@@ -191,7 +191,7 @@ TEST(StepCost, OfHotRowsIsThatOfCopiesAndOfTheRest) {
   ASSERT_EQ(hot.at.size(), 1U);
   EXPECT_EQ(hot.at[0].first, 2);
   EXPECT_NEAR(at(hot.at[0].second.counts, Term::lookup_id), cold_ids, 1e-9);
-  EXPECT_EQ(hot.all_reduced, 4.0 * 1000 * static_cast<double>(some.tables[5].dim + 1));
+  EXPECT_EQ(hot.totals.all_reduced, 4.0 * 1000 * static_cast<double>(some.tables[5].dim + 1));
 }
 
 TEST(StepCost, RowsThatACacheHoldsComeFromMemoryLessOften) {
