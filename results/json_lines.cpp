@@ -40,12 +40,14 @@ Json parse_line(const std::string& line, const std::string& origin, bool cut_off
   }
 }
 
-/// Another version of the format would be taken for what it is not. Absent: older than the field.
+/// Another version of the format would be taken for what it is not.
 void require_known_format(const Json& environment, const std::string& origin) {
-  const Json version = environment.value("format_version", Json(format_version));
+  const Json version = environment.value("format_version", Json());
   if (version != format_version)
-    throw InputError(fmt::format("{}: format_version {}, and this program reads {}; use the shardmark that wrote it",
-                                 origin, version.dump(-1, ' ', true, Json::error_handler_t::replace), format_version));
+    throw InputError(
+        fmt::format("{}: format_version {}, and this program reads {}; measure again, or use the shardmark "
+                    "that wrote it",
+                    origin, version.dump(-1, ' ', true, Json::error_handler_t::replace), format_version));
 }
 
 std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'; }

@@ -24,11 +24,8 @@ void flatten(const Json& json, const std::string& path, Row& row) {
 }
 
 Row row_of(const CaseRecord& record) {
-  CaseRecord without_options = record;  // or the fields that repeat them for old readers would be here too
-  without_options.options = Json::object();
-  Json json = to_json(without_options);
+  Json json = to_json(record);
   json.erase("record");
-  json["options"] = record.options;
   json["valid"] = is_valid(record);
   Row row;
   flatten(json, "", row);

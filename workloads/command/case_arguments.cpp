@@ -8,6 +8,7 @@
 #include <cmath>
 #include <memory>
 
+#include "comm/placement/exchange_shapes.hpp"
 #include "reference/named.hpp"
 #include "reference/number.hpp"
 #include "workloads/command/command.hpp"
@@ -23,8 +24,14 @@ std::string check_positive(const std::string& text) {
   return value && *value > 0.0 && std::isfinite(*value) ? "" : fmt::format("'{}' is not a number above 0", text);
 }
 
-/// What compare tries when it is not told: all of them would take most of the time for what `auto` is there to find.
-const std::vector<std::string> usual_exchanges{"auto", "mpi_alltoallv"};
+/// What compare tries when it is not told: the library's; the one that chooses among the others by their messages,
+/// since all of them would take most of the time; and the one by loads, which spares steps more than messages.
+std::vector<std::string> usual_exchanges() {
+  std::vector<std::string> usual;
+  for (const placement::ExchangeShape& shape : placement::exchange_shapes)
+    if (shape.chooses || shape.by_loads || shape.name == placement::library_exchange) usual.emplace_back(shape.name);
+  return usual;
+}
 
 /// The headings of --help, by OptionGroup.
 constexpr std::array headings{
@@ -57,7 +64,7 @@ void add_table(CLI::App& app, CaseArguments& arguments, const std::function<bool
     // Else "[8,16]" would be two values to the parser, and its message would not say what is valid.
     list ? added->delimiter(',') : added->expected(1)->allow_extra_args(false);
     const std::string usual = arguments.several && option.name == "exchange"
-                                  ? fmt::format("{}", fmt::join(usual_exchanges, ","))
+                                  ? fmt::format("{}", fmt::join(usual_exchanges(), ","))
                                   : option.usual();
     added->group(headings[index_of(option.group)])->default_str(usual);
   }
@@ -108,7 +115,7 @@ std::vector<GivenOption> CaseArguments::given() const {
     if (!values[i].empty())
       given.push_back({&option, values[i], option.flag()});
     else if (several && option.name == "exchange")
-      given.push_back({&option, usual_exchanges, option.flag()});
+      given.push_back({&option, usual_exchanges(), option.flag()});
   }
   for (const std::string& text : settings) given.push_back(given_setting(text, several));
   return given;

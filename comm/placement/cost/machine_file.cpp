@@ -170,8 +170,7 @@ Json ratios_json(const ExchangeRatios& ratios) {
   Json cells = Json::array();
   for (const ExchangeRatios::Cell& cell : ratios.cells) {
     Json of_cell;
-    for (std::size_t e = 0; e < ratios.exchanges.size(); ++e)
-      of_cell[ratios.exchanges[e]] = std::round(cell.ratios[e] * 1e4) / 1e4;
+    for (std::size_t e = 0; e < ratios.exchanges.size(); ++e) of_cell[ratios.exchanges[e]] = cell.ratios[e];
     cells.push_back({{"bytes_per_pair", cell.bytes}, {"skewed", cell.skewed}, {"vs_mpi_alltoallv", of_cell}});
   }
   return {{"ranks", ratios.ranks}, {"nodes", ratios.nodes}, {"cells", cells}};

@@ -173,7 +173,7 @@ class Run(ProgramTest):
         self.assertRegex(outcome.out, r"\n.*data_parallel\+table_wise / row_wise: [\d.]+ here, 1\.845 published")
         cases = {(case["plan"], case["options"]["exchange"]) for case in records(file)[1:]}
         exchanges = {exchange for _, exchange in cases}
-        self.assertEqual({"auto", "mpi_alltoallv"}, exchanges)
+        self.assertEqual({"auto", "mpi_alltoallv", "node_shared"}, exchanges)
         self.assertEqual(cases, {(plan, exchange) for plan in ("data_parallel+table_wise", "row_wise")
                                  for exchange in exchanges})
 
@@ -185,7 +185,7 @@ class Run(ProgramTest):
         outcome, file = self.case(3, command="compare", plan="row_wise,table_wise", transfer="all", exchange="all")
         self.succeeds(outcome)
         cases = records(file)[1:]
-        transfers, exchanges = ({case[field] for case in cases} for field in ("transfer", "exchange"))
+        transfers, exchanges = ({case["options"][field] for case in cases} for field in ("transfer", "exchange"))
         self.assertEqual(sorted((c["plan"], c["options"]["transfer"], c["options"]["exchange"]) for c in cases),
                          sorted([*itertools.product(["row_wise"], transfers, exchanges),
                                  *itertools.product(["table_wise"], ["dense_partials"], exchanges)]))

@@ -33,8 +33,8 @@ class Planners(ProgramTest):
         self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
         plans = {record["plan"] for record in records(file)[1:]}
         self.assertLessEqual({"table_wise", "row_wise", "column_wise", "data_parallel"}, plans)
-        self.assertIn("hugectr_table_row_wise is the plan row_wise", outcome.err)
-        self.assertNotIn("hugectr_table_row_wise", plans)
+        self.assertIn("basic is the plan table_wise", outcome.err)
+        self.assertNotIn("basic", plans)
 
 
 if __name__ == "__main__":
