@@ -58,14 +58,6 @@ std::vector<PhaseTime> phases_from(const Fields& record, const Json& json) {
   return phases;
 }
 
-/// The options in effect; of them the program itself reads the batch.
-Json options_from(const Fields& record, const Json& json) {
-  record.object("options");
-  const Json& options = json.at("options");
-  if (const auto batch = options.find("batch"); batch != options.end()) record.object("options").count("batch", 1);
-  return options;
-}
-
 }  // namespace
 
 StepTime step_time(std::vector<double> samples_ms, std::vector<std::int64_t> visits) {
@@ -146,7 +138,8 @@ CaseRecord case_record_from_json(const Json& json, const std::string& origin) {
   CaseRecord record;
   record.workload = fields.text("workload");
   record.plan = fields.text("plan");
-  record.options = options_from(fields, json);
+  fields.object("options").count("batch", 1);
+  record.options = json.at("options");
   record.changed = fields.texts("changed");
   record.wire_error = wire_error_from(fields, json);
   if (json.contains("communication_ms")) record.communication_ms = fields.number("communication_ms");
