@@ -75,6 +75,7 @@ struct ExchangeShape {
   ExchangeNumber number = {};
   MessagesOfRank (*messages)(const RankLayout& layout, int number) = direct_messages;
   bool forwards = false;  ///< blocks travel by way of other ranks, each of which carries the mean
+  bool halves = false;    ///< in log P rounds, as reductions by halving do
   bool chooses = false;   ///< among the others of the table
   /// It moves bytes inside a node by loads and stores: then a caller may spare it the way and write what the ranks of
   /// its node need where they read it (NodeMemory).
@@ -101,7 +102,8 @@ inline constexpr std::array exchange_shapes{
                   .in_auto = InAuto::known_routes,
                   .number = {.by_default = 2, .least = 2},
                   .messages = messages_by_digits,
-                  .forwards = true},
+                  .forwards = true,
+                  .halves = true},
     ExchangeShape{.name = "node_aware",
                   .description = "rails: only ranks of the same number on their nodes talk between nodes",
                   .in_auto = InAuto::known_routes,
@@ -124,10 +126,9 @@ inline constexpr std::array exchange_shapes{
 
 inline constexpr std::string_view library_exchange = exchange_shapes.front().name;
 
-/// The exchange whose messages are those of log P rounds that halve what is left: of reductions by halving too.
+/// The exchange whose messages cost what those of a reduction by halving do.
 inline constexpr std::string_view halving_exchange =
-    std::ranges::find_if(exchange_shapes, [](const auto& shape) { return shape.messages == messages_by_digits; })
-        -> name;
+    std::ranges::find(exchange_shapes, true, &ExchangeShape::halves)->name;
 
 /// The entry of "name" or "name:N"; of a name that a machine file has and this program does not, the library's.
 constexpr const ExchangeShape& shape_of(std::string_view exchange) {
