@@ -27,8 +27,9 @@ placement::StepContext step_context_of(const placement::LookupStatistics& statis
           .movement = how.movement,
           .weighted = workload.ids.weighted,
           .exchange = how.exchange.name(),
-          .groups = placement::count_groups(
-              placement::group_of_tables(how.groups, plan, workload.tables, workload.features))};
+          .groups =
+              placement::count_groups(placement::group_of_tables(how.groups, plan, workload.tables, workload.features)),
+          .prefetches = how.async.on()};
 }
 
 }  // namespace shardmark::workloads

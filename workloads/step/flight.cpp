@@ -9,14 +9,11 @@
 namespace shardmark::workloads {
 namespace {
 
-/// Vectors lie at home where one group of them travels as they are, between ranks that reach each other's memory.
 bool lie_at_home(const Group& group) {
   const Case& how = group.how;
-  const auto pools_by_max = [&](const Feature& feature) { return feature.pooling == Pooling::max; };
-  return how.exchange.choice->by_loads && group.comm.nodes() == 1 && how.groups.groups == 1 && !how.async.on() &&
-         how.movement.wire == WireTypes{} && std::ranges::none_of(group.tables.features(), pools_by_max) &&
-         std::ranges::all_of(
-             group.modes, [](placement::RowTransfer mode) { return mode == placement::RowTransfer::dense_partials; });
+  const auto dense = [](placement::RowTransfer mode) { return mode == placement::RowTransfer::dense_partials; };
+  return placement::lie_at_home(*how.exchange.choice, group.comm.nodes(), how.groups.groups, how.async.on(),
+                                how.movement.wire, group.tables.features(), std::ranges::all_of(group.modes, dense));
 }
 
 std::unique_ptr<Transfer> make_pooled(const TransferContext& context, std::optional<NodeVectors>& at_home) {

@@ -39,7 +39,8 @@ class Prediction {
     for (const auto& [phase, bytes] :
          {std::pair(Phase::input_dist, &RankWork::asked), std::pair(Phase::output_dist, &RankWork::vectors),
           std::pair(Phase::grad_dist, &RankWork::gradients)}) {
-      add_exchange(phase, exchange(way_of(work_, bytes)));
+      const bool stays = step_.at_home && phase != Phase::input_dist;
+      add_exchange(phase, stays ? at_home_seconds(step_, machine_) : exchange(way_of(work_, bytes)));
       result_.phases[index_of(phase)].least += link(bytes);
     }
     double row_sums = 0.0;
@@ -198,6 +199,10 @@ std::array<double, phase_count> shared_exchange_seconds(const StepContext& step,
   if (totals.all_gathered >= least_bytes)
     update += 2 * even_exchange(8.0, library_exchange) + even_exchange(totals.all_gathered, library_exchange);
   return seconds;
+}
+
+double at_home_seconds(const StepContext& step, const MachineModel& machine) {
+  return exchange_seconds(step, machine, std::vector<double>(static_cast<std::size_t>(step.ranks), 1.0));
 }
 
 double row_sum_seconds(const StepContext& step, const MachineModel& machine, double bytes) {

@@ -49,6 +49,17 @@ bool node_is_cheaper(const StepContext& local, const Plan& plan) {
   return node_dedup_pays(most, of_nodes.busiest_node(1));
 }
 
+/// Whether every table sends vectors as they are.
+bool sends_dense_partials(const StepContext& step, const Plan& plan) {
+  for (std::int64_t t = 0; t < std::ssize(plan.tables); ++t) {
+    const Packing packing = packing_of(step, t, plan.tables[t]);
+    for (const auto& shards : std::views::values(shards_by_columns(plan.tables[t])))
+      if (transfer_of(step, t, home_lookups(step, t, shards, step.samples()), packing) != RowTransfer::dense_partials)
+        return false;
+  }
+  return true;
+}
+
 /// The pooled vectors of a rank's samples.
 double vector_bytes(const StepContext& step) {
   double bytes = 0.0;
@@ -64,11 +75,19 @@ StepContext settled(const StepContext& step, const MachineModel& machine, const 
   if (id_type(step.movement.wire_ids, plan, step.tables()) == IdType::int64) result.movement.wire_ids = WireIds::int64;
   if (!result.cached_samples && machine.cache_per_rank > 0.0) result.cached_samples = cached_samples(step, machine);
   result.far_vectors = share_beyond(vector_bytes(step), machine.cache_per_rank);
-  if (step.movement.dedup != Dedup::automatic) return result;
+  const auto settle_places = [&] {
+    result.at_home = lie_at_home(shape_of(step.exchange), step.layout().nodes(), step.groups, step.prefetches,
+                                 step.movement.wire, step.features(), sends_dense_partials(result, plan));
+  };
+  if (step.movement.dedup != Dedup::automatic) {
+    settle_places();
+    return result;
+  }
   result.movement.dedup = Dedup::local;
   const RankLayout layout = step.layout();
   const bool even = layout.nodes() > 1 && layout.per_node > 1 && layout.ranks % layout.per_node == 0;
   if (even && node_is_cheaper(result, plan)) result.movement.dedup = Dedup::node;
+  settle_places();
   return result;
 }
 

@@ -23,6 +23,8 @@ struct StepContext {
   bool weighted = false;
   std::string exchange{library_exchange};
   std::int64_t groups = 1;        ///< of tables that travel one after the other while others compute
+  bool prefetches = false;        ///< steps are prepared ahead
+  bool at_home = false;           ///< vectors lie at home (lie_at_home()), as settled() finds
   double dense_flops = 0.0;       ///< of the dense half, per sample, forward and backward
   double dense_parameters = 0.0;  ///< of the dense half, whose gradients are summed over all ranks
   /// A row is still in a cache where it was last used at most so many samples of the global batch ago; absent: where it
@@ -115,6 +117,8 @@ std::array<double, phase_count> compute_seconds(const MachineModel& machine, con
 /// added on their way, gradients of replicated tables and of dense layers.
 std::array<double, phase_count> shared_exchange_seconds(const StepContext& step, const MachineModel& machine,
                                                         const StepTotals& totals);
+/// Seconds in which ranks let each other know that vectors which lie at home are complete.
+double at_home_seconds(const StepContext& step, const MachineModel& machine);
 /// Seconds of the exchange of sums over whole rows, of which the busiest rank sends so many bytes.
 double row_sum_seconds(const StepContext& step, const MachineModel& machine, double bytes);
 

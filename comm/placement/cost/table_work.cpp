@@ -97,10 +97,13 @@ class StripWork {
   /// So many values to each home, the owner itself included, and back.
   void send(RankWork& home, RankWork& owner, double own) {
     if (!in_place_) sums_.add_outputs(home, own);
-    TableSums::add(home, Term::gradient_value, 2 * own);
+    // At home all gradients are copied as one array, past the caches: half the time of pieces.
+    TableSums::add(home, Term::gradient_value, (sums_.step.at_home ? 1 : 2) * own);
     sums_.add_lines(home, Term::gradient_line, own / TableSums::values_of_line);
-    sums_.add_outputs(owner, 2 * own);  // what it sends itself
-    TableSums::add(owner, Term::gradient_value, 2 * own);
+    if (!sums_.step.at_home) {  // what it sends itself
+      sums_.add_outputs(owner, 2 * own);
+      TableSums::add(owner, Term::gradient_value, 2 * own);
+    }
     sums_.add_codec(home, own);
     sums_.add_codec(owner, own * sums_.ranks());
     home.memory += TableSums::room_to_grow * 4 * own * (in_place_ ? 2 : 1);

@@ -28,6 +28,7 @@ StepSeconds::StepSeconds(const StepContext& step, const MachineModel& machine)
   const bool even = layout_.nodes() == 1 || layout_.ranks % layout_.per_node == 0;
   follows_from_busiest_ =
       sends_directly(step.exchange) && even && never_falls(cost.inside) && never_falls(cost.between);
+  at_home_ = at_home_seconds(step, machine);
   always_ = compute_seconds(machine, finished_counts(step, RankWork{}));
   always_[index_of(Phase::dense)] =
       machine.flops > 0.0 ? step.dense_flops * static_cast<double>(step.samples()) / machine.flops : 0.0;
@@ -79,7 +80,8 @@ const std::array<double, phase_count>& StepSeconds::shared(const StepTotals& tot
 double StepSeconds::step(const Lanes& most, const std::array<double, ways>& exchanges, const StepTotals& totals) const {
   std::array<double, phase_count> computing = always_, travelling = shared(totals);
   for (std::size_t p = 0; p < phase_count; ++p) computing[p] += most[Lanes::computing + p];
-  for (std::size_t w = 0; w < ways; ++w) travelling[index_of(phase_of_way[w])] += exchanges[w];
+  for (std::size_t w = 0; w < ways; ++w)
+    travelling[index_of(phase_of_way[w])] += w > 0 && step_.at_home ? at_home_ : exchanges[w];
   travelling[index_of(Phase::update)] += row_sum_seconds(step_, machine_, most[Lanes::row_sums]);
   return overlapped_seconds(step_, computing, travelling);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "comm/placement/exchange_shapes.hpp"
 #include "comm/placement/traffic/moved_plan.hpp"
 
 namespace shardmark::placement {
@@ -49,6 +50,14 @@ constexpr bool node_dedup_pays(double local_bytes, double node_bytes) {
 /// Whether replicated_gradients auto picks rows: the busiest rank sends no more than for a dense sum of all rows.
 inline bool row_gradients_pay(double row_bytes, std::int64_t rows, std::int64_t dim, int ranks) {
   return row_bytes <= static_cast<double>(ring_bytes(rows * (dim + 1), ranks));
+}
+
+/// Whether owners write pooled vectors where homes read them, and read gradients there: where one group of vectors
+/// travels as they are, in the step itself, between ranks of one node that reach each other's memory.
+inline bool lie_at_home(const ExchangeShape& exchange, int nodes, std::int64_t groups, bool prefetches,
+                        const WireTypes& wire, std::span<const Feature> features, bool all_dense_partials) {
+  return exchange.by_loads && nodes == 1 && groups == 1 && !prefetches && wire == WireTypes{} && all_dense_partials &&
+         std::ranges::find(features, Pooling::max, &Feature::pooling) == features.end();
 }
 
 /// The bytes by which alternatives are compared. A rank adds what its own samples cause, one rank of each node what
