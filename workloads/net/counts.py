@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What launches of the net counted, added up over the runs of a campaign, and what a reader asks of that."""
 import collections
+import gzip
 import itertools
 import json
 import subprocess
@@ -18,11 +19,17 @@ def commit():
     return asked.stdout[:12]
 
 
+def read(file):
+    """A summary; files that end in .gz are compressed."""
+    with (gzip.open if str(file).endswith(".gz") else open)(file, "rt", encoding="utf-8") as stream:
+        return json.load(stream)
+
+
 class Counts:
     """What the launches counted, together, and those of earlier runs that the summary holds."""
 
     def __init__(self, file=None):
-        before = json.loads(Path(file).read_text()) if file and Path(file).exists() else {}
+        before = read(file) if file and Path(file).exists() else {}
         self.runs = before.get("runs", [])
         self.cases = self.failed = self.launches = self.exports = 0
         self.refused, self.values = (collections.Counter(before.get(name, {})) for name in ("refused", "values"))

@@ -7,6 +7,7 @@ A case fails where its launch ends by a signal, or with any exit code other than
 number, options and tables give the same case. Exit code 1 where any failed."""
 import argparse
 import collections
+import gzip
 import json
 import os
 import shlex
@@ -186,7 +187,8 @@ def save(file, counts, run):
     """After each launch, so that what ends a campaign loses one; whole, or not at all."""
     if file:
         partial = Path(f"{file}.partial")
-        partial.write_text(json.dumps(counts.summary(run)) + "\n")
+        with gzip.open(partial, "wt") if file.endswith(".gz") else open(partial, "w", encoding="utf-8") as stream:
+            stream.write(json.dumps(counts.summary(run)) + "\n")
         partial.replace(file)
 
 
