@@ -46,7 +46,7 @@ constexpr MessagesOfRank messages_by_rails(const RankLayout& layout, int number)
   return N == 1 ? direct_messages(layout, number) : MessagesOfRank{L - 1, N, N - 1, L};
 }
 
-/// Of one of k leaders of a node: L - 1 of b, and 2 (L / k - 1) of (P - L) b from and to its members; (N - 1) k of
+/// One of k leaders of a node has L - 1 of b, and 2 (L / k - 1) of (P - L) b from and to its members; (N - 1) k of
 /// (L / k)^2 b. What the leader sends its neighbours is small beside what members hand over. One node: direct.
 constexpr MessagesOfRank messages_of_leaders(const RankLayout& layout, int number) {
   const double P = layout.ranks, L = std::min(layout.per_node, layout.ranks), N = layout.nodes();

@@ -26,10 +26,6 @@ void write_gradients(const Batch& own, std::int64_t feature, Pooling pooling, st
   }
 }
 
-}  // namespace
-
-namespace {
-
 /// Whether batches with as many vectors have the same gradients, which are those of samples and positions in their
 /// bags.
 bool counts_say_positions(const Workload& workload) {

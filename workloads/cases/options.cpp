@@ -283,10 +283,6 @@ void require_async_use(const std::vector<Case>& cases, const GivenOption& given)
                                bound ? "rows or patched" : "ids, rows or patched"));
 }
 
-}  // namespace
-
-namespace {
-
 void check_optimizer(const std::string& whose, const Optimizer& optimizer) {
   if (optimizer.kind == OptimizerKind::ftrl && optimizer.learning_rate == 0.0F)
     throw InputError(

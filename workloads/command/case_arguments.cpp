@@ -24,7 +24,7 @@ std::string check_positive(const std::string& text) {
   return value && *value > 0.0 && std::isfinite(*value) ? "" : fmt::format("'{}' is not a number above 0", text);
 }
 
-/// What compare tries when it is not told: the library's; the one that chooses among the others by their messages,
+/// `compare` tries these when it is not told: the library's; the one that chooses among the others by their messages,
 /// since all of them would take most of the time; and the one by loads, which spares steps more than messages.
 std::vector<std::string> usual_exchanges() {
   std::vector<std::string> usual;

@@ -30,21 +30,16 @@ namespace {
 using placement::Movement, placement::Plan, placement::RowTransfer, placement::Shard, placement::ShardCounts,
     placement::TablePlacement;
 
-/// Of replicated tables and hot rows: a dense gradient of rows, or of those of parts, with a count per row, and MPI's
-/// copy of it; of rows also a list of those that were touched, which may be all, as words and segments with room to
-/// grow.
+/// Adds up what gradients of replicated tables and hot rows take: their sums and MPI's copy of these, and a list of the
+/// rows that were touched, which may be all, as words and segments with room to grow. Computed rows have no such list.
 double dense_gradient_bytes(const Plan& plan, const std::vector<Table>& tables) {
-  const auto gradient_bytes = [](std::int64_t rows, std::int64_t dim, double beside) {
-    return static_cast<double>(rows) * (8.0 * static_cast<double>(dim + 1) + beside);
-  };
   double bytes = 0.0;
   for (std::size_t t = 0; t < tables.size(); ++t) {
     const Table& table = tables[t];
     if (!has_replicas(plan.tables[t])) continue;
-    if (storage_of(table).computes())
-      for (const Table& part : storage_of(table).parts(table)) bytes += gradient_bytes(part.rows, part.dim, 0.0);
-    else
-      bytes += gradient_bytes(replicated_rows(plan.tables[t], table).count(), table.dim, 18.0);
+    const std::int64_t rows = replicated_rows(plan.tables[t], table).count();
+    bytes += 8.0 * placement::summed_values(table, rows);
+    if (!storage_of(table).computes()) bytes += 18.0 * static_cast<double>(rows);
   }
   return bytes;
 }
@@ -173,8 +168,8 @@ double vector_bytes(const Workload& workload, const Movement& movement, const Ve
   return bytes;
 }
 
-/// Of a table that is kept whole, on the rank that looks up its rows: the one that holds it, or every one for its own
-/// samples.
+/// A table that is kept whole takes them on the rank that looks up its rows: the one that holds it, or every one for
+/// its own samples.
 double whole_table_bytes(const Plan& plan, const Workload& workload, std::int64_t table, int rank,
                          const StepCounts& counts) {
   const auto bytes = maker_of(workload.tables[table]).step_bytes;

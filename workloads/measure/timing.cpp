@@ -52,8 +52,6 @@ void ReportWatch::end() {
 
 namespace {
 
-constexpr std::size_t phases = phase_count;
-
 std::int64_t steps_until_warm(const std::vector<Table>& tables) {
   std::int64_t steps = 0;
   for (const Table& table : tables)
@@ -146,35 +144,35 @@ void time_step(const comm::Communicator& comm, ReadyCase& ready, const StepBatch
 }  // namespace
 
 void Timings::add(const comm::Communicator& comm, const PhaseCosts& costs, double seconds, Phase first) {
-  std::array<double, phases + 1> sum{};
+  std::array<double, phase_count + 1> sum{};
   std::ranges::copy(costs.seconds, sum.begin());
-  sum[phases] = seconds;
-  std::array<double, 2 * phases + 1> largest{};  // of phases, of the step, of the times at which phases are left
+  sum[phase_count] = seconds;
+  std::array<double, 2 * phase_count + 1> largest{};  // of phases, of the step, of the times at which phases are left
   std::ranges::copy(sum, largest.begin());
   const auto hidden = static_cast<std::ptrdiff_t>(index_of(first));
-  std::partial_sum(costs.seconds.begin() + hidden, costs.seconds.end(), largest.begin() + phases + 1 + hidden);
+  std::partial_sum(costs.seconds.begin() + hidden, costs.seconds.end(), largest.begin() + phase_count + 1 + hidden);
   comm::all_reduce(comm, std::span<double>(largest), comm::Reduce::max);
   comm::all_reduce(comm, std::span<double>(sum), comm::Reduce::sum);
-  std::array<std::int64_t, phases + 2> bytes{};
+  std::array<std::int64_t, phase_count + 2> bytes{};
   std::ranges::copy(costs.bytes, bytes.begin());
-  bytes[phases] = costs.sent();
-  bytes[phases + 1] = std::reduce(costs.payload.begin(), costs.payload.end());
+  bytes[phase_count] = costs.sent();
+  bytes[phase_count + 1] = std::reduce(costs.payload.begin(), costs.payload.end());
   comm::all_reduce(comm, std::span<std::int64_t>(bytes), comm::Reduce::max);
   std::array calls{costs.communication_seconds, costs.exposed_seconds};
   comm::all_reduce(comm, std::span<double>(calls), comm::Reduce::max);
 
   communication_ms.push_back(1e3 * calls[0]);
   exposed_ms.push_back(1e3 * calls[1]);
-  step_ms.push_back(1e3 * largest[phases]);
-  for (std::size_t p = 0; p < phases; ++p) {
+  step_ms.push_back(1e3 * largest[phase_count]);
+  for (std::size_t p = 0; p < phase_count; ++p) {
     phase_max_ms[p].push_back(1e3 * largest[p]);
     phase_mean_ms[p].push_back(1e3 * sum[p] / comm.size());
-    const double left_before = p > 0 ? largest[phases + p] : 0.0;
-    phase_path_ms[p].push_back(1e3 * (largest[phases + 1 + p] - left_before));
+    const double left_before = p > 0 ? largest[phase_count + p] : 0.0;
+    phase_path_ms[p].push_back(1e3 * (largest[phase_count + 1 + p] - left_before));
     phase_bytes[p] = std::max(phase_bytes[p], bytes[p]);
   }
-  sent_bytes = std::max(sent_bytes, bytes[phases]);
-  payload_bytes = std::max(payload_bytes, bytes[phases + 1]);
+  sent_bytes = std::max(sent_bytes, bytes[phase_count]);
+  payload_bytes = std::max(payload_bytes, bytes[phase_count + 1]);
   const double mean = sum[index_of(Phase::lookup)] / comm.size();
   imbalance.push_back(mean > 0.0 ? largest[index_of(Phase::lookup)] / mean : 1.0);
 }

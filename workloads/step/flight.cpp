@@ -12,8 +12,9 @@ namespace {
 bool lie_at_home(const Group& group) {
   const Case& how = group.how;
   const auto dense = [](placement::RowTransfer mode) { return mode == placement::RowTransfer::dense_partials; };
-  return placement::lie_at_home(*how.exchange.choice, group.comm.nodes(), how.groups.groups, how.async.on(),
-                                how.movement.wire, group.tables.features(), std::ranges::all_of(group.modes, dense));
+  return placement::may_lie_at_home(*how.exchange.choice, group.comm.nodes(), how.groups.groups, how.async.on(),
+                                    how.movement.wire, group.tables.features()) &&
+         std::ranges::all_of(group.modes, dense);
 }
 
 std::unique_ptr<Transfer> make_pooled(const TransferContext& context, std::optional<NodeVectors>& at_home) {

@@ -15,8 +15,8 @@ struct ExchangeRatios {
   struct Cell {
     std::int64_t bytes = 0;  ///< that a rank sends to a rank, in the mean over all pairs
     bool skewed = false;     ///< true: rank 0 is sent as much as all others together; false: all are sent the same
-    /// By exchange: upper quartile over the repeats of (its time / that of MPI_Alltoallv in the same repeat), where a
-    /// time is that of the slowest rank. 0.9 thus says: in three of four repeats it took at most 90 % of the time.
+    /// Each exchange has the upper quartile over the repeats of (its time / that of MPI_Alltoallv in the same repeat);
+    /// a time is that of the slowest rank. 0.9 thus says: in three of four repeats it took at most 90 % of the time.
     std::vector<double> ratios;
 
     bool operator==(const Cell&) const = default;

@@ -84,9 +84,8 @@ double group_seconds(const RankLayout& group, const MachineModel& machine, std::
 MessagesOfRank messages_of(std::string_view exchange, const RankLayout& layout) {
   const ExchangeShape& shape = shape_of(exchange);
   const auto colon = exchange.find(':');
-  const auto number =
-      colon == exchange.npos ? std::nullopt : number_in<std::int64_t>(std::string(exchange.substr(colon + 1)));
-  return shape.messages(layout, number ? static_cast<int>(*number) : shape.number.by_default);
+  const auto number = colon == exchange.npos ? std::nullopt : number_in<int>(std::string(exchange.substr(colon + 1)));
+  return shape.messages(layout, std::max(shape.number.least, number.value_or(shape.number.by_default)));
 }
 
 double exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,

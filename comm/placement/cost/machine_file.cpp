@@ -17,7 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double most_term_seconds = 3600.0, most_seconds_per_byte = 1.0, most_count = 0x1p30;
+constexpr double most_term_seconds = 3600.0, most_seconds_per_byte = 1.0;
+constexpr double most_ranks = 1e6, most_bytes = 0x1p40;  ///< of a node or job; from rank to rank
 
 Json points_json(const MessageCost& message) {
   Json points = Json::array();
@@ -71,11 +72,11 @@ class MachineObject {
     return number;
   }
 
-  /// A whole number from 1 to 2^30.
-  std::int64_t count(const std::string& key) const {
+  /// A whole number from 1 to `most`.
+  std::int64_t count(const std::string& key, double most) const {
     const double value = number(key);
-    if (value < 1.0 || value > most_count || value != std::floor(value))
-      fail(key, fmt::format("must be a whole number from 1 to {}, not {}", most_count, value));
+    if (value < 1.0 || value > most || value != std::floor(value))
+      fail(key, fmt::format("must be a whole number from 1 to {:.0f}, not {}", most, value));
     return static_cast<std::int64_t>(value);
   }
 
@@ -177,12 +178,12 @@ Json ratios_json(const ExchangeRatios& ratios) {
 }
 
 ExchangeRatios read_ratios(const MachineObject& top) {
-  ExchangeRatios ratios{.ranks = static_cast<int>(top.count("ranks")),
-                        .nodes = static_cast<int>(top.count("nodes")),
+  ExchangeRatios ratios{.ranks = static_cast<int>(top.count("ranks", most_ranks)),
+                        .nodes = static_cast<int>(top.count("nodes", most_ranks)),
                         .exchanges = {},
                         .cells = {}};
   for (const MachineObject& each : top.list("cells")) {
-    ExchangeRatios::Cell cell{each.count("bytes_per_pair"), each.text<bool>("skewed"), {}};
+    ExchangeRatios::Cell cell{each.count("bytes_per_pair", most_bytes), each.text<bool>("skewed"), {}};
     const MachineObject of_cell = each.object("vs_mpi_alltoallv");
     std::vector<std::string> names;
     for (const auto& [name, value] : of_cell.items()) {
@@ -191,6 +192,7 @@ ExchangeRatios read_ratios(const MachineObject& top) {
     }
     if (ratios.cells.empty()) ratios.exchanges = names;
     if (names != ratios.exchanges) each.fail("vs_mpi_alltoallv", "names other exchanges than the cell before it");
+    of_cell.at(std::string(library_exchange));
     ratios.cells.push_back(std::move(cell));
   }
   return ratios;
@@ -234,7 +236,7 @@ MachineModel machine_from_json(const Json& json, const std::string& origin) {
   machine.source = top.text<std::string>("source");
   machine.measured = top.text<bool>("measured");
   if (top.has("fingerprint")) machine.fingerprint = top.text<std::string>("fingerprint");
-  if (top.has("ranks_per_node")) machine.ranks_per_node = static_cast<int>(top.count("ranks_per_node"));
+  if (top.has("ranks_per_node")) machine.ranks_per_node = static_cast<int>(top.count("ranks_per_node", most_ranks));
   machine.memory_per_rank = top.rate("memory_per_rank");
   machine.cache_per_rank = top.rate("cache_per_rank");
   machine.flops = top.rate("flops");

@@ -18,14 +18,7 @@ void gather_replicas(TableSums& sums, const LookedUp& looked) {
 
 /// All rows, or those of the parts that they are computed from, have a place in the sums, and with it a count.
 void reduce_replicas(TableSums& sums, std::int64_t rows) {
-  const auto places = [](std::int64_t of_rows, std::int64_t dim) {
-    return static_cast<double>(of_rows) * static_cast<double>(dim + 1);
-  };
-  double values = 0.0;
-  if (storage_of(sums.table).computes())
-    for (const Table& part : storage_of(sums.table).parts(sums.table)) values += places(part.rows, part.dim);
-  else
-    values = places(rows, sums.table.dim);
+  const double values = summed_values(sums.table, rows);
   TableSums::add(sums.everywhere(), Term::replicated_value, values);
   if (sums.step.ranks > 1) sums.work.totals.all_reduced += 4 * values;
   sums.everywhere().memory += 8 * values;  // MPI's copy too

@@ -75,19 +75,15 @@ StepContext settled(const StepContext& step, const MachineModel& machine, const 
   if (id_type(step.movement.wire_ids, plan, step.tables()) == IdType::int64) result.movement.wire_ids = WireIds::int64;
   if (!result.cached_samples && machine.cache_per_rank > 0.0) result.cached_samples = cached_samples(step, machine);
   result.far_vectors = share_beyond(vector_bytes(step), machine.cache_per_rank);
-  const auto settle_places = [&] {
-    result.at_home = lie_at_home(shape_of(step.exchange), step.layout().nodes(), step.groups, step.prefetches,
-                                 step.movement.wire, step.features(), sends_dense_partials(result, plan));
-  };
-  if (step.movement.dedup != Dedup::automatic) {
-    settle_places();
-    return result;
+  if (step.movement.dedup == Dedup::automatic) {
+    result.movement.dedup = Dedup::local;
+    const RankLayout layout = step.layout();
+    const bool even = layout.nodes() > 1 && layout.per_node > 1 && layout.ranks % layout.per_node == 0;
+    if (even && node_is_cheaper(result, plan)) result.movement.dedup = Dedup::node;
   }
-  result.movement.dedup = Dedup::local;
-  const RankLayout layout = step.layout();
-  const bool even = layout.nodes() > 1 && layout.per_node > 1 && layout.ranks % layout.per_node == 0;
-  if (even && node_is_cheaper(result, plan)) result.movement.dedup = Dedup::node;
-  settle_places();
+  result.at_home = may_lie_at_home(shape_of(step.exchange), step.layout().nodes(), step.groups, step.prefetches,
+                                   step.movement.wire, step.features()) &&
+                   sends_dense_partials(result, plan);
   return result;
 }
 

@@ -24,7 +24,7 @@ struct StepContext {
   std::string exchange{library_exchange};
   std::int64_t groups = 1;        ///< of tables that travel one after the other while others compute
   bool prefetches = false;        ///< steps are prepared ahead
-  bool at_home = false;           ///< vectors lie at home (lie_at_home()), as settled() finds
+  bool at_home = false;           ///< vectors lie at home (may_lie_at_home()), as settled() finds
   double dense_flops = 0.0;       ///< of the dense half, per sample, forward and backward
   double dense_parameters = 0.0;  ///< of the dense half, whose gradients are summed over all ranks
   /// A row is still in a cache where it was last used at most so many samples of the global batch ago; absent: where it

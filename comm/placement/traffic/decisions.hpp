@@ -26,8 +26,8 @@ constexpr bool is_candidate(const TransferChoice& transfer) {
   return transfer.bytes != nullptr && transfer.reduction.empty();
 }
 
-/// What transfer auto picks for columns whose rows are split: unique_rows where features pool by max, else the transfer
-/// of which busiest(transfer), the bytes that the busiest rank sends, are least; dense_partials among equals.
+/// Picks the transfer of columns whose rows are split, for auto: unique_rows where features pool by max, else that of
+/// which busiest(transfer), the bytes that the busiest rank sends, are least; dense_partials among equals.
 template <class Busiest>
 RowTransfer cheapest_transfer(bool pools_by_max, const Busiest& busiest) {
   if (pools_by_max) return RowTransfer::unique_rows;
@@ -52,11 +52,12 @@ inline bool row_gradients_pay(double row_bytes, std::int64_t rows, std::int64_t 
   return row_bytes <= static_cast<double>(ring_bytes(rows * (dim + 1), ranks));
 }
 
-/// Whether owners write pooled vectors where homes read them, and read gradients there: where one group of vectors
-/// travels as they are, in the step itself, between ranks of one node that reach each other's memory.
-inline bool lie_at_home(const ExchangeShape& exchange, int nodes, std::int64_t groups, bool prefetches,
-                        const WireTypes& wire, std::span<const Feature> features, bool all_dense_partials) {
-  return exchange.by_loads && nodes == 1 && groups == 1 && !prefetches && wire == WireTypes{} && all_dense_partials &&
+/// Owners write pooled vectors where homes read them, and read gradients there, if one group of vectors travels as they
+/// are, in the step itself, between ranks of one node that reach each other's memory; and if all go as dense_partials,
+/// which is for the caller to say.
+inline bool may_lie_at_home(const ExchangeShape& exchange, int nodes, std::int64_t groups, bool prefetches,
+                            const WireTypes& wire, std::span<const Feature> features) {
+  return exchange.by_loads && nodes == 1 && groups == 1 && !prefetches && wire == WireTypes{} &&
          std::ranges::find(features, Pooling::max, &Feature::pooling) == features.end();
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "reference/named.hpp"
+#include "reference/storage.hpp"
 
 namespace shardmark::placement {
 
@@ -26,6 +27,19 @@ constexpr auto choices_of(ReplicatedGradients) { return Choices{"replicated grad
 /// rounded down for each table, so that sums do not depend on which tables share a ring. A table of N rows of d values
 /// takes N (d + 1) values: with a row goes how many ranks named it.
 constexpr std::int64_t ring_bytes(std::int64_t values, int ranks) { return 2 * (ranks - 1) * values * 4 / ranks; }
+
+/// Counts the values of the sums of gradients of so many replicated rows of a table, or of all rows of the parts that
+/// they are computed from: each row has dim of them, and a count.
+inline double summed_values(const Table& table, std::int64_t rows) {
+  const auto values = [](std::int64_t of_rows, std::int64_t dim) {
+    return static_cast<double>(of_rows) * static_cast<double>(dim + 1);
+  };
+  const StorageChoice& storage = storage_of(table);
+  if (!storage.computes()) return values(rows, table.dim);
+  double sum = 0.0;
+  for (const Table& part : storage.parts(table)) sum += values(part.rows, part.dim);
+  return sum;
+}
 
 /// What a rank sends to each other rank for the `named` rows that its samples name: of each its id and gradient, and
 /// how many there are.

@@ -92,6 +92,11 @@ TEST(MachineFile, HoldsWhatAutoPicksFrom) {
     return complaint(bad);
   };
   EXPECT_NE(with("/auto/ranks", 0.5).find("\"auto.ranks\" must be a whole number"), std::string::npos);
+  EXPECT_NE(with("/ranks_per_node", 1e7).find("\"ranks_per_node\" must be a whole number from 1 to 1000000"),
+            std::string::npos);
+  nlohmann::ordered_json without = good;
+  without["auto"]["cells"][0]["vs_mpi_alltoallv"].erase("mpi_alltoallv");
+  EXPECT_NE(complaint(without).find("\"auto.cells[0].vs_mpi_alltoallv.mpi_alltoallv\" is missing"), std::string::npos);
   EXPECT_NE(with("/auto/cells", 1).find("\"auto.cells\" must be a list"), std::string::npos);
   EXPECT_NE(with("/auto/cells/1/skewed", 1).find("\"auto.cells[1].skewed\" must be true or false"), std::string::npos);
   EXPECT_NE(with("/auto/cells/1/vs_mpi_alltoallv", {{"linear", 1.0}}).find("other exchanges"), std::string::npos);
