@@ -9,8 +9,8 @@ from pathlib import Path
 
 from program import MPIEXEC, SHARDMARK, ProgramTest, main, records
 
-LONG = ["compare", "criteo-kaggle", "--plan", "table_wise,row_wise", "--scale", "1/4096", "--batch", "240", "--threads",
-        "1", "--steps", "3000", "--check", "1", "--out"]
+LONG = ["compare", "criteo-kaggle", "--plan", "table_wise,row_wise", "--exchange", "pairwise,linear", "--scale", "1/4096",
+        "--batch", "240", "--threads", "1", "--steps", "3000", "--check", "1", "--out"]
 WARNED = {signal.SIGUSR1: "SIGUSR1", signal.SIGTERM: "SIGTERM"}
 
 
