@@ -106,6 +106,8 @@ void reduce_to_dense_of(benchmark::State& state, Suite& suite, const Case& shape
   const auto dense = allocate<Exec, float>("shardmark::bench_dense", elements);
   const auto touched = allocate<Exec, float>("shardmark::bench_touched", problem.rows());
   const auto run = [&](std::size_t batch) {
+    Kokkos::deep_copy(suite.exec(), dense, 0.0F);
+    Kokkos::deep_copy(suite.exec(), touched, 0.0F);
     reduce_to_dense(suite.exec(), sorted.batches[batch], list, sorted.workspace, dense, touched);
   };
   const Work work = reduce_to_dense_work(problem.ids(), problem.ids() * shape.dim, problem.distinct(),

@@ -5,15 +5,32 @@
 
 namespace shardmark::kernels {
 
+/// Bags that one iteration of a scan goes through: on the host enough of them for a loop of its own.
+template <class Exec>
+constexpr std::int64_t bags_of_block = on_device<Exec> ? 4 : 1024;
+
+/// Blocks of bags are counted before anything is written.
 template <class Exec>
 void count_vectors(const Exec& exec, ConstArray<Exec, std::int32_t> lengths,
                    ConstArray<Exec, std::uint8_t> only_touched, Array<Exec, std::int64_t> before) {
+  constexpr std::int64_t block_size = bags_of_block<Exec>;
   const auto bags = static_cast<std::int64_t>(lengths.extent(0));
   Kokkos::parallel_scan(
-      "shardmark::count_vectors", static_range(exec, bags + 1),
-      KOKKOS_LAMBDA(const std::int64_t b, std::int64_t& sum, const bool final) {
-        if (final) before(b) = sum;
-        if (b < bags) sum += lengths(b) > 0 || only_touched(b) == 0 ? 1 : 0;
+      "shardmark::count_vectors", static_range(exec, bags / block_size + 1),
+      KOKKOS_LAMBDA(const std::int64_t block, std::int64_t& sum, const bool final) {
+        const std::int64_t begin = block * block_size, end = Kokkos::min(bags, begin + block_size);
+        const auto vectors = [&](std::int64_t b) { return lengths(b) > 0 || only_touched(b) == 0 ? 1 : 0; };
+        if (!final) {
+          std::int32_t of_block = 0;
+          for (std::int64_t b = begin; b < end; ++b) of_block += vectors(b);
+          sum += of_block;
+          return;
+        }
+        for (std::int64_t b = begin; b < end; ++b) {
+          before(b) = sum;
+          sum += vectors(b);
+        }
+        if (block == bags / block_size) before(bags) = sum;
       });
 }
 
@@ -28,7 +45,7 @@ void count_up(const Exec& exec, Array<Exec, std::int64_t> numbers) {
 template <class Exec>
 void sum_lengths(const Exec& exec, std::int64_t rows, ConstArray<Exec, std::int32_t> lengths,
                  ConstArray<Exec, std::int64_t> before, Array<Exec, std::int64_t> offsets) {
-  constexpr std::int64_t block_size = on_device<Exec> ? 4 : 1024;
+  constexpr std::int64_t block_size = bags_of_block<Exec>;
   const auto bags = static_cast<std::int64_t>(lengths.extent(0));
   const bool all = before.extent(0) == 0;
   count_up(exec, Kokkos::subview(offsets, std::pair(std::int64_t{0}, rows)));
@@ -51,7 +68,7 @@ void sum_lengths(const Exec& exec, std::int64_t rows, ConstArray<Exec, std::int3
           }
         }
         sum = id - rows;
-        if (final && end == bags) offsets(rows + (all ? bags : before(bags))) = id;
+        if (final && block == bags / block_size) offsets(rows + (all ? bags : before(bags))) = id;
       });
 }
 

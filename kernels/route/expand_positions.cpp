@@ -8,17 +8,18 @@ namespace shardmark::kernels {
 
 template <class Exec, class Indices>
 void expand_positions(const Exec& exec, ConstArray<Exec, GradientBlock> blocks, ConstArray<Exec, std::int64_t> offsets,
-                      const Indices& indices, Array<Exec, std::int64_t> keys,
-                      Array<Exec, std::int64_t> gradient_offset) {
+                      const Indices& indices, Array<Exec, std::int64_t> keys, Array<Exec, std::int64_t> gradient_offset,
+                      const LaterBags& from) {
   constexpr std::int64_t grain = on_device<Exec> ? 16 : 2048;
-  const std::int64_t bags = static_cast<std::int64_t>(offsets.extent(0)) - 1;
+  const std::int64_t bags = static_cast<std::int64_t>(offsets.extent(0)) - 1 - from.bag;
   const auto block_count = static_cast<std::int64_t>(blocks.extent(0));
   if (bags <= 0 || block_count == 0) return;
-  const BalancedRanges ranges{bags, static_cast<std::int64_t>(indices.extent(0)), grain};
+  const BalancedRanges ranges{bags, static_cast<std::int64_t>(indices.extent(0)) - from.position, grain};
   Kokkos::parallel_for(
       "shardmark::expand_positions", static_range(exec, ranges.count()), KOKKOS_LAMBDA(const std::int64_t range) {
-        const std::int64_t end = ranges.begin(range + 1, offsets);
-        std::int64_t bag = ranges.begin(range, offsets);
+        const auto positions_before = [&](std::int64_t i) { return offsets(from.bag + i) - from.position; };
+        const std::int64_t end = from.bag + ranges.begin(range + 1, positions_before);
+        std::int64_t bag = from.bag + ranges.begin(range, positions_before);
         if (bag == end) return;
         std::int64_t b = last_at_most(block_count, bag, [&](std::int64_t i) { return blocks(i).first_bag; });
         for (; bag < end; ++b) {

@@ -17,12 +17,18 @@ struct GradientBlock {
   Pooling pooling = Pooling::sum;    ///< none, max: one gradient per id (those of max_gradients); any other: per bag
 };
 
-/// For every position p of `indices`: keys[p] of its row and gradient_offset[p], the element where the gradient of its
-/// bag begins. blocks: ascending, together covering every bag once; offsets [bags + 1]; indices [nnz] int32 or int64;
-/// keys, gradient_offset [nnz].
+/// Where the later ones of some bags begin: the first of them, and its first position.
+struct LaterBags {
+  std::int64_t bag = 0;
+  std::int64_t position = 0;
+};
+
+/// For every position p of the bags from `from` on: keys[p] of its row and gradient_offset[p], the element where the
+/// gradient of its bag begins. blocks: ascending, together covering every bag once; offsets [bags + 1]; indices [nnz]
+/// int32 or int64; keys, gradient_offset [nnz], of which the elements before from.position are left as they are.
 template <class Exec, class Indices>
 void expand_positions(const Exec& exec, ConstArray<Exec, GradientBlock> blocks, ConstArray<Exec, std::int64_t> offsets,
-                      const Indices& indices, Array<Exec, std::int64_t> keys,
-                      Array<Exec, std::int64_t> gradient_offset);
+                      const Indices& indices, Array<Exec, std::int64_t> keys, Array<Exec, std::int64_t> gradient_offset,
+                      const LaterBags& from = {});
 
 }  // namespace shardmark::kernels

@@ -97,7 +97,8 @@ struct ShardSort {
   ConstArray<Exec, ShardBlocks> shards;
   ConstArray<Exec, GradientBlock> blocks;
   ConstArray<Exec, std::int64_t> offsets, indices;
-  Array<Exec, float> gradients;
+  ConstArray<Exec, float> gradients;
+  FewRowSums<Exec> sums;
   Array<Exec, std::uint64_t> words, other;
   Array<Exec, std::uint32_t> uses;  ///< of rows, where these are added up
   Array<Exec, std::int64_t> first_id, first_word;
@@ -114,7 +115,17 @@ struct ShardSort {
     return shards(s).sums >= 0 && shards(s).rows <= first_id(s + 1) - first_id(s);
   }
   KOKKOS_FUNCTION FewRows few(std::int64_t s) const {
-    return {shards(s), position_bits, gradients.data(), uses.data() + first_id(s)};
+    return {shards(s),
+            position_bits,
+            gradients.data(),
+            sums.sums.data() + shards(s).sums,
+            sums.pieces.data() + shards(s).pieces,
+            uses.data() + first_id(s)};
+  }
+
+  KOKKOS_FUNCTION std::int64_t words_listed(std::int64_t s) const {
+    if (!adds(s)) return words_of(s).count;
+    return sums.listed() ? few(s).used() : 0;
   }
 
   KOKKOS_FUNCTION void operator()(AddFew, std::int64_t s) const {
@@ -122,14 +133,18 @@ struct ShardSort {
     std::uint64_t* const list = other.data() + first_id(s);
     words_of(s).fill(blocks.data(), offsets.data(), indices.data(), list);
     few(s).add(list, words_of(s).count);
+    if (!sums.listed()) few(s).mark(sums.used.data() + shards(s).first_key);
   }
   KOKKOS_FUNCTION void operator()(CountWords, std::int64_t s, std::int64_t& sum, bool final) const {
     if (final) first_word(s) = sum;
-    if (s < static_cast<std::int64_t>(shards.extent(0))) sum += adds(s) ? few(s).used() : words_of(s).count;
+    if (s < static_cast<std::int64_t>(shards.extent(0))) sum += words_listed(s);
   }
   KOKKOS_FUNCTION void operator()(Sort, std::int64_t s) const {
     std::uint64_t* to = words.data() + first_word(s);
-    if (adds(s)) return few(s).list(to);
+    if (adds(s)) {
+      if (sums.listed()) few(s).list(to);
+      return;
+    }
     std::uint64_t* from = other.data() + first_word(s);
     const ShardWords shard = words_of(s);
     const ShardDigits digits(shard.count, shards(s).rows);
@@ -146,7 +161,8 @@ template <class Exec>
 UniqueRows<Exec> sort_shards(const Exec& exec, ConstArray<Exec, ShardBlocks> shards,
                              ConstArray<Exec, GradientBlock> blocks, ConstArray<Exec, std::int64_t> offsets,
                              ConstArray<Exec, std::int64_t> indices, std::int64_t ids, std::int64_t key_bound,
-                             Array<Exec, float> gradients, UniqueRowsWorkspace<Exec>& workspace) {
+                             ConstArray<Exec, float> gradients, const FewRowSums<Exec>& few,
+                             UniqueRowsWorkspace<Exec>& workspace) {
   const auto bound = static_cast<std::int64_t>(gradients.extent(0));
   const int position_bits = RadixPlan(ids, bound, key_bound).position_bits;
   const auto count = static_cast<std::int64_t>(shards.extent(0));
@@ -156,6 +172,7 @@ UniqueRows<Exec> sort_shards(const Exec& exec, ConstArray<Exec, ShardBlocks> sha
                              offsets,
                              indices,
                              gradients,
+                             few,
                              workspace.words.first(ids),
                              workspace.sorted.first(ids),
                              workspace.uses.first(ids),

@@ -21,6 +21,31 @@ TEST(BagLengths, OnlyBagsThatMustHoldAnIdCanBeWithoutVector) {
   EXPECT_EQ(host(of_bags), (Numbers{0, 2, 2, 2, 5}));
 }
 
+TEST(BagLengths, BagsOfSeveralBlocksAreCountedAsOneByOne) {
+  const Space exec;
+  for (const std::int64_t bags : {1023, 1024, 1025, 5 * 1024, 5000}) {
+    std::vector<std::int32_t> lengths;
+    std::vector<std::uint8_t> only_touched;
+    Numbers vectors{0}, offsets;
+    std::int64_t ids = 0;
+    for (std::int64_t b = 0; b < bags; ++b) {
+      lengths.push_back(static_cast<std::int32_t>(b * 7 % 4));
+      only_touched.push_back(b % 3 == 0 ? 0 : 1);
+      const bool has_vector = lengths.back() > 0 || only_touched.back() == 0;
+      if (has_vector) offsets.push_back(ids);
+      vectors.push_back(vectors.back() + (has_vector ? 1 : 0));
+      ids += lengths.back();
+    }
+    offsets.push_back(ids);
+    const auto of_bags = array_of(exec, lengths, "lengths");
+    const Array<Space, std::int64_t> before("before", vectors.size()), summed("offsets", offsets.size());
+    count_vectors(exec, of_bags, array_of(exec, only_touched, "only_touched"), before);
+    EXPECT_EQ(host(before), vectors) << bags;
+    sum_lengths(exec, 0, of_bags, before, summed);
+    EXPECT_EQ(host(summed), offsets) << bags;
+  }
+}
+
 TEST(BagLengths, NumbersAreListedAndTaken) {
   const Space exec;
   const Array<Space, std::int64_t> numbers("numbers", 4), taken("taken", 2);

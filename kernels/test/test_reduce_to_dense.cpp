@@ -27,8 +27,6 @@ TEST(ReduceToDense, DenseGradientAndUpdateEqualTheSparseOnes) {
     Update<Int64Ids> update(problem);
     const auto list = shard_list(update.exec, dense_shards);
     const Array<Space, float> dense("dense", at(size)), touched("touched", at(problem.keys));
-    Kokkos::deep_copy(dense, 77.0F);
-    Kokkos::deep_copy(touched, 77.0F);
     const auto gradients = update.gradients(problem);
     reduce_to_dense(update.exec, gradients, list, update.workspace, dense, touched);
     UniqueRowsWorkspace<Space> workspace;

@@ -12,8 +12,9 @@ namespace shardmark::kernels {
 struct FewRows {
   ShardBlocks shard;
   int position_bits;
-  float* gradients;
-  std::uint32_t* uses;  ///< [shard.rows] ids of each row
+  const float* gradients;
+  float *sums, *pieces;  ///< [shard.rows, shard.dim]: of each row, and of the pieces of a hot row that are complete
+  std::uint32_t* uses;   ///< [shard.rows] ids of each row
 
   /// words: of the ids, in their order.
   KOKKOS_FUNCTION void add(const std::uint64_t* words, std::int64_t count) const {
@@ -28,7 +29,14 @@ struct FewRows {
     for (std::int64_t row = 0; row < shard.rows; ++row) count += uses[row] > 0 ? 1 : 0;
     return count;
   }
-  /// A word for each row that is used, which has the place of its sum.
+  /// Says which rows are used, [shard.rows]; the sums of others are 0.
+  KOKKOS_FUNCTION void mark(float* used) const {
+    for (std::int64_t row = 0; row < shard.rows; ++row) {
+      used[row] = uses[row] > 0 ? 1.0F : 0.0F;
+      for (std::int64_t c = 0; uses[row] == 0 && c < shard.dim; ++c) sum(row)[c] = 0.0F;
+    }
+  }
+  /// A word for each row that is used, which has the place of its sum among the gradients.
   KOKKOS_FUNCTION void list(std::uint64_t* words) const {
     for (std::int64_t row = 0; row < shard.rows; ++row)
       if (uses[row] > 0)
@@ -40,9 +48,8 @@ struct FewRows {
   /// Which added to one gradient leaves it as it is, -0 too.
   static constexpr float nothing = -0.0F;
 
-  KOKKOS_FORCEINLINE_FUNCTION float* sum(std::int64_t row) const { return gradients + shard.sums + row * shard.dim; }
-  /// Of the pieces of a hot row that are complete.
-  KOKKOS_FORCEINLINE_FUNCTION float* pieces(std::int64_t row) const { return sum(shard.rows + row); }
+  KOKKOS_FORCEINLINE_FUNCTION float* sum(std::int64_t row) const { return sums + row * shard.dim; }
+  KOKKOS_FORCEINLINE_FUNCTION float* sum_of_pieces(std::int64_t row) const { return pieces + row * shard.dim; }
 
   template <class Dim>
   KOKKOS_FORCEINLINE_FUNCTION void add(const std::uint64_t* words, std::int64_t count, Dim dim) const {
@@ -55,7 +62,7 @@ struct FewRows {
       if (before > 0 && before % hot_row_piece == 0) end_piece(row, before);
       prefetch(vector(Kokkos::min(i + ahead, count - 1)), dim * std::int64_t{sizeof(float)});
       const float* gradient = vector(i);
-      float* const to = gradients + shard.sums + row * dim;
+      float* const to = sums + row * dim;
       for (std::int64_t c = 0; c < dim; c += lane_count)
         store_lanes(to + c, load_lanes(to + c, dim - c) + load_lanes(gradient + c, dim - c), dim - c);
     }
@@ -64,7 +71,7 @@ struct FewRows {
   KOKKOS_FUNCTION void end_piece(std::int64_t row, std::int64_t uses_before) const {
     const bool first = uses_before == hot_row_piece;
     for (std::int64_t c = 0; c < shard.dim; ++c) {
-      pieces(row)[c] = (first ? 0.0F : pieces(row)[c]) + sum(row)[c];
+      sum_of_pieces(row)[c] = (first ? 0.0F : sum_of_pieces(row)[c]) + sum(row)[c];
       sum(row)[c] = nothing;
     }
   }
@@ -72,7 +79,7 @@ struct FewRows {
   /// Sums of several gradients begin with 0, sums of pieces with the first of them.
   KOKKOS_FUNCTION void complete(std::int64_t row) const {
     for (std::int64_t c = 0; c < shard.dim; ++c)
-      sum(row)[c] = (uses[row] > hot_row_piece ? pieces(row)[c] : 0.0F) + sum(row)[c];
+      sum(row)[c] = (uses[row] > hot_row_piece ? sum_of_pieces(row)[c] : 0.0F) + sum(row)[c];
   }
 };
 

@@ -41,8 +41,6 @@ template <class Exec>
 void reduce_to_dense(const Exec& exec, const RowGradients<Exec>& gradients, const ShardList<Exec, DenseShard>& shards,
                      RowGradientsWorkspace<Exec>& workspace, Array<Exec, float> dense, Array<Exec, float> touched,
                      Array<Exec, float> packed) {
-  Kokkos::deep_copy(exec, dense, 0.0F);
-  Kokkos::deep_copy(exec, touched, 0.0F);
   for_each_row_gradient("shardmark::reduce_to_dense", exec, gradients, shards, workspace,
                         StoreDense<Exec>{dense, touched, packed});
 }

@@ -14,9 +14,10 @@ struct DenseShard {
   std::int64_t first_unique = -1;
 };
 
-/// dense = gradient of every row of the shards, touched[key] = 1; both 0 where no id asked for the row: what
-/// data_parallel tables all-reduce, so that touched counts the ranks that did. dense: [sum over shards of rows x dim];
-/// touched: [keys]. Shards with first_unique >= 0 are in neither: what of them is touched lies in `packed`.
+/// dense = gradient of every distinct row of the shards, touched[key] = 1; others keep the 0 that the caller has given
+/// them: what data_parallel tables all-reduce, so that touched counts the ranks that named a row.
+/// dense: [sum over shards of rows x dim]; touched: [keys]. Shards with first_unique >= 0 are in neither: what of them
+/// is touched lies in `packed`.
 template <class Exec>
 void reduce_to_dense(const Exec& exec, const RowGradients<Exec>& gradients, const ShardList<Exec, DenseShard>& shards,
                      RowGradientsWorkspace<Exec>& workspace, Array<Exec, float> dense, Array<Exec, float> touched,

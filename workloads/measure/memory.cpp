@@ -15,6 +15,7 @@
 #include "comm/collectives.hpp"
 #include "comm/placement/memory_fit.hpp"
 #include "comm/placement/statistics/expected_counts.hpp"
+#include "kernels/sort/shard_sort.hpp"
 #include "reference/row_gradients.hpp"
 #include "reference/storage.hpp"
 #include "workloads/batches/step_input.hpp"
@@ -30,8 +31,9 @@ namespace {
 using placement::Movement, placement::Plan, placement::RowTransfer, placement::Shard, placement::ShardCounts,
     placement::TablePlacement;
 
-/// Adds up what gradients of replicated tables and hot rows take: their sums and MPI's copy of these, and a list of the
-/// rows that were touched, which may be all, as words and segments with room to grow. Computed rows have no such list.
+/// Adds up what gradients of replicated tables and hot rows take: their sums and MPI's copy of these, pieces of the
+/// sums of few rows, and a list of the rows that were touched, which may be all, as words and segments with room to
+/// grow. Computed rows have no such list.
 double dense_gradient_bytes(const Plan& plan, const std::vector<Table>& tables) {
   double bytes = 0.0;
   for (std::size_t t = 0; t < tables.size(); ++t) {
@@ -39,7 +41,9 @@ double dense_gradient_bytes(const Plan& plan, const std::vector<Table>& tables) 
     if (!has_replicas(plan.tables[t])) continue;
     const std::int64_t rows = replicated_rows(plan.tables[t], table).count();
     bytes += 8.0 * placement::summed_values(table, rows);
-    if (!storage_of(table).computes()) bytes += 18.0 * static_cast<double>(rows);
+    if (storage_of(table).computes()) continue;
+    bytes += 18.0 * static_cast<double>(rows);
+    bytes += 4.0 * static_cast<double>(kernels::few_row_sums(rows, table.dim, 2 * rows));
   }
   return bytes;
 }

@@ -80,7 +80,7 @@ struct GroupFlight {
   DeviceScratch<float> replicated_max_gradients{"shardmark::replicated_max_gradients"};
   DeviceScratch<std::int64_t> keys{"shardmark::keys"}, gradient_offsets{"shardmark::gradient_offsets"};
   DeviceScratch<double> sums{"shardmark::row_sums"};
-  kernels::UniqueRowsWorkspace<Execution> unique_workspace;
+  kernels::UniqueRowsWorkspace<Execution> unique_workspace, replicated_workspace;
 };
 
 /// One step in flight of all groups of an embedding: what a batch makes, from its ids to the updated rows. An embedding

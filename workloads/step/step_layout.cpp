@@ -86,11 +86,10 @@ void StepLayout::place_sums(const VectorCounts& counts) {
   sums_.assign(layout_.shards.size(), -1);
   for (std::size_t s = 0; s < sums_.size(); ++s) {
     const LocalShard& shard = layout_.shards[s];
-    const std::int64_t elements =
-        shard.replicated ? 0 : kernels::few_row_sums(shard.rows.count(), shard.dim(), bags[s]);
-    if (elements == 0) continue;
+    const std::int64_t few = shard.replicated ? 0 : kernels::few_row_sums(shard.rows.count(), shard.dim(), bags[s]);
+    if (few == 0) continue;
     sums_[s] = sums_elements_;
-    sums_elements_ += elements + band_;
+    sums_elements_ += 2 * few + band_;
     sums_ends_.push_back(sums_elements_ - band_);
   }
 }
@@ -139,38 +138,66 @@ void StepLayout::list_slots(const BagCounts& bags, const VectorCounts& counts, c
   }
 }
 
-/// The blocks that are listed so far, by the first keys of their shards.
-/// own_vectors: see HomePlaces.
-void StepLayout::list_shards(std::int64_t own_vectors) {
-  auto& blocks = gradients_by_shard_.host;
-  auto& shards = shard_blocks_.host;
-  blocks = gradients_.host;
-  std::ranges::stable_sort(blocks, {}, &kernels::GradientBlock::first_key);
-  shards.clear();
-  exchanged_bags = next_bag_;
-  most_bags_of_shard = 0;
+template <class ShardOf>
+StepLayout::ByShard StepLayout::ListedShards::list(std::span<const kernels::GradientBlock> of,
+                                                   const ShardOf& shard_of) {
+  ByShard result;
+  blocks.host.assign(of.begin(), of.end());
+  std::ranges::stable_sort(blocks.host, {}, &kernels::GradientBlock::first_key);
+  shards.host.clear();
   std::int64_t bags_of_shard = 0;
-  // Of shards with one first key all but the last have no rows.
-  const auto rows_from = [&](std::int64_t key) {
-    return std::prev(std::ranges::upper_bound(layout_.shards, key, {}, &LocalShard::first_key))->rows.count();
-  };
-  for (std::int64_t b = 0; b < std::ssize(blocks); ++b) {
-    if (shards.empty() || shards.back().first_key != blocks[b].first_key) {
-      shards.push_back({.first_key = blocks[b].first_key, .rows = rows_from(blocks[b].first_key), .first_block = b});
+  for (std::int64_t b = 0; b < std::ssize(blocks.host); ++b) {
+    const kernels::GradientBlock& block = blocks.host[b];
+    if (shards.host.empty() || shards.host.back().first_key != block.first_key) {
+      shards.host.push_back(shard_of(block.first_key));
+      shards.host.back().first_key = block.first_key;
+      shards.host.back().first_block = b;
       bags_of_shard = 0;
     }
-    ++shards.back().blocks;
-    most_bags_of_shard = std::max(most_bags_of_shard, bags_of_shard += blocks[b].bags);
+    ++shards.host.back().blocks;
+    result.bags += block.bags;
+    result.most_bags = std::max(result.most_bags, bags_of_shard += block.bags);
   }
-  for (std::size_t s = 0; s < sums_.size(); ++s) {
-    if (sums_[s] < 0) continue;
-    kernels::ShardBlocks& few =
-        *std::ranges::find(shards, layout_.shards[s].first_key, &kernels::ShardBlocks::first_key);
-    few.dim = layout_.shards[s].dim();
-    few.sums = own_vectors + sums_begin() + sums_[s];
-  }
-  gradients_by_shard = gradients_by_shard_.array();
-  shard_blocks = shard_blocks_.array();
+  result.blocks = blocks.array();
+  result.shards = shards.array();
+  return result;
+}
+
+/// Of the blocks that are listed so far. own_vectors: see HomePlaces.
+void StepLayout::list_exchanged_shards(std::int64_t own_vectors) {
+  exchanged_by_shard = exchanged_shards_.list(gradients_.host, [&](std::int64_t key) {
+    // Of shards with one first key all but the last have no rows.
+    const auto found = std::prev(std::ranges::upper_bound(layout_.shards, key, {}, &LocalShard::first_key));
+    const std::int64_t rows = found->rows.count(), dim = found->dim(), sums = sums_[found - layout_.shards.begin()];
+    kernels::ShardBlocks shard{.rows = rows, .dim = dim};
+    if (sums >= 0) {
+      shard.sums = own_vectors + sums_begin() + sums;
+      shard.pieces = shard.sums + rows * dim;
+    }
+    return shard;
+  });
+}
+
+/// Of the blocks behind those.
+void StepLayout::list_replicated_shards(const BagCounts& bags) {
+  std::vector<std::int64_t> bags_of_table(tables_.tables().size());
+  for (const std::int64_t f : layout_.replicated_features)
+    bags_of_table[tables_.features()[f].table] += bags(layout_.rank, f);
+  std::int64_t pieces = 0;
+  replicated_by_shard = replicated_shards_.list(
+      std::span(gradients_.host).subspan(exchanged_shards_.blocks.host.size()), [&](std::int64_t key) {
+        const auto found = std::prev(std::ranges::upper_bound(replicas_.replicas(), key, {}, &KeyedShard::first_key));
+        const LocalShard& local = layout_.shards[found->shard];
+        kernels::ShardBlocks shard{.rows = local.rows.count(), .dim = local.dim()};
+        const std::int64_t few = kernels::few_row_sums(shard.rows, shard.dim, bags_of_table[local.table]),
+                           sums = replicas_.sums_begin(found->shard);
+        if (few == 0 || sums < 0) return shard;
+        shard.sums = sums;
+        shard.pieces = pieces;
+        pieces += few;
+        return shard;
+      });
+  replicated_by_shard.pieces = pieces;
 }
 
 void StepLayout::list_blocks(const BagCounts& bags, const VectorCounts& counts, const HomePlaces& homes) {
@@ -186,7 +213,7 @@ void StepLayout::list_blocks(const BagCounts& bags, const VectorCounts& counts, 
   }
   if (!reads_held_) exchanged_blocks_.clear();
   list_slots(bags, counts, homes);
-  list_shards(homes.own_vectors);
+  list_exchanged_shards(homes.own_vectors);
   for (const std::int64_t f : layout_.replicated_features) {
     const Feature& feature = tables_.features()[f];
     const auto shard = std::ranges::find_if(
@@ -195,6 +222,7 @@ void StepLayout::list_blocks(const BagCounts& bags, const VectorCounts& counts, 
     add_block(bags(layout_.rank, f), shard - layout_.shards.begin(), hot ? hot_begin_[f] : output_begin_[f],
               gradient_begin_[f], hot || feature.pooling == Pooling::none ? Pooling::sum : feature.pooling);
   }
+  list_replicated_shards(bags);
   exchanged.set(exchanged_blocks_);
   replicated.set(replicated_blocks_);
   gradients = gradients_.array();

@@ -66,10 +66,14 @@ class StepLayout {
   std::int64_t looked_up() const { return looked_up_; }
   /// Of all bags, in the order of OwnedIds.
   ConstDeviceArray<kernels::GradientBlock> gradients;
-  /// The blocks of shards that hold parts of tables once more, shard by shard; of a shard at most so many bags.
-  ConstDeviceArray<kernels::GradientBlock> gradients_by_shard;
-  ConstDeviceArray<kernels::ShardBlocks> shard_blocks;
-  std::int64_t exchanged_bags = 0, most_bags_of_shard = 0;
+  /// The blocks of some shards once more, shard by shard.
+  struct ByShard {
+    ConstDeviceArray<kernels::GradientBlock> blocks;
+    ConstDeviceArray<kernels::ShardBlocks> shards;
+    std::int64_t bags = 0, most_bags = 0;  ///< of all of them, of one
+    std::int64_t pieces = 0;               ///< elements of ReplicatedUpdate::clear_sums
+  };
+  ByShard exchanged_by_shard, replicated_by_shard;
   std::int64_t largest_max_dim = 0;
   Pieces to_sum;   ///< what is put together at home
   Pieces to_send;  ///< what goes back to the owners
@@ -81,7 +85,8 @@ class StepLayout {
   void place_homes(const BagCounts& bags);
   void place_sums(const VectorCounts& counts);
   void list_blocks(const BagCounts& bags, const VectorCounts& counts, const HomePlaces& homes);
-  void list_shards(std::int64_t own_vectors);
+  void list_exchanged_shards(std::int64_t own_vectors);
+  void list_replicated_shards(const BagCounts& bags);
   void list_slots(const BagCounts& bags, const VectorCounts& counts, const HomePlaces& homes);
   std::int64_t gradient_at_home(const BagCounts& bags, int home, const Slot& slot) const;
   void add_block(std::int64_t bags, std::int64_t shard_number, std::int64_t output, std::int64_t gradient,
@@ -115,8 +120,16 @@ class StepLayout {
     Pieces arrays() { return {pieces.array(), partials.array(), rows}; }
   };
   std::vector<BagBlock> exchanged_blocks_, replicated_blocks_;
-  Listed<kernels::GradientBlock> gradients_, gradients_by_shard_;
-  Listed<kernels::ShardBlocks> shard_blocks_;
+  Listed<kernels::GradientBlock> gradients_;
+  struct ListedShards {
+    Listed<kernels::GradientBlock> blocks;
+    Listed<kernels::ShardBlocks> shards;
+
+    /// Orders the blocks by shard. shard_of(key): the shard of this first key that has rows, or the last of them.
+    template <class ShardOf>
+    ByShard list(std::span<const kernels::GradientBlock> of, const ShardOf& shard_of);
+  };
+  ListedShards exchanged_shards_, replicated_shards_;
   ListedPieces to_sum_, to_send_;
   std::vector<kernels::Partial> partials_;  ///< of one piece
 };

@@ -154,13 +154,17 @@ ConstDeviceArray<float> of_ids_too(GroupFlight& flight, const ConstDeviceArray<f
       [&](const DeviceArray<float>& all) { lookups.max_gradients(flight.owned, flight.vectors, gradients, all); });
 }
 
-/// Whether the ids of each shard are sorted by one thread, which sees bags alone and not weights, and the threads find
-/// about as much to do.
-bool sorts_by_shard(const GroupFlight& flight) {
-  const StepLayout& layout = flight.layout;
-  return flight.owned.weights.extent(0) == 0 && !layout.exchanged.pools_by_max() &&
-         layout.most_bags_of_shard * Execution().concurrency() <= 2 * layout.exchanged_bags;
+/// Whether the ids of each of some shards are sorted by one thread, which sees bags alone and not weights, and the
+/// threads find about as much to do.
+bool sorts_by_shard(const GroupFlight& flight, const StepLayout::ByShard& some, const TableLookups& lookups) {
+  return flight.owned.weights.extent(0) == 0 && !lookups.pools_by_max() &&
+         some.most_bags * Execution().concurrency() <= 2 * some.bags;
 }
+
+/// Keys and places of the gradients of all ids, [ids].
+struct Positions {
+  DeviceArray<std::int64_t> keys, gradient_offsets;
+};
 
 /// The gradients of the owner, and the sums of those of few rows (StepLayout).
 DeviceArray<float> with_sums(const GroupFlight& flight) {
@@ -169,31 +173,53 @@ DeviceArray<float> with_sums(const GroupFlight& flight) {
   return {gradients.data(), static_cast<std::size_t>(end - gradients.data())};
 }
 
+/// The gradients of those of the positions [begin, end), for which nothing is sorted by shard.
+RowGradients of_positions(const GroupFlight& flight, const Positions& positions, std::int64_t begin, std::int64_t end,
+                          std::int64_t key_bound, const ConstDeviceArray<float>& gradients,
+                          kernels::UniqueRowsWorkspace<Execution>& workspace) {
+  return kernels::sorted_row_gradients<Execution>(Execution(), part(positions.keys, begin, end), key_bound,
+                                                  part(positions.gradient_offsets, begin, end),
+                                                  weights_of(flight.owned, begin, end), gradients, workspace);
+}
+
 /// Of the shards that hold parts of tables.
-RowGradients sorted_gradients(GroupFlight& flight, const DeviceArray<std::int64_t>& keys,
-                              const DeviceArray<std::int64_t>& offsets) {
-  const Execution exec;
+RowGradients exchanged_gradients(GroupFlight& flight, bool by_shard, const Positions& positions) {
   const std::int64_t ids = flight.owned.exchanged_ids, key_bound = flight.group.exchanged_keys;
-  if (sorts_by_shard(flight)) {
-    const DeviceArray<float> gradients = with_sums(flight);
-    return {kernels::sort_shards<Execution>(exec, flight.layout.shard_blocks, flight.layout.gradients_by_shard,
-                                            flight.owned.offsets, flight.owned.ids, ids, key_bound, gradients,
-                                            flight.unique_workspace),
-            {},
-            {},
-            gradients};
+  const StepLayout& layout = flight.layout;
+  if (!by_shard) {
+    const auto gradients = of_ids_too(flight, flight.owner_gradients, flight.layout.exchanged, flight.max_gradients);
+    return of_positions(flight, positions, 0, ids, key_bound, gradients, flight.unique_workspace);
   }
-  const auto gradients = of_ids_too(flight, flight.owner_gradients, flight.layout.exchanged, flight.max_gradients);
-  return kernels::sorted_row_gradients<Execution>(exec, part(keys, 0, ids), key_bound, part(offsets, 0, ids),
-                                                  weights_of(flight.owned, 0, ids), gradients, flight.unique_workspace);
+  const DeviceArray<float> gradients = with_sums(flight);
+  const auto rows = kernels::sort_shards<Execution>(
+      Execution(), layout.exchanged_by_shard.shards, layout.exchanged_by_shard.blocks, flight.owned.offsets,
+      flight.owned.ids, ids, key_bound, gradients, {gradients, gradients, {}}, flight.unique_workspace);
+  return {rows, {}, {}, gradients};
+}
+
+/// Of replicated rows, but for those that are added up where all rows have a place.
+RowGradients replicated_gradients(GroupFlight& flight, bool by_shard, const Positions& positions) {
+  const std::int64_t begin = flight.owned.exchanged_ids, end = static_cast<std::int64_t>(flight.owned.ids.extent(0)),
+                     key_bound = flight.replicated.keys();
+  const StepLayout& layout = flight.layout;
+  const auto few = flight.replicated.clear_sums(by_shard ? layout.replicated_by_shard.pieces : 0);
+  if (!by_shard) {
+    const auto gradients =
+        of_ids_too(flight, flight.gradients, flight.layout.replicated, flight.replicated_max_gradients);
+    return of_positions(flight, positions, begin, end, key_bound, gradients, flight.replicated_workspace);
+  }
+  const auto rows = kernels::sort_shards<Execution>(
+      Execution(), layout.replicated_by_shard.shards, layout.replicated_by_shard.blocks, flight.owned.offsets,
+      flight.owned.ids, end - begin, key_bound, flight.gradients, few, flight.replicated_workspace);
+  return {rows, {}, {}, flight.gradients};
 }
 
 /// Of the shards that hold parts of tables.
 void sum_exchanged(GroupFlight& flight, const StepInput& input, const kernels::UpdateStep& now,
-                   const DeviceArray<std::int64_t>& keys, const DeviceArray<std::int64_t>& offsets) {
+                   RowGradients gradients) {
   const Execution exec;
   const std::int64_t ids = flight.owned.exchanged_ids;
-  flight.row_gradients = sorted_gradients(flight, keys, offsets);
+  flight.row_gradients = std::move(gradients);
   const std::int64_t width = flight.row_sums.width();
   if (width == 0) return;
   flight.row_gradients = kernels::summed_gradients<Execution>(exec, *flight.row_gradients, flight.group.exchanged_keys,
@@ -209,17 +235,20 @@ void sum_exchanged(GroupFlight& flight, const StepInput& input, const kernels::U
 void sum_gradients(GroupFlight& flight, const StepInput& input, const kernels::UpdateStep& now) {
   flight.sent.begin(index_of(Phase::update));
   const OwnedIds& owned = flight.owned;
+  const StepLayout& layout = flight.layout;
   const auto ids = static_cast<std::int64_t>(owned.ids.extent(0));
-  const auto keys = flight.keys.first(ids), offsets = flight.gradient_offsets.first(ids);
-  if (!sorts_by_shard(flight) || !flight.replicated.empty())
-    kernels::expand_positions(Execution(), flight.layout.gradients, ConstDeviceArray<std::int64_t>(owned.offsets),
-                              owned.ids, keys, offsets);
-  sum_exchanged(flight, input, now, keys, offsets);
-  if (flight.replicated.empty()) return;
-  const std::int64_t begin = owned.exchanged_ids;
-  flight.replicated.reduce(
-      {part(keys, begin, ids), part(offsets, begin, ids), weights_of(owned, begin, ids),
-       of_ids_too(flight, flight.gradients, flight.layout.replicated, flight.replicated_max_gradients)});
+  const Positions positions{flight.keys.first(ids), flight.gradient_offsets.first(ids)};
+  const bool by_shard = sorts_by_shard(flight, layout.exchanged_by_shard, layout.exchanged);
+  const bool replicated_by_shard =
+      flight.replicated.empty() || sorts_by_shard(flight, layout.replicated_by_shard, layout.replicated);
+  if (!by_shard || !replicated_by_shard)
+    kernels::expand_positions(
+        Execution(), layout.gradients, ConstDeviceArray<std::int64_t>(owned.offsets), owned.ids, positions.keys,
+        positions.gradient_offsets,
+        by_shard ? kernels::LaterBags{layout.exchanged_by_shard.bags, owned.exchanged_ids} : kernels::LaterBags{});
+  sum_exchanged(flight, input, now, exchanged_gradients(flight, by_shard, positions));
+  if (!flight.replicated.empty())
+    flight.replicated.reduce(replicated_gradients(flight, replicated_by_shard, positions));
 }
 
 void apply_optimizer(GroupFlight& flight, const kernels::UpdateStep& now) {

@@ -55,8 +55,8 @@ TEST(Seams, AShardHasItsOwnRowsWhateverComesBehindIt) {
       training_step(ready->flight, input);
       for (std::int64_t g = 0; g < ready->flight.groups(); ++g) {
         const auto& all = tables.layout().shards;
-        const auto shards =
-            Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), ready->flight.group(g).layout.shard_blocks);
+        const auto shards = Kokkos::create_mirror_view_and_copy(
+            Kokkos::HostSpace(), ready->flight.group(g).layout.exchanged_by_shard.shards);
         for (std::size_t s = 0; s < shards.extent(0); ++s)
           EXPECT_TRUE(std::ranges::any_of(all,
                                           [&](const LocalShard& shard) {

@@ -157,10 +157,19 @@ std::int64_t ReplicatedUpdate::first_key(std::int64_t shard) const {
   return std::ranges::find(replicas_, shard, &KeyedShard::shard)->first_key;
 }
 
-void ReplicatedUpdate::reduce(const Positions& positions) {
+std::int64_t ReplicatedUpdate::sums_begin(std::int64_t shard) const {
+  const auto k = static_cast<std::size_t>(std::ranges::find(replicas_, shard, &KeyedShard::shard) - replicas_.begin());
+  return k < first_gathered_ ? rows_.shards[k].output : -1;
+}
+
+kernels::FewRowSums<Execution> ReplicatedUpdate::clear_sums(std::int64_t pieces) {
+  Kokkos::deep_copy(Execution(), dense_, 0.0F);
+  return {part(dense_, 0, rows_.elements), pieces_.first(pieces), part(dense_, rows_.elements, rows_.end())};
+}
+
+void ReplicatedUpdate::reduce(RowGradients own) {
   const Execution exec;
-  own_ = kernels::sorted_row_gradients<Execution>(exec, positions.keys, keys_, positions.gradient_offsets,
-                                                  positions.weights, positions.gradients, unique_workspace_);
+  own_ = std::move(own);
   if (!gather_.empty()) {
     gather_.count(own_->unique);
     place_packed();

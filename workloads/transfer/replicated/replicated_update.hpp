@@ -8,6 +8,7 @@
 #include "comm/exchange/sent_bytes.hpp"
 #include "kernels/route/expand_positions.hpp"
 #include "kernels/sort/shard_segments.hpp"
+#include "kernels/sort/shard_sort.hpp"
 #include "kernels/update/stored_gradients.hpp"
 #include "workloads/batches/execution.hpp"
 #include "workloads/tables/sharded_tables.hpp"
@@ -86,14 +87,13 @@ class ReplicatedUpdate {
   /// TableUpdates::report.
   void report(Storage storage, std::span<std::int64_t> numbers) const { updates_->report(storage, numbers); }
 
-  /// What the ids of this rank's samples look up, by position: key of the row, and what kernels::RowGradients takes.
-  struct Positions {
-    ConstDeviceArray<std::int64_t> keys, gradient_offsets;
-    ConstDeviceArray<float> weights, gradients;
-  };
-
-  /// Sums the gradients of each row over all ranks. Collective.
-  void reduce(const Positions& positions);
+  /// Where the sums of a shard's rows begin, if those of all of them have a place; -1: they have not.
+  std::int64_t sums_begin(std::int64_t shard) const;
+  /// Clears these places. Those of shards of few rows may be filled before reduce(), with the help of so many pieces.
+  kernels::FewRowSums<Execution> clear_sums(std::int64_t pieces);
+  /// Sums the gradients of each row over all ranks: `own` of this rank, under the keys of the rows, and what the places
+  /// hold already. Collective.
+  void reduce(RowGradients own);
   /// Updates the rows by these sums.
   void apply(const kernels::UpdateStep& now);
 
@@ -142,7 +142,8 @@ class ReplicatedUpdate {
   DeviceScratch<kernels::DenseShard> device_shards_{"shardmark::gradient_sums"};
   DeviceArray<float> dense_;  ///< rows_, then parts_
   RowGather gather_;
-  kernels::UniqueRowsWorkspace<Execution> unique_workspace_, gathered_workspace_;
+  DeviceScratch<float> pieces_{"shardmark::few_row_pieces"};
+  kernels::UniqueRowsWorkspace<Execution> gathered_workspace_;
   kernels::RowGradientsWorkspace<Execution> gradients_workspace_;
 
   // Of the current step.
