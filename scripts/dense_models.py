@@ -193,9 +193,20 @@ class Model:
         return above[-1], (loss, error), of_vectors, of_bottom + of_cross + of_top
 
 
+def exact_sums(terms):
+    """[rows] whether fp32 gives the sum of the terms of a row in any order: every partial sum is a multiple of the lowest
+    bit of any of them, by an integer of 24 bits."""
+    mantissas, exponents = np.frexp(terms)
+    integers = (mantissas * 2.0**53).astype(np.int64)
+    finest = np.where(terms == 0, np.inf, np.ldexp((integers & -integers).astype(np.float64), exponents - 53)).min(axis=1)
+    return (np.abs(terms).sum(axis=1) <= 2.0**24 * finest) & (finest >= 2.0**-149)
+
+
 def run_exact(vectors, weights, labels):
-    """The exact head: logits, loss and gradients of the vectors, all of them exact where the vectors are."""
-    z = np.concatenate(vectors, axis=1).astype(np.float64) @ np.concatenate(weights)
+    """The exact head: logits with their bounds, loss and gradients of the vectors."""
+    terms = np.concatenate(vectors, axis=1).astype(np.float64) * np.concatenate(weights)
+    z, count = terms.sum(axis=1), terms.shape[1]
+    bound = np.where(exact_sums(terms), 0.0, count * 2.0**-24 * np.abs(terms).sum(axis=1))
     loss = np.sum(np.maximum(z, 0) - labels * z)
     slope = (z > 0) - labels.astype(np.float64)
-    return z, loss, [slope[:, None] * w for w in weights]
+    return (z, bound), loss, [slope[:, None] * w for w in weights]

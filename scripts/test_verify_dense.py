@@ -5,7 +5,7 @@ import unittest
 
 import numpy as np
 
-from dense_models import Model, Uncertain, mlp
+from dense_models import Model, Uncertain, exact_sums, mlp
 
 SPECS = {
     "mlp": {"kind": "mlp", "bottom_mlp": [], "top_mlp": [5, 1], "stride": 3, "cross_layers": 0},
@@ -61,6 +61,12 @@ class Models(unittest.TestCase):
                     below = run()[1][0]
                     array[place] = at
                     self.assertAlmostEqual((above - below) / (2 * h), gradient.value[place], places=7)
+
+    def test_sums_are_exact_where_no_order_of_fp32_rounds(self):
+        third = np.float64(np.float32(1 / 3))
+        terms = np.array([[1, 2.0**-23, 0.5], [1, 2.0**-23, 1.5], [third, third, third], [third, 0, 0], [0, 0, 0],
+                          [2.0**-149, -2.0**-148, 0], [2.0**-150, 0, 0]])
+        self.assertEqual(exact_sums(terms).tolist(), [True, False, False, True, True, True, False])
 
     def test_errors_are_those_of_fp32(self):
         """A first layer by hand, in fp32."""

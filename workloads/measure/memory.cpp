@@ -79,12 +79,31 @@ double holder_bytes(const Movement& movement, const Shard& shard, double held, d
   return bytes;
 }
 
-/// Of a gradient for each id where features pool by max.
-double max_vector(const Workload& workload) {
+/// Of the gradients for each id where features pool by max: one array of all ids for the shards that hold parts of
+/// tables, and one for replicated rows.
+double max_vectors(const Plan& plan, const Workload& workload) {
   std::int64_t dim = 0;
-  for (const Feature& feature : workload.features)
-    if (feature.pooling == Pooling::max) dim = std::max(dim, workload.tables[feature.table].dim);
-  return 4.0 * static_cast<double>(dim);
+  bool parts = false, replicas = false;
+  for (const Feature& feature : workload.features) {
+    if (feature.pooling != Pooling::max) continue;
+    dim = std::max(dim, workload.tables[feature.table].dim);
+    parts = parts || !plan.tables[feature.table].shards.empty();
+    replicas = replicas || has_replicas(plan.tables[feature.table]);
+  }
+  return ((parts ? 4.0 : 0.0) + (replicas ? 4.0 : 0.0)) * static_cast<double>(dim);
+}
+
+/// Gradients of distinct rows that are summed once for two uses, all in places of the widest shard of the rank; nothing
+/// where holders of different columns tell each other no sums. ids: of which the rank holds the rows.
+double summed_gradient_bytes(const Plan& plan, const Workload& workload, int rank, double ids) {
+  bool exchanged = false;
+  std::int64_t widest = 0;
+  for (std::size_t t = 0; t < workload.tables.size(); ++t) {
+    exchanged = exchanged || placement::exchanged_row_sums(workload.tables[t], plan.tables[t]) > 0;
+    for (const Shard& shard : plan.tables[t].shards)
+      if (shard.rank == rank) widest = std::max(widest, shard.columns());
+  }
+  return exchanged ? ids * (16 + 4.0 * static_cast<double>(widest)) : 0.0;
 }
 
 /// What the samples of this rank, and those of all ranks, are expected to look up in each shard.
@@ -194,11 +213,12 @@ double step_bytes(const comm::Communicator& comm, const Plan& plan, const Worklo
     return std::max(step_bytes(comm, plan, workload, rows, counts), step_bytes(comm, plan, workload, pooled, counts));
   }
   const Vectors vectors = vectors_of(plan, workload, movement, counts);
-  double bytes = vector_bytes(workload, movement, vectors, comm.rank());
+  double bytes = vector_bytes(workload, movement, vectors, comm.rank()), held_ids = 0.0;
+  const double of_max = max_vectors(plan, workload);
   for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t) {
     const Table& table = workload.tables[t];
     const double ids = ids_of(workload, t, counts.samples);
-    bytes += ids * (92 + max_vector(workload));  // ids, keys and their sort
+    bytes += ids * (92 + of_max);  // ids, keys and their sort
     if (plan.tables[t].hot_rows > 0)
       bytes += counts.own[t].back().bags * 24 + (movement.transfer == RowTransfer::unique_rows ? ids * 28 : 0.0);
     if (!storage_of(table).splits) bytes += whole_table_bytes(plan, workload, t, comm.rank(), counts);
@@ -208,13 +228,12 @@ double step_bytes(const comm::Communicator& comm, const Plan& plan, const Worklo
       const bool by_rows = travels_by_rows(movement, plan.tables[t], table, shard);
       if (by_rows) bytes += asker_bytes(movement, shard, own);
       if (shard.rank != comm.rank()) continue;
-      if (placement::exchanged_row_sums(table, plan.tables[t]) >
-          0)  // gradients of distinct rows, summed once for two uses
-        bytes += all.ids * (16 + 4.0 * static_cast<double>(shard.columns()));
+      held_ids += by_rows ? held_rows(movement, own, all, plan.ranks) : all.ids;
       bytes += by_rows ? holder_bytes(movement, shard, held_rows(movement, own, all, plan.ranks), all.distinct_rows)
-                       : all.ids * (80 + max_vector(workload));
+                       : all.ids * 80;
     }
   }
+  bytes += held_ids * of_max + summed_gradient_bytes(plan, workload, comm.rank(), held_ids);
   constexpr double room_to_grow = 1.2;  // of kernels::Scratch, and ids vary
   const comm::ExchangeChoice& exchange = *how.exchange.choice;
   const auto groups =
