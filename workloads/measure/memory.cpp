@@ -196,10 +196,17 @@ double vector_bytes(const Workload& workload, const Movement& movement, const Ve
 double whole_table_bytes(const Plan& plan, const Workload& workload, std::int64_t table, int rank,
                          const StepCounts& counts) {
   const auto bytes = maker_of(workload.tables[table]).step_bytes;
-  const bool replicated = plan.tables[table].data_parallel;
-  if (!bytes || (!replicated && plan.tables[table].shards.front().rank != rank)) return 0.0;
-  const ShardCounts& looked_up = (replicated ? counts.own : counts.all)[table].front();
-  return bytes(workload.tables[table], looked_up.ids, looked_up.distinct_rows);
+  const auto has = [&](std::size_t t) {
+    return plan.tables[t].data_parallel || plan.tables[t].shards.front().rank == rank;
+  };
+  if (!bytes || !has(static_cast<std::size_t>(table))) return 0.0;
+  const ShardCounts& looked_up = (plan.tables[table].data_parallel ? counts.own : counts.all)[table].front();
+  // Tables of one storage share a store, whose arrays have room for the widest of them, read or not.
+  double most = 0.0;
+  for (std::size_t t = 0; t < workload.tables.size(); ++t)
+    if (workload.tables[t].storage == workload.tables[table].storage && has(t))
+      most = std::max(most, bytes(workload.tables[t], looked_up.ids, looked_up.distinct_rows));
+  return most;
 }
 
 /// What a case allocates for its steps.
