@@ -79,8 +79,8 @@ double holder_bytes(const Movement& movement, const Shard& shard, double held, d
   return bytes;
 }
 
-/// Of the gradients for each id where features pool by max: one array of all ids for the shards that hold parts of
-/// tables, and one for replicated rows.
+/// Adds up what the gradients of an id take where features pool by max: a vector in an array of all ids for the shards
+/// that hold parts of tables, and one in an array for replicated rows.
 double max_vectors(const Plan& plan, const Workload& workload) {
   std::int64_t dim = 0;
   bool parts = false, replicas = false;
@@ -93,8 +93,9 @@ double max_vectors(const Plan& plan, const Workload& workload) {
   return ((parts ? 4.0 : 0.0) + (replicas ? 4.0 : 0.0)) * static_cast<double>(dim);
 }
 
-/// Gradients of distinct rows that are summed once for two uses, all in places of the widest shard of the rank; nothing
-/// where holders of different columns tell each other no sums. ids: of which the rank holds the rows.
+/// Gradients of distinct rows that are summed once for two uses take them, each in a place as wide as the widest shard
+/// of the rank; nothing does where holders of different columns tell each other no sums. ids: of which the rank holds
+/// the rows.
 double summed_gradient_bytes(const Plan& plan, const Workload& workload, int rank, double ids) {
   bool exchanged = false;
   std::int64_t widest = 0;

@@ -163,7 +163,7 @@ StepLayout::ByShard StepLayout::ListedShards::list(std::span<const kernels::Grad
   return result;
 }
 
-/// Of the blocks that are listed so far. own_vectors: see HomePlaces.
+/// Takes the blocks that are listed so far. own_vectors: see HomePlaces.
 void StepLayout::list_exchanged_shards(std::int64_t own_vectors) {
   exchanged_by_shard = exchanged_shards_.list(gradients_.host, [&](std::int64_t key) {
     // Of shards with one first key all but the last have no rows.
@@ -178,7 +178,7 @@ void StepLayout::list_exchanged_shards(std::int64_t own_vectors) {
   });
 }
 
-/// Of the blocks behind those.
+/// Takes the blocks behind those.
 void StepLayout::list_replicated_shards(const BagCounts& bags) {
   std::vector<std::int64_t> bags_of_table(tables_.tables().size());
   for (const std::int64_t f : layout_.replicated_features)

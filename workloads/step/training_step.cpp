@@ -154,14 +154,14 @@ ConstDeviceArray<float> of_ids_too(GroupFlight& flight, const ConstDeviceArray<f
       [&](const DeviceArray<float>& all) { lookups.max_gradients(flight.owned, flight.vectors, gradients, all); });
 }
 
-/// Whether the ids of each of some shards are sorted by one thread, which sees bags alone and not weights, and the
+/// Says whether the ids of each of some shards are sorted by one thread, which sees bags alone and not weights: if the
 /// threads find about as much to do.
 bool sorts_by_shard(const GroupFlight& flight, const StepLayout::ByShard& some, const TableLookups& lookups) {
   return flight.owned.weights.extent(0) == 0 && !lookups.pools_by_max() &&
          some.most_bags * Execution().concurrency() <= 2 * some.bags;
 }
 
-/// Keys and places of the gradients of all ids, [ids].
+/// Keys and places of the gradients of all ids, [ids], where some are not sorted by shard; else empty.
 struct Positions {
   DeviceArray<std::int64_t> keys, gradient_offsets;
 };
@@ -173,7 +173,7 @@ DeviceArray<float> with_sums(const GroupFlight& flight) {
   return {gradients.data(), static_cast<std::size_t>(end - gradients.data())};
 }
 
-/// The gradients of those of the positions [begin, end), for which nothing is sorted by shard.
+/// Sorts the positions [begin, end) together and gives the gradients of their rows.
 RowGradients of_positions(const GroupFlight& flight, const Positions& positions, std::int64_t begin, std::int64_t end,
                           std::int64_t key_bound, const ConstDeviceArray<float>& gradients,
                           kernels::UniqueRowsWorkspace<Execution>& workspace) {
@@ -197,7 +197,7 @@ RowGradients exchanged_gradients(GroupFlight& flight, bool by_shard, const Posit
   return {rows, {}, {}, gradients};
 }
 
-/// Of replicated rows, but for those that are added up where all rows have a place.
+/// Gives those of replicated rows, but for rows that are added up where all of them have a place.
 RowGradients replicated_gradients(GroupFlight& flight, bool by_shard, const Positions& positions) {
   const std::int64_t begin = flight.owned.exchanged_ids, end = static_cast<std::int64_t>(flight.owned.ids.extent(0)),
                      key_bound = flight.replicated.keys();
@@ -237,15 +237,17 @@ void sum_gradients(GroupFlight& flight, const StepInput& input, const kernels::U
   const OwnedIds& owned = flight.owned;
   const StepLayout& layout = flight.layout;
   const auto ids = static_cast<std::int64_t>(owned.ids.extent(0));
-  const Positions positions{flight.keys.first(ids), flight.gradient_offsets.first(ids)};
+  Positions positions;
   const bool by_shard = sorts_by_shard(flight, layout.exchanged_by_shard, layout.exchanged);
   const bool replicated_by_shard =
       flight.replicated.empty() || sorts_by_shard(flight, layout.replicated_by_shard, layout.replicated);
-  if (!by_shard || !replicated_by_shard)
+  if (!by_shard || !replicated_by_shard) {
+    positions = {flight.keys.first(ids), flight.gradient_offsets.first(ids)};
     kernels::expand_positions(
         Execution(), layout.gradients, ConstDeviceArray<std::int64_t>(owned.offsets), owned.ids, positions.keys,
         positions.gradient_offsets,
         by_shard ? kernels::LaterBags{layout.exchanged_by_shard.bags, owned.exchanged_ids} : kernels::LaterBags{});
+  }
   sum_exchanged(flight, input, now, exchanged_gradients(flight, by_shard, positions));
   if (!flight.replicated.empty())
     flight.replicated.reduce(replicated_gradients(flight, replicated_by_shard, positions));
