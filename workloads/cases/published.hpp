@@ -9,7 +9,7 @@ namespace shardmark::workloads {
 
 /// What others published of a workload: the time of a whole step, its dense half included.
 struct PublishedStep {
-  std::string machine;  ///< workloads/machines/NAME.json describes it, and what they ran on it
+  std::string machine;  ///< comm/placement/machines/NAME.json describes it, and what they ran on it
   int ranks = 0;
   std::string plan;  ///< a planner that makes the plan they had
   double ms = 0.0;

@@ -26,8 +26,8 @@ nlohmann::ordered_json to_json(const MachineModel& machine);
 /// do not ascend or whose seconds descend, or messages of more than a second per byte.
 MachineModel machine_from_json(const nlohmann::ordered_json& json, const std::string& origin);
 
-/// Of a file; or one that is described in workloads/machines/, by name. Throws InputError as above, and where it cannot
-/// be read.
+/// Of a file; or one that is described in comm/placement/machines/, by name. Throws InputError as above, and where it
+/// cannot be read.
 MachineModel read_machine(const std::string& file);
 MachineModel named_machine(const std::string& name_or_file);
 

@@ -39,7 +39,7 @@ struct ExchangeCost {
   bool operator==(const ExchangeCost&) const = default;
 };
 
-/// How fast a machine does what a step needs: measured (`shardmark calibrate`) or described (workloads/machines/).
+/// How fast a machine does what a step needs: measured (`shardmark calibrate`) or described (comm/placement/machines/).
 /// JSON: machine_file.hpp.
 struct MachineModel {
   std::string name;
@@ -71,7 +71,7 @@ struct MachineModel {
 };
 
 /// A cluster of CPU nodes on 100 Gb/s: what planners assume when nobody says on what a plan is to run. That of
-/// workloads/machines/cpu-100g.json.
+/// comm/placement/machines/cpu-100g.json.
 const MachineModel& described_cluster();
 
 }  // namespace shardmark::placement
