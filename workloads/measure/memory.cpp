@@ -13,6 +13,7 @@
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/placement/cost/buffers.hpp"
 #include "comm/placement/memory_fit.hpp"
 #include "comm/placement/statistics/expected_counts.hpp"
 #include "kernels/sort/shard_sort.hpp"
@@ -31,19 +32,16 @@ namespace {
 using placement::Movement, placement::Plan, placement::RowTransfer, placement::Shard, placement::ShardCounts,
     placement::TablePlacement;
 
-/// Adds up what gradients of replicated tables and hot rows take: their sums and MPI's copy of these, pieces of the
-/// sums of few rows, and a list of the rows that were touched, which may be all, as words and segments with room to
-/// grow. Computed rows have no such list.
+/// Adds up what gradients of replicated tables and hot rows take, with pieces of the sums of few rows.
 double dense_gradient_bytes(const Plan& plan, const std::vector<Table>& tables) {
   double bytes = 0.0;
   for (std::size_t t = 0; t < tables.size(); ++t) {
     const Table& table = tables[t];
     if (!has_replicas(plan.tables[t])) continue;
     const std::int64_t rows = replicated_rows(plan.tables[t], table).count();
-    bytes += 8.0 * placement::summed_values(table, rows);
-    if (storage_of(table).computes()) continue;
-    bytes += 18.0 * static_cast<double>(rows);
-    bytes += 4.0 * static_cast<double>(kernels::few_row_sums(rows, table.dim, 2 * rows));
+    bytes += placement::replica_bytes(table, rows);
+    if (!storage_of(table).computes())
+      bytes += 4.0 * static_cast<double>(kernels::few_row_sums(rows, table.dim, 2 * rows));
   }
   return bytes;
 }
@@ -56,32 +54,17 @@ double ids_of(const Workload& workload, std::int64_t table, double samples) {
   return ids;
 }
 
-/// Buffers for the rows of one shard that travel one by one, of the rank that asks for them. `own`: what the samples of
-/// a rank look up in the shard.
+/// Rows of one shard that travel one by one, at the rank that asks for them. own: what its samples look up in the
+/// shard.
 double asker_bytes(const Movement& movement, const Shard& shard, const ShardCounts& own) {
   const double asked = asks_once(movement.dedup) ? own.distinct_rows : own.ids;
-  const double vector = 4.0 * static_cast<double>(shard.columns());
-  double bytes = 72 * own.ids;         // keys, their sort, indices, weights, offsets
-  bytes += asked * (16 + 3 * vector);  // rows as they come and by group; gradients
-  if (movement.wire != WireTypes{}) bytes += asked * 2 * vector;
-  if (movement.dedup == placement::Dedup::node || movement.dedup == placement::Dedup::automatic)  // for its node
-    bytes += asked * (80 + 4 * vector);
-  return bytes;
+  const bool relays = movement.dedup == placement::Dedup::node || movement.dedup == placement::Dedup::automatic;
+  return placement::asker_bytes(movement.wire, movement.dedup, shard.columns(), own) +
+         (relays ? placement::relay_bytes(shard.columns(), asked) : 0.0);
 }
 
-/// The same of the rank that holds them, beside the rows and gradients themselves. held: rows that it is asked for;
-/// distinct: different ones.
-double holder_bytes(const Movement& movement, const Shard& shard, double held, double distinct) {
-  const double vector = 4.0 * static_cast<double>(shard.columns());
-  double bytes = held * 80;  // ids, keys and their sort
-  if (movement.wire != WireTypes{}) bytes += held * 2 * vector;
-  if (reads_once(movement.dedup)) bytes += held * 64 + distinct * (16 + vector);
-  return bytes;
-}
-
-/// Adds up what the gradients of an id take where features pool by max: a vector in an array of all ids for the shards
-/// that hold parts of tables, and one in an array for replicated rows.
-double max_vectors(const Plan& plan, const Workload& workload) {
+/// What the gradient of an id takes in arrays of all ids, where any feature pools by max.
+double max_gradient_bytes(const Plan& plan, const Workload& workload) {
   std::int64_t dim = 0;
   bool parts = false, replicas = false;
   for (const Feature& feature : workload.features) {
@@ -90,7 +73,7 @@ double max_vectors(const Plan& plan, const Workload& workload) {
     parts = parts || !plan.tables[feature.table].shards.empty();
     replicas = replicas || has_replicas(plan.tables[feature.table]);
   }
-  return ((parts ? 4.0 : 0.0) + (replicas ? 4.0 : 0.0)) * static_cast<double>(dim);
+  return placement::max_gradient_bytes(dim, parts, replicas);
 }
 
 /// Gradients of distinct rows that are summed once for two uses take them, each in a place as wide as the widest shard
@@ -104,7 +87,7 @@ double summed_gradient_bytes(const Plan& plan, const Workload& workload, int ran
     for (const Shard& shard : plan.tables[t].shards)
       if (shard.rank == rank) widest = std::max(widest, shard.columns());
   }
-  return exchanged ? ids * (16 + 4.0 * static_cast<double>(widest)) : 0.0;
+  return exchanged ? placement::summed_gradient_bytes(widest, ids) : 0.0;
 }
 
 /// What the samples of this rank, and those of all ranks, are expected to look up in each shard.
@@ -113,16 +96,17 @@ struct StepCounts {
   placement::PlanCounts own, all;
 };
 
-/// Bytes of the vectors of a step in fp32, which are those of their gradients too (StepLayout).
+/// The vectors of a step, and what travels to and from each rank.
 struct Vectors {
-  double outputs = 0.0;             ///< of this rank's samples
-  double behind = 0.0;              ///< outputs that are put together behind the packed vectors
-  double packed = 0.0;              ///< that come home
-  double own_partials = 0.0;        ///< of hot rows; of others beside them that came one by one
-  double reduced = 0.0;             ///< partial sums that are added on the way
+  placement::VectorBytes home;      ///< of this rank's samples
   std::vector<double> owner, held;  ///< by rank: that it sends home; rows of its shards that are asked for one by one
 
-  double largest_route() const { return std::max({packed, std::ranges::max(owner), std::ranges::max(held)}); }
+  placement::VectorBytes of_rank(int rank) const {
+    placement::VectorBytes all = home;
+    all.owner = owner[rank], all.held = held[rank];
+    return all;
+  }
+  double largest_route() const { return std::max({home.packed, std::ranges::max(owner), std::ranges::max(held)}); }
 };
 
 /// Whether a shard lacks some of the rows that are not hot.
@@ -147,13 +131,13 @@ void add_shard(const Movement& movement, const TablePlacement& placement, const 
     vectors.held[shard.rank] += held_rows(movement, own, all, static_cast<int>(std::ssize(vectors.held))) * vector;
   } else if (split && adds_on_the_way(movement.transfer)) {
     if (shard.rows.begin > placement.hot_rows) return;  // the sums of a whole table, which every rank has a term of
-    vectors.packed += own.bags * vector;
+    vectors.home.packed += own.bags * vector;
     for (double& owner : vectors.owner) owner += all.bags * vector;
-    vectors.reduced += all.bags * vector;
+    vectors.home.reduced += all.bags * vector;
   } else {
     const auto travelling =
         split && movement.transfer == RowTransfer::sparse_partials ? &ShardCounts::touched_bags : &ShardCounts::bags;
-    vectors.packed += own.*travelling * vector;
+    vectors.home.packed += own.*travelling * vector;
     vectors.owner[shard.rank] += all.*travelling * vector;
   }
 }
@@ -166,30 +150,14 @@ Vectors vectors_of(const Plan& plan, const Workload& workload, const Movement& m
     const TablePlacement& placement = plan.tables[t];
     const auto& shards = placement.shards;
     const double outputs = 4.0 * counts.own[t].front().bags * static_cast<double>(workload.tables[t].dim);
-    vectors.outputs += outputs;
-    if (kind_of(placement) != "table_wise") vectors.behind += outputs;
+    vectors.home.outputs += outputs;
+    if (kind_of(placement) != "table_wise") vectors.home.behind += outputs;
     if (placement.hot_rows > 0)
-      vectors.own_partials += (movement.transfer == RowTransfer::unique_rows ? 2 : 1) * outputs;
+      vectors.home.own_partials += (movement.transfer == RowTransfer::unique_rows ? 2 : 1) * outputs;
     for (std::size_t s = 0; s < shards.size(); ++s)
       add_shard(movement, placement, workload.tables[t], shards[s], counts.own[t][s], counts.all[t][s], vectors);
   }
   return vectors;
-}
-
-/// Of the vectors of a step, on their ways forward and back.
-double vector_bytes(const Workload& workload, const Movement& movement, const Vectors& vectors, int rank) {
-  const double owner = vectors.owner[rank] + vectors.held[rank];
-  double bytes = vectors.behind + vectors.packed + vectors.own_partials + owner;
-  if (vectors.behind < vectors.outputs) bytes += vectors.packed;  // their gradients, where outputs lie among them
-  const auto pools = [&](auto... pooling) {
-    return std::ranges::any_of(workload.features, [&](const Feature& f) { return ((f.pooling == pooling) || ...); });
-  };
-  if (pools(Pooling::max)) bytes += 2 * owner + 2 * vectors.outputs;   // gradients, and those of single ids behind them
-  if (pools(Pooling::mean, Pooling::sqrtn)) bytes += vectors.outputs;  // divided gradients
-  bytes += (movement.transfer == RowTransfer::reduce_scatter ? 2 : 1) * vectors.reduced;  // within MPI; our own rounds
-  // Encoded, at both ends; and decoded again where the wire is watched.
-  if (movement.wire != WireTypes{}) bytes += vectors.packed + owner + std::max(vectors.packed, owner);
-  return bytes;
 }
 
 /// A table that is kept whole takes them on the rank that looks up its rows: the one that holds it, or every one for
@@ -221,14 +189,17 @@ double step_bytes(const comm::Communicator& comm, const Plan& plan, const Worklo
     return std::max(step_bytes(comm, plan, workload, rows, counts), step_bytes(comm, plan, workload, pooled, counts));
   }
   const Vectors vectors = vectors_of(plan, workload, movement, counts);
-  double bytes = vector_bytes(workload, movement, vectors, comm.rank()), held_ids = 0.0;
-  const double of_max = max_vectors(plan, workload);
+  placement::Pools pools;
+  for (const Feature& feature : workload.features) pools.add(feature.pooling);
+  double bytes = placement::bytes_of_vectors(vectors.of_rank(comm.rank()), pools, movement.transfer, movement.wire);
+  double held_ids = 0.0;
+  const double of_max = max_gradient_bytes(plan, workload);
   for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t) {
     const Table& table = workload.tables[t];
     const double ids = ids_of(workload, t, counts.samples);
-    bytes += ids * (92 + of_max);  // ids, keys and their sort
+    bytes += placement::own_id_bytes(ids) + ids * of_max;
     if (plan.tables[t].hot_rows > 0)
-      bytes += counts.own[t].back().bags * 24 + (movement.transfer == RowTransfer::unique_rows ? ids * 28 : 0.0);
+      bytes += placement::hot_row_bytes(movement.transfer, counts.own[t].back().bags, ids);
     if (!storage_of(table).splits) bytes += whole_table_bytes(plan, workload, t, comm.rank(), counts);
     for (std::int64_t s = 0; s < std::ssize(plan.tables[t].shards); ++s) {
       const Shard& shard = plan.tables[t].shards[s];
@@ -236,18 +207,19 @@ double step_bytes(const comm::Communicator& comm, const Plan& plan, const Worklo
       const bool by_rows = travels_by_rows(movement, plan.tables[t], table, shard);
       if (by_rows) bytes += asker_bytes(movement, shard, own);
       if (shard.rank != comm.rank()) continue;
-      held_ids += by_rows ? held_rows(movement, own, all, plan.ranks) : all.ids;
-      bytes += by_rows ? holder_bytes(movement, shard, held_rows(movement, own, all, plan.ranks), all.distinct_rows)
-                       : all.ids * 80;
+      const double held = by_rows ? held_rows(movement, own, all, plan.ranks) : all.ids;
+      held_ids += held;
+      bytes += by_rows
+                   ? placement::holder_bytes(movement.wire, movement.dedup, shard.columns(), held, all.distinct_rows)
+                   : placement::owned_id_bytes(held);
     }
   }
   bytes += held_ids * of_max + summed_gradient_bytes(plan, workload, comm.rank(), held_ids);
-  constexpr double room_to_grow = 1.2;  // of kernels::Scratch, and ids vary
   const comm::ExchangeChoice& exchange = *how.exchange.choice;
   const auto groups =
       placement::count_groups(placement::group_of_tables(how.groups, plan, workload.tables, workload.features));
   constexpr double small_arrays = 128e3;  // of a group, whatever its tables
-  return room_to_grow * bytes + exchange.keeps(comm, how.exchange.number) * vectors.largest_route() +
+  return placement::room_to_grow * bytes + exchange.keeps(comm, how.exchange.number) * vectors.largest_route() +
          static_cast<double>(groups) * (exchange.has(comm) + small_arrays);
 }
 

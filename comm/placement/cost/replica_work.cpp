@@ -21,7 +21,6 @@ void reduce_replicas(TableSums& sums, std::int64_t rows) {
   const double values = summed_values(sums.table, rows);
   TableSums::add(sums.everywhere(), Term::replicated_value, values);
   if (sums.step.ranks > 1) sums.work.totals.all_reduced += 4 * values;
-  sums.everywhere().memory += 8 * values;  // MPI's copy too
 }
 
 }  // namespace
@@ -31,8 +30,12 @@ void add_replicas(TableSums& sums, const RowSet& rows) {
   const LookedUp looked = sums.looked_up(rows, 1.0 / sums.ranks());
   const ShardCounts& own = looked.own;
   const double outputs = own.bags * static_cast<double>(sums.table.dim);
-  work.memory += sums.resident_bytes(rows.count(), sums.table.dim) + TableSums::room_to_grow * 4 * outputs;
-  sums.add_home_ids(looked);
+  work.memory += sums.resident_bytes(rows.count(), sums.table.dim) + replica_bytes(sums.table, rows.count());
+  if (sums.placement.data_parallel) {
+    const VectorBytes vectors{.outputs = 4 * outputs, .behind = 4 * outputs};
+    TableSums::add_buffer(work, bytes_of_vectors(vectors, sums.pools, RowTransfer::dense_partials, {}));
+  }
+  TableSums::add(work, Term::route_id, own.ids);
   TableSums::add(work, Term::route_cell, 2 * own.bags);
   TableSums::add(work, Term::owned_id, own.ids);
   TableSums::add(work, Term::lookup_block, sums.features);
@@ -42,7 +45,7 @@ void add_replicas(TableSums& sums, const RowSet& rows) {
   sums.add_lines(work, Term::lookup_vector_line, outputs / TableSums::values_of_line);
   sums.read_rows(work, looked, own.distinct_rows, sums.table.dim);
   if (!sums.placement.data_parallel) sums.add_outputs(work, 2 * outputs);  // added to those of shards
-  if (sums.divides && sums.placement.data_parallel) TableSums::add(work, Term::gradient_value, 4 * outputs);
+  if (sums.pools.divides && sums.placement.data_parallel) TableSums::add(work, Term::gradient_value, 4 * outputs);
   TableSums::add(work, Term::replicated_table, 1);
   sums.add_positions(work, own.ids);
   work.replicated_ids += own.ids;

@@ -48,7 +48,7 @@ class SingleRows {
   /// The home's part: it sorts its ids, puts the rows that come together, pools them, and adds up their gradients.
   void ask() {
     RankWork& home = sums_.everywhere();
-    sums_.add_home_ids(looked_);
+    TableSums::add(home, Term::route_id, looked_.own.ids);
     TableSums::add(home, Term::sorted_id, looked_.own.ids);
     home.sorted_keys += static_cast<double>(shard_.rows.count());
     sums_.add_outputs(home, 2 * asked_ * w_);
@@ -56,7 +56,7 @@ class SingleRows {
     TableSums::add(home, Term::summed_value, (looked_.own.ids + asked_) * w_);
     TableSums::add(home, Term::summed_id, looked_.own.ids);
     sums_.add_lines(home, Term::gradient_line, looked_.own.ids * lines_of(4 * shard_.columns()));
-    home.memory += TableSums::room_to_grow * (72 * looked_.own.ids + asked_ * (16 + 12 * w_));
+    TableSums::add_buffer(home, asker_bytes(sums_.packing.wire, sums_.packing.dedup, shard_.columns(), looked_.own));
   }
 
   /// The owner's part, of `held` rows in so many blocks that it is asked for.
@@ -77,7 +77,11 @@ class SingleRows {
     LookedUp read = looked_;
     read.far.lookup = std::min(looked_.far.lookup, held);
     sums_.read_rows(owner, read, distinct, shard_.columns());
-    owner.memory += TableSums::room_to_grow * held * (80 + 4 * w_);
+    TableSums::add_buffer(owner,
+                          holder_bytes(sums_.packing.wire, sums_.packing.dedup, shard_.columns(), held, distinct));
+    TableSums::add_buffer(
+        owner, bytes_of_vectors({.held = 4 * held * w_}, sums_.pools, RowTransfer::unique_rows, sums_.packing.wire));
+    sums_.add_held_gradients(owner, held, shard_.columns());
     sums_.update_shard(shard_, looked_, held, held);
   }
 
@@ -92,7 +96,7 @@ class SingleRows {
     sums_.add_outputs(rail, 2 * (handed_on + asked_) * w_);
     TableSums::add(rail, Term::summed_value, (handed_on + of_node) * w_);
     sums_.add_codec(rail, of_node * w_);
-    rail.memory += TableSums::room_to_grow * handed_on * (80 + 4 * w_);
+    TableSums::add_buffer(rail, relay_bytes(shard_.columns(), handed_on));
   }
 
   TableSums& sums_;

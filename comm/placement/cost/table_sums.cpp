@@ -19,12 +19,15 @@ TableSums::TableSums(const StepContext& of_step, const MachineModel& of_machine,
   for (const Feature& feature : step.features()) {
     if (feature.table != t) continue;
     ++features;
-    by_max |= feature.pooling == Pooling::max;
-    divides |= feature.pooling == Pooling::mean || feature.pooling == Pooling::sqrtn;
+    own_ids += static_cast<double>(step.samples() * feature.hotness);
+    pools.add(feature.pooling);
   }
 }
 
 TableWork TableSums::finished() {
+  const bool parts = !placement.shards.empty(), replicas = has_replicas(placement);
+  add_buffer(everywhere(), own_id_bytes(own_ids));
+  if (pools.by_max) add_buffer(everywhere(), own_ids * max_gradient_bytes(table.dim, parts, replicas));
   work.at.assign(owners.begin(), owners.end());
   return std::move(work);
 }
@@ -68,7 +71,7 @@ void TableSums::update_rows(RankWork& to, const LookedUp& looked, double positio
   const double gradients = positions * static_cast<double>(columns), rows = looked.all.distinct_rows;
   const auto exchanged_sums = static_cast<double>(exchanged_row_sums(table, placement));
   const bool in_two_passes = exchanged_sums > 0.0;
-  add(to, Term::update_value, gradients * ((in_two_passes ? 2 : 1) + (by_max ? 1 : 0)));
+  add(to, Term::update_value, gradients * ((in_two_passes ? 2 : 1) + (pools.by_max ? 1 : 0)));
   add(to, Term::update_vector_line, far_gradient_lines(positions, vectors, columns));
   add(to, Term::update_shard, 1);
   add(to, Term::update_row, rows);
@@ -98,10 +101,10 @@ void TableSums::add_codec(RankWork& to, double values) const {
   if (packing.wire.backward != ValueType::fp32) add(to, Term::coded_gradient, values);
 }
 
-void TableSums::add_home_ids(const LookedUp& looked) {
-  constexpr double bytes_of_id = 92;  // ids, keys and their sort
-  add(everywhere(), Term::route_id, looked.own.ids);
-  everywhere().memory += room_to_grow * bytes_of_id * looked.own.ids;
+void TableSums::add_held_gradients(RankWork& to, double ids, std::int64_t columns) const {
+  if (pools.by_max)
+    add_buffer(to, ids * max_gradient_bytes(table.dim, !placement.shards.empty(), has_replicas(placement)));
+  if (exchanged_row_sums(table, placement) > 0) add_buffer(to, summed_gradient_bytes(columns, ids));
 }
 
 }  // namespace shardmark::placement

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "comm/placement/cost/buffers.hpp"
 #include "comm/placement/cost/cached_rows.hpp"
 #include "comm/placement/cost/row_transfer_choice.hpp"
 
@@ -16,10 +17,8 @@ struct LookedUp {
 };
 
 /// The sums of one table under one placement as they grow, and what all kinds of placements and transfers add to them.
-/// A buffer grows by a fifth more than is asked for (kernels::Scratch), and so does memory here.
 class TableSums {
  public:
-  static constexpr double room_to_grow = 1.2;
   static constexpr double values_of_line = 16;  ///< of 64 bytes
 
   /// All outlive the object.
@@ -32,13 +31,16 @@ class TableSums {
   const TablePlacement& placement;
   const Packing packing;
   double features = 0.0;  ///< that read it
-  bool by_max = false, divides = false;
+  double own_ids = 0.0;   ///< of a rank's samples
+  Pools pools;
 
   TableWork work;
   std::map<int, RankWork> owners;
 
   static void add(RankWork& to, Term term, double count) { at(to.counts, term) += count; }
   RankWork& everywhere() { return work.everywhere; }
+  /// Adds bytes of arrays of a step (buffers.hpp).
+  static void add_buffer(RankWork& to, double bytes) { to.memory += room_to_grow * bytes; }
   TableWork finished();
 
   double ranks() const { return step.ranks; }
@@ -64,8 +66,8 @@ class TableSums {
   void update_shard(const Shard& shard, const LookedUp& looked, double positions, double vectors);
   /// Values of vectors that are written at one end of a way and read at the other, and as many gradients.
   void add_codec(RankWork& to, double values) const;
-  /// Ids of a rank's samples that are put in the order of a shard, their keys and the sort of these.
-  void add_home_ids(const LookedUp& looked);
+  /// Adds buffers of the gradients of so many ids, of which the rank holds the rows.
+  void add_held_gradients(RankWork& to, double ids, std::int64_t columns) const;
 
  private:
   double far_gradient_lines(double positions, double vectors, std::int64_t columns) const;

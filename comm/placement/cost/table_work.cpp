@@ -32,7 +32,8 @@ class StripWork {
       add_reduced();
     else if (!in_place_)
       sums_.add_outputs(sums_.everywhere(), outputs_);
-    if (sums_.divides) add_divided();
+    if (sums_.pools.divides) add_divided();
+    add_vectors();
     for (std::size_t s = 0; s < shards_.size(); ++s) {
       if (!rows || sums_.packing.dedup != Dedup::node) add_bytes(trips_[s]);
       rows ? add_single_rows(sums_, *shards_[s], looked_[s]) : add_pooled(*shards_[s], looked_[s]);
@@ -63,7 +64,32 @@ class StripWork {
     sums_.add_outputs(everywhere, 3 * outputs_ * (sums_.ranks() - 1));
     TableSums::add(everywhere, Term::gradient_value, 2 * outputs_);
     if (columns_ != sums_.table.dim || sums_.placement.hot_rows > 0) sums_.add_outputs(everywhere, 2 * outputs_);
-    everywhere.memory += TableSums::room_to_grow * 4 * outputs_ * (sums_.ranks() + 1);
+  }
+
+  /// Buffers of vectors: of outputs, of what travels of them, and of hot rows beside them.
+  void add_vectors() {
+    const RowTransfer transfer = transfer_;
+    const bool rows = transfer == RowTransfer::unique_rows, sparse = transfer == RowTransfer::sparse_partials;
+    const auto bytes_of = [&](const VectorBytes& vectors) {
+      return bytes_of_vectors(vectors, sums_.pools, transfer, sums_.packing.wire);
+    };
+    VectorBytes home{.outputs = 4 * outputs_, .behind = in_place_ ? 0.0 : 4 * outputs_};
+    if (sums_.placement.hot_rows > 0) home.own_partials = (rows ? 2 : 1) * home.outputs;
+    if (reduces()) home.packed = home.outputs, home.reduced = home.owner = sums_.ranks() * home.outputs;
+    if (!rows && !reduces())
+      for (const LookedUp& looked : looked_)
+        home.packed += 4 * (sparse ? looked.own.touched_bags : looked.own.bags) * w_;
+    const double at_home = bytes_of(home);
+    TableSums::add_buffer(sums_.everywhere(), at_home);
+    if (rows || reduces()) return;
+    std::map<int, double> sent_home;
+    for (std::size_t s = 0; s < shards_.size(); ++s)
+      sent_home[shards_[s]->rank] += 4 * (sparse ? looked_[s].all.touched_bags : looked_[s].all.bags) * w_;
+    for (const auto& [rank, bytes] : sent_home) {
+      VectorBytes owner = home;
+      owner.owner = bytes;
+      TableSums::add_buffer(sums_.owners[rank], bytes_of(owner) - at_home);
+    }
   }
 
   /// Means at home: outputs are divided, gradients copied and divided.
@@ -77,7 +103,7 @@ class StripWork {
     RankWork &home = sums_.everywhere(), &owner = sums_.owners[shard.rank];
     const bool sparse = transfer_ == RowTransfer::sparse_partials;
     const double own = (sparse ? looked.own.touched_bags : looked.own.bags) * w_;
-    sums_.add_home_ids(looked);
+    TableSums::add(home, Term::route_id, looked.own.ids);
     TableSums::add(home, Term::route_cell, looked.own.bags);
     TableSums::add(owner, Term::route_cell, looked.all.bags);
     TableSums::add(owner, Term::owned_id, looked.all.ids);
@@ -89,7 +115,8 @@ class StripWork {
     if (!sparse) TableSums::add(owner, Term::lookup_mixed_bag, mixed_bags(looked.all));
     if (sparse) TableSums::add(owner, Term::route_touched_bag, looked.own.touched_bags * sums_.ranks());
     sums_.read_rows(owner, looked, looked.all.distinct_rows, columns_);
-    owner.memory += TableSums::room_to_grow * 80 * looked.all.ids;  // ids, keys and their sort
+    TableSums::add_buffer(owner, owned_id_bytes(looked.all.ids));
+    sums_.add_held_gradients(owner, looked.all.ids, columns_);
     if (!reduces()) send(home, owner, own);
     sums_.update_shard(shard, looked, looked.all.ids, looked.all.touched_bags);
   }
@@ -106,8 +133,6 @@ class StripWork {
     }
     sums_.add_codec(home, own);
     sums_.add_codec(owner, own * sums_.ranks());
-    home.memory += TableSums::room_to_grow * 4 * own * (in_place_ ? 2 : 1);
-    owner.memory += TableSums::room_to_grow * 4 * own * sums_.ranks();
   }
 
   TableSums& sums_;
@@ -136,6 +161,15 @@ void add_row_sums(TableSums& sums) {
   }
 }
 
+/// Adds buffers of the lists of hot rows.
+void add_hot_rows(TableSums& sums) {
+  if (sums.placement.hot_rows == 0) return;
+  const RowSet& rows = sums.placement.shards.front().rows;
+  const double bags = sums.step.statistics.expected(sums.number, rows, sums.step.samples()).bags;
+  const RowTransfer transfer = sums.work.totals.asks_rows > 0 ? RowTransfer::unique_rows : RowTransfer::dense_partials;
+  TableSums::add_buffer(sums.everywhere(), hot_row_bytes(transfer, bags, sums.own_ids));
+}
+
 }  // namespace
 
 TableWork table_work(const StepContext& step, const MachineModel& machine, std::int64_t t,
@@ -147,6 +181,7 @@ TableWork table_work(const StepContext& step, const MachineModel& machine, std::
   if (sums.features > 0.0) {
     for (const auto& [columns, shards] : shards_by_columns(placement)) StripWork(sums, shards).add();
     add_row_sums(sums);
+    add_hot_rows(sums);
   }
   return sums.finished();
 }
