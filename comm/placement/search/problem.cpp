@@ -40,7 +40,7 @@ OptionWork option_work(const StepContext& step, const MachineModel& machine, con
                   .weights = {},
                   .heaviest = identity(seats)};
   for (const auto& [seat, of_rank] : work.at) made.seats[static_cast<std::size_t>(seat)] += sums_of(of_rank, machine);
-  for (const RankSums& seat : made.seats) made.weights.push_back(seconds.lanes(seat).seconds());
+  for (const RankSums& seat : made.seats) made.weights.push_back(seconds.costs(seat).seconds());
   std::ranges::stable_sort(made.heaviest, [&](int a, int b) {
     return made.weights[static_cast<std::size_t>(a)] > made.weights[static_cast<std::size_t>(b)];
   });

@@ -33,7 +33,7 @@ StepContext settled_for_search(const StepContext& step, const MachineModel& mach
   return settled(asked_apart, machine, plan);
 }
 
-struct Candidate {
+struct SearchCandidate {
   std::string name;
   SearchState state;
 
@@ -41,10 +41,10 @@ struct Candidate {
 };
 
 /// The best first.
-std::vector<Candidate> candidates(SearchProblem& problem, std::span<const SearchStart> starts) {
+std::vector<SearchCandidate> candidates(SearchProblem& problem, std::span<const SearchStart> starts) {
   const std::vector<int> cheapest = lower_bound(problem).options;
   const std::vector<int> whole = whole_tables(problem, cheapest);
-  std::vector<Candidate> made;
+  std::vector<SearchCandidate> made;
   const auto add = [&](std::string name, std::vector<Placed> placed) {
     made.push_back({std::move(name), SearchState(problem, std::move(placed))});
   };
@@ -54,13 +54,13 @@ std::vector<Candidate> candidates(SearchProblem& problem, std::span<const Search
     add("cheapest options", longest_first(problem, cheapest, order));
   }
   for (const SearchStart& start : starts) add(start.name, problem.adopt(start.placements));
-  std::ranges::stable_sort(made, {}, &Candidate::order);
+  std::ranges::stable_sort(made, {}, &SearchCandidate::order);
   return made;
 }
 
 [[noreturn]] void throw_too_large(const SearchState& state) {
   const SearchProblem& problem = state.problem();
-  const auto memory = [&](int rank) { return state.lanes(rank)[Lanes::memory]; };
+  const auto memory = [&](int rank) { return state.costs(rank)[RankCosts::memory]; };
   int fullest = 0;
   for (int rank = 1; rank < problem.ranks(); ++rank)
     if (memory(rank) > memory(fullest)) fullest = rank;
@@ -103,7 +103,7 @@ SearchResult search(const StepContext& step, const MachineModel& machine, const 
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(settings.seconds));
   const StepContext context = settled_for_search(step, machine);
   SearchProblem problem(context, machine, settings.memory.value_or(no_limit), settings.families);
-  std::vector<Candidate> made = candidates(problem, starts);
+  std::vector<SearchCandidate> made = candidates(problem, starts);
   SearchReport report{.best_start = made.front().name, .best_start_seconds = made.front().state.score().seconds};
   made.resize(std::min(made.size(), improved_starts), made.front());
   const auto spend = [&](SearchState& state, const auto& improvement) {
@@ -112,8 +112,8 @@ SearchResult search(const StepContext& step, const MachineModel& machine, const 
     report.looked_at += budget.spent();
     report.late |= budget.late();
   };
-  for (Candidate& candidate : made) spend(candidate.state, improve);
-  SearchState best = std::ranges::min_element(made, {}, &Candidate::order)->state;
+  for (SearchCandidate& candidate : made) spend(candidate.state, improve);
+  SearchState best = std::ranges::min_element(made, {}, &SearchCandidate::order)->state;
   if (settings.anneals) {
     spend(best, [&](SearchState& state, SearchBudget& budget) { anneal(state, budget, settings.seed); });
     spend(best, improve);

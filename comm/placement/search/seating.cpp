@@ -13,8 +13,8 @@ std::vector<double> loads_without(const SearchState& state, std::int64_t table, 
   const SearchProblem& problem = state.problem();
   std::vector<double> loads(static_cast<std::size_t>(problem.ranks()));
   for (std::size_t rank = 0; rank < loads.size(); ++rank) {
-    const Lanes& lanes = state.lanes(static_cast<int>(rank));
-    loads[rank] = order == SeatOrder::seconds ? lanes.seconds() : lanes[Lanes::memory];
+    const RankCosts& costs = state.costs(static_cast<int>(rank));
+    loads[rank] = order == SeatOrder::seconds ? costs.seconds() : costs[RankCosts::memory];
   }
   const Placed& placed = state.placed(table);
   const OptionWork& work = problem.work(table, placed.option);

@@ -24,7 +24,7 @@ SearchState::SearchState(const SearchProblem& problem, std::vector<Placed> place
       placed_(std::move(placed)),
       on_rank_(static_cast<std::size_t>(problem.ranks())),
       sums_(on_rank_.size()),
-      lanes_(on_rank_.size()),
+      costs_(on_rank_.size()),
       touched_at_(on_rank_.size(), -1) {
   for (std::int64_t t = 0; t < problem.tables(); ++t) {
     gather(problem.work(t, placed_[static_cast<std::size_t>(t)].option), this->placed(t).ranks, false);
@@ -73,9 +73,9 @@ RankSums SearchState::sums_with(std::size_t rank) const {
   return sums;
 }
 
-Lanes SearchState::lanes_with(std::size_t rank) const {
-  if (touched_at_[rank] < 0 && !changes_all_) return lanes_[rank];
-  return problem_->seconds().lanes(sums_with(rank));
+RankCosts SearchState::costs_with(std::size_t rank) const {
+  if (touched_at_[rank] < 0 && !changes_all_) return costs_[rank];
+  return problem_->seconds().costs(sums_with(rank));
 }
 
 Score SearchState::with(std::span<const Change> changes) {
@@ -87,44 +87,44 @@ Score SearchState::with(std::span<const Change> changes) {
   return score;
 }
 
-Lanes SearchState::most_of_untouched() const {
-  Lanes most;
+RankCosts SearchState::most_of_untouched() const {
+  RankCosts most;
   bool known = true;
-  for (std::size_t lane = 0; lane < Lanes::places && known; ++lane) {
+  for (std::size_t cost = 0; cost < RankCosts::places && known; ++cost) {
     const auto untouched = [&](int rank) { return rank >= 0 && touched_at_[static_cast<std::size_t>(rank)] < 0; };
-    const auto first = std::ranges::find_if(most_[lane], untouched);
-    known = first != most_[lane].end();
-    if (known) most[lane] = lanes(*first)[lane];
+    const auto first = std::ranges::find_if(most_[cost], untouched);
+    known = first != most_[cost].end();
+    if (known) most[cost] = costs(*first)[cost];
   }
   if (known) return most;
-  for (std::size_t rank = 0; rank < lanes_.size(); ++rank)
-    if (touched_at_[rank] < 0) most.raise_to(lanes_[rank]);
+  for (std::size_t rank = 0; rank < costs_.size(); ++rank)
+    if (touched_at_[rank] < 0) most.raise_to(costs_[rank]);
   return most;
 }
 
 Score SearchState::evaluate_touched() {
-  Lanes most = most_of_untouched();
+  RankCosts most = most_of_untouched();
   double squares = score_.squares;
   for (const Touched& touched : touched_) {
     const auto rank = static_cast<std::size_t>(touched.rank);
-    const Lanes after = lanes_with(rank);
+    const RankCosts after = costs_with(rank);
     most.raise_to(after);
-    squares += after.squares() - lanes_[rank].squares();
+    squares += after.squares() - costs_[rank].squares();
   }
   add_touched_to(bytes_, 1.0);
-  const Score score{overflow_with(most[Lanes::memory]), seconds(most, bytes_), squares};
+  const Score score{overflow_with(most[RankCosts::memory]), seconds(most, bytes_), squares};
   add_touched_to(bytes_, -1.0);
   return score;
 }
 
 Score SearchState::evaluate_all() const {
-  Lanes most;
+  RankCosts most;
   Score score;
-  for (std::size_t rank = 0; rank < lanes_.size(); ++rank) {
-    const Lanes after = lanes_with(rank);
+  for (std::size_t rank = 0; rank < costs_.size(); ++rank) {
+    const RankCosts after = costs_with(rank);
     most.raise_to(after);
     score.squares += after.squares();
-    score.overflow += std::max(0.0, after[Lanes::memory] - problem_->memory());
+    score.overflow += std::max(0.0, after[RankCosts::memory] - problem_->memory());
   }
   score.seconds = seconds(most, exchanged_bytes());
   return score;
@@ -134,8 +134,8 @@ SearchState::WayBytes SearchState::exchanged_bytes() const {
   const StepSeconds& step = problem_->seconds();
   WayBytes bytes;
   if (step.follows_from_busiest() && !step.has_nodes()) return bytes;
-  for (auto& of_way : bytes) of_way.resize(step.follows_from_busiest() ? problem_->nodes() : lanes_.size());
-  for (std::size_t rank = 0; rank < lanes_.size(); ++rank) {
+  for (auto& of_way : bytes) of_way.resize(step.follows_from_busiest() ? problem_->nodes() : costs_.size());
+  for (std::size_t rank = 0; rank < costs_.size(); ++rank) {
     const RankSums sums = sums_with(rank);
     for (std::size_t w = 0; w < ways; ++w)
       bytes[w][step.follows_from_busiest() ? problem_->node_of(rank) : rank] += sums[RankSums::asked + w];
@@ -143,14 +143,14 @@ SearchState::WayBytes SearchState::exchanged_bytes() const {
   return bytes;
 }
 
-double SearchState::seconds(const Lanes& most, const WayBytes& bytes) const {
+double SearchState::seconds(const RankCosts& most, const WayBytes& bytes) const {
   const StepSeconds& step = problem_->seconds();
   StepTotals totals = totals_;
   totals += totals_by_;
   std::array<double, ways> exchanges;
   for (std::size_t w = 0; w < ways; ++w)
     exchanges[w] =
-        step.follows_from_busiest() ? step.exchange(most[Lanes::sending + w], bytes[w]) : step.exchange(bytes[w]);
+        step.follows_from_busiest() ? step.exchange(most[RankCosts::sending + w], bytes[w]) : step.exchange(bytes[w]);
   return step.step(most, exchanges, totals);
 }
 
@@ -164,7 +164,7 @@ void SearchState::add_touched_to(WayBytes& bytes, double sign) const {
 double SearchState::overflow_with(double most_memory) const {
   if (most_memory <= problem_->memory()) return 0.0;
   double overflow = 0.0;
-  for (std::size_t rank = 0; rank < lanes_.size(); ++rank)
+  for (std::size_t rank = 0; rank < costs_.size(); ++rank)
     overflow += std::max(0.0, sums_with(rank)[RankSums::memory] - problem_->memory());
   return overflow;
 }
@@ -180,25 +180,25 @@ void SearchState::apply(std::span<const Change> changes) {
 }
 
 void SearchState::commit() {
-  for (std::size_t rank = 0; rank < lanes_.size(); ++rank) lanes_[rank] = lanes_with(rank);
+  for (std::size_t rank = 0; rank < costs_.size(); ++rank) costs_[rank] = costs_with(rank);
   for (const Touched& touched : touched_) sums_[static_cast<std::size_t>(touched.rank)] += touched.by;
   everywhere_ += everywhere_by_;
   totals_ += totals_by_;
   forget();
   bytes_ = exchanged_bytes();
   score_ = evaluate_all();
-  for (std::size_t lane = 0; lane < Lanes::places; ++lane) rank_lane(lane);
+  for (std::size_t cost = 0; cost < RankCosts::places; ++cost) rank_by(cost);
 }
 
 /// Inserts each rank into those kept so far, which are in falling order.
-void SearchState::rank_lane(std::size_t lane) {
-  auto& most = most_[lane];
+void SearchState::rank_by(std::size_t cost) {
+  auto& most = most_[cost];
   std::size_t known = 0;
   for (int rank = 0; rank < problem_->ranks(); ++rank) {
-    const double value = lanes(rank)[lane];
-    if (known == kept && value <= lanes(most.back())[lane]) continue;
+    const double value = costs(rank)[cost];
+    if (known == kept && value <= costs(most.back())[cost]) continue;
     std::size_t at = known < kept ? known++ : kept - 1;
-    for (; at > 0 && value > lanes(most[at - 1])[lane]; --at) most[at] = most[at - 1];
+    for (; at > 0 && value > costs(most[at - 1])[cost]; --at) most[at] = most[at - 1];
     most[at] = rank;
   }
   std::fill(most.begin() + static_cast<std::ptrdiff_t>(known), most.end(), -1);
@@ -206,10 +206,10 @@ void SearchState::rank_lane(std::size_t lane) {
 
 std::vector<int> SearchState::critical_ranks() const {
   std::vector<int> ranks;
-  for (std::size_t lane = 0; lane < Lanes::places; ++lane) {
-    if (lane == Lanes::memory && score_.overflow == 0.0) continue;
-    const int rank = most_[lane].front();
-    if (lanes(rank)[lane] > 0.0 && std::ranges::find(ranks, rank) == ranks.end()) ranks.push_back(rank);
+  for (std::size_t cost = 0; cost < RankCosts::places; ++cost) {
+    if (cost == RankCosts::memory && score_.overflow == 0.0) continue;
+    const int rank = most_[cost].front();
+    if (costs(rank)[cost] > 0.0 && std::ranges::find(ranks, rank) == ranks.end()) ranks.push_back(rank);
   }
   return ranks;
 }

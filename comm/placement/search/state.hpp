@@ -9,7 +9,7 @@
 namespace shardmark::placement {
 
 /// How good a plan is: bytes that ranks have too little of; then seconds of a step; then, to tell apart plans of one
-/// maximum, the squares of the seconds of all ranks in each lane.
+/// maximum, the sum of squares of all costs of all ranks that are seconds.
 struct Score {
   double overflow = 0.0;
   double seconds = 0.0;
@@ -36,7 +36,7 @@ class SearchState {
   std::span<const Placed> placed() const { return placed_; }
   const Placed& placed(std::int64_t table) const { return placed_[static_cast<std::size_t>(table)]; }
   std::span<const std::int64_t> tables_on(int rank) const { return on_rank_[static_cast<std::size_t>(rank)]; }
-  const Lanes& lanes(int rank) const { return lanes_[static_cast<std::size_t>(rank)]; }
+  const RankCosts& costs(int rank) const { return costs_[static_cast<std::size_t>(rank)]; }
   /// Ranks that all calls of with() had to look at, for budgets.
   std::int64_t work() const { return work_; }
 
@@ -44,11 +44,11 @@ class SearchState {
   Score with(std::span<const Change> changes);
   void apply(std::span<const Change> changes);
 
-  /// For each lane that any rank has some of, a rank that has most; each once.
+  /// For each cost that any rank has some of, a rank that has most; each once.
   std::vector<int> critical_ranks() const;
 
  private:
-  /// Ranks of which a lane knows that they have most of it, in their order: one more than a swap touches, and one.
+  /// How many ranks that have most of a cost are known, in their order: one more than a swap touches, and one.
   static constexpr std::size_t kept = 4;
   struct Touched {
     int rank = 0;
@@ -60,16 +60,16 @@ class SearchState {
   void gather(const OptionWork& work, std::span<const int> ranks, bool leaves);
   void forget();
   void commit();
-  void rank_lane(std::size_t lane);
+  void rank_by(std::size_t cost);
 
   // With what was gathered, of all ranks or those touched.
   RankSums sums_with(std::size_t rank) const;
-  Lanes lanes_with(std::size_t rank) const;
+  RankCosts costs_with(std::size_t rank) const;
   Score evaluate_all() const;
   Score evaluate_touched();
-  Lanes most_of_untouched() const;
+  RankCosts most_of_untouched() const;
   double overflow_with(double most_memory) const;
-  double seconds(const Lanes& most, const WayBytes& bytes) const;
+  double seconds(const RankCosts& most, const WayBytes& bytes) const;
   /// With each other rank, by node; by rank where exchanges do not follow from the busiest; none where nobody asks.
   WayBytes exchanged_bytes() const;
   void add_touched_to(WayBytes& bytes, double sign) const;
@@ -80,8 +80,8 @@ class SearchState {
   std::vector<RankSums> sums_;  ///< by rank, without everywhere_
   RankSums everywhere_;
   StepTotals totals_;
-  std::vector<Lanes> lanes_;  ///< by rank, with everywhere_
-  std::array<std::array<int, kept>, Lanes::places> most_{};
+  std::vector<RankCosts> costs_;  ///< by rank, with everywhere_
+  std::array<std::array<int, kept>, RankCosts::places> most_{};
   WayBytes bytes_;
   Score score_;
   std::int64_t work_ = 0;

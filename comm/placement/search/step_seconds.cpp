@@ -18,9 +18,9 @@ bool sends_directly(std::string_view exchange) { return !shape_of(exchange).choo
 
 }  // namespace
 
-double Lanes::seconds() const { return std::accumulate(at.begin(), at.begin() + row_sums, 0.0); }
+double RankCosts::seconds() const { return std::accumulate(at.begin(), at.begin() + row_sums, 0.0); }
 
-double Lanes::squares() const { return std::inner_product(at.begin(), at.begin() + row_sums, at.begin(), 0.0); }
+double RankCosts::squares() const { return std::inner_product(at.begin(), at.begin() + row_sums, at.begin(), 0.0); }
 
 StepSeconds::StepSeconds(const StepContext& step, const MachineModel& machine)
     : step_(step), machine_(machine), layout_(step.layout()) {
@@ -44,13 +44,13 @@ double StepSeconds::sending(double bytes) const {
                      (far > 0 ? far * cost.between.seconds(of_group) : 0.0));
 }
 
-Lanes StepSeconds::lanes(const RankSums& sums) const {
-  Lanes lanes;
-  std::ranges::copy(compute_seconds(sums), lanes.at.begin());
-  for (std::size_t w = 0; w < ways; ++w) lanes[Lanes::sending + w] = sending(sums[RankSums::asked + w]);
-  lanes[Lanes::row_sums] = sums[RankSums::row_sums];
-  lanes[Lanes::memory] = sums[RankSums::memory];
-  return lanes;
+RankCosts StepSeconds::costs(const RankSums& sums) const {
+  RankCosts costs;
+  std::ranges::copy(compute_seconds(sums), costs.at.begin());
+  for (std::size_t w = 0; w < ways; ++w) costs[RankCosts::sending + w] = sending(sums[RankSums::asked + w]);
+  costs[RankCosts::row_sums] = sums[RankSums::row_sums];
+  costs[RankCosts::memory] = sums[RankSums::memory];
+  return costs;
 }
 
 bool StepSeconds::has_nodes() const { return machine_.node_bytes_per_second > 0.0 && layout_.nodes() > 1; }
@@ -77,12 +77,13 @@ const std::array<double, phase_count>& StepSeconds::shared(const StepTotals& tot
   return of_last_;
 }
 
-double StepSeconds::step(const Lanes& most, const std::array<double, ways>& exchanges, const StepTotals& totals) const {
+double StepSeconds::step(const RankCosts& most, const std::array<double, ways>& exchanges,
+                         const StepTotals& totals) const {
   std::array<double, phase_count> computing = always_, travelling = shared(totals);
-  for (std::size_t p = 0; p < phase_count; ++p) computing[p] += most[Lanes::computing + p];
+  for (std::size_t p = 0; p < phase_count; ++p) computing[p] += most[RankCosts::computing + p];
   for (std::size_t w = 0; w < ways; ++w)
     travelling[index_of(phase_of_way[w])] += w > 0 && step_.at_home ? at_home_ : exchanges[w];
-  travelling[index_of(Phase::update)] += row_sum_seconds(step_, machine_, most[Lanes::row_sums]);
+  travelling[index_of(Phase::update)] += row_sum_seconds(step_, machine_, most[RankCosts::row_sums]);
   return overlapped_seconds(step_, computing, travelling);
 }
 

@@ -11,8 +11,8 @@ namespace shardmark::placement {
 
 inline constexpr std::size_t ways = 3;  ///< input_dist, output_dist, grad_dist
 
-/// What maxima over ranks are taken of.
-struct Lanes {
+/// Costs of a rank, of each of which a step takes the maximum over the ranks.
+struct RankCosts {
   enum Place : std::size_t {
     computing,                  ///< seconds by phase, of the tables
     sending = phase_count,      ///< seconds of its messages, by way
@@ -24,13 +24,13 @@ struct Lanes {
 
   double operator[](std::size_t place) const { return at[place]; }
   double& operator[](std::size_t place) { return at[place]; }
-  void raise_to(const Lanes& other) {
+  void raise_to(const RankCosts& other) {
     for (std::size_t p = 0; p < places; ++p) at[p] = at[p] < other.at[p] ? other.at[p] : at[p];
   }
   double seconds() const;  ///< of computing and sending
   double squares() const;  ///< of each of these seconds, added up
 
-  bool operator==(const Lanes&) const = default;
+  bool operator==(const RankCosts&) const = default;
 };
 
 /// predict_work() (step_cost.hpp) from maxima over the ranks, for one context and machine, which outlive it.
@@ -38,7 +38,7 @@ class StepSeconds {
  public:
   StepSeconds(const StepContext& step, const MachineModel& machine);
 
-  Lanes lanes(const RankSums& sums) const;
+  RankCosts costs(const RankSums& sums) const;
 
   /// Whether the time of an exchange follows from its busiest rank and its busiest node: every rank sends to every
   /// other directly, nodes have equally many ranks, and larger messages never take less time.
@@ -51,7 +51,7 @@ class StepSeconds {
   /// Whether nodes limit exchanges.
   bool has_nodes() const;
 
-  double step(const Lanes& most, const std::array<double, ways>& exchanges, const StepTotals& totals) const;
+  double step(const RankCosts& most, const std::array<double, ways>& exchanges, const StepTotals& totals) const;
 
  private:
   double groups() const { return static_cast<double>(std::max<std::int64_t>(step_.groups, 1)); }

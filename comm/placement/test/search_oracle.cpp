@@ -46,21 +46,21 @@ class BranchAndBound {
   /// Seconds of the tables placed so far, alone; and their mean over the ranks instead of the maximum, with the rest.
   double bound(std::size_t placed) const {
     const StepSeconds& step = problem_.seconds();
-    Lanes most;
+    RankCosts most;
     double mean = 0.0;
     std::vector<double> bytes[ways];
     for (const RankSums& of_rank : sums_) {
       RankSums sums = of_rank;
       sums += everywhere_;
-      most.raise_to(step.lanes(sums));
+      most.raise_to(step.costs(sums));
       mean += computing(sums) / problem_.ranks();
       for (std::size_t w = 0; w < ways; ++w) bytes[w].push_back(sums[RankSums::asked + w]);
     }
-    if (most[Lanes::memory] > problem_.memory()) return std::numeric_limits<double>::infinity();
+    if (most[RankCosts::memory] > problem_.memory()) return std::numeric_limits<double>::infinity();
     std::array<double, ways> exchanges;
     for (std::size_t w = 0; w < ways; ++w) exchanges[w] = step.exchange(bytes[w]);
     const double all = step.step(most, exchanges, totals_);
-    Lanes travelling = most;
+    RankCosts travelling = most;
     std::fill_n(travelling.at.begin(), phase_count, 0.0);
     return std::max(all, step.step(travelling, exchanges, totals_) + mean + rest_[placed]);
   }

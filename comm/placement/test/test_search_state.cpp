@@ -33,7 +33,7 @@ void expect_predicted(const SearchState& state, const SearchWorkload& workload) 
   for (const double bytes : predicted.memory) overflow += std::max(0.0, bytes - problem.memory());
   EXPECT_NEAR(state.score().overflow, overflow, 1.0 + 1e-9 * overflow);
   for (int rank = 0; rank < problem.ranks(); ++rank)
-    EXPECT_NEAR(state.lanes(rank)[Lanes::memory], predicted.memory[static_cast<std::size_t>(rank)], 1.0);
+    EXPECT_NEAR(state.costs(rank)[RankCosts::memory], predicted.memory[static_cast<std::size_t>(rank)], 1.0);
 }
 
 struct Cluster {
