@@ -57,6 +57,9 @@ class Lane {
         &body);
   }
 
+  /// Whether tasks take turns.
+  bool interleaves() const { return shared_ != nullptr; }
+
   /// Seconds as the running task sees them: without those in which it gave way to others.
   double now() const;
 

@@ -15,6 +15,21 @@
 
 namespace shardmark::workloads {
 
+/// The exchange of a group in a region of Kokkos Tools.
+class RegionExchange : public comm::LaneExchange {
+ public:
+  RegionExchange(comm::Exchange& exchange, comm::Lane& lane, comm::SentBytes& sent)
+      : LaneExchange(exchange, lane, sent), nests_(!lane.interleaves()) {}
+
+  void run(const comm::Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override {
+    const Region region("exchange", nests_);
+    LaneExchange::run(route, send, receive, element_bytes);
+  }
+
+ private:
+  bool nests_;
+};
+
 /// What one step in flight makes of a batch, for one group: ids that came, places of vectors, buffers, bytes sent. The
 /// phases (training_step.hpp) fill it in one after the other; a step of the same sizes later allocates nothing.
 struct GroupFlight {
@@ -40,7 +55,7 @@ struct GroupFlight {
 
   const Group& group;
   comm::SentBytes sent;
-  comm::LaneExchange exchange;  ///< of the group, on its lane, counted
+  RegionExchange exchange;  ///< of the group, on its lane, counted
 
   // The ways of travel.
   std::optional<NodeVectors> at_home;  ///< where all ranks reach all vectors
@@ -92,12 +107,12 @@ class Flight {
 
   Embedding& embedding() { return embedding_; }
 
-  /// body(group's part, its number, clock) for every group, from phase `first` on; groups take turns while others
-  /// communicate (comm's Lane). Collective.
+  /// body(group's part, its number, clock) for every group, from phase `first` to `last`; groups take turns while
+  /// others communicate (comm's Lane). Collective.
   template <class Body>
-  void each(PhaseCosts& costs, Phase first, const Body& body) {
+  void each(PhaseCosts& costs, Phase first, Phase last, const Body& body) {
     interleave(embedding_.lane(), costs, std::ssize(groups_), [&](std::int64_t group) {
-      PhaseClock clock(costs, embedding_.lane(), first);
+      PhaseClock clock(costs, embedding_.lane(), first, last);
       body(*groups_[group], group, clock);
     });
   }

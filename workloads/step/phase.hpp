@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
 #include <array>
 #include <cstdint>
 #include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "comm/exchange/lane.hpp"
 #include "comm/exchange/sent_bytes.hpp"
@@ -32,26 +36,55 @@ struct PhaseCosts {
   std::int64_t sent() const { return std::reduce(bytes.begin(), bytes.end()); }
 };
 
+/// A region of Kokkos Tools on this thread (KOKKOS_TOOLS_LIBS), such as a phase or an exchange. Regions nest, tasks
+/// that take turns on a thread do not: without `nests` there is none.
+class Region {
+ public:
+  Region(std::string_view name, bool nests) : nests_(nests) {
+    if (nests_) Kokkos::Profiling::pushRegion(std::string(name));
+  }
+  ~Region() {
+    if (nests_) Kokkos::Profiling::popRegion();
+  }
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+
+ private:
+  bool nests_;
+};
+
 /// Charges the time between two calls to the phase that ends, less what other tasks of the lane computed meanwhile, and
-/// enters the next.
+/// enters the next, the last of which is `last`.
 class PhaseClock {
  public:
-  PhaseClock(PhaseCosts& costs, const comm::Lane& lane, Phase first) : costs_(costs), lane_(lane), last_(lane.now()) {
-    enter(phase_names[index_of(first)]);
+  PhaseClock(PhaseCosts& costs, const comm::Lane& lane, Phase first, Phase last)
+      : costs_(costs), lane_(lane), last_(last), since_(lane.now()) {
+    begin(index_of(first));
   }
 
   void end(Phase phase) {
     const double now = lane_.now();
-    costs_.seconds[index_of(phase)] += now - last_;
-    last_ = now;
+    costs_.seconds[index_of(phase)] += now - since_;
+    since_ = now;
+    region_.reset();
     const auto next = index_of(phase) + 1;
-    enter(next < phase_count ? phase_names[next] : "between steps");
+    if (phase != last_)
+      begin(next);
+    else
+      enter(next < phase_count ? phase_names[next] : "between steps");
   }
 
  private:
+  void begin(std::size_t phase) {
+    enter(phase_names[phase]);
+    region_.emplace(phase_names[phase], !lane_.interleaves());
+  }
+
   PhaseCosts& costs_;
   const comm::Lane& lane_;
-  double last_;
+  Phase last_;
+  double since_;
+  std::optional<Region> region_;
 };
 
 /// Runs body(task) of `tasks` tasks in turns (Lane::interleave), and adds what the lane communicates meanwhile to the

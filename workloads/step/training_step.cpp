@@ -14,7 +14,7 @@ PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& den
   PhaseCosts costs;
   const comm::Lane& lane = flight.embedding().lane();
   const Fault fault = flight.embedding().fault();
-  flight.each(costs, Phase::input_dist, [&](GroupFlight& group, std::int64_t, PhaseClock& clock) {
+  flight.each(costs, Phase::input_dist, Phase::output_dist, [&](GroupFlight& group, std::int64_t, PhaseClock& clock) {
     const auto end = [&](Phase phase) {
       clock.end(phase);
       commit_fault(fault, phase, group);
@@ -26,11 +26,11 @@ PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& den
     output_dist(group, input);  // pooled vectors home to their samples
     end(Phase::output_dist);
   });
-  PhaseClock dense_clock(costs, lane, Phase::dense);
+  PhaseClock dense_clock(costs, lane, Phase::dense, Phase::dense);
   const auto gradients = dense.run(input, flight, costs);  // outputs to their gradients
   dense_clock.end(Phase::dense);
   const kernels::UpdateStep now = flight.embedding().tables().next_step();
-  flight.each(costs, Phase::grad_dist, [&](GroupFlight& group, std::int64_t, PhaseClock& clock) {
+  flight.each(costs, Phase::grad_dist, Phase::update, [&](GroupFlight& group, std::int64_t, PhaseClock& clock) {
     grad_dist(group, input, gradients);  // the inverse way
     clock.end(Phase::grad_dist);
     commit_fault(fault, Phase::grad_dist, group);

@@ -36,6 +36,33 @@ TEST(Seams, TablesOfSeveralStoragesShareAStep) {
   }
 }
 
+std::string regions;  ///< "<" and a name for each that begins, ">" for each that ends
+
+/// What tools for Kokkos see of a step: its phases, with their exchanges inside them; nothing where groups take turns.
+TEST(Seams, PhasesAndExchangesAreRegionsOfKokkosTools) {
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  const placement::Plan plan = plan_of("table_wise", options, comm.size());
+  const auto batches = make_batch_source(options, [](const std::string&) {});
+  const auto input = inputs_of(comm, options, *batches).front();
+  for (const std::int64_t groups : {std::int64_t{1}, placement::TableGroups::table}) {
+    ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
+    tables.fill(options.row_values());
+    const auto ready = ready_case(comm, tables, plan, {.groups = {groups}}, input);
+    training_step(ready->flight, input);
+    regions.clear();
+    Kokkos::Tools::Experimental::set_push_region_callback([](const char* name) { regions += "<" + std::string(name); });
+    Kokkos::Tools::Experimental::set_pop_region_callback([] { regions += ">"; });
+    training_step(ready->flight, input);
+    Kokkos::Tools::Experimental::set_push_region_callback(nullptr);
+    Kokkos::Tools::Experimental::set_pop_region_callback(nullptr);
+    EXPECT_EQ(regions, groups != 1
+                           ? ""
+                           : "<input_dist<exchange><exchange><exchange>><lookup><output_dist<exchange>><dense>"
+                             "<grad_dist<exchange>><update>");  // of lengths, ids, weights; of vectors; of gradients
+  }
+}
+
 /// Whose rows are added without a sort where they are few, and which ends where its own rows do.
 TEST(Seams, AShardHasItsOwnRowsWhateverComesBehindIt) {
   const comm::Communicator comm(MPI_COMM_WORLD);

@@ -104,11 +104,12 @@ void Pipeline::read(Ticket ticket) {
 void Pipeline::distribute(Ticket ticket) {
   Place& batch = place(ticket);
   batch.costs = {};
-  batch.flight.each(batch.costs, Phase::input_dist, [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
-    input_dist(flight, *batch.input);
-    clock.end(Phase::input_dist);
-    commit_fault(fault_, Phase::input_dist, flight);
-  });
+  batch.flight.each(batch.costs, Phase::input_dist, Phase::input_dist,
+                    [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
+                      input_dist(flight, *batch.input);
+                      clock.end(Phase::input_dist);
+                      commit_fault(fault_, Phase::input_dist, flight);
+                    });
 }
 
 std::int64_t Pipeline::agree(Ticket ticket, std::int64_t own) {
@@ -118,22 +119,24 @@ std::int64_t Pipeline::agree(Ticket ticket, std::int64_t own) {
 
 void Pipeline::look_up(Ticket ticket) {
   Place& batch = place(ticket);
-  batch.flight.each(batch.costs, Phase::lookup, [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
-    lookup(flight);
-    clock.end(Phase::lookup);
-    commit_fault(fault_, Phase::lookup, flight);
-  });
+  batch.flight.each(batch.costs, Phase::lookup, Phase::lookup,
+                    [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
+                      lookup(flight);
+                      clock.end(Phase::lookup);
+                      commit_fault(fault_, Phase::lookup, flight);
+                    });
 }
 
 /// In mode patched outputs are made of the vectors later.
 void Pipeline::deliver(Ticket ticket) {
   Place& batch = place(ticket);
-  batch.flight.each(batch.costs, Phase::output_dist, [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
-    send_vectors(flight);
-    if (how_.async.mode != AsyncMode::patched) make_outputs(flight, *batch.input);
-    clock.end(Phase::output_dist);
-    if (how_.async.mode != AsyncMode::patched) commit_fault(fault_, Phase::output_dist, flight);
-  });
+  batch.flight.each(batch.costs, Phase::output_dist, Phase::output_dist,
+                    [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
+                      send_vectors(flight);
+                      if (how_.async.mode != AsyncMode::patched) make_outputs(flight, *batch.input);
+                      clock.end(Phase::output_dist);
+                      if (how_.async.mode != AsyncMode::patched) commit_fault(fault_, Phase::output_dist, flight);
+                    });
 }
 
 /// Rank 0 tells: what it has complete all others are completing.
@@ -144,39 +147,42 @@ Ticket Pipeline::choose(Ticket own) {
 
 /// Of the step that would update version `now` of the tables; all ranks have seen the same one.
 void Pipeline::patch(Place& batch, std::int64_t seen, std::int64_t now) {
-  batch.flight.each(batch.costs, Phase::output_dist, [&](GroupFlight& flight, std::int64_t group, PhaseClock& clock) {
-    if (seen < now)
-      patched_ += batch.patches[group]->run(versions_[group], seen);
-    else
-      patched_.vectors += flight.vectors_looked_up();
-    make_outputs(flight, *batch.input);
-    clock.end(Phase::output_dist);
-    commit_fault(fault_, Phase::output_dist, flight);
-  });
+  batch.flight.each(batch.costs, Phase::output_dist, Phase::output_dist,
+                    [&](GroupFlight& flight, std::int64_t group, PhaseClock& clock) {
+                      if (seen < now)
+                        patched_ += batch.patches[group]->run(versions_[group], seen);
+                      else
+                        patched_.vectors += flight.vectors_looked_up();
+                      make_outputs(flight, *batch.input);
+                      clock.end(Phase::output_dist);
+                      commit_fault(fault_, Phase::output_dist, flight);
+                    });
 }
 
 void Pipeline::train(Place& batch, DenseModel& dense) {
-  PhaseClock dense_clock(batch.costs, batch.embedding.lane(), Phase::dense);
+  PhaseClock dense_clock(batch.costs, batch.embedding.lane(), Phase::dense, Phase::dense);
   const auto gradients = dense.run(*batch.input, batch.flight, batch.costs);
   dense_clock.end(Phase::dense);
   const kernels::UpdateStep now = batch.embedding.tables().next_step();
-  batch.flight.each(batch.costs, Phase::grad_dist, [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
-    grad_dist(flight, *batch.input, gradients);
-    clock.end(Phase::grad_dist);
-    commit_fault(fault_, Phase::grad_dist, flight);
-    sum_gradients(flight, *batch.input, now);
-    forget_last_row(fault_, flight);
-    clock.end(Phase::update);
-  });
+  batch.flight.each(batch.costs, Phase::grad_dist, Phase::update,
+                    [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
+                      grad_dist(flight, *batch.input, gradients);
+                      clock.end(Phase::grad_dist);
+                      commit_fault(fault_, Phase::grad_dist, flight);
+                      sum_gradients(flight, *batch.input, now);
+                      forget_last_row(fault_, flight);
+                      clock.end(Phase::update);
+                    });
   const double begin = MPI_Wtime();
   threads_->begin_update();
   held_seconds_ = MPI_Wtime() - begin;
-  batch.flight.each(batch.costs, Phase::update, [&](GroupFlight& flight, std::int64_t group, PhaseClock& clock) {
-    apply_optimizer(flight, now);
-    if (!versions_.empty()) versions_[group].mark(flight, steps_);
-    clock.end(Phase::update);
-    commit_fault(fault_, Phase::update, flight);
-  });
+  batch.flight.each(batch.costs, Phase::update, Phase::update,
+                    [&](GroupFlight& flight, std::int64_t group, PhaseClock& clock) {
+                      apply_optimizer(flight, now);
+                      if (!versions_.empty()) versions_[group].mark(flight, steps_);
+                      clock.end(Phase::update);
+                      commit_fault(fault_, Phase::update, flight);
+                    });
   threads_->end_update();
 }
 
