@@ -21,7 +21,7 @@ struct Expected {
 
 /// Whole training steps of all tables on one rank, serially: what every distributed step is compared with.
 ///
-/// Bounds, with u = 2^-24 and n terms in a sum (see README.md): an output may differ by (n + 2) u sum|w x| and by what
+/// Bounds, with u = 2^-24 and n terms in a sum (docs/bounds.md): an output may differ by (n + 2) u sum|w x| and by what
 /// its rows may differ, both over the bag's divisor; a maximum by what the terms that could be it may differ; a summed
 /// gradient by (n + 2) u sum|w g|, or not at all where fp32 sums it exactly, and by what a bag pooled by max may give
 /// to another id; a row and its state by what that may change, and by the roundings of the update (bounded_step.hpp).

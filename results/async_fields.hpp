@@ -4,7 +4,7 @@
 namespace shardmark::results {
 
 /// Names of what the record of a case whose steps are prepared ahead holds beside the rest, in an object of
-/// CaseRecord::details. README.md states each with its unit.
+/// CaseRecord::details. docs/record.md states each with its unit.
 namespace async_fields {
 
 inline constexpr char object[] = "pipeline";

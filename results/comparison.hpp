@@ -44,7 +44,7 @@ struct CaseComparison {
 
 /// Compares the cases in the order of OLD, those of NEW alone behind them. `aa_launches` are launches of one program in
 /// the order in which they ran, from which the noise floors come; OLD itself when there are none. Paired wants as many
-/// launches of OLD as of NEW; throws InputError when their numbers differ. README.md states the formulas.
+/// launches of OLD as of NEW; throws InputError when their numbers differ. docs/comparison.md states the formulas.
 std::vector<CaseComparison> compare(std::span<const Launch> old_launches, std::span<const Launch> new_launches,
                                     std::span<const Launch> aa_launches, const ComparisonOptions& options);
 

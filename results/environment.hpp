@@ -64,7 +64,7 @@ struct RunContext {
 /// "2026-11-21T06:12:00Z".
 std::string utc_time(std::chrono::system_clock::time_point time = std::chrono::system_clock::now());
 
-/// The first line of a results file: {"record": "environment", ...}; README.md states each field.
+/// The first line of a results file: {"record": "environment", ...}; docs/record.md states each field.
 nlohmann::ordered_json environment_record(const RunContext& context);
 
 }  // namespace shardmark::results

@@ -72,7 +72,7 @@ inline constexpr const char* first_wrong_field = "first_wrong";
 /// Of the plan of a case, among the details: what tells plans of one name apart.
 inline constexpr char plan_digest_field[] = "plan_digest";
 
-/// One measured case: the design's record. README.md states each field with its unit.
+/// One measured case: the design's record. docs/record.md states each field with its unit.
 struct CaseRecord {
   std::string workload;
   std::string plan;

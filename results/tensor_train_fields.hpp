@@ -4,7 +4,7 @@
 namespace shardmark::results {
 
 /// Names of what the record of a case with tables of Storage::tt holds beside the rest, in an object of
-/// CaseRecord::details. README.md states each with its unit.
+/// CaseRecord::details. docs/record.md states each with its unit.
 namespace tensor_train_fields {
 
 inline constexpr char object[] = "tensor_train";

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dense models of exported steps, forward and backward in float64, with the standard error of fp32 beside each
-number (reference/README.md, "What may differ"): a value may be off by CONFIDENCE of these."""
+number (docs/bounds.md, "Dense models"): a value may be off by CONFIDENCE of these."""
 import numpy as np
 
 U = 2.0**-24

@@ -44,7 +44,7 @@ class TensorTrain:
         return [core[place[chunk]] for core, place in zip(cores, self.places)]
 
     def rows(self):
-        """[rows, dim] and bounds: n u P(|G|), n = sum of the ranks + 2 (reference/README.md)."""
+        """[rows, dim] and bounds: n u P(|G|), n = sum of the ranks + 2 (docs/bounds.md)."""
         values, bounds = (np.zeros((len(self.places[0]), self.dim)) for _ in range(2))
         for chunk in self.chunks():
             values[chunk], bounds[chunk] = (products(self.of_rows(cores, chunk))[-1].reshape(-1, self.dim)

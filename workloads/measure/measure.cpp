@@ -111,7 +111,7 @@ class Measurement {
   }
 
   /// All batches that were timed until now, or with the first rounds to come; where layers are trained the first ones
-  /// alone, since their bounds grow (reference/README.md).
+  /// alone, since their bounds grow (docs/bounds.md).
   std::int64_t timed_batches() const {
     if (has_layers(job_.options.dense.kind)) return job_.options.checked_steps;
     std::int64_t most = 0;
