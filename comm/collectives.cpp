@@ -165,4 +165,8 @@ void gather_v(const Communicator& comm, std::span<const std::byte> send, std::sp
   messages.wait();
 }
 
+Waiting common_waiting(const Communicator& comm, Waiting wanted) {
+  return static_cast<Waiting>(all_reduce(comm, static_cast<int>(wanted), Reduce::max));
+}
+
 }  // namespace shardmark::comm

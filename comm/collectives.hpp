@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "comm/waiting.hpp"
 
 namespace shardmark::comm {
 
@@ -103,5 +104,9 @@ requires std::is_trivially_copyable_v<T> Gathered<T> gather(const Communicator& 
   gather_v(comm, std::as_bytes(values), bytes, std::as_writable_bytes(std::span(gathered.values)), root);
   return gathered;
 }
+
+/// Returns the last way in the order of Waiting that any rank wants, for threads of all ranks whose collective calls
+/// meet: the ways make different calls, which MPI does not match with each other. Collective.
+Waiting common_waiting(const Communicator& comm, Waiting wanted);
 
 }  // namespace shardmark::comm

@@ -4,29 +4,21 @@
 #include <chrono>
 #include <stdexcept>
 
-#include "comm/collectives.hpp"
-
 namespace shardmark::comm {
 namespace {
 
-constexpr std::size_t stack_bytes = std::size_t{4} << 20;  // of which a task touches what it needs
 constexpr auto time_to_finish = std::chrono::milliseconds(250);
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 
-Lane::Lane(Kind kind, Waiting waiting) {
-  if (kind == Kind::plain) return;
-  shared_ = std::make_shared<Shared>();
+Lane::Lane(Waiting waiting) : shared_(std::make_shared<Shared>()) {
   thread_ = std::thread([shared = shared_, waiting] {
     set_waiting(waiting);
     serve(*shared);
   });
 }
-
-Lane::Lane(const Communicator& comm, Waiting wanted)
-    : Lane(Kind::threaded, static_cast<Waiting>(all_reduce(comm, static_cast<int>(wanted), Reduce::max))) {}
 
 Lane::~Lane() {
   if (!shared_) return;
@@ -85,7 +77,7 @@ void Lane::run_job(Job& job) {
   Task& task = *current_;
   task.waits_for = &job;
   task.away_since = seconds();
-  swapcontext(&task.context, &scheduler_);
+  task.stack.leave();
   if (job.error) std::rethrow_exception(job.error);
 }
 
@@ -97,12 +89,10 @@ void Lane::wait_for(const Job& job) {
   if (!job.done) throw std::runtime_error("lane: the call before this one failed");
 }
 
-void Lane::enter(unsigned high, unsigned low) {
-  const auto address = static_cast<std::uintptr_t>(high) << 32 | low;
-  Lane& lane = *reinterpret_cast<Lane*>(address);
-  Task& task = *lane.current_;
+void Lane::run_task(void* started) {
+  Task& task = *static_cast<Task*>(started);
   try {
-    lane.body_(lane.what_, task.number);
+    task.lane->body_(task.lane->what_, task.number);
   } catch (...) {
     task.error = std::current_exception();
   }
@@ -110,17 +100,11 @@ void Lane::enter(unsigned high, unsigned low) {
 }
 
 void Lane::start(Task& task) {
-  if (!task.stack) task.stack = std::make_unique_for_overwrite<std::byte[]>(stack_bytes);
+  task.lane = this;
   task.finished = false;
   task.waits_for = nullptr;
   task.away = 0.0;
-  getcontext(&task.context);
-  task.context.uc_stack.ss_sp = task.stack.get();
-  task.context.uc_stack.ss_size = stack_bytes;
-  task.context.uc_link = &scheduler_;
-  const auto address = reinterpret_cast<std::uintptr_t>(this);
-  makecontext(&task.context, reinterpret_cast<void (*)()>(&Lane::enter), 2, static_cast<unsigned>(address >> 32),
-              static_cast<unsigned>(address));
+  task.stack.start(run_task, &task);
 }
 
 void Lane::resume(Task& task) {
@@ -130,7 +114,7 @@ void Lane::resume(Task& task) {
     task.waits_for = nullptr;
   }
   current_ = &task;
-  swapcontext(&scheduler_, &task.context);
+  task.stack.enter();
   current_ = nullptr;
   if (task.error) std::rethrow_exception(task.error);
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <ucontext.h>
-
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "comm/communicator.hpp"
+#include "comm/exchange/task_stack.hpp"
 #include "comm/waiting.hpp"
 
 namespace shardmark::comm {
@@ -27,16 +25,13 @@ namespace shardmark::comm {
 ///
 /// Tasks take turns in a fixed order: each runs until it calls run(), and goes on when its call is done and all others
 /// have had their turn. So every rank makes the same calls in the same order, however long anything takes. A task has a
-/// stack of its own (POSIX contexts), and its code need not know that it is interrupted.
+/// TaskStack, and its code need not know that it is interrupted.
 class Lane {
  public:
-  enum class Kind { plain, threaded };
-
-  /// The thread of a threaded lane polls for MPI.
-  explicit Lane(Kind kind) : Lane(kind, Waiting::poll) {}
-  /// A threaded lane whose thread waits in the last way in the order of Waiting that this rank or any other asks for:
-  /// the ways make different calls, which MPI does not match with each other. Collective.
-  Lane(const Communicator& comm, Waiting wanted);
+  /// A plain lane.
+  Lane() = default;
+  /// A threaded lane, whose thread waits so for MPI: alike on all ranks (common_waiting).
+  explicit Lane(Waiting waiting);
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
@@ -75,8 +70,8 @@ class Lane {
     bool done = false;
   };
   struct Task {
-    ucontext_t context;
-    std::unique_ptr<std::byte[]> stack;
+    TaskStack stack;
+    Lane* lane = nullptr;
     std::int64_t number = 0;
     Job* waits_for = nullptr;
     double away_since = 0.0, away = 0.0;
@@ -92,20 +87,18 @@ class Lane {
     double busy = 0.0;
   };
 
-  Lane(Kind kind, Waiting waiting);
   void run_job(Job& job);
   void interleave_tasks(std::int64_t count, void (*body)(void*, std::int64_t), void* what);
   void start(Task& task);
   void resume(Task& task);
   void wait_for(const Job& job);
   void give_up();
-  static void enter(unsigned high, unsigned low);
+  static void run_task(void* task);
   static void serve(Shared& shared);
 
   std::shared_ptr<Shared> shared_;  ///< null: plain
   std::thread thread_;
   std::vector<std::unique_ptr<Task>> tasks_;
-  ucontext_t scheduler_{};
   Task* current_ = nullptr;
   void (*body_)(void*, std::int64_t) = nullptr;
   void* what_ = nullptr;

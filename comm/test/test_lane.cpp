@@ -18,7 +18,7 @@ void pass(int ms) { std::this_thread::sleep_for(milliseconds(ms)); }
 
 TEST(Lane, TasksTakeTurnsInOneOrderWhateverTheirCallsTake) {
   for (const int slow : {0, 1, 2}) {
-    Lane lane(Lane::Kind::threaded);
+    Lane lane(Waiting::poll);
     std::vector<std::string> order, calls;
     lane.interleave(3, [&](std::int64_t task) {
       for (int round = 0; round <= task; ++round) {
@@ -37,7 +37,7 @@ TEST(Lane, TasksTakeTurnsInOneOrderWhateverTheirCallsTake) {
 TEST(Lane, CallsHappenOnOneOtherThreadWhileTasksStayOnTheCallers) {
   const auto caller = std::this_thread::get_id();
   std::thread::id calls;
-  Lane lane(Lane::Kind::threaded);
+  Lane lane(Waiting::poll);
   lane.interleave(2, [&](std::int64_t) {
     EXPECT_EQ(std::this_thread::get_id(), caller);
     lane.run([&] {
@@ -51,16 +51,16 @@ TEST(Lane, CallsHappenOnOneOtherThreadWhileTasksStayOnTheCallers) {
 
 TEST(Lane, WithoutAThreadOrWithOneTaskACallIsACall) {
   const auto caller = std::this_thread::get_id();
-  for (const auto kind : {Lane::Kind::plain, Lane::Kind::threaded}) {
-    Lane lane(kind);
-    lane.interleave(1, [&](std::int64_t) { lane.run([&] { EXPECT_EQ(std::this_thread::get_id(), caller); }); });
-    lane.run([&] { EXPECT_EQ(std::this_thread::get_id(), caller); });
+  Lane plain, threaded(Waiting::poll);
+  for (Lane* lane : {&plain, &threaded}) {
+    lane->interleave(1, [&](std::int64_t) { lane->run([&] { EXPECT_EQ(std::this_thread::get_id(), caller); }); });
+    lane->run([&] { EXPECT_EQ(std::this_thread::get_id(), caller); });
   }
 }
 
 /// Each task computes as long as its call takes: all calls but the last are hidden.
 TEST(Lane, CountsTheTimeThatNobodyCouldHide) {
-  Lane lane(Lane::Kind::threaded);
+  Lane lane(Waiting::poll);
   double of_tasks = 0.0;
   const double begin = lane.now();
   lane.interleave(4, [&](std::int64_t) {
@@ -74,14 +74,14 @@ TEST(Lane, CountsTheTimeThatNobodyCouldHide) {
   EXPECT_LT(lane.exposed_seconds(), 0.75 * lane.busy_seconds());
   EXPECT_GT(lane.exposed_seconds(), 0.03);
   EXPECT_LE(of_tasks, 1.01 * all);  // nothing is charged to two
-  Lane plain(Lane::Kind::plain);
+  Lane plain;
   plain.run([] { pass(5); });
   EXPECT_GE(plain.exposed_seconds(), 0.005);
   EXPECT_GE(plain.busy_seconds(), 0.005);
 }
 
 TEST(Lane, AnErrorOfACallComesOutOfItsTask) {
-  Lane lane(Lane::Kind::threaded);
+  Lane lane(Waiting::poll);
   std::string caught;
   try {
     lane.interleave(3, [&](std::int64_t task) {
@@ -98,7 +98,7 @@ TEST(Lane, AnErrorOfACallComesOutOfItsTask) {
 TEST(Lane, AnErrorOfATaskEndsAllWithoutWaitingForACallThatNeverEnds) {
   const auto begin = std::chrono::steady_clock::now();
   try {
-    Lane lane(Lane::Kind::threaded);
+    Lane lane(Waiting::poll);
     lane.interleave(2, [&](std::int64_t task) {
       if (task == 1) throw std::invalid_argument("task 1");
       lane.run([] { pass(3000); });

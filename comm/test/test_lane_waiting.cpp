@@ -24,7 +24,7 @@ TEST(LaneWaiting, RanksWithUnequalSharesOfCoresMakeTheSameCalls) {
   const Communicator comm(MPI_COMM_WORLD);
   const EndsWithin limit(30);
   for (int sleeper = 0; sleeper < comm.size(); ++sleeper) {
-    Lane lane(comm, comm.rank() == sleeper ? Waiting::sleep : Waiting::poll);
+    Lane lane(common_waiting(comm, comm.rank() == sleeper ? Waiting::sleep : Waiting::poll));
     const auto exchange = exchange_named("mpi_alltoallv").make(comm);
     const Route route = exchange_counts(comm, std::vector<std::int64_t>(comm.size(), 1));
     const std::vector<int> send(comm.size(), comm.rank());
@@ -45,7 +45,7 @@ TEST(LaneWaiting, RanksWithUnequalSharesOfCoresMakeTheSameCalls) {
 TEST(LaneWaiting, IsTheSameOnAllRanks) {
   const Communicator comm(MPI_COMM_WORLD);
   const auto waiting_with = [&](Waiting wanted) {
-    Lane lane(comm, wanted);
+    Lane lane(common_waiting(comm, wanted));
     Waiting seen = Waiting::poll;
     lane.interleave(2, [&](std::int64_t) { lane.run([&] { seen = waiting(); }); });
     return seen;

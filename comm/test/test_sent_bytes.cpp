@@ -122,7 +122,7 @@ void check_bytes(const Communicator& comm, const NamedExchange& named, const Nam
   const Route route = exchange_counts(comm, matrix[comm.rank()]);
   const std::vector<std::byte> send(route.send_total() * element_bytes);
   SentBytes sent(comm.rank(), comm.size(), 2);
-  Lane lane(Lane::Kind::plain);
+  Lane lane;
   const auto carrying = named.make(comm);
   LaneExchange exchange(*carrying, lane, sent);
   // Sizes are told in a route's first run; buffers of its own are what makes `persistent` set up its messages again.

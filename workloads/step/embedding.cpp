@@ -15,7 +15,7 @@ namespace {
 
 /// A plain lane for one group.
 comm::Lane lane_of(const comm::Communicator& comm, std::int64_t groups) {
-  return groups == 1 ? comm::Lane(comm::Lane::Kind::plain) : comm::Lane(comm, waiting_beside_compute(comm));
+  return groups == 1 ? comm::Lane() : comm::Lane(waiting_beside_compute(comm));
 }
 
 /// What follows from the layout and the modes.

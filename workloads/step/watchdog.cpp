@@ -71,8 +71,11 @@ void Watchdog::watch() {
 }
 
 comm::Waiting waiting_beside_compute(const comm::Communicator& comm) {
-  if (comm::threads_for_rank(comm, comm::observed_affinity()) > Execution().concurrency()) return comm::Waiting::poll;
-  return comm::mpi_threads_given() == comm::MpiThreads::several ? comm::Waiting::messages : comm::Waiting::sleep;
+  const bool has_core = comm::threads_for_rank(comm, comm::observed_affinity()) > Execution().concurrency();
+  const bool alone = comm::mpi_threads_given() != comm::MpiThreads::several;
+  return comm::common_waiting(comm, has_core ? comm::Waiting::poll
+                                    : alone  ? comm::Waiting::sleep
+                                             : comm::Waiting::messages);
 }
 
 }  // namespace shardmark::workloads

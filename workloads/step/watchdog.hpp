@@ -41,8 +41,9 @@ class Watchdog {
   std::thread thread_;
 };
 
-/// How a thread that is not the one of the steps waits in MPI: it polls where this rank has more cores than compute
-/// threads, else it leaves its core to them, by messages where others may wait in MPI too (MPI_THREAD_MULTIPLE).
+/// Returns how threads that are not those of the steps wait in MPI: they poll where every rank has more cores than
+/// compute threads, else they leave their cores to these, by messages where others may wait in MPI too
+/// (MPI_THREAD_MULTIPLE). Collective; the same on every rank.
 comm::Waiting waiting_beside_compute(const comm::Communicator& comm);
 
 }  // namespace shardmark::workloads

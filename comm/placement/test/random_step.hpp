@@ -6,7 +6,7 @@
 #include "comm/placement/test/counted_batch.hpp"
 #include "comm/placement/test/random_plan.hpp"
 #include "comm/placement/test/random_tables.hpp"
-#include "comm/placement/test/traffic_oracle.hpp"
+#include "comm/placement/test/traffic_model.hpp"
 
 namespace shardmark::placement {
 

@@ -4,7 +4,7 @@
 #include "comm/placement/cost/step_cost.hpp"
 #include "comm/placement/statistics/expected_counts.hpp"
 #include "comm/placement/test/random_step.hpp"
-#include "comm/placement/traffic/traffic.hpp"
+#include "comm/placement/test/traffic_model.hpp"
 
 namespace shardmark::placement {
 namespace {

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of a step and what they decide, a second time: from the definitions, as sets of ids, slowly, and without
-// any code of the model (transfer_bytes.hpp, traffic.hpp, decisions.hpp) that it is compared with.
+// any code of the model (transfer_bytes.hpp, decisions.hpp) that it is compared with.
 #pragma once
 
-#include "comm/placement/traffic/traffic.hpp"
+#include "comm/placement/traffic/byte_matrix.hpp"
+#include "comm/placement/traffic/decisions.hpp"
 #include "reference/batch.hpp"
 
 namespace shardmark::placement {
+
+/// Bytes of one step by the phases in which they travel. What stays on a rank is not counted.
+struct Traffic {
+  ByteMatrix input_dist, output_dist, grad_dist, update;
+
+  explicit Traffic(int ranks = 0) : input_dist(ranks), output_dist(ranks), grad_dist(ranks), update(ranks) {}
+  bool operator==(const Traffic&) const = default;
+};
 
 /// The bytes of one step from the ids alone. homes[r]: the ids of rank r's own samples, every feature; they are
 /// weighted when any of them is. With i the home of a sample, j the owner of the rows, n_f(i) the bags of feature f at

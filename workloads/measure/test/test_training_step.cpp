@@ -195,7 +195,7 @@ TEST(TrainingStep, ReplicatedGradientsByRowsForEveryPoolingAndOptimizer) {
 
 TEST(TrainingStep, RowsThatInt32CannotNumberAreNotGathered) {
   const comm::Communicator comm(MPI_COMM_WORLD);
-  comm::Lane lane(comm::Lane::Kind::plain);
+  comm::Lane lane;
   comm::SentBytes sent(comm.rank(), comm.size());
   RowGather gather(comm, lane, sent);
   const std::int64_t most = std::numeric_limits<std::int32_t>::max();

@@ -11,7 +11,7 @@ namespace shardmark::workloads {
 namespace {
 
 comm::Lane lane_of_sums(const comm::Communicator& comm) {
-  return comm.size() == 1 ? comm::Lane(comm::Lane::Kind::plain) : comm::Lane(comm, waiting_beside_compute(comm));
+  return comm.size() == 1 ? comm::Lane() : comm::Lane(waiting_beside_compute(comm));
 }
 
 /// For each rank, as samples are shared.

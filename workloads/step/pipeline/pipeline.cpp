@@ -12,11 +12,9 @@
 namespace shardmark::workloads {
 namespace {
 
-/// The same on all ranks.
 comm::Waiting waiting_of_threads(const comm::Communicator& comm, const StagePool& pool) {
   if (pool.kind == PoolKind::inlined || pool.kind == PoolKind::dedicated) return comm::Waiting::poll;
-  return static_cast<comm::Waiting>(
-      comm::all_reduce(comm, static_cast<int>(waiting_beside_compute(comm)), comm::Reduce::max));
+  return waiting_beside_compute(comm);
 }
 
 /// The same ranks and nodes; what exchange auto knows of them is not timed again.

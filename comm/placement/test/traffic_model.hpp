@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "comm/placement/traffic/byte_matrix.hpp"
-#include "comm/placement/traffic/decisions.hpp"
+#include "comm/placement/test/traffic_oracle.hpp"
 
 namespace shardmark::placement {
 
-/// Bytes of one step by the phases in which they travel. What stays on a rank is not counted.
-struct Traffic {
-  ByteMatrix input_dist, output_dist, grad_dist, update;
-
-  explicit Traffic(int ranks = 0) : input_dist(ranks), output_dist(ranks), grad_dist(ranks), update(ranks) {}
-  bool operator==(const Traffic&) const = default;
-};
-
-/// The bytes from rank to rank of one step, from counts of what its samples look up, exact or expected: add_home() for
+/// A TrafficModel adds up what transfer_bytes.hpp and replicated_gradients.hpp say of one step, from rank to rank, from
+/// counts of what its samples look up, exact or expected: add_home() for
 /// every rank; with Dedup::node also add_node() for every node; add_all() once where optimizers sum over whole rows of
 /// column-split tables. transfer_bytes.hpp says what vectors and gradients take. In the update phase travel
 ///   8 bytes for each sum over a whole row (row-wise Adagrad and Adam take 1, LAMB 2; all travel as wide as the widest

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/placement/traffic/traffic.hpp"
+#include "comm/placement/test/traffic_model.hpp"
 
 #include <cmath>
 
 namespace shardmark::placement {
+
 TrafficModel::TrafficModel(const MovedPlan& moved, const Decisions& decided)
     : moved_(moved),
       decided_(decided),
