@@ -14,7 +14,7 @@ namespace shardmark::placement {
 
 struct MachineModel;
 
-/// What a planner is asked for, beside tables and features.
+/// Holds what a planner is asked for, beside tables and features.
 struct PlanRequest {
   int ranks = 1;
   int ranks_per_node = 0;              ///< ranks that share a node, neighbours by number; 0: all of them
