@@ -6,8 +6,8 @@
 
 namespace shardmark::placement {
 
-/// On which node each rank is, and its number among the ranks of that node, in their order. Without nodes when nobody
-/// asks for them.
+/// Says on which node each rank is, and its number among the ranks of that node, in their order. It has no nodes where
+/// nothing needs them.
 class Nodes {
  public:
   Nodes() = default;
@@ -23,9 +23,9 @@ class Nodes {
   int count() const { return static_cast<int>(ranks_of_.size()); }
   int of(int rank) const { return node_of_[rank]; }
   const std::vector<int>& ranks_of(int node) const { return ranks_of_[node]; }
-  /// The rank of a node that has the local number of `rank` on its own node.
+  /// Returns the rank of a node that has the local number of `rank` on its own node.
   int counterpart(int node, int rank) const { return ranks_of_[node][local_[rank]]; }
-  /// Several nodes of equally many ranks, several each: what Dedup::node needs.
+  /// Returns whether there are several nodes of equally many ranks, several each, which Dedup::node needs.
   bool even() const {
     return count() > 1 && ranks_of_[0].size() > 1 &&
            std::ranges::all_of(ranks_of_, [&](const auto& ranks) { return ranks.size() == ranks_of_[0].size(); });
