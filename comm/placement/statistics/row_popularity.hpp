@@ -28,8 +28,8 @@ struct RowPopularity {
 
     bool operator==(const Class&) const = default;
   };
-  /// A Range holds the other rows from the end of the range before it to `end`; ranges are cut so that each has about 1
-  /// / ranges_of_others of the ids of these rows. It has a class for each number of ids up to 8, then four per
+  /// A Range holds the other rows from the end of the range before it to `end`; ranges are cut so that each has about
+  /// 1/ranges_of_others of the ids of these rows. It has a class for each number of ids up to 8, then four per
   /// doubling.
   struct Range {
     std::int64_t end = 0;
