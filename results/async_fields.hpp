@@ -3,7 +3,7 @@
 
 namespace shardmark::results {
 
-/// Names of what the record of a case whose steps are prepared ahead holds beside the rest, in an object of
+/// These are the names of the additional fields in the record of a case whose steps are prefetched, in an object of
 /// CaseRecord::details. docs/record.md states each with its unit.
 namespace async_fields {
 

@@ -11,7 +11,7 @@
 
 namespace shardmark::results {
 
-/// All that is said of one report, before it is laid out as text or Markdown.
+/// Holds all that is printed about one report, before it is laid out as text or Markdown.
 struct Page {
   std::vector<std::string> where;      ///< what ran where, and whether it ended
   Sheet sheet;                         ///< empty when there is no case
@@ -31,7 +31,7 @@ struct Page {
 
 Page page_of(const Report& report, bool all);
 
-/// What the columns mean, "ms: ...; MB: ...".
+/// Returns what the columns mean, "ms: ...; MB: ...".
 std::string legend(const Page& page, const std::vector<Column>& columns);
 
 }  // namespace shardmark::results
