@@ -35,7 +35,7 @@ class CollectiveError : public std::runtime_error, public Agreed {
   CollectiveError(const std::string& text, int ranks) : std::runtime_error(text), Agreed(ranks) {}
 };
 
-/// Is thrown in place of CollectiveError where the error of that rank was an InputError.
+/// This is thrown in place of CollectiveError where the error of that rank was an InputError.
 class CollectiveInputError : public InputError, public Agreed {
  public:
   CollectiveInputError(const std::string& text, int ranks) : InputError(text), Agreed(ranks) {}

@@ -38,8 +38,8 @@ class MessageList {
   std::vector<MPI_Status> statuses_;
 };
 
-/// Messages that are each sent once and do not block are started here: start several, then wait() for all. An object
-/// that is used again allocates nothing. It counts the bytes that it sends.
+/// Starts and completes messages that are each sent once and do not block: start several, then wait() for all. An
+/// object that is used again allocates nothing. It counts the bytes that it sends.
 class Messages : public MessageList {
  public:
   explicit Messages(const Communicator& comm) : MessageList(comm), sent_(comm.size()) {}
@@ -62,7 +62,7 @@ class Messages : public MessageList {
   std::vector<std::int64_t> sent_;
 };
 
-/// Messages that are set up once and then started any number of times, between the same buffers, are kept here.
+/// Keeps messages that are set up once and then started any number of times, between the same buffers.
 class PersistentMessages : public MessageList {
  public:
   using MessageList::MessageList;

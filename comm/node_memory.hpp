@@ -34,7 +34,7 @@ class NodeMemory {
   const Communicator& node() const { return node_; }
   std::byte* part(int number) const { return parts_[number]; }
 
-  /// Is a barrier of the ranks of the node: after it, each rank sees what the others stored before it.
+  /// Waits for all ranks of the node (a barrier): after it, each rank sees what the others stored before it.
   void meet();
 
  private:

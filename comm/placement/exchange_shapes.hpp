@@ -81,8 +81,8 @@ struct ExchangeShape {
   bool forwards = false;  ///< blocks travel by way of other ranks, each of which carries the mean
   bool halves = false;    ///< in log P rounds, as reductions by halving do
   bool chooses = false;   ///< among the others of the table
-  /// Is true where it moves bytes inside a node by loads and stores: a caller may then skip the exchange and write what
-  /// the ranks of its node need where they read it (NodeMemory).
+  /// It moves bytes inside a node by loads and stores: a caller may then skip the exchange and write what the ranks of
+  /// its node need where they read it (NodeMemory).
   bool by_loads = false;
 };
 

@@ -15,7 +15,7 @@ namespace shardmark::placement {
 // keeps free for a table (TableWork) and what a run must have before it starts (workloads/measure/memory.hpp) are sums
 // of these. They are upper bounds, which tests compare with what is allocated.
 
-/// Is the factor by which arrays exceed what a step needs: an array grows by a fifth more than is asked for
+/// This is the factor by which arrays exceed what a step needs: an array grows by a fifth more than is asked for
 /// (kernels::Scratch), and ids vary from step to step.
 inline constexpr double room_to_grow = 1.2;
 

@@ -19,8 +19,8 @@ MessagesOfRank messages_of(std::string_view exchange, const RankLayout& layout);
 double exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
                         std::span<const double> bytes);
 
-/// Return the seconds where only ranks of one node exchange, bytes[r] each with its neighbours, and where only the
-/// ranks with the same number on their nodes do.
+/// These functions return the seconds where only ranks of one node exchange, bytes[r] each with its neighbours, and
+/// where only the ranks with the same number on their nodes do.
 double node_exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
                              std::span<const double> bytes);
 double rail_exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,

@@ -61,8 +61,8 @@ struct MachineModel {
   /// for described machines.
   ExchangeRatios ratios;
 
-  /// Are the measured ceilings, for the floors beside phases, which are the least that the ceilings allow: bytes per
-  /// second of a rank; 0: unknown.
+  /// These are the measured ceilings, for the floors beside phases, which are the least that the ceilings allow: bytes
+  /// per second of a rank; 0: unknown.
   double stream_bytes_per_second = 0.0, gather_bytes_per_second = 0.0, update_bytes_per_second = 0.0;
 
   /// Returns the cost of exchange `name`; of "bruck" for "bruck:2" where that alone is known, else of mpi_alltoallv.

@@ -67,7 +67,7 @@ struct RankWork {
   RankWork& operator-=(const RankWork& other);
 };
 
-/// Is the number of bytes below which a sum is rounding: what is left of bytes that were added and taken away.
+/// This is the number of bytes below which a sum is rounding: what is left of bytes that were added and taken away.
 inline constexpr double least_bytes = 1e-6;
 
 /// Counts what a step has once, on account of all its tables, or of some.

@@ -8,7 +8,7 @@
 
 namespace shardmark::placement {
 
-/// Is the position below which a smooth value is summed one by one.
+/// This is the position below which a smooth value is summed one by one.
 inline constexpr std::int64_t smooth_from = 64;
 
 /// Returns the sum of value(first + phase), value(first + 1 + phase), ... below last + phase, for a value that changes

@@ -11,7 +11,7 @@ namespace shardmark::placement {
 class Nodes {
  public:
   Nodes() = default;
-  /// node_of: by rank; nodes are numbered from 0.
+  /// node_of holds the node of each rank; nodes are numbered from 0.
   explicit Nodes(std::vector<int> node_of) : node_of_(std::move(node_of)) {
     for (int rank = 0; rank < static_cast<int>(node_of_.size()); ++rank) {
       if (node_of_[rank] >= count()) ranks_of_.resize(node_of_[rank] + 1);
