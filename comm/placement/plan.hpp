@@ -45,7 +45,7 @@ struct TablePlacement {
   bool data_parallel = false;
   std::vector<Shard> shards;
   std::int64_t hot_rows = 0;
-  std::optional<Storage> storage = {};  ///< what stands for its rows; absent: as the workload says
+  std::optional<Storage> storage = {};  ///< how its rows are stored; absent: as the workload says
 
   bool operator==(const TablePlacement&) const = default;
 };

@@ -26,7 +26,7 @@ struct PlanRequest {
   const MachineModel* machine =
       nullptr;                    ///< what predictions are made for; null: described_cluster() (machine_model.hpp)
   std::uint64_t seed = 1;         ///< of planners that draw
-  PlannerSettings settings = {};  ///< of this planner: those said in its name
+  PlannerSettings settings = {};  ///< of this planner: those given in its name
   std::vector<std::string>* remarks = nullptr;  ///< where planners say what users should know of their plan; null: not
 
   int node_size() const { return ranks_per_node > 0 ? ranks_per_node : ranks; }

@@ -23,7 +23,7 @@ struct StepContext {
   bool weighted = false;
   std::string exchange{library_exchange};
   std::int64_t groups = 1;        ///< of tables that travel one after the other while others compute
-  bool prefetches = false;        ///< steps are prepared ahead
+  bool prefetches = false;        ///< steps are prefetched
   bool at_home = false;           ///< vectors lie at home (may_lie_at_home()), as settled() finds
   double dense_flops = 0.0;       ///< of the dense half, per sample, forward and backward
   double dense_parameters = 0.0;  ///< of the dense half, whose gradients are summed over all ranks
@@ -42,7 +42,7 @@ struct StepContext {
 /// it solves sum over tables of distinct rows x row bytes = ranks x cache_per_rank.
 double cached_samples(const StepContext& step, const MachineModel& machine);
 
-/// Holds the bytes of one of the three transfers of a step: input_dist, output_dist or grad_dist.
+/// Holds the bytes of one exchange phase of a step: input_dist, output_dist or grad_dist.
 struct WayBytes {
   double all = 0.0;   ///< with each other rank
   double node = 0.0;  ///< besides with each other rank of its node: rows that its node asks for together (dedup node)

@@ -9,13 +9,13 @@
 
 namespace shardmark::placement {
 
-inline constexpr std::size_t ways = 3;  ///< input_dist, output_dist, grad_dist
+inline constexpr std::size_t ways = 3;  ///< exchange phases: input_dist, output_dist, grad_dist
 
 /// Holds the costs of a rank, of each of which a step takes the maximum over the ranks.
 struct RankCosts {
   enum Place : std::size_t {
     computing,                  ///< seconds by phase, of the tables
-    sending = phase_count,      ///< seconds of its messages, by way
+    sending = phase_count,      ///< seconds of its messages, by exchange phase
     row_sums = sending + ways,  ///< bytes
     memory,                     ///< bytes
     places
