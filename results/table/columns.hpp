@@ -35,7 +35,7 @@ struct Column {
   std::string header;
   Importance importance = Importance::choice;
   bool left_aligned = false;
-  std::string_view unit = {};           ///< said where the header alone would not do: above the table
+  std::string_view unit = {};           ///< printed above the table where the header alone would not do
   std::string legend = {};              ///< what it means; empty where the header says it
   std::vector<std::string> cells = {};  ///< one for each record
 };

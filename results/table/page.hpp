@@ -20,7 +20,7 @@ struct Page {
   std::string cases;                   ///< how many of which these are; empty when they are all
   std::vector<std::string> remarks;    ///< what the reader must know of the figures
   std::vector<PhaseTable> phases;      ///< of the best case, or of all that are shown, where they were predicted
-  std::vector<std::string> pipelines;  ///< what preparing steps ahead came to (pipelines.hpp)
+  std::vector<std::string> pipelines;  ///< what prefetching steps gained (pipelines.hpp)
   std::vector<std::string> qualities;  ///< and what it cost in loss and AUC (convergence.hpp)
   std::vector<std::string> trains;     ///< what tensor trains came to (tensor_trains.hpp)
   std::string published;               ///< the ratio beside a published one; empty when there is none
