@@ -31,7 +31,7 @@ struct SearchReport {
   double bound = 0.0;      ///< that no plan of the options is faster than (lower_bound.hpp)
   std::string best_start;  ///< the start that was best,
   double best_start_seconds = 0.0;
-  std::int64_t looked_at = 0;  ///< by changes that were tried
+  std::int64_t looked_at = 0;  ///< ranks on which changes were priced
   bool late = false;           ///< whether the time was over before the budget
 
   /// Returns a line for people.
