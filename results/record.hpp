@@ -77,8 +77,8 @@ inline constexpr char plan_digest_field[] = "plan_digest";
 struct CaseRecord {
   std::string workload;
   std::string plan;
-  /// Holds {name: value in effect} of every option that the program had: transfer, exchange, dtype, ... Nothing in
-  /// results/ depends on which those are, but for the batch.
+  /// Holds {name: value in effect} of every option that the program had: transfer, exchange, dtype, ... Nothing else in
+  /// this record depends on which those are, but for the batch.
   nlohmann::ordered_json options = nlohmann::ordered_json::object();
   std::vector<std::string> changed;  ///< names of those whose value is not the workload's or the program's own
   std::int64_t ranks = 1;
