@@ -14,8 +14,9 @@
 
 namespace shardmark::comm {
 
-/// Marks an exception that all `ranks` of a communicator throw together, with one text: no rank waits for another. That
-/// holds in the thread that threw it. Another one that it is passed to may be anywhere, and wait for other ranks.
+/// Marks an exception that all `ranks` of a communicator throw together, with one text: no rank waits for another. This
+/// holds only in the thread that threw it: another thread that it is passed to may be anywhere, and wait for other
+/// ranks.
 class Agreed {
  public:
   explicit Agreed(int ranks) : ranks_(ranks) {}
@@ -28,27 +29,28 @@ class Agreed {
   std::thread::id thread_ = std::this_thread::get_id();
 };
 
-/// Some rank failed: "rank N (host): its message", of the lowest rank that failed.
+/// Reports that some rank failed: what() is "rank N (host): its message", of the lowest rank that failed.
 class CollectiveError : public std::runtime_error, public Agreed {
  public:
   CollectiveError(const std::string& text, int ranks) : std::runtime_error(text), Agreed(ranks) {}
 };
 
-/// The same where that rank's error was an InputError.
+/// This is thrown in place of CollectiveError where the error of that rank was an InputError.
 class CollectiveInputError : public InputError, public Agreed {
  public:
   CollectiveInputError(const std::string& text, int ranks) : InputError(text), Agreed(ranks) {}
 };
 
-/// The error's text, one that says more than what() where the standard library is terse ("out of memory").
+/// Returns the text of the error; it says more than what() where the standard library is terse ("out of memory").
 std::string message_of(const std::exception_ptr& failure);
 
 /// Throws the same CollectiveError or CollectiveInputError on every rank if `failure` is set on any. Collective.
 void throw_if_any_failed(const Communicator& comm, const std::exception_ptr& failure);
 
 /// Runs `work`, which may throw on any subset of the ranks, and returns its result once all ranks have succeeded; if
-/// one has failed, every rank throws. `work` must not communicate unless what it calls fails on all ranks alike: a rank
-/// that throws between two collectives would leave the others in the second. Costs one all-reduce.
+/// one has failed, every rank throws as throw_if_any_failed does. `work` must not communicate unless what it calls
+/// fails on all ranks alike: a rank that throws between two collectives would leave the others in the second. Costs one
+/// all-reduce. Collective.
 template <class Work>
 std::invoke_result_t<Work> agree(const Communicator& comm, Work&& work) {
   using Result = std::invoke_result_t<Work>;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collective operations of the suite on 64-bit counts. What exceeds the communicator's count limit goes in pieces.
-// Every rank of the communicator must call them, with the same operation, root and counts.
+// These are the collective operations of the suite, with 64-bit counts. An operation that exceeds the count limit of
+// the communicator goes in pieces. Every rank of the communicator must call them, with the same operation, root and
+// counts.
 #pragma once
 
 #include <concepts>
@@ -23,7 +24,8 @@ template <class T>
 concept Reducible =
     std::same_as<T, int> || std::same_as<T, std::int64_t> || std::same_as<T, float> || std::same_as<T, double>;
 
-/// What every rank of a group gave, in the order of ranks: rank r gave values [offsets[r], offsets[r + 1]).
+/// Holds the values that every rank of a group contributed, in the order of ranks: those of rank r are values
+/// [offsets[r], offsets[r + 1]).
 template <class T>
 struct Gathered {
   std::vector<T> values;
@@ -36,7 +38,8 @@ struct Gathered {
 
 void barrier(const Communicator& comm);
 
-/// In place; every rank passes as many values. Sums of floating-point values may depend on the number of ranks.
+/// Reduces each value over all ranks, in place; every rank passes the same number of values. Sums of floating-point
+/// values may depend on the number of ranks.
 template <Reducible T>
 void all_reduce(const Communicator& comm, std::span<T> values, Reduce operation);
 
@@ -47,14 +50,14 @@ T all_reduce(const Communicator& comm, T value, Reduce operation) {
 }
 
 void broadcast(const Communicator& comm, std::span<std::byte> bytes, int root);
-/// The length need only be right at the root.
+/// Copies the root's text to every rank. The length need only be right at the root.
 void broadcast(const Communicator& comm, std::string& text, int root);
 
-/// Of each rank r, counts[r] elements of element_bytes bytes, concatenated in `receive`; this rank gives `send`.
+/// Concatenates counts[r] elements of element_bytes bytes from each rank r in `receive`; this rank contributes `send`.
 void all_gather_v(const Communicator& comm, const std::byte* send, std::span<const std::int64_t> counts,
                   std::byte* receive, std::int64_t element_bytes);
 
-/// Of each rank r, counts[r] values, concatenated in `receive` (at least their sum); send.size() == counts[rank].
+/// Concatenates counts[r] values from each rank r in `receive` (at least their sum); send.size() == counts[rank].
 template <class T>
 requires std::is_trivially_copyable_v<T>
 void all_gather_v(const Communicator& comm, std::span<const T> send, std::span<const std::int64_t> counts,
@@ -62,7 +65,7 @@ void all_gather_v(const Communicator& comm, std::span<const T> send, std::span<c
   all_gather_v(comm, std::as_bytes(send).data(), counts, std::as_writable_bytes(receive).data(), sizeof(T));
 }
 
-/// One value of each rank, by rank.
+/// Returns one value from each rank, by rank.
 template <class T>
 requires std::is_trivially_copyable_v<T> std::vector<T> all_gather(const Communicator& comm, T value) {
   std::vector<T> values(comm.size());
@@ -71,10 +74,10 @@ requires std::is_trivially_copyable_v<T> std::vector<T> all_gather(const Communi
   return values;
 }
 
-/// offsets[r] = sum of counts[0 .. r), one more than there are counts.
+/// Returns the offsets of `counts`, one more than there are counts: offsets[r] = sum of counts[0 .. r).
 std::vector<std::int64_t> exclusive_scan(std::span<const std::int64_t> counts);
 
-/// As many values of each rank as it likes.
+/// Gathers on every rank any number of values from each rank; the numbers may differ.
 template <class T>
 requires std::is_trivially_copyable_v<T> Gathered<T> all_gather(const Communicator& comm, std::span<const T> values) {
   const auto counts = all_gather(comm, std::ssize(values));
@@ -86,11 +89,11 @@ requires std::is_trivially_copyable_v<T> Gathered<T> all_gather(const Communicat
 
 std::vector<std::string> all_gather(const Communicator& comm, const std::string& text);
 
-/// Of each rank r, counts[r] bytes, concatenated in `receive` at the root; `receive` is not touched elsewhere.
+/// Concatenates counts[r] bytes from each rank r in `receive` at the root; `receive` is not touched elsewhere.
 void gather_v(const Communicator& comm, std::span<const std::byte> send, std::span<const std::int64_t> counts,
               std::span<std::byte> receive, int root);
 
-/// As many values of each rank as it likes, at the root; nothing elsewhere.
+/// Gathers any number of values from each rank at the root, and returns nothing elsewhere; the numbers may differ.
 template <class T>
 requires std::is_trivially_copyable_v<T> Gathered<T> gather(const Communicator& comm, std::span<const T> values,
                                                             int root) {

@@ -7,7 +7,7 @@
 
 namespace shardmark::comm {
 
-/// A committed MPI datatype, freed with the object.
+/// Holds a committed MPI datatype, which is freed with the object.
 class Datatype {
  public:
   Datatype() = default;  ///< no type; get() is MPI_BYTE, for counts of zero
@@ -15,11 +15,12 @@ class Datatype {
   Datatype& operator=(Datatype&& other) noexcept;
   ~Datatype();
 
-  /// One element of `bytes` bytes; std::invalid_argument unless 1 <= bytes <= INT_MAX.
+  /// Makes the type of one element of `bytes` bytes. Throws std::invalid_argument unless 1 <= bytes <= INT_MAX.
   static Datatype element(std::int64_t bytes);
 
-  /// `count` elements of `element_bytes` bytes, `offset` elements after the buffer's start, for any 64-bit count:
-  /// whole blocks of `limit` elements, then the remainder (the construction of BigMPI, Hammond et al., ExaMPI 2014).
+  /// Makes the type of `count` elements of `element_bytes` bytes that begin `offset` elements after the start of the
+  /// buffer, for any 64-bit count: whole blocks of `limit` elements, then the remainder (the construction of BigMPI,
+  /// Hammond et al., ExaMPI 2014).
   static Datatype run_of_elements(std::int64_t offset, std::int64_t count, std::int64_t element_bytes,
                                   std::int64_t limit);
 

@@ -12,8 +12,8 @@
 
 namespace shardmark::comm {
 
-/// Messages of any size between pairs of ranks. One that is larger than the communicator's count limit goes in pieces,
-/// an empty one is not sent; so both ends must know the size.
+/// Holds the requests of messages of any size between pairs of ranks. A message that is larger than the communicator's
+/// count limit goes in pieces, and an empty one is not sent; so both ends must know the size.
 class MessageList {
  public:
   explicit MessageList(const Communicator& comm) : comm_(&comm) {}
@@ -25,7 +25,7 @@ class MessageList {
     bool received;
   };
 
-  /// Makes `call` (MPI_Isend, MPI_Recv_init, ...), which is named `name`, for each piece of a message, and keeps the
+  /// Makes `call` (MPI_Isend, MPI_Recv_init, ...), whose name is `name`, for each piece of a message, and keeps the
   /// requests.
   template <class Call>
   void add(std::span<const std::byte> bytes, int peer, bool received, Call call, const char* name);
@@ -38,23 +38,23 @@ class MessageList {
   std::vector<MPI_Status> statuses_;
 };
 
-/// Messages that are each sent once and do not block: start several, then wait() for all. An object that is used again
-/// allocates nothing. It counts what it sends.
+/// Starts and completes messages that are each sent once and do not block: start several, then wait() for all. An
+/// object that is used again allocates nothing. It counts the bytes that it sends.
 class Messages : public MessageList {
  public:
   explicit Messages(const Communicator& comm) : MessageList(comm), sent_(comm.size()) {}
 
-  /// The buffers must stay until wait().
+  /// Starts a send; receive() starts a receive. The buffers must stay until wait().
   void send(std::span<const std::byte> bytes, int peer);
   void receive(std::span<std::byte> bytes, int peer);
 
-  /// Completes everything started.
+  /// Completes all messages that were started.
   void wait();
 
-  /// Gives MPI a chance to move what was started.
+  /// Lets MPI make progress on the messages that were started.
   void progress() const;
 
-  /// Bytes sent to each rank since count_anew().
+  /// Returns the bytes sent to each rank since count_anew().
   const std::vector<std::int64_t>& sent() const { return sent_; }
   void count_anew() { sent_.assign(sent_.size(), 0); }
 
@@ -62,7 +62,7 @@ class Messages : public MessageList {
   std::vector<std::int64_t> sent_;
 };
 
-/// Messages that are set up once and carried again and again, between the same buffers.
+/// Keeps messages that are set up once and then started any number of times, between the same buffers.
 class PersistentMessages : public MessageList {
  public:
   using MessageList::MessageList;
@@ -75,7 +75,7 @@ class PersistentMessages : public MessageList {
 
   void start();
   void wait() { complete(); }
-  /// Forgets all messages.
+  /// Frees all requests, so that the object holds no message.
   void clear();
 };
 

@@ -20,7 +20,7 @@ constexpr std::int64_t whole_pairs(std::int64_t bytes) { return (bytes + line_pa
 std::uint64_t seen(std::uint64_t& count) { return std::atomic_ref(count).load(std::memory_order_acquire); }
 void show(std::uint64_t& count, std::uint64_t value) { std::atomic_ref(count).store(value, std::memory_order_release); }
 
-/// Before the part of a rank.
+/// Stands before the part of a rank.
 struct NodeMemory::Header {
   alignas(line_pair) std::uint64_t met;  ///< meetings that the rank has come to
 };

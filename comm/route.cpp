@@ -23,7 +23,7 @@ void check_counts(const std::vector<std::int64_t>& counts, const char* direction
   }
 }
 
-/// Even, so that the inverse can take the odd number behind it.
+/// Returns an even number, so that the inverse can take the odd number behind it.
 std::uint64_t new_id() {
   static std::atomic<std::uint64_t> last = 0;
   return last += 2;

@@ -28,7 +28,7 @@ void print_error(const std::string& text) {
   std::fflush(stderr);
 }
 
-/// MPI from initialisation to finalisation.
+/// Holds MPI from initialisation to finalisation.
 class Library {
  public:
   explicit Library(MpiThreads threads) {
@@ -50,7 +50,7 @@ class Library {
     MPI_Finalize();
   }
 
-  /// A communicator on which ranks tell each other that they failed, and nothing else.
+  /// Returns a communicator on which ranks report to each other that they failed, and nothing else.
   MPI_Comm failures() const { return failures_; }
 
  private:
@@ -58,7 +58,7 @@ class Library {
   MPI_Comm failures_ = MPI_COMM_NULL;
 };
 
-/// The lowest rank whose note of failure has come by now; `none` without one.
+/// Returns the lowest rank whose note of failure has come by now; `none` without one.
 int lowest_note(MPI_Comm comm, int none) {
   int lowest = none;
   for (int waiting = 1; waiting != 0;) {
@@ -70,8 +70,8 @@ int lowest_note(MPI_Comm comm, int none) {
   return lowest;
 }
 
-/// True on one of the ranks that fail at about the same time: the first, or the lowest of those whose notes cross.
-/// Never waits for a rank that has not failed.
+/// Returns true on one of the ranks that fail at about the same time: the first, or the lowest of those whose notes
+/// cross. Never waits for a rank that has not failed.
 bool speaks_for_all(MPI_Comm comm) {
   int rank = 0, size = 1;
   MPI_Comm_rank(comm, &rank);
@@ -108,7 +108,7 @@ bool all_ranks_know(const std::exception_ptr& failure) {
   }
 }
 
-/// With the place where it was thrown.
+/// Returns the message with the place where it was thrown.
 std::string message_with_place(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);

@@ -7,7 +7,8 @@
 
 namespace shardmark::comm {
 
-/// Why these ranks cannot use an algorithm, as its static unusable(comm) says, if it has one. Collective.
+/// Returns why these ranks cannot use an algorithm: the result of its static unusable(comm), if it has one, else empty.
+/// Collective.
 template <class Algorithm>
 std::string unusable_by([[maybe_unused]] const Communicator& comm) {
   if constexpr (requires { Algorithm::unusable(comm); })

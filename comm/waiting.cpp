@@ -27,7 +27,7 @@ class Counted {
   std::atomic<int>& count_;
 };
 
-/// A look of a thread that may be held, or its wait in MPI.
+/// Guards one test of a thread that may be held, or its wait in MPI.
 class Look {
  public:
   Look() {

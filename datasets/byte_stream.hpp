@@ -9,8 +9,8 @@
 
 namespace shardmark::datasets {
 
-/// Bytes of a file, decompressed when its name ends in .gz (zlib; several members are read one after another) or .zst
-/// (libzstd; several frames likewise).
+/// Reads the bytes of a file, decompressed when its name ends in .gz (zlib; several members are read one after another)
+/// or .zst (libzstd; several frames likewise).
 class ByteReader {
  public:
   virtual ~ByteReader() = default;
@@ -20,7 +20,7 @@ class ByteReader {
   virtual std::size_t read(std::span<char> buffer) = 0;
 };
 
-/// The counterpart: compresses by the same extensions into an OutputFile.
+/// Compresses by the same extensions into an OutputFile.
 class ByteWriter {
  public:
   virtual ~ByteWriter() = default;
@@ -28,7 +28,7 @@ class ByteWriter {
   virtual void finish() = 0;                       ///< without it nothing remains
 };
 
-/// Throw InputError naming the file when it cannot be opened or created.
+/// These functions throw InputError naming the file when it cannot be opened or created.
 std::unique_ptr<ByteReader> open_bytes(const std::string& path);
 std::unique_ptr<ByteWriter> create_bytes(const std::string& path);
 

@@ -10,7 +10,7 @@
 
 namespace shardmark::datasets {
 
-/// The rows of a block as samples of 26 one-hot features.
+/// Converts the rows of a block to samples of 26 one-hot features.
 void map_block(const CriteoBlock& block, const IdMapping& mapping, Samples& samples);
 
 struct ConvertReport {

@@ -55,7 +55,7 @@ class LineGenerator {
     for (const std::int64_t rows : recipe.rows) ids_.emplace_back(rows, recipe.alpha);
   }
 
-  /// At most longest_line characters at `at`; returns their end.
+  /// Writes a sample as at most longest_line characters at `at`; returns their end.
   char* write(std::int64_t sample, char* at) const {
     constexpr double positive_rate = static_cast<double>(kaggle_statistics::positives) / kaggle_statistics::samples;
     *at++ = uniform(recipe_, sample, draw_label) < positive_rate ? '1' : '0';

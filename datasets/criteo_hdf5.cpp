@@ -26,7 +26,7 @@ Json json_attribute(const hdf5::File& file, const std::string& name) {
   }
 }
 
-/// A count from the file; bounded, so that products of two of them do not overflow.
+/// Checks a count from the file: it is bounded, so that products of two of them do not overflow.
 std::int64_t checked_count(const hdf5::File& file, const std::string& name, std::int64_t value, std::int64_t most) {
   if (value < 0 || value > most)
     file.fail("/meta", name + " " + std::to_string(value) + " is outside [0, " + std::to_string(most) + "]");

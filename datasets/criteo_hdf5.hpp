@@ -15,11 +15,10 @@
 
 namespace shardmark::datasets {
 
-/// A training set in one HDF5 file, format version 1 (n samples):
+/// Describes a sparse feature of a training set. A training set is one HDF5 file, format version 1 (n samples):
 ///   /meta                   attributes format_version, generator, source, id_rule (JSON), tables (JSON array of {key,
-///   rows,
-///                           hotness}), samples, dense, labels ("read" | "absent"), missing (JSON: empty fields per
-///                           column)
+///                           rows, hotness}), samples, dense, labels ("read" | "absent"), missing (JSON: empty fields
+///                           per column)
 ///   /dense                  float32 [n * dense], sample-major, raw values
 ///   /label                  uint8 [n]
 ///   /sparse/<key>/values    uint32 [nnz], ids
@@ -44,15 +43,16 @@ struct SampleFileMeta {
 /// Writes an OutputFile, which appears under its name with finish().
 class SampleFileWriter {
  public:
-  /// Throws InputError when the file cannot be created. `mapping` is recorded where given, with its dictionaries.
+  /// Creates the file. Throws InputError when it cannot be created. `mapping` is recorded where given, with its
+  /// dictionaries.
   SampleFileWriter(const std::string& path, const std::vector<SparseKey>& sparse, std::int64_t dense,
                    const IdMapping* mapping);
 
-  /// The samples follow those appended before. samples.batch has a feature per key.
-  /// Throws InputError when an id is outside its key's rows or a bag has not the key's hotness.
+  /// Appends the samples to those appended before. samples.batch has a feature per key. Throws InputError when an id is
+  /// outside its key's rows or a bag has not the key's hotness.
   void append(const Samples& samples);
 
-  /// meta.sparse and meta.dense are those given above.
+  /// Completes the file. meta.sparse and meta.dense must be those of the constructor.
   void finish(const SampleFileMeta& meta);
 
  private:
@@ -73,7 +73,7 @@ class SampleFileWriter {
   ColumnWriter<std::uint8_t> labels_;
 };
 
-/// Opens and validates structure; data are checked as they are read (Fletcher32, ids, offsets).
+/// Opens a file and validates its structure; data are checked as they are read (Fletcher32, ids, offsets).
 class SampleFileReader {
  public:
   /// Throws InputError naming file and data set: not HDF5, truncated, another format version, a data set missing or of
@@ -87,11 +87,11 @@ class SampleFileReader {
   const std::string& id_rule() const { return id_rule_; }  ///< JSON
   std::int64_t samples() const { return samples_; }
 
-  /// Samples [first, first + count), a feature per key. Reuses the memory of `samples`.
-  /// Throws InputError naming the data set and sample when a checksum fails, offsets decrease or an id is out of range.
+  /// Reads samples [first, first + count), a feature per key. Reuses the memory of `samples`. Throws InputError naming
+  /// the data set and sample when a checksum fails, offsets decrease or an id is out of range.
   void read(std::int64_t first, std::int64_t count, Samples& samples);
 
-  /// The id mapping of the file with its dictionaries, to convert further files alike.
+  /// Returns the id mapping of the file with its dictionaries, to convert further files alike.
   IdMapping mapping() const;
 
   /// Reads everything, checks it and compares all XXH64 checksums. Throws InputError naming the data set.

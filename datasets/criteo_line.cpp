@@ -54,7 +54,7 @@ inline bool scan_hex(const char*& at, std::uint32_t& value, bool& present) {
   return digits <= max_hex_digits;
 }
 
-/// In quotes, at most 40 characters of it, on one line.
+/// Quotes a text: at most 40 characters of it, on one line.
 std::string quoted(std::string_view field) {
   constexpr std::size_t limit = 40;
   std::string text(field.substr(0, limit));

@@ -10,7 +10,7 @@
 
 namespace shardmark::datasets {
 
-/// Where the fields of one line go.
+/// Receives the fields of one line.
 struct CriteoLine {
   std::uint8_t label = 0;
   float* dense = nullptr;        ///< [13]
@@ -18,11 +18,11 @@ struct CriteoLine {
   std::uint64_t missing = 0;     ///< bit f: field f is empty
 };
 
-/// Scans [begin, end), a line without its end; *end must be readable and neither a digit nor a hex digit.
-/// False when the line is malformed; parts of `line` are then overwritten.
+/// Scans [begin, end), a line without its end; *end must be readable and neither a digit nor a hex digit. Returns false
+/// when the line is malformed; parts of `line` are then overwritten.
 bool parse_criteo_line(const char* begin, const char* end, bool labelled, CriteoLine& line);
 
-/// What is wrong with a line that parse_criteo_line refused: names the field and quotes it.
+/// Returns what is wrong with a line that parse_criteo_line refused: it names the field and quotes it.
 std::string explain_criteo_line(const char* begin, const char* end, bool labelled);
 
 inline constexpr int criteo_dense = 13;       ///< integer columns I1..I13
@@ -31,7 +31,7 @@ inline constexpr int criteo_fields = criteo_dense + criteo_categories;
 
 using CriteoRows = std::array<std::int64_t, criteo_categories>;
 
-/// Rows of the 26 tables, in the order of the columns.
+/// Holds the rows of the 26 tables, in the order of the columns.
 struct CriteoCardinalities {
   std::string_view name;
   std::string_view description;
@@ -55,22 +55,22 @@ inline constexpr std::array criteo_cardinalities{
          2209,     11938, 155,   4,    976,   14, 40000000, 40000000, 40000000, 590152,   12973,   108,    36}},
 };
 
-/// What the 45,840,617 lines of the Kaggle training file hold, as counted in the public notebook
+/// These are counts of the 45,840,617 lines of the Kaggle training file, as in the public notebook
 /// github.com/ansjory/w261_project, submission/fpj_workbook.ipynb (cell "look at missing statistics").
 namespace kaggle_statistics {
 
 inline constexpr std::int64_t samples = 45840617;
 inline constexpr std::int64_t positives = 11745438;
 
-/// Empty fields of I1..I13, C1..C26. Columns with the same count are empty together in the lines that the notebook
-/// shows.
+/// Counts the empty fields of I1..I13, C1..C26. Columns with the same count are empty together in the lines that the
+/// notebook shows.
 inline constexpr std::array<std::int64_t, criteo_fields> missing{
     20793556, 0,        9839447,  9937369, 1183117,  10252328, 1982866, 22773,    1982866, 20793556,
     1982866,  35071652, 9937369,  0,       0,        1559473,  1559473, 0,        5540625, 0,
     0,        0,        0,        0,       1559473,  0,        0,       0,        1559473, 0,
     0,        20172858, 20172858, 1559473, 34955073, 0,        1559473, 20172858, 20172858};
 
-/// Mean and maximum of I1..I13 where present, in the notebook's sample of 459,205 lines.
+/// These are the mean and maximum of I1..I13 where present, in the notebook's sample of 459,205 lines.
 inline constexpr std::array<double, criteo_dense> mean{3.476,  106.285, 26.600, 7.330, 18447.9, 115.409, 16.436,
                                                        12.511, 106.338, 0.617,  2.746, 0.978,   8.215};
 inline constexpr std::array<std::int64_t, criteo_dense> maximum{640,  21478, 65535, 707, 2311254, 48611, 10625,
@@ -78,7 +78,7 @@ inline constexpr std::array<std::int64_t, criteo_dense> maximum{640,  21478, 655
 
 }  // namespace kaggle_statistics
 
-/// "I3" or "C17" of field 0..38 (the fields after the label).
+/// Returns "I3" or "C17" for field 0..38 (the fields after the label).
 std::string criteo_field_name(int field);
 
 }  // namespace shardmark::datasets

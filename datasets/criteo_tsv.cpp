@@ -83,7 +83,7 @@ bool CriteoReader::fill() {
   return true;
 }
 
-/// The buffer is full of one line: leave it out, up to its '\n' or the end of the file.
+/// Leaves out a line that fills the buffer, up to its '\n' or the end of the file.
 void CriteoReader::discard_line() {
   ++line_;
   reject("the line is longer than " + std::to_string(buffer_.size()) + " bytes");

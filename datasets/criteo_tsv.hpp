@@ -22,7 +22,7 @@ inline constexpr std::array malformed_choices{
 };
 constexpr auto choices_of(Malformed) { return Choices{"malformed lines", malformed_choices}; }
 
-/// Some lines of a Criteo file in columns. An empty field has the value 0 and its bit in `missing`.
+/// Holds some lines of a Criteo file in columns. An empty field has the value 0 and its bit in `missing`.
 struct CriteoBlock {
   std::int64_t rows = 0;
   std::vector<std::uint8_t> labels;                                      ///< [rows], 0 or 1
@@ -47,8 +47,8 @@ class CriteoReader {
   /// Throws InputError when the file cannot be opened.
   explicit CriteoReader(const std::string& path, CriteoReaderOptions options = {});
 
-  /// The next rows; false at the end of the file. A malformed line throws InputError("file:line: what is wrong") or,
-  /// with Malformed::skip, is counted.
+  /// Reads the next rows; returns false at the end of the file. A malformed line throws InputError("file:line: what is
+  /// wrong") or, with Malformed::skip, is counted.
   bool next(CriteoBlock& block);
 
   bool labelled() const { return labelled_; }                             ///< known after the first next()
@@ -57,7 +57,8 @@ class CriteoReader {
   std::int64_t malformed() const { return malformed_; }                   ///< lines skipped so far
   const std::vector<std::string>& messages() const { return messages_; }  ///< of the first malformed lines (10)
 
-  /// One line for the log: what was skipped, with the first messages; empty when nothing was.
+  /// Returns a text for the log: what was skipped, and on lines of their own the first messages; empty when nothing
+  /// was.
   std::string malformed_summary() const;
 
  private:

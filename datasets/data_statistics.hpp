@@ -34,7 +34,7 @@ DataStatistics inspect(CriteoReader& reader, const Progress& progress);
 /// Reads all of `reader`, ids as stored.
 DataStatistics inspect(SampleFileReader& reader, const Progress& progress);
 
-/// How often each id of a feature occurs.
+/// Counts how often each id of a feature occurs.
 struct FeatureCounts {
   ValueTable ids;                             ///< id -> how many times
   std::map<std::int64_t, std::int64_t> bags;  ///< number of ids -> how many bags have so many
@@ -46,8 +46,8 @@ struct IdCounts {
   std::vector<FeatureCounts> features;  ///< as the file has them
 };
 
-/// Reads the first options.limit samples of a file, without keeping them: 24 to 48 B per different id. What
-/// open_samples refuses is refused. The rule frequency reads the whole file once before.
+/// Counts the ids of the first options.limit samples of a file, without keeping the samples: 24 to 48 B per different
+/// id. It refuses what open_samples refuses. The rule frequency reads the whole file once before.
 IdCounts count_ids(const std::string& path, const SourceOptions& options, const Notice& notice,
                    const Progress& progress);
 

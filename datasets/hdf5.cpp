@@ -22,7 +22,7 @@ static_assert(std::is_same_v<hid_t, std::int64_t>);
 /// Runs before any other call: errors are reported as exceptions, not printed.
 void quiet() { [[maybe_unused]] static const herr_t once = H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
 
-/// The innermost description on HDF5's error stack, which names the cause.
+/// Returns the innermost description on HDF5's error stack, which names the cause.
 std::string cause() {
   std::string text;
   H5Ewalk2(
@@ -41,7 +41,7 @@ std::string cause() {
   return text.empty() ? "HDF5 gives no reason" : text;
 }
 
-/// Of a file that HDF5's default driver has open; -1 when there is none.
+/// Returns the descriptor of a file that HDF5's default driver has open; -1 when there is none.
 int descriptor_of(hid_t file) {
   void* descriptor = nullptr;
   return H5Fget_vfd_handle(file, H5P_DEFAULT, &descriptor) < 0 ? -1 : *static_cast<int*>(descriptor);
@@ -56,7 +56,7 @@ void give_up(hid_t file) {
   close(memory);
 }
 
-/// Whether that has happened: memory has no name in any folder.
+/// Returns whether that has happened: memory has no name in any folder.
 bool given_up(hid_t file) {
   struct stat status = {};
   return fstat(descriptor_of(file), &status) != 0 || status.st_nlink == 0;

@@ -9,12 +9,12 @@
 
 #include "reference/output_file.hpp"
 
-/// Owners of HDF5 identifiers with errors as InputError("file: dataset: what"). The identifiers appear as 64-bit
-/// integers (as HDF5 1.10 and later define hid_t) so that no user of this header needs hdf5.h, nor MPI, which the
-/// parallel build of hdf5.h includes. Serial I/O only; nothing here calls MPI.
+/// These classes own HDF5 identifiers and report errors as InputError("file: dataset: what"). The identifiers appear as
+/// 64-bit integers (as HDF5 1.10 and later define hid_t) so that no user of this header needs hdf5.h, nor MPI, which
+/// the parallel build of hdf5.h includes. I/O is serial; nothing here calls MPI.
 namespace shardmark::datasets::hdf5 {
 
-/// Closes what it holds.
+/// Closes the identifier that it holds.
 class Handle {
  public:
   using Close = int (*)(std::int64_t);
@@ -36,7 +36,7 @@ class Handle {
   Close close_ = nullptr;
 };
 
-/// Element types: std::uint8_t, std::uint32_t, std::uint64_t, float; little-endian in files.
+/// Stores elements of type std::uint8_t, std::uint32_t, std::uint64_t or float; they are little-endian in files.
 template <class T>
 class Dataset;
 
@@ -58,8 +58,8 @@ class File {
   std::string read_string(const std::string& object, const std::string& name) const;
   std::int64_t read_integer(const std::string& object, const std::string& name) const;
 
-  /// A whole array of std::int64_t or float, contiguous, of any number of dimensions; the product of `shape` is
-  /// values.size(), else InputError.
+  /// Writes a whole array of std::int64_t or float, contiguous, of any number of dimensions. Throws InputError unless
+  /// the product of `shape` is values.size().
   template <class T>
   void write_array(const std::string& object, std::span<const T> values, const std::vector<std::int64_t>& shape);
 
@@ -74,7 +74,7 @@ class File {
 
 inline constexpr std::int64_t chunk_bytes = std::int64_t{1} << 20;
 
-/// A one-dimensional extensible data set in chunks with a Fletcher32 checksum each.
+/// This is a one-dimensional extensible data set in chunks with a Fletcher32 checksum each.
 template <class T>
 class Dataset {
  public:

@@ -15,7 +15,7 @@
 
 namespace shardmark::datasets {
 
-/// How a raw 32-bit value becomes a row of its table.
+/// Says how a raw 32-bit value becomes a row of its table.
 enum class IdRule { modulo, frequency };
 
 inline constexpr std::array id_rules{
@@ -25,24 +25,24 @@ inline constexpr std::array id_rules{
 };
 constexpr auto choices_of(IdRule) { return Choices{"id rule", id_rules}; }
 
-/// The values of one column that have an id of their own, under the frequency rule: values[i] has id i + 2.
+/// Holds the values of one column that have an id of their own, under the frequency rule: values[i] has id i + 2.
 struct Dictionary {
   std::vector<std::uint32_t> values;
   std::int64_t dropped_values = 0;       ///< frequent enough, but beyond the table's rows: they get id 1
   std::int64_t dropped_occurrences = 0;  ///< how often those occur
 };
 
-/// The values of `counts` (occurrences per value, missing ones left out) that occur at least `min_count` times, by
-/// falling count, ties by rising value, as many as a table of `rows` rows holds beside the ids 0 and 1.
+/// Returns the values of `counts` (occurrences per value, missing ones left out) that occur at least `min_count` times,
+/// by falling count, ties by rising value, as many as a table of `rows` rows holds beside the ids 0 and 1.
 Dictionary make_dictionary(const ValueTable& counts, std::int64_t min_count, std::int64_t rows);
 
 /// Maps the columns of a Criteo file into tables of the given rows.
 class IdMapping {
  public:
-  /// Rule modulo; rows [26], each at least 1.
+  /// Makes a mapping by rule modulo; rows [26], each at least 1.
   static IdMapping modulo(std::vector<std::int64_t> rows);
-  /// Rule frequency with one dictionary per column; rows [26], each at least 1 (a table of one row takes every value).
-  /// Throws InputError naming the column when a dictionary has more values than fit.
+  /// Makes a mapping by rule frequency with one dictionary per column; rows [26], each at least 1 (a table of one row
+  /// takes every value). Throws InputError naming the column when a dictionary has more values than fit.
   static IdMapping frequency(std::vector<std::int64_t> rows, std::int64_t min_count,
                              std::vector<Dictionary> dictionaries);
 
@@ -51,10 +51,10 @@ class IdMapping {
   const std::vector<std::int64_t>& rows() const { return rows_; }
   const std::vector<Dictionary>& dictionaries() const { return dictionaries_; }  ///< empty for modulo
 
-  /// ids [block.rows] of column `column` of a block; every id < rows()[column].
+  /// Writes the ids [block.rows] of column `column` of a block; every id < rows()[column].
   void map(const CriteoBlock& block, int column, std::span<std::uint32_t> ids) const;
 
-  /// One line per column whose dictionary did not fit its table; empty when all did.
+  /// Returns one line per column whose dictionary did not fit its table; empty when all did.
   std::string dropped_summary() const;
 
  private:
@@ -65,10 +65,10 @@ class IdMapping {
   std::vector<ValueTable> ids_;
 };
 
-/// Called now and then with the samples done so far.
+/// This is called now and then with the number of samples done so far.
 using Progress = std::function<void(std::int64_t)>;
 
-/// The first pass of the frequency rule: reads the whole file at `path` and counts.
+/// Runs the first pass of the frequency rule: it reads the whole file at `path` and counts.
 IdMapping count_frequencies(const std::string& path, const CriteoReaderOptions& options, std::vector<std::int64_t> rows,
                             std::int64_t min_count, const Progress& progress);
 

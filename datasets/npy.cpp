@@ -24,7 +24,7 @@ class NpyFile {
     if (!file_ || std::filesystem::is_directory(path)) fail("cannot be read");
   }
 
-  /// The text of the Python dictionary before the values.
+  /// Returns the text of the Python dictionary before the values.
   std::string header() {
     std::array<char, 8> magic{};
     read(magic.data(), 8);

@@ -7,7 +7,7 @@
 
 namespace shardmark::datasets {
 
-/// A matrix of [rows][columns].
+/// A Matrix holds [rows][columns] values.
 struct Matrix {
   std::int64_t rows = 0;
   std::int64_t columns = 0;

@@ -13,7 +13,7 @@
 namespace shardmark::datasets {
 namespace {
 
-/// The samples of `parts` one after another.
+/// Concatenates the samples of `parts`.
 void join(const std::vector<Samples>& parts, Samples& all) {
   all = {};
   Batch& batch = all.batch;

@@ -14,26 +14,26 @@
 
 namespace shardmark::datasets {
 
-/// Training data of batch.samples samples.
+/// Holds training data of batch.samples samples.
 struct Samples {
   Batch batch;
   std::vector<float> dense;   ///< [samples, dense features], raw values; a missing one is 0
   std::vector<float> labels;  ///< [samples], 0 or 1
 };
 
-/// Told what the user should know and no value shows: lines skipped, no labels, the data start again.
+/// Receives what the user should know and no value shows: lines skipped, no labels, the data start again.
 using Notice = std::function<void(const std::string&)>;
 
-/// Training data by global sample number, so that every rank count sees the same samples. Numbers beyond the end start
-/// again at 0 (said once through the notice).
+/// Gives training data by global sample number, so that every rank count sees the same samples. Numbers beyond the end
+/// start again at 0 (reported once through the notice).
 class SampleSource {
  public:
   virtual ~SampleSource() = default;
 
   std::int64_t samples() const { return samples_; }  ///< at least 1
 
-  /// Samples [first, first + count), one feature per table. Reuses the memory of `samples`.
-  /// Throws InputError naming file and data set or line.
+  /// Reads samples [first, first + count), one feature per table. Reuses the memory of `samples`. Throws InputError
+  /// naming file and data set or line.
   void read(std::int64_t first, std::int64_t count, Samples& samples);
 
  protected:
@@ -57,15 +57,17 @@ struct SourceOptions {
   std::int64_t limit = std::numeric_limits<std::int64_t>::max();  ///< samples of a TSV file that are kept in memory
 };
 
-/// How a TSV file's values become rows. The rule frequency reads the whole file; `notice` is told what did not fit.
+/// Returns how a TSV file's values become rows. The rule frequency reads the whole file; `notice` receives what did not
+/// fit.
 IdMapping mapping_of(const std::string& path, const SourceOptions& options, const Notice& notice);
 
-/// Whether the file begins as HDF5 files do. Throws InputError when it cannot be read, or is called so and is none.
+/// Returns whether the file begins as HDF5 files do. Throws InputError when it cannot be read, or its name says so and
+/// its content does not.
 bool is_hdf5(const std::string& path);
 
-/// Opens an HDF5 file (recognised by its first bytes) or a Criteo TSV file (plain, .gz, .zst). Of a TSV file the first
-/// `limit` samples are read into memory (157 B each); the rule frequency reads the whole file once before.
-/// Throws InputError when the file cannot be read or does not fit the tables.
+/// Opens an HDF5 file (recognised by its first bytes) or a Criteo TSV file (plain, .gz, .zst). The first `limit`
+/// samples of a TSV file are read into memory (157 B each); the rule frequency reads the whole file once before. Throws
+/// InputError when the file cannot be read or does not fit the tables.
 std::unique_ptr<SampleSource> open_samples(const std::string& path, const SourceOptions& options, const Notice& notice);
 
 }  // namespace shardmark::datasets

@@ -19,14 +19,15 @@ namespace {
 
 using Doubles = std::vector<double>;
 
-/// Row-major: matrix [rows][columns] = left [rows][count] x diag(values [count]) x right [count][columns], with count =
-/// min(rows, columns) and the values descending.
+/// Holds a decomposition, row-major: matrix [rows][columns] = left [rows][count] x diag(values [count]) x right
+/// [count][columns], with count = min(rows, columns) and the values descending.
 struct Decomposition {
   std::int64_t count;
   Doubles left, values, right;
 };
 
-/// Spoils the matrix. Row-major, it is the transposed of what LAPACK sees, so left and right change places.
+/// Decomposes the matrix and overwrites it. Row-major, it is the transposed of what LAPACK sees, so left and right
+/// change places.
 Decomposition decompose(const Table& table, Doubles& matrix, std::int64_t rows, std::int64_t columns) {
   const std::int64_t count = std::min(rows, columns);
   Decomposition result{count, Doubles(static_cast<std::size_t>(rows * count)), Doubles(static_cast<std::size_t>(count)),
@@ -49,7 +50,7 @@ Decomposition decompose(const Table& table, Doubles& matrix, std::int64_t rows, 
   return result;
 }
 
-/// The padded table with the digits of row and column of each core side by side: [p0][q0][p1][q1]...
+/// Returns the padded table with the digits of row and column of each core side by side: [p0][q0][p1][q1]...
 Doubles interleaved_digits(const TensorTrainShape& shape, std::int64_t rows, std::span<const float> values) {
   Doubles tensor(static_cast<std::size_t>(shape.rows() * shape.dim()));
   const auto place = [&shape](std::int64_t number, const auto& radix, bool of_rows) {
@@ -72,7 +73,7 @@ Doubles interleaved_digits(const TensorTrainShape& shape, std::int64_t rows, std
   return tensor;
 }
 
-/// entry(a, i, j, b) of [r_t][p_t][q_t][r_(t + 1)] as a core, slice by slice.
+/// Returns entry(a, i, j, b) of [r_t][p_t][q_t][r_(t + 1)] as a core, slice by slice.
 template <class Entry>
 std::vector<float> as_core(const TensorTrainShape& shape, int t, const Entry& entry) {
   std::vector<float> core;

@@ -14,8 +14,8 @@
 
 namespace shardmark::datasets {
 
-/// An open-addressing hash table from 32-bit values to non-zero 64-bit numbers (counts, ids). Linear probing, at most
-/// 2/3 full, 16 bytes per slot.
+/// Maps 32-bit values to non-zero 64-bit numbers (counts, ids) by open addressing with linear probing, at most 2/3
+/// full, 16 bytes per slot.
 class ValueTable {
  public:
   explicit ValueTable(std::size_t expected = 0) {
@@ -24,7 +24,7 @@ class ValueTable {
 
   std::size_t size() const { return size_; }
 
-  /// The number of `value`, 0 when new; the caller must make it non-zero.
+  /// Returns the number of `value`, 0 when new; the caller must make it non-zero.
   std::int64_t& operator[](std::uint32_t value) {
     if ((size_ + 1) * 3 > slots_.size() * 2) grow();
     Slot& slot = slots_[position(value)];
@@ -35,10 +35,10 @@ class ValueTable {
     return slot.number;
   }
 
-  /// The number of `value`, 0 when it is not in the table.
+  /// Returns the number of `value`, 0 when it is not in the table.
   std::int64_t find(std::uint32_t value) const { return slots_[position(value)].number; }
 
-  /// visit(value, number) for every entry, in no order.
+  /// Calls visit(value, number) for every entry, in no order.
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (const Slot& slot : slots_)
@@ -70,7 +70,7 @@ class ValueTable {
   std::size_t size_ = 0;
 };
 
-/// XXH64 (seed 0) of a stream of bytes, as 16 hexadecimal digits.
+/// Computes the XXH64 (seed 0) of a stream of bytes, as 16 hexadecimal digits.
 class Checksum {
  public:
   Checksum();

@@ -3,7 +3,7 @@
 
 namespace shardmark::results {
 
-/// Names of what the record of a case whose steps are prepared ahead holds beside the rest, in an object of
+/// These are the names of the additional fields in the record of a case whose steps are prefetched, in an object of
 /// CaseRecord::details. docs/record.md states each with its unit.
 namespace async_fields {
 
@@ -13,7 +13,7 @@ inline constexpr char pool[] = "pool";              ///< who prepares batches
 inline constexpr char processing_units[] = "cpus";  ///< by rank, that the threads are bound to; absent: to none
 inline constexpr char threads[] = "threads";        ///< 0 in pool inline
 inline constexpr char capacity[] = "capacity";
-inline constexpr char bound[] = "staleness_bound";        ///< absent where no rows are read ahead
+inline constexpr char bound[] = "staleness_bound";        ///< absent where no rows are prefetched
 inline constexpr char overtaking[] = "steps_overtaking";  ///< share of all; absent in the order of the input
 inline constexpr char staleness[] = "staleness";          ///< with p50, p99, max and counts by staleness
 inline constexpr char depth[] = "queue_depth";            ///< with mean and max

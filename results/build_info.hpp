@@ -5,7 +5,7 @@
 
 namespace shardmark::results {
 
-/// How this program was built. An empty git hash: the sources were no git checkout.
+/// Says how this program was built. The git hash is empty where the sources were no git checkout.
 struct BuildInfo {
   std::string_view version;   ///< of the project: "0.1.0"
   std::string_view git_hash;  ///< 40 hexadecimal digits

@@ -15,7 +15,7 @@ const std::string* value_of(const std::string& key, const Pairs& pairs) {
   return found == pairs.end() ? nullptr : &found->second;
 }
 
-/// `of_what`: nothing, or " of CASE".
+/// Makes one disagreement. `of_what`: nothing, or " of CASE".
 Disagreement disagreement(const std::string& key, const std::string& of_what, const std::string& a, const Launch& in_a,
                           const std::string& b, const Launch& in_b) {
   std::string text = fmt::format("{}{} differs: '{}' in {}, '{}' in {}", key, of_what, a, in_a.file, b, in_b.file);

@@ -16,7 +16,7 @@ namespace {
 
 using Launches = std::span<const Launch>;
 
-/// What is known of a case before it is judged; logarithms of milliseconds, one per launch.
+/// Holds what is known of a case before it is judged: logarithms of milliseconds, one per launch.
 struct Evidence {
   std::vector<double> old_logs, new_logs;
   Shift shift = {};
@@ -38,7 +38,7 @@ std::vector<double> log_times(Launches launches, std::string_view name) {
   return logs;
 }
 
-/// Why these launches have no full set of times of the case; empty when they have.
+/// Returns why these launches have no full set of times of the case; empty when they have.
 std::string gap(Launches launches, std::string_view side, std::string_view name, bool& failed) {
   for (const Launch& launch : launches) {
     const LaunchedCase* found = launch.find(name);
@@ -50,7 +50,8 @@ std::string gap(Launches launches, std::string_view side, std::string_view name,
   return "";
 }
 
-/// "OLD (old.jsonl) was disturbed by other processes; measure it again"; empty where no launch was.
+/// Returns a text such as "OLD (old.jsonl) was disturbed by other processes; measure it again"; empty where no launch
+/// was.
 std::string disturbance(Launches launches, std::string_view side, std::string_view name) {
   for (const Launch& launch : launches)
     if (const LaunchedCase* found = launch.find(name); found && found->disturbed)
@@ -58,7 +59,7 @@ std::string disturbance(Launches launches, std::string_view side, std::string_vi
   return "";
 }
 
-/// The case as missing, or as worse when only NEW fails; nothing when both sides have all times.
+/// Returns the case as missing, or as worse when only NEW fails; nothing when both sides have all times.
 std::optional<CaseComparison> without_times(const std::string& name, Launches old_launches, Launches new_launches) {
   bool old_failed = false, new_failed = false;
   const std::string old_gap = gap(old_launches, "OLD", name, old_failed);
@@ -70,8 +71,9 @@ std::optional<CaseComparison> without_times(const std::string& name, Launches ol
   return result;
 }
 
-/// Launches of each side with which the interval would no longer reach across the smallest effect, and the noise floor
-/// of pairs would lie below the ratio: both fall as 1 / sqrt(n). At most ten times as many as there were.
+/// Returns the number of launches of each side with which the interval would no longer reach across the smallest
+/// effect, and the noise floor of pairs would lie below the ratio: both fall as 1 / sqrt(n). It is at most ten times as
+/// many as there were.
 std::int64_t launches_to_settle(const Evidence& evidence, double smallest) {
   const auto n = static_cast<double>(std::min(evidence.old_logs.size(), evidence.new_logs.size()));
   const double size = std::fabs(evidence.shift.estimate);

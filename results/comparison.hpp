@@ -12,7 +12,7 @@
 
 namespace shardmark::results {
 
-/// What became of a case from OLD to NEW. Times are compared, so less is better.
+/// Says how a case changed from OLD to NEW. Times are compared, so less is better.
 enum class Change {
   better,
   worse,    ///< slower by more than the margin, and significantly so; or an error in NEW where OLD has none
@@ -36,34 +36,35 @@ struct CaseComparison {
   std::optional<double> floor = {};   ///< noise of the ratio: 0.02 is 2 %; nothing with fewer than 3 A/A launches
   double p = 1.0;                     ///< adjusted for the number of cases
   Change change = Change::missing;
-  /// Slower by more than options.fail_above, and its interval above 1 where there are launches enough for one: a gate
-  /// that is red without a floor, and without adjusting for the number of cases. An error in NEW alone too.
+  /// The gate is red for this case: it is slower by more than options.fail_above, with its interval above 1 where there
+  /// are launches enough for one. This needs no floor and does not adjust for the number of cases. A case with an error
+  /// in NEW alone fails too.
   bool fails = false;
   std::string advice = {};  ///< of unclear and missing: why, and what to run; of an error: its message
 };
 
 /// Compares the cases in the order of OLD, those of NEW alone behind them. `aa_launches` are launches of one program in
-/// the order in which they ran, from which the noise floors come; OLD itself when there are none. Paired wants as many
+/// the order in which they ran, from which the noise floors come; OLD itself when there are none. Paired needs as many
 /// launches of OLD as of NEW; throws InputError when their numbers differ. docs/comparison.md states the formulas.
 std::vector<CaseComparison> compare(std::span<const Launch> old_launches, std::span<const Launch> new_launches,
                                     std::span<const Launch> aa_launches, const ComparisonOptions& options);
 
-/// Noise of the logarithm of the ratio, from the log times of one case in launches of one program, in the order in
-/// which they ran. In pairs: 2 s / sqrt(pairs), s = 1.4826 median |x(i+1) - x(i)|, the spread of neighbours. Otherwise
-/// 2 s with the median over all |x(i) - x(j)|: launches of one hour share its drift, which their number does not
-/// average out. Nothing when there are fewer than 3 launches.
+/// Returns the noise of the logarithm of the ratio, from the log times of one case in launches of one program, in the
+/// order in which they ran. In pairs it is 2 s / sqrt(pairs), s = 1.4826 median |x(i+1) - x(i)|, the spread of
+/// neighbours. Otherwise it is 2 s with the median over all |x(i) - x(j)|: launches of one hour share its drift, which
+/// their number does not average out. It returns nothing when there are fewer than 3 launches.
 std::optional<double> noise_floor(std::span<const double> log_times, bool paired, std::int64_t pairs);
 
-/// What launches of one program can show as OLD of later ones.
+/// Holds the smallest change that launches of one program can show as OLD of later ones.
 struct BaselineFloor {
   std::string name;
   std::optional<double> unpaired,
       paired;  ///< noise_floor() of the ratio, not in pairs and in as many pairs: 0.02 is 2 %
 };
-/// Of each case, the noisiest first; nothing with fewer than 3 launches.
+/// Returns the floor of each case, the noisiest first; nothing with fewer than 3 launches.
 std::vector<BaselineFloor> baseline_floors(std::span<const Launch> launches);
 
-/// Whether there are enough launches for a p-value of at most 5 %.
+/// Returns whether there are enough launches for a p-value of at most 5 %.
 bool enough_launches(std::int64_t old_launches, std::int64_t new_launches, bool paired);
 
 }  // namespace shardmark::results

@@ -22,7 +22,7 @@ std::string time_text(double ms) {
   return ms < 1e3 ? fmt::format("{:.4g} ms", ms) : fmt::format("{:.4g} s", ms * 1e-3);
 }
 
-/// Text of a file, kept inside its cell.
+/// Returns text of a file, kept inside its cell.
 std::string cell(std::string_view text) {
   std::string safe;
   for (const char c : text) {
@@ -46,7 +46,7 @@ std::string row(const CaseComparison& each) {
                      each.floor ? fmt::format("{:.1f} %", *each.floor * 100.0) : "–", each.p, verdict_text(each));
 }
 
-/// The counts, and the slowest case of NEW; what fails by name.
+/// Returns the counts, and the slowest case of NEW; it names what fails.
 std::string summary(std::span<const CaseComparison> cases, std::optional<double> fail_above) {
   const auto ratio_of = [](const CaseComparison& each) {
     return fmt::format("{} {:.3f} [{:.3f}, {:.3f}]", each.name, each.ratio, each.low, each.high);
@@ -66,7 +66,7 @@ std::string summary(std::span<const CaseComparison> cases, std::optional<double>
   return text + '\n';
 }
 
-/// What calls for action first.
+/// Orders the changes: what calls for action comes first.
 int urgency(const CaseComparison& each) {
   constexpr std::array places{3, 0, 4, 1, 2};  // of better, worse, same, unclear, missing
   return places[index_of(each.change)];

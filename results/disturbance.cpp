@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The sum of an array of numbers; nothing where it is none.
+/// Returns the sum of an array of numbers; nothing where it is none.
 std::optional<double> sum_of(const Json& object, const char* name) {
   const auto values = object.find(name);
   if (values == object.end() || !values->is_array()) return std::nullopt;

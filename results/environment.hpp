@@ -11,10 +11,11 @@
 
 namespace shardmark::results {
 
-/// Of results files; readers refuse any other.
+/// This is the version of results files; readers refuse any other.
 inline constexpr int format_version = 2;
 
-/// The only environment variables that are ever recorded: none of them names a person, an account or a secret.
+/// These are the only environment variables that are ever recorded: none of them names a person, an account or a
+/// secret.
 inline constexpr std::array<std::string_view, 35> recorded_variables{
     "OMP_NUM_THREADS",
     "OMP_PROC_BIND",
@@ -53,7 +54,7 @@ inline constexpr std::array<std::string_view, 35> recorded_variables{
     "SLURM_THREADS_PER_CORE",
 };
 
-/// What only the program knows, gathered by the caller.
+/// Holds what only the program knows, gathered by the caller.
 struct RunContext {
   std::vector<std::string> arguments;  ///< argv
   std::uint64_t seed = 0;
@@ -61,10 +62,10 @@ struct RunContext {
   nlohmann::ordered_json libraries;  ///< {"mpi": "...", "kokkos": "...", "hdf5": "..."}
 };
 
-/// "2026-11-21T06:12:00Z".
+/// Returns the time as "2026-11-21T06:12:00Z".
 std::string utc_time(std::chrono::system_clock::time_point time = std::chrono::system_clock::now());
 
-/// The first line of a results file: {"record": "environment", ...}; docs/record.md states each field.
+/// Returns the first line of a results file, {"record": "environment", ...}; docs/record.md states each field.
 nlohmann::ordered_json environment_record(const RunContext& context);
 
 }  // namespace shardmark::results

@@ -25,7 +25,7 @@ constexpr std::array compared_keys{"host_name",  "cpu",   "num_cpus", "compiler"
                                    "build_type", "flags", "kokkos",   "transparent_huge_pages",
                                    "threads",    "scale", "seed",     "library_build_type"};
 
-/// One entry of "benchmarks" that is being read.
+/// Reads one entry of "benchmarks".
 class Row {
  public:
   Row(const Json& json, std::string origin) : json_(json), origin_(std::move(origin)) {
@@ -45,7 +45,7 @@ class Row {
 
   bool failed() const { return json_.value("error_occurred", Json(false)) == Json(true); }
 
-  /// real_time, or the counter of that name.
+  /// Returns real_time, or the counter of that name.
   double milliseconds(const std::string& counter) const {
     const std::string key = counter.empty() ? "real_time" : counter;
     const auto time = json_.find(key);

@@ -8,11 +8,11 @@
 
 namespace shardmark::results {
 
-/// A file that a Google Benchmark program wrote with --benchmark_out=FILE --benchmark_out_format=json: each
+/// Reads a file that a Google Benchmark program wrote with --benchmark_out=FILE --benchmark_out_format=json: each
 /// repetition's real_time (the manual time where there is one) in its time_unit is a sample. Aggregates are left out; a
 /// row with error_occurred is an error of its case. With `counter` that user counter is the sample instead, in the unit
 /// with which its name ends: median_us. (real_time is the mean over the iterations, which one disturbed iteration can
-/// double.) Throws InputError naming `file` and the entry that cannot be used. Format:
+/// double.) Throws InputError naming `file` and the entry that cannot be used. The format is described in
 /// https://github.com/google/benchmark/blob/main/docs/user_guide.md
 Launch google_benchmark_launch(const nlohmann::ordered_json& json, const std::string& file,
                                const std::string& counter = "");

@@ -17,8 +17,8 @@
 
 namespace shardmark::results {
 
-/// A JSON object of a record that is being read: its members by name and type, and where it stands. Each throws
-/// InputError that names the field by its path.
+/// Reads a JSON object of a record: its members by name and type. Each function throws InputError that names the field
+/// by its path.
 class Fields {
  public:
   Fields(const nlohmann::ordered_json& json, std::string origin, std::string path = "")
@@ -48,7 +48,7 @@ class Fields {
 
   double number(const std::string& name) const { return number(at(name), path_ + name); }
 
-  /// Nothing where the field is absent or null.
+  /// Returns nothing where the field is absent or null.
   std::optional<double> maybe_number(const std::string& name) const {
     const auto member = json_.find(name);
     if (member == json_.end() || member->is_null()) return std::nullopt;
@@ -65,7 +65,7 @@ class Fields {
 
   std::int64_t count(const std::string& name, std::int64_t least) const { return count(at(name), path_ + name, least); }
 
-  /// None where the field is absent.
+  /// Returns no values where the field is absent.
   std::vector<std::int64_t> counts(const std::string& name, std::int64_t least) const {
     std::vector<std::int64_t> values;
     if (!json_.contains(name)) return values;

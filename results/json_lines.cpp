@@ -28,7 +28,7 @@ std::string_view kind_of(const Json& json) {
   return json.at("record").get_ref<const std::string&>();
 }
 
-/// `origin` is "file:line"; `cut_off`: the line is the last one and lacks its end.
+/// Reads one line. `origin` is "file:line"; `cut_off`: the line is the last one and lacks its end.
 Json parse_line(const std::string& line, const std::string& origin, bool cut_off) {
   try {
     return parse_json(line);
@@ -40,7 +40,7 @@ Json parse_line(const std::string& line, const std::string& origin, bool cut_off
   }
 }
 
-/// Another version of the format would be taken for what it is not.
+/// Refuses another version of the format, whose fields would be misread.
 void require_known_format(const Json& environment, const std::string& origin) {
   const Json version = environment.value("format_version", Json());
   if (version != format_version)
@@ -71,7 +71,7 @@ JsonLinesWriter::JsonLinesWriter(fs::path file, const Json& environment)
   save();
 }
 
-/// Only if there is none: a run that goes on is not to be disturbed.
+/// Creates FILE.partial only if there is none: it may belong to a run that still goes on.
 void JsonLinesWriter::create_partial() const {
   std::error_code error;
   if (fs::exists(file_, error))

@@ -13,26 +13,26 @@
 
 namespace shardmark::results {
 
-/// Writes one results file: the environment, then a line per case. After every change all of it is on the disk as
-/// FILE.partial, a whole file that took the place of the one before, whoever dies (reference/output_file.hpp); close()
+/// Writes one results file: the environment, then a line per case. After every change the disk holds all of it as
+/// FILE.partial, a whole file that replaces the one before, even if a process dies (reference/output_file.hpp); close()
 /// makes FILE of it. A file without that ending is complete, and one with it holds what its run had measured. What
 /// exists and is no regular file (/dev/null, a pipe) is written to once, by close().
 class JsonLinesWriter {
  public:
   /// Creates missing folders and writes the first line. Throws InputError when FILE or FILE.partial exists already
-  /// (results are never overwritten) or cannot be written: to be called before the measurement starts.
+  /// (results are never overwritten) or cannot be written: construct it before the measurement starts.
   JsonLinesWriter(std::filesystem::path file, const nlohmann::ordered_json& environment);
 
-  /// Throws as the constructor where that would, and leaves nothing but missing folders behind.
+  /// Throws where the constructor would, and leaves nothing but missing folders behind.
   static void require_writable(const std::filesystem::path& file);
 
-  /// Makes these all the lines. Throws InputError when they cannot be written or a record could not be read again (a
+  /// Replaces all lines by these. Throws InputError when they cannot be written or a record could not be read again (a
   /// value is not finite).
   void rewrite(const nlohmann::ordered_json& environment, std::span<const CaseRecord> cases);
-  /// A record of another kind, unread: read_results() refuses it.
+  /// Appends a record of another kind without reading it: read_results() refuses it.
   void append(const nlohmann::ordered_json& record);
 
-  /// To be called once, after all else. Throws InputError when the file cannot be completed.
+  /// Completes the file; to be called once, after all else. Throws InputError when it cannot be completed.
   void close();
 
   const std::filesystem::path& file() const { return file_; }
@@ -46,9 +46,9 @@ class JsonLinesWriter {
   std::string text_;               ///< all lines
 };
 
-/// results/local/<workload>-<yyyymmddThhmmssZ>.jsonl below `folder`, with -2, -3, ... before the ending when that file
-/// or its .partial exists. `time` is utc_time(); characters of `workload` other than letters, digits, '.', '_' and '-'
-/// become '_'.
+/// Returns results/local/<workload>-<yyyymmddThhmmssZ>.jsonl below `folder`, with -2, -3, ... before the ending when
+/// that file or its .partial exists. `time` is utc_time(); characters of `workload` other than letters, digits, '.',
+/// '_' and '-' become '_'.
 std::filesystem::path default_results_file(std::string_view workload, std::string_view time,
                                            const std::filesystem::path& folder = "");
 
@@ -57,7 +57,8 @@ struct Results {
   std::vector<CaseRecord> cases;
 };
 
-/// Throws InputError naming file and line for anything but one environment record followed by case records.
+/// Reads a results file. Throws InputError naming file and line for anything but one environment record followed by
+/// case records.
 Results read_results(const std::filesystem::path& file);
 Results read_results(std::istream& stream, const std::string& name);
 

@@ -6,7 +6,7 @@
 
 namespace shardmark::results {
 
-/// The characters of a string, the JSON text of anything else.
+/// Returns the characters of a string, the JSON text of anything else.
 inline std::string text_of(const nlohmann::ordered_json& value) {
   return value.is_string() ? value.get<std::string>()
                            : value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

@@ -23,7 +23,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-/// Where the environment record holds what must agree.
+/// Names a field that must agree, and where the environment record holds it.
 struct ContextField {
   const char* name;
   const char* pointer;
@@ -41,7 +41,7 @@ constexpr std::array context_fields{
     ContextField{"governor", "/machine/governor"},
     ContextField{"seed", "/seed"},
 };
-/// Options that stand in every name, whether changed or not.
+/// These options stand in every name, whether changed or not.
 constexpr std::array<std::string_view, 4> always_named{"transfer", "exchange", "optimizer", "batch"};
 
 std::string hosts_of(const Json& environment) {

@@ -23,7 +23,7 @@ std::string_view trimmed(std::string_view text) {
 
 Json text_or_null(std::string_view text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-/// The number at the beginning of `text`.
+/// Returns the number at the beginning of `text`.
 Json integer_or_null(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -37,7 +37,7 @@ std::string first_line(const fs::path& file) {
   return std::string(trimmed(line));
 }
 
-/// "key<space>: value" as in /proc/cpuinfo and /proc/meminfo; the key is empty without a colon.
+/// Splits "key<space>: value" as in /proc/cpuinfo and /proc/meminfo; the key is empty without a colon.
 std::pair<std::string_view, std::string_view> key_and_value(std::string_view line) {
   const std::size_t colon = line.find(':');
   if (colon == line.npos) return {};

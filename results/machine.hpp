@@ -6,9 +6,9 @@
 
 namespace shardmark::results {
 
-/// What Linux says of the machine this process runs on:
+/// Returns what Linux reports about the machine this process runs on:
 ///   {cpu, logical_cpus, cores, memory_bytes, kernel, governor, smt, numa_nodes, transparent_huge_pages, aslr}
-/// read from <root>/proc and <root>/sys; null where the file is absent or cannot be read.
+/// read from <root>/proc and <root>/sys; a value is null where its file is absent or cannot be read.
 nlohmann::ordered_json describe_machine(const std::filesystem::path& root = "/");
 
 }  // namespace shardmark::results

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t fewest_times = 20, fewest_of_a_mode = 5;
 constexpr double least_share = 0.1, least_distance = 0.14, spreads_apart = 4.0, most_between = 0.1;
 
-/// Where to cut: the number of values on the lower side.
+/// Returns where to cut: the number of values on the lower side.
 std::size_t best_cut(std::span<const double> sorted, std::size_t least) {
   double total = 0.0;
   for (const double x : sorted) total += x;

@@ -24,7 +24,7 @@ double median_size(Values values) {
   return summarize(values).median;
 }
 
-/// To sum s^2 = 1, which makes cases of different noise comparable; no relabelling changes the sum.
+/// Scales the scores to sum s^2 = 1, which makes cases of different noise comparable; no relabelling changes the sum.
 Values scaled(Values scores) {
   const double square = std::inner_product(scores.begin(), scores.end(), scores.begin(), 0.0);
   for (double& score : scores) score = square > 0.0 ? score / std::sqrt(square) : 0.0;
@@ -54,7 +54,8 @@ double statistic(const Weights& weights, const Values& scores) {
 
 using Visit = std::function<void(const Weights&)>;
 
-/// Every pattern of signs but for an exchange of all, or drawn ones after the observed.
+/// Visits every pattern of signs, of a pattern and its negative only one; or, of many pairs, drawn ones after the
+/// observed.
 void for_each_sign_pattern(std::size_t pairs, const Visit& visit) {
   Weights signs(pairs, 1.0);
   if (pairs <= 15) {
@@ -78,7 +79,7 @@ double ways_to_choose(std::size_t from, std::size_t chosen) {
   return ways;
 }
 
-/// Every choice of the OLD launches, or drawn ones after the observed.
+/// Visits every choice of the OLD launches, or drawn ones after the observed.
 void for_each_deal(std::size_t old_launches, std::size_t new_launches, const Visit& visit) {
   Weights weights(old_launches, -1.0 / static_cast<double>(old_launches));
   weights.resize(old_launches + new_launches, 1.0 / static_cast<double>(new_launches));
@@ -95,8 +96,8 @@ void for_each_deal(std::size_t old_launches, std::size_t new_launches, const Vis
   }
 }
 
-/// For each case the share of relabellings, the observed one (the first) among them, whose largest statistic over the
-/// cases is at least the observed statistic of this case.
+/// Returns for each case the share of relabellings, the observed one (the first) among them, whose largest statistic
+/// over the cases is at least the observed statistic of this case.
 Values p_values(const std::vector<Values>& scores, const std::function<void(const Visit&)>& for_each_relabelling) {
   Values observed;
   std::vector<std::int64_t> reached(scores.size(), 0);

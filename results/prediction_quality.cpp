@@ -10,7 +10,7 @@
 namespace shardmark::results {
 namespace {
 
-/// Pearson's correlation.
+/// Returns Pearson's correlation.
 std::optional<double> correlation(std::span<const double> a, std::span<const double> b) {
   const auto n = static_cast<double>(a.size());
   const double mean_a = std::reduce(a.begin(), a.end()) / n, mean_b = std::reduce(b.begin(), b.end()) / n;

@@ -8,16 +8,16 @@
 
 namespace shardmark::results {
 
-/// A case's time, of a step or a sample, before it ran and as it was measured; in one unit.
+/// Holds a case's time, of a step or a sample, as it was predicted before it ran and as it was measured; in one unit.
 struct PredictedTime {
   double predicted = 0.0;
   double measured = 0.0;
 
-  /// (predicted - measured) / measured: negative where it took longer than was predicted.
+  /// Returns (predicted - measured) / measured: negative where it took longer than was predicted.
   double error() const { return (predicted - measured) / measured; }
 };
 
-/// What predictions of several cases were worth.
+/// Says how good the predictions of several cases were.
 struct PredictionQuality {
   double mean_error = 0.0;                 ///< MAPE: mean of |error()|, 0.1 for 10 %
   std::optional<double> rank_correlation;  ///< rank_correlation() of predicted and measured
@@ -25,14 +25,14 @@ struct PredictionQuality {
   double regret = 0.0;                     ///< measured time of that case / the least measured - 1
 };
 
-/// Throws std::invalid_argument when there are no times, or one is not positive and finite.
+/// Rates the predictions. Throws std::invalid_argument when there are no times, or one is not positive and finite.
 PredictionQuality prediction_quality(std::span<const PredictedTime> times);
 
-/// Spearman's rho: the correlation of the ranks, equal values having the mean of theirs. -1 to 1; absent where the
-/// values of one are all equal. Throws std::invalid_argument unless both have as many values.
+/// Returns Spearman's rho: the correlation of the ranks, equal values having the mean of theirs. It is -1 to 1; absent
+/// where the values of one are all equal. Throws std::invalid_argument unless both have as many values.
 std::optional<double> rank_correlation(std::span<const double> a, std::span<const double> b);
 
-/// The rank of each value from 1 on, ascending; equal values have the mean of the ranks that they take.
+/// Returns the rank of each value from 1 on, ascending; equal values have the mean of the ranks that they take.
 std::vector<double> mean_ranks(std::span<const double> values);
 
 }  // namespace shardmark::results

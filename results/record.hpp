@@ -20,15 +20,15 @@ struct PhaseTime {
   std::int64_t bytes = 0;                   ///< per step, of the busiest rank: sent; 0 in lookup and dense
   std::optional<double> predicted_ms = {};  ///< before it ran
   std::optional<double> least_ms = {};      ///< that the machine's measured ceilings allow for the same bytes
-  /// Its part of the critical path, from when the last rank left the phase before until the last left this one, of the
-  /// mean step scaled to the median: those of all phases add up to it, but for waiting for a batch that is prepared
-  /// ahead. 0 in phases that are hidden behind other steps.
+  /// This is the part of the phase in the critical path, from when the last rank left the phase before until the last
+  /// left this one, of the mean step scaled to the median. The parts of all phases add up to the median, but for
+  /// waiting for a batch that is prefetched. It is 0 in phases that are hidden behind other steps.
   std::optional<double> path_ms = {};
 
   bool operator==(const PhaseTime&) const = default;
 };
 
-/// Milliseconds of whole steps; each sample is one step's maximum over the ranks.
+/// Holds the milliseconds of whole steps; each sample is one step's maximum over the ranks.
 struct StepTime {
   double median = 0.0;
   double low = 0.0, high = 0.0;  ///< 95 % confidence interval of the median, over the visits (results/statistics.hpp)
@@ -36,21 +36,21 @@ struct StepTime {
   std::vector<double> samples;       ///< [n], in the order of measurement
   std::vector<std::int64_t> visits;  ///< how many samples each visit took; empty: each is one of its own
 
-  /// Of what the interval was taken.
+  /// Returns the number of values of which the interval was taken.
   std::int64_t visit_count() const { return visits.empty() ? n : std::ssize(visits); }
 
   bool operator==(const StepTime&) const = default;
 };
 
 /// Summarizes the samples, in milliseconds: the median of all, and the interval of the median of the visits' medians,
-/// which it is widened to hold. Throws std::invalid_argument as medians_of_visits() does.
+/// which is widened to contain the median of all. Throws std::invalid_argument as medians_of_visits() does.
 StepTime step_time(std::vector<double> samples_ms, std::vector<std::int64_t> visits = {});
 
-/// The rate that is reported: global_batch / median step.
+/// Returns the rate that is reported: global_batch / median step.
 double samples_per_second(std::int64_t global_batch, double median_ms);
 
-/// What a narrow wire did to the vectors x that travelled: max over vectors of max |error| / max |x|, and
-/// sqrt(sum error^2 / sum x^2). 0 for fp32.
+/// Measures what a narrow wire did to the vectors x (pooled embeddings, rows or gradients) that travelled: max over
+/// vectors of max |error| / max |x|, and sqrt(sum error^2 / sum x^2). It is 0 for fp32.
 struct VectorError {
   double max = 0.0;
   double rms = 0.0;
@@ -63,21 +63,22 @@ struct WireError {
   bool operator==(const WireError&) const = default;
 };
 
-/// Values that the check of a case tells nothing of, by table or weights, among the details. Absent: there are none.
+/// Names the detail that counts, by table or weights, the values for which the check of a case cannot tell whether they
+/// are right. It is absent where there are none.
 inline constexpr const char* untold_field = "untold";
 
-/// The first value that is wrong, with what was expected, among the details. Absent: none is.
+/// Names the detail with the first value that is wrong, and the expected one. It is absent where none is wrong.
 inline constexpr const char* first_wrong_field = "first_wrong";
 
-/// Of the plan of a case, among the details: what tells plans of one name apart.
+/// Names the detail that distinguishes plans of one name: the digest of the case's plan.
 inline constexpr char plan_digest_field[] = "plan_digest";
 
-/// One measured case: the design's record. docs/record.md states each field with its unit.
+/// Holds one measured case: the design's record. docs/record.md states each field with its unit.
 struct CaseRecord {
   std::string workload;
   std::string plan;
-  /// {name: value in effect} of every option that the program had: transfer, exchange, dtype, ... Nothing here depends
-  /// on which those are, but for the batch.
+  /// Holds {name: value in effect} of every option that the program had: transfer, exchange, dtype, ... Nothing else in
+  /// this record depends on which those are, but for the batch.
   nlohmann::ordered_json options = nlohmann::ordered_json::object();
   std::vector<std::string> changed;  ///< names of those whose value is not the workload's or the program's own
   std::int64_t ranks = 1;
@@ -93,25 +94,25 @@ struct CaseRecord {
   std::optional<double> predicted_ms;
   std::int64_t checked_steps = 0;  ///< 0: unchecked
   std::int64_t wrong = 0;          ///< values that differ from the reference
-  /// Any further fields, merged into the top level: seed, picked, bound, ... May not repeat a name above.
+  /// Holds any further fields, merged into the top level: seed, picked, bound, ... They may not repeat a name above.
   nlohmann::ordered_json details = nlohmann::ordered_json::object();
 
-  /// The value of an option as people read it; "-" where the record lacks it.
+  /// Returns the value of an option as people read it; "-" where the record lacks it.
   std::string option(std::string_view name) const;
-  /// Samples per step over all ranks; 1 where the record does not say.
+  /// Returns the samples per step over all ranks; 1 where the record does not say.
   std::int64_t global_batch() const;
-  /// Whether both have the option, with other values.
+  /// Returns whether both have the option, with other values.
   bool differs(const CaseRecord& other, std::string_view name) const;
 
   bool operator==(const CaseRecord&) const = default;
 };
 
-/// One line of a results file. Throws std::invalid_argument when `details` repeats the name of a field.
+/// Writes one line of a results file. Throws std::invalid_argument when `details` repeats the name of a field.
 nlohmann::ordered_json to_json(const CaseRecord& record);
 
-/// Fields that are not in CaseRecord go to `details`. `origin` is "file:line".
-/// Throws InputError naming origin and field when one is absent, of another type, not finite or out of range, or when n
-/// is not the number of samples.
+/// Reads such a line; fields that are not in CaseRecord go to `details`. `origin` is "file:line". Throws InputError
+/// naming origin and field when one is absent, of another type, not finite or out of range, or when n is not the number
+/// of samples.
 CaseRecord case_record_from_json(const nlohmann::ordered_json& json, const std::string& origin);
 
 }  // namespace shardmark::results

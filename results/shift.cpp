@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t most_signed_ranks = 100;
 constexpr std::int64_t most_rank_sums = 50;
 
-/// The largest k with P(X < k) <= error / 2, and 0 when there is none: k values may be cut off on each side.
+/// Returns the largest k with P(X < k) <= error / 2, and 0 when there is none: k values may be cut off on each side.
 std::int64_t cut_of(const std::vector<double>& distribution, double error = 0.05) {
   double below = 0.0;
   for (std::size_t x = 0; x < distribution.size(); ++x) {
@@ -28,7 +28,7 @@ std::int64_t normal_cut(double mean, double variance) {
   return std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor(mean - 0.5 - 1.96 * std::sqrt(variance))));
 }
 
-/// The median of `values`, between their k-th smallest and k-th largest (k = 0: between their ends).
+/// Returns the median of `values`, between their k-th smallest and k-th largest (k = 0: between their ends).
 Shift shift_of(std::vector<double> values, std::int64_t cut) {
   std::ranges::sort(values);
   const std::int64_t k = std::max<std::int64_t>(cut, 1);

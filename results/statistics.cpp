@@ -14,7 +14,7 @@ using Sorted = std::vector<double>;
 
 double at_rank(const Sorted& x, std::int64_t rank) { return x[std::clamp<std::int64_t>(rank, 1, std::ssize(x)) - 1]; }
 
-/// x at position 1 + quarters (n - 1) / 4.
+/// Returns x at position 1 + quarters (n - 1) / 4.
 double quartile(const Sorted& x, std::int64_t quarters) {
   const std::int64_t position = quarters * (std::ssize(x) - 1);
   const double below = at_rank(x, 1 + position / 4);
@@ -22,7 +22,7 @@ double quartile(const Sorted& x, std::int64_t quarters) {
   return below + (above - below) * (static_cast<double>(position % 4) / 4.0);
 }
 
-/// x(ceil(percent n / 100)), in integers: 0.99 n would round up past a whole number.
+/// Returns x(ceil(percent n / 100)), in integers: 0.99 n would round up past a whole number.
 double nearest_rank(const Sorted& x, std::int64_t percent) { return at_rank(x, (percent * std::ssize(x) + 99) / 100); }
 
 }  // namespace

@@ -7,10 +7,10 @@
 
 namespace shardmark::results {
 
-/// Fewest samples whose extremes enclose the median with 95 % confidence: 1 - 2^(1-n) >= 0.95.
+/// This is the smallest number of samples whose extremes enclose the median with 95 % confidence: 1 - 2^(1-n) >= 0.95.
 inline constexpr std::int64_t samples_for_interval = 6;
 
-/// Order statistics of n samples, in the samples' own unit. x(k) is the k-th smallest, counted from 1.
+/// Holds order statistics of n samples, in the samples' own unit. x(k) is the k-th smallest, counted from 1.
 struct Summary {
   std::int64_t n = 0;
   double min = 0.0;     ///< x(1)
@@ -26,19 +26,22 @@ struct Summary {
 
   double interquartile_range() const { return q3 - q1; }
 
-  /// (high - low) / (2 median), what a stop rule compares with its tolerance. Infinite when n < samples_for_interval,
-  /// where [low, high] is [min, max] but covers the median with less than 95 % confidence, and when median <= 0.
+  /// Returns (high - low) / (2 median), which a stop rule compares with its tolerance. It is infinite when n <
+  /// samples_for_interval, where [low, high] is [min, max] but covers the median with less than 95 % confidence, and
+  /// when median <= 0.
   double relative_half_width() const;
 };
 
-/// The ranks of the interval are those of the normal approximation of the binomial (Le Boudec, Performance Evaluation
-/// of Computer and Communication Systems, 2010, ch. 2); they assume independent samples of one distribution, no
-/// particular distribution. Throws std::invalid_argument when there are no samples or one is not finite.
+/// Summarizes the samples. The ranks of the interval are those of the normal approximation of the binomial (Le Boudec,
+/// Performance Evaluation of Computer and Communication Systems, 2010, ch. 2); they assume independent samples of one
+/// distribution, no particular distribution. Throws std::invalid_argument when there are no samples or one is not
+/// finite.
 Summary summarize(std::span<const double> samples);
 
-/// The median of each visit: `samples` hold visits[0] that were taken one after the other, then visits[1], ... Samples
-/// of one visit share what the machine does at that time, those of different visits do not, so that intervals are taken
-/// over these. Throws std::invalid_argument unless the visits, none of them empty, are all the samples.
+/// Returns the median of each visit: `samples` hold visits[0] that were taken one after the other, then visits[1], ...
+/// Samples of one visit share what the machine does at that time, those of different visits do not, so that intervals
+/// are taken over these medians. Throws std::invalid_argument unless the visits, none of them empty, are all the
+/// samples.
 std::vector<double> medians_of_visits(std::span<const double> samples, std::span<const std::int64_t> visits);
 
 }  // namespace shardmark::results

@@ -11,7 +11,7 @@
 
 namespace shardmark::results {
 
-/// What people read of one results file.
+/// A Report is one results file as people read it.
 struct Report {
   const nlohmann::ordered_json& environment;
   std::span<const CaseRecord> cases;
@@ -24,12 +24,11 @@ struct TableOptions {
   std::size_t width = 120;  ///< most characters of a line
 };
 
-/// Lines of text, at most `width` wide but for words that are wider:
+/// Returns lines of text, at most `width` wide but for words that are wider:
 ///   lines with '#'  what ran where; what all cases have in common; what the columns mean, and which ones did not fit
 ///   a line a case   the best of each plan (or where all have one plan, of each value of what else differs first),
-///   valid
-///                   ones first, then unchecked, then wrong ones, each by falling samples/s. Wrong ones are never left
-///                   out. Fields in which the cases differ are columns
+///                   valid ones first, then unchecked, then wrong ones, each by falling samples/s. Wrong ones are
+///                   never left out. Fields in which the cases differ are columns
 ///   # phases of ..  where they were predicted: measured, predicted and least ms of the phases of the best case, with
 ///                   `all` of each
 ///   # fast / slow   where the environment has a published ratio of two plans, ours beside it
@@ -40,16 +39,16 @@ struct TableOptions {
 std::string results_table(const nlohmann::ordered_json& environment, std::span<const CaseRecord> records,
                           const TableOptions& options = {});
 
-/// results_table() of each; where there are several, each below a line "# file NAME".
+/// Prints results_table() of each report; where there are several, each below a line "# file NAME".
 std::string as_text(std::span<const Report> reports, const TableOptions& options);
-/// The same as Markdown, for pasting: tables of GitHub's kind, as wide as they come out.
+/// Prints the same as Markdown, for pasting: tables of GitHub's kind, as wide as they come out.
 std::string as_markdown(std::span<const Report> reports, const TableOptions& options);
-/// Every field of every case, in the order of the files. The first line names the columns after the fields of the
-/// record, "step_ms.median"; `file` stands before them where there are several reports. Quoted as in RFC 4180; lines
-/// end in \n alone. No verdict: `valid` says for each case whether it was checked and right.
+/// Prints every field of every case, in the order of the files. The first line names the columns after the fields of
+/// the record, "step_ms.median"; `file` stands before them where there are several reports. Cells are quoted as in RFC
+/// 4180; lines end in \n alone. There is no verdict: `valid` says for each case whether it was checked and right.
 std::string as_csv(std::span<const Report> reports, const TableOptions& options);
 
-/// A way to print results.
+/// A ResultsFormat is a way to print results.
 struct ResultsFormat {
   std::string_view name;
   std::string_view description;

@@ -3,7 +3,7 @@
 
 namespace shardmark::results {
 
-/// Names of what the record of a case with tables of Storage::tt holds beside the rest, in an object of
+/// These are the names of the additional fields in the record of a case with tables of Storage::tt, in an object of
 /// CaseRecord::details. docs/record.md states each with its unit.
 namespace tensor_train_fields {
 

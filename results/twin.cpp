@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The same without its visits in the rounds before `round`.
+/// Returns the time without its visits in the rounds before `round`.
 StepTime from_round(const StepTime& time, std::int64_t round) {
   const auto before = std::min<std::int64_t>(round, std::ssize(time.visits));
   const auto samples = std::reduce(time.visits.begin(), time.visits.begin() + before);

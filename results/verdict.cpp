@@ -12,7 +12,7 @@
 namespace shardmark::results {
 namespace {
 
-/// The fastest of the valid cases that `wanted` accepts.
+/// Returns the fastest of the valid cases that `wanted` accepts.
 template <class Wanted>
 const CaseRecord* best_where(std::span<const CaseRecord> records, Wanted&& wanted) {
   std::vector<const CaseRecord*> valid;

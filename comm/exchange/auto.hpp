@@ -13,14 +13,15 @@
 
 namespace shardmark::comm {
 
-/// Carries each route by the exchange that was fastest, in this job, for traffic of its size and shape:
-/// exchange_calibration.hpp. A route's first run goes by an exchange that has nothing to set up, chosen from its size,
-/// which an all-reduce finds; in the second another one finds its shape. All ranks pick the same.
+/// Carries each route by the exchange that was fastest in this job for traffic of its size and shape
+/// (exchange_calibration.hpp). A route's first run uses an exchange that has nothing to set up, chosen by the size of
+/// the route, which an all-reduce finds; in the second run another all-reduce finds its shape. All ranks pick the same
+/// exchange.
 class Auto : public Exchange {
  public:
   explicit Auto(const Communicator& comm);
 
-  /// As if it picked rma_put: large routes go by exchanges that keep less.
+  /// Returns what rma_put keeps, as if it were picked: large routes use exchanges that keep less.
   static double keeps(const Communicator&, int) { return 1.25; }
   static double has(const Communicator& comm) { return NodeShared::has(comm); }
 

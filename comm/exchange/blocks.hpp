@@ -13,10 +13,10 @@
 
 namespace shardmark::comm {
 
-/// The bytes of one run of an exchange, cut by peer.
+/// Cuts the bytes of one run of an exchange into blocks by peer.
 class Blocks {
  public:
-  /// std::invalid_argument for a route of another number of ranks.
+  /// Throws std::invalid_argument for a route of another number of ranks.
   Blocks(const Communicator& comm, const Route& route, const std::byte* send, std::byte* receive,
          std::int64_t element_bytes)
       : route_(route), send_(send), receive_(receive), element_bytes_(element_bytes) {
@@ -34,7 +34,7 @@ class Blocks {
                      route_.receive_counts()[peer] * element_bytes_);
   }
 
-  /// What `rank`, the rank that runs, sends to itself.
+  /// Copies the block that `rank`, the rank that runs, sends to itself.
   void copy_own(int rank) const {
     if (const auto own = to(rank); !own.empty()) std::memcpy(from(rank).data(), own.data(), own.size());
   }
@@ -46,7 +46,7 @@ class Blocks {
   std::int64_t element_bytes_;
 };
 
-/// The ranks `distance` (0 to size) after and before this one, modulo the size.
+/// Returns the rank `distance` (0 to size) after this one, and rank_before() the one before it, modulo the size.
 inline int rank_after(const Communicator& comm, int distance) { return (comm.rank() + distance) % comm.size(); }
 inline int rank_before(const Communicator& comm, int distance) {
   return (comm.rank() - distance + comm.size()) % comm.size();

@@ -11,16 +11,16 @@
 
 namespace shardmark::comm {
 
-/// Bruck's algorithm with radix r (Bruck et al., TPDS 1997) for any counts. The block for the rank at distance d
-/// travels by the digits of d: in round x all blocks whose digit x is z go, as one message, to rank + z r^x. (r-1)
-/// log_r P messages per rank in place of P-1, for which a byte travels up to log_r P times: for small blocks. The sizes
-/// of what passes through a rank are known to nobody: on a route's first run they are sent ahead in messages of the
-/// same pattern (two-phase Bruck, Fan et al., HPDC 2022), and kept.
+/// This is Bruck's algorithm with radix r (Bruck et al., TPDS 1997) for any counts. The block for the rank at distance
+/// d travels by the digits of d: in round x all blocks whose digit x is z go, as one message, to rank + z r^x. A rank
+/// sends (r-1) log_r P messages in place of P-1, but a byte travels up to log_r P times: it is for small blocks. No
+/// rank knows the sizes of what passes through it: on a route's first run they are sent first, in messages of the same
+/// pattern (two-phase Bruck, Fan et al., HPDC 2022), and kept.
 class Bruck : public Exchange {
  public:
   Bruck(const Communicator& comm, int radix);
 
-  /// What leaves in a round, and what arrives in each.
+  /// Counts one buffer for what leaves in a round, and one for what arrives in each round.
   static double keeps(const Communicator& comm, int radix);
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
@@ -28,12 +28,12 @@ class Bruck : public Exchange {
 
  private:
   using Sizes = std::vector<std::int64_t>;  ///< elements, by distance
-  /// The blocks of a round that go to one rank.
+  /// A Step holds the blocks of a round that go to one rank.
   struct Step {
     int distance;
     std::vector<std::size_t> blocks;
   };
-  /// Sizes before each round, and after the last.
+  /// A Setup holds the sizes before each round, and after the last.
   using Setup = std::vector<Sizes>;
 
   void find_sizes(const Route& route, Setup& sizes);

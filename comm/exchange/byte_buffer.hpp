@@ -8,17 +8,17 @@
 
 namespace shardmark::comm {
 
-/// Memory of an exchange for what passes through a rank: it grows and never shrinks. It is filled, or cut into parts,
-/// from its beginning.
+/// Holds the bytes that pass through a rank in an exchange: it grows and never shrinks. It is filled, or cut into
+/// parts, from its beginning.
 class ByteBuffer {
  public:
-  /// Forgets what is in it and makes room for `size` bytes.
+  /// Forgets its contents and makes room for `size` bytes.
   void restart(std::size_t size) {
     if (bytes_.size() < size) bytes_.resize(size);
     used_ = 0;
   }
 
-  /// The next `size` bytes.
+  /// Returns the next `size` bytes.
   std::span<std::byte> take(std::size_t size) {
     const auto part = std::span(bytes_).subspan(used_, size);
     used_ += size;
@@ -29,7 +29,7 @@ class ByteBuffer {
     if (!bytes.empty()) std::memcpy(take(bytes.size()).data(), bytes.data(), bytes.size());
   }
 
-  /// What was taken and appended since the byte `begin`.
+  /// Returns what was taken and appended since the byte `begin`.
   std::span<std::byte> since(std::size_t begin) { return std::span(bytes_).subspan(begin, used_ - begin); }
   std::size_t used() const { return used_; }
 

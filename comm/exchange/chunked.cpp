@@ -8,7 +8,7 @@
 namespace shardmark::comm {
 namespace {
 
-/// Elements [begin, begin + count) of a buffer: chunk `chunk` of `chunks` of what is for or from a peer.
+/// Holds elements [begin, begin + count) of a buffer: chunk `chunk` of `chunks` of what is for or from a peer.
 struct Part {
   std::int64_t begin;
   std::int64_t count;

@@ -8,8 +8,8 @@
 
 namespace shardmark::comm {
 
-/// The messages of Linear in `chunks` parts each, of which two are on their way at a time: (chunks - 1) (P - 1)
-/// messages more, none of which is large.
+/// Sends the messages of Linear in `chunks` parts each, of which two are under way at a time: (chunks - 1) (P - 1) more
+/// messages, none of which is large.
 class Chunked : public Exchange {
  public:
   Chunked(const Communicator& comm, int chunks) : comm_(comm), messages_(chunks, Messages(comm)) {}

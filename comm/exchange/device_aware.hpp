@@ -5,10 +5,10 @@
 
 namespace shardmark::comm {
 
-/// MPI_Alltoallv on pointers to GPU memory, for an MPI that reads and writes it itself (CUDA-aware).
+/// Runs MPI_Alltoallv on pointers to GPU memory, for an MPI that reads and writes it itself (CUDA-aware).
 class DeviceAware : public MpiAlltoallv {
  public:
-  /// Where ranks lack GPUs, or MPI does not say that it can (MPIX_Query_cuda_support).
+  /// Gives a reason where ranks lack GPUs, or MPI does not report that it can (MPIX_Query_cuda_support).
   static std::string unusable(const Communicator& comm);
 
   explicit DeviceAware(const Communicator& comm) : MpiAlltoallv(comm), gpu_(comm.node_rank()) {}

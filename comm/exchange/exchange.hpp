@@ -13,27 +13,28 @@
 
 namespace shardmark::comm {
 
-/// An all-to-all algorithm: how the elements of a route reach their ranks. An object may keep state between runs
-/// (datatypes, requests, buffers). The communicator it was made with must outlive it.
+/// An Exchange is an all-to-all algorithm: it defines how the elements of a route reach their ranks. An object may keep
+/// state between runs (datatypes, requests, buffers). The communicator it was made with must outlive it.
 class Exchange {
  public:
   virtual ~Exchange() = default;
 
-  /// Collective. `send` holds route.send_total() elements of `element_bytes` bytes, `receive` room for
-  /// route.receive_total(), both by rank as Route says; they must not overlap, and may be null when they are empty.
-  /// Throws MpiError; std::invalid_argument for a route of another number of ranks.
+  /// Moves the elements of `route`. `send` holds route.send_total() elements of `element_bytes` bytes, `receive` has
+  /// room for route.receive_total(), both by rank as Route says; they must not overlap, and may be null when they are
+  /// empty. Throws MpiError, and std::invalid_argument for a route of another number of ranks. Collective.
   virtual void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) = 0;
 
-  /// The names of the exchanges that carried data so far, where this one chooses among others; else empty.
+  /// Returns the names of the exchanges that carried data so far, where this one chooses among others; else empty.
   virtual std::string picked() const { return {}; }
 
-  /// Bytes that the last run handed to MPI for each rank, by rank, if this exchange sends blocks by way of other ranks;
-  /// the sizes that ranks tell each other on a route's first run are not among them. Empty for all other exchanges:
-  /// they hand MPI what the route says.
+  /// Returns the bytes that the last run handed to MPI for each rank, by rank, if this exchange sends blocks by way of
+  /// other ranks; the sizes that ranks exchange on a route's first run are not among them. It is empty for all other
+  /// exchanges: they hand MPI what the route says.
   virtual std::span<const std::int64_t> sent() const { return {}; }
 };
 
-/// The same with sizes checked; a route's element is `width` consecutive values (a row of dim floats: dim).
+/// Runs the exchange after it has checked the sizes of the buffers; a route's element is `width` consecutive values (a
+/// row of dim floats: dim).
 template <class T>
 requires std::is_trivially_copyable_v<T>
 void run(Exchange& exchange, const Route& route, std::span<const T> send, std::span<T> receive,

@@ -26,7 +26,8 @@ constexpr int least_repeats = 5, most_repeats = 41;
 constexpr double shortest_timing = 50e-6;  // seconds
 constexpr double hopeless = 2.0;           // times MPI_Alltoallv's time: not measured further
 
-/// Elements of one byte: to each rank `bytes` in the mean; skewed: to rank 0 as much as to all others together.
+/// Returns counts of elements of one byte: to each rank `bytes` in the mean; skewed: to rank 0 as much as to all others
+/// together.
 std::vector<std::int64_t> counts_of(const Communicator& comm, std::int64_t bytes, bool skewed) {
   const std::int64_t ranks = comm.size();
   std::vector<std::int64_t> counts(ranks, bytes);
@@ -42,7 +43,7 @@ struct Candidate {
   bool dropped = false;
 };
 
-/// All of these ranks' exchanges on one traffic.
+/// Times all exchanges of these ranks on one traffic.
 class CellTiming {
  public:
   CellTiming(const Communicator& comm, std::vector<Candidate>& candidates, std::int64_t bytes, bool skewed)
@@ -62,7 +63,8 @@ class CellTiming {
     runs_ = static_cast<int>(std::clamp(shortest_timing / once, 1.0, 8.0));
   }
 
-  /// Seconds that it took, the same on all ranks. MPI_Alltoallv is the first candidate.
+  /// Times each candidate once, in a random order. Returns the seconds that this took, the same on all ranks.
+  /// MPI_Alltoallv is the first candidate.
   double repeat() {
     const double begin = MPI_Wtime();
     std::ranges::shuffle(order_, random_);
@@ -94,7 +96,7 @@ class CellTiming {
     return MPI_Wtime() - begin;
   }
 
-  /// Upper quartile.
+  /// Returns the upper quartile of the ratios.
   static double ratio_of(const Candidate& candidate) {
     auto ratios = candidate.ratios;
     std::ranges::sort(ratios);

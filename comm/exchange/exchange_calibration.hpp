@@ -7,13 +7,14 @@
 namespace shardmark::comm {
 
 /// Measures all exchanges that `auto` may pick, for about `seconds` or somewhat less, and says so on rank 0's stderr.
-/// Collective; the same result on every rank.
+/// Collective; the result is the same on every rank.
 placement::ExchangeRatios calibrate_exchanges(const Communicator& comm, double seconds);
 
-/// The ratios that belong to this communicator: those that were set for it, or else some that are measured now, in half
-/// a second, and kept. They live as long as the communicator's MPI handle. Collective.
+/// Returns the ratios that belong to this communicator: those that were set for it, or else some that are measured now,
+/// in half a second, and kept. They live as long as the communicator's MPI handle. Collective.
 const placement::ExchangeRatios& calibration_of(const Communicator& comm);
-/// InputError when they were measured with another number of ranks or nodes, or name unknown exchanges.
+/// Sets the ratios of this communicator. Throws InputError when they were measured with another number of ranks or
+/// nodes, or name unknown exchanges.
 void set_calibration(const Communicator& comm, placement::ExchangeRatios calibration);
 
 }  // namespace shardmark::comm

@@ -14,23 +14,25 @@ namespace shardmark::comm {
 
 using placement::ExchangeNumber, placement::InAuto;
 
-/// One entry of the table `exchanges`: a shape, and what makes it.
+/// An ExchangeChoice is one entry of the table `exchanges`: a shape, and the functions that make an exchange of it.
 struct ExchangeChoice : placement::ExchangeShape {
-  /// Collective.
+  /// Makes the exchange. Collective.
   std::unique_ptr<Exchange> (*make)(const Communicator&, int number);
-  /// Why these ranks cannot use it, the same on all of them; empty: they can. Collective.
+  /// Returns why these ranks cannot use it, the same on all of them; empty where they can. Collective.
   std::string (*unusable)(const Communicator&);
-  /// Bytes of its own that it keeps for each byte of the largest route that it carries, a route having as many as the
-  /// busiest rank sends or receives: for the estimate of a case's memory.
+  /// Returns the bytes that the exchange keeps in buffers of its own for each byte of the largest route that it
+  /// carries, where the bytes of a route are those that its busiest rank sends or receives. The estimate of a case's
+  /// memory uses it.
   double (*keeps)(const Communicator&, int number);
-  /// Bytes that it has on this rank whatever it carries.
+  /// Returns the bytes that it allocates on this rank whatever it carries.
   double (*has)(const Communicator&);
-  /// The entry of the table `reductions` that adds partial sums where this one moves the rest; empty: MPI's.
+  /// Names the entry of the table `reductions` that adds partial sums where this exchange moves the rest; empty: MPI's.
   std::string_view reduction = {};
 };
 
-/// The entry of a class that is made of (comm) or (comm, number). Its static unusable(comm), if it has one, refuses;
-/// its static keeps(comm, number) says what it keeps, and its static has(comm) what it has, where that is anything.
+/// Returns the entry of a class that is constructed from (comm) or (comm, number). Its static unusable(comm),
+/// keeps(comm, number) and has(comm), as far as it has them, become those of the entry; without them it is always
+/// usable, keeps 0 and has 0.
 template <class Algorithm>
 constexpr ExchangeChoice exchange_choice(std::string_view name, std::string_view reduction = {}) {
   const auto make = [](const Communicator& comm, [[maybe_unused]] int n) -> std::unique_ptr<Exchange> {

@@ -24,7 +24,7 @@
 
 namespace shardmark::comm {
 
-/// Users name them as named_exchange.hpp says; in the order of exchange_shapes.hpp.
+/// These are all exchanges, in the order of exchange_shapes.hpp; users name them as named_exchange.hpp says.
 inline constexpr std::array exchanges = {
     exchange_choice<MpiAlltoallv>("mpi_alltoallv"),
     exchange_choice<Auto>("auto"),

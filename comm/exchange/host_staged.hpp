@@ -6,8 +6,8 @@
 
 namespace shardmark::comm {
 
-/// Memory of a GPU by way of pinned host buffers, which are kept, and MPI_Alltoallv: for an MPI that cannot read GPUs.
-/// Host memory goes to MPI as it is.
+/// Carries GPU memory by way of pinned host buffers, which are kept, and MPI_Alltoallv: it is for an MPI that cannot
+/// read GPUs. Host memory goes to MPI as it is.
 class HostStaged : public Exchange {
  public:
   static std::string unusable(const Communicator& comm) { return no_gpus(comm); }

@@ -10,8 +10,8 @@
 
 namespace shardmark::comm {
 
-/// An exchange whose MPI calls are made on a lane, so that other tasks of the lane may compute meanwhile, and whose
-/// bytes are added to `sent`. All outlive the object; several may carry by the same exchange.
+/// Runs an exchange whose MPI calls are made on a lane, so that other tasks of the lane may compute meanwhile, and adds
+/// its bytes to `sent`. All three must outlive the object; several objects may use the same exchange.
 class LaneExchange : public Exchange {
  public:
   LaneExchange(Exchange& exchange, Lane& lane, SentBytes& sent) : exchange_(exchange), lane_(lane), sent_(sent) {}

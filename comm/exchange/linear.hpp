@@ -6,8 +6,8 @@
 
 namespace shardmark::comm {
 
-/// All receives, then all sends, then one wait. A rank starts with its neighbour, so that not all of them begin with
-/// rank 0. Skew costs no more than the busiest rank; the network sees P(P-1) messages at once.
+/// Starts all receives, then all sends, then waits once. A rank starts with its neighbour, so that not all of them
+/// begin with rank 0. Skew costs no more than the busiest rank; the network carries P(P-1) messages at once.
 class Linear : public Exchange {
  public:
   explicit Linear(const Communicator& comm) : comm_(comm), messages_(comm) {}

@@ -8,9 +8,9 @@
 
 namespace shardmark::comm {
 
-/// The messages of Linear with at most `window` partners each way at a time, in the order of their distance: the next
-/// is started when the one `window` before it is complete both ways. 1 is pairwise, P-1 is linear. It cannot deadlock:
-/// the nearest distance that some rank has not completed is within every rank's window.
+/// Sends the messages of Linear to and from at most `window` partners at a time, in the order of their distance: the
+/// next one is started when the one `window` before it is complete in both directions. 1 is pairwise, P-1 is linear. It
+/// cannot deadlock: the nearest distance that some rank has not completed is within every rank's window.
 class LinearThrottled : public Exchange {
  public:
   LinearThrottled(const Communicator& comm, int window);

@@ -21,7 +21,8 @@ std::vector<Integer> of_peers(const std::vector<int>& peers, const std::vector<s
   return values;
 }
 
-/// Open MPI loads what makes graphs when the first one is made, without a lock, while several threads may make theirs.
+/// Makes a graph once under a lock: Open MPI loads the component that makes graphs with the first one, without a lock,
+/// while several threads may make theirs.
 void open_topologies() {
   static std::once_flag opened;
   std::call_once(opened, [] {

@@ -9,11 +9,11 @@
 
 namespace shardmark::comm {
 
-/// MPI_Neighbor_alltoallv over the pairs of ranks between which something travels, this way or that, so that a route
-/// and its inverse share a graph. Cost of a route's first run: one all-reduce, which finds the largest total of any
-/// rank and whether some rank has a peer outside the graph; then the graph is made anew
+/// Calls MPI_Neighbor_alltoallv over the pairs of ranks between which something travels in either direction, so that a
+/// route and its inverse share a graph. A route's first run costs one all-reduce, which finds the largest total of any
+/// rank and whether some rank has a peer outside the graph; if one has, the graph is made anew
 /// (MPI_Dist_graph_create_adjacent) and keeps the peers of before. Where a count or displacement of any rank exceeds
-/// the count limit: MPI_Neighbor_alltoallw.
+/// the count limit, it calls MPI_Neighbor_alltoallw.
 class MpiNeighbor : public Exchange {
  public:
   explicit MpiNeighbor(const Communicator& comm);
@@ -22,7 +22,7 @@ class MpiNeighbor : public Exchange {
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
 
  private:
-  /// Counts and offsets of elements by peer: those in a buffer of which each rank has some.
+  /// Holds counts and offsets of elements in one buffer, by peer.
   struct Side {
     std::vector<int> counts, offsets;
   };
@@ -32,7 +32,7 @@ class MpiNeighbor : public Exchange {
     Side send, receive;
   };
 
-  /// Returns the largest total of any rank.
+  /// Adds the peers of `route` to the graph. Returns the largest total of any rank.
   std::int64_t let_graph_hold(const Route& route);
   void make_graph();
   void fill(Setup& setup, const Route& route) const;
@@ -40,7 +40,7 @@ class MpiNeighbor : public Exchange {
 
   const Communicator& comm_;
   MPI_Comm graph_ = MPI_COMM_NULL;
-  std::vector<int> peers_;  ///< neighbours in the graph, both ways, by distance
+  std::vector<int> peers_;  ///< neighbours in the graph, in both directions, by distance
   std::vector<char> is_peer_;
   PerRoute<Setup> setups_;
   Datatype element_;

@@ -68,7 +68,7 @@ struct Nccl::State {
     if (bytes > 0) check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync", bytes);
   }
 
-  /// calls(from, to) on memory of the GPU, as one group and one step of the stream; waits for it.
+  /// Makes calls(from, to) on memory of the GPU, as one group and one step of the stream, and waits for it.
   template <class Calls>
   void group(std::string_view name, const std::byte* send, std::int64_t bytes_sent, std::byte* receive,
              std::int64_t bytes_received, const Calls& calls) {
@@ -87,7 +87,7 @@ struct Nccl::State {
     wait(name, bytes_sent);
   }
 
-  /// Until the stream is done; NCCL tells of a peer that failed only when asked.
+  /// Waits until the stream is done; NCCL reports a peer that failed only when asked.
   void wait(std::string_view name, std::int64_t bytes) const {
     cudaError_t state = cudaErrorNotReady;
     while ((state = cudaStreamQuery(stream)) == cudaErrorNotReady) {

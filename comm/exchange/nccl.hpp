@@ -9,15 +9,16 @@
 
 namespace shardmark::comm {
 
-/// "2.21.5"; empty in a build without CUDA.
+/// Returns the version of NCCL, such as "2.21.5"; empty in a build without CUDA.
 std::string nccl_version();
 
-/// NCCL: one group of sends and receives on a stream, one GPU for each rank; what a rank sends to itself is copied
-/// there. GPU memory travels from where it lies, host memory by way of buffers on the GPU that are kept. Kernels that
-/// write the sent memory must have ended; returns when all has arrived. MpiError names NCCL's call, peer and bytes.
+/// Runs one NCCL group of sends and receives on a stream, with one GPU for each rank; what a rank sends to itself is
+/// copied there. GPU memory is sent from where it lies, host memory by way of buffers on the GPU that are kept. Kernels
+/// that write the sent memory must have ended; run() returns when all has arrived. MpiError names NCCL's call, peer and
+/// bytes.
 class Nccl : public Exchange {
  public:
-  /// Without CUDA, or where a node has fewer GPUs than ranks: NCCL wants one for each.
+  /// Gives a reason without CUDA, or where a node has fewer GPUs than ranks: NCCL needs one for each.
   static std::string unusable(const Communicator& comm);
 
   explicit Nccl(const Communicator& comm);
@@ -25,12 +26,12 @@ class Nccl : public Exchange {
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
 
-  /// As reduce_scatter() of comm/reduce_scatter.hpp: ncclReduceScatter where the counts are equal, else a group of one
-  /// ncclReduce for each rank. NCCL chooses the order of the additions.
+  /// Does what reduce_scatter() of comm/reduce_scatter.hpp does: by ncclReduceScatter where the counts are equal, else
+  /// by a group of one ncclReduce for each rank. NCCL chooses the order of the additions.
   void reduce_scatter(std::span<const float> send, std::span<const std::int64_t> counts, std::span<float> receive);
 
-  /// As all_gather_v() of comm/collectives.hpp: ncclAllGather where the counts are equal, else a group of one
-  /// ncclBroadcast for each rank.
+  /// Does what all_gather_v() of comm/collectives.hpp does: by ncclAllGather where the counts are equal, else by a
+  /// group of one ncclBroadcast for each rank.
   void all_gather_v(const std::byte* send, std::span<const std::int64_t> counts, std::byte* receive,
                     std::int64_t element_bytes);
 

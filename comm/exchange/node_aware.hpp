@@ -13,17 +13,17 @@
 
 namespace shardmark::comm {
 
-/// Rails: between nodes only ranks of the same number within their node talk (Tutel's 2DH, HybridBackend's dual
-/// modulo). First each rank gives the rank of its node with number l all that is for number l of any node, then number
-/// l sends to number l of each other node what its node has for it. N-1 messages between nodes in place of (N-1) L, L
-/// times as large, for one trip more within the node. On a route's first run the ranks of a node tell each other the
-/// sizes.
+/// Exchanges over rails: between nodes, only ranks of the same number within their node communicate (Tutel's 2DH,
+/// HybridBackend's dual modulo). First each rank gives the rank of its node with number l all that is for number l of
+/// any node, then number l sends to number l of each other node what its node has for it. A rank sends N-1 messages
+/// between nodes in place of (N-1) L, L times as large, and each byte makes one more trip within the node. On a route's
+/// first run the ranks of a node exchange the sizes.
 class NodeAware : public Exchange {
  public:
   explicit NodeAware(const Communicator& comm);
 
   static std::string unusable(const Communicator& comm);
-  /// One buffer for each way into and out of the node.
+  /// Counts one buffer for each direction into and out of the node.
   static double keeps(const Communicator&, int) { return 4.0; }
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
@@ -36,7 +36,7 @@ class NodeAware : public Exchange {
   void find_sizes(const Route& route, Sizes& sizes);
   void within_node(const Blocks& blocks, const Sizes& sizes, std::int64_t element_bytes);
   void between_nodes(const Blocks& blocks, const Sizes& sizes, std::int64_t element_bytes);
-  /// The rank with this number on the node.
+  /// Returns the rank with this number on the node.
   int on(int node, int number) const { return comm_.ranks_of(node)[number]; }
 
   const Communicator& comm_;

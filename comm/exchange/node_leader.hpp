@@ -13,18 +13,18 @@
 
 namespace shardmark::comm {
 
-/// The ranks of a node form groups of neighbours, each with a leader (its lowest rank), and only leaders talk between
-/// nodes: a rank gives its leader all that is for other nodes, the leaders exchange what is for each other's groups,
-/// and each gives its members what came. One message between two groups in place of one between any two of their ranks,
-/// for two more trips within the node through the leader. Within a node ranks send to each other directly. On a route's
-/// first run the members tell their leader the sizes.
+/// Exchanges between nodes through leaders. The ranks of a node form groups of neighbours, each with a leader (its
+/// lowest rank), and only leaders communicate between nodes: a rank gives its leader all that is for other nodes, the
+/// leaders exchange what is for each other's groups, and each gives its members what came. There is one message between
+/// two groups in place of one between any two of their ranks, for two more trips within the node through the leader.
+/// Within a node ranks send to each other directly. On a route's first run the members send their leader the sizes.
 class NodeLeader : public Exchange {
  public:
-  /// `leaders` per node, at most one per rank; 1 is the classic form.
+  /// `leaders` is their number per node, at most one per rank; 1 is the classic form.
   NodeLeader(const Communicator& comm, int leaders);
 
   static std::string unusable(const Communicator& comm);
-  /// Its own blocks, and of a leader those of its members for other nodes and from there, each twice.
+  /// Counts a rank's own blocks, and for a leader those of its members to and from other nodes, each twice.
   static double keeps(const Communicator& comm, int leaders);
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
@@ -32,7 +32,7 @@ class NodeLeader : public Exchange {
 
  private:
   using Group = std::vector<int>;  ///< ranks, the leader first
-  /// At a leader: what each member sends to and receives from each rank, in elements: [member][rank].
+  /// Holds at a leader what each member sends to and receives from each rank, in elements: [member][rank].
   struct Sizes {
     std::vector<std::vector<std::int64_t>> send, receive;
   };

@@ -20,7 +20,7 @@ double NodeShared::has(const Communicator& comm) {
   return static_cast<double>(comm.node_size()) * static_cast<double>(sizeof(Channel));
 }
 
-/// Those to a rank, by the number of the sender.
+/// Returns the channels to a rank, by the number of the sender.
 NodeShared::Channel* NodeShared::channels_of(int number) const {
   return reinterpret_cast<Channel*>(memory_.part(number));
 }
@@ -51,7 +51,7 @@ void NodeShared::start_messages(const Blocks& blocks) {
     if (const int target = rank_after(comm_, distance); other_node(target)) messages_.send(blocks.to(target), target);
 }
 
-/// The next piece to each rank whose channel has a free slot. Returns whether any had.
+/// Stores the next piece for each rank whose channel has a free slot. Returns whether any had.
 bool NodeShared::fill_slots() {
   bool any = false;
   for (auto& end : out_) {
@@ -65,7 +65,7 @@ bool NodeShared::fill_slots() {
   return any;
 }
 
-/// The next piece from each rank that has one here.
+/// Loads the next piece from each rank that has one here. Returns whether any had.
 bool NodeShared::empty_slots() {
   bool any = false;
   for (auto& end : in_) {

@@ -14,25 +14,25 @@
 
 namespace shardmark::comm {
 
-/// Loads and stores inside a node, the messages of `linear` between nodes. Each pair of ranks of a node has a channel
-/// in their node's memory: a few slots and two counts, of the slots that were filled and of those that were emptied.
-/// The sender stores a piece and counts it, the receiver loads it while the next is stored. Slots stay in the caches,
-/// so a byte crosses memory as often as in one copy; no size is agreed on, so the first run of a route is as fast as
-/// the later ones, and no block is too large.
+/// Carries blocks by loads and stores inside a node, and by the messages of `linear` between nodes. Each pair of ranks
+/// of a node has a channel in their node's memory: a few slots and two counts, of the slots that were filled and of
+/// those that were emptied. The sender stores a piece and counts it, the receiver loads it while the next is stored.
+/// Slots stay in the caches, so a byte crosses memory as often as in one copy. No size is agreed on in advance, so the
+/// first run of a route is as fast as the later ones, and no block is too large.
 class NodeShared : public Exchange {
  public:
-  /// Collective.
+  /// Allocates the channels in the node's memory. Collective.
   explicit NodeShared(const Communicator& comm);
 
   static std::string unusable(const Communicator& comm) { return NodeMemory::unusable(comm); }
-  /// A channel from each rank of its node.
+  /// Counts a channel from each rank of its node.
   static double has(const Communicator& comm);
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
 
  private:
   struct Channel;
-  /// What this rank knows of a channel to or from `peer`, and the bytes that are still to pass it in this run.
+  /// Holds what this rank knows of a channel to or from `peer`, and the bytes that are still to pass it in this run.
   template <class Byte>
   struct End {
     int peer;

@@ -6,8 +6,9 @@
 
 namespace shardmark::comm {
 
-/// P-1 rounds; in round k a rank sends to rank+k and receives from rank-k (modulo P), and waits for both: one partner
-/// each way at a time, so that even traffic meets no congestion; under skew the slowest pairs of the rounds add up.
+/// Exchanges in P-1 rounds: in round k a rank sends to rank+k and receives from rank-k (modulo P), and waits for both.
+/// It has one partner in each direction at a time, so that even traffic meets no congestion; under skew the slowest
+/// pairs of the rounds add up.
 class Pairwise : public Exchange {
  public:
   explicit Pairwise(const Communicator& comm) : comm_(comm), messages_(comm) {}

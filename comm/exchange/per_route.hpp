@@ -10,11 +10,12 @@
 
 namespace shardmark::comm {
 
-/// What an exchange has set up for each of the last 16 routes that it carried: more than a step has.
+/// Keeps what an exchange has set up for each of the last 16 routes that it carried, which is more than a step has.
 template <class Setup>
 class PerRoute {
  public:
-  /// The route's set-up; one that is new `set_up` fills, in the storage of the oldest. All ranks do so in the same run.
+  /// Returns the route's set-up; `set_up` fills that of a new route, in the storage of the oldest. All ranks do so in
+  /// the same run.
   template <class SetUp>
   Setup& of(const Route& route, SetUp&& set_up) {
     for (auto& [id, setup] : kept_)

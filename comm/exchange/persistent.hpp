@@ -10,8 +10,9 @@
 
 namespace shardmark::comm {
 
-/// The messages of Linear as persistent requests (MPI_Send_init, MPI_Recv_init), set up once and started in every run
-/// with the same route, element size and buffers. The last 16 sets are kept; to set one up is local and sends nothing.
+/// Sends the messages of Linear as persistent requests (MPI_Send_init, MPI_Recv_init), set up once and started in every
+/// run with the same route, element size and buffers. The last 16 sets are kept; to set one up is local and sends
+/// nothing.
 class Persistent : public Exchange {
  public:
   explicit Persistent(const Communicator& comm) : comm_(comm) {}

@@ -10,18 +10,18 @@
 
 namespace shardmark::comm {
 
-/// Every rank puts its blocks (MPI_Put, between two fences) into a window of each target, who copies them out. Each
-/// rank learns once per route where its blocks begin at the targets and how much each of them receives. The window of
-/// every rank has room for the most that any receives, and a quarter more; it is made anew, by all together, when a
+/// Puts the blocks of every rank (MPI_Put, between two fences) into a window of each target, which copies them out.
+/// Each rank learns once per route where its blocks begin at the targets and how much each of them receives. The window
+/// of every rank has room for the most that any receives, and a quarter more; all ranks make it anew together when a
 /// route needs a larger one.
 class RmaPut : public Exchange {
  public:
   explicit RmaPut(const Communicator& comm) : comm_(comm) {}
   ~RmaPut() override;
 
-  /// Tries: some MPIs make no windows between these ranks (Open MPI 4.1 over TCP).
+  /// Tries to make a window: some MPIs make none between these ranks (Open MPI 4.1 over TCP).
   static std::string unusable(const Communicator& comm);
-  /// The window.
+  /// Counts the window.
   static double keeps(const Communicator&, int) { return 1.25; }
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
@@ -42,9 +42,9 @@ class RmaPut : public Exchange {
 
   const Communicator& comm_;
   MPI_Win window_ = MPI_WIN_NULL;
-  std::byte* memory_ = nullptr;  ///< of the window, its own
+  std::byte* memory_ = nullptr;  ///< memory of this rank's own window
   std::int64_t room_ = 0;
-  std::vector<Target> told_;  ///< to each rank
+  std::vector<Target> told_;  ///< what this rank sends to each rank when a route is new
   PerRoute<Setup> setups_;
 };
 

@@ -7,12 +7,12 @@
 
 namespace shardmark::comm {
 
-/// The bytes that one rank sends to each rank, counted where they are sent, in sections that the caller numbers (the
-/// phases of a step). What a rank keeps for itself is not counted, nor the few numbers by which ranks tell each other
-/// the sizes of messages before a route is first used.
+/// Counts the bytes that one rank sends to each rank, where they are sent, in sections that the caller numbers (the
+/// phases of a step). What a rank keeps for itself is not counted, nor the few numbers by which ranks exchange the
+/// sizes of messages before a route is first used.
 class SentBytes {
  public:
-  /// By rank.
+  /// Holds the bytes of one section, by rank.
   struct Bytes {
     std::vector<std::int64_t> payload;  ///< what this rank has for the other
     std::vector<std::int64_t> sent;     ///< what it sends to it: other ranks' bytes on their way, too
@@ -21,13 +21,13 @@ class SentBytes {
   SentBytes(int rank, int ranks, std::size_t sections = 1)
       : rank_(rank), sections_(sections, {std::vector<std::int64_t>(ranks), std::vector<std::int64_t>(ranks)}) {}
 
-  /// What is added from now on belongs to `section`, and what was counted in it before is forgotten.
+  /// Opens `section`: what is added from now on belongs to it, and what was counted in it before is forgotten.
   void begin(std::size_t section) {
     open_ = section;
     for (auto* bytes : {&sections_[open_].payload, &sections_[open_].sent}) bytes->assign(bytes->size(), 0);
   }
 
-  /// Payload that goes to `peer` directly.
+  /// Adds payload that goes to `peer` directly.
   void add(std::int64_t peer, std::int64_t bytes) { add(peer, bytes, bytes); }
 
   void add(std::int64_t peer, std::int64_t payload, std::int64_t sent) {

@@ -15,16 +15,18 @@ namespace {
 
 constexpr std::size_t stack_bytes = std::size_t{4} << 20;  // of which a task touches what it needs
 
-/// Before a switch to the stack [bottom, bottom + bytes). `fake`: where the sanitizer keeps what it has of the stack that is
-/// left; null: that stack ends.
-void begin_switch([[maybe_unused]] void** fake, [[maybe_unused]] const void* bottom, [[maybe_unused]] std::size_t bytes) {
+/// Announces a switch to the stack [bottom, bottom + bytes). `fake` is where the sanitizer keeps what it has of the
+/// stack that is left; null where that stack ends.
+void begin_switch([[maybe_unused]] void** fake, [[maybe_unused]] const void* bottom,
+                  [[maybe_unused]] std::size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_start_switch_fiber(fake, bottom, bytes);
 #endif
 }
 
-/// Behind a switch, on the stack that was entered; the stack that was left is told in `bottom` and `bytes`.
-void end_switch([[maybe_unused]] void* fake, [[maybe_unused]] const void** bottom, [[maybe_unused]] std::size_t* bytes) {
+/// Ends a switch, on the stack that was entered. `bottom` and `bytes` receive the stack that was left.
+void end_switch([[maybe_unused]] void* fake, [[maybe_unused]] const void** bottom,
+                [[maybe_unused]] std::size_t* bytes) {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(fake, bottom, bytes);
 #endif

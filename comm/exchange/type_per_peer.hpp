@@ -8,7 +8,8 @@
 
 namespace shardmark::comm {
 
-/// Arguments of MPI_Alltoallw, one per peer: a single value of a datatype that holds offset and count, or nothing.
+/// Holds arguments of MPI_Alltoallw, one per peer: a single value of a datatype that holds offset and count, or
+/// nothing.
 struct TypePerPeer {
   std::vector<Datatype> owners;
   std::vector<MPI_Datatype> types;

@@ -15,7 +15,7 @@ namespace {
 
 __extension__ using Wide = __int128;  // products of two row counts
 
-/// x with a * x = 1 modulo m, for coprime a and m >= 1 (extended Euclid).
+/// Returns x with a * x = 1 modulo m, for coprime a and m >= 1 (extended Euclid).
 Wide inverse_modulo(Wide a, Wide m) {
   Wide r0 = m, r1 = a % m, x0 = 0, x1 = 1;
   while (r1 > 0) {
@@ -58,7 +58,7 @@ std::string shard_problem(const Shard& shard, const Table& table, int ranks) {
   return {};
 }
 
-/// The shards that cover columns [begin, end) of a table, where no shard begins or ends between the two.
+/// Holds the shards that cover columns [begin, end) of a table, where no shard begins or ends between the two.
 struct Strip {
   std::int64_t begin, end;
   std::vector<const Shard*> shards;
@@ -82,8 +82,8 @@ std::string doubled(const Shard& a, const Shard& b) {
   return row ? fmt::format("row {} is on rank {} and again on rank {}", *row, a.rank, b.rank) : std::string();
 }
 
-/// A row that two shards of the strip own, in words. Equal strides and remainders sort next to each other, so that
-/// neighbours suffice there; sets of different stride are compared in pairs.
+/// Describes a row that two shards of the strip own, in words. Equal strides and remainders sort next to each other, so
+/// that comparing neighbours suffices there; sets of different stride are compared in pairs.
 std::string doubled_row(Strip& strip) {
   auto& shards = strip.shards;
   std::ranges::sort(shards, {}, [](const Shard* shard) {
@@ -101,7 +101,7 @@ std::string doubled_row(Strip& strip) {
   return {};
 }
 
-/// Rows below `limit` that are hot or that the strip owns, when none is doubled.
+/// Counts the rows below `limit` that are hot or that the strip owns, when none is doubled.
 std::int64_t owned_below(const Strip& strip, std::int64_t hot, std::int64_t limit) {
   std::int64_t owned = std::min(hot, limit);
   for (const Shard* shard : strip.shards) {
@@ -112,7 +112,7 @@ std::int64_t owned_below(const Strip& strip, std::int64_t hot, std::int64_t limi
   return owned;
 }
 
-/// The first row that nobody owns: owned_below(x) equals x up to it and stays smaller after it.
+/// Finds the first row that no rank owns: owned_below(x) equals x up to it and stays smaller after it.
 std::string missed_row(const Strip& strip, std::int64_t hot, std::int64_t rows) {
   if (owned_below(strip, hot, rows) == rows) return {};
   std::int64_t complete = 0;

@@ -11,21 +11,21 @@
 
 namespace shardmark::placement {
 
-/// What is wrong with the plan: empty when there is one placement per table, 1 <= plan.ranks <= largest_job, every rank
-/// is below it, no shard is empty or leaves its table, and every cell of every table that is not data_parallel is owned
-/// exactly once: cells of hot rows by all ranks, which are fewer than the rows and go with shards of whole rows, the
-/// others by one shard. One line per problem, naming table and rank, or the first row and column that are missed or
-/// doubled.
+/// Returns what is wrong with the plan. It is empty when there is one placement per table, 1 <= plan.ranks <=
+/// largest_job, every rank is below plan.ranks, no shard is empty or leaves its table, and every cell of every table
+/// that is not data_parallel is owned exactly once: cells of hot rows, which are fewer than all rows and go with shards
+/// of whole rows, by all ranks, the others by one shard. There is one line per problem, which names table and rank, or
+/// the first row and column that are missed or doubled.
 ///
-/// Exact, without visiting rows: row sets are arithmetic progressions, so in each strip of columns they must be
-/// pairwise disjoint (Chinese remainder theorem) and their counts must add up to the rows of the table that are not
-/// hot.
+/// The check is exact without visiting rows: row sets are arithmetic progressions, so in each strip of columns they
+/// must be pairwise disjoint (Chinese remainder theorem) and their counts must add up to the rows of the table that are
+/// not hot.
 std::vector<std::string> check(const Plan& plan, std::span<const Table> tables);
 
 /// Throws InputError with the first problem (and how many there are), prefixed by `where`, unless check() is empty.
 void require_sound(const Plan& plan, std::span<const Table> tables, std::string_view where);
 
-/// The smallest row that is in both sets. Both need begin >= 0 and stride >= 1.
+/// Returns the smallest row that is in both sets. Both need begin >= 0 and stride >= 1.
 std::optional<std::int64_t> first_common_row(const RowSet& a, const RowSet& b);
 
 }  // namespace shardmark::placement

@@ -8,31 +8,32 @@
 
 namespace shardmark::placement {
 
-/// Ranks that exchange, `per_node` neighbours by number on each node.
+/// A RankLayout describes the ranks that exchange, `per_node` neighbours by number on each node.
 struct RankLayout {
   int ranks = 1;
   int per_node = 1;
 
   constexpr int nodes() const { return (ranks + per_node - 1) / per_node; }
   constexpr int node_of(int rank) const { return rank / per_node; }
-  /// Ranks of that node.
+  /// Returns the number of ranks of that node.
   constexpr int on_node(int node) const { return std::min(per_node, ranks - node * per_node); }
 };
 
-/// The messages of one rank in an exchange of b bytes with each other rank: `inside` of `inside_size` b, `between` of
-/// `between_size` b.
+/// Counts the messages of one rank in an exchange of b bytes with each other rank: `inside` messages of `inside_size` b
+/// within the node, and `between` messages of `between_size` b between nodes.
 struct MessagesOfRank {
   double inside = 0.0, inside_size = 1.0;
   double between = 0.0, between_size = 1.0;
 };
 
-/// One to each other rank. P ranks, L per node: L - 1 of b, P - L of b.
+/// Counts one message to each other rank: with P ranks, L per node, L - 1 inside of b and P - L between of b.
 constexpr MessagesOfRank direct_messages(const RankLayout& layout, int /*number*/) {
   const double P = layout.ranks, L = std::min(layout.per_node, layout.ranks);
   return {L - 1, 1, P - L, 1};
 }
 
-/// bruck:r: (r - 1) ceil(log_r P) of P / r b; all of them between nodes where there are several.
+/// Counts the messages of bruck:r: (r - 1) ceil(log_r P) of P / r b; all of them are between nodes where there are
+/// several.
 constexpr MessagesOfRank messages_by_digits(const RankLayout& layout, int radix) {
   int digits = 0;
   for (std::int64_t reach = 1; reach < layout.ranks; reach *= radix) ++digits;
@@ -40,14 +41,16 @@ constexpr MessagesOfRank messages_by_digits(const RankLayout& layout, int radix)
   return layout.nodes() > 1 ? MessagesOfRank{0, 1, rounds, size} : MessagesOfRank{rounds, size, 0, 1};
 }
 
-/// Over the ranks of the same number on N nodes: L - 1 of N b, N - 1 of L b. One node: direct.
+/// Counts the messages over rails, the ranks of the same number on N nodes: L - 1 inside of N b, N - 1 between of L b.
+/// On one node they are direct_messages().
 constexpr MessagesOfRank messages_by_rails(const RankLayout& layout, int number) {
   const double L = std::min(layout.per_node, layout.ranks), N = layout.nodes();
   return N == 1 ? direct_messages(layout, number) : MessagesOfRank{L - 1, N, N - 1, L};
 }
 
-/// One of k leaders of a node has L - 1 of b, and 2 (L / k - 1) of (P - L) b from and to its members; (N - 1) k of
-/// (L / k)^2 b. What the leader sends its neighbours is small beside what members hand over. One node: direct.
+/// Counts the messages of one of k leaders of a node: inside, L - 1 of b, or 2 (L / k - 1) of (P - L) b from and to its
+/// members; between, (N - 1) k of (L / k)^2 b. What the leader sends its neighbours is small beside what members hand
+/// over. On one node they are direct_messages().
 constexpr MessagesOfRank messages_of_leaders(const RankLayout& layout, int number) {
   const double P = layout.ranks, L = std::min(layout.per_node, layout.ranks), N = layout.nodes();
   if (N == 1) return direct_messages(layout, number);
@@ -55,7 +58,8 @@ constexpr MessagesOfRank messages_of_leaders(const RankLayout& layout, int numbe
   return {std::max(L - 1, 2 * (members - 1)), members > 1 ? P - L : 1, (N - 1) * leaders, members * members};
 }
 
-/// The number N of an exchange that is named "name:N"; what it means is in the description. No default: it has none.
+/// Describes the number N of an exchange that is named "name:N"; the description of the exchange says what it means. An
+/// exchange without a default takes no number.
 struct ExchangeNumber {
   int by_default = 0;
   int least = 1;
@@ -63,11 +67,11 @@ struct ExchangeNumber {
   constexpr bool taken() const { return by_default > 0; }
 };
 
-/// When the exchange `auto` may pick it: for any route, for those it has carried before (the others ask and tell sizes
-/// on a route's first run, which would be all of them where every batch has new counts), or never.
+/// Says when the exchange `auto` may pick it: for any route, for those it has carried before (on a route's first run
+/// the others exchange sizes, and every run would be the first where every batch has new counts), or never.
 enum class InAuto { any_route, known_routes, never };
 
-/// What is known of an exchange without MPI.
+/// Holds what is known of an exchange without MPI.
 struct ExchangeShape {
   std::string_view name;
   std::string_view description;
@@ -77,13 +81,13 @@ struct ExchangeShape {
   bool forwards = false;  ///< blocks travel by way of other ranks, each of which carries the mean
   bool halves = false;    ///< in log P rounds, as reductions by halving do
   bool chooses = false;   ///< among the others of the table
-  /// It moves bytes inside a node by loads and stores: then a caller may spare it the way and write what the ranks of
+  /// It moves bytes inside a node by loads and stores: a caller may then skip the exchange and write what the ranks of
   /// its node need where they read it (NodeMemory).
   bool by_loads = false;
 };
 
-/// An exchange is an entry here, one in comm/exchange/exchanges.hpp at the same place, and a file beside that. The
-/// first is the library's, with which the others are compared.
+/// Lists all exchanges: each is an entry here, one in comm/exchange/exchanges.hpp at the same place, and a file beside
+/// that. The first is the library's, with which the others are compared.
 inline constexpr std::array exchange_shapes{
     ExchangeShape{"mpi_alltoallv", "MPI_Alltoallv: the library's own algorithm"},
     ExchangeShape{.name = "auto",
@@ -126,11 +130,12 @@ inline constexpr std::array exchange_shapes{
 
 inline constexpr std::string_view library_exchange = exchange_shapes.front().name;
 
-/// The exchange whose messages cost what those of a reduction by halving do.
+/// Names the exchange whose messages cost what those of a reduction by halving do.
 inline constexpr std::string_view halving_exchange =
     std::ranges::find(exchange_shapes, true, &ExchangeShape::halves)->name;
 
-/// The entry of "name" or "name:N"; of a name that a machine file has and this program does not, the library's.
+/// Returns the entry of "name" or "name:N"; for a name that a machine file has and this program does not, it returns
+/// the library's.
 constexpr const ExchangeShape& shape_of(std::string_view exchange) {
   const auto found = std::ranges::find(exchange_shapes, exchange.substr(0, exchange.find(':')), &ExchangeShape::name);
   return found == exchange_shapes.end() ? exchange_shapes.front() : *found;

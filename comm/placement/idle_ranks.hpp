@@ -8,10 +8,10 @@
 
 namespace shardmark::placement {
 
-/// Ranks that hold nothing of any table, ascending: legal, they look up samples like the others.
+/// Returns the ranks that hold nothing of any table, ascending. They are legal: they look up samples like the others.
 std::vector<int> idle_ranks(const Plan& plan);
 
-/// "ranks 5-7 hold nothing"; empty where all hold something.
+/// Returns a text such as "ranks 5-7 hold nothing"; empty where all hold something.
 std::string idle_ranks_text(const Plan& plan);
 
 }  // namespace shardmark::placement

@@ -11,26 +11,26 @@
 namespace shardmark::placement {
 namespace {
 
-/// "1.23 GB", with a unit that suits the number.
+/// Prints bytes as "1.23 GB", with a unit that suits the number.
 std::string bytes_text(double bytes) {
   if (bytes >= 1e8) return fmt::format("{:.4g} GB", bytes / 1e9);
   if (bytes >= 1e5) return fmt::format("{:.4g} MB", bytes / 1e6);
   return fmt::format("{:.0f} bytes", bytes);
 }
 
-/// What one rank holds of one table.
+/// Holds what one rank holds of one table.
 struct Part {
   std::size_t table = 0;
   double bytes = 0.0;
 };
 
-/// In doubles: a plan that is refused may be of more bytes than 64 bits count.
+/// Returns the bytes as a double: a plan that is refused may have more bytes than 64 bits count.
 double bytes_of(const RowSet& rows, std::int64_t columns, const Table& table) {
   if (!storage_of(table).splits) return static_cast<double>(load_of(whole(table, 0), table).bytes());
   return dense_bytes(table, rows.count(), columns);
 }
 
-/// The shards of a rank, each table once, largest first.
+/// Returns the shards of a rank, each table once, largest first.
 std::vector<Part> parts_of(const Plan& plan, std::span<const Table> tables, int rank) {
   std::vector<Part> parts;
   for (std::size_t t = 0; t < tables.size(); ++t) {
@@ -43,7 +43,7 @@ std::vector<Part> parts_of(const Plan& plan, std::span<const Table> tables, int 
   return parts;
 }
 
-/// The copies that every rank has, largest first.
+/// Returns the copies that every rank has, largest first.
 std::vector<Part> copies_of(const Plan& plan, std::span<const Table> tables) {
   std::vector<Part> copies;
   for (std::size_t t = 0; t < tables.size(); ++t)
@@ -55,7 +55,7 @@ std::vector<Part> copies_of(const Plan& plan, std::span<const Table> tables) {
   return copies;
 }
 
-/// Bytes of rows and state, by rank.
+/// Returns the bytes of rows and state, by rank.
 std::vector<double> bytes_of_ranks(const Plan& plan, std::span<const Table> tables) {
   double copied = 0.0;
   for (const Part& copy : copies_of(plan, tables)) copied += copy.bytes;

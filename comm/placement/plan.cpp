@@ -27,10 +27,10 @@ Shard whole(const Table& table, int rank) {
 
 namespace {
 
-/// Behind this prefix stands the kind of the shards.
+/// This prefix stands before the kind of the shards.
 constexpr std::string_view hot_prefix = "hot_rows+";
 
-/// Of the shards, with the prefix.
+/// Returns the kind of the shards, with the prefix.
 std::string_view hot_kind_of(const std::vector<Shard>& shards) {
   if (shards.size() <= 1) return "hot_rows+table_wise";
   const Shard& first = shards.front();
@@ -112,7 +112,7 @@ std::int64_t bytes_of_rows(const Table& table, std::int64_t rows, std::int64_t b
   return bytes;
 }
 
-/// Rows and their state.
+/// Returns the load of rows and their state.
 RankLoad load_of_rows(const Table& table, std::int64_t rows, std::int64_t columns) {
   return {.table_bytes = bytes_of_rows(table, rows, row_bytes(table.value_type, columns)),
           .state_bytes = bytes_of_rows(table, rows, state_bytes_per_row(table, columns))};

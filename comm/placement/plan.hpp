@@ -12,8 +12,8 @@
 
 namespace shardmark::placement {
 
-/// The rows begin, begin + stride, ... below end. A contiguous block has stride 1; shard k of a table split modulo n
-/// is {k, rows, n}. The owner keeps them densely: local row l is global row begin + l * stride.
+/// Holds the rows begin, begin + stride, ... below end. A contiguous block has stride 1; shard k of a table split
+/// modulo n is {k, rows, n}. The owner keeps them densely: local row l is global row begin + l * stride.
 struct RowSet {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -27,7 +27,7 @@ struct RowSet {
   bool operator==(const RowSet&) const = default;
 };
 
-/// Columns [column_begin, column_end) of some rows of a table, held by one rank.
+/// A Shard is columns [column_begin, column_end) of some rows of a table, held by one rank.
 struct Shard {
   RowSet rows;
   std::int64_t column_begin = 0;
@@ -39,21 +39,22 @@ struct Shard {
   bool operator==(const Shard&) const = default;
 };
 
-/// Where one table lives: a full copy on every rank (data_parallel, no shards), or shards that own every cell once; of
-/// the first hot_rows rows every rank has a copy then, and the shards own the others.
+/// Says where one table lives: a full copy on every rank (data_parallel, no shards), or shards that own every cell
+/// once; where there are hot rows, every rank has a copy of the first hot_rows rows and the shards own the others.
 struct TablePlacement {
   bool data_parallel = false;
   std::vector<Shard> shards;
   std::int64_t hot_rows = 0;
-  std::optional<Storage> storage = {};  ///< what stands for its rows; absent: as the workload says
+  std::optional<Storage> storage = {};  ///< how its rows are stored; absent: as the workload says
 
   bool operator==(const TablePlacement&) const = default;
 };
 
-/// The most ranks of a plan: loads and plan files, which have an entry per rank, stay within memory.
+/// Limits the ranks of a plan, so that loads and plan files, which have an entry per rank, stay within memory.
 inline constexpr int largest_job = 1 << 20;
 
-/// The placement of tables[t] for every table t of a workload. Pure data; see check.hpp for when it is sound.
+/// A Plan is the placement of tables[t] for every table t of a workload. It is pure data; check.hpp says when it is
+/// sound.
 struct Plan {
   std::string name;
   int ranks = 0;
@@ -62,31 +63,32 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-/// The shard that holds the whole table.
+/// Returns the shard that holds the whole table.
 Shard whole(const Table& table, int rank);
 
-/// "data_parallel", "table_wise" (one shard), "row_wise" (shards differ in rows only), "column_wise" (in columns only)
-/// or "grid"; with hot rows "hot_rows+" and what the shards of the others are.
+/// Returns "data_parallel", "table_wise" (one shard), "row_wise" (shards differ in rows only), "column_wise" (in
+/// columns only) or "grid"; with hot rows it returns "hot_rows+" and the kind of the shards of the other rows.
 std::string_view kind_of(const TablePlacement& placement);
 
-/// The first rows of the table, of which every rank has a copy: all of a data_parallel one, else the hot rows.
+/// Returns the first rows of the table, of which every rank has a copy: all rows of a data_parallel one, else the hot
+/// rows.
 RowSet replicated_rows(const TablePlacement& placement, const Table& table);
-/// Whether there are any.
+/// Returns whether every rank has a copy of any rows.
 bool has_replicas(const TablePlacement& placement);
 
-/// The table, with the storage that its placement says.
+/// Returns the table with the storage that its placement gives it.
 Table stored(Table table, const TablePlacement& placement);
 std::vector<Table> stored(std::span<const Table> tables, const Plan& plan);
 
-/// Sums over whole rows that the holders of different columns complete between them in each update: row_sum_count of
-/// the optimizer where shards hold only some of the columns, else 0.
+/// Returns the number of sums over whole rows that the holders of different columns complete together in each update:
+/// row_sum_count of the optimizer where shards hold only some of the columns, else 0.
 std::int64_t exchanged_row_sums(const Table& table, const TablePlacement& placement);
 
-/// The shards that hold the same rows, by column, in the order of their rows.
+/// Groups the shards that hold the same rows, by column, in the order of their rows.
 std::vector<std::vector<Shard>> shards_by_rows(const TablePlacement& placement);
 
-/// What one rank keeps. Rows are row slices: a column shard of r rows counts r. Dense gradient buffers, which a step
-/// needs for data_parallel tables, are not included.
+/// Counts what one rank keeps. Rows are row slices: a column shard of r rows counts r. Dense gradient buffers, which a
+/// step needs for data_parallel tables, are not included.
 struct RankLoad {
   std::int64_t tables = 0;  ///< tables of which the rank holds anything
   std::int64_t rows = 0;
@@ -97,15 +99,16 @@ struct RankLoad {
   RankLoad& operator+=(const RankLoad& other);
 };
 
-/// Bytes of so many rows of so many columns of a dense table, with their optimizer state.
+/// Returns the bytes of that many rows and columns of a dense table, with their optimizer state.
 double dense_bytes(const Table& table, std::int64_t rows, std::int64_t columns);
 
-/// The load that `shard` of `table`, as it is stored, puts on its rank (tables = 1). Of a tensor train: that of its
-/// cores and its cache, whole whatever the shard, because support.hpp lets no plan split it. Throws InputError where no
-/// cores fit the table, and where 64 bits do not count its bytes.
+/// Returns the load that `shard` of `table`, as it is stored, puts on its rank (tables = 1). For a tensor train it is
+/// that of its cores and its cache, whole whatever the shard, because support.hpp lets no plan split it. Throws
+/// InputError where no cores fit the table, and where 64 bits do not count its bytes.
 RankLoad load_of(const Shard& shard, const Table& table);
 
-/// Loads of ranks 0 .. plan.ranks - 1, tables being stored as the plan says. The plan must be sound (check.hpp).
+/// Returns the loads of ranks 0 .. plan.ranks - 1 with the tables stored as the plan says. The plan must be sound
+/// (check.hpp).
 std::vector<RankLoad> loads_of(const Plan& plan, std::span<const Table> tables);
 
 }  // namespace shardmark::placement

@@ -14,7 +14,7 @@ namespace shardmark::placement {
 
 struct MachineModel;
 
-/// What a planner is asked for, beside tables and features.
+/// Holds what a planner is asked for, beside tables and features.
 struct PlanRequest {
   int ranks = 1;
   int ranks_per_node = 0;              ///< ranks that share a node, neighbours by number; 0: all of them
@@ -26,7 +26,7 @@ struct PlanRequest {
   const MachineModel* machine =
       nullptr;                    ///< what predictions are made for; null: described_cluster() (machine_model.hpp)
   std::uint64_t seed = 1;         ///< of planners that draw
-  PlannerSettings settings = {};  ///< of this planner: those said in its name
+  PlannerSettings settings = {};  ///< of this planner: those given in its name
   std::vector<std::string>* remarks = nullptr;  ///< where planners say what users should know of their plan; null: not
 
   int node_size() const { return ranks_per_node > 0 ? ranks_per_node : ranks; }

@@ -26,7 +26,7 @@
 
 namespace shardmark::placement {
 
-/// A rule that places tables; `place` returns one placement per table, without empty shards.
+/// A Planner is a rule that places tables; `place` returns one placement per table, without empty shards.
 struct Planner {
   std::string_view name;
   std::string_view description;
@@ -34,7 +34,7 @@ struct Planner {
   std::span<const PlannerSetting> settings = {};
 };
 
-/// A new planner is a file in planners/ and a line here.
+/// Lists all planners: a new one is a file in planners/ and a line here.
 inline constexpr std::array planners{
     Planner{"data_parallel", "every table on every rank", place_data_parallel},
     Planner{"table_wise", "whole tables, dealt round robin in table order (HugeCTR: round_robin)", place_table_wise},
@@ -74,11 +74,11 @@ inline constexpr std::array planners{
             place_search, search_settings},
 };
 
-/// Whether "NAME" or "NAME:KEY=VALUE:..." names a planner.
+/// Returns whether "NAME" or "NAME:KEY=VALUE:..." names a planner.
 bool names_planner(std::string_view name);
 
-/// The plan of planner "NAME" or "NAME:KEY=VALUE:...", called so. Throws InputError when there is no such planner or
-/// setting, or not 1 to largest_job ranks.
+/// Returns the plan of planner "NAME" or "NAME:KEY=VALUE:...", with that text as its name. Throws InputError when there
+/// is no such planner or setting, or request.ranks is not 1 to largest_job.
 Plan make_plan(std::string_view name, std::span<const Table> tables, std::span<const Feature> features,
                PlanRequest request);
 

@@ -84,14 +84,14 @@ std::string per_phase(const StepPrediction& step) {
   return text + fmt::format("{:<11} {:>10.3f}\n", "step", 1e3 * step.seconds);
 }
 
-/// Whether the table can be one line with its neighbour. tables: as they are stored.
+/// Returns whether the table can share a line with its neighbour. tables: as they are stored.
 bool shown_alike(const Plan& plan, std::span<const Table> tables, std::size_t a, std::size_t b) {
   return tables[a].rows == tables[b].rows && tables[a].dim == tables[b].dim &&
          bytes_of(tables[a]) == bytes_of(tables[b]) && kind_of(plan.tables[a]) == kind_of(plan.tables[b]) &&
          shards_of(plan.tables[a], plan.ranks) == shards_of(plan.tables[b], plan.ranks);
 }
 
-/// Of tables [first, end), which are shown alike.
+/// Returns the ranks of tables [first, end), which are shown alike.
 std::string ranks_of_all(const Plan& plan, std::size_t first, std::size_t end) {
   std::set<int> ranks;
   for (std::size_t t = first; t < end; ++t) {

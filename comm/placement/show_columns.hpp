@@ -16,14 +16,14 @@ double ms_of(const RankFacts& rank) {
   return 1e3 * rank.seconds[index_of(phase)];
 }
 
-/// What is said of each rank. JSON has `key`, text `heading` and value / unit.
+/// Describes one fact that is printed for each rank: JSON has `key`, text `heading` and value / unit.
 struct RankColumn {
   std::string_view key, heading;
   int width, decimals;
   double unit;
   double (*value)(const RankFacts&);
 
-  /// With as many decimals as the width leaves.
+  /// Prints `amount` with as many decimals as the width leaves, at most `decimals`.
   std::string text(double amount) const {
     std::string text = fmt::format("{:.{}f}", amount / unit, decimals);
     for (int fewer = decimals - 1; std::ssize(text) >= width && fewer >= 0; --fewer)
@@ -49,16 +49,16 @@ constexpr std::array rank_columns{
     RankColumn{"update_ms", "update", 8, 3, 1.0, ms_of<Phase::update>},
 };
 
-/// Computing of the slowest rank over the mean.
+/// Returns what the slowest rank computes over the mean.
 inline double imbalance_of(const PhasePrediction& phase) {
   const double mean = phase.mean - phase.exchange;
   return mean > 0.0 ? (phase.seconds - phase.exchange) / mean : 1.0;
 }
 
-/// Values and state of the whole table, or of its cores.
+/// Returns the bytes of values and state of the whole table, or of its cores.
 inline std::int64_t bytes_of(const Table& table) { return load_of(whole(table, 0), table).bytes(); }
 
-/// How many shards a table has, or copies.
+/// Returns how many shards, or copies, a table has.
 inline std::int64_t shards_of(const TablePlacement& placement, int ranks) {
   return placement.data_parallel ? ranks : std::ssize(placement.shards);
 }

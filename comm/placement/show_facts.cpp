@@ -21,7 +21,7 @@ RankWork work_on(const TableWork& work, int rank) {
   return sum;
 }
 
-/// amount_of(work of a table on the rank), summed and the most of it.
+/// Sums amount_of(work of a table on the rank), and finds the tables that have most of it.
 template <class Amount>
 BusiestRank busiest(const StepContext& step, const MachineModel& machine, const Plan& plan, int rank,
                     const Amount& amount_of) {

@@ -37,8 +37,8 @@ void HalvingReduction::add(std::span<const float> partials, std::span<float> sum
   wait();
 }
 
-/// The partial sums of `peer` for some participants and, added to them, those of `mine`. What else the result spans is
-/// undefined.
+/// Receives the partial sums of `peer` for some participants and adds those of `mine`. Outside these participants the
+/// result is undefined.
 std::span<const float> HalvingReduction::add_received(std::span<const float> mine, int first, int count, int peer) {
   const auto& buffer = mine.data() == sums_[0].get() ? sums_[1] : sums_[0];
   const std::span received(buffer.get(), total());

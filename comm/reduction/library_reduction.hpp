@@ -5,8 +5,9 @@
 
 namespace shardmark::comm {
 
-/// MPI_Reduce_scatter (reduce_scatter.hpp) and MPI_Allgatherv (all_gather_v): steps, order of the additions and bytes
-/// are MPI's own. Counted is what must be sent at least: every other rank's share, and one's own to every other rank.
+/// Calls MPI_Reduce_scatter (reduce_scatter.hpp) and MPI_Allgatherv (all_gather_v): steps, order of the additions and
+/// bytes are MPI's own. The bytes counted are those that must be sent at least: every other rank's share, and the
+/// rank's own share to every other rank.
 class LibraryReduction : public Reduction {
  public:
   using Reduction::Reduction;

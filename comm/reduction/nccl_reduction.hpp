@@ -6,8 +6,8 @@
 
 namespace shardmark::comm {
 
-/// The reduction and the gather of exchange/nccl.hpp, from where the values lie. NCCL chooses steps and order; counted
-/// is what must be sent at least. Refused where exchange nccl is.
+/// Calls the reduction and the gather of exchange/nccl.hpp on the values where they lie. NCCL chooses steps and order;
+/// the bytes counted are those that must be sent at least. It is unusable where exchange nccl is.
 class NcclReduction : public Reduction {
  public:
   static std::string unusable(const Communicator& comm) { return Nccl::unusable(comm); }

@@ -8,9 +8,9 @@
 
 namespace shardmark::comm {
 
-/// P-1 rounds each way; in round k a rank sends to rank+k and receives from rank-k (modulo P): its partial sums for
-/// that rank, later its own values. Every value travels once, straight to where it is needed.
-/// Order of the additions on rank r: its own partial sum, then those of r-1, r-2, ..., r-(P-1) modulo P, one by one;
+/// Adds and gathers in P-1 rounds each; in round k a rank sends to rank+k and receives from rank-k (modulo P): its
+/// partial sums for that rank, later its own values. Every value travels once, straight to where it is needed. The
+/// order of the additions on rank r is: its own partial sum, then those of r-1, r-2, ..., r-(P-1) modulo P, one by one;
 /// what came in one round is added while the next is under way.
 class PairwiseReduction : public Reduction {
  public:

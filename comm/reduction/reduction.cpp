@@ -9,7 +9,7 @@
 namespace shardmark::comm {
 namespace {
 
-/// Pinned host memory of the size of `values`.
+/// Returns pinned host memory of the size of `values`.
 std::span<float> host_room(KeptMemory& memory, std::span<const float> values) {
   return {reinterpret_cast<float*>(memory.at_least(std::ssize(std::as_bytes(values)))), values.size()};
 }

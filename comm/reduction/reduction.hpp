@@ -11,32 +11,34 @@
 
 namespace shardmark::comm {
 
-/// How partial sums are added on their way to the ranks that need them, and how what these ranks return is gathered by
-/// all: the first is the second backwards. An object keeps its buffers, so that a step with the counts of the one
-/// before allocates nothing. The communicator must outlive it.
+/// A Reduction defines how partial sums are added on their way to the ranks that need them (reduce-scatter), and how
+/// all ranks gather what these ranks return (all-gather): the second takes the steps of the first backwards. An object
+/// keeps its buffers, so that a step with the counts of the one before allocates nothing. The communicator must outlive
+/// it.
 class Reduction {
  public:
   explicit Reduction(const Communicator& comm) : comm_(comm), messages_(comm) {}
   virtual ~Reduction() = default;
 
-  /// From now on counts[r] values belong to rank r, the same on all ranks. std::invalid_argument for another number of
-  /// ranks.
+  /// Sets the layout: from now on counts[r] values belong to rank r, the same on all ranks. Throws
+  /// std::invalid_argument for another number of ranks.
   void lay_out(std::span<const std::int64_t> counts);
 
-  /// Collective, as comm/reduce_scatter.hpp: `partials` (the sum of counts: those for rank 0, then those for rank 1,
-  /// ...) of all ranks are added; `sums` receives the counts[rank] of this rank. The two do not overlap. Memory of a
-  /// GPU goes by way of pinned host memory, unless the algorithm reads it. Throws std::invalid_argument when a buffer
-  /// is smaller than the counts, MpiError.
+  /// Adds the `partials` of all ranks (the sum of counts: those for rank 0, then those for rank 1, ...), as
+  /// comm/reduce_scatter.hpp does; `sums` receives the counts[rank] of this rank. The two do not overlap. GPU memory
+  /// goes by way of pinned host memory, unless the algorithm reads it. Throws std::invalid_argument when a buffer is
+  /// smaller than the counts, and MpiError. Collective.
   void reduce_scatter(std::span<const float> partials, std::span<float> sums);
 
-  /// Collective, and likewise: `own` holds counts[rank] values, `all` receives those of every rank.
+  /// Gathers on all ranks, under the same conditions: `own` holds counts[rank] values, `all` receives those of every
+  /// rank. Collective.
   void all_gather(std::span<const float> own, std::span<float> all);
 
-  /// Bytes that the last of the two sent from this rank to each.
+  /// Returns the bytes that the last of the two operations sent from this rank to each rank.
   const std::vector<std::int64_t>& sent() const { return sent_; }
 
  protected:
-  /// `values` begins with the first of rank 0: those of the ranks [first, last).
+  /// Returns the part of the ranks [first, last) of `values`, which begins with the first value of rank 0.
   template <class T>
   std::span<T> part(std::span<T> values, int first, int last) const {
     const std::size_t begin = offsets_[first];
@@ -49,12 +51,12 @@ class Reduction {
   std::size_t own_size() const { return counts_[comm_.rank()]; }
   std::size_t total() const { return offsets_.back(); }
 
-  /// Messages that are under way until wait().
+  /// Starts a message of `values` to `peer`; it is under way until wait(). receive() starts one from a peer.
   void send(std::span<const float> values, int peer);
   void receive(std::span<float> values, int peer) { messages_.receive(std::as_writable_bytes(values), peer); }
   void wait() { messages_.wait(); }
-  /// For an algorithm that does not send by the above; what must be sent at least: every other rank's share, and this
-  /// rank's own to every other.
+  /// Counts for reduce_scatter, in an algorithm that does not send by send(), what must be sent at least: every other
+  /// rank's share. count_own() counts for all_gather this rank's own share to every other rank.
   void count_shares();
   void count_own();
 
@@ -76,7 +78,7 @@ class Reduction {
   KeptMemory sent_copy_{KeptMemory::Place::pinned_host}, received_copy_{KeptMemory::Place::pinned_host};
 };
 
-/// sums[i] += more[i]; they do not overlap.
+/// Adds more[i] to sums[i]; the two do not overlap.
 inline void add_to(std::span<float> sums, std::span<const float> more) {
   float* __restrict__ to = sums.data();
   const float* __restrict__ from = more.data();

@@ -15,18 +15,19 @@
 
 namespace shardmark::comm {
 
-/// One entry of the table `reductions`.
+/// A ReductionChoice is one entry of the table `reductions`.
 struct ReductionChoice {
   std::string_view name;
   std::string_view description;
   placement::ReductionSteps steps;  ///< by which comm/placement predicts what it counts
-  /// Collective.
+  /// Makes the reduction. Collective.
   std::unique_ptr<Reduction> (*make)(const Communicator&);
-  /// Why these ranks cannot use it, the same on all of them; empty: they can. Collective.
+  /// Returns why these ranks cannot use it, the same on all of them; empty where they can. Collective.
   std::string (*unusable)(const Communicator&);
 };
 
-/// The entry of a class that is made of (comm); its static unusable(comm), if it has one, refuses.
+/// Returns the entry of a class that is constructed from (comm); it is refused where its static unusable(comm), if it
+/// has one, gives a reason.
 template <class Algorithm>
 constexpr ReductionChoice reduction_choice(std::string_view name, std::string_view description,
                                            placement::ReductionSteps steps) {

@@ -11,7 +11,8 @@
 
 namespace shardmark::results {
 
-/// Each says what to try next, or nothing where it does not apply; of findings that have a valid case.
+/// These functions return what to try next, each for one condition, or nothing where it does not apply. The findings
+/// must have a valid case.
 std::optional<std::string> if_build_is_slow(const Findings& findings);
 std::optional<std::string> if_threads_exceed_cores(const Findings& findings);
 std::optional<std::string> if_one_plan_was_measured(const Findings& findings);
@@ -29,8 +30,8 @@ struct Rule {
   std::optional<std::string> (*advise)(const Findings& findings);
 };
 
-/// In the order in which it matters: first what makes the figures mean less, then what was not measured, then where the
-/// time goes.
+/// Lists the rules in the order in which they matter: first what makes the figures mean less, then what was not
+/// measured, then where the time goes.
 inline constexpr std::array rules{
     Rule{"slow build", if_build_is_slow},          Rule{"threads", if_threads_exceed_cores},
     Rule{"one plan", if_one_plan_was_measured},    Rule{"wide intervals", if_intervals_are_wide},
@@ -40,7 +41,7 @@ inline constexpr std::array rules{
     Rule{"scale", if_tables_are_scaled},
 };
 
-/// "Next: ...", of at most the first three rules that apply.
+/// Returns "Next: ..." for at most the first three rules that apply.
 std::vector<std::string> advice(const Findings& findings);
 
 }  // namespace shardmark::results

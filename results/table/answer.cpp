@@ -46,7 +46,7 @@ std::string time_text(const CaseRecord& record) {
 
 bool has_interval(const CaseRecord& record) { return independent_samples(record) >= samples_for_interval; }
 
-/// Those of the records that are statistically indistinguishable from the first, the first included.
+/// Returns those of the records that are statistically indistinguishable from the first, the first included.
 Records ties(const Findings& f, const Records& records) {
   Records tied;
   std::ranges::copy_if(records, std::back_inserter(tied), [&](const CaseRecord* record) {
@@ -72,7 +72,7 @@ std::string opening(const Findings& f) {
   return f.cases.size() > 1 ? fmt::format("The only {} with a valid case is {}", f.field, best) : best;
 }
 
-/// By how much it is faster than the runner-up, or that they are statistically indistinguishable.
+/// Says by how much it is faster than the runner-up, or that they are statistically indistinguishable.
 std::string beside_runner_up(const Findings& f) {
   const CaseRecord &best = f.best(), &next = *f.leaders[1];
   const TimeRatio ratio = f.beside(next, best);
@@ -98,7 +98,7 @@ std::string slowest(const Findings& f) {
   return fmt::format("The slowest, {}, takes {:.2f} times as long.", f.name_of(last), ratio.ratio);
 }
 
-/// Whether anything but the field matters to its best value.
+/// Says whether anything but the field matters to its best value.
 std::string within(const Findings& f) {
   Records cases;
   std::ranges::copy_if(f.valid, std::back_inserter(cases), [&](const CaseRecord* record) {
@@ -147,7 +147,7 @@ std::string time_shares(const Findings& f) {
   return text + ".";
 }
 
-/// Cases whose median is of neither of two modes.
+/// Names the cases whose times have two modes, so that their median describes neither.
 std::vector<std::string> mode_sentences(const Findings& f) {
   constexpr std::size_t most = 3;
   std::vector<std::string> sentences;
@@ -177,7 +177,7 @@ std::string left_out(const Findings& f) {
                      listed(names, "and"));
 }
 
-/// What this job could have shown, by the case that was measured twice.
+/// Says what this job could have shown, by the case that was measured twice.
 std::string certificate(const Findings& f) {
   for (const CaseRecord* record : f.valid) {
     const auto twin = twin_of(record->details);

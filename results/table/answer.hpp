@@ -9,7 +9,7 @@
 
 namespace shardmark::results {
 
-/// What measured cases come to, for the answer and the advice.
+/// Holds what measured cases come to, for the answer and the advice.
 struct Findings {
   const nlohmann::ordered_json& environment;
   Records cases;       ///< all of them, ranked
@@ -19,24 +19,26 @@ struct Findings {
   double step_ms = 0;  ///< the sum of the phases of the best case; 0 where it has none
 
   const CaseRecord& best() const { return *leaders.front(); }
-  /// Of the valid cases, all pairs of which are compared.
+  /// Returns the ratio of two valid cases, all pairs of which are compared.
   TimeRatio beside(const CaseRecord& slow, const CaseRecord& fast) const {
     return time_ratio(slow, fast, pairs_of(std::ssize(valid)));
   }
-  /// Of the best case's step, 0 to 1: a phase, or all exchanges.
+  /// Returns the share that a phase has of the best case's step, 0 to 1; exchange_share() returns that of all
+  /// exchanges.
   double share(std::string_view phase) const;
   double exchange_share() const;
-  /// "pairwise": what tells the case from others of the same value of the field; empty when nothing does.
+  /// Returns what distinguishes the case from others of the same value of the field, such as "pairwise"; empty when
+  /// nothing does.
   std::string rest_of(const CaseRecord& record) const;
-  /// "table_wise (exchange pairwise)".
+  /// Returns a name such as "table_wise (exchange pairwise)".
   std::string name_of(const CaseRecord& record) const;
 };
 Findings findings_of(const nlohmann::ordered_json& environment, std::span<const CaseRecord> records);
 
-/// The answer in sentences: what is best, by how much against what comes next and within which interval, or that no
-/// difference has been shown; whether anything else matters; which times have two modes; where its time goes; what
-/// predictions were worth (predictions.hpp); what to try next (advice.hpp); what was left out; the smallest difference
-/// that the job could have shown (results/twin.hpp).
+/// Returns the answer in sentences: what is best, by how much against what comes next and within which interval, or
+/// that the two are statistically indistinguishable; whether anything else matters; which times have two modes; where
+/// its time goes; how good predictions were (predictions.hpp); what to try next (advice.hpp); what was left out; the
+/// smallest difference that the job could have shown (results/twin.hpp).
 std::vector<std::string> answer(const Findings& findings);
 
 }  // namespace shardmark::results

@@ -14,41 +14,43 @@ namespace shardmark::results {
 
 using Records = std::vector<const CaseRecord*>;
 
-/// Valid before unchecked before wrong, then the fastest first: by the time per sample beside that of the fastest,
-/// within the rounds that both share.
+/// Ranks the records: valid before unchecked before wrong, then the fastest first, by the time per sample beside that
+/// of the fastest, within the rounds that both share.
 Records ranked(std::span<const CaseRecord> records);
 
-/// What a user chose for the case: "plan", "workload", "ranks", "threads", or the name of an option; as people read it.
+/// Returns what a user chose for the case: "plan", "workload", "ranks", "threads", or the name of an option; as people
+/// read it.
 std::string value_of(const CaseRecord& record, const std::string& field);
 
-/// The fields whose values differ between the records, in the order in which people decide: the plan, the storage of
-/// the tables, what travels, the other options, and last the exchange. Options that some records lack are no
+/// Returns the fields whose values differ between the records, in the order in which people decide: the plan, the
+/// storage of the tables, what travels, the other options, and last the exchange. Options that some records lack are no
 /// difference.
 std::vector<std::string> differing_fields(const Records& records);
 
-/// The first of the differing fields, of whose values people ask which is best; "plan" when none differs.
+/// Returns the first of the differing fields, for whose values people ask which is best; "plan" when none differs.
 std::string leading_field(const Records& records);
 
-/// For each value of the field the first record that has it, in their order.
+/// Returns for each value of the field the first record that has it, in their order.
 Records leaders(const Records& records, const std::string& field);
 
-/// Samples that speak for themselves, so many as stand behind the record's interval.
+/// Returns the number of independent samples, those behind the record's interval.
 std::int64_t independent_samples(const CaseRecord& record);
 
-/// Median ms of a phase, where the record has it, and of all that exchange: input, output and gradients.
+/// Returns the median ms of a phase, where the record has it; exchange_ms() returns those of all that exchange: input,
+/// output and gradients.
 std::optional<double> phase_ms(const CaseRecord& record, std::string_view name);
 double exchange_ms(const CaseRecord& record);
 
-/// "1.28 [1.25, 1.31]"; "1.28" where the interval is none.
+/// Returns a text such as "1.28 [1.25, 1.31]"; "1.28" where there is no interval.
 std::string ratio_text(const TimeRatio& ratio);
 
-/// About four significant digits without an exponent: 0.123, 1.234, 12.34, 123.4, 12345.
+/// Prints about four significant digits without an exponent: 0.123, 1.234, 12.34, 123.4, 12345.
 std::string figure(double x);
-/// 901891.4 as "901,891".
+/// Prints 901891.4 as "901,891".
 std::string with_commas(double x);
-/// With '?' in place of characters such as line ends, which would break what is printed.
+/// Replaces characters such as line ends, which would break what is printed, by '?'.
 std::string plain(std::string text);
-/// The value at a path such as "/build/version", or "unknown".
+/// Returns the value at a path such as "/build/version", or "unknown".
 std::string text_at(const nlohmann::ordered_json& json, const std::string& path);
 
 }  // namespace shardmark::results

@@ -39,11 +39,11 @@ Column with_cells(Column column, const Records& records, Cell&& cell) {
   return column;
 }
 
-/// Options that stand above the table although they are as by default.
+/// These options stand above the table even where they are at their defaults.
 constexpr std::array<std::string_view, 4> always_told{"scale", "batch", "optimizer", "dtype"};
 
-/// The options of which people want to know: transfer and exchange, those always told, those that are not as by default
-/// in some record, and those in which records differ; in the order in which programs write them.
+/// Returns the options to print: transfer and exchange, those always printed, those that are not at their defaults in
+/// some record, and those in which records differ; in the order in which programs write them.
 std::vector<std::string> told_options(const Records& records) {
   std::vector<std::string> names{"transfer", "exchange"};
   const auto add = [&](const std::string& name) {
@@ -59,7 +59,7 @@ std::vector<std::string> told_options(const Records& records) {
   return names;
 }
 
-/// Two columns with the same cells become one.
+/// Merges two columns with the same cells.
 void merge(std::vector<Column>& columns, std::string_view one, std::string_view other, std::string_view merged) {
   const auto first = std::ranges::find(columns, one, &Column::header);
   const auto second = std::ranges::find(columns, other, &Column::header);
@@ -214,7 +214,7 @@ Column memory_column(const Records& records) {
                     });
 }
 
-/// Of a dense model.
+/// Makes a column of a dense model: loss or AUC.
 Column training_column(const std::string& name, const Records& records) {
   return with_cells({.header = name, .importance = Importance::error}, records, [&](const CaseRecord& r) {
     const auto found = r.details.find(name);

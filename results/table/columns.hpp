@@ -9,8 +9,8 @@
 
 namespace shardmark::results {
 
-/// What a column is for, the most important first: a kind is shown where there is place left by those before it.
-/// `exchange_sum` stands for `exchange_phases` where there is none for these.
+/// Says what a column is for, the most important first: a kind is shown where those before it leave room.
+/// `exchange_sum` stands for `exchange_phases` where there is no room for these.
 enum class Importance {
   choice,           ///< what the case is, and its time
   ratio,            ///< vs best
@@ -35,18 +35,19 @@ struct Column {
   std::string header;
   Importance importance = Importance::choice;
   bool left_aligned = false;
-  std::string_view unit = {};           ///< said where the header alone would not do: above the table
+  std::string_view unit = {};           ///< printed above the table where the header alone would not do
   std::string legend = {};              ///< what it means; empty where the header says it
   std::vector<std::string> cells = {};  ///< one for each record
 };
 
-/// The cells of a table of cases: what all have in common apart from that in which they differ.
+/// Holds the cells of a table of cases, and what all cases have in common.
 struct Sheet {
   std::vector<std::string> constants;  ///< "ranks 2"
   std::vector<Column> columns;  ///< those of a case alone, when there is one; the plan's or leading field's first
 };
 
-/// Of at least one record, in the order in which they shall stand; `best` is the best valid one, or null.
+/// Makes the sheet of at least one record, in the order in which they shall stand; `best` is the best valid one, or
+/// null.
 Sheet sheet_of(const Records& records, const CaseRecord* best);
 
 }  // namespace shardmark::results

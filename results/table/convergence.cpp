@@ -33,7 +33,7 @@ std::string bound_of(const CaseRecord& record) {
   return std::to_string(pipeline->at(async_fields::bound).get<std::int64_t>());
 }
 
-/// What a line stands for.
+/// Returns what a line stands for: mode, order and bound.
 std::vector<std::string> way_of_training(const CaseRecord& record) {
   return {record.option("async"), record.option("async_order"), bound_of(record)};
 }
@@ -49,7 +49,7 @@ std::string above(std::optional<double> value, std::optional<double> than) {
 
 std::string quality_text(std::optional<double> value) { return value ? fmt::format("{:.5f}", *value) : "-"; }
 
-/// Whether a model has seen the samples of a step before.
+/// Says whether a model has seen the samples of a step before.
 std::string samples_text(const CaseRecord& record) {
   const double passes = number_of(record, "data_passes").value_or(0.0);
   return passes > 1.0 ? fmt::format("{:.2f} passes over the data", passes) : "each on new samples";

@@ -33,7 +33,7 @@ std::size_t table_width(const std::vector<Column>& columns, const std::vector<Li
   return columns.back().left_aligned ? width - 1 : width;
 }
 
-/// The kinds of columns that are shown.
+/// Holds the kinds of columns that are shown.
 using Kinds = std::set<Importance>;
 
 bool is_shown(const Column& column, const Kinds& kinds) {
@@ -41,7 +41,7 @@ bool is_shown(const Column& column, const Kinds& kinds) {
   return kinds.contains(column.importance);
 }
 
-/// The columns that are shown, and the names of those that would be if there were place.
+/// Returns the columns that are shown, and the names of those that would be if there were room.
 Layout layout_of(const std::vector<Column>& columns, const Kinds& kinds) {
   Layout layout;
   for (const Column& column : columns)

@@ -80,12 +80,12 @@ std::string published_ratio(const Json& environment, std::span<const CaseRecord>
   }
 }
 
-/// What is beside each other: the storages of tables too, where they differ.
+/// Returns what the page compares: the value of the leading field, and the storage of the tables, where they differ.
 std::string compared_value(const CaseRecord& record, const Findings& findings) {
   return fmt::format("{}\n{}", value_of(record, findings.field), record.option("storage"));
 }
 
-/// The best case of each.
+/// Returns the best case of each compared value.
 Records shown_alone(const Findings& findings) {
   Records first;
   for (const CaseRecord* record : findings.cases) {
@@ -97,7 +97,7 @@ Records shown_alone(const Findings& findings) {
   return first;
 }
 
-/// The best case of each value of the leading field, and every wrong one; or all.
+/// Returns the best case of each value of the leading field, and every wrong one; or all.
 std::vector<Line> shown_lines(const Findings& findings, bool all) {
   const Records first = shown_alone(findings);
   const bool alone = first.size() == 1;
@@ -142,7 +142,7 @@ std::string hidden_cases(const Findings& findings) {
                      storages ? " and storage" : "", range_of(counts), findings.cases.size());
 }
 
-/// Predicted phases of the best case; with --all of each.
+/// Returns the predicted phases of the best case; with --all of each.
 std::vector<PhaseTable> phases_of_cases(const Findings& findings, bool all) {
   if (all) return phase_tables(findings, findings.cases);
   return findings.leaders.empty() ? std::vector<PhaseTable>() : phase_tables(findings, {&findings.best()});

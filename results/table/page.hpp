@@ -11,7 +11,7 @@
 
 namespace shardmark::results {
 
-/// All that is said of one report, before it is laid out as text or Markdown.
+/// Holds all that is printed about one report, before it is laid out as text or Markdown.
 struct Page {
   std::vector<std::string> where;      ///< what ran where, and whether it ended
   Sheet sheet;                         ///< empty when there is no case
@@ -20,7 +20,7 @@ struct Page {
   std::string cases;                   ///< how many of which these are; empty when they are all
   std::vector<std::string> remarks;    ///< what the reader must know of the figures
   std::vector<PhaseTable> phases;      ///< of the best case, or of all that are shown, where they were predicted
-  std::vector<std::string> pipelines;  ///< what preparing steps ahead came to (pipelines.hpp)
+  std::vector<std::string> pipelines;  ///< what prefetching steps gained (pipelines.hpp)
   std::vector<std::string> qualities;  ///< and what it cost in loss and AUC (convergence.hpp)
   std::vector<std::string> trains;     ///< what tensor trains came to (tensor_trains.hpp)
   std::string published;               ///< the ratio beside a published one; empty when there is none
@@ -31,7 +31,7 @@ struct Page {
 
 Page page_of(const Report& report, bool all);
 
-/// What the columns mean, "ms: ...; MB: ...".
+/// Returns what the columns mean, "ms: ...; MB: ...".
 std::string legend(const Page& page, const std::vector<Column>& columns);
 
 }  // namespace shardmark::results

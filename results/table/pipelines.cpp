@@ -85,7 +85,8 @@ Records fastest_of_each_way(const Records& ranked) {
   return fastest;
 }
 
-/// Of threads ahead of their step, or by the step itself; empty where batches are in memory.
+/// Returns the ms of reading a batch, by threads that prefetch or by the step itself; empty where batches are in
+/// memory.
 std::string read_ms_of(const CaseRecord& record) {
   const Json pipeline = pipeline_of(record);
   const Json ms = pipeline.contains(async_fields::read_ms) ? pipeline.at(async_fields::read_ms)

@@ -11,7 +11,7 @@
 namespace shardmark::results {
 namespace {
 
-/// Of a sample of the case, in ms.
+/// Returns the predicted and the measured ms of a sample of the case.
 std::optional<PredictedTime> predicted_time(const CaseRecord& record) {
   if (!record.predicted_ms || *record.predicted_ms <= 0.0 || record.step_ms.median <= 0.0) return std::nullopt;
   const auto samples = static_cast<double>(record.global_batch());
@@ -32,20 +32,20 @@ std::string of_one(const CaseRecord& record, const PredictedTime& time) {
                      100.0 * std::abs(time.error()), time.error() < 0.0 ? "less" : "more");
 }
 
-/// Which case the model would have had us choose, and what that would have cost.
+/// Says which case the predictions rank first, and how much slower than the fastest it is.
 std::string regret_text(const Findings& f, const CaseRecord& liked, double regret) {
   if (&liked == &f.best()) return fmt::format("they liked the fastest best, {}", f.name_of(liked));
   return fmt::format("they liked {} best, {:.1f} % slower than the fastest (regret)", f.name_of(liked), 100.0 * regret);
 }
 
-/// Of one step with the next.
+/// Returns whether one step overlaps with the next.
 bool overlaps_steps(const CaseRecord& record) {
   const auto pipeline = record.details.find(async_fields::object);
   return pipeline != record.details.end() && pipeline->value(async_fields::threads, 0) > 0;
 }
 
-/// The sum of what all phases of the case have, unless they overlap, of groups of tables or of several steps, or took
-/// less: then it is not known how fast the machine is.
+/// Returns the sum of the least ms of all phases. It returns nothing where phases or steps overlap, or the step took
+/// less than the sum: then it is not known how fast the machine is.
 std::optional<double> least_step_ms(const CaseRecord& record) {
   if (overlaps_steps(record)) return std::nullopt;
   double sum = 0.0;

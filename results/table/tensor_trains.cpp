@@ -96,13 +96,14 @@ Pair fastest(const Records& ranked, const Wanted& wanted) {
   return pair;
 }
 
-/// Whether the steps of two cases look up as many rows by the same law, in tables of any size.
+/// Returns whether the steps of two cases look up as many rows by the same law, in tables of any size.
 bool same_traffic(const CaseRecord& a, const CaseRecord& b) {
   return std::ranges::none_of(std::array{"batch", "hotness", "ids.distribution", "ids.alpha", "ids.drift"},
                               [&](const char* option) { return a.differs(b, option); });
 }
 
-/// The fastest case with tt that has one with dense tables of the same size and traffic beside it, and that one.
+/// Returns the fastest case with tt for which there is one with dense tables of the same size and traffic, and that
+/// one.
 Pair fastest_beside(const Records& ranked) {
   for (const CaseRecord* tt : ranked) {
     if (tt->option("storage") != "tt") continue;
@@ -113,7 +114,7 @@ Pair fastest_beside(const Records& ranked) {
   return {};
 }
 
-/// Of all tables with storage tt; rows are those of the tables, which have one dim.
+/// Returns the rows of all tables with storage tt, which have one dim.
 std::optional<double> rows_of(const CaseRecord& tt) {
   const Json train = train_of(tt);
   const auto parameters = number_in(train, names::parameters), compression = number_in(train, names::compression),
@@ -138,7 +139,7 @@ std::string name_of(const CaseRecord& record, const Pair& pair) {
   return pair.dense->plan == pair.tt->plan ? storage : fmt::format("{} ({})", storage, plain(record.plan));
 }
 
-/// Whether tt is, beyond the intervals.
+/// Returns whether tt is faster, beyond the intervals.
 bool is_faster(const Pair& pair) { return time_ratio(*pair.dense, *pair.tt).low > 1.0; }
 
 std::string measured(const Pair& pair) {
@@ -172,7 +173,7 @@ std::string from_scales(const std::map<double, Pair>& pairs) {
   return fmt::format("from {} rows on (measured: not yet at {})", about(first->first), about(std::prev(first)->first));
 }
 
-/// The estimate from one size (header).
+/// Estimates from one size where tt and dense tables cross (see the header).
 std::string from_gradients(const Records& valid) {
   const Pair pair = fastest(valid, [](const CaseRecord& r) {
     return r.plan == "data_parallel" && r.ranks > 1 && r.option("replicated_gradients") == "dense";

@@ -8,15 +8,16 @@
 
 namespace shardmark::results {
 
-/// Whether any of the cases has tables of storage tt.
+/// Returns whether any of the cases has tables of storage tt.
 bool has_tensor_trains(const Records& records);
 
-/// Of the fastest case with such tables: how small they are, what a step shares, flops over time and hits of the cache;
-/// of the workload fbtt also its time per lookup beside the published one. Empty where there is none.
+/// Returns lines on the fastest case with such tables: how small they are, what a step shares, flops over time and hits
+/// of the cache; for the workload fbtt also its time per lookup beside the published one. It is empty where there is
+/// none.
 std::vector<std::string> tensor_train_lines(const Records& ranked);
 
-/// Where cases with storage dense and others with storage tt are valid: which is faster and smaller, and the size of
-/// table from which tt wins, measured or estimated.
+/// Returns sentences where cases with storage dense and others with storage tt are valid: which is faster and smaller,
+/// and the size of table from which tt wins, measured or estimated.
 ///   By memory: rows of which dense tables take as many bytes as tt does here.
 ///   By time, where several scales were measured: the least rows from which on tt is faster, beyond the intervals, with
 ///   the plan that is best for it.
@@ -24,7 +25,7 @@ std::vector<std::string> tensor_train_lines(const Records& ranked);
 ///   all their rows: dense takes D ms at N rows, G of it in the update, and at most all of that grows with the rows;
 ///   tt takes T ms at any size. They cross at N (1 + (T - D) / G) rows: at most there where tt is faster at N (T < D),
 ///   else at least there.
-/// Otherwise only whether it is faster at the size that was measured.
+/// Otherwise they say only whether it is faster at the size that was measured.
 std::vector<std::string> storage_sentences(const Findings& findings);
 
 }  // namespace shardmark::results

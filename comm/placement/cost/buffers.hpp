@@ -11,44 +11,48 @@
 
 namespace shardmark::placement {
 
-// Bytes of the arrays of a step on one rank, by what they hold. What a planner keeps free for a table (TableWork) and
-// what a run must have before it starts (workloads/measure/memory.hpp) are sums of these. Bounds from above, which
-// tests hold against what is allocated.
+// The functions of this header return the bytes of the arrays of a step on one rank, by what they hold. What a planner
+// keeps free for a table (TableWork) and what a run must have before it starts (workloads/measure/memory.hpp) are sums
+// of these. They are upper bounds, which tests compare with what is allocated.
 
-/// An array grows by a fifth more than is asked for (kernels::Scratch), and ids vary from step to step.
+/// This is the factor by which arrays exceed what a step needs: an array grows by a fifth more than is asked for
+/// (kernels::Scratch), and ids vary from step to step.
 inline constexpr double room_to_grow = 1.2;
 
-/// Ids of the rank's own samples, their keys and the sort of these.
+/// Counts the ids of the rank's own samples, their keys and the sort of these.
 constexpr double own_id_bytes(double ids) { return 92 * ids; }
 
-/// Ids that the rank pools rows for, their keys and the sort of these.
+/// Counts the ids that the rank pools rows for, their keys and the sort of these.
 constexpr double owned_id_bytes(double ids) { return 80 * ids; }
 
-/// Rows of a shard that travel one by one, at the rank that asks for them. own: what its samples look up in the shard.
+/// Counts rows of a shard that travel one by one, at the rank that requests them. own: what its samples look up in the
+/// shard.
 double asker_bytes(const WireTypes& wire, Dedup dedup, std::int64_t columns, const ShardCounts& own);
 
-/// The same at the rank that hands them on between its node and their owner (Dedup::node).
+/// Counts such rows at the rank that hands them on between its node and their owner (Dedup::node).
 double relay_bytes(std::int64_t columns, double rows);
 
-/// The same at their owner, beside the vectors. asked: rows that it is asked for; distinct: different ones.
+/// Counts such rows at their owner, beside the vectors. asked: rows requested from it; distinct: different ones among
+/// them.
 double holder_bytes(const WireTypes& wire, Dedup dedup, std::int64_t columns, double asked, double distinct);
 
-/// Lists of hot rows and of those beside them. bags, ids: of the rank's own samples, in the table.
+/// Counts the lists of hot rows and of the other rows. bags, ids: of the rank's own samples, in the table.
 double hot_row_bytes(RowTransfer transfer, double bags, double ids);
 
-/// Dense sums of the gradients of so many replicated rows and MPI's copy of these; a list of those that were touched,
-/// which may be all, as words and segments with room to grow. Computed rows have no such list.
+/// Counts dense sums of the gradients of that many replicated rows and MPI's copy of these; and a list of those that
+/// were touched, which may be all, as words and segments with room to grow. Computed rows have no such list.
 double replica_bytes(const Table& table, std::int64_t rows);
 
-/// What the gradient of an id takes where features pool by max, of at most `dim` columns: a vector in an array of all
-/// ids for the shards that hold parts of tables, and one in an array for replicated rows.
+/// Counts what the gradient of an id takes where features pool by max, for at most `dim` columns: a vector in an array
+/// of all ids for the shards that hold parts of tables, and one in an array for replicated rows.
 double max_gradient_bytes(std::int64_t dim, bool parts, bool replicas);
 
-/// Gradients of distinct rows that are summed before holders of other columns are told sums of them. ids: of which the
-/// rank holds the rows; columns: of its widest shard.
+/// Counts the gradients of distinct rows that are summed before holders of other columns are sent sums of them. ids:
+/// those whose rows the rank holds; columns: of its widest shard.
 double summed_gradient_bytes(std::int64_t columns, double ids);
 
-/// Bytes of the vectors of some tables in fp32, which are those of their gradients too (StepLayout).
+/// Holds the bytes of the vectors of some tables in fp32 (pooled embeddings or rows), which are those of their
+/// gradients too (StepLayout).
 struct VectorBytes {
   double outputs = 0.0;       ///< of the rank's own samples
   double behind = 0.0;        ///< outputs that are put together behind the packed vectors
@@ -61,7 +65,7 @@ struct VectorBytes {
   VectorBytes& operator+=(const VectorBytes& other);
 };
 
-/// How the features of some tables pool.
+/// Says how the features of some tables pool.
 struct Pools {
   bool by_max = false;   ///< some by max
   bool divides = false;  ///< some by mean or sqrtn
@@ -69,7 +73,7 @@ struct Pools {
   void add(Pooling pooling);
 };
 
-/// Arrays of vectors on their ways forward and back.
+/// Counts the arrays of vectors, and of their gradients, in both directions.
 double bytes_of_vectors(const VectorBytes& vectors, const Pools& pools, RowTransfer transfer, const WireTypes& wire);
 
 }  // namespace shardmark::placement

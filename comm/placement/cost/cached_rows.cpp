@@ -15,7 +15,7 @@ double bytes_of_row(const Table& table) {
                              4 * state_per_row(table.optimizer.kind, table.dim));
 }
 
-/// Of the different rows of so many samples, in all tables.
+/// Returns the bytes of the distinct rows of that many samples, in all dense tables.
 double footprint(const StepContext& step, double samples) {
   double bytes = 0.0;
   for (std::int64_t t = 0; t < std::ssize(step.tables()); ++t) {

@@ -18,7 +18,7 @@ double cost(const MessageCost& message, double count, double bytes) {
 
 double sum_of(std::span<const double> bytes) { return std::accumulate(bytes.begin(), bytes.end(), 0.0); }
 
-/// What leaves, or enters, the busiest node.
+/// Returns the seconds of what leaves, or enters, the busiest node.
 double node_seconds(const RankLayout& layout, const MachineModel& machine, std::span<const double> bytes) {
   if (machine.node_bytes_per_second <= 0.0 || layout.nodes() == 1) return 0.0;
   const double all = sum_of(bytes);
@@ -31,7 +31,7 @@ double node_seconds(const RankLayout& layout, const MachineModel& machine, std::
   return most / machine.node_bytes_per_second;
 }
 
-/// Every rank sends to every other directly.
+/// Returns the seconds where every rank sends to every other directly.
 double direct_seconds(const RankLayout& layout, const ExchangeCost& message, std::span<const double> bytes) {
   std::vector<double> inside(bytes.size()), between(bytes.size()), node_inside(layout.nodes()),
       node_between(layout.nodes());
@@ -53,7 +53,7 @@ double direct_seconds(const RankLayout& layout, const ExchangeCost& message, std
   return most;
 }
 
-/// Blocks of other ranks travel along: every rank carries the mean.
+/// Returns the seconds where blocks travel by way of other ranks: every rank carries the mean.
 double forwarded_seconds(const RankLayout& layout, const ExchangeCost& message, std::string_view exchange,
                          std::span<const double> bytes) {
   const MessagesOfRank messages = messages_of(exchange, layout);

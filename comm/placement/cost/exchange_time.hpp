@@ -9,29 +9,30 @@
 
 namespace shardmark::placement {
 
-/// Of "name" or "name:N", by its shape.
+/// Returns the messages of exchange "name" or "name:N", by its shape.
 MessagesOfRank messages_of(std::string_view exchange, const RankLayout& layout);
 
-/// Seconds of an exchange in which rank r sends bytes[r] to each other rank: of the rank whose messages out, or in,
-/// take longest, and at least what the node takes that sends or receives most, whose ranks share node_bytes_per_second.
-/// As long as that in which rank r receives bytes[r] from each other. `auto`: the fastest of those that the machine
-/// knows.
+/// Returns the seconds of an exchange in which rank r sends bytes[r] to each other rank. They are those of the rank
+/// whose messages, sent or received, take longest, and at least what the node takes that sends or receives most, whose
+/// ranks share node_bytes_per_second. An exchange in which rank r receives bytes[r] from each other takes as long. For
+/// `auto` they are those of the fastest exchange that the machine knows.
 double exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
                         std::span<const double> bytes);
 
-/// The same where only ranks of one node exchange, bytes[r] each with its neighbours; and where only the ranks with the
-/// same number on their nodes do.
+/// These functions return the seconds where only ranks of one node exchange, bytes[r] each with its neighbours, and
+/// where only the ranks with the same number on their nodes do.
 double node_exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
                              std::span<const double> bytes);
 double rail_exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
                              std::span<const double> bytes);
 
-/// Seconds of an all-reduce of so many bytes over all ranks: the faster of a ring, 2 (P - 1) steps of bytes / P, of
-/// which several nodes have 2 (L - 1) of bytes / L inside and 2 (N - 1) of bytes / P between them; and of a tree,
-/// 2 log2 P steps of all bytes.
+/// Returns the seconds of an all-reduce of that many bytes over all ranks: the faster of a ring, 2 (P - 1) steps of
+/// bytes / P, of which several nodes have 2 (L - 1) of bytes / L inside and 2 (N - 1) of bytes / P between them; and of
+/// a tree, 2 log2 P steps of all bytes.
 double all_reduce_seconds(const RankLayout& layout, const MachineModel& machine, double bytes);
 
-/// The bytes of the busiest rank at the speed of large messages, without any latency: the least that the links allow.
+/// Returns the seconds that the bytes of the busiest rank take at the speed of large messages, without any latency: the
+/// least that the links allow.
 double link_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
                     std::span<const double> bytes);
 

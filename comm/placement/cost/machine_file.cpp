@@ -33,7 +33,7 @@ Json exchange_json(const ExchangeCost& exchange) {
   return json;
 }
 
-/// An object of a machine file, by its path.
+/// Reads an object of a machine file, by its path.
 class MachineObject {
  public:
   MachineObject(const Json& json, std::string origin, std::string path)
@@ -72,7 +72,7 @@ class MachineObject {
     return number;
   }
 
-  /// A whole number from 1 to `most`.
+  /// Reads a whole number from 1 to `most`.
   std::int64_t count(const std::string& key, double most) const {
     const double value = number(key);
     if (value < 1.0 || value > most || value != std::floor(value))
@@ -80,7 +80,7 @@ class MachineObject {
     return static_cast<std::int64_t>(value);
   }
 
-  /// The objects of a list.
+  /// Returns the objects of a list.
   std::vector<MachineObject> list(const std::string& key) const {
     if (!at(key).is_array()) fail(key, "must be a list");
     std::vector<MachineObject> objects;
@@ -89,7 +89,7 @@ class MachineObject {
     return objects;
   }
 
-  /// 0 where it is not said.
+  /// Returns 0 where the file lacks the rate.
   double rate(const std::string& key) const {
     if (!has(key)) return 0.0;
     const double value = number(key);

@@ -12,8 +12,8 @@
 
 namespace shardmark::placement {
 
-/// Seconds of a message by its size: linear between the points (ascending in bytes), those of the first one below it,
-/// beyond the last by the last slope. Without points messages take no time.
+/// Gives the seconds of a message by its size: linear between the points (ascending in bytes), those of the first point
+/// below it, by the last slope beyond the last. Without points messages take no time.
 struct MessageCost {
   struct Point {
     double bytes = 0.0;
@@ -24,23 +24,23 @@ struct MessageCost {
   std::vector<Point> points;
 
   double seconds(double bytes) const;
-  /// Of large messages; 0: unknown.
+  /// Returns the rate of large messages; 0: unknown.
   double bytes_per_second() const;
 
   bool operator==(const MessageCost&) const = default;
 };
 
-/// What one message of an exchange takes of the time of the rank that sends it, or of the one that receives it, inside
-/// a node and between nodes. exchange_time.hpp says how many messages of which sizes a rank has, by algorithm, and so
-/// how to get this from an all-to-all that was measured as a whole.
+/// Holds the time that one message of an exchange takes of the rank that sends it, or of the one that receives it,
+/// inside a node and between nodes. exchange_time.hpp says how many messages of which sizes a rank has, by algorithm,
+/// and so how to derive these times from an all-to-all that was measured as a whole.
 struct ExchangeCost {
   MessageCost inside, between;
 
   bool operator==(const ExchangeCost&) const = default;
 };
 
-/// How fast a machine does what a step needs: measured (`shardmark calibrate`) or described (comm/placement/machines/).
-/// JSON: machine_file.hpp.
+/// Says how fast a machine does what a step needs. It is measured (`shardmark calibrate`) or described
+/// (comm/placement/machines/). machine_file.hpp is its JSON.
 struct MachineModel {
   std::string name;
   std::string source;  ///< "measured on 2 ranks of 1 thread, ..." or what it is described by
@@ -57,21 +57,23 @@ struct MachineModel {
   double node_bytes_per_second = 0.0;  ///< that leave a node at most, of all its ranks; 0: no limit but the messages'
   MessageCost all_reduce_inside, all_reduce_between;  ///< of a step of a ring, by the bytes of the step: vector / P
 
-  /// By what exchange auto picks, of the ranks that were measured; of one rank, and of described machines, no cells.
+  /// Holds the ratios by which exchange auto picks, for the ranks that were measured; it has no cells for one rank and
+  /// for described machines.
   ExchangeRatios ratios;
 
-  /// The least that the measured ceilings allow, for floors beside phases: bytes per second of a rank; 0: unknown.
+  /// These are the measured ceilings, for the floors beside phases, which are the least that the ceilings allow: bytes
+  /// per second of a rank; 0: unknown.
   double stream_bytes_per_second = 0.0, gather_bytes_per_second = 0.0, update_bytes_per_second = 0.0;
 
-  /// Of exchange `name`, "bruck:2" being "bruck" where that alone is known, else of mpi_alltoallv.
+  /// Returns the cost of exchange `name`; of "bruck" for "bruck:2" where that alone is known, else of mpi_alltoallv.
   const ExchangeCost& exchange(std::string_view name) const;
   double optimizer_weight(OptimizerKind kind) const;
 
   bool operator==(const MachineModel&) const = default;
 };
 
-/// A cluster of CPU nodes on 100 Gb/s: what planners assume when nobody says on what a plan is to run. That of
-/// comm/placement/machines/cpu-100g.json.
+/// Returns a cluster of CPU nodes on 100 Gb/s, that of comm/placement/machines/cpu-100g.json: planners assume it when
+/// the user names no machine.
 const MachineModel& described_cluster();
 
 }  // namespace shardmark::placement

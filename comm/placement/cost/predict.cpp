@@ -8,7 +8,7 @@
 namespace shardmark::placement {
 namespace {
 
-/// One way of a step: what each rank exchanges with all, with its node, with its rail.
+/// Holds what each rank exchanges in one exchange phase of a step: with all, with its node, with its rail.
 struct Way {
   std::vector<double> all, node, rail;
 };
@@ -78,7 +78,7 @@ class Prediction {
     of.mean += seconds;
   }
 
-  /// Each group exchanges its share.
+  /// Returns the seconds of an exchange in which each group of tables exchanges its share in turn.
   double exchange(Way way) const {
     const auto groups = static_cast<double>(step_.groups);
     for (auto* bytes : {&way.all, &way.node, &way.rail})
@@ -89,13 +89,14 @@ class Prediction {
     return groups * seconds;
   }
 
-  /// Where owners write and read what lies at home, no message is left, and the floors of memory are all.
+  /// Returns the least seconds that the links allow. Where owners write and read what lies at home, no message is left,
+  /// and only the floors of memory count.
   double link(WayBytes RankWork::*bytes) const {
     if (shape_of(step_.exchange).by_loads && layout_.nodes() == 1) return 0.0;
     return link_seconds(layout_, machine_, step_.exchange, way_of(work_, bytes).all);
   }
 
-  /// What the ceilings of memory allow at least.
+  /// Adds the least seconds that the ceilings of memory allow.
   void add_floors() {
     const auto most = [&](Term term) {
       double count = 0.0;
@@ -122,7 +123,8 @@ class Prediction {
     result_.seconds = overlapped_seconds(step_, computing, travelling);
   }
 
-  /// A home sends what its owners ask to be sent, on three kinds of ways; an owner its vectors.
+  /// Counts what ranks send and receive: a home sends what its owners receive, to all ranks, to its node or along its
+  /// rail; an owner sends its vectors.
   void count_bytes() {
     const auto asked = [](const RankWork& rank) {
       WayBytes bytes = rank.asked;
@@ -140,7 +142,7 @@ class Prediction {
     }
   }
 
-  /// What rank r exchanges with all others on its own account, and on account of the others. By rank.
+  /// Holds, by rank, what the rank exchanges with all others on its own account, and on account of the others.
   struct PeerBytes {
     std::vector<double> to_others, from_others;
   };

@@ -5,7 +5,7 @@
 namespace shardmark::placement {
 namespace {
 
-/// Gradients travel by rows: every rank sorts and adds up those of all.
+/// Adds gradients that travel by rows: every rank sorts and adds up those of all.
 void gather_replicas(TableSums& sums, const LookedUp& looked) {
   RankWork& work = sums.everywhere();
   const double dim = static_cast<double>(sums.table.dim), gathered = sums.ranks() * looked.own.distinct_rows;
@@ -16,7 +16,8 @@ void gather_replicas(TableSums& sums, const LookedUp& looked) {
   work.memory += gathered * (4 * dim + 80);
 }
 
-/// All rows, or those of the parts that they are computed from, have a place in the sums, and with it a count.
+/// Adds dense sums: all rows, or those of the parts that they are computed from, have a place in the sums, and with it
+/// a count.
 void reduce_replicas(TableSums& sums, std::int64_t rows) {
   const double values = summed_values(sums.table, rows);
   TableSums::add(sums.everywhere(), Term::replicated_value, values);

@@ -9,14 +9,14 @@
 namespace shardmark::placement {
 namespace {
 
-/// Nodes of equally many neighbours, where any dedup may ask for them.
+/// Returns nodes of equally many neighbours, where a dedup may need them.
 Nodes nodes_of(const StepContext& step) {
   std::vector<int> node_of;
   for (int rank = 0; rank < step.ranks; ++rank) node_of.push_back(step.layout().node_of(rank));
   return Nodes(std::move(node_of));
 }
 
-/// What the busiest rank sends: as a home like all others, and as an owner to all of them.
+/// Returns what the busiest rank sends: as a home like all others, and as an owner to all of them.
 double busiest(const std::vector<RoundTrip>& trips, int ranks) {
   double asked = 0.0;
   std::map<int, std::pair<double, double>> of_owner;  // what it is asked by each home; what it sends each

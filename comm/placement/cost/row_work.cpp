@@ -6,7 +6,7 @@
 namespace shardmark::placement {
 namespace {
 
-/// One shard whose rows travel one by one.
+/// Adds the work of one shard whose rows travel one by one.
 class SingleRows {
  public:
   SingleRows(TableSums& sums, const Shard& shard, const LookedUp& looked)
@@ -59,7 +59,7 @@ class SingleRows {
     TableSums::add_buffer(home, asker_bytes(sums_.packing.wire, sums_.packing.dedup, shard_.columns(), looked_.own));
   }
 
-  /// The owner's part, of `held` rows in so many blocks that it is asked for.
+  /// Adds the owner's part, for `held` requested rows in that many blocks.
   void answer(double held, double blocks) {
     RankWork& owner = sums_.owners[shard_.rank];
     const double distinct = looked_.all.distinct_rows;
@@ -85,7 +85,7 @@ class SingleRows {
     sums_.update_shard(shard_, looked_, held, held);
   }
 
-  /// The part of a rank between the homes of its node and the owner.
+  /// Adds the part of a rank between the homes of its node and the owner.
   void hand_on(RankWork& rail, int per_node, double of_node) {
     const double handed_on = per_node * asked_;
     rail.asked.node += request_bytes(asked_);

@@ -9,7 +9,7 @@
 namespace shardmark::placement {
 namespace {
 
-/// Bytes between a node, or a rank, and the owners of rows, by the node of the owner.
+/// Holds the bytes between a node, or a rank, and the owners of rows, by the node of the owner.
 struct OwnerBytes {
   std::vector<double> to_owners, from_owners;
 
@@ -17,7 +17,7 @@ struct OwnerBytes {
     to_owners[layout.node_of(trip.owner)] += trip.asked + trip.gradients;
     from_owners[layout.node_of(trip.owner)] += trip.vectors;
   }
-  /// That leave the busiest node, `homes` of which on each node ask.
+  /// Returns the bytes that leave the busiest node, where `homes` on each node send requests.
   double busiest_node(int homes) const {
     double all = 0.0, most = 0.0;
     for (const double bytes : to_owners) all += bytes;
@@ -28,7 +28,7 @@ struct OwnerBytes {
   }
 };
 
-/// Decisions' dedup auto, of expected counts.
+/// Decides dedup auto as Decisions does, from expected counts.
 bool node_is_cheaper(const StepContext& local, const Plan& plan) {
   const RankLayout layout = local.layout();
   StepContext by_node = local;
@@ -49,7 +49,7 @@ bool node_is_cheaper(const StepContext& local, const Plan& plan) {
   return node_dedup_pays(most, of_nodes.busiest_node(1));
 }
 
-/// Whether every table sends vectors as they are.
+/// Returns whether every table sends dense partials.
 bool sends_dense_partials(const StepContext& step, const Plan& plan) {
   for (std::int64_t t = 0; t < std::ssize(plan.tables); ++t) {
     const Packing packing = packing_of(step, t, plan.tables[t]);
@@ -60,7 +60,7 @@ bool sends_dense_partials(const StepContext& step, const Plan& plan) {
   return true;
 }
 
-/// The pooled vectors of a rank's samples.
+/// Returns the bytes of the pooled embeddings of a rank's samples.
 double vector_bytes(const StepContext& step) {
   double bytes = 0.0;
   for (const Feature& feature : step.features())

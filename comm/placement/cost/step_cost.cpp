@@ -67,7 +67,7 @@ std::array<double, phase_count> compute_seconds(const MachineModel& machine, con
 
 namespace {
 
-/// What decides the work of a table under a placement, by table.
+/// Holds, by table, what decides the work of a table under a placement.
 class TableKinds {
  public:
   explicit TableKinds(const StepContext& step) : tables_(step.tables()), reads_(step.tables().size()) {

@@ -13,7 +13,7 @@
 
 namespace shardmark::placement {
 
-/// Everything about a step but the plan. What it refers to outlives it.
+/// Holds everything about a step but the plan. What it refers to outlives it.
 struct StepContext {
   const LookupStatistics& statistics;  ///< of the tables and features
   int ranks = 1;
@@ -23,12 +23,12 @@ struct StepContext {
   bool weighted = false;
   std::string exchange{library_exchange};
   std::int64_t groups = 1;        ///< of tables that travel one after the other while others compute
-  bool prefetches = false;        ///< steps are prepared ahead
+  bool prefetches = false;        ///< steps are prefetched
   bool at_home = false;           ///< vectors lie at home (may_lie_at_home()), as settled() finds
   double dense_flops = 0.0;       ///< of the dense half, per sample, forward and backward
   double dense_parameters = 0.0;  ///< of the dense half, whose gradients are summed over all ranks
-  /// A row is still in a cache where it was last used at most so many samples of the global batch ago; absent: where it
-  /// was used in this step before. cached_samples() finds it.
+  /// Says for how many samples of the global batch a row stays in a cache after its last use; absent: it stays where it
+  /// was used in this step before. cached_samples() computes it.
   std::optional<double> cached_samples = {};
   double far_vectors = 0.0;  ///< share of a rank's vectors, and of their gradients, that its cache does not hold
 
@@ -38,11 +38,11 @@ struct StepContext {
   std::int64_t samples() const { return (global_batch + ranks - 1) / ranks; }  ///< of the rank that has most
 };
 
-/// How many samples' different rows fit the caches of all ranks together, if each holds its share of the tables:
-/// sum over tables of distinct rows x row bytes = ranks x cache_per_rank.
+/// Returns how many samples' distinct rows fit the caches of all ranks together, if each holds its share of the tables:
+/// it solves sum over tables of distinct rows x row bytes = ranks x cache_per_rank.
 double cached_samples(const StepContext& step, const MachineModel& machine);
 
-/// Bytes of one way: input_dist, output_dist or grad_dist.
+/// Holds the bytes of one exchange phase of a step: input_dist, output_dist or grad_dist.
 struct WayBytes {
   double all = 0.0;   ///< with each other rank
   double node = 0.0;  ///< besides with each other rank of its node: rows that its node asks for together (dedup node)
@@ -51,8 +51,8 @@ struct WayBytes {
   WayBytes& operator+=(const WayBytes& other);
 };
 
-/// What a rank does and sends in a step on account of some tables. Additive: parts of a plan can be added and taken
-/// away. Samples are spread evenly and alike, so that an owner exchanges the same with every home.
+/// Counts what a rank does and sends in a step on account of some tables. It is additive: parts of a plan can be added
+/// and taken away. Samples are spread evenly and are alike, so that an owner exchanges the same with every home.
 struct RankWork {
   TermCounts counts{};  ///< of sorts: with one pass; finished_counts() makes it as many as all keys take
   double sorted_keys = 0.0, update_keys = 0.0, replicated_keys = 0.0;  ///< rows that the keys of a sort tell apart
@@ -67,10 +67,10 @@ struct RankWork {
   RankWork& operator-=(const RankWork& other);
 };
 
-/// Less is what rounding leaves of sums of bytes that were added and taken away.
+/// This is the number of bytes below which a sum is rounding: what is left of bytes that were added and taken away.
 inline constexpr double least_bytes = 1e-6;
 
-/// What a step has once, on account of all its tables, or of some.
+/// Counts what a step has once, on account of all its tables, or of some.
 struct StepTotals {
   double reduced = 0.0;       ///< bytes of partial sums that each rank sends each other, added on their way
   double all_reduced = 0.0;   ///< bytes of the gradients that are summed over all ranks
@@ -83,50 +83,52 @@ struct StepTotals {
   bool operator==(const StepTotals&) const = default;
 };
 
-/// One table under one placement.
+/// Counts the work of one table under one placement.
 struct TableWork {
   RankWork everywhere;                       ///< what it is to every rank: to homes, and copies of replicated tables
   std::vector<std::pair<int, RankWork>> at;  ///< what it is besides to ranks that own some of it, each rank once
   StepTotals totals = {};
 };
 
-/// Of table number t. With transfer auto, the transfer is the one whose busiest rank sends least, as in a run. Of an
-/// optimizer's values, weights by `machine`.
+/// Returns the work of table number t. With transfer auto, the transfer is the one whose busiest rank sends least, as
+/// in a run. Values of an optimizer are weighted as `machine` says.
 TableWork table_work(const StepContext& step, const MachineModel& machine, std::int64_t t,
                      const TablePlacement& placement);
 
-/// The context with what only the plan as a whole decides: the type of ids and, where dedup is auto, the dedup; and
-/// with cached_samples and far_vectors.
+/// Returns the context with what only the plan as a whole decides: the type of ids and, where dedup is auto, the dedup;
+/// and with cached_samples and far_vectors.
 StepContext settled(const StepContext& step, const MachineModel& machine, const Plan& plan);
 
-/// All tables of a plan.
+/// Counts the work of all tables of a plan.
 struct StepWork {
   std::vector<RankWork> ranks;
   StepTotals totals = {};
 };
-/// step: settled.
+/// Returns the work of a plan. step: settled.
 StepWork step_work(const StepContext& step, const MachineModel& machine, const Plan& plan);
 
-/// All that a rank does, by term, once all its tables are added up: passes of sorts by their keys, and the steps.
+/// Returns all that a rank does, by term, once all its tables are added up: it multiplies sorts by the passes for their
+/// keys, and adds the terms that a step has once.
 TermCounts finished_counts(const StepContext& step, const RankWork& work);
 
-/// Seconds by phase that a rank computes: finished counts x seconds of the terms.
+/// Returns the seconds that a rank computes, by phase: finished counts x seconds of the terms.
 std::array<double, phase_count> compute_seconds(const MachineModel& machine, const TermCounts& finished);
 
-/// Seconds by phase of what all ranks exchange alike: lengths and numbers that are announced, partial sums that are
-/// added on their way, gradients of replicated tables and of dense layers.
+/// Returns the seconds, by phase, of what all ranks exchange alike: messages that announce lengths and numbers, partial
+/// sums that are added on their way, gradients of replicated tables and of dense layers.
 std::array<double, phase_count> shared_exchange_seconds(const StepContext& step, const MachineModel& machine,
                                                         const StepTotals& totals);
-/// Seconds in which ranks let each other know that vectors which lie at home are complete.
+/// Returns the seconds in which ranks signal each other that vectors which lie at home are complete.
 double at_home_seconds(const StepContext& step, const MachineModel& machine);
-/// Seconds of the exchange of sums over whole rows, of which the busiest rank sends so many bytes.
+/// Returns the seconds of the exchange of sums over whole rows, where the busiest rank sends that many bytes.
 double row_sum_seconds(const StepContext& step, const MachineModel& machine, double bytes);
 
-/// Seconds of a step by those of its phases; its groups of tables compute while others travel, forward and backward.
+/// Returns the seconds of a step from those of its phases; its groups of tables compute while others travel, forward
+/// and backward.
 double overlapped_seconds(const StepContext& step, const std::array<double, phase_count>& computing,
                           const std::array<double, phase_count>& travelling);
 
-/// A predicted phase: seconds of the slowest rank, and of what.
+/// Describes a predicted phase: the seconds of the slowest rank, and what they are spent on.
 struct PhasePrediction {
   double seconds = 0.0;   ///< of the phase: computing, plus what its exchange takes
   double exchange = 0.0;  ///< of them, in the exchange
@@ -145,17 +147,17 @@ struct StepPrediction {
   std::vector<double> rank_seconds;                        ///< by rank, of what it computes
 };
 
-/// The step of a sound plan: sum over the phases of the maximum over the ranks.
+/// Predicts the step of a sound plan: the sum over the phases of the maximum over the ranks.
 StepPrediction predict_step(const StepContext& step, const MachineModel& machine, const Plan& plan);
 
-/// The same from work that is known. step: settled.
+/// Predicts the step from work that is known. step: settled.
 StepPrediction predict_work(const StepContext& step, const MachineModel& machine, const StepWork& work);
 
-/// Seconds of an exchange in which rank r exchanges bytes[r] with each other rank: from r to all (output_dist), which
-/// takes as long as from all to r.
+/// Returns the seconds of an exchange in which rank r exchanges bytes[r] with each other rank: from r to all
+/// (output_dist), which takes as long as from all to r.
 double exchange_seconds(const StepContext& step, const MachineModel& machine, std::span<const double> bytes);
 
-/// Seconds of an all-reduce of so many bytes over all ranks.
+/// Returns the seconds of an all-reduce of that many bytes over all ranks.
 double all_reduce_seconds(const StepContext& step, const MachineModel& machine, double bytes);
 
 }  // namespace shardmark::placement

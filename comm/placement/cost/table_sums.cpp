@@ -51,7 +51,8 @@ void TableSums::read_rows(RankWork& to, const LookedUp& looked, double distinct,
   add(to, Term::lookup_value, distinct * static_cast<double>(columns));
 }
 
-/// Vectors are read once from wherever they are, and then, table by table, once more for each further id of their bags.
+/// Returns lines of gradients that no cache holds: vectors are read once from wherever they are, and then, table by
+/// table, once more for each further id of their bags.
 double TableSums::far_gradient_lines(double positions, double vectors, std::int64_t columns) const {
   const double of_feature = 4 * vectors * static_cast<double>(columns) / features;
   const double again = std::max(0.0, positions - vectors) * share_beyond(of_feature, machine.cache_per_rank);

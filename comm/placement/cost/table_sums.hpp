@@ -9,19 +9,20 @@
 
 namespace shardmark::placement {
 
-/// What is looked up in some rows.
+/// Counts what is looked up in some rows.
 struct LookedUp {
   ShardCounts own;  ///< by the samples of one rank
   ShardCounts all;  ///< by those of all ranks
   FarRows far;
 };
 
-/// The sums of one table under one placement as they grow, and what all kinds of placements and transfers add to them.
+/// Holds the sums of one table under one placement as they grow, and what all kinds of placements and transfers add to
+/// them.
 class TableSums {
  public:
   static constexpr double values_of_line = 16;  ///< of 64 bytes
 
-  /// All outlive the object.
+  /// All arguments must outlive the object.
   TableSums(const StepContext& step, const MachineModel& machine, std::int64_t t, const TablePlacement& placement);
 
   const StepContext& step;
@@ -45,38 +46,41 @@ class TableSums {
 
   double ranks() const { return step.ranks; }
   LookedUp looked_up(const RowSet& rows, double share) const;
-  /// Rows and state.
+  /// Returns the bytes of rows and state.
   double resident_bytes(std::int64_t rows, std::int64_t columns) const;
 
-  /// `distinct` rows that are read from memory, or computed from those of parts.
+  /// Adds `distinct` rows that are read from memory, or computed from those of parts.
   void read_rows(RankWork& to, const LookedUp& looked, double distinct, std::int64_t columns) const;
-  /// Values that an optimizer changes where it updates so many rows, or those of the parts that they are computed from.
+  /// Returns the values that an optimizer changes where it updates that many rows, or those of the parts that they are
+  /// computed from.
   double updated_values(double distinct, std::int64_t columns) const;
-  /// All distinct rows, whose gradients are sums over so many positions, which name so many vectors.
+  /// Adds the update of all distinct rows, whose gradients are sums over that many positions, which name that many
+  /// vectors.
   void update_rows(RankWork& to, const LookedUp& looked, double positions, double vectors, std::int64_t columns) const;
-  /// Lines of vectors that no cache holds: that a lookup writes, or whose gradients are read.
+  /// Adds lines of vectors that no cache holds: those that a lookup writes, or those whose gradients are read.
   void add_lines(RankWork& to, Term term, double lines) const { add(to, term, step.far_vectors * lines); }
-  /// Values that are read or written as vectors are put together.
+  /// Adds values that are read or written as vectors are put together.
   void add_outputs(RankWork& to, double values) const {
     add(to, Term::output_value, values);
     add_lines(to, Term::output_line, values / values_of_line);
   }
   void add_positions(RankWork& to, double positions) const;
-  /// Those of an owner's shard.
+  /// Adds the update of an owner's shard.
   void update_shard(const Shard& shard, const LookedUp& looked, double positions, double vectors);
-  /// Values of vectors that are written at one end of a way and read at the other, and as many gradients.
+  /// Adds the values of vectors that are encoded by the sender or decoded by the receiver, and as many of their
+  /// gradients.
   void add_codec(RankWork& to, double values) const;
-  /// Adds buffers of the gradients of so many ids, of which the rank holds the rows.
+  /// Adds buffers of the gradients of that many ids whose rows the rank holds.
   void add_held_gradients(RankWork& to, double ids, std::int64_t columns) const;
 
  private:
   double far_gradient_lines(double positions, double vectors, std::int64_t columns) const;
 };
 
-/// Copies of some rows on every rank, and the sums of their gradients.
+/// Adds copies of some rows on every rank, and the sums of their gradients.
 void add_replicas(TableSums& sums, const RowSet& rows);
 
-/// A shard whose rows travel one by one: asked for by every rank, or with dedup node by one rank of each node.
+/// Adds a shard whose rows travel one by one: every rank requests them, or with dedup node one rank of each node.
 void add_single_rows(TableSums& sums, const Shard& shard, const LookedUp& looked);
 
 }  // namespace shardmark::placement

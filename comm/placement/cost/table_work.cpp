@@ -7,7 +7,7 @@
 namespace shardmark::placement {
 namespace {
 
-/// The shards of one range of columns, which together hold every row that is not hot once.
+/// Adds the work of the shards of one range of columns, which together hold every row that is not hot once.
 class StripWork {
  public:
   StripWork(TableSums& sums, const std::vector<const Shard*>& shards)
@@ -48,7 +48,8 @@ class StripWork {
 
   bool reduces() const { return adds_on_the_way(transfer_); }
 
-  /// Of vectors that are added on their way, ids alone; what else trips say is the same for all ranks.
+  /// Adds the bytes of a round trip. Where partial sums are added on their way it adds the ids alone: the other bytes
+  /// are the same for all ranks.
   void add_bytes(const RoundTrip& trip) {
     RankWork& owner = sums_.owners[trip.owner];
     owner.asked.all += trip.asked;
@@ -57,7 +58,7 @@ class StripWork {
     owner.gradients.all += trip.gradients;
   }
 
-  /// Every rank has a term of the sums, and adds those of the others.
+  /// Adds the sums that are made on the way: every rank has a term of them, and adds those of the others.
   void add_reduced() {
     RankWork& everywhere = sums_.everywhere();
     sums_.work.totals.reduced += 4 * outputs_;
@@ -66,7 +67,7 @@ class StripWork {
     if (columns_ != sums_.table.dim || sums_.placement.hot_rows > 0) sums_.add_outputs(everywhere, 2 * outputs_);
   }
 
-  /// Buffers of vectors: of outputs, of what travels of them, and of hot rows beside them.
+  /// Adds buffers of vectors: of outputs, of what travels of them, and of hot rows beside them.
   void add_vectors() {
     const RowTransfer transfer = transfer_;
     const bool rows = transfer == RowTransfer::unique_rows, sparse = transfer == RowTransfer::sparse_partials;
@@ -92,7 +93,7 @@ class StripWork {
     }
   }
 
-  /// Means at home: outputs are divided, gradients copied and divided.
+  /// Adds what means cost at home: outputs are divided, gradients copied and divided.
   void add_divided() {
     sums_.add_outputs(sums_.everywhere(), 2 * outputs_);
     TableSums::add(sums_.everywhere(), Term::gradient_value, 4 * outputs_);
@@ -121,7 +122,7 @@ class StripWork {
     sums_.update_shard(shard, looked, looked.all.ids, looked.all.touched_bags);
   }
 
-  /// So many values to each home, the owner itself included, and back.
+  /// Adds the work of `own` values to each home, the owner itself included, and back.
   void send(RankWork& home, RankWork& owner, double own) {
     if (!in_place_) sums_.add_outputs(home, own);
     // At home all gradients are copied as one array, past the caches: half the time of pieces.
@@ -145,7 +146,7 @@ class StripWork {
   bool in_place_;  ///< vectors are outputs where they arrive
 };
 
-/// Holders of different columns of the same rows tell each other their sums over these.
+/// Adds what the holders of different columns of the same rows exchange: their sums over these.
 void add_row_sums(TableSums& sums) {
   const std::int64_t count = exchanged_row_sums(sums.table, sums.placement);
   if (count == 0) return;

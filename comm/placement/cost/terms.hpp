@@ -9,8 +9,8 @@
 
 namespace shardmark::placement {
 
-/// What a rank does in a step besides waiting for bytes, in units of which a machine model knows the seconds. A line
-/// per term; calibration measures each that its cases can tell apart.
+/// Names what a rank does in a step besides waiting for bytes, in units of which a machine model knows the seconds. The
+/// table `terms` has a line for each; calibration measures each that its cases can distinguish.
 enum class Term : std::size_t {
   route_step,
   route_cell,
@@ -102,7 +102,7 @@ inline constexpr std::array terms{
     TermChoice{"train.gradient_flop", Phase::update, "flop of the gradients of a tensor train's slices"},
 };
 
-/// How often each term occurs, or seconds by term.
+/// Holds how often each term occurs, or seconds by term.
 using TermCounts = std::array<double, terms.size()>;
 
 constexpr double& at(TermCounts& counts, Term term) { return counts[static_cast<std::size_t>(term)]; }

@@ -11,7 +11,7 @@
 
 namespace shardmark::placement {
 
-/// Throws InputError: `format` is "a HugeCTR plan file", say.
+/// Throws InputError that `format`, say "a HugeCTR plan file", cannot express `what` of the table.
 [[noreturn]] inline void cannot_express(std::string_view format, const Table& table, std::string_view what) {
   throw InputError(fmt::format("table '{}': {} cannot express {}", table.name, format, what));
 }

@@ -41,7 +41,7 @@ ShardSet shard_set_of(const TablePlacement& placement, const Table& table, int r
   return set;
 }
 
-/// `full` has the same ranks wherever `partial` knows one.
+/// Returns whether `full` has the same ranks wherever `partial` knows one.
 bool completes(const ShardSet& full, const ShardSet& partial) {
   return std::ranges::equal(full, partial, [](int a, int b) { return a == b || b == unknown_rank; });
 }

@@ -11,7 +11,7 @@
 
 namespace shardmark::placement {
 
-/// One group of one rank, whatever its spelling.
+/// Holds one group of one rank, whatever its spelling.
 struct HugectrGroup {
   std::vector<std::int64_t> local;                ///< lookups of this rank
   std::vector<std::vector<std::int64_t>> global;  ///< [rank] that list of every rank
@@ -31,11 +31,11 @@ HugectrGroups parse_hugectr_groups(std::string_view text, std::string_view origi
 
 std::string hugectr_groups_to_json(const HugectrGroups& groups, const HugectrSpelling& spelling);
 
-/// Ranks that share a local list, by that list: the shard sets of group g (of one list for dp). Idle ranks are in the
-/// entry of the empty list.
+/// Returns the ranks that share a local list, by that list: the shard sets of group g (of one list for dp). Idle ranks
+/// are in the entry of the empty list.
 std::map<std::vector<std::int64_t>, std::vector<int>> holders_of_lists(const HugectrGroups& groups, std::size_t g);
 
-/// Where a lookup's table lives: on every rank, or split modulo ranks.size() with shard s on ranks[s].
+/// Says where a lookup's table lives: on every rank, or split modulo ranks.size() with shard s on ranks[s].
 struct LookupPlacement {
   bool data_parallel = false;
   std::vector<int> ranks;
@@ -43,14 +43,14 @@ struct LookupPlacement {
   bool operator==(const LookupPlacement&) const = default;
 };
 
-/// Of lookups 0 .. lookups - 1, from groups without errors.
+/// Returns the placements of lookups 0 .. lookups - 1, from groups without errors.
 std::vector<LookupPlacement> placements_of_lookups(const HugectrGroups& groups, std::size_t lookups);
 
-/// check_hugectr_plan on groups that were read without a problem of rule 1.
+/// Does what check_hugectr_plan does, on groups that were read without a problem of rule 1.
 void check_hugectr_groups(const HugectrGroups& groups, const HugectrContext& context,
                           std::vector<HugectrProblem>& problems);
 
-/// The placements that groups without errors mean.
+/// Returns the placements that groups without errors mean.
 Plan plan_from_groups(const HugectrGroups& groups, std::string_view name, const HugectrContext& context);
 
 }  // namespace shardmark::placement

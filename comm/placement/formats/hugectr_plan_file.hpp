@@ -13,10 +13,11 @@
 
 namespace shardmark::placement {
 
-/// Plan files of HugeCTR's embedding collection, v3.7 to v4.0: a JSON array with one entry per rank, each an array of
-/// groups {local_embedding_list, global_embedding_list, table_placement_strategy[, shard count, shard id]}. The
-/// numbers in a list are lookups, which are our features in order. "dp" is data_parallel; the model-parallel strategy
-/// is table_wise with count 1 and row_wise modulo n with count n.
+/// Describes the spelling of a plan file of HugeCTR's embedding collection, v3.7 to v4.0. Such a file is a JSON array
+/// with one entry per rank, each an array of groups {local_embedding_list, global_embedding_list,
+/// table_placement_strategy[, shard count, shard id]}. The numbers in a list are lookups, which are our features in
+/// order. "dp" is data_parallel; the model-parallel strategy is table_wise with count 1 and row_wise modulo n with
+/// count n.
 struct HugectrSpelling {
   std::string_view name;
   std::string_view description;
@@ -34,7 +35,7 @@ inline constexpr std::array hugectr_spellings{
                     "shard_id"},
 };
 
-/// What a plan file is for.
+/// Holds what a plan file is checked against.
 struct HugectrContext {
   std::span<const Table> tables;
   std::span<const Feature> lookups;
@@ -44,7 +45,7 @@ struct HugectrContext {
   std::span<const std::int64_t> id_spaces = {};     ///< HugeCTR's id_space per table; without it, the position
 };
 
-/// A broken rule. Ranks, groups, lookups and tables that do not apply are -1.
+/// A HugectrProblem is a broken rule. Ranks, groups, lookups and tables that do not apply are -1.
 struct HugectrProblem {
   int rule = 0;
   bool only_hugectr = false;  ///< a limit of HugeCTR's implementation: meaningful, and we run it
@@ -57,7 +58,7 @@ struct HugectrProblem {
   std::string line() const;  ///< "rule 7: rank 0, group 1, lookup 2: ..."
 };
 
-/// All broken rules of the file `text`, by rule. A problem that makes the rest unreadable hides later ones.
+/// Returns all broken rules of the file `text`, by rule. A problem that makes the rest unreadable hides later ones.
 ///  1 required keys present and of the right type      11 (limit) dp: no two lookups of a table, no pooling none
 ///  2 shard id < shard count                           12 id spaces are 0..T-1; (limit) one optimizer, SGD in v3.7
 ///  3 dp has shard count 1                             13 shard id >= 0, shard count >= 1
@@ -73,14 +74,14 @@ struct HugectrProblem {
 std::vector<HugectrProblem> check_hugectr_plan(std::string_view text, std::string_view origin,
                                                const HugectrContext& context);
 
-/// The plan that the file means, called `name`. Throws InputError with the first broken rule that is not only
+/// Returns the plan that the file means, called `name`. Throws InputError with the first broken rule that is not only
 /// HugeCTR's.
 Plan plan_from_hugectr(std::string_view text, std::string_view origin, std::string_view name,
                        const HugectrContext& context);
 
-/// The plan as such a file. Lookups of small sets of ranks share groups; idle ranks get empty lists. Throws InputError
-/// naming the table when the format cannot say it: column shards, blocks of rows, several shards of a table on a rank,
-/// or a table without lookup.
+/// Writes the plan as such a file. Lookups of small sets of ranks share groups; idle ranks get empty lists. Throws
+/// InputError naming the table when the format cannot express it: column shards, blocks of rows, several shards of a
+/// table on a rank, or a table without lookup.
 std::string plan_to_hugectr(const Plan& plan, std::span<const Table> tables, std::span<const Feature> lookups,
                             const HugectrSpelling& spelling);
 

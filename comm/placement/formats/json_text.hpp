@@ -17,7 +17,7 @@
 
 namespace shardmark::placement {
 
-/// The value as a 64-bit integer; empty when it is anything else (1.0 and 2^63 too).
+/// Returns the value as a 64-bit integer; empty when it is anything else (1.0 and 2^63 too).
 inline std::optional<std::int64_t> integer_in(const nlohmann::ordered_json& value) {
   constexpr auto largest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (!value.is_number_integer()) return std::nullopt;
@@ -25,7 +25,7 @@ inline std::optional<std::int64_t> integer_in(const nlohmann::ordered_json& valu
   return value.get<std::int64_t>();
 }
 
-/// The value as a list of 64-bit integers; empty when it is anything else.
+/// Returns the value as a list of 64-bit integers; empty when it is anything else.
 inline std::optional<std::vector<std::int64_t>> integers_in(const nlohmann::ordered_json& value) {
   if (!value.is_array()) return std::nullopt;
   std::vector<std::int64_t> list;
@@ -40,7 +40,7 @@ inline std::optional<std::vector<std::int64_t>> integers_in(const nlohmann::orde
 /// The functions below throw InputError where a file is not as it should be. `where` begins every message: the file,
 /// then table and shard as far as they are known.
 
-/// That it is an object with no other keys than these.
+/// Throws unless it is an object with no other keys than these.
 inline void expect_keys(const nlohmann::ordered_json& object, const std::string& where,
                         std::initializer_list<std::string_view> known) {
   if (!object.is_object()) throw InputError(where + ": expected a JSON object");

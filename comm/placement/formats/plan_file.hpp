@@ -17,11 +17,11 @@
 
 namespace shardmark::placement {
 
-/// A file format in which a plan can be written; all of them can be read.
+/// A PlanFormat is a file format in which a plan can be written; all of them can be read.
 struct PlanFormat {
   std::string_view name;
   std::string_view description;
-  /// Throws InputError when the format cannot express the plan.
+  /// Writes the plan. Throws InputError when the format cannot express it.
   std::string (*text)(const Plan&, std::span<const Table>, std::span<const Feature>);
 };
 
@@ -49,12 +49,12 @@ inline constexpr std::array plan_formats{
 };
 
 /// Reads a plan in any format: a JSON array is a HugeCTR plan file, an object with "shard_matrix" HugeCTR's later
-/// interface, one with "plan" TorchRec's (these plans are called like the file), anything else ours.
-/// Throws InputError naming the file when it cannot be read or the plan is not sound (check.hpp). The caller compares
-/// plan.ranks with the ranks it has.
+/// interface, one with "plan" TorchRec's (these plans are named after the file), anything else ours. Throws InputError
+/// naming the file when it cannot be read or the plan is not sound (check.hpp). The caller compares plan.ranks with the
+/// ranks it has.
 Plan read_plan(const std::string& path, std::span<const Table> tables, std::span<const Feature> features);
 
-/// What a plan file is checked against.
+/// Holds what a plan file is checked against.
 struct PlanFileCheck {
   std::span<const Table> tables;
   std::span<const Feature> features;
@@ -64,7 +64,8 @@ struct PlanFileCheck {
   bool hugectr_limits = false;  ///< also tell what HugeCTR refuses although it is meaningful, or cannot express
 };
 
-/// All problems of the plan file, a line each that names the file and, for HugeCTR's format and limits, the rule.
+/// Returns all problems of the plan file, a line each that names the file and, for HugeCTR's format and limits, the
+/// rule.
 std::vector<std::string> check_plan_file(const std::string& path, const PlanFileCheck& expected);
 
 }  // namespace shardmark::placement

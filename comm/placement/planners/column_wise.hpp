@@ -10,9 +10,9 @@
 
 namespace shardmark::placement {
 
-/// The columns of each table in min(ranks, dim) strips, the first dim mod n of them one wider. The first strip of a
-/// table goes to the rank after the last wide strip of the table before, so that ranks hold equally many columns in
-/// total.
+/// Splits the columns of each table into n = min(ranks, dim) strips, the first dim mod n of them one wider. The first
+/// strip of a table goes to the rank after the last wide strip of the table before, so that ranks hold equally many
+/// columns in total.
 inline std::vector<TablePlacement> place_column_wise(std::span<const Table> tables, std::span<const Feature>,
                                                      const PlanRequest& request) {
   std::vector<TablePlacement> placements;

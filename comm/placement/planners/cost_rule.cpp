@@ -7,12 +7,12 @@
 namespace shardmark::placement {
 namespace {
 
-/// The samples of the rank with most of them.
+/// Returns the samples of the rank with most of them.
 std::int64_t samples_of_rank(const PlanRequest& request) {
   return (request.global_batch + request.ranks - 1) / request.ranks;
 }
 
-/// row_wise, but tables for which replicated(t) on every rank.
+/// Places tables for which replicated(t) on every rank, and leaves the others as `placements` has them.
 template <class Replicated>
 std::vector<TablePlacement> replicate_where(const Replicated& replicated, std::vector<TablePlacement> placements) {
   for (std::size_t t = 0; t < placements.size(); ++t)

@@ -10,9 +10,9 @@
 
 namespace shardmark::placement {
 
-/// Tables of at most `hint` rows, or of no more rows than ranks, on every rank; row r of the others on rank r mod ranks
-/// (cost-based sharding of HybridBackend, commit ecf0dd6). The hint is meant as the distinct ids that a rank names in a
-/// step; there it is the batch size.
+/// Places tables of at most `hint` rows, or of no more rows than ranks, on every rank; row r of the others on rank r
+/// mod ranks (cost-based sharding of HybridBackend, commit ecf0dd6). The hint is meant as the distinct ids that a rank
+/// names in a step; there it is the batch size.
 std::vector<TablePlacement> place_cost_rule(std::span<const Table> tables, std::span<const Feature> features,
                                             const PlanRequest& request);
 
@@ -20,7 +20,7 @@ inline constexpr std::array cost_rule_settings{
     PlannerSetting{"hint", "", "tables of at most so many rows are on every rank; off: the samples of a rank"},
 };
 
-/// The same by the bytes that a rank sends in a step: a table of N rows of d values is on every rank where
+/// Places tables by the bytes that a rank sends in a step: a table of N rows of d values is on every rank where
 ///   2 N d s <= U (d (s_f + s_b) + i),
 /// s = 4 bytes of a gradient that is summed over all ranks, in a ring; U distinct rows that the samples of a rank name,
 /// in expectation; s_f and s_b bytes of a value on its way forward and back, i of an id. Both sides lack the factor

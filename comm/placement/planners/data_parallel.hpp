@@ -9,7 +9,7 @@
 
 namespace shardmark::placement {
 
-/// Every table on every rank.
+/// Places every table on every rank.
 inline std::vector<TablePlacement> place_data_parallel(std::span<const Table> tables, std::span<const Feature>,
                                                        const PlanRequest&) {
   return std::vector(tables.size(), TablePlacement{.data_parallel = true, .shards = {}});

@@ -9,8 +9,8 @@
 
 namespace shardmark::placement {
 
-/// Tables of at most request.replicate_rows rows on every rank; the others whole, dealt round robin among themselves
-/// (generate_plan of the HugeCTR embedding collection notebook, whose limit is 6000).
+/// Places tables of at most request.replicate_rows rows on every rank; the others whole, dealt round robin among
+/// themselves (generate_plan of the HugeCTR embedding collection notebook, whose limit is 6000).
 inline std::vector<TablePlacement> place_data_parallel_table_wise(std::span<const Table> tables,
                                                                   std::span<const Feature>,
                                                                   const PlanRequest& request) {

@@ -19,16 +19,16 @@ inline constexpr std::array slice_settings{
     PlannerSetting{"merge", "on", "on: slices of a table that meet on a rank become one shard; off: they do not"},
 };
 
-/// The strategies of NVIDIA distributed-embeddings (sliced_columns.hpp): groups of tables by their elements, and slices
-/// of columns that are dealt in turn (basic), ...
+/// Places tables by the strategies of NVIDIA distributed-embeddings (sliced_columns.hpp): they form groups of tables by
+/// their elements, and slices of columns. place_basic deals the slices in turn.
 std::vector<TablePlacement> place_basic(std::span<const Table> tables, std::span<const Feature> features,
                                         const PlanRequest& request);
 
-/// ... largest first, up and down the ranks, so that each has as many, ...
+/// Deals the slices largest first, up and down the ranks, so that each has as many.
 std::vector<TablePlacement> place_memory_balanced(std::span<const Table> tables, std::span<const Feature> features,
                                                   const PlanRequest& request);
 
-/// ... or largest first to the rank that holds least.
+/// Deals the slices largest first, each to the rank that holds least.
 std::vector<TablePlacement> place_memory_optimized(std::span<const Table> tables, std::span<const Feature> features,
                                                    const PlanRequest& request);
 

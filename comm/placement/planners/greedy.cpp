@@ -13,7 +13,7 @@
 namespace shardmark::placement {
 namespace {
 
-/// costs: [tables]
+/// Places the costliest tables first. costs: [tables]
 std::vector<TablePlacement> longest_first(std::span<const Table> tables, const std::vector<double>& costs, int ranks) {
   std::vector<std::size_t> order(tables.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -32,7 +32,7 @@ std::vector<TablePlacement> longest_first(std::span<const Table> tables, const s
   return placements;
 }
 
-/// By table: columns x the sum of what each of its features counts for.
+/// Returns by table the columns x the sum of what each of its features counts for.
 template <class Counts>
 std::vector<double> per_column(std::span<const Table> tables, std::span<const Feature> features, const Counts& counts) {
   std::vector<double> costs(tables.size());

@@ -18,10 +18,10 @@ inline constexpr std::array hot_rows_settings{
     PlannerSetting{"rows", "", "so many hot rows of each table instead, whatever they take"},
 };
 
-/// Tables of at most request.replicate_rows rows on every rank; of the others the hot rows, the first ones, on every
-/// rank, and the others by row modulo ranks. Where popular rows lie at the beginning of a table, few copied ones spare
-/// most ids the way to another rank (frequent and infrequent categories in HugeCTR's hybrid embedding; the hot
-/// embeddings of FAE, Adnan et al. 2022).
+/// Places tables of at most request.replicate_rows rows on every rank; of the others the hot rows, the first ones, on
+/// every rank, and the remaining rows by row modulo ranks. Where popular rows lie at the beginning of a table, few
+/// copied rows keep most ids from travelling to another rank (frequent and infrequent categories in HugeCTR's hybrid
+/// embedding; the hot embeddings of FAE, Adnan et al. 2022).
 inline std::vector<TablePlacement> place_hot_rows(std::span<const Table> tables, std::span<const Feature> features,
                                                   const PlanRequest& request) {
   const double mass = request.settings.number("mass");

@@ -14,7 +14,7 @@
 namespace shardmark::placement {
 namespace {
 
-/// What one sample, or memory, asks of a table.
+/// Holds what one sample, or memory, needs from a table.
 struct TableDemand {
   double looked_up = 0.0;  ///< values: sum of hotness x dim
   double sent = 0.0;       ///< values: sum of vectors x dim
@@ -33,7 +33,7 @@ std::vector<TableDemand> table_demands(std::span<const Table> tables, std::span<
   return demands;
 }
 
-/// What looking up and sending a value of all samples costs.
+/// Holds what looking up and sending a value of all samples costs.
 struct Prices {
   double lookup = 0.0;
   double send = 0.0;
@@ -48,7 +48,7 @@ struct Bucket {
   double capacity = std::numeric_limits<double>::infinity();  ///< bytes, of all its ranks
 };
 
-/// A plan: for each table the buckets that it is on, and the cost of the dearest bucket.
+/// A Candidate is a plan: for each table the buckets that it is on, and the cost of the costliest bucket.
 struct Candidate {
   double cost = 0.0;
   std::vector<std::vector<std::size_t>> buckets_of;
@@ -56,7 +56,7 @@ struct Candidate {
 
 class Halving {
  public:
-  /// prices: that decide the order of the shards. placed: the tables.
+  /// `prices` decide the order of the shards; `placed` are the tables to place.
   Halving(std::vector<TableDemand> demands, std::vector<std::size_t> placed, const Prices& prices,
           std::vector<Bucket> buckets)
       : demands_(std::move(demands)),
@@ -67,7 +67,7 @@ class Halving {
     sort_shards();
   }
 
-  /// Every table on every bucket. Throws InputError where that does not fit: no plan does then.
+  /// Places every table on every bucket. Throws InputError where that does not fit: no plan does then.
   Candidate everywhere() const {
     Candidate candidate{0.0, std::vector<std::vector<std::size_t>>(demands_.size())};
     TableDemand all;
@@ -108,7 +108,7 @@ class Halving {
   double looked_up(std::size_t t) const { return demands_[t].looked_up / static_cast<double>(shards_[t]); }
   double shard_cost(std::size_t t, const Prices& prices) const { return prices.of(looked_up(t), demands_[t].sent); }
 
-  /// From the dearest; of equals, the later first.
+  /// Sorts tables by the cost of a shard, the costliest first; of equals, the later first.
   void sort_shards() {
     std::ranges::stable_sort(order_, {}, [this](std::size_t t) { return shard_cost(t, prices_); });
     std::ranges::reverse(order_);
@@ -158,7 +158,7 @@ class Halving {
   std::vector<std::size_t> order_;   ///< a table's number for each of its shards
 };
 
-/// buckets: their ranks, and their prices over those of a rank.
+/// Places tables in buckets. buckets: their ranks, and their prices over those of a rank.
 std::vector<TablePlacement> place_in_buckets(std::span<const Table> tables, std::span<const Feature> features,
                                              const PlanRequest& request, std::vector<Bucket> buckets) {
   const auto demands = table_demands(tables, features);

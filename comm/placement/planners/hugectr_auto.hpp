@@ -10,24 +10,24 @@
 
 namespace shardmark::placement {
 
-/// Rows split modulo the ranks of some buckets (sharding plan "auto" of HugeCTR's embedding collection benchmark,
-/// benchmarks/embedding_collection/hugectr/sharding/planner.py), where a bucket is a rank. The shards of tables, from
-/// the dearest, go to the cheapest bucket without that table. A bucket with shards of tables t costs
+/// Splits rows modulo the ranks of some buckets, where a bucket is a rank (sharding plan "auto" of HugeCTR's embedding
+/// collection benchmark, benchmarks/embedding_collection/hugectr/sharding/planner.py). The shards of tables, from the
+/// costliest, go to the cheapest bucket without that table. A bucket with shards of tables t costs
 ///   work B sum(hotness_t dim_t / shards_t) + ratio B sum(features_t dim_t)
-/// with B samples in a step: what it looks up and what it sends. Then the table with the shard of most
-/// hotness dim / shards + 80 features dim is cut into twice as many shards, as long as there are buckets for them, and
-/// so on; of all these plans, and that of every table on every bucket, the one whose dearest bucket costs least is
-/// taken. Smaller tables than dp_threshold are on every rank. With request.memory, buckets that are full are passed
-/// over, and a table that finds no place is cut. hotness and features are summed over the features that read a table;
-/// one without pooling sends a vector per id.
-/// The settings are those of samples/dlrm for 8 H100.
+/// with B samples in a step: what it looks up and what it sends. Then the table with the shard of most hotness dim /
+/// shards + 80 features dim is cut into twice as many shards, as long as there are buckets for them, and so on; of all
+/// these plans, and that of every table on every bucket, the one whose costliest bucket costs least is taken. Tables
+/// smaller than dp_threshold are on every rank. With request.memory, buckets that are full are passed over, and a table
+/// that finds no place is cut. hotness and features are summed over the features that read a table; one without pooling
+/// sends a vector per id. The settings are those of samples/dlrm for 8 H100.
 std::vector<TablePlacement> place_hugectr_auto(std::span<const Table> tables, std::span<const Feature> features,
                                                const PlanRequest& request);
 
-/// The same where a bucket is a node, of L ranks, whose ranks share each of its tables (plan "hier_auto"): it costs
+/// Does the same where a bucket is a node, of L ranks, whose ranks share each of its tables (plan "hier_auto"): it
+/// costs
 ///   work B sum(hotness_t dim_t / shards_t) / L + 3/2 ratio B sum(features_t dim_t) / L
-/// but the order of the shards is that of ranks.
-/// The settings are those of samples/dlrm for 8 and 16 nodes of 8 H100. With one node, all tables are on all ranks.
+/// but the order of the shards is that of ranks. The settings are those of samples/dlrm for 8 and 16 nodes of 8 H100.
+/// With one node, all tables are on all ranks.
 std::vector<TablePlacement> place_hugectr_hier_auto(std::span<const Table> tables, std::span<const Feature> features,
                                                     const PlanRequest& request);
 

@@ -8,7 +8,7 @@
 
 namespace shardmark::placement {
 
-/// By the share of all elements that a table has (hybrid_sharding of HugeCTR's embedding collection tests,
+/// Places tables by the share of all elements that they have (hybrid_sharding of HugeCTR's embedding collection tests,
 /// test/utest/embedding_collection/configuration.hpp), with E elements in all tables and L ranks per node:
 ///   less than E / ranks / tables   on every rank, unless a feature reads it without pooling
 ///   less than E / ranks            on one rank, dealt round robin

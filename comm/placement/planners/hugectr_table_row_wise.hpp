@@ -8,9 +8,9 @@
 
 namespace shardmark::placement {
 
-/// Table t in rows modulo the ranks of node t mod nodes (table_row_wise of HugeCTR's embedding collection benchmark,
-/// benchmarks/embedding_collection/hugectr/sharding/generate_plan.py). With request.memory, a table of which a rank of
-/// its node could not hold its part goes to all ranks, as there.
+/// Splits table t by rows modulo the ranks of node t mod nodes (table_row_wise of HugeCTR's embedding collection
+/// benchmark, benchmarks/embedding_collection/hugectr/sharding/generate_plan.py). With request.memory, a table goes to
+/// all ranks where a rank of its node could not hold its part, as it does there.
 inline std::vector<TablePlacement> place_hugectr_table_row_wise(std::span<const Table> tables, std::span<const Feature>,
                                                                 const PlanRequest& request) {
   const auto nodes = ranks_by_node(request);

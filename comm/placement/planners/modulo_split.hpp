@@ -10,8 +10,8 @@
 
 namespace shardmark::placement {
 
-/// Row r of the table on holders[r mod n], where n is the number of holders, or of rows where they are fewer (HugeCTR
-/// numbers the shards of a table by the order of their ranks).
+/// Places row r of the table on holders[r mod n], where n is the number of holders, or of rows where they are fewer
+/// (HugeCTR numbers the shards of a table by the order of their ranks).
 inline TablePlacement split_modulo(const Table& table, std::span<const int> holders) {
   const auto shards = std::min<std::int64_t>(std::ssize(holders), table.rows);
   TablePlacement placement;
@@ -20,7 +20,7 @@ inline TablePlacement split_modulo(const Table& table, std::span<const int> hold
   return placement;
 }
 
-/// The ranks of each node: node_size() neighbours by number, on the last node the rest.
+/// Returns the ranks of each node: node_size() neighbours by number, on the last node the rest.
 inline std::vector<std::vector<int>> ranks_by_node(const PlanRequest& request) {
   std::vector<std::vector<int>> nodes;
   for (int rank = 0; rank < request.ranks; ++rank) {

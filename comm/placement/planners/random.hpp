@@ -15,7 +15,7 @@ inline constexpr std::array random_settings{
     PlannerSetting{"seed", "", "another plan for each number; off: the seed that the program was given"},
 };
 
-/// Whole tables, each on a rank drawn on its own: what any rule should be better than.
+/// Places whole tables, each on a rank drawn independently: any rule should be better than that.
 inline std::vector<TablePlacement> place_random(std::span<const Table> tables, std::span<const Feature>,
                                                 const PlanRequest& request) {
   const auto said = request.settings.maybe_whole("seed");

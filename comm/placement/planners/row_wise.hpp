@@ -10,7 +10,7 @@
 
 namespace shardmark::placement {
 
-/// Every table in min(ranks, rows) shards, whose rows rows_of(table, rank) says.
+/// Splits every table into min(ranks, rows) shards; rows_of(table, rank) returns the rows of each.
 template <class RowsOf>
 std::vector<TablePlacement> split_rows(std::span<const Table> tables, int ranks, const RowsOf& rows_of) {
   std::vector<TablePlacement> placements;
@@ -23,8 +23,8 @@ std::vector<TablePlacement> split_rows(std::span<const Table> tables, int ranks,
   return placements;
 }
 
-/// Row r of every table on rank r mod ranks; rank k holds rows / ranks + (k < rows mod ranks) of them. (HugeCTR:
-/// distributed.) Neighbouring, equally popular ids go to different ranks.
+/// Places row r of every table on rank r mod ranks; rank k holds rows / ranks + (k < rows mod ranks) of them. (HugeCTR
+/// calls this distributed.) Neighbouring, equally popular ids go to different ranks.
 inline std::vector<TablePlacement> place_row_wise(std::span<const Table> tables, std::span<const Feature>,
                                                   const PlanRequest& request) {
   return split_rows(tables, request.ranks, [&](const Table& table, int rank) {
@@ -32,7 +32,7 @@ inline std::vector<TablePlacement> place_row_wise(std::span<const Table> tables,
   });
 }
 
-/// Rank k holds the next rows / ranks + (k < rows mod ranks) rows of every table (TorchRec and NVIDIA
+/// Places the next rows / ranks + (k < rows mod ranks) rows of every table on rank k (TorchRec and NVIDIA
 /// distributed-embeddings split so). Unshuffled power-law ids put the popular rows on rank 0.
 inline std::vector<TablePlacement> place_row_wise_block(std::span<const Table> tables, std::span<const Feature>,
                                                         const PlanRequest& request) {

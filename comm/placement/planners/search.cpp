@@ -25,7 +25,7 @@ std::vector<std::string_view> joined_by_plus(std::string_view text) {
   return parts;
 }
 
-/// Of the planners that can place these tables so.
+/// Returns the plans of the other planners that can place these tables under this request.
 std::vector<SearchStart> plans_of_others(std::span<const Table> tables, std::span<const Feature> features,
                                          const PlanRequest& request) {
   std::vector<SearchStart> starts;

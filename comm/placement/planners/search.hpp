@@ -21,8 +21,8 @@ inline constexpr std::array search_settings{
     PlannerSetting{"seconds", "5", "most that it takes; where they are over first, runs may differ, and it says so"},
 };
 
-/// The plan of least predicted time that search() (search/search.hpp) finds from the plans of all other planners, in
-/// request.memory less the reserve. Says in request.remarks what it found.
+/// Returns the plan of least predicted time that search() (search/search.hpp) finds from the plans of all other
+/// planners, in request.memory less the reserve. It reports in request.remarks what it found.
 std::vector<TablePlacement> place_search(std::span<const Table> tables, std::span<const Feature> features,
                                          const PlanRequest& request);
 

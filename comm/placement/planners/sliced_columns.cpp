@@ -26,7 +26,8 @@ class Slicer {
   Slicer(std::span<const Table> tables, const std::vector<std::int64_t>& numbers, int ranks)
       : tables_(tables), numbers_(numbers), ranks_(ranks) {}
 
-  /// Slices of a table: the least power of two that leaves them at most `threshold` elements, or all that there can be.
+  /// Counts the slices of a table: the least power of two that leaves them at most `threshold` elements, or all that
+  /// there can be.
   std::int64_t count(std::int64_t t, std::optional<std::int64_t> threshold) const {
     const std::int64_t most = most_slices(t), elements = elements_of(tables_[t]);
     std::int64_t slices = 1;
@@ -34,7 +35,7 @@ class Slicer {
     return std::min(slices, most);
   }
 
-  /// As the library chooses it when there are fewer tables than ranks.
+  /// Returns the threshold that the library chooses when there are fewer tables than ranks.
   std::optional<std::int64_t> automatic_threshold() const {
     std::optional<std::int64_t> threshold;
     std::multiset<std::int64_t> sizes;
@@ -48,7 +49,8 @@ class Slicer {
     return threshold;
   }
 
-  /// The largest threshold, from `threshold` down, by which every rank can have a slice; else that of the most slices.
+  /// Returns the largest threshold, from `threshold` down, by which every rank can have a slice; else that of the most
+  /// slices.
   std::int64_t filling_threshold(std::int64_t threshold) const {
     while (total(threshold) < ranks_) {
       std::int64_t next = -1;
@@ -93,7 +95,7 @@ Dealt deal_in_turn(const std::vector<Slice>& slices, int ranks) {
   return dealt;
 }
 
-/// Rank r has every 2 ranks-th slice from the r-th on, then every 2 ranks-th from the (2 ranks - 1 - r)-th on.
+/// Deals to rank r every 2 ranks-th slice from the r-th on, then every 2 ranks-th from the (2 ranks - 1 - r)-th on.
 Dealt deal_balanced(std::vector<Slice> slices, int ranks) {
   std::ranges::sort(slices, std::greater());
   Dealt dealt(static_cast<std::size_t>(ranks));
@@ -127,7 +129,7 @@ Dealt deal(const std::vector<Slice>& slices, SliceStrategy strategy, int ranks) 
   return strategy == SliceStrategy::memory_balanced ? deal_balanced(slices, ranks) : deal_optimized(slices, ranks);
 }
 
-/// Each rank's slices of a table as columns: the next ones of those that the table was cut into.
+/// Returns each rank's slices of a table as columns: the next ones of those that the table was cut into.
 std::vector<std::vector<ColumnPart>> parts_of(const Dealt& dealt, const Slicer& slicer,
                                               const std::vector<std::int64_t>& slices, bool merge) {
   std::vector<std::int64_t> taken(slices.size()), end(slices.size());
@@ -188,7 +190,7 @@ std::vector<std::int64_t> block_offsets(std::int64_t rows, int ranks) {
   return offsets;
 }
 
-/// Rule 1.
+/// Applies rule 1.
 SlicedTables grouped(std::span<const Table> tables, const SliceRules& rules) {
   SlicedTables placed;
   const bool several = rules.ranks > 1;

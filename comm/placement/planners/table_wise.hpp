@@ -9,7 +9,7 @@
 
 namespace shardmark::placement {
 
-/// Table t on rank t mod ranks (strategy "basic" of NVIDIA distributed-embeddings).
+/// Places table t on rank t mod ranks (strategy "basic" of NVIDIA distributed-embeddings).
 inline std::vector<TablePlacement> place_table_wise(std::span<const Table> tables, std::span<const Feature>,
                                                     const PlanRequest& request) {
   std::vector<TablePlacement> placements;

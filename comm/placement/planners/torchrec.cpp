@@ -98,7 +98,7 @@ class BestPartition {
     shardings_.clear();
     for (const TorchrecOption* option : proposal) shardings_.push_back(option->sharding);
   }
-  /// By table; empty where nothing fits.
+  /// Returns the shardings by table; empty where nothing fits.
   const std::vector<TorchrecSharding>& shardings() const { return shardings_; }
   const TorchrecPartition& partition() const { return best_; }
 

@@ -10,14 +10,15 @@
 
 namespace shardmark::placement {
 
-/// What TorchRec's EmbeddingShardingPlanner would choose (torchrec/distributed/planner at a48cef7, 2025-10), by its own
-/// estimate (torchrec_estimate.hpp), not by ours. Each table's shardings are sorted by what their slowest shard takes;
-/// the first proposal takes the first of each, every further one the next sharding of the table whose largest shard
-/// takes most memory (GreedyProposer). Again with shardings sorted by what all shards take together; and once for each
-/// sharding that all tables can have (UniformProposer). torchrec_partition.hpp deals each proposal; the one whose
-/// slowest rank takes least is taken. Its grid search over small workloads is left out. Of request.memory, `reserve` is
-/// kept free, and 6 x dense_bytes and 20 x the ids of a rank; a proposal that does not fit is passed over. Tensor
-/// trains are not split. Throws InputError where nothing fits.
+/// Returns the placements that TorchRec's EmbeddingShardingPlanner would choose (torchrec/distributed/planner at
+/// a48cef7, 2025-10), by its own estimate (torchrec_estimate.hpp), not by ours. Each table's shardings are sorted by
+/// what their slowest shard takes; the first proposal takes the first of each, every further one the next sharding of
+/// the table whose largest shard takes most memory (GreedyProposer). Such proposals are made again with shardings
+/// sorted by what all shards take together; and one for each sharding that all tables can have (UniformProposer).
+/// torchrec_partition.hpp deals each proposal; the one whose slowest rank takes least is taken. TorchRec's grid search
+/// over small workloads is left out. Of request.memory, `reserve` is kept free, and 6 x dense_bytes and 20 x the ids of
+/// a rank; a proposal that does not fit is passed over. Tensor trains are not split. Throws InputError where nothing
+/// fits.
 std::vector<TablePlacement> place_torchrec(std::span<const Table> tables, std::span<const Feature> features,
                                            const PlanRequest& request);
 

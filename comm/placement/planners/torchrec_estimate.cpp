@@ -9,7 +9,7 @@ namespace {
 
 constexpr double id_bytes = 8.0;
 
-/// Of a rank's samples, by all features that read a table.
+/// Counts the lookups of a rank's samples, by all features that read a table.
 struct RankLookups {
   double ids = 0.0;
   double vectors = 0.0;
@@ -30,7 +30,7 @@ double bytes_of_value(ValueType type, std::int64_t dim) {
   return static_cast<double>(row_bytes(type, dim)) / static_cast<double>(dim);
 }
 
-/// Bytes that are read and written, and that travel each way.
+/// Holds the bytes that are read and written, and that travel in each direction.
 struct MovedBytes {
   double computed = 0.0, forward = 0.0, backward = 0.0;
 };

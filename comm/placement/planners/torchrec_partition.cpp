@@ -8,7 +8,7 @@
 namespace shardmark::placement {
 namespace {
 
-/// Which of some numbers is least, the first of equals, as they change.
+/// Finds which of some numbers is least, the first of equals, as they change.
 class LeastOf {
  public:
   explicit LeastOf(std::size_t count) : leaves_(std::bit_ceil(count)), values_(count), least_(2 * leaves_, 0) {
@@ -27,7 +27,7 @@ class LeastOf {
     }
   }
 
-  /// The least for which accepted(i); values().size() where there is none.
+  /// Returns the least for which accepted(i); values().size() where there is none.
   template <class Accepted>
   std::size_t least_where(const Accepted& accepted) const {
     if (accepted(least())) return least();
@@ -100,7 +100,7 @@ class Partitioner {
     if (rank / node_size_ < nodes_) by_node_.add(static_cast<std::size_t>(rank / node_size_), seconds);
   }
 
-  /// One shard per rank of the node; none where one does not fit.
+  /// Places one shard per rank of the node; none where one does not fit.
   std::vector<int> all_of(int node, const TorchrecOption& option) const {
     std::vector<int> ranks(static_cast<std::size_t>(node_size_));
     std::iota(ranks.begin(), ranks.end(), node * node_size_);
@@ -109,7 +109,7 @@ class Partitioner {
     return ranks;
   }
 
-  /// Each shard to the rank of the node that is done first and has room; none where one fits on none.
+  /// Places each shard on the rank of the node that is done first and has room; none where one fits on none.
   std::vector<int> dealt(int node, const TorchrecOption& option) const {
     std::vector<double> seconds, room;
     for (int rank = node * node_size_; rank < (node + 1) * node_size_; ++rank) {

@@ -7,8 +7,8 @@
 
 namespace shardmark::placement {
 
-/// One way to shard one table. All shards take equally long, and equally much memory but for the last one that is not
-/// empty.
+/// A TorchrecOption is one way to shard one table. All shards take equally long, and equally much memory but for the
+/// last one that is not empty.
 struct TorchrecOption {
   TorchrecSharding sharding = TorchrecSharding::table_wise;
   double seconds = 0.0;       ///< that a shard takes of its rank
@@ -21,20 +21,21 @@ struct TorchrecOption {
   double all_storage() const { return full * storage + (full < shards ? last_storage : 0.0); }
 };
 
-/// The ranks of a plan of options, one per table, and how long the slowest of them takes, its shards one after the
-/// other.
+/// Holds the ranks of a plan of options, one per table, and how long the slowest of them takes, its shards one after
+/// the other.
 struct TorchrecPartition {
   double seconds = 0.0;
   std::vector<std::vector<int>> ranks;  ///< [table][shard]; empty for row_wise and data_parallel, which are on all
 };
 
-/// Seconds that the slowest rank takes at least, wherever shards go: the mean over the ranks.
+/// Returns the seconds that the slowest rank takes at least, wherever shards go: the mean over the ranks.
 double torchrec_least_seconds(const std::vector<const TorchrecOption*>& options, const TorchrecStep& step);
 
-/// GreedyPerfPartitioner (torchrec/distributed/planner/partitioners.py): first the options that are on all ranks, then
-/// the others, those of most memory first: each shard of table_wise and column_wise to the rank that is done first and
-/// has room (of equals to the lowest number within its node); table_row_wise and table_column_wise on the node whose
-/// ranks take least in all and have room. Ranks of an incomplete last node are no node. False: something fits nowhere.
+/// Deals shards as GreedyPerfPartitioner does (torchrec/distributed/planner/partitioners.py): first the options that
+/// are on all ranks, then the others, those of most memory first: each shard of table_wise and column_wise to the rank
+/// that is done first and has room (of equals to the lowest number within its node); table_row_wise and
+/// table_column_wise on the node whose ranks take least in all and have room. Ranks of an incomplete last node are no
+/// node. Returns false where something fits nowhere.
 bool torchrec_partition(const std::vector<const TorchrecOption*>& options, const TorchrecStep& step, double capacity,
                         TorchrecPartition& partition);
 

@@ -66,7 +66,7 @@ class Annealing {
     return static_cast<std::int64_t>(below(problem_.tables()));
   }
 
-  /// None where what was drawn cannot be done.
+  /// Returns no changes where what was drawn cannot be done.
   std::vector<Change> proposal() {
     const std::int64_t chosen = table();
     const std::uint64_t what = draw() % 10;

@@ -6,14 +6,14 @@
 
 namespace shardmark::placement {
 
-/// How much a search may do: ranks that changes are priced on, so that the same search ends at the same plan wherever
-/// it runs. The clock only cuts it short.
+/// Limits how much a search may do, in ranks that changes are priced on, so that the same search ends at the same plan
+/// wherever it runs. The clock only cuts it short.
 class SearchBudget {
  public:
   using Clock = std::chrono::steady_clock;
   SearchBudget(std::int64_t ranks, Clock::time_point deadline) : left_(ranks), all_(ranks), deadline_(deadline) {}
 
-  /// Whether any is left.
+  /// Spends that many ranks, and returns whether any budget is left.
   bool spend(std::int64_t ranks) {
     left_ -= ranks;
     if ((until_clock_ -= ranks) <= 0) {
@@ -24,7 +24,7 @@ class SearchBudget {
   }
   bool late() const { return late_; }
   std::int64_t spent() const { return all_ - left_; }
-  /// Share of it that is spent, 0 to 1.
+  /// Returns the share of it that is spent, 0 to 1.
   double progress() const { return static_cast<double>(spent()) / static_cast<double>(all_); }
 
  private:

@@ -9,8 +9,8 @@ namespace {
 
 constexpr double large = 1e15;  ///< bytes
 
-/// The least of (seconds - start) / bytes over all sizes: of a piecewise linear function at its corners, or at
-/// infinity.
+/// Returns the least of (seconds - start) / bytes over all sizes: a piecewise linear function has it at its corners, or
+/// at infinity.
 double least_slope(const MessageCost& cost, double start) {
   double least = (cost.seconds(large) - start) / large;
   for (const auto& [bytes, seconds] : cost.points)
@@ -23,7 +23,7 @@ double least_seconds(const MessageCost& cost) {
   return std::ranges::min_element(cost.points, {}, &MessageCost::Point::seconds)->seconds;
 }
 
-/// Messages of a rank of the node on which they are cheapest: as many inside, and between nodes.
+/// Adds up the messages of a rank, inside its node and between nodes, on the node where they are cheapest.
 template <class Price>
 double of_rank(const StepContext& step, const Price& inside, const Price& between) {
   const RankLayout layout = step.layout();

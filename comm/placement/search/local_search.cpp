@@ -10,7 +10,7 @@
 namespace shardmark::placement {
 namespace {
 
-/// What tables on one rank may have in common.
+/// This is the key by which tables on one rank count as alike.
 using KindAndOption = std::pair<std::size_t, int>;
 
 KindAndOption kind_and_option(const SearchState& state, std::int64_t table) {
@@ -24,7 +24,7 @@ Placed with_seat(Placed placed, int from, int to) {
   return placed;
 }
 
-/// One table on the rank of each kind and option.
+/// Returns one table on the rank of each kind and option.
 std::vector<std::int64_t> different_tables(const SearchState& state, int rank) {
   std::vector<std::int64_t> tables;
   std::set<KindAndOption> seen;
@@ -33,7 +33,7 @@ std::vector<std::int64_t> different_tables(const SearchState& state, int rank) {
   return tables;
 }
 
-/// The best of the changes that are tried.
+/// Keeps the best of the changes that are tried.
 class Best {
  public:
   explicit Best(SearchState& state) : state_(state), score_(state.score()) {}
@@ -70,7 +70,7 @@ class LocalSearch {
     return budget_.spend(work_ - before);
   }
 
-  /// Seats on critical ranks, to any other rank.
+  /// Moves seats on critical ranks to any other rank.
   bool move_critical() {
     bool improved = false;
     for (const int from : state_.critical_ranks())
@@ -86,7 +86,7 @@ class LocalSearch {
     return improved;
   }
 
-  /// Of one table of each kind and option, those on critical ranks first.
+  /// Tries other options for one table of each kind and option, those on critical ranks first.
   bool change_options() {
     std::vector<std::int64_t> tables;
     for (const int rank : state_.critical_ranks())
@@ -112,7 +112,7 @@ class LocalSearch {
     return best.apply();
   }
 
-  /// Seats on critical ranks with those of other tables elsewhere.
+  /// Exchanges seats on critical ranks with those of other tables elsewhere.
   bool swap_critical() {
     bool improved = false;
     for (const int from : state_.critical_ranks())

@@ -6,9 +6,10 @@
 
 namespace shardmark::placement {
 
-/// Steepest descent, table by table: of every table on a critical rank, and of one of each kind and option elsewhere,
-/// the best of all moves of a seat to another rank and of all other options (so that tables are split, and merged);
-/// where none improves, the best exchange of seats with another table. Until nothing improves, or the budget is spent.
+/// Improves the plan by steepest descent, table by table, until nothing improves or the budget is spent. For every
+/// table on a critical rank, and for one of each kind and option elsewhere, it takes the best of all moves of a seat to
+/// another rank and of all other options (so that tables are split, and merged); where none improves, the best exchange
+/// of seats with another table.
 void improve(SearchState& state, SearchBudget& budget);
 
 }  // namespace shardmark::placement

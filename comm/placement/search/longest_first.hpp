@@ -9,11 +9,11 @@
 
 namespace shardmark::placement {
 
-/// Longest processing time first (Graham 1969): tables by falling load of their heaviest seats, each in the option of
-/// its kind, on the ranks that have least.
+/// Places tables by longest processing time first (Graham 1969): by falling load of their heaviest seats, each in the
+/// option of its kind, on the ranks that have least.
 std::vector<Placed> longest_first(const SearchProblem& problem, std::span<const int> option_of_kind, SeatOrder order);
 
-/// By kind: the option of a whole table on one rank; where there is none, `otherwise`.
+/// Returns by kind the option of a whole table on one rank; where there is none, the one of `otherwise`.
 std::vector<int> whole_tables(const SearchProblem& problem, std::span<const int> otherwise);
 
 }  // namespace shardmark::placement

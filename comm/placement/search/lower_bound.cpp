@@ -23,7 +23,7 @@ std::array<bool, ways> travels(const OptionWork& work) {
   return travels;
 }
 
-/// An option as bounds see it, in seconds and bytes.
+/// An Item is an option as bounds see it, in seconds and bytes.
 struct Item {
   double mean = 0.0;        ///< seconds of the step in the mean of the ranks
   double alone = 0.0;       ///< of the step if there were no other table
@@ -53,7 +53,8 @@ class Bound {
     starts_ = price.start * static_cast<double>(std::ranges::count(each, true));
   }
 
-  /// Of plans in which nothing travels between ranks but gradients of copies, and of others.
+  /// Returns the smaller of two bounds: that of plans in which nothing travels between ranks but gradients of copies,
+  /// and that of all others.
   LowerBound of_total() const {
     const LowerBound still = cheapest(false), moving = cheapest(true);
     return still.seconds < moving.seconds + starts_ ? LowerBound{always_ + still.seconds, still.options}
@@ -104,7 +105,7 @@ class Bound {
     return least;
   }
 
-  /// Every table in its cheapest option, memory at a price of seconds per byte.
+  /// Takes the cheapest option of every table, with memory at a price of seconds per byte.
   LowerBound at_price(double memory, bool moving) const {
     LowerBound bound{.seconds = memory > 0.0 ? -memory * problem_.memory() * problem_.ranks() : 0.0, .options = {}};
     for (std::size_t k = 0; k < items_.size(); ++k) {
@@ -123,7 +124,8 @@ class Bound {
     return bound;
   }
 
-  /// The largest bound of all prices: a concave function of the price, found by thirds.
+  /// Returns the largest bound over all prices: it is a concave function of the price, whose maximum is found by
+  /// thirds.
   LowerBound cheapest(bool moving) const {
     LowerBound free = at_price(0.0, moving);
     if (problem_.memory() == no_limit || !(free.seconds < unbounded)) return free;

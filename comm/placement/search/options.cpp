@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t least_columns = 4;  ///< of a strip: 16 bytes of a row
 
-/// 2, 4, 8, ... below `most`, and `most`; nothing below 2.
+/// Returns 2, 4, 8, ... below `most`, and `most`; nothing below 2.
 std::vector<std::int64_t> parts_up_to(std::int64_t most) {
   std::vector<std::int64_t> parts;
   for (std::int64_t n = 2; n < most; n *= 2) parts.push_back(n);
@@ -25,7 +25,7 @@ std::vector<std::int64_t> parts_up_to(std::int64_t most) {
 
 enum class Rows { modulo, blocks };
 
-/// Rows [first, rows) in so many parts; blocks differ by one row at most, the first ones being the longer.
+/// Splits rows [first, rows) into that many parts; blocks differ by one row at most, the first ones being the longer.
 std::vector<RowSet> row_parts(std::int64_t first, std::int64_t rows, std::int64_t parts, Rows how) {
   std::vector<RowSet> sets;
   std::int64_t begin = first;
@@ -37,7 +37,7 @@ std::vector<RowSet> row_parts(std::int64_t first, std::int64_t rows, std::int64_
   return sets;
 }
 
-/// Every part of the columns x every set of rows, each at a seat of its own.
+/// Combines every part of the columns with every set of rows, each at a seat of its own.
 TableOption grid(const Table& table, std::int64_t strips, const std::vector<RowSet>& rows) {
   TableOption option;
   int seat = 0;
@@ -63,8 +63,8 @@ void propose_rows(const TableToPlace& place, Rows how, std::vector<TableOption>&
 
 bool has_nodes(const TableToPlace& place) { return place.node_size > 1 && place.node_size < place.ranks; }
 
-/// The fewest first rows that so much of the ids name; none if those are more than an eighth of the rows, and so hardly
-/// hotter than others.
+/// Returns the fewest first rows that this share of the ids names; nothing if those are more than an eighth of the
+/// rows, and so hardly hotter than others.
 std::optional<std::int64_t> hot_rows(const TableToPlace& place, double mass) {
   const std::int64_t few = place.table().rows / 8;
   if (few < 1 || place.statistics.mass(place.number, {0, few, 1}) < mass) return std::nullopt;

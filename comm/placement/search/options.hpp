@@ -12,7 +12,7 @@
 
 namespace shardmark::placement {
 
-/// A table that is to be placed, and the ranks that there are.
+/// Holds a table that is to be placed, and the ranks that there are.
 struct TableToPlace {
   const LookupStatistics& statistics;
   std::int64_t number = 0;
@@ -22,20 +22,21 @@ struct TableToPlace {
   const Table& table() const { return statistics.tables()[number]; }
 };
 
-/// A way to place a table, but for where: its shards have the ranks 0 .. seats - 1, which stand for as many different
-/// ranks; shards of one seat stay together. Replicated tables have no seats.
+/// A TableOption is a way to place a table without saying on which ranks: its shards have the ranks 0 .. seats - 1,
+/// which stand for as many different ranks; shards of one seat stay together. Replicated tables have no seats.
 struct TableOption {
   TablePlacement placement;
   bool one_node = false;  ///< all seats on one node
 
   int seats() const;
-  /// With seat s on rank ranks[s].
+  /// Returns the placement with seat s on rank ranks[s].
   TablePlacement at(std::span<const int> ranks) const;
 
   bool operator==(const TableOption&) const = default;
 };
 
-/// Options of one kind. Those that the table has not enough rows, columns or ranks for are left out.
+/// An OptionFamily proposes the options of one kind. It leaves out those that the table has not enough rows, columns or
+/// ranks for.
 struct OptionFamily {
   std::string_view name;
   std::string_view description;
@@ -52,7 +53,7 @@ void propose_grid(const TableToPlace& place, std::vector<TableOption>& options);
 void propose_hot_rows(const TableToPlace& place, std::vector<TableOption>& options);
 void propose_tensor_train(const TableToPlace& place, std::vector<TableOption>& options);
 
-/// "Parts" are 2, 4, 8, ... and as many as there are ranks.
+/// Lists the families. "Parts" are 2, 4, 8, ... and as many as there are ranks.
 inline constexpr std::array option_families{
     OptionFamily{"data_parallel", "on every rank", propose_data_parallel},
     OptionFamily{"table_wise", "whole, on one rank", propose_table_wise},
@@ -69,12 +70,12 @@ inline constexpr std::array option_families{
                  propose_tensor_train},
 };
 
-/// What the families propose for the table and a step can do (support.hpp), each once. Throws InputError where the
-/// step can do none of them, for the reason of the first.
+/// Returns each option once that the families propose for the table and that a step can do (support.hpp). Throws
+/// InputError where the step can do none of them, for the reason of the first.
 std::vector<TableOption> table_options(const TableToPlace& place, const Movement& movement,
                                        std::span<const std::string_view> families);
 
-/// The option that a placement is, and the ranks of its seats.
+/// Holds the option that a placement is, and the ranks of its seats.
 struct SeatedOption {
   TableOption option;
   std::vector<int> ranks;

@@ -12,7 +12,7 @@
 
 namespace shardmark::placement {
 
-/// What an option costs, wherever its seats are.
+/// Holds what an option costs, wherever its seats are.
 struct OptionWork {
   RankSums everywhere;          ///< on every rank
   std::vector<RankSums> seats;  ///< besides, by seat
@@ -21,7 +21,7 @@ struct OptionWork {
   std::vector<int> heaviest;    ///< seats, by falling weight
 };
 
-/// Tables that nothing but the name tells apart, and what can be done with each.
+/// Holds tables that differ in nothing but their names, and the options of each.
 struct TableKind {
   std::vector<std::int64_t> tables;
   std::vector<TableOption> options;
@@ -31,7 +31,7 @@ struct TableKind {
 
 inline constexpr double no_limit = std::numeric_limits<double>::infinity();
 
-/// Where a table is: an option of its kind, and the rank of each seat.
+/// Says where a table is: an option of its kind, and the rank of each seat.
 struct Placed {
   int option = 0;
   std::vector<int> ranks;
@@ -39,11 +39,11 @@ struct Placed {
   bool operator==(const Placed&) const = default;
 };
 
-/// What has to be placed, on what, and what each option costs.
+/// Holds what has to be placed, on which ranks, and what each option costs.
 class SearchProblem {
  public:
-  /// step: settled; it and the machine outlive the object. memory: bytes of a rank, or no_limit.
-  /// Throws InputError where a table has no option (options.hpp).
+  /// Makes the options of each table. step: settled; it and the machine outlive the object. memory: bytes of a rank, or
+  /// no_limit. Throws InputError where a table has no option (options.hpp).
   SearchProblem(const StepContext& step, const MachineModel& machine, double memory,
                 std::span<const std::string_view> families);
 
@@ -67,7 +67,7 @@ class SearchProblem {
     return kind(table).works[static_cast<std::size_t>(number)];
   }
 
-  /// Placements of all tables that somebody else made; their options are added to those of the kinds.
+  /// Converts placements of all tables that were made elsewhere; their options are added to those of the kinds.
   std::vector<Placed> adopt(std::span<const TablePlacement> placements);
   std::vector<TablePlacement> placements(std::span<const Placed> placed) const;
 

@@ -8,9 +8,9 @@
 
 namespace shardmark::placement {
 
-/// A RankWork for one machine: what adds up on a rank, with the terms of a phase already as seconds. Sorts take their
-/// seconds per pass times the passes for all their keys. Without what ranks ask for together (Dedup::node), which
-/// depends on the rank.
+/// Holds a RankWork for one machine: what adds up on a rank, with the terms of a phase already as seconds. Sorts take
+/// their seconds per pass times the passes for all their keys. Rows that ranks request together (Dedup::node) are not
+/// included, because they depend on the rank.
 struct RankSums {
   enum Place : std::size_t {
     computing,  ///< seconds by phase, without sorts
@@ -20,7 +20,7 @@ struct RankSums {
     sorted_keys,
     update_keys,
     replicated_keys,
-    asked,  ///< bytes by way: with each other rank
+    asked,  ///< bytes with each other rank, by exchange phase
     vectors,
     gradients,
     row_sums,
@@ -43,10 +43,10 @@ struct RankSums {
   bool operator==(const RankSums&) const = default;
 };
 
-/// Without the steps' own terms, which a step has once, whatever its tables.
+/// Returns the sums of `work`, without the terms that a step has once, whatever its tables.
 RankSums sums_of(const RankWork& work, const MachineModel& machine);
 
-/// Seconds by phase that a rank computes on account of its tables.
+/// Returns the seconds, by phase, that a rank computes on account of its tables.
 std::array<double, phase_count> compute_seconds(const RankSums& sums);
 
 }  // namespace shardmark::placement

@@ -23,7 +23,7 @@ std::int64_t budget_of(const SearchProblem& problem) {
   return std::clamp<std::int64_t>(400 * problem.tables() * (problem.ranks() + 4), 50'000, 10'000'000);
 }
 
-/// What a step's choices come to where they depend on the plan: as for whole tables.
+/// Decides the choices of a step that depend on the plan as they are for whole tables.
 StepContext settled_for_search(const StepContext& step, const MachineModel& machine) {
   StepContext asked_apart = step;
   asked_apart.movement.dedup =
@@ -40,7 +40,7 @@ struct SearchCandidate {
   auto order() const { return std::pair(state.score().overflow, state.score().seconds); }
 };
 
-/// The best first.
+/// Returns the candidates, the best first.
 std::vector<SearchCandidate> candidates(SearchProblem& problem, std::span<const SearchStart> starts) {
   const std::vector<int> cheapest = lower_bound(problem).options;
   const std::vector<int> whole = whole_tables(problem, cheapest);

@@ -19,22 +19,22 @@ struct SearchSettings {
   std::vector<std::string_view> families;  ///< of options (options.hpp)
 };
 
-/// A plan that the search may begin with, and is no worse than.
+/// Holds a plan that the search may begin with; its result is no worse.
 struct SearchStart {
   std::string name;
   std::vector<TablePlacement> placements;
 };
 
-/// What is known of a plan that was found.
+/// Holds what is known of a plan that was found.
 struct SearchReport {
   double seconds = 0.0;    ///< predicted
   double bound = 0.0;      ///< that no plan of the options is faster than (lower_bound.hpp)
   std::string best_start;  ///< the start that was best,
   double best_start_seconds = 0.0;
-  std::int64_t looked_at = 0;  ///< by changes that were tried
+  std::int64_t looked_at = 0;  ///< ranks on which changes were priced
   bool late = false;           ///< whether the time was over before the budget
 
-  /// A line for people.
+  /// Returns a line for people.
   std::string text() const;
 };
 
@@ -43,12 +43,12 @@ struct SearchResult {
   SearchReport report;
 };
 
-/// The fastest plan that can be found in settings.seconds, by predict_step() (step_cost.hpp), among the options of
-/// settings.families and the placements of the starts: the best of the starts and of longest-processing-time-first
+/// Returns the fastest plan that can be found in settings.seconds, by predict_step() (step_cost.hpp), among the options
+/// of settings.families and the placements of the starts: the best of the starts and of longest-processing-time-first
 /// plans, improved (local_search.hpp) and annealed (annealing.hpp). The same arguments give the same plan unless the
-/// time is over first (late): what is done is counted, not timed. Rows that ranks of a node ask for together
-/// (Dedup::node) are taken to be asked for apart. Throws InputError where a table has no option, or no plan is found
-/// that fits the memory, naming the rank that lacks most and its largest table.
+/// time is over first (late): what is done is counted, not timed. Rows that ranks of a node would request together
+/// (Dedup::node) are counted as requested by each rank. Throws InputError where a table has no option, or no plan is
+/// found that fits the memory, naming the rank that lacks most and its largest table.
 SearchResult search(const StepContext& step, const MachineModel& machine, const SearchSettings& settings,
                     std::span<const SearchStart> starts);
 

@@ -8,7 +8,7 @@
 namespace shardmark::placement {
 namespace {
 
-/// By rank, without the table.
+/// Returns the load of each rank without the table.
 std::vector<double> loads_without(const SearchState& state, std::int64_t table, SeatOrder order) {
   const SearchProblem& problem = state.problem();
   std::vector<double> loads(static_cast<std::size_t>(problem.ranks()));
@@ -24,7 +24,7 @@ std::vector<double> loads_without(const SearchState& state, std::int64_t table, 
   return loads;
 }
 
-/// All ranks, or those of the node whose ranks have least in all.
+/// Returns all ranks, or those of the node whose ranks have the least load together.
 std::vector<int> candidates(const SearchProblem& problem, std::span<const double> loads, bool one_node) {
   std::vector<int> ranks(loads.size());
   std::iota(ranks.begin(), ranks.end(), 0);

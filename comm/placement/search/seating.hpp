@@ -10,14 +10,14 @@ namespace shardmark::placement {
 
 enum class SeatOrder { seconds, memory };
 
-/// Ranks for the seats of an option of a table: the heaviest seats on the ranks of the least load; of an option within
-/// a node, on the node that has least of them.
+/// Returns ranks for the seats of an option of a table: the heaviest seats on the ranks of the least load; for an
+/// option within a node, on the node whose ranks have the least load together.
 std::vector<int> lightest(const SearchProblem& problem, std::int64_t table, int option, std::span<const double> loads);
 
-/// The same by what ranks have without the table.
+/// Returns such ranks by what ranks have without the table.
 std::vector<int> light_ranks(const SearchState& state, std::int64_t table, int option, SeatOrder order);
 
-/// All ranks but those that hold nothing like their neighbours before them.
+/// Returns all ranks but those that, like the rank of their node before them, hold nothing.
 std::vector<int> different_ranks(const SearchState& state);
 
 }  // namespace shardmark::placement

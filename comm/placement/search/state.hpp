@@ -8,25 +8,25 @@
 
 namespace shardmark::placement {
 
-/// How good a plan is: bytes that ranks have too little of; then seconds of a step; then, to tell apart plans of one
-/// maximum, the sum of squares of all costs of all ranks that are seconds.
+/// Says how good a plan is: by the bytes that ranks have too little of; then by the seconds of a step; then, to
+/// distinguish plans of one maximum, by the sum of squares of all costs of all ranks that are seconds.
 struct Score {
   double overflow = 0.0;
   double seconds = 0.0;
   double squares = 0.0;
 
-  /// By more than rounding: 1e-9 of the other.
+  /// Returns whether it is better by more than rounding: 1e-9 of the other.
   bool better_than(const Score& other) const;
 };
 
-/// Another place for one table.
+/// A Change is another place for one table.
 struct Change {
   std::int64_t table = 0;
   Placed to;
 };
 
-/// A plan in the making: sums by rank and their maxima. What a change would make of them takes time proportional to the
-/// seats that it moves, plus the nodes; where it changes what a table is to every rank, to the ranks.
+/// Holds a plan that the search changes, with sums by rank and their maxima. Pricing a change takes time proportional
+/// to the seats that it moves, plus the nodes; where it changes what a table is to every rank, to the ranks.
 class SearchState {
  public:
   SearchState(const SearchProblem& problem, std::vector<Placed> placed);
@@ -37,18 +37,19 @@ class SearchState {
   const Placed& placed(std::int64_t table) const { return placed_[static_cast<std::size_t>(table)]; }
   std::span<const std::int64_t> tables_on(int rank) const { return on_rank_[static_cast<std::size_t>(rank)]; }
   const RankCosts& costs(int rank) const { return costs_[static_cast<std::size_t>(rank)]; }
-  /// Ranks that all calls of with() had to look at, for budgets.
+  /// Returns how many ranks all calls of with() had to price, for budgets.
   std::int64_t work() const { return work_; }
 
-  /// The score after changes of different tables.
+  /// Returns the score after changes of different tables.
   Score with(std::span<const Change> changes);
   void apply(std::span<const Change> changes);
 
-  /// For each cost that any rank has some of, a rank that has most; each once.
+  /// Returns, for each cost that any rank has some of, a rank that has most; each once. Memory counts only where ranks
+  /// have too little of it.
   std::vector<int> critical_ranks() const;
 
  private:
-  /// How many ranks that have most of a cost are known, in their order: one more than a swap touches, and one.
+  /// Limits how many ranks that have most of a cost are known, in their order: two more than a swap touches.
   static constexpr std::size_t kept = 4;
   struct Touched {
     int rank = 0;
@@ -70,7 +71,8 @@ class SearchState {
   RankCosts most_of_untouched() const;
   double overflow_with(double most_memory) const;
   double seconds(const RankCosts& most, const WayBytes& bytes) const;
-  /// With each other rank, by node; by rank where exchanges do not follow from the busiest; none where nobody asks.
+  /// Returns the bytes exchanged with each other rank, by node; by rank where exchanges do not follow from the busiest;
+  /// nothing where the exchange needs neither.
   WayBytes exchanged_bytes() const;
   void add_touched_to(WayBytes& bytes, double sign) const;
 

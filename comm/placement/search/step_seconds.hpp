@@ -9,13 +9,13 @@
 
 namespace shardmark::placement {
 
-inline constexpr std::size_t ways = 3;  ///< input_dist, output_dist, grad_dist
+inline constexpr std::size_t ways = 3;  ///< exchange phases: input_dist, output_dist, grad_dist
 
-/// Costs of a rank, of each of which a step takes the maximum over the ranks.
+/// Holds the costs of a rank, of each of which a step takes the maximum over the ranks.
 struct RankCosts {
   enum Place : std::size_t {
     computing,                  ///< seconds by phase, of the tables
-    sending = phase_count,      ///< seconds of its messages, by way
+    sending = phase_count,      ///< seconds of its messages, by exchange phase
     row_sums = sending + ways,  ///< bytes
     memory,                     ///< bytes
     places
@@ -33,22 +33,23 @@ struct RankCosts {
   bool operator==(const RankCosts&) const = default;
 };
 
-/// predict_work() (step_cost.hpp) from maxima over the ranks, for one context and machine, which outlive it.
+/// Computes what predict_work() (step_cost.hpp) does from maxima over the ranks, for one context and machine, which
+/// outlive it.
 class StepSeconds {
  public:
   StepSeconds(const StepContext& step, const MachineModel& machine);
 
   RankCosts costs(const RankSums& sums) const;
 
-  /// Whether the time of an exchange follows from its busiest rank and its busiest node: every rank sends to every
-  /// other directly, nodes have equally many ranks, and larger messages never take less time.
+  /// Returns whether the time of an exchange follows from its busiest rank and its busiest node: every rank sends to
+  /// every other directly, nodes have equally many ranks, and larger messages never take less time.
   bool follows_from_busiest() const { return follows_from_busiest_; }
-  /// Then of an exchange in which nobody's messages take longer than `sending` and the ranks of each node exchange so
-  /// many bytes with each other rank.
+  /// Returns, where it does, the seconds of an exchange in which no rank's messages take longer than `sending` and the
+  /// ranks of each node exchange that many bytes with each other rank.
   double exchange(double sending, std::span<const double> node_bytes) const;
-  /// Of one in which ranks exchange so many bytes with each other rank.
+  /// Returns the seconds of an exchange in which ranks exchange that many bytes with each other rank.
   double exchange(std::span<const double> bytes) const;
-  /// Whether nodes limit exchanges.
+  /// Returns whether nodes limit exchanges.
   bool has_nodes() const;
 
   double step(const RankCosts& most, const std::array<double, ways>& exchanges, const StepTotals& totals) const;

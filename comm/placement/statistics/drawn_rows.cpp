@@ -10,7 +10,7 @@
 namespace shardmark::placement {
 namespace {
 
-/// The logarithm of the probability that a bag names none of the rows that an id names with probability p.
+/// Returns the logarithm of the probability that a bag names none of the rows that an id names with probability p.
 double log_missed(double hotness, double p, bool ragged) {
   if (!ragged) return hotness * std::log1p(-p);
   // The mean of (1 - p)^length over lengths 0 to 2 x hotness is a geometric series; its first terms for small p, where
@@ -23,7 +23,7 @@ double log_missed(double hotness, double p, bool ragged) {
 /// Sums over row sets of a smooth value of the row. Keeps what shards of one split share.
 class RowSums {
  public:
-  /// number: tells values apart.
+  /// Returns the sum over a row set; `number` distinguishes the values.
   template <class Value>
   double of(const RowSet& rows, std::int64_t number, const Value& value) const {
     const std::int64_t count = rows.count(), skipped = rows.begin / rows.stride, end = skipped + count;

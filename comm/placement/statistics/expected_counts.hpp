@@ -6,7 +6,8 @@
 
 namespace shardmark::placement {
 
-/// The expectation of exact_counts for so many samples: LookupStatistics (lookup_statistics.hpp) of each shard.
+/// Returns the expectation of exact_counts for that many samples: the LookupStatistics (lookup_statistics.hpp) of each
+/// shard.
 PlanCounts expected_counts(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
                            std::int64_t samples, const IdStatistics& ids);
 

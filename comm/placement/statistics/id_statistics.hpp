@@ -7,10 +7,11 @@ namespace shardmark::placement {
 
 struct MeasuredIds;
 
-/// How ids fall on rows: as they were counted, or drawn apart and independently. Then row i of N has the probability
-///   p_i = (G(i + 2) - G(i + 1)) / G(N + 1)   with G(y) = (y^(1 - alpha) - 1) / (1 - alpha), the logarithm for alpha =
-///   1,
-/// which is about (i + 1)^-alpha (workloads/batches/id_generator.hpp draws so). alpha = 0: every row equally likely.
+/// Describes how ids fall on rows: as they were counted in data, or, without `measured`, drawn independently of each
+/// other. Then row i of N has the probability
+///   p_i = (G(i + 2) - G(i + 1)) / G(N + 1)   with G(y) = (y^(1 - alpha) - 1) / (1 - alpha), log y for alpha = 1,
+/// which is about (i + 1)^-alpha (workloads/batches/id_generator.hpp draws so). With alpha = 0 every row is equally
+/// likely.
 struct IdStatistics {
   double alpha = 0.0;
   bool scattered = false;  ///< popular rows lie anywhere in the table, instead of at its beginning

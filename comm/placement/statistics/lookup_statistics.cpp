@@ -9,7 +9,7 @@
 namespace shardmark::placement {
 namespace {
 
-/// What decides the counts of a table, but for its number.
+/// Holds what decides the counts of a table, whatever its number.
 struct Reads {
   std::int64_t rows = 0;
   std::vector<std::pair<std::int64_t, bool>> features;  ///< hotness, without pooling

@@ -12,27 +12,27 @@
 
 namespace shardmark::placement {
 
-/// What the samples of a workload look up, in expectation. Answers are kept: tables of one size that are read alike
-/// are asked about once, however many there are. Tables and features outlive the object. Not for several threads.
+/// Computes what the samples of a workload look up, in expectation. Answers are kept: tables of one size whose ids are
+/// drawn alike share them, however many there are. Tables and features outlive the object. It is not thread-safe.
 class LookupStatistics {
  public:
-  /// Throws InputError when ids were measured of other tables or features.
+  /// Throws InputError when `ids` were measured on other tables or features.
   LookupStatistics(std::span<const Table> tables, std::span<const Feature> features, const IdStatistics& ids);
 
   std::span<const Table> tables() const { return tables_; }
   std::span<const Feature> features() const { return features_; }
 
-  /// Whether two tables have equally many rows and ids that are drawn alike.
+  /// Returns whether two tables have equally many rows and ids that are drawn alike.
   bool alike(std::int64_t one, std::int64_t other) const { return kind_of_[one] == kind_of_[other]; }
 
-  /// What `samples` samples look up in some rows of a table. Valid as long as the object.
+  /// Returns what `samples` samples look up in some rows of a table. The reference is valid as long as the object.
   const ShardCounts& expected(std::int64_t table, const RowSet& rows, std::int64_t samples) const;
 
-  /// The share of a table's looked-up ids that name these rows, 0 to 1; 0 for a table that nothing reads.
+  /// Returns the share of a table's looked-up ids that name these rows, 0 to 1; 0 for a table that no feature reads.
   double mass(std::int64_t table, const RowSet& rows) const;
 
-  /// The least n such that rows [0, n) are named by at least this share of a table's looked-up ids, 0 to 1. All rows of
-  /// a table that nothing reads.
+  /// Returns the least n such that rows [0, n) are named by at least this share of a table's looked-up ids, 0 to 1. For
+  /// a table that no feature reads it returns all rows.
   std::int64_t hot_rows(std::int64_t table, double share) const;
 
  private:
@@ -44,7 +44,7 @@ class LookupStatistics {
   struct Hash {
     std::size_t operator()(const Question& question) const;
   };
-  /// Tables of as many rows that are read alike.
+  /// A Kind stands for the tables of equally many rows that are read alike.
   struct Kind {
     std::vector<Feature> features;
     std::unique_ptr<RowDistribution> rows;

@@ -8,7 +8,7 @@
 namespace shardmark::placement {
 namespace {
 
-/// The probability that n of N samples name a row that c ids of the N do.
+/// Returns the probability that n of N samples name a row that c ids of the N do.
 double named_by(double n, double c, double samples) {
   if (n + c > samples) return 1.0;
   const double terms = std::min(n, c), missing = std::max(n, c);
@@ -56,7 +56,7 @@ class MeasuredRows : public RowDistribution {
   }
 
  private:
-  /// Something of each popular row and of all rows of each range.
+  /// Holds an amount for each popular row, and one for all rows of each range.
   struct Amounts {
     std::vector<double> popular, ranges;
   };

@@ -10,31 +10,32 @@
 
 namespace shardmark::placement {
 
-/// How the ids of one table fall on its rows. Not for several threads.
+/// Describes how the ids of one table fall on its rows. It is not thread-safe.
 class RowDistribution {
  public:
   virtual ~RowDistribution() = default;
 
-  /// The share of the ids that name these rows, 0 to 1.
+  /// Returns the share of the ids that name these rows, 0 to 1.
   virtual double mass(const RowSet& rows) const = 0;
 
-  /// How many of these rows so many samples are expected to name, by all features that read the table.
+  /// Returns how many of these rows that many samples are expected to name, by all features that read the table.
   virtual double distinct(const RowSet& rows, std::int64_t samples) const = 0;
 
-  /// The probability that a bag of feature number `feature`, of those that read the table, names rows of this mass.
+  /// Returns the probability that a bag of feature number `feature`, among those that read the table, names rows of
+  /// this mass.
   virtual double touched(std::size_t feature, double mass) const = 0;
 
-  /// Ids per sample of feature number `feature`.
+  /// Returns the ids per sample of feature number `feature`.
   virtual double hotness(std::size_t feature) const = 0;
 };
 
-/// Ids drawn from a law. features: those that read the table.
+/// Returns the distribution of ids that are drawn from a law. features: those that read the table.
 ///
-/// A row of probability p is named by a bag of h ids with probability 1 - (1 - p)^h, and by some of n samples with
-/// 1 - (the product of (1 - p)^h over features)^n, which is summed over rows: the first 64 of a row set one by one,
-/// later ones by smooth_sum.hpp. What follows the first 64 of a set k, k + S, ... is nearly a polynomial in k and
-/// computed once for all k < S, so that the shards of a table split modulo S take 64 terms each. Within 1e-6 of the sum
-/// for alpha up to 3. With scattered rows, every set is taken to hold its share of each probability.
+/// A row of probability p is named by a bag of h ids with probability 1 - (1 - p)^h, and by some of n samples with 1 -
+/// (the product of (1 - p)^h over features)^n, which is summed over rows: the first 64 of a row set one by one, later
+/// ones by smooth_sum.hpp. What follows the first 64 of a set k, k + S, ... is nearly a polynomial in k and computed
+/// once for all k < S, so that the shards of a table split modulo S take 64 terms each. The result is within 1e-6 of
+/// the sum for alpha up to 3. With scattered rows, every set is assumed to hold its share of each probability.
 std::unique_ptr<RowDistribution> drawn_rows(std::int64_t rows, std::span<const Feature> features,
                                             const IdStatistics& ids);
 

@@ -16,7 +16,7 @@ int class_of(std::int64_t ids) {
   return static_cast<int>(exact + 1 + std::floor(4.0 * std::log2(static_cast<double>(ids) / exact)));
 }
 
-/// counts: by row.
+/// Cuts the rows into ranges. counts: by row.
 std::vector<RowPopularity::Range> ranges_of(std::int64_t rows, std::span<const RowCount> counts) {
   std::int64_t all = 0, before = 0;
   for (const RowCount& count : counts) all += count.ids;

@@ -8,13 +8,13 @@
 
 namespace shardmark::placement {
 
-/// Below this position a smooth value is summed one by one.
+/// This is the position below which a smooth value is summed one by one.
 inline constexpr std::int64_t smooth_from = 64;
 
-/// The sum of value(first + phase), value(first + 1 + phase), ... below last + phase, of a value that changes by about
-/// a power of its argument where that is large: in blocks over which the argument grows by an eighth. The sum over
-/// [a, b) is the integral from a - 1/2 to b - 1/2, by Gauss-Legendre quadrature of three points, less 1/24 of what the
-/// derivative grows by (Euler and Maclaurin). first >= smooth_from.
+/// Returns the sum of value(first + phase), value(first + 1 + phase), ... below last + phase, for a value that changes
+/// by about a power of its argument where that is large. It sums in blocks over which the argument grows by an eighth.
+/// The sum over [a, b) is the integral from a - 1/2 to b - 1/2, by Gauss-Legendre quadrature of three points, less 1/24
+/// of what the derivative grows by (Euler and Maclaurin). first >= smooth_from.
 template <class Value>
 double smooth_sum(std::int64_t first, std::int64_t last, double phase, const Value& value) {
   constexpr std::array points{-0.7745966692414834, 0.0, 0.7745966692414834};
@@ -35,14 +35,14 @@ double smooth_sum(std::int64_t first, std::int64_t last, double phase, const Val
   return sum - (slope_before(last) - slope_before(first)) / 24.0;
 }
 
-/// A smooth function on [0, 1], known at the four points of Chebyshev.
+/// Approximates a smooth function on [0, 1] that is known at the four points of Chebyshev.
 class FourPoints {
  public:
   static constexpr std::array at{0.03806023374435663, 0.3086582838174551, 0.6913417161825449, 0.9619397662556434};
 
   std::array<double, at.size()> values{};
 
-  /// Lagrange's polynomial through them.
+  /// Returns the value of Lagrange's polynomial through them.
   double operator()(double x) const {
     double sum = 0.0;
     for (std::size_t i = 0; i < at.size(); ++i) {

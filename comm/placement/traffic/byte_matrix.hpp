@@ -7,7 +7,7 @@
 
 namespace shardmark::placement {
 
-/// Bytes that rank `from` sends to rank `to`. add() does not count what stays on a rank; set() may say it.
+/// Holds the bytes that rank `from` sends to rank `to`. add() does not count what stays on a rank; set() may.
 class ByteMatrix {
  public:
   explicit ByteMatrix(int ranks = 0)
@@ -33,7 +33,7 @@ class ByteMatrix {
     for (int from = 0; from < ranks_; ++from) sum += (*this)(from, to);
     return sum;
   }
-  /// The most that any rank sends or receives, with what set() said that it keeps.
+  /// Returns the most that any rank sends or receives, including what set() counted as staying on it.
   std::int64_t busiest() const {
     std::int64_t most = 0;
     for (int rank = 0; rank < ranks_; ++rank) most = std::max({most, sent_by(rank), received_by(rank)});

@@ -6,7 +6,7 @@
 
 namespace shardmark::placement {
 
-/// What is left of a movement's choices once a first batch has decided where it says `automatic`.
+/// Holds the choices of a movement once a first batch has decided those that say `automatic`.
 struct Decisions {
   struct Split {
     TableColumns columns;
@@ -16,18 +16,20 @@ struct Decisions {
   Dedup dedup = Dedup::local;      ///< never automatic
   std::vector<bool> by_rows = {};  ///< [tables] whether gradients of replicated rows travel by rows, not dense
 
-  /// Of columns whose rows are not split dense_partials: one shard pools whole bags.
+  /// Returns the transfer of these columns; dense_partials where their rows are not split, because one shard pools
+  /// whole bags.
   RowTransfer transfer_of(const TableColumns& columns) const;
   bool any(RowTransfer transfer) const { return std::ranges::find(splits, transfer, &Split::transfer) != splits.end(); }
 };
 
-/// Whether transfer auto may pick it: reduce_scatter sends as much as dense_partials or, in all, more.
+/// Returns whether transfer auto may pick it. reduce_scatter is none of the candidates: it sends as much as
+/// dense_partials or, in all, more.
 constexpr bool is_candidate(const TransferChoice& transfer) {
   return transfer.bytes != nullptr && transfer.reduction.empty();
 }
 
-/// Picks the transfer of columns whose rows are split, for auto: unique_rows where features pool by max, else that of
-/// which busiest(transfer), the bytes that the busiest rank sends, are least; dense_partials among equals.
+/// Picks the transfer of columns whose rows are split, for auto: unique_rows where features pool by max, else the one
+/// for which busiest(transfer), the bytes that the busiest rank sends, is least; dense_partials among equals.
 template <class Busiest>
 RowTransfer cheapest_transfer(bool pools_by_max, const Busiest& busiest) {
   if (pools_by_max) return RowTransfer::unique_rows;
@@ -42,32 +44,35 @@ RowTransfer cheapest_transfer(bool pools_by_max, const Busiest& busiest) {
   return best;
 }
 
-/// Whether dedup auto picks node: the busiest node then sends others at least a fifth less than with local.
+/// Returns whether dedup auto picks node: the busiest node then sends other nodes at least a fifth less than with
+/// local.
 constexpr bool node_dedup_pays(double local_bytes, double node_bytes) {
   return local_bytes > 0.0 && 5 * node_bytes <= 4 * local_bytes;
 }
 
-/// Whether replicated_gradients auto picks rows: the busiest rank sends no more than for a dense sum of all rows.
+/// Returns whether replicated_gradients auto picks rows: the busiest rank sends no more than for a dense sum of all
+/// rows.
 inline bool row_gradients_pay(double row_bytes, std::int64_t rows, std::int64_t dim, int ranks) {
   return row_bytes <= static_cast<double>(ring_bytes(rows * (dim + 1), ranks));
 }
 
-/// Owners write pooled vectors where homes read them, and read gradients there, if one group of vectors travels as they
-/// are, in the step itself, between ranks of one node that reach each other's memory; and if all go as dense_partials,
-/// which is for the caller to say.
+/// Returns whether owners may write pooled embeddings where homes read them, and read gradients there: if they travel
+/// in one group, in fp32, in the step itself, not pooled by max, between ranks of one node that reach each other's
+/// memory. The caller must also know that all of them travel as dense_partials.
 inline bool may_lie_at_home(const ExchangeShape& exchange, int nodes, std::int64_t groups, bool prefetches,
                             const WireTypes& wire, std::span<const Feature> features) {
   return exchange.by_loads && nodes == 1 && groups == 1 && !prefetches && wire == WireTypes{} &&
          std::ranges::find(features, Pooling::max, &Feature::pooling) == features.end();
 }
 
-/// The bytes by which alternatives are compared. A rank adds what its own samples cause, one rank of each node what
-/// those of the node do together; sums(), added up over the ranks, then make every rank decide alike.
+/// Holds the bytes by which alternatives are compared. A rank adds what its own samples cause, one rank of each node
+/// what those of the node cause together; sums(), added up over the ranks, then make every rank decide alike.
 class DecisionBytes {
  public:
   explicit DecisionBytes(const MovedPlan& moved);
 
-  /// Whether the movement leaves anything open that counts of homes decide, and whether counts of nodes do.
+  /// Returns whether the movement leaves any choice open that counts of homes decide; needs_nodes(), whether one that
+  /// counts of nodes decide.
   bool needs_homes() const { return !sums_.empty(); }
   bool needs_nodes() const { return chooses_dedup_; }
 
@@ -75,7 +80,7 @@ class DecisionBytes {
   void add_node(int node, const PlanCounts& counts);
   std::span<double> sums() { return sums_; }
 
-  /// By cheapest_transfer() for each row split, node_dedup_pays(), and row_gradients_pay() for each table.
+  /// Decides by cheapest_transfer() for each row split, node_dedup_pays(), and row_gradients_pay() for each table.
   Decisions decide() const;
 
  private:

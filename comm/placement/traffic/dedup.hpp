@@ -9,7 +9,7 @@
 
 namespace shardmark::placement {
 
-/// Where repeated ids become one, when rows travel one by one (RowTransfer::unique_rows). Results are the same.
+/// Says where repeated ids become one, when rows travel one by one (RowTransfer::unique_rows). Results are the same.
 /// local and owner are HybridBackend's emb_unique and emb_shard_unique, node its hierarchical lookup.
 enum class Dedup { automatic, off, local, owner, local_owner, node };
 
@@ -29,14 +29,14 @@ inline constexpr std::array dedups{
 };
 constexpr auto choices_of(Dedup) { return Choices{"dedup", dedups}; }
 
-/// Dedup auto is local until counts of nodes say otherwise.
+/// Resolves dedup auto to local, which it is until counts of nodes decide otherwise.
 constexpr Dedup without_choice(Dedup dedup) { return dedup == Dedup::automatic ? Dedup::local : dedup; }
-/// The dedup by which transfers are compared, before anything is known of nodes.
+/// Returns the dedup by which transfers are compared, before anything is known of nodes.
 constexpr Dedup while_undecided(Dedup dedup) { return dedup == Dedup::node ? Dedup::local : without_choice(dedup); }
 
-/// Whether a rank asks for a row once, however many of its ids name it.
+/// Returns whether a rank requests a row once, however many of its ids name it.
 constexpr bool asks_once(Dedup dedup) { return dedup != Dedup::off && dedup != Dedup::owner; }
-/// Whether an owner looks for rows that several ids or ranks ask it for, and reads them once.
+/// Returns whether an owner finds rows that several ids or ranks request, and reads them once.
 constexpr bool reads_once(Dedup dedup) { return dedup == Dedup::owner || dedup == Dedup::local_owner; }
 
 }  // namespace shardmark::placement

@@ -5,21 +5,21 @@
 
 namespace shardmark::placement {
 
-/// A plan and how the data of its steps move: what bytes are asked of. The plan must be sound (check.hpp), and all its
-/// shards of a table with the same columns must hold every row once that is not hot. It, tables and features outlive
-/// the object.
+/// Combines a plan with how the data of its steps move: the functions of this folder compute bytes from it. The plan
+/// must be sound (check.hpp), and all its shards of a table with the same columns must together hold every row that is
+/// not hot once. Plan, tables and features outlive the object.
 struct MovedPlan {
   const Plan& plan;
   std::span<const Table> tables;
   std::span<const Feature> features;
   Movement movement = {};
   bool weighted = false;  ///< looked-up ids have a weight each
-  Nodes nodes = {};       ///< for Dedup::node; empty where nobody can use it
+  Nodes nodes = {};       ///< for Dedup::node; empty where it cannot be used
 
   Packing packing(Dedup dedup) const;
 };
 
-/// Columns [begin, end) of a table.
+/// Names columns [begin, end) of a table.
 struct TableColumns {
   std::int64_t table = 0;
   std::int64_t begin = 0, end = 0;
@@ -27,19 +27,19 @@ struct TableColumns {
   auto operator<=>(const TableColumns&) const = default;
 };
 
-/// The shards that have these columns, by their numbers in the placement.
+/// Lists the shards that have these columns, by their numbers in the placement.
 struct ColumnShards {
   TableColumns columns;
   std::vector<std::int64_t> shards;
 
-  /// Whether the rows are split, which is where transfers differ.
+  /// Returns whether the rows are split; only there do transfers differ.
   bool row_split() const { return shards.size() > 1; }
 };
 
-/// Of tables that features read, in the order of tables and columns.
+/// Returns the shards by columns of the tables that features read, in the order of tables and columns.
 std::vector<ColumnShards> column_shards(const MovedPlan& moved);
 
-/// What the samples that are counted look up there.
+/// Returns what the samples of the counts look up in these shards.
 HomeLookups lookups_in(const MovedPlan& moved, const ColumnShards& shards, int home, const PlanCounts& counts);
 
 }  // namespace shardmark::placement

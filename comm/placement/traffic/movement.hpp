@@ -8,8 +8,8 @@
 
 namespace shardmark::placement {
 
-/// What travels between the owners of a row-split table's rows and the homes of the samples. automatic: for each row
-/// split what decisions.hpp makes of the first batch.
+/// Says what travels between the owners of a row-split table's rows and the homes of the samples. automatic:
+/// decisions.hpp decides it for each row split from the first batch.
 enum class RowTransfer {
   dense_partials,
   sparse_partials,
@@ -20,14 +20,16 @@ enum class RowTransfer {
   automatic
 };
 
-/// bytes: what it sends for one rank's lookups; of `auto` none. reduction: how it adds partial sums on their way, an
-/// entry of the table `reductions` of comm/reduction; empty for transfers that add none.
+/// A TransferChoice is an entry of the table `transfers`. bytes: the function that counts what it sends for one rank's
+/// lookups; `auto` has none. reduction: how it adds partial sums on their way, an entry of the table `reductions` of
+/// comm/reduction; empty for transfers that add none.
 struct TransferChoice : Choice<RowTransfer> {
   TransferBytes bytes;
   std::string_view reduction = {};
 };
 
-/// They differ for row-split tables only; vectors of whole rows or columns always go by the exchange.
+/// Lists the transfers. They differ for row-split tables only; pooled embeddings of whole rows or columns always go by
+/// the exchange.
 inline constexpr std::array transfers{
     TransferChoice{"dense_partials", "one partial sum per bag and shard by the exchange, added at home",
                    RowTransfer::dense_partials, dense_partial_bytes},
@@ -49,10 +51,10 @@ inline constexpr std::array transfers{
 constexpr auto choices_of(RowTransfer) { return Choices{"transfer", transfers}; }
 constexpr const TransferChoice& choice_of(RowTransfer transfer) { return transfers[index_of(transfer)]; }
 
-/// Whether partial sums are added on their way.
+/// Returns whether partial sums are added on their way.
 constexpr bool adds_on_the_way(RowTransfer transfer) { return !choice_of(transfer).reduction.empty(); }
 
-/// The part of a case that decides, with its plan and its ids, how many bytes each rank sends.
+/// Holds the part of a case that decides, with its plan and its ids, how many bytes each rank sends.
 struct Movement {
   RowTransfer transfer = RowTransfer::dense_partials;
   WireTypes wire = {};

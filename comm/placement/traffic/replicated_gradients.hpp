@@ -10,7 +10,7 @@
 
 namespace shardmark::placement {
 
-/// How the ranks sum the gradients of data_parallel tables and of hot rows, of which each has a copy.
+/// Says how the ranks sum the gradients of data_parallel tables and of hot rows, of which each has a copy.
 enum class ReplicatedGradients { dense, rows, automatic };
 
 inline constexpr std::array replicated_gradients{
@@ -23,9 +23,9 @@ inline constexpr std::array replicated_gradients{
 };
 constexpr auto choices_of(ReplicatedGradients) { return Choices{"replicated gradients", replicated_gradients}; }
 
-/// What each rank sends to the next in a ring that sums so many fp32 values over all ranks: 2 (P - 1) / P of them,
-/// rounded down for each table, so that sums do not depend on which tables share a ring. A table of N rows of d values
-/// takes N (d + 1) values: with a row goes how many ranks named it.
+/// Returns the bytes that each rank sends to the next in a ring that sums that many fp32 values over all ranks: 2 (P -
+/// 1) / P of them, rounded down for each table, so that sums do not depend on which tables share a ring. A table of N
+/// rows of d values takes N (d + 1) values: each row is accompanied by the number of ids that named it.
 constexpr std::int64_t ring_bytes(std::int64_t values, int ranks) { return 2 * (ranks - 1) * values * 4 / ranks; }
 
 /// Counts the values of the sums of gradients of so many replicated rows of a table, or of all rows of the parts that
@@ -41,8 +41,8 @@ inline double summed_values(const Table& table, std::int64_t rows) {
   return sum;
 }
 
-/// What a rank sends to each other rank for the `named` rows that its samples name: of each its id and gradient, and
-/// how many there are.
+/// Returns the bytes that a rank sends to each other rank for the `named` rows that its samples name: the id and
+/// gradient of each, and how many there are.
 constexpr double row_gradient_bytes(double named, std::int64_t dim) {
   return 8 + named * static_cast<double>(4 * dim + 4);
 }

@@ -25,7 +25,7 @@ void split(ByteMatrix& matrix, int from, std::int64_t bytes, const std::vector<d
   }
 }
 
-/// Every rank sends in proportion to the same weights.
+/// Makes traffic in which every rank sends in proportion to the same weights.
 ByteMatrix by_destination(int ranks, std::int64_t bytes, const std::vector<double>& weights) {
   ByteMatrix matrix(ranks);
   for (int from = 0; from < ranks; ++from) split(matrix, from, bytes, weights);

@@ -10,8 +10,8 @@
 
 namespace shardmark::placement {
 
-/// A shape of traffic. make(): every rank sends `bytes` in all, itself included, split as the shape says; the seed
-/// draws which ranks are popular. The same on every rank.
+/// Makes traffic of one shape: every rank sends `bytes` in all, itself included, split as the shape says; the seed
+/// draws which ranks are popular. The result is the same on every rank.
 using MakeTraffic = ByteMatrix (*)(int ranks, std::int64_t bytes, std::uint64_t seed);
 
 ByteMatrix uniform_traffic(int ranks, std::int64_t bytes, std::uint64_t seed);

@@ -11,7 +11,7 @@
 namespace shardmark::placement {
 namespace {
 
-/// Values of a sample's vectors from each of the tables.
+/// Counts the values of a sample's pooled embeddings from each of the tables.
 std::vector<std::int64_t> weights_of(const std::vector<std::size_t>& chosen, const std::vector<Table>& tables,
                                      const std::vector<Feature>& features) {
   std::vector<std::int64_t> of_table(tables.size()), weights;
@@ -23,7 +23,7 @@ std::vector<std::int64_t> weights_of(const std::vector<std::size_t>& chosen, con
   return weights;
 }
 
-/// Where each of the groups of `count` tables ends.
+/// Returns where each of the groups of `count` tables ends.
 std::vector<std::int64_t> ends_by_count(std::int64_t count, std::int64_t groups) {
   std::vector<std::int64_t> ends;
   for (std::int64_t g = 1; g <= groups; ++g) ends.push_back(g * (count / groups) + std::min(g, count % groups));

@@ -11,7 +11,7 @@
 
 namespace shardmark::placement {
 
-/// What groups of tables have in equal measure.
+/// Says what groups of tables have in equal measure.
 enum class GroupBalance { count, bytes };
 
 inline constexpr std::array group_balances{
@@ -28,13 +28,13 @@ struct TableGroups {
   bool operator==(const TableGroups&) const = default;
 };
 
-/// The group of each table: the tables that are not data-parallel, in their order, in contiguous groups (26 in 4: 7, 7,
-/// 6, 6). Data-parallel tables send no rows and are in the last one. InputError when there are fewer tables than
-/// groups.
+/// Returns the group of each table: the tables that are not data-parallel, in their order, in contiguous groups (26 in
+/// 4: 7, 7, 6, 6). Data-parallel tables send no rows and are in the last one. Throws InputError when there are fewer
+/// tables than groups.
 std::vector<std::int64_t> group_of_tables(const TableGroups& wanted, const Plan& plan, const std::vector<Table>& tables,
                                           const std::vector<Feature>& features);
 
-/// How many that are.
+/// Returns how many groups that are.
 std::int64_t count_groups(const std::vector<std::int64_t>& group_of_table);
 
 }  // namespace shardmark::placement

@@ -10,7 +10,7 @@ double lengths_and_ids(const ShardCounts& counts, const Packing& packing) {
   return length_bytes * counts.bags + static_cast<double>(packing.id_bytes) * counts.ids;
 }
 
-/// Some vectors from owner to home, and as many gradients back.
+/// Returns a round trip of vectors from owner to home, and as many gradients back.
 RoundTrip vectors_home(int home, int owner, double asked, double vectors, std::int64_t columns, WireTypes wire) {
   return {.home = home,
           .owner = owner,

@@ -11,8 +11,8 @@
 
 namespace shardmark::placement {
 
-/// What travels in one step between a rank that has samples (home) and one that has rows (owner). Bytes are doubles
-/// because expected counts give fractions of them.
+/// Counts what travels in one step between a rank that has samples (home) and one that has rows (owner). Bytes are
+/// doubles because expected counts give fractions of them.
 struct RoundTrip {
   int home = 0, owner = 0;
   double asked = 0;      ///< bytes home -> owner in input_dist: ids, and how many there are
@@ -20,8 +20,8 @@ struct RoundTrip {
   double gradients = 0;  ///< bytes home -> owner in grad_dist
 };
 
-/// The shards of a table that have the same columns, which together hold every row once, and what the samples of one
-/// rank look up in each.
+/// Holds what the samples of one rank look up in each of the shards of a table that have the same columns, which
+/// together hold every row once.
 struct HomeLookups {
   int home = 0;
   int ranks = 1;
@@ -33,7 +33,7 @@ struct HomeLookups {
   std::vector<Holder> holders;
 };
 
-/// How ids and vectors are written for their way.
+/// Says how ids and vectors (pooled embeddings or rows) are encoded for the wire.
 struct Packing {
   WireTypes wire = {};
   std::int64_t row_id_bytes = 4;  ///< of the number of a row that is asked for
@@ -42,33 +42,33 @@ struct Packing {
   Nodes nodes = {};               ///< for Dedup::node
 };
 
-/// What a transfer sends for one rank's lookups in the shards of some columns: a pure function of the counts, one for
-/// each entry of `transfers` (movement.hpp). Round trips of a rank with itself are listed too; nothing is sent for
-/// them. Below, n is how many bags the rank has, w how many columns there are, and s_w the bytes of w values in the
+/// Counts what a transfer sends for one rank's lookups in the shards of some columns: a pure function of the counts,
+/// one for each entry of `transfers` (movement.hpp). Round trips of a rank with itself are listed too; nothing is sent
+/// for them. Below, n is how many bags the rank has, w how many columns there are, and s_w the bytes of w values in the
 /// wire type.
 using TransferBytes = std::vector<RoundTrip> (*)(const HomeLookups&, const Packing&);
 
-/// Asks every shard for 4 n bytes, the lengths of the bags, and id_bytes for each id that it holds. n vectors of s_w
+/// Sends every shard 4 n bytes, the lengths of the bags, and id_bytes for each id that it holds. n partial sums of s_w
 /// bytes come back from every shard, and as many gradients go there.
 std::vector<RoundTrip> dense_partial_bytes(const HomeLookups& lookups, const Packing& packing);
 
-/// Asks the same; vectors and gradients are those of the touched bags alone.
+/// Sends the same ids and lengths; partial sums and gradients are those of the touched bags alone.
 std::vector<RoundTrip> sparse_partial_bytes(const HomeLookups& lookups, const Packing& packing);
 
-/// Asks every shard for 8 bytes, the number of rows, and row_id_bytes for each distinct row (with dedup off and owner:
-/// for each id). A vector of s_w bytes comes back for each, and a gradient goes there. With dedup node it asks, in
-/// fp32, the counterpart of the shard's rank on its own node instead; node_row_bytes says what that one asks of the
-/// shard.
+/// Sends every shard 8 bytes, the number of rows, and row_id_bytes for each distinct row (with dedup off and owner: for
+/// each id). A row of s_w bytes comes back for each, and a gradient goes there. With dedup node it requests the rows,
+/// in fp32, from the counterpart of the shard's rank on its own node instead; node_row_bytes counts what that one
+/// requests from the shard.
 std::vector<RoundTrip> unique_row_bytes(const HomeLookups& lookups, const Packing& packing);
 
-/// Asks the same as dense_partial_bytes. Every rank then hands on n partial sums of 4 w bytes on their way to the home
-/// (next_hop), and n gradients of as many bytes take that way back.
+/// Sends the same ids and lengths as dense_partial_bytes. Every rank then hands on n partial sums of 4 w bytes on their
+/// way to the home (next_hop), and n gradients of as many bytes take the same path back.
 std::vector<RoundTrip> direct_sum_bytes(const HomeLookups& lookups, const Packing& packing);
 std::vector<RoundTrip> halving_sum_bytes(const HomeLookups& lookups, const Packing& packing);
 
-/// Of unique rows with dedup node: what the counterparts of the shards' ranks on one node ask of the shards, once for
-/// each row that any rank of the node names. lookups.home is any rank of that node, the counts are those of the samples
-/// of all its ranks together.
+/// Counts, for unique rows with dedup node, what the counterparts of the shards' ranks on one node request from the
+/// shards, once for each row that any rank of the node names. lookups.home is any rank of that node, the counts are
+/// those of the samples of all its ranks together.
 std::vector<RoundTrip> node_row_bytes(const HomeLookups& lookups, const Packing& packing);
 
 }  // namespace shardmark::placement

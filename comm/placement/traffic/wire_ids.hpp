@@ -12,7 +12,7 @@
 
 namespace shardmark::placement {
 
-/// What is asked for the numbers of rows on their way to the owners, and what it comes to.
+/// Says which type is requested for the numbers of rows on their way to the owners; IdType is the type that results.
 enum class WireIds { automatic, int64 };
 enum class IdType { int32, int64 };
 
@@ -29,8 +29,9 @@ inline constexpr std::array id_types{
 constexpr auto choices_of(IdType) { return Choices{"type of ids", id_types}; }
 constexpr std::int64_t bytes_of(IdType type) { return type == IdType::int32 ? 4 : 8; }
 
-/// One type for the whole plan, so that all ranks decide alike. Ids travel as local rows of a shard, and those of a
-/// replicated rows, which stay at home, are written beside them: the last row of 2^31 is the largest int32.
+/// Returns one type for the whole plan, so that all ranks decide alike. Ids travel as local rows of a shard; ids of
+/// replicated rows, which stay at home, are written in the same type. The last of 2^31 rows has the largest int32 for
+/// its number.
 inline IdType id_type(WireIds asked, const Plan& plan, std::span<const Table> tables) {
   constexpr std::int64_t most_rows = std::int64_t{1} << 31;
   bool fit = asked == WireIds::automatic;
