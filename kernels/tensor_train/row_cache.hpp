@@ -65,7 +65,7 @@ class RowCacheDirectory {
   void count_missed(const Exec& exec, ConstArray<Exec, std::int64_t> rows, ConstArray<Exec, std::int64_t> uses,
                     bool ascending);
 
-  /// Chooses the cached rows anew by their uses, which it then halves. A row that stays keeps its slot; a copy that
+  /// Chooses the cached rows again by their uses, which it then halves. A row that stays keeps its slot; a copy that
   /// enters is stale until set_version(). Waits for the device.
   RowCacheChanges<Exec> populate(const Exec& exec);
 
