@@ -14,7 +14,7 @@ namespace shardmark::workloads {
 /// nothing is packed, sent or received.
 class NodeVectors {
  public:
-  /// Collective.
+  /// Makes the memory. Collective.
   explicit NodeVectors(const comm::Communicator& comm) : memory_(comm) {}
 
   /// Makes room for so many vector elements of this rank, and for the gradients of every rank, which all ranks know.

@@ -19,7 +19,7 @@ class SummedGradients {
   /// four buckets.
   static constexpr std::int64_t least_values = std::int64_t{1} << 18;
 
-  /// Collective.
+  /// Makes the progress thread. Collective.
   explicit SummedGradients(const comm::Communicator& comm);
 
   /// Sums all buckets. next(): fills the next bucket and returns it, an empty one when there is none; done(bucket):
