@@ -14,8 +14,8 @@ namespace shardmark::workloads {
 /// Returns how the ids of a data file are distributed over the rows of a workload's tables, under the options' id rule:
 /// those of its first 16 Mi samples, or of four global batches where these are more. They are read from
 /// statistics_file(data.file), which is written when it is not there, or is of another state of the file, other tables
-/// or another rule; where it cannot be written, `notice` is told. Throws InputError when the data cannot be used for
-/// the tables.
+/// or another rule; where it cannot be written, this is reported to `notice`. Throws InputError when the data cannot be
+/// used for the tables.
 placement::MeasuredIds measured_ids_of(const Workload& workload, const DataOptions& data,
                                        const datasets::Notice& notice);
 

@@ -30,7 +30,7 @@ Option scale() {
   return option;
 }
 
-/// Makes the storage of all tables; a case that has one hides what the workload says.
+/// Makes the option of the storage of all tables; a case that has one hides what the workload says.
 Option storage() {
   Option option =
       option_of(OptionGroup::tables, "storage", "what stands for the rows of every table in memory", &Table::storage);

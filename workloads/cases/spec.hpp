@@ -44,7 +44,7 @@ struct Workload {
   IdSpec ids;
   std::vector<std::string> plans;      ///< planners that `compare` takes when none is named
   std::int64_t replicate_rows = 6000;  ///< tables of at most so many rows are "small" to the mixed planner
-  std::int64_t tt_min_rows = 0;        ///< tables of fewer rows are dense where they are asked to be tensor trains
+  std::int64_t tt_min_rows = 0;        ///< tables of fewer rows are dense where the storage tt is selected for them
   std::optional<DenseSpec> dense;      ///< published behind the embeddings, without `widths` (dense_spec_of.hpp)
   std::vector<PublishedStep> published_steps;
   std::int64_t scale = 1;  ///< row counts have been divided by this

@@ -197,7 +197,7 @@ void drop_unused(NetCase& one, const Json& fixed) {
   }
 }
 
-/// Turns a refused case into another, without the option that it was refused for, if the message names that.
+/// Changes a refused case: draws its placement again, or drops or draws again an option that the message names.
 void repair(Draw& draw, const std::string& message, const NetConditions& conditions, NetCase& one) {
   const bool of_plan = message.starts_with("plan") || message.find("table") != message.npos;
   const auto options = options_in(message, one, conditions.fixed);

@@ -15,7 +15,7 @@ struct PipelineShape {
   std::int64_t threads = 1;   ///< T: batches that are being prepared at once; 0: each in its turn, by the steps
   std::int64_t capacity = 1;  ///< C: prepared ones that wait, beside one in work by each thread
   std::int64_t bound = 2;     ///< S: a lookup may miss the updates of so many steps before its own at most
-  bool looks_up = true;       ///< ahead of time; false: ids alone are sent ahead, and nothing is ever stale
+  bool looks_up = true;       ///< before their step; false: ids alone are sent before, and nothing is ever stale
   bool in_order = true;       ///< steps take batches in the order of the input; false: as they are complete
 
   /// Returns whether nothing is prefetched: the thread of the steps prepares its batch when it needs it.

@@ -22,7 +22,7 @@ TtTable kept_train(std::int64_t shard, std::int64_t table, const Table& what) {
   return train;
 }
 
-/// Transposes every array [a][q][b] of `slices` to [b][q][a]; one of `vectors` numbers in each `stride`.
+/// Transposes every array [a][q][b] of `values` to [b][q][a].
 void transpose(std::vector<float>& values, std::int64_t a, std::int64_t q, std::int64_t b) {
   const std::int64_t elements = a * q * b;
   std::vector<float> slice(static_cast<std::size_t>(elements));

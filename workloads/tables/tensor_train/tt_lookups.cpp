@@ -97,8 +97,8 @@ void TtLookup::count_ids(const BagIds& bags) {
   exec.fence("shardmark: the host reads how many ids name rows of tensor trains");
 }
 
-/// Lists the ids; those of tt tables with a cache have their rows in the place of keys. Where these are all ids, they
-/// are in their positions.
+/// Lists the ids; those of tt tables with a cache have their rows in the place of keys. Where all ids are of one such
+/// table, id i has position i.
 TtLookup::Keyed TtLookup::list_ids(const BagIds& bags) {
   const std::int64_t count = ids_before_.back();
   if (all_ids_) return {bags.ids, {}};
