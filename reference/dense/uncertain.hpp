@@ -57,7 +57,7 @@ struct Uncertain {
     return {value, INFINITY, INFINITY};
   }
 
-  /// Returns the value as fp32 rounds it; a sum or product that fp32 represents exactly is kept.
+  /// Returns the value with its errors: fp32 rounds it, but keeps a sum or product that it represents exactly.
   static Uncertain result(double value, double brought, double brought_in_sums) {
     const double rounding =
         brought == 0.0 ? static_cast<double>(static_cast<float>(value)) - value : unit_roundoff * value;
