@@ -13,14 +13,14 @@
 
 namespace shardmark::kernels {
 
-/// A one-dimensional array where kernels of Exec can reach it.
+/// Is a one-dimensional array that kernels of Exec can reach.
 template <class Exec, class T>
 using Array = Kokkos::View<T*, typename Exec::memory_space>;
 template <class Exec, class T>
 using ConstArray = Array<Exec, const T>;
 
-/// Whether Exec takes the kernels of kernels/device, whose threads share bags and rows. Compiled with
-/// SHARDMARK_DEVICE_KERNELS, the kernels take that form on processors too, for a test of it.
+/// Says whether Exec takes the kernels of the device_* headers, whose threads share bags and rows. Compiled with
+/// SHARDMARK_DEVICE_KERNELS, the kernels take that form on processors too, to test it.
 #ifdef SHARDMARK_DEVICE_KERNELS
 template <class Exec>
 inline constexpr bool on_device = true;
@@ -30,15 +30,16 @@ inline constexpr bool on_device =
     !Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible;
 #endif
 
-/// Where arrays of so many bytes begin: with the first of a pair of cache lines (large ones of Kokkos begin with the
-/// second); on the host, from two huge pages on, with a huge page. What is skipped for that is never touched.
+/// Returns the alignment of arrays of so many bytes: they begin with the first of a pair of cache lines (large ones of
+/// Kokkos begin with the second) or, on the host and from two huge pages on, with a huge page. What is skipped for that
+/// is never touched.
 template <class Exec>
 std::size_t alignment_of_array(std::size_t bytes) {
   constexpr bool on_host = std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace>;
   return on_host && bytes >= 2 * huge_page ? huge_page : static_cast<std::size_t>(line_pair);
 }
 
-/// The elements [begin, begin + size) of an array, between guard bands.
+/// Returns the elements [begin, begin + size) of an array, between guard bands.
 template <class View>
 View guarded(const View& array, std::size_t begin, std::size_t size) {
   using T = typename View::value_type;
@@ -56,7 +57,7 @@ View guarded(const View& array, std::size_t begin, std::size_t size) {
   return Kokkos::subview(array, std::pair(begin, begin + size));
 }
 
-/// An uninitialised array, in huge pages as far as the system has them.
+/// Returns an uninitialised array, in huge pages as far as the system has them.
 template <class Exec, class T>
 Array<Exec, T> allocate(const std::string& label, std::int64_t size) {
   const std::size_t wanted = static_cast<std::size_t>(size), alignment = alignment_of_array<Exec>(wanted * sizeof(T));
@@ -71,7 +72,7 @@ Array<Exec, T> allocate(const std::string& label, std::int64_t size) {
   return Kokkos::subview(array, std::pair(skip, skip + wanted));
 }
 
-/// The same values in the memory of Exec.
+/// Copies the values to the memory of Exec.
 template <class Exec, class T>
 Array<Exec, T> array_of(const Exec& exec, const std::vector<T>& values, const std::string& label) {
   const Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(values.data(), values.size());
@@ -81,14 +82,14 @@ Array<Exec, T> array_of(const Exec& exec, const std::vector<T>& values, const st
   return array;
 }
 
-/// A buffer that only grows: a step whose sizes have been seen before does not allocate. Contents do not survive
+/// Is a buffer that only grows: a step whose sizes have been seen before does not allocate. Contents do not survive
 /// growth.
 template <class Exec, class T>
 class Scratch {
  public:
   explicit Scratch(std::string label) : label_(std::move(label)) {}
 
-  /// The first `size` elements, uninitialised; valid until the next call.
+  /// Returns the first `size` elements, uninitialised; valid until the next call.
   Array<Exec, T> first(std::int64_t size) {
     const auto wanted = static_cast<std::size_t>(size);
     const std::size_t band = on_device<Exec> ? 0 : guard_elements<T>();
@@ -101,7 +102,7 @@ class Scratch {
     return Kokkos::subview(buffer_, std::pair<std::size_t, std::size_t>(0, wanted));
   }
 
-  /// The first values.size() elements, with these values, which may go away; valid until the next call.
+  /// Returns the first values.size() elements, with these values, which may go away; valid until the next call.
   ConstArray<Exec, T> holding(const Exec& exec, const std::vector<T>& values) {
     const Array<Exec, T> array = first(std::ssize(values));
     Kokkos::deep_copy(exec, array,
@@ -116,8 +117,8 @@ class Scratch {
   std::shared_ptr<const void> band_;  ///< behind the elements that are in use; goes before the buffer does
 };
 
-/// Indices [0, size), handed out one by one as threads become free: for kernels whose index stands for a range of rows.
-/// Traits: a work tag.
+/// Returns a policy for the indices [0, size), handed out one by one as threads become free: for kernels whose index
+/// stands for a range of rows. Traits: a work tag.
 template <class... Traits, class Exec>
 auto dynamic_range(const Exec& exec, std::int64_t size) {
   using Policy =

@@ -10,8 +10,8 @@
 
 namespace shardmark::kernels {
 
-/// The rows of `keys`, each asked for in time; `words` is their row_words, constant for usual dims. (Methods, since
-/// GCC 12 takes a lambda that only prefetches for one without effect.)
+/// Prefetches and reads the rows of `keys`; `words` is their row_words, constant for usual dims. (These are methods,
+/// since GCC 12 takes a lambda that only prefetches for one without effect.)
 template <class Exec>
 struct RowsAhead {
   WordRows rows;
@@ -154,12 +154,12 @@ void triad(const Exec& exec, Array<Exec, float> a, ConstArray<Exec, float> b, Co
       KOKKOS_LAMBDA(const std::int64_t i) { a(i) = b(i) + factor * c(i); });
 }
 
-/// Small enough for 48 KiB, and so large that a fused multiply-add waits for no other.
+/// The product is small enough for 48 KiB, and so large that a fused multiply-add waits for no other.
 inline constexpr GemmSize cached_product{32, 128, 32};
 inline constexpr std::int64_t cached_floats =
     cached_product.m * cached_product.k + cached_product.k * cached_product.n + cached_product.m * cached_product.n;
 inline constexpr std::int64_t cached_flops = 2 * cached_product.m * cached_product.n * cached_product.k;
-/// Ranges of products, each with matrices of its own.
+/// Returns the number of ranges of products, each with matrices of its own.
 template <class Exec>
 std::int64_t cached_ranges(const Exec& exec) {
   return std::int64_t{4} * exec.concurrency();
@@ -173,7 +173,7 @@ Array<Exec, float> cached_matrices(const Exec& exec) {
   return matrices;
 }
 
-/// Chains of multiply-adds in registers, each step of all of them `chained_flops`.
+/// These are chains of multiply-adds in registers, each step of all of them `chained_flops`.
 inline constexpr int chains = 16;
 inline constexpr std::int64_t chained_flops = 2 * chains;
 

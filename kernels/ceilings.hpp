@@ -10,10 +10,10 @@
 
 namespace shardmark::kernels {
 
-/// What a kernel is held against: the fastest that the same rows can be moved when nothing else is done. Each ceiling
-/// has a few settings; fastest_setting() tries them on the rows and keys at hand.
+/// These are the ceilings that kernels are rated by: the fastest that the same rows can be moved when nothing else is
+/// done. Each ceiling has a few settings; fastest_setting() tries them on the rows and keys at hand.
 
-/// Seconds of body(), from all work before it done to its own done.
+/// Returns the seconds of body(), from all work before it done to its own done.
 template <class Exec, class Body>
 double seconds(const Exec& exec, const Body& body) {
   exec.fence("shardmark::seconds: begin");
@@ -23,14 +23,15 @@ double seconds(const Exec& exec, const Body& body) {
   return timer.seconds();
 }
 
-/// Rows back to back, as 32-bit words whatever their type.
+/// Describes rows back to back, as 32-bit words whatever their type.
 struct WordRows {
   std::uint32_t* words = nullptr;
   std::int64_t row_words = 0;
 };
 
-/// How many rows ahead of their turn rows are asked for, first into the second cache and then (0: not) into the first,
-/// how many rows a thread takes at a time, and whether the second cache is asked for every other line only.
+/// Says how many rows before their use rows are prefetched, first into the second-level cache and then (0: not) into
+/// the first, how many rows a thread takes at a time, and whether only every other line is prefetched into the
+/// second-level cache.
 struct RowSetting {
   std::int64_t far;
   std::int64_t near;
@@ -44,22 +45,22 @@ inline constexpr std::array row_settings{
     RowSetting{32, 0, 4096, true}};
 inline constexpr std::int64_t smallest_grain = 4096;
 
-/// Words that are added up in one register.
+/// This is the number of words that are added up in one register.
 inline constexpr std::int64_t sum_words = 16;
 
-/// Random row gather: the rows of `keys`, in their order, added up in one register; all that is written is the sum of
+/// Gathers random rows: adds up the rows of `keys`, in their order, in one register; all that is written is the sum of
 /// each `grain` rows, to sink [(keys / smallest_grain + 1) * sum_words].
 template <class Exec>
 void gather_rows(const Exec& exec, const WordRows& rows, ConstArray<Exec, std::int64_t> keys, const RowSetting& setting,
                  Array<Exec, std::uint32_t> sink);
 
-/// Random read-modify-write: `add`, which is to be 0, is added to every word of the rows of `keys` and of the state
-/// beside them (row_words 0: none). `keys` must be distinct.
+/// Reads, modifies and writes random rows: adds `add`, which is to be 0, to every word of the rows of `keys` and of the
+/// state beside them (row_words 0: none). `keys` must be distinct.
 template <class Exec>
 void modify_rows(const Exec& exec, const WordRows& rows, const WordRows& state, ConstArray<Exec, std::int64_t> keys,
                  const RowSetting& setting, std::uint32_t add);
 
-/// The setting for which run(setting) takes the shortest time, the best of `rounds` calls each.
+/// Returns the setting for which run(setting) takes the shortest time, the best of `rounds` calls each.
 template <class Exec, class Run>
 RowSetting fastest_setting(const Exec& exec, int rounds, const Run& run) {
   std::array<double, row_settings.size()> best;
@@ -70,23 +71,24 @@ RowSetting fastest_setting(const Exec& exec, int rounds, const Run& run) {
   return row_settings[std::min_element(best.begin(), best.end()) - best.begin()];
 }
 
-/// Streaming copy: whole cache lines past the caches where the output is large.
+/// Copies a stream: whole cache lines past the caches where the output is large.
 template <class Exec>
 void stream_copy(const Exec& exec, ConstArray<Exec, float> from, const Array<Exec, float>& to);
 
-/// Streaming triad of McCalpin's STREAM, a[i] = b[i] + factor c[i]: 12 bytes per element, not counting that a's lines
-/// are read before they are written.
+/// Computes the streaming triad of McCalpin's STREAM, a[i] = b[i] + factor c[i]: 12 bytes per element, not counting
+/// that a's lines are read before they are written.
 template <class Exec>
 void triad(const Exec& exec, Array<Exec, float> a, ConstArray<Exec, float> b, ConstArray<Exec, float> c, float factor);
 
 inline constexpr std::int64_t triad_bytes_per_element = 12;
 
-/// What multiply_in_caches works with.
+/// Returns the matrices that multiply_in_caches works with.
 template <class Exec>
 Array<Exec, float> cached_matrices(const Exec& exec);
 
-/// The most floating point operations: about `flops` of them (a multiply-add is two) by all threads. On a host products
-/// by small_gemm of matrices in the nearest cache, on a device chains of multiply-adds in registers. Returns how many.
+/// Runs the most floating point operations: about `flops` of them (a multiply-add is two) by all threads. On a host
+/// they are products by small_gemm of matrices in the nearest cache, on a device chains of multiply-adds in registers.
+/// Returns how many they are.
 template <class Exec>
 std::int64_t multiply_in_caches(const Exec& exec, std::int64_t flops, Array<Exec, float> matrices);
 

@@ -6,7 +6,7 @@
 
 namespace shardmark::kernels::device {
 
-/// A tile of 8 threads per key; Size words at a time.
+/// Gathers rows by a tile of 8 threads per key; Size words at a time.
 template <class Exec, int Size>
 struct GatherRows {
   static constexpr int width = 8;

@@ -5,11 +5,11 @@
 
 namespace shardmark::kernels::device {
 
-/// Tiles of a team: 32 of 8 threads, or 8 of a whole warp. A tile shares one bag or one row.
+/// A team is 32 tiles of 8 threads, or 8 tiles of a whole warp. A tile shares one bag or one row.
 inline constexpr int team_threads = 256;
 
-/// `count` tiles of `width` threads. Where threads cannot share, on a processor, a tile is one thread that does what
-/// all of them would: the code is the same. Traits: a work tag.
+/// Returns a policy for `count` tiles of `width` threads. Where threads cannot share, on a processor, a tile is one
+/// thread that does what all of them would: the code is the same. Traits: a work tag.
 template <class... Traits, class Exec>
 auto tiles(const Exec& exec, std::int64_t count, int width) {
   constexpr bool alone = Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible;
@@ -23,7 +23,7 @@ KOKKOS_FORCEINLINE_FUNCTION std::int64_t tile_number(const Team& team) {
   return static_cast<std::int64_t>(team.league_rank()) * team.team_size() + team.team_rank();
 }
 
-/// Size values in a row, read or written at once: at a multiple of their size.
+/// Holds Size values in a row, read or written at once: at a multiple of their size.
 template <class T, int Size>
 struct alignas(sizeof(T) * Size) Chunk {
   T at[Size];

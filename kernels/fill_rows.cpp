@@ -7,7 +7,7 @@
 
 namespace shardmark::kernels {
 
-/// What local row i of a shard holds at first, cell by cell: visit(byte within the row, what is stored there).
+/// Visits what local row i of a shard holds at first, cell by cell: visit(byte within the row, what is stored there).
 template <class Row>
 struct InitialRow;
 

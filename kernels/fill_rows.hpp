@@ -8,7 +8,8 @@
 
 namespace shardmark::kernels {
 
-/// Which part of which table a shard is: local row i is row begin + i * stride, local column c column column_begin + c.
+/// Says which part of which table a shard is: local row i is row begin + i * stride, local column c column column_begin
+/// + c.
 struct ShardRows {
   std::int64_t table = 0;
   std::int64_t begin = 0;
@@ -29,12 +30,12 @@ void fill_rows(const Exec& exec, const RowValues& values, const ShardRows& shard
 template <class Exec>
 void fill_state(const Exec& exec, const Optimizer& optimizer, std::int64_t rows, std::int64_t dim, float* state);
 
-/// Rows in which at least one bit differs from the initial values: an update must change the touched ones and no
-/// others.
+/// Counts the rows in which at least one bit differs from the initial values: an update must change the touched ones
+/// and no others.
 template <class Exec>
 std::int64_t count_changed_rows(const Exec& exec, const RowValues& values, const ShardRows& shard, const void* rows);
 
-/// output[k, c] = value of column c of local row wanted[k], as fp32. output: [wanted, dim].
+/// Sets output[k, c] to the value of column c of local row wanted[k], as fp32. output: [wanted, dim].
 template <class Exec>
 void read_rows(const Exec& exec, const ShardRows& shard, const void* rows, ConstArray<Exec, std::int64_t> wanted,
                Array<Exec, float> output);

@@ -14,8 +14,8 @@
 namespace shardmark::kernels {
 namespace {
 
-/// Not a number as fp32, bf16 and fp16, and beyond all rows as an id. The same bytes at all addresses that are equal
-/// modulo its size.
+/// The pattern is not a number as fp32, bf16 and fp16, and beyond all rows as an id. The same bytes stand at all
+/// addresses that are equal modulo its size.
 constexpr std::uint32_t pattern = 0x7FA57FA5;
 
 struct Band {
@@ -24,7 +24,7 @@ struct Band {
   std::string where;
 };
 
-/// body(place in the band, the bytes that belong there, how many) for all of a band, piece by piece.
+/// Calls body(place in the band, the bytes that belong there, how many) for all of a band, piece by piece.
 template <class Body>
 void for_each_piece(const Band& band, const Body& body) {
   static const std::vector<std::uint32_t> repeated(guard_bytes / sizeof pattern + 2, pattern);
@@ -39,7 +39,7 @@ void fill(const Band& band) {
                  [](std::byte* place, const std::byte* bytes, std::size_t count) { std::memcpy(place, bytes, count); });
 }
 
-/// All bands of this process, and what was found of those that are gone.
+/// Holds all bands of this process, and what was found of those that are gone.
 class Guard {
  public:
   void add(const Band& band) {
@@ -79,7 +79,7 @@ class Guard {
     const std::scoped_lock lock(mutex_);
     return arrays_.size() >= most_arrays_;
   }
-  /// Asks all arrays, and does so again when there are twice as many.
+  /// Drops arrays that nobody else uses: it inspects all, and does so again when there are twice as many.
   void drop_unused() {
     std::list<std::function<bool()>> unused;  // goes when the lock is open, with its bands
     const std::scoped_lock lock(mutex_);

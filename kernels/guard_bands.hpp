@@ -9,12 +9,12 @@
 
 namespace shardmark::kernels {
 
-/// Tests may ask for bands before and behind arrays that nothing may write: a page of a pattern that is no number in
-/// any value type and no id of any table.
+/// Tests may ask for guard bands before and behind arrays, which nothing may write: a page of a pattern that is no
+/// number in any value type and no id of any table.
 inline constexpr std::size_t guard_bytes = 4096;
-inline std::atomic<bool> guard_bands{false};  ///< of arrays that are made from now on
+inline std::atomic<bool> guard_bands{false};  ///< whether arrays that are made from now on have them
 
-/// How many elements a band has; 0 where there are none.
+/// Returns the number of elements of a band; 0 where there are none.
 template <class T>
 std::size_t guard_elements() {
   return guard_bands ? (guard_bytes + sizeof(T) - 1) / sizeof(T) : 0;
@@ -24,11 +24,11 @@ std::size_t guard_elements() {
 /// shardmark::ids".
 std::shared_ptr<const void> guard_band(void* begin, std::size_t bytes, std::string where);
 
-/// Keeps what the function holds, an array with its bands, until it says that nobody else uses it.
+/// Keeps what the function holds, an array with its bands, until the function returns that nobody else uses it.
 void keep_guarded(std::function<bool()> in_use);
 
-/// Throws std::runtime_error that says which bands have been written since the last call, those of arrays that are gone
-/// included. Restores them.
+/// Throws std::runtime_error that names the bands that have been written since the last call, those of arrays that are
+/// gone included. Restores them.
 void check_guard_bands();
 
 }  // namespace shardmark::kernels

@@ -11,18 +11,20 @@ inline constexpr std::uintptr_t huge_page = std::uintptr_t{2} << 20;
 
 /// Asks the system to back [pointer, pointer + bytes) of host memory with transparent huge pages as far as they fit
 /// inside. Call it before the first touch: pages that exist are merged late or never. A random read of a row then costs
-/// one walk of a short page table instead of two or three cache misses. A hint: does nothing where there are none.
+/// one walk of a short page table instead of two or three cache misses. It is a hint, and does nothing where there are
+/// none.
 void advise_huge_pages(void* pointer, std::int64_t bytes);
 
-/// The same for a Kokkos array; nothing where the memory is not the host's.
+/// Does the same for a Kokkos array; nothing where the memory is not the host's.
 template <class View>
 void advise_huge_pages(const View& view) {
   if constexpr (std::is_same_v<typename View::memory_space, Kokkos::HostSpace>)
     advise_huge_pages(view.data(), static_cast<std::int64_t>(view.size() * sizeof(typename View::value_type)));
 }
 
-/// Share in [0, 1] of the bytes of [pointer, pointer + bytes) that lie in huge pages, transparent or reserved
-/// (hugetlbfs); a mapping that only overlaps the range counts in proportion. Source: /proc/self/smaps; 0 without it.
+/// Returns the share in [0, 1] of the bytes of [pointer, pointer + bytes) that lie in huge pages, transparent or
+/// reserved (hugetlbfs); a mapping that only overlaps the range counts in proportion. Source: /proc/self/smaps; 0
+/// without it.
 double huge_page_share(const void* pointer, std::int64_t bytes);
 
 }  // namespace shardmark::kernels

@@ -9,7 +9,7 @@
 //   #define FILL_ROWS_ON(Exec) SHARDMARK_INSTANCE(fill_rows<Exec>) SHARDMARK_INSTANCE(read_rows<Exec>)
 //   SHARDMARK_ON_EACH_SPACE(FILL_ROWS_ON)
 
-/// Explicit instantiation of a function template that is not overloaded, without its parameters written out again.
+/// Instantiates a function template that is not overloaded, without its parameters written out again.
 #define SHARDMARK_INSTANCE(...) template decltype(__VA_ARGS__) __VA_ARGS__;
 
 #ifdef KOKKOS_ENABLE_CUDA

@@ -9,8 +9,8 @@
 
 namespace shardmark::reference {
 
-/// The ids of `features` x `samples` bags, feature-major CSR (TorchRec's KeyedJaggedTensor):
-/// bag (f, s) is indices[offsets[f * samples + s] .. offsets[f * samples + s + 1]).
+/// Holds the ids of `features` x `samples` bags as a feature-major CSR (TorchRec's KeyedJaggedTensor): bag (f, s) is
+/// indices[offsets[f * samples + s] .. offsets[f * samples + s + 1]).
 struct Batch {
   std::int64_t samples = 0;
   std::int64_t features = 0;
@@ -21,19 +21,19 @@ struct Batch {
   std::int64_t bags() const { return features * samples; }
   std::int64_t nnz() const { return static_cast<std::int64_t>(indices.size()); }
 
-  /// First and one-past-last index of the ids of feature f.
+  /// These are the first and one-past-last index of the ids of feature f.
   std::int64_t begin_of(std::int64_t f) const { return offsets[f * samples]; }
   std::int64_t end_of(std::int64_t f) const { return offsets[(f + 1) * samples]; }
 };
 
-/// Samples [first, first + count) of every feature of `batch`; 0 <= first, first + count <= samples.
+/// Returns samples [first, first + count) of every feature of `batch`; 0 <= first, first + count <= samples.
 Batch slice_samples(const Batch& batch, std::int64_t first, std::int64_t count);
 
 /// Throws InputError naming feature, sample and value when the offsets are no CSR of features x samples, an id lies
 /// outside [0, rows[feature]) or a weight is not finite. rows [features]: those of each feature's table.
 void check_batch(const Batch& batch, std::span<const std::int64_t> rows);
 
-/// The ids of one bag and their weights, which are empty when all are 1.
+/// Holds the ids of one bag and their weights, which are empty when all are 1.
 struct Bag {
   std::int64_t sample;
   std::int64_t position;  ///< of the id within its sample for Pooling::none, else 0
@@ -43,7 +43,7 @@ struct Bag {
   double weight(std::size_t i) const { return weights.empty() ? 1.0 : static_cast<double>(weights[i]); }
 };
 
-/// visit(Bag) for the bags of samples [first, first + count) of a feature; every id is one for Pooling::none.
+/// Calls visit(Bag) for the bags of samples [first, first + count) of a feature; for Pooling::none every id is a bag.
 template <class Visit>
 void for_each_bag(const Batch& batch, std::int64_t feature, Pooling pooling, std::int64_t first, std::int64_t count,
                   Visit&& visit) {

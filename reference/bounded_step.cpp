@@ -13,15 +13,15 @@
 namespace shardmark::reference {
 namespace {
 
-/// What the step of one column depends on: value, gradient, two numbers of state, two sums over the *other* columns of
-/// the row. So a sum never lies below what the column's own gradient adds to it.
+/// Holds what the step of one column depends on: value, gradient, two numbers of state, two sums over the *other*
+/// columns of the row. So a sum never lies below what the column's own gradient adds to it.
 using Numbers = std::array<double, 6>;
 
 struct Column {
   Numbers centre, error, least;  ///< least: a mean or a sum of squares is not negative
 };
 
-/// Place in the state of a column of what is a sum or a mean of squares; past the end when there is none.
+/// Returns the place in the state of a column of what is a sum or a mean of squares; past the end when there is none.
 std::size_t place_of_squares(OptimizerKind kind) {
   switch (kind) {
     case OptimizerKind::adagrad:
@@ -44,8 +44,8 @@ bool has_row_sums(OptimizerKind kind) {
 
 Cell<double> cell_of(const Numbers& x) { return {.w = x[0], .g = x[1], .state = {x[2], x[3]}}; }
 
-/// To collect the roundings of the formulas. What is uncertain about 0 must not pass for an exact zero, which adds and
-/// multiplies without any: it gets an error that is lost beside all others.
+/// Returns a cell that collects the roundings of the formulas. What is uncertain about 0 must not pass for an exact
+/// zero, which adds and multiplies without any: it gets an error that is lost beside all others.
 Cell<Rounded> rounded_cell_of(const Column& column) {
   const auto number = [&](std::size_t i) {
     return Rounded(column.centre[i], column.centre[i] == 0.0 && column.error[i] != 0.0 ? 1e-100 : 0.0);
@@ -60,7 +60,7 @@ RowSums<double> sums_of(const OptimizerRule& rule, const Numbers& x) {
 
 Cell<double> stepped(const OptimizerRule& rule, const Numbers& x) { return rule.stepped(cell_of(x), sums_of(rule, x)); }
 
-/// visit(corner) for every choice of the upper or lower end of each uncertain number, and there for each gradient
+/// Calls visit(corner) for every choice of the upper or lower end of each uncertain number, and there for each gradient
 /// between its ends at which a step may turn. Of the two sums only lamb has both, in a quotient: while one is at its
 /// upper end, the other is at its lower one.
 template <class Visit>
@@ -89,7 +89,7 @@ void for_each_corner(const OptimizerRule& rule, const Column& column, Visit&& vi
   }
 }
 
-/// The columns of a row; the bounds of its values and state are their errors.
+/// Returns the columns of a row; the bounds of its values and state are their errors.
 std::vector<Column> columns_of(const TouchedTable& table, std::int64_t slot, std::span<const double> gradient,
                                std::span<const double> errors) {
   const OptimizerKind kind = table.table().optimizer.kind;
@@ -138,7 +138,7 @@ RowSums<Rounded> add_row_sums(const OptimizerRule& rule, std::vector<Column>& co
   return sums;
 }
 
-/// A column after the step and by how much each number may differ.
+/// Holds a column after the step and by how much each number may differ.
 struct Outcome {
   Cell<double> after;
   double error = 0.0;
@@ -162,7 +162,7 @@ Outcome outcome_of(const OptimizerRule& rule, const Column& column, const RowSum
   return outcome;
 }
 
-/// As the value type stores it, from any fp32 value within `error` of x.
+/// Stores x as the value type does, from any fp32 value within `error` of it.
 void store(double x, double error, const RowRounding& rounding, std::int64_t column, float& value, float& bound) {
   const auto in_fp32 = static_cast<float>(x);
   value = rounding(in_fp32, column);

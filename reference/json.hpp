@@ -9,7 +9,7 @@
 
 namespace shardmark::reference {
 
-/// Why a text is not the JSON that this project reads.
+/// Reports why a text is not the JSON that this project reads.
 class JsonError : public std::runtime_error {
  public:
   JsonError(const std::string& what, std::size_t byte) : std::runtime_error(what), byte_(byte) {}
@@ -24,7 +24,7 @@ class JsonError : public std::runtime_error {
 /// exhaust the stack).
 nlohmann::ordered_json parse_json(std::string_view text);
 
-/// The same with an InputError that begins with `origin`, the name of the file.
+/// Does the same with an InputError that begins with `origin`, the name of the file.
 nlohmann::ordered_json parse_json(std::string_view text, std::string_view origin);
 
 }  // namespace shardmark::reference

@@ -6,7 +6,7 @@
 namespace shardmark::reference {
 namespace {
 
-/// The same for names that differ in case, '-' and '_' alone.
+/// Folds a name to text that is the same for names that differ in case, '-' and '_' alone.
 std::string folded(std::string_view name) {
   std::string text(name);
   for (char& letter : text)
@@ -14,8 +14,8 @@ std::string folded(std::string_view name) {
   return text;
 }
 
-/// Edits that make `a` of `b`, each of which inserts, removes or replaces a letter or swaps two neighbours; no letter
-/// is edited twice. Row i of the table has the edits of the first i letters of `a` and each beginning of `b`.
+/// Counts the edits that make `a` of `b`, each of which inserts, removes or replaces a letter or swaps two neighbours;
+/// no letter is edited twice. Row i of the table has the edits of the first i letters of `a` and each beginning of `b`.
 std::size_t edits(const std::string& a, const std::string& b) {
   std::vector<std::vector<std::size_t>> table(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i)

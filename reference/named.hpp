@@ -11,14 +11,14 @@
 
 namespace shardmark::reference {
 
-/// The number of an enum's value, for arrays with an element for each.
+/// Returns the number of an enum's value, for arrays with an element for each.
 template <class Enum>
 constexpr std::size_t index_of(Enum value) {
   return static_cast<std::size_t>(value);
 }
 
-/// A value with a name that a user can say. Where a choice has more to it, its table holds a struct that derives from
-/// this or has the same first members.
+/// Is a value with a name that a user can give. Where a choice has more to it, its table holds a struct that derives
+/// from this or has the same first members.
 template <class Value>
 struct Choice {
   std::string_view name;
@@ -26,20 +26,20 @@ struct Choice {
   Value value;
 };
 
-/// Of `valid` what was probably meant by `name`: the nearest in letters that are wrong, missing, too many or swapped
-/// with their neighbour (Damerau 1964), no matter the case and whether words are joined by '-' or '_'. Empty when more
-/// than a third of the letters differ.
+/// Returns the name in `valid` that was probably meant by `name`: the nearest in letters that are wrong, missing, too
+/// many or swapped with their neighbour (Damerau 1964), no matter the case and whether words are joined by '-' or '_'.
+/// Empty when more than a third of the letters differ.
 std::string_view nearest_name(std::string_view name, const std::vector<std::string_view>& valid);
 
-/// "did you mean 'NAME'? " of the nearest one; empty when none is near.
+/// Returns "did you mean 'NAME'? " with the nearest name; empty when none is near.
 std::string suggestion(std::string_view name, const std::vector<std::string_view>& valid);
 
-/// Throws InputError that prints the valid names and the nearest of them.
+/// Throws InputError that lists the valid names and the nearest of them.
 [[noreturn]] void throw_unknown(std::string_view what, std::string_view name,
                                 const std::vector<std::string_view>& valid);
 
-/// The entry of a table of named choices ({name, description, ...}) whose name is `name`. If there is none
-/// throw_unknown(); `what` says what is being chosen ("exchange", "planner", ...).
+/// Returns the entry of a table of named choices ({name, description, ...}) whose name is `name`. If there is none it
+/// calls throw_unknown(); `what` names what is being chosen ("exchange", "planner", ...).
 template <class Choices>
 const auto& choice_named(const Choices& choices, std::string_view what, std::string_view name) {
   for (const auto& choice : choices) {
@@ -50,7 +50,7 @@ const auto& choice_named(const Choices& choices, std::string_view what, std::str
   throw_unknown(what, name, valid);
 }
 
-/// The table of an enum and what its values are, returned by a function choices_of(Enum) beside the enum.
+/// Holds the table of an enum and what its values are; a function choices_of(Enum) beside the enum returns it.
 template <class Table>
 struct Choices {
   std::string_view what;
@@ -64,7 +64,7 @@ concept HasChoices = requires(Enum value) {
   choices_of(value).table;
 };
 
-/// The value of the enum with this name. Throws InputError as choice_named does.
+/// Returns the value of the enum with this name. Throws InputError as choice_named does.
 template <HasChoices Enum>
 Enum named(std::string_view name) {
   const auto choices = choices_of(Enum{});

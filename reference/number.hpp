@@ -8,7 +8,7 @@
 
 namespace shardmark::reference {
 
-/// The number that `text` is from its first to its last character; empty when it is anything else.
+/// Returns the number that `text` is from its first to its last character; empty when it is anything else.
 template <class Number>
 std::optional<Number> number_in(std::string_view text) {
   Number value{};
@@ -17,7 +17,7 @@ std::optional<Number> number_in(std::string_view text) {
   return value;
 }
 
-/// The shortest decimal that reads back as the same float: 0.01, not 0.009999999776482582.
+/// Returns the shortest decimal that reads back as the same float: 0.01, not 0.009999999776482582.
 inline double shortest_decimal(float value) {
   std::array<char, 32> text{};
   const char* const end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;

@@ -9,9 +9,9 @@
 
 namespace shardmark::reference {
 
-/// g is the gradient of a row summed over the whole global batch ("exact" updates, one per unique row and step; rows
-/// that no id of the batch names keep their values and their state: "lazy"), t the number of the step from 1, b the
-/// momentum:
+/// These are the update rules of a row. g is its gradient summed over the whole global batch ("exact" updates, one per
+/// unique row and step; rows that no id of the batch names keep their values and their state: "lazy"), t the number of
+/// the step from 1, b the momentum:
 ///   sgd              w -= lr g
 ///   momentum         m = b m - lr g,  w += m
 ///   nesterov         m' = b m - lr g,  w += m' + b (m' - m)
@@ -44,7 +44,7 @@ enum class OptimizerKind {
   none
 };
 
-/// Weight decay wd:
+/// Selects what weight decay wd does:
 ///   l2         g + wd w takes the place of g everywhere above
 ///   decoupled  w -= lr wd w beside the step above, both from the w before the step; lamb adds wd w to r instead
 enum class WeightDecay { l2, decoupled };
@@ -73,8 +73,8 @@ struct Optimizer {
   bool operator==(const Optimizer&) const = default;
 };
 
-/// State of a row of dim values: `vectors` times dim floats, one vector after the other (m before v, n before z), then
-/// `scalars` floats.
+/// Describes the state of a row of dim values: `vectors` times dim floats, one vector after the other (m before v, n
+/// before z), then `scalars` floats.
 struct OptimizerChoice : Choice<OptimizerKind> {
   std::int64_t vectors;
   std::int64_t scalars;
@@ -98,27 +98,27 @@ constexpr auto choices_of(OptimizerKind) { return Choices{"optimizer", optimizer
 
 constexpr const OptimizerChoice& choice_of(OptimizerKind kind) { return optimizers[index_of(kind)]; }
 
-/// Floats of optimizer state beside one row (or one row's slice) of `dim` elements.
+/// Returns the number of floats of optimizer state beside one row (or one row's slice) of `dim` elements.
 constexpr std::int64_t state_per_row(OptimizerKind kind, std::int64_t dim) {
   return choice_of(kind).vectors * dim + choice_of(kind).scalars;
 }
 
-/// Whether a step is linear in the gradient, so that it passes an error of it on in proportion. The others divide the
-/// gradient by its own size: one that is 0 but for an error becomes a whole step of either sign.
+/// Returns whether a step is linear in the gradient, so that an error of the gradient changes the step in proportion.
+/// The others divide the gradient by its own size: one that is 0 but for an error becomes a whole step of either sign.
 constexpr bool is_linear(OptimizerKind kind) {
   return kind == OptimizerKind::sgd || kind == OptimizerKind::momentum || kind == OptimizerKind::nesterov ||
          kind == OptimizerKind::none;
 }
 
-/// How many sums over a whole row, over all of its columns wherever they are held, an optimizer asks for before it
+/// Returns how many sums over a whole row, over all of its columns wherever they are held, an optimizer needs before it
 /// changes the row.
 constexpr std::int64_t row_sum_count(OptimizerKind kind) {
   if (kind == OptimizerKind::lamb) return 2;
   return kind == OptimizerKind::rowwise_adagrad || kind == OptimizerKind::rowwise_adam ? 1 : 0;
 }
 
-/// What a float of state starts at: initial_accumulator for sums of g^2 over all steps, else 0. `at`: its place in the
-/// state of a row of `dim` values.
+/// Returns the initial value of a float of state: initial_accumulator for sums of g^2 over all steps, else 0. `at`: its
+/// place in the state of a row of `dim` values.
 constexpr float initial_state(const Optimizer& optimizer, std::int64_t dim, std::int64_t at) {
   const bool accumulates = optimizer.kind == OptimizerKind::adagrad ||
                            optimizer.kind == OptimizerKind::rowwise_adagrad || optimizer.kind == OptimizerKind::ftrl;

@@ -13,7 +13,7 @@
 
 namespace shardmark::reference {
 
-/// One column of a row: its value, its summed gradient and its numbers of state, in the order of
+/// Holds one column of a row: its value, its summed gradient and its numbers of state, in the order of
 /// reference/optimizer.hpp (those that the whole row shares come last, the same in every column).
 template <class Number>
 struct Cell {
@@ -21,12 +21,12 @@ struct Cell {
   std::array<Number, 2> state;
 };
 
-/// Sums over the columns of a row: g^2 for rowwise_adagrad and rowwise_adam, w^2 and r^2 for lamb.
+/// Holds sums over the columns of a row: g^2 for rowwise_adagrad and rowwise_adam, w^2 and r^2 for lamb.
 template <class Number>
 using RowSums = std::array<Number, 2>;
 
-/// The formulas of reference/optimizer.hpp for step t of rows of `dim` columns. Number is double, or a number that
-/// keeps account of roundings. The corrections 1 - b^t are evaluated in double.
+/// Evaluates the formulas of reference/optimizer.hpp for step t of rows of `dim` columns. Number is double, or a number
+/// that keeps account of roundings. The corrections 1 - b^t are evaluated in double.
 class OptimizerRule {
  public:
   OptimizerRule(const Optimizer& optimizer, std::int64_t t, std::int64_t dim)
@@ -35,7 +35,7 @@ class OptimizerRule {
         correction1_(1.0 - std::pow(static_cast<double>(optimizer.beta1), static_cast<double>(t))),
         correction2_(1.0 - std::pow(static_cast<double>(optimizer.beta2), static_cast<double>(t))) {}
 
-  /// What a column, before the step, adds to the sums over its row.
+  /// Returns what a column, before the step, adds to the sums over its row.
   template <class Number>
   RowSums<Number> row_terms(Cell<Number> c) const {
     decay_by_gradient(c);
@@ -45,7 +45,7 @@ class OptimizerRule {
     return {c.w * c.w, r * r};
   }
 
-  /// The column after the step.
+  /// Returns the column after the step.
   template <class Number>
   Cell<Number> stepped(Cell<Number> c, const RowSums<Number>& sums) const {
     const Number w = c.w;
@@ -55,9 +55,10 @@ class OptimizerRule {
     return c;
   }
 
-  /// Gradients at which the step of a column or its state may turn, as functions of its own gradient g: anywhere else
-  /// they rise or fall alone. others: the sum of the squared gradients of the other columns. Some may be no numbers, or
-  /// gradients at which nothing turns. Beside g = 0, the gradient of a square, and with s = sqrt(n + g^2) of ftrl:
+  /// Returns gradients at which the step of a column or its state may turn, as functions of its own gradient g: between
+  /// them the step and the state only rise or only fall. others: the sum of the squared gradients of the other columns.
+  /// Some may be no numbers, or gradients at which nothing turns. Beside g = 0, the gradient of a square, and with s =
+  /// sqrt(n + g^2) of ftrl:
   ///   (a + b g) / (sqrt(c + d g^2) + e)   turns where (a d g - b c)^2 = b^2 e^2 (c + d g^2)      adam's direction
   ///   the square of lamb's, k = wd w      turns where (a + b g + k e)^2 = k^2 (c + d g^2)
   ///   z + g - (s - s_0) w / lr            turns where g^2 ((w / lr)^2 - 1) = n                    ftrl's z
@@ -92,7 +93,7 @@ class OptimizerRule {
  private:
   static constexpr double ftrl_epsilon = 0x1p-23;
 
-  /// Of a x^2 + b x + c, or where it comes closest to 0.
+  /// Writes the roots of a x^2 + b x + c, or where it comes closest to 0.
   static void put_roots(double a, double b, double c, double* roots) {
     const double q = -0.5 * (b + std::copysign(std::sqrt(std::max(0.0, b * b - 4.0 * a * c)), b));
     roots[0] = q / a;
@@ -216,7 +217,7 @@ class OptimizerRule {
     moments(c, Number(c.g * c.g));
   }
 
-  /// m^ / (sqrt(v^) + eps)
+  /// Returns m^ / (sqrt(v^) + eps).
   template <class Number>
   Number adam_direction(const Cell<Number>& c) const {
     using std::sqrt;
@@ -224,7 +225,7 @@ class OptimizerRule {
     return m / correction1_ / (sqrt(v / correction2_) + eps());
   }
 
-  /// r
+  /// Returns r.
   template <class Number>
   Number lamb_direction(const Cell<Number>& c) const {
     const Number r = adam_direction(c);
@@ -235,7 +236,7 @@ class OptimizerRule {
   double dim_, correction1_, correction2_;
 };
 
-/// The columns of a row. row and gradient [dim], state [state_per_row(kind, dim)].
+/// Returns the columns of a row. row and gradient [dim], state [state_per_row(kind, dim)].
 template <class T>
 std::vector<Cell<double>> cells_of(OptimizerKind kind, std::span<const T> row, std::span<const T> state,
                                    std::span<const double> gradient) {
@@ -250,7 +251,7 @@ std::vector<Cell<double>> cells_of(OptimizerKind kind, std::span<const T> row, s
   return cells;
 }
 
-/// Step number t, from 1, of one row by its summed gradient, evaluated in double and rounded once to T: float, or
+/// Takes step number t, from 1, of one row by its summed gradient, evaluated in double and rounded once to T: float, or
 /// double to study rounding. row and gradient [dim], state [state_per_row(kind, dim)]. A table of another value type
 /// rounds its floats once more: RowRounding.
 template <class T>

@@ -25,7 +25,8 @@ void check_exact(const BoundedSum& sum, const Table& table) {
                      "steps or exact=false");
 }
 
-/// Rows that stay as they are, or lose a gradient times 0 or a power of two: a product that fp32 does not round.
+/// Returns whether rows stay as they are, or lose a gradient times 0 or a power of two: a product that fp32 does not
+/// round.
 bool steps_exactly(const Optimizer& optimizer) {
   const float rate = optimizer.learning_rate;
   return optimizer.kind == OptimizerKind::none ||

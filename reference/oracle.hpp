@@ -13,20 +13,20 @@
 
 namespace shardmark::reference {
 
-/// Values and, for each, by how much another correct evaluation may differ (see TouchedTable).
+/// Holds values and, for each, by how much another correct evaluation may differ (see TouchedTable).
 struct Expected {
   std::vector<float> values;
   std::vector<float> bounds;
 };
 
-/// Whole training steps of all tables on one rank, serially: what every distributed step is compared with.
+/// Runs whole training steps of all tables on one rank, serially: every distributed step is compared with them.
 ///
 /// Bounds, with u = 2^-24 and n terms in a sum (docs/bounds.md): an output may differ by (n + 2) u sum|w x| and by what
 /// its rows may differ, both over the bag's divisor; a maximum by what the terms that could be it may differ; a summed
 /// gradient by (n + 2) u sum|w g|, or not at all where fp32 sums it exactly, and by what a bag pooled by max may give
 /// to another id; a row and its state by what that may change, and by the roundings of the update (bounded_step.hpp).
 ///
-/// What travels in a narrow wire type may differ by wire_bound more: outputs on the way forward, gradients backward.
+/// What travels in a narrow wire type may differ by wire_bound more: outputs forward, gradients backward.
 ///
 /// All bounds are 0 for a "bit exact" table: fp32 on the wire, exact row values (RowValues::unit > 0), not int8, SGD
 /// without weight decay and with a power of two or 0 as its learning rate (or no optimizer), and features that pool by
@@ -37,7 +37,8 @@ class Oracle {
   Oracle(const std::vector<Table>& tables, std::vector<Feature> features, const RowValues& rows,
          const GradientValues& gradients, WireTypes wire = {});
 
-  /// Pooled output of samples [first, first + count) of `feature`, [count, dim]; [ids, dim] for Pooling::none.
+  /// Returns the pooled output of samples [first, first + count) of `feature`, [count, dim]; [ids, dim] for
+  /// Pooling::none.
   Expected lookup(const Batch& batch, std::int64_t feature, std::int64_t first, std::int64_t count);
 
   /// Appends the vector of one bag of `feature` to `expected`.
@@ -46,7 +47,7 @@ class Oracle {
   /// Updates every row that the global batch names, by the gradients of step `step`, from 0; the t of the optimizers
   /// and of stochastic rounding, whose seed is RowValues::seed, is step + 1.
   void update(const Batch& batch, std::int64_t step) { update(batch, step, bag_gradients(gradients_, step)); }
-  /// The same by other gradients. on_table(number) is called before each table, which may take seconds.
+  /// Does the same by other gradients. on_table(number) is called before each table, which may take seconds.
   void update(
       const Batch& batch, std::int64_t step, const BagGradients& gradients,
       const std::function<void(std::int64_t)>& on_table = [](std::int64_t) {});
@@ -54,14 +55,14 @@ class Oracle {
   bool bit_exact(std::int64_t table) const { return bit_exact_[table]; }
   const TouchedTable& table(std::int64_t number) const { return tables_[number]; }
 
-  /// What is stored of a table, by which stores and checks go (StorageChoice::parts).
+  /// Returns what is stored of a table; stores and checks use these parts (StorageChoice::parts).
   std::span<const TouchedTable> parts(std::int64_t number) const {
     return computed_[number] ? computed_[number]->parts() : std::span(tables_).subspan(number, 1);
   }
 
  private:
   void add_table(const Table& table, const RowValues& initial);
-  /// Of a row of a table.
+  /// Returns the gradient of a row of a table.
   BoundedGradient gradient_of(std::span<const GradientSum> sums, std::int64_t table) const;
   void update_table(const Batch& batch, std::int64_t step, std::int64_t number, const BagGradients& gradients);
   void update_computed(const Batch& batch, std::int64_t step, std::int64_t number, const BagGradients& gradients);
@@ -70,7 +71,8 @@ class Oracle {
   GradientValues gradients_;
   WireTypes wire_;
   std::vector<std::unique_ptr<ComputedRows>> computed_;  ///< by table; null where a row is as it is stored
-  /// By table. Of computed rows those that were touched since the latest step, as the parts give them.
+  /// These are by table. Of computed rows they hold those that were touched since the latest step, as the parts give
+  /// them.
   std::vector<TouchedTable> tables_;
   std::vector<bool> bit_exact_;
   std::vector<bool> summed_as_given_;  ///< by table: its gradients are added as they are, not divided or rounded before

@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
   throw InputError(path + ": cannot " + what + ": " + std::strerror(error));
 }
 
-/// The file that is to be replaced or made, behind all links; empty when the target is to be written to directly.
+/// Returns the file that is to be replaced or made, behind all links; empty when the target is to be written to
+/// directly.
 std::string behind_links(const std::string& target) {
   constexpr int most_links = 40;  // as Linux
   std::error_code ignored;

@@ -6,10 +6,10 @@
 
 namespace shardmark::reference {
 
-/// Where a program writes what the user wants under the name `target`. Usually that is a temporary file beside the
-/// target, which commit() renames, so that a file of the final name is always whole: also after a crash of the machine,
-/// and when two programs write it at once. Links are followed: the file that they lead to is replaced, or made. What
-/// exists and is no regular file (/dev/null, a pipe, /dev/stdout) is not replaced but written to.
+/// Is the file that a program writes under the name `target`. Usually that is a temporary file beside the target, which
+/// commit() renames, so that a file of the final name is always whole: also after a crash of the machine, and when two
+/// programs write it at once. Links are followed: the file that they lead to is replaced, or made. What exists and is
+/// no regular file (/dev/null, a pipe, /dev/stdout) is not replaced but written to.
 class OutputFile {
  public:
   /// Throws InputError when the target is a folder or has no name.
@@ -21,7 +21,7 @@ class OutputFile {
   const std::string& target() const { return target_; }  ///< as the user calls it, for messages
   const std::string& path() const { return path_; }      ///< where to write, from the beginning
 
-  /// To be called once all is written and closed: brings the file to the disk and gives it its name. Throws InputError.
+  /// Brings the file to the disk and gives it its name; to be called once all is written and closed. Throws InputError.
   void commit();
 
  private:

@@ -7,7 +7,7 @@
 
 namespace shardmark::reference {
 
-/// The phases of a training step, in the order in which the data pass them.
+/// Names the phases of a training step, in the order in which the data pass them.
 enum class Phase : std::size_t { input_dist, lookup, output_dist, dense, grad_dist, update };
 
 inline constexpr std::array<std::string_view, 6> phase_names{"input_dist", "lookup",    "output_dist",

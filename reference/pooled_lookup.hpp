@@ -10,7 +10,7 @@
 
 namespace shardmark::reference {
 
-/// What the weighted sum of a bag of `count` ids is divided by; `weights` is empty when every weight is 1.
+/// Returns the divisor of the weighted sum of a bag of `count` ids; `weights` is empty when every weight is 1.
 inline double bag_divisor(Pooling pooling, std::int64_t count, std::span<const float> weights) {
   if (pooling != Pooling::mean && pooling != Pooling::sqrtn) return 1.0;
   double sum = 0.0;
@@ -21,7 +21,7 @@ inline double bag_divisor(Pooling pooling, std::int64_t count, std::span<const f
   return pooling == Pooling::mean ? sum : std::sqrt(sum);
 }
 
-/// Pooling::max of one column of a bag: the largest w_i x_i, a product in fp32, and how many ids attain it.
+/// Holds Pooling::max of one column of a bag: the largest w_i x_i, a product in fp32, and how many ids attain it.
 struct Maximum {
   float value = 0.0F;
   std::int64_t ties = 0;
@@ -44,8 +44,8 @@ Maximum bag_maximum(RowOf&& row_of, std::span<const std::int64_t> ids, std::span
   return maximum;
 }
 
-/// One bag: output[c] = sum_i w_i row(id_i)[c] / divisor, summed in double, or the maximum; zero for an empty bag or a
-/// divisor of 0. row_of(id) gives something indexable by column.
+/// Pools one bag: output[c] = sum_i w_i row(id_i)[c] / divisor, summed in double, or the maximum; zero for an empty bag
+/// or a divisor of 0. row_of(id) gives something indexable by column.
 template <class RowOf>
 void pool_bag(Pooling pooling, RowOf&& row_of, std::span<const std::int64_t> ids, std::span<const float> weights,
               std::span<float> output) {
@@ -63,7 +63,7 @@ void pool_bag(Pooling pooling, RowOf&& row_of, std::span<const std::int64_t> ids
   for (std::size_t c = 0; c < sum.size(); ++c) output[c] = divisor == 0.0 ? 0.0F : static_cast<float>(sum[c] / divisor);
 }
 
-/// All bags of one feature. offsets [bags + 1], indices and weights [offsets.back()] (weights may be empty),
+/// Pools all bags of one feature. offsets [bags + 1], indices and weights [offsets.back()] (weights may be empty),
 /// output [bags, dim], or [nnz, dim] for Pooling::none.
 template <class RowOf>
 void pooled_lookup(Pooling pooling, RowOf&& row_of, std::span<const std::int64_t> offsets,
@@ -82,8 +82,9 @@ void pooled_lookup(Pooling pooling, RowOf&& row_of, std::span<const std::int64_t
     pool(static_cast<std::size_t>(offsets[bag]), static_cast<std::size_t>(offsets[bag + 1] - offsets[bag]), bag);
 }
 
-/// visit(i, c, gradient[c] / divisor) for every id i of a bag and column c: the gradient of w_i x_i. Nothing where the
-/// divisor is 0. For max the divisor is the number of ids that attain the maximum, and only they are visited.
+/// Calls visit(i, c, gradient[c] / divisor) for every id i of a bag and column c: the gradient of w_i x_i. Does not
+/// call it where the divisor is 0. For max the divisor is the number of ids that attain the maximum, and only they are
+/// visited.
 template <class RowOf, class Visit>
 void for_each_share(Pooling pooling, RowOf&& row_of, std::span<const std::int64_t> ids, std::span<const float> weights,
                     std::span<const float> gradient, Visit&& visit) {
@@ -102,7 +103,8 @@ void for_each_share(Pooling pooling, RowOf&& row_of, std::span<const std::int64_
   }
 }
 
-/// The gradient of pooled_lookup with respect to the row of each id of one bag: add(i, c, w_i times its share).
+/// Computes the gradient of pooled_lookup with respect to the row of each id of one bag: calls add(i, c, w_i times its
+/// share).
 template <class RowOf, class Add>
 void pool_bag_backward(Pooling pooling, RowOf&& row_of, std::span<const std::int64_t> ids,
                        std::span<const float> weights, std::span<const float> gradient, Add&& add) {
@@ -111,11 +113,11 @@ void pool_bag_backward(Pooling pooling, RowOf&& row_of, std::span<const std::int
   });
 }
 
-/// The gradient with respect to the weight of each id of one bag, [ids], y being the output:
+/// Returns the gradient with respect to the weight of each id of one bag, [ids], y being the output:
 ///   none, sum  sum_c g x_i                            max  the same, over the shares of i
 ///   mean       sum_c g (x_i - y) / sum_j w_j
 ///   sqrtn      sum_c g (x_i - y w_i / q) / q,  q = sqrt(sum_j w_j^2)
-/// Zero where the divisor is 0.
+/// It is zero where the divisor is 0.
 template <class RowOf>
 std::vector<double> weight_gradients(Pooling pooling, RowOf&& row_of, std::span<const std::int64_t> ids,
                                      std::span<const float> weights, std::span<const float> gradient) {

@@ -8,14 +8,15 @@
 
 namespace shardmark::reference {
 
-/// How the rows x_i of a bag, with per-sample weights w_i (1 when absent), become its output:
+/// Selects how the rows x_i of a bag, with per-sample weights w_i (1 when absent), become its output:
 ///   none   every id is a bag of its own: w_i x_i
 ///   sum    sum_i w_i x_i
 ///   mean   sum_i w_i x_i / sum_i w_i
 ///   sqrtn  sum_i w_i x_i / sqrt(sum_i w_i^2)
 ///   max    max_i w_i x_i, column by column; its gradient goes in equal parts to the ids that attain it
-/// An empty bag, or one whose divisor is 0, gives zero. (The definitions of TensorFlow's embedding_lookup_sparse and
-/// segment_max, which HybridBackend and DeepRec share; HugeCTR says "average" for mean and "concat" for none.)
+/// An empty bag, or one whose divisor is 0, gives zero. (These are the definitions of TensorFlow's
+/// embedding_lookup_sparse and segment_max, which HybridBackend and DeepRec share; HugeCTR says "average" for mean and
+/// "concat" for none.)
 enum class Pooling { none, sum, mean, sqrtn, max };
 
 inline constexpr std::array poolings{

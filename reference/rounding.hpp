@@ -12,18 +12,18 @@
 
 namespace shardmark::reference {
 
-/// u: a result rounded to fp32 is off by at most this, relative, unless it is subnormal.
+/// This is u: a result rounded to fp32 is off by at most this, relative, unless it is subnormal.
 inline constexpr double unit_roundoff = 0x1p-24;
-/// The distance between subnormal numbers of fp32: a result that is one of them is off by at most half of it.
+/// This is the distance between subnormal numbers of fp32: a result that is one of them is off by at most half of it.
 inline constexpr double subnormal_distance = 0x1p-149;
 
-/// By how much `roundings` to fp32 may change a number whose terms have this magnitude, when what is rounded is
+/// Returns by how much `roundings` to fp32 may change a number whose terms have this magnitude, when what is rounded is
 /// multiplied by at most `factor` >= 1 afterwards. Nothing changes an exact 0.
 constexpr double rounding_error(double roundings, double magnitude, double factor = 1.0) {
   return magnitude == 0.0 ? 0.0 : roundings * (unit_roundoff * magnitude + subnormal_distance * factor);
 }
 
-/// The largest power of two that divides x, 0 for x = 0.
+/// Returns the largest power of two that divides x, 0 for x = 0.
 constexpr double lowest_bit(double x) {
   const auto bits = std::bit_cast<std::uint64_t>(x < 0.0 ? -x : x);
   const auto magnitude = std::bit_cast<double>(bits);
@@ -33,7 +33,7 @@ constexpr double lowest_bit(double x) {
 
 constexpr bool is_power_of_two(double x) { return x > 0.0 && lowest_bit(x) == x; }
 
-/// A sum in double, with what is needed to say by how much its fp32 evaluations may differ.
+/// Is a sum in double, with what is needed to bound by how much its fp32 evaluations may differ.
 struct BoundedSum {
   double value = 0.0;
   double magnitude = 0.0;                                   ///< sum of |term|
@@ -47,14 +47,16 @@ struct BoundedSum {
     ++terms;
   }
 
-  /// fp32 gives this very sum in any order: every partial sum is a multiple of `finest`, by an integer of 24 bits.
+  /// Returns whether fp32 gives this very sum in any order: every partial sum is a multiple of `finest`, by an integer
+  /// of 24 bits.
   bool exact() const { return magnitude <= 0x1p24 * finest && finest >= 0x1p-149; }
 
-  /// Otherwise: n - 1 additions, one product and one division per term, one rounding of `value` itself.
+  /// Returns the bound of a sum that is not exact: n - 1 additions, one product and one division per term, one rounding
+  /// of `value` itself.
   double bound() const { return rounding_error(static_cast<double>(terms + 2), magnitude); }
 };
 
-/// A number that fp32 operations compute, with a bound of what their roundings do to it: 2 u of every result, one of
+/// Is a number that fp32 operations compute, with a bound of what their roundings do to it: 2 u of every result, one of
 /// them for another order of the operations. Exact zeros add and multiply exactly.
 struct Rounded {
   double value = 0.0;
@@ -89,21 +91,21 @@ struct Rounded {
   friend auto operator<=>(const Rounded& a, const Rounded& b) { return a.value <=> b.value; }
 };
 
-/// 16 uniform bits, above 16 zeros, for one value that step number `step` (from 1) updates, by its place in the whole
-/// table: any placement and any order of rows rounds it alike. Four columns share one random number, which gives each
-/// as many bits as rounding drops; only fp16's subnormal numbers drop more, whose mean is off by up to 2^-16 of a
+/// Returns 16 uniform bits, above 16 zeros, for one value that step number `step` (from 1) updates, by its place in the
+/// whole table: any placement and any order of rows rounds it alike. Four columns share one random number, which gives
+/// each as many bits as rounding drops; only fp16's subnormal numbers drop more, whose mean is off by up to 2^-16 of a
 /// quantum. row_bits: random_bits(seed, step, table, row), which the columns of a row have in common.
 constexpr std::uint32_t rounding_bits(std::uint64_t row_bits, std::int64_t column) {
   const std::uint64_t number = next_random_bits(row_bits, static_cast<std::uint64_t>(column / 4));
   return static_cast<std::uint32_t>(number >> 16 * (column % 4)) << 16;
 }
-/// The programs take RowValues::seed as seed.
+/// Does the same from its keys; the programs take RowValues::seed as seed.
 constexpr std::uint32_t rounding_bits(std::uint64_t seed, std::int64_t step, std::int64_t table, std::int64_t row,
                                       std::int64_t column) {
   return rounding_bits(random_bits(seed, step, table, row), column);
 }
 
-/// `value` as a table of this type stores it; int8, which depends on the whole row, is in row_quantization.hpp.
+/// Returns `value` as a table of this type stores it; int8, which depends on the whole row, is in row_quantization.hpp.
 constexpr float rounded_to(ValueType type, float value) {
   switch (type) {
     case ValueType::fp16:
@@ -126,7 +128,7 @@ constexpr float stochastically_rounded_to(ValueType type, float value, std::uint
   }
 }
 
-/// How the updated values of one row, computed in fp32, become values of their table.
+/// Rounds the updated values of one row, computed in fp32, to values of their table.
 struct RowRounding {
   ValueType type = ValueType::fp32;
   bool stochastic = false;

@@ -48,8 +48,9 @@ std::vector<MaxTerm> max_terms(const TouchedTable& table, std::span<const std::i
 
 namespace {
 
-/// Where more than one id could be the maximum within the bounds, each of them may get anything between nothing and the
-/// whole gradient; ids that are one row with one weight are always equal, and so are those without a bound.
+/// Adds what is uncertain about the gradients of a maximum: where more than one id could be it within the bounds, each
+/// of them may get anything between nothing and the whole gradient; ids that are one row with one weight are always
+/// equal, and so are those without a bound.
 void add_uncertain_shares(const TouchedTable& table, const Bag& bag, std::span<const std::int64_t> slots, std::size_t c,
                           double gradient, ValueType wire, RowGradients& sums) {
   const auto terms = max_terms(table, slots, bag.weights, c, wire);
@@ -72,7 +73,7 @@ void add_uncertain_shares(const TouchedTable& table, const Bag& bag, std::span<c
   }
 }
 
-/// What the wire does to the gradient of a bag before, or to those of its rows after they are summed.
+/// Adds what the wire does to the gradient of a bag before, or to those of its rows after they are summed.
 void add_wire_errors(const Bag& bag, std::span<const std::int64_t> slots, Pooling pooling,
                      std::span<const float> gradient, ValueType wire, RowGradients& sums) {
   const double divisor = bag_divisor(pooling, std::ssize(bag.ids), bag.weights);

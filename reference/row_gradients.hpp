@@ -13,19 +13,19 @@
 
 namespace shardmark::reference {
 
-/// Gradient of one value, summed over the batch; `uncertain`: by how much it may differ for another reason than
+/// Is the gradient of one value, summed over the batch; `uncertain`: by how much it may differ for another reason than
 /// rounding.
 struct GradientSum {
   BoundedSum sum;
   double uncertain = 0.0;
 };
 
-/// Gradients of the rows that one step touches in one table, summed over all features and samples.
+/// Holds the gradients of the rows that one step touches in one table, summed over all features and samples.
 class RowGradients {
  public:
   explicit RowGradients(std::int64_t dim) : dim_(static_cast<std::size_t>(dim)) {}
 
-  /// The sums of the row in `slot`, [dim].
+  /// Returns the sums of the row in `slot`, [dim].
   std::span<GradientSum> of(std::int64_t slot);
 
   const std::vector<std::int64_t>& slots() const { return slots_; }  ///< of the TouchedTable, in order of first touch
@@ -41,23 +41,24 @@ class RowGradients {
 using BagGradients =
     std::function<void(std::int64_t feature, const Bag& bag, std::span<float> gradient, std::span<float> bounds)>;
 
-/// Of step number `step`, known to the last bit.
+/// Returns the gradients of step number `step`, known to the last bit.
 BagGradients bag_gradients(const GradientValues& gradients, std::int64_t step);
 
-/// Every row that an id of the batch names is there, with a gradient of 0 if it gets none.
+/// Sums the gradients of the rows: every row that an id of the batch names is there, with a gradient of 0 if it gets
+/// none.
 RowGradients sum_gradients(TouchedTable& table, const std::vector<Feature>& features, const BagGradients& gradients,
                            const Batch& batch, WireTypes wire = {});
 
-/// One w_i x_i of a bag that is pooled by max: in fp32, and by how much it may differ.
+/// Is one w_i x_i of a bag that is pooled by max: in fp32, and by how much it may differ.
 struct MaxTerm {
   double product, error;
 };
 
-/// The terms of column c of a bag, whose rows or whose maximum travel in `wire`. slots [ids]: of its rows.
+/// Returns the terms of column c of a bag, whose rows or whose maximum travel in `wire`. slots [ids]: of its rows.
 std::vector<MaxTerm> max_terms(const TouchedTable& table, std::span<const std::int64_t> slots,
                                std::span<const float> weights, std::size_t c, ValueType wire);
 
-/// max over columns of |value| + bound
+/// Returns the maximum over columns of |value| + bound.
 double largest_magnitude(const TouchedTable& table, std::int64_t slot);
 
 }  // namespace shardmark::reference

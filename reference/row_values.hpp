@@ -7,7 +7,8 @@
 
 namespace shardmark::reference {
 
-/// Initial values of the tables, keyed (seed, table, row, column): the same for any placement, one cell at a time.
+/// Gives the initial values of the tables, keyed (seed, table, row, column): the same for any placement, one cell at a
+/// time.
 ///   unit == 0: uniform in [-scale, scale)
 ///   unit >  0: "exact" values k * unit with |k| <= 64; with a power-of-two unit, fp32 sums of them are exact.
 struct RowValues {
@@ -23,9 +24,10 @@ struct RowValues {
   }
 };
 
-/// Gradients of the pooled outputs, keyed (seed, step, feature, sample, position in the bag, column): k * unit with
-/// |k| <= 4. Position is 0 for pooled features. Multiples of a power of two, so their fp32 sums do not depend on order.
-/// They repeat after `distinct_steps`, so that many batches need the memory of few; a step differs from the one before.
+/// Gives the gradients of the pooled outputs, keyed (seed, step, feature, sample, position in the bag, column): k *
+/// unit with |k| <= 4. Position is 0 for pooled features. They are multiples of a power of two, so their fp32 sums do
+/// not depend on order. They repeat after `distinct_steps`, so that many batches need the memory of few; a step differs
+/// from the one before.
 struct GradientValues {
   static constexpr std::int64_t distinct_steps = 2;
 

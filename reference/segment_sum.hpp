@@ -10,14 +10,14 @@
 
 namespace shardmark::reference {
 
-/// Nested CSR: the segments of level 0 are samples; segment s of level k holds [levels[k][s], levels[k][s + 1]) of the
-/// segments of level k + 1 or, on the last level, of the values. Ragged [sample, slot, id]: {slots of samples, ids of
-/// slots}.
+/// Is a nested CSR: the segments of level 0 are samples; segment s of level k holds [levels[k][s], levels[k][s + 1]) of
+/// the segments of level k + 1 or, on the last level, of the values. Ragged [sample, slot, id]: {slots of samples, ids
+/// of slots}.
 using NestedOffsets = std::vector<std::vector<std::int64_t>>;
 
-/// Where the segments of one level begin and end in the values, [segments of the level + 1]: HybridBackend's
-/// emb_segment_rank. Level 0 gives one vector per sample, level 1 one per sequence slot.
-/// Throws InputError when there is no such level.
+/// Returns where the segments of one level begin and end in the values, [segments of the level + 1]: HybridBackend's
+/// emb_segment_rank. Level 0 gives one vector per sample, level 1 one per sequence slot. Throws InputError when there
+/// is no such level.
 inline std::vector<std::int64_t> segment_offsets(const NestedOffsets& levels, std::int64_t level) {
   if (level < 0 || level >= std::ssize(levels))
     throw InputError("segment level " + std::to_string(level) + " is not one of " + std::to_string(levels.size()) +
@@ -28,8 +28,8 @@ inline std::vector<std::int64_t> segment_offsets(const NestedOffsets& levels, st
   return offsets;
 }
 
-/// output[s] = sum of the values of segment s, in double, rounded once; 0 where it is empty.
-/// offsets [segments + 1], values [offsets.back(), dim], output [segments, dim].
+/// Sets output[s] to the sum of the values of segment s, in double, rounded once; to 0 where it is empty. offsets
+/// [segments + 1], values [offsets.back(), dim], output [segments, dim].
 inline void segment_sum(std::span<const std::int64_t> offsets, std::span<const float> values, std::int64_t dim,
                         std::span<float> output) {
   for (std::int64_t s = 0; s + 1 < std::ssize(offsets); ++s) {
@@ -41,7 +41,7 @@ inline void segment_sum(std::span<const std::int64_t> offsets, std::span<const f
   }
 }
 
-/// Every value gets the gradient of its segment. gradient [segments, dim], value_gradients [offsets.back(), dim].
+/// Gives every value the gradient of its segment. gradient [segments, dim], value_gradients [offsets.back(), dim].
 inline void segment_sum_backward(std::span<const std::int64_t> offsets, std::span<const float> gradient,
                                  std::int64_t dim, std::span<float> value_gradients) {
   for (std::int64_t s = 0; s + 1 < std::ssize(offsets); ++s)

@@ -6,7 +6,7 @@
 
 namespace shardmark::reference {
 
-/// The different values, ascending.
+/// Sorts the values ascending and removes repeated ones.
 template <class T>
 void sort_distinct(std::vector<T>& values) {
   std::ranges::sort(values);

@@ -8,23 +8,23 @@
 
 namespace shardmark::reference {
 
-/// A choice of `storages`, with what plans, bytes and checks ask of it.
+/// Is a choice of `storages`, with what plans, bytes and checks need to know of it.
 struct StorageChoice : Choice<Storage> {
   bool splits;        ///< a shard may hold some rows and columns of a table; else it is the whole table
   bool can_prefetch;  ///< rows may be looked up before earlier steps have updated them
-  /// The tables that are stored and trained: the table itself, or those from which its rows are computed. Throws
-  /// InputError where the table asks for what cannot be.
+  /// Returns the tables that are stored and trained: the table itself, or those from which its rows are computed.
+  /// Throws InputError where the table is specified in a way that cannot be.
   std::vector<Table> (*parts)(const Table& table);
-  /// [parts]: for some rows of the table, the rows of each part that they are computed from, in their order.
+  /// Returns [parts]: for some rows of the table, the rows of each part that they are computed from, in their order.
   std::vector<std::vector<std::int64_t>> (*rows_of_parts)(const Table& table, std::span<const std::int64_t> rows);
-  /// Rows that lie in memory beside the parts, as a table of their own, whose optimizer is none where they are not
-  /// trained. Of 0 rows: there are none.
+  /// Returns the rows that lie in memory beside the parts, as a table of their own, whose optimizer is none where they
+  /// are not trained. A table of 0 rows means that there are none.
   Table (*cached_rows)(const Table& table);
-  /// The serial definition of rows that are computed. Null: a row is as it is stored.
+  /// Makes the serial definition of rows that are computed. Null: a row is as it is stored.
   std::unique_ptr<ComputedRows> (*computed)(const Table& table, std::int64_t number, const RowValues& initial);
 
-  /// Flops of computing so many distinct rows, spread evenly over the table, and of the gradients of the parts. Null:
-  /// none.
+  /// Returns the flops of computing so many distinct rows, spread evenly over the table, and of the gradients of the
+  /// parts. Null: none.
   LookupFlops (*expected_flops)(const Table& table, double rows);
 
   constexpr bool computes() const { return computed != nullptr; }
@@ -57,7 +57,7 @@ inline constexpr std::array storages{
 };
 constexpr auto choices_of(Storage) { return Choices{"storage", storages}; }
 
-/// The entry of the storage of a table.
+/// Returns the entry of the storage of a table.
 constexpr const StorageChoice& storage_of(const Table& table) {
   const auto found = std::ranges::find(storages, table.storage, &StorageChoice::value);
   return found == storages.end() ? storages.front() : *found;  // of a test: it keeps rows as dense does

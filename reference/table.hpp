@@ -11,10 +11,10 @@
 
 namespace shardmark::reference {
 
-/// What stands for the rows of a table in memory; storage.hpp has the table of choices.
+/// Selects what represents the rows of a table in memory; storage.hpp has the table of choices.
 enum class Storage { dense, tt };
 
-/// An embedding table: `rows` vectors of `dim` values.
+/// Is an embedding table: `rows` vectors of `dim` values.
 struct Table {
   std::string name;
   std::int64_t rows = 0;
@@ -26,7 +26,7 @@ struct Table {
   TensorTrain tensor_train{};        ///< of Storage::tt
 };
 
-/// One lookup: a bag of ids per sample into table number `table`, pooled. Several features may share a table.
+/// Is one lookup: a bag of ids per sample into table number `table`, pooled. Several features may share a table.
 struct Feature {
   std::string name;
   std::int64_t table = 0;

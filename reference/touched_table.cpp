@@ -10,7 +10,7 @@
 namespace shardmark::reference {
 namespace {
 
-/// A row as the value type stores it. int8: and how far a fused multiply-add may be from it.
+/// Stores a row as the value type does. int8: also bounds how far a fused multiply-add may be from it.
 void store(ValueType type, std::span<float> values, std::span<float> bounds) {
   if (type != ValueType::int8) {
     for (float& x : values) x = rounded_to(type, x);

@@ -12,34 +12,35 @@
 
 namespace shardmark::reference {
 
-/// Entries [slot * width, (slot + 1) * width) of `all`.
+/// Returns the entries [slot * width, (slot + 1) * width) of `all`.
 template <class Vector>
 auto row_of(Vector& all, std::int64_t slot, std::int64_t width) {
   return std::span(all).subspan(slot * width, width);
 }
 
-/// A table of which only the rows that were touched exist in memory, so that a case of any size can be checked.
+/// Is a table of which only the rows that were touched exist in memory, so that a case of any size can be checked.
 /// Beside every value and every number of optimizer state stands a bound: by how much another correct evaluation, with
-/// another order of summation or with fused multiply-adds, may differ. A bound of 0 asks for equal bits.
-/// Values start as the value type of the table stores the initial ones; those of int8 are bounded by the rounding of
-/// scale q, which a fused multiply-add leaves out.
+/// another order of summation or with fused multiply-adds, may differ. A bound of 0 requires equal bits. Values start
+/// as the value type of the table stores the initial ones; those of int8 are bounded by the rounding of scale q, which
+/// a fused multiply-add leaves out.
 class TouchedTable {
  public:
   TouchedTable(const Table& table, std::int64_t number, const RowValues& initial);
 
-  /// How a row starts, before the value type of the table stores it: writes its values [dim] and, unless they are 0,
+  /// Writes the initial values [dim] of a row, before the value type of the table stores it, and, unless they are 0,
   /// their bounds.
   using InitialRow = std::function<void(std::int64_t row, std::span<float> values, std::span<float> bounds)>;
-  /// The same from other initial values; `seed` is that of stochastic rounding.
+  /// Makes the same from other initial values; `seed` is that of stochastic rounding.
   TouchedTable(const Table& table, std::int64_t number, std::uint64_t seed, InitialRow initial);
 
-  /// The table before any row was touched.
+  /// Returns the table before any row was touched.
   TouchedTable untouched() const { return {table_, number_, seed_, initial_}; }
 
-  /// Slot of `row`, made and filled with its initial values and state when it is new. Slots count up from 0.
+  /// Returns the slot of `row`, which is made and filled with its initial values and state when it is new. Slots count
+  /// up from 0.
   std::int64_t touch(std::int64_t row);
 
-  /// Slot of `row`, or -1 when it was never touched.
+  /// Returns the slot of `row`, or -1 when it was never touched.
   std::int64_t find(std::int64_t row) const;
 
   const Table& table() const { return table_; }

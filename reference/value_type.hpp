@@ -10,7 +10,8 @@
 
 namespace shardmark::reference {
 
-/// How a table keeps the values of its rows. Sums over rows, gradients and optimizer state are fp32 whatever the table.
+/// Selects how a table keeps the values of its rows. Sums over rows, gradients and optimizer state are fp32 whatever
+/// the table.
 ///   fp16  IEEE 754 binary16: 11 bits of significand, up to 65504
 ///   bf16  the upper half of fp32: 8 bits of significand, its range
 ///   int8  unsigned byte q beside a scale and an offset per row: scale q + offset; can be looked up, not trained
@@ -24,7 +25,8 @@ inline constexpr std::array value_types{
 };
 constexpr auto choices_of(ValueType) { return Choices{"value type", value_types}; }
 
-/// Bytes of one row of `dim` values. int8: two floats, scale then offset, and `dim` bytes, padded to a multiple of 4.
+/// Returns the bytes of one row of `dim` values. int8: two floats, scale then offset, and `dim` bytes, padded to a
+/// multiple of 4.
 constexpr std::int64_t row_bytes(ValueType type, std::int64_t dim) {
   switch (type) {
     case ValueType::fp32:
@@ -36,7 +38,7 @@ constexpr std::int64_t row_bytes(ValueType type, std::int64_t dim) {
   }
 }
 
-/// Bits of a binary16 and of a bfloat16. Both convert to float exactly.
+/// These hold the bits of a binary16 and of a bfloat16. Both convert to float exactly.
 struct Fp16 {
   std::uint16_t bits = 0;
 };
@@ -46,7 +48,8 @@ struct Bf16 {
 
 constexpr float to_float(float value) { return value; }
 constexpr float to_float(Bf16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
-/// Exponent and significand shifted into place are the value times 2^-112, subnormal numbers included.
+/// Converts to float: exponent and significand shifted into place are the value times 2^-112, subnormal numbers
+/// included.
 constexpr float to_float(Fp16 value) {
   const std::uint32_t magnitude = static_cast<std::uint32_t>(value.bits & 0x7fffU) << 13;
   const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000U) << 16;
@@ -54,12 +57,13 @@ constexpr float to_float(Fp16 value) {
   return std::bit_cast<float>(sign | ((value.bits & 0x7c00U) == 0x7c00U ? magnitude | 0x7f800000U : finite));
 }
 
-/// `value` as a T (float, Fp16, Bf16), rounded to nearest, ties to even. A finite value stays finite: it saturates.
+/// Returns `value` as a T (float, Fp16, Bf16), rounded to nearest, ties to even. A finite value stays finite: it
+/// saturates.
 template <class T>
 constexpr T rounded_to(float value);
 
-/// The neighbour of `value` above with the probability of its distance from the one below, so that the mean is `value`;
-/// `random`: 32 uniform bits. Saturates as rounded_to does.
+/// Returns the neighbour of `value` above with the probability of its distance from the one below, so that the mean is
+/// `value`; `random`: 32 uniform bits. Saturates as rounded_to does.
 template <class T>
 constexpr T stochastically_rounded_to(float value, std::uint32_t random);
 
@@ -74,7 +78,8 @@ constexpr float stochastically_rounded_to<float>(float value, std::uint32_t) {
 
 namespace detail {
 
-/// The upper half of `bits` after `below` was added to the lower one; the largest finite value where that overflows.
+/// Returns the upper half of `bits` after `below` was added to the lower one; the largest finite value where that
+/// overflows.
 constexpr Bf16 bf16_of(std::uint32_t bits, std::uint32_t below) {
   const std::uint32_t sign = bits & 0x80000000U;
   const std::uint32_t magnitude = bits ^ sign;
@@ -83,7 +88,7 @@ constexpr Bf16 bf16_of(std::uint32_t bits, std::uint32_t below) {
   return {static_cast<std::uint16_t>((sign | (magnitude < 0x7f800000U ? finite : special)) >> 16)};
 }
 
-/// A binary16 from the magnitude bits that its number, infinite or NaN included, has.
+/// Returns a binary16 made of the magnitude bits that its number, infinite or NaN included, has.
 constexpr Fp16 fp16_of(std::uint32_t bits, std::uint32_t normal, std::uint32_t subnormal) {
   const std::uint32_t magnitude = bits & 0x7fffffffU;
   const std::uint32_t finite = magnitude < 0x38800000U ? subnormal : normal < 0x7c00U ? normal : 0x7bffU;
@@ -91,7 +96,8 @@ constexpr Fp16 fp16_of(std::uint32_t bits, std::uint32_t normal, std::uint32_t s
   return {static_cast<std::uint16_t>((bits >> 31) << 15 | (magnitude < 0x7f800000U ? finite : special))};
 }
 
-/// Magnitude bits of a normal binary16 after `below` was added to the 13 bits that it drops; at most 0x7c00.
+/// Returns the magnitude bits of a normal binary16 after `below` was added to the 13 bits that it drops; at most
+/// 0x7c00.
 constexpr std::uint32_t fp16_normal(std::uint32_t bits, std::uint32_t below) {
   const std::uint32_t magnitude = bits & 0x7fffffffU;
   const std::uint32_t rebased = (magnitude + below - 0x38000000U) >> 13;
@@ -110,7 +116,8 @@ constexpr Bf16 stochastically_rounded_to<Bf16>(float value, std::uint32_t random
   return detail::bf16_of(std::bit_cast<std::uint32_t>(value), random >> 16);
 }
 
-/// Subnormal numbers, multiples of 2^-24: adding 0.5 leaves just these bits of the magnitude, rounded.
+/// Rounds to binary16. Its subnormal numbers are multiples of 2^-24: adding 0.5 leaves just these bits of the
+/// magnitude, rounded.
 template <>
 constexpr Fp16 rounded_to<Fp16>(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);

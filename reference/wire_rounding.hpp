@@ -9,7 +9,8 @@
 
 namespace shardmark::reference {
 
-/// The value types of vectors that travel: forward to the homes of the samples, backward as gradients to the owners.
+/// Holds the value types of the rows and gradients on the wire: forward to the homes of the samples, backward as
+/// gradients to the owners.
 struct WireTypes {
   ValueType forward = ValueType::fp32;
   ValueType backward = ValueType::fp32;
@@ -17,7 +18,7 @@ struct WireTypes {
   bool operator==(const WireTypes&) const = default;
 };
 
-/// One column of terms w x that travel, however they are added up and split before each part is rounded.
+/// Is one column of terms w x that travel, whatever the partial sums that are rounded.
 struct Travelling {
   double magnitude = 0.0;  ///< sum of |w x|
   double of_vector = 0.0;  ///< sum of the terms' largest |w x| in any column: what int8 rounds by
@@ -30,8 +31,8 @@ struct Travelling {
   }
 };
 
-/// By how much the sum of the rounded parts may differ from the sum: half a unit in the last place of each part (or of
-/// the smallest numbers), for int8 half of (max - min) / 255 and two fp32 roundings; and what saturates.
+/// Returns by how much the sum of the rounded parts may differ from the sum: half a unit in the last place of each part
+/// (or of the smallest numbers), for int8 half of (max - min) / 255 and two fp32 roundings; and what saturates.
 inline double wire_bound(ValueType type, const Travelling& sum) {
   constexpr double of_later_roundings = 1.0 + 0x1p-10;
   const auto bound = [&](double relative, double smallest, double largest) {

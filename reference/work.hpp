@@ -7,14 +7,14 @@
 
 #include "reference/value_type.hpp"
 
-// What an operation must move and compute, from counts alone: by these formulas a kernel's measured time becomes a
-// rate, and a plan's cost can be predicted before anything runs. Ids and offsets of bags have 8 bytes unless a
-// parameter says otherwise, weights and values 4. NAME_work belongs to the kernel NAME.
+// These functions return what an operation must move and compute, from counts alone: by these formulas a kernel's
+// measured time becomes a rate, and a plan's cost can be predicted before anything runs. Ids and offsets of bags have 8
+// bytes unless a parameter says otherwise, weights and values 4. NAME_work belongs to the kernel NAME.
 
 namespace shardmark::reference {
 
-/// What a kernel must move and compute at least: a row that is used many times is read once, caches being perfect.
-/// Rates are this divided by the time, so that no rate can exceed the machine's by reuse alone.
+/// Counts what a kernel must move and compute at least: a row that is used many times is read once, caches being
+/// perfect. Rates are this divided by the time, so that no rate can exceed the machine's by reuse alone.
 struct Work {
   std::int64_t bytes_read = 0;
   std::int64_t bytes_written = 0;
@@ -28,7 +28,7 @@ constexpr Work operator+(const Work& a, const Work& b) {
   return {a.bytes_read + b.bytes_read, a.bytes_written + b.bytes_written, a.flops + b.flops};
 }
 
-/// What a batch asks of the lookup (and of the update that follows it).
+/// Counts what a batch requires of the lookup (and of the update that follows it).
 struct LookupCounts {
   std::int64_t bags = 0;
   std::int64_t ids = 0;
@@ -43,7 +43,7 @@ constexpr Work pooled_lookup_work(const LookupCounts& counts, bool weighted, std
           .flops = counts.id_elements * (weighted ? 2 : 1)};
 }
 
-/// The rows and pooled vectors again, the gradients, and a vector per id out.
+/// Reads the rows and pooled vectors again and the gradients, and writes a vector per id.
 constexpr Work max_gradients_work(const LookupCounts& counts, bool weighted, std::int64_t index_bytes) {
   const Work lookup = pooled_lookup_work(counts, weighted, index_bytes);
   return {.bytes_read = lookup.bytes_read + 2 * lookup.bytes_written,
@@ -51,7 +51,7 @@ constexpr Work max_gradients_work(const LookupCounts& counts, bool weighted, std
           .flops = 2 * counts.id_elements + counts.output_elements};
 }
 
-/// The rows again, the gradients, and a number per id out.
+/// Reads the rows again and the gradients, and writes a number per id.
 constexpr Work weight_gradients_work(const LookupCounts& counts, bool weighted, std::int64_t index_bytes) {
   const Work lookup = pooled_lookup_work(counts, weighted, index_bytes);
   return {.bytes_read = lookup.bytes_read + lookup.bytes_written,
@@ -59,7 +59,7 @@ constexpr Work weight_gradients_work(const LookupCounts& counts, bool weighted, 
           .flops = 2 * counts.id_elements};
 }
 
-/// What an update must touch: sums over the distinct rows and over the positions of a step.
+/// Counts what an update must touch: sums over the distinct rows and over the positions of a step.
 struct UpdateCounts {
   std::int64_t positions = 0;
   std::int64_t position_elements = 0;  ///< sum over positions of the dim of their row
@@ -85,7 +85,7 @@ constexpr Work row_sums_work(const UpdateCounts& counts, bool weighted, std::int
   return {.bytes_read = update.bytes_read, .bytes_written = counts.unique * per_row * 8, .flops = update.flops};
 }
 
-/// Every distinct row and gradient once; keys, places and weights by position.
+/// Reads and writes every distinct row once, reads every gradient once; reads keys, places and weights by position.
 constexpr Work scatter_sgd_work(const UpdateCounts& counts, bool weighted) {
   return {.bytes_read = counts.row_bytes + counts.gradient_elements * 4 + counts.positions * (16 + (weighted ? 4 : 0)),
           .bytes_written = counts.row_bytes,
@@ -111,18 +111,18 @@ constexpr Work touched_rows_work(std::int64_t keys, std::int64_t touched) {
   return {.bytes_read = keys * 4, .bytes_written = touched * 8, .flops = 0};
 }
 
-/// Bits that tell the numbers in [0, bound) apart.
+/// Returns the number of bits that distinguish the numbers in [0, bound).
 constexpr int bits_below(std::int64_t bound) {
   return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(bound, 1) - 1)));
 }
 
-/// Passes of a radix sort of keys in [0, key_bound) by digits of up to 13 bits.
+/// Returns the number of passes of a radix sort of keys in [0, key_bound) by digits of up to 13 bits.
 constexpr int radix_passes(std::int64_t key_bound) {
   constexpr int largest_digit_bits = 13;
   return (std::max(1, bits_below(key_bound)) + largest_digit_bits - 1) / largest_digit_bits;
 }
 
-/// Of n keys: each pass reads the words twice and writes them once.
+/// Returns the work for n keys: each pass reads the words twice and writes them once.
 constexpr Work unique_rows_work(std::int64_t n, std::int64_t key_bound, std::int64_t unique) {
   const std::int64_t passes = radix_passes(key_bound);
   return {.bytes_read = passes * n * 16 + n * 8, .bytes_written = passes * n * 8 + unique * 8, .flops = 0};
@@ -132,8 +132,8 @@ constexpr Work expand_positions_work(std::int64_t bags, std::int64_t ids, std::i
   return {.bytes_read = (bags + 1) * 8 + ids * index_bytes, .bytes_written = ids * 16, .flops = 0};
 }
 
-/// Of `bags` bags of mean or sqrtn with `elements` values of `value_bytes` and `weighted_ids` weights (0 when there are
-/// none).
+/// Returns the work for `bags` bags of mean or sqrtn with `elements` values of `value_bytes` and `weighted_ids` weights
+/// (0 when there are none).
 constexpr Work divide_by_bag_work(std::int64_t bags, std::int64_t elements, std::int64_t weighted_ids,
                                   std::int64_t value_bytes = 4) {
   return {.bytes_read = elements * value_bytes + (bags + 1) * 8 + weighted_ids * 4,
@@ -141,8 +141,8 @@ constexpr Work divide_by_bag_work(std::int64_t bags, std::int64_t elements, std:
           .flops = elements + 2 * weighted_ids};
 }
 
-/// Offsets, ids and weights once, lengths (of `cells` pairs of slot and bag) and sorted ids out. `strip_ids`: ids
-/// counted once per strip.
+/// Reads offsets, ids and weights once, writes lengths (of `cells` pairs of slot and bag) and sorted ids. `strip_ids`:
+/// ids counted once per strip.
 constexpr Work bucketize_work(std::int64_t bags, std::int64_t ids, std::int64_t cells, std::int64_t strip_ids,
                               bool weighted, std::int64_t index_bytes = 8, std::int64_t length_bytes = 4) {
   const std::int64_t weight_bytes = weighted ? 4 : 0;
@@ -151,7 +151,7 @@ constexpr Work bucketize_work(std::int64_t bags, std::int64_t ids, std::int64_t 
           .flops = 0};
 }
 
-/// Offsets, ids and weights once.
+/// Reads offsets, ids and weights once.
 constexpr Work check_bags_work(std::int64_t bags, std::int64_t ids, bool weighted, std::int64_t index_bytes) {
   return {.bytes_read = (bags + 1) * 8 + ids * (index_bytes + (weighted ? 4 : 0)), .bytes_written = 0, .flops = 0};
 }
@@ -171,7 +171,8 @@ constexpr Work segment_sum_backward_work(std::int64_t segments, std::int64_t val
   return {.bytes_read = segments * dim * 4 + (segments + 1) * 8, .bytes_written = values * dim * 4, .flops = 0};
 }
 
-/// `home_elements`: values of the vectors at home; `packed_elements`: values of all partials of them.
+/// Reads or writes `home_elements`, the values of the vectors at home, and `packed_elements`, the values of all
+/// partials of them.
 constexpr Work sum_partials_work(std::int64_t home_elements, std::int64_t packed_elements) {
   return {
       .bytes_read = packed_elements * 4, .bytes_written = home_elements * 4, .flops = packed_elements - home_elements};

@@ -5,7 +5,8 @@
 
 namespace shardmark::kernels {
 
-// A low-rank cross layer, reference/dense/layers.hpp in fp32. x_0, x, t: [samples, n]; v: [samples, rank].
+// These functions compute a low-rank cross layer, reference/dense/layers.hpp in fp32. x_0, x, t: [samples, n]; v:
+// [samples, rank].
 
 struct CrossWeights {
   ConstFloats v;      ///< [rank, n]
@@ -17,16 +18,16 @@ struct CrossGradients {
   float* bias;
 };
 
-/// v = x V^T,  t = v W^T + b,  next = x_0 * t + x
+/// Computes v = x V^T, t = v W^T + b, next = x_0 * t + x.
 void cross_layer(ConstFloats x0, ConstFloats x, const CrossWeights& weights, Floats v, Floats t, Floats next);
 
-/// gradient: of `next`, becomes that of x, without what x_0 gets, which is added to of_x0. dt [samples, n] and
-/// dv [samples, rank] are overwritten.
+/// Computes the backward pass. gradient: that of `next`; it becomes that of x, without the gradient of x_0, which is
+/// added to of_x0. dt [samples, n] and dv [samples, rank] are overwritten.
 void cross_layer_backward(ConstFloats x0, ConstFloats x, const CrossWeights& weights, ConstFloats v, ConstFloats t,
                           Floats gradient, Floats of_x0, Floats dt, Floats dv, const CrossGradients& gradients,
                           ThreadSums& sums);
 
-/// to += more, of one shape.
+/// Adds `more` to `to`, both of one shape.
 void add_to(ConstFloats more, Floats to);
 
 }  // namespace shardmark::kernels

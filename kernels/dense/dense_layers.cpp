@@ -6,7 +6,7 @@
 namespace shardmark::kernels {
 namespace {
 
-/// Matrices of so many columns each, one behind the other; every one begins with a cache line.
+/// Places matrices of so many columns each one behind the other; every one begins with a cache line.
 class Placement {
  public:
   explicit Placement(std::int64_t samples) : samples_(samples) {}

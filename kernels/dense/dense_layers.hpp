@@ -10,7 +10,7 @@
 
 namespace shardmark::kernels {
 
-/// Samples of one rank as a model with layers gets them, and where it writes.
+/// Holds the samples of one rank that a model with layers reads, and the gradients that it writes.
 struct DenseBatch {
   std::int64_t samples = 0;
   std::int64_t global_batch = 0;               ///< samples of all ranks, over which the loss is a mean
@@ -20,20 +20,20 @@ struct DenseBatch {
   std::span<const Floats> vector_gradients{};  ///< as `vectors`
 };
 
-/// Parameters [begin, end).
+/// Names the parameters [begin, end).
 struct ParameterRange {
   std::int64_t begin = 0, end = 0;
 };
 
-/// Numbers that DenseLayers keeps for each sample of a batch.
+/// Returns how many numbers DenseLayers keeps for each sample of a batch.
 std::int64_t dense_numbers_per_sample(const DenseSpec& spec);
 
-/// Forward and backward of a model with layers (reference/dense/dense_pass.hpp) in fp32, its parameters and their
-/// gradients one after the other in the order of reference::dense_blocks. A batch that is no larger than those before
-/// allocates nothing.
+/// Computes forward and backward of a model with layers (reference/dense/dense_pass.hpp) in fp32, its parameters and
+/// their gradients one after the other in the order of reference::dense_blocks. A batch that is no larger than those
+/// before allocates nothing.
 class DenseLayers {
  public:
-  /// Throws InputError as check_dense.
+  /// Throws InputError as check_dense does.
   explicit DenseLayers(const DenseSpec& spec);
 
   const DenseSpec& spec() const { return spec_; }
@@ -42,7 +42,7 @@ class DenseLayers {
 
   /// Returns the samples' share in the loss. Throws std::invalid_argument for extents that BLAS does not take.
   double forward(const DenseBatch& batch);
-  /// Of the last forward().
+  /// Returns the logits of the last forward().
   std::span<const float> logits() const { return {logits_.data, static_cast<std::size_t>(logits_.rows)}; }
 
   /// The backward pass of that batch is backward(batch, 0), backward(batch, 1), .. backward(batch, stages() - 1); each
@@ -83,8 +83,8 @@ class DenseLayers {
   Scratch<DenseExecution, float> memory_{"shardmark::dense_activations"};
   std::vector<Floats> bottom_, top_;  ///< outputs of layers; the last of the bottom MLP is lead()
   std::vector<Floats> x_, v_, t_;     ///< x_.back(): what enters the top MLP; before it those of cross layers
-  Floats logits_, one_, other_, of_x0_, dt_, dv_;  ///< one_, other_: gradients on their way, in turns
-  Floats gradient_;                                ///< of what the next stage begins with
+  Floats logits_, one_, other_, of_x0_, dt_, dv_;  ///< one_, other_: gradients in flight, in turns
+  Floats gradient_;                                ///< the gradient that the next stage begins with
   ThreadSums sums_;
   DotTiles tiles_;
 };

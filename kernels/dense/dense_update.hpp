@@ -7,12 +7,12 @@
 
 namespace shardmark::kernels {
 
-/// Vectors of state that an optimizer of single values keeps: 2 of adam.
+/// This is the largest number of state vectors that an optimizer of single values keeps: 2 of adam.
 inline constexpr int most_state_vectors = 2;
 
-/// Step number t, from 1, of an optimizer that works on single values (reference/dense/dense_step.hpp), on all of
-/// them; `none` changes nothing. values, gradients [n]; state: one vector [n] for each that the optimizer has. By all
-/// threads.
+/// Takes step number t, from 1, of an optimizer that works on single values (reference/dense/dense_step.hpp), on all of
+/// them; `none` changes nothing. values, gradients [n]; state: one vector [n] for each that the optimizer has. All
+/// threads take part.
 void dense_update(const Optimizer& optimizer, std::int64_t number, std::span<float> values,
                   std::span<const float> gradients, std::span<float> first_state, std::span<float> second_state);
 

@@ -21,7 +21,7 @@ int blas_int(std::int64_t extent) {
   return static_cast<int>(extent);
 }
 
-/// BLAS thinks in columns: what is row-major is the transpose, and c^T = b^T a^T.
+/// Calls the BLAS, whose matrices are column-major: what is row-major is the transpose there, and c^T = b^T a^T.
 void sgemm(char a_is, ConstFloats a, char b_is, ConstFloats b, std::int64_t depth, Floats c, float beta) {
   if (c.rows == 0 || c.columns == 0) return;
   static const bool told = [] {

@@ -16,7 +16,8 @@ std::int64_t sum_of_widths(std::span<const MatrixView<T>> vectors) {
                          [](std::int64_t sum, const auto& v) { return sum + v.columns; });
 }
 
-/// Of one thread: vectors [n][dim], their transpose [dim][padded], and products or their gradients [n][padded].
+/// Holds the arrays of one thread: vectors [n][dim], their transpose [dim][padded], and products or their gradients
+/// [n][padded].
 struct DotTile {
   std::int64_t n, dim, padded;
   float *vectors, *transposed, *products;
@@ -40,7 +41,7 @@ struct DotTile {
   }
 };
 
-/// body(tile, first sample, last) by all threads.
+/// Calls body(tile, first sample, last) by all threads.
 template <class Body>
 void with_dot_tiles(std::span<const ConstFloats> vectors, std::int64_t samples, DotTiles& tiles, const Body& body) {
   const std::int64_t n = std::ssize(vectors), dim = vectors.front().columns;

@@ -18,7 +18,7 @@ void add_bias(Floats y, const float* bias, bool relu) {
   }
 }
 
-/// dy = [y > 0] dy where there is a y, and its sums over the samples.
+/// Sets dy to [y > 0] dy where there is a y, and sums it over the samples.
 void mask_and_sum(ConstFloats y, Floats dy, float* __restrict__ sum) {
   for (std::int64_t s = 0; s < dy.rows; ++s) {
     float* __restrict__ gradient = dy.row(s);

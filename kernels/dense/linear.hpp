@@ -6,23 +6,24 @@
 
 namespace shardmark::kernels {
 
-// The linear layers of reference/dense/layers.hpp in fp32. Samples go to the threads in even parts; what is done
-// element by element to a part follows its product, while it is in the caches.
+// These are the linear layers of reference/dense/layers.hpp in fp32. Samples go to the threads in even parts;
+// operations on the elements of a part follow its product, while it is in the caches.
 
-/// y = x W^T + b, with a ReLU behind it where `relu`: x [samples, inputs], weight [outputs, inputs], bias [outputs],
-/// y [samples, outputs].
+/// Computes y = x W^T + b, with a ReLU behind it where `relu`: x [samples, inputs], weight [outputs, inputs], bias
+/// [outputs], y [samples, outputs].
 void linear(ConstFloats x, ConstFloats weight, const float* bias, bool relu, Floats y);
 
-/// One sum of `columns` numbers for each thread.
+/// Holds one sum of `columns` numbers for each thread.
 struct ThreadSums {
   Scratch<DenseExecution, float> scratch{"shardmark::bias_gradients"};
 
   Floats zeroed(std::int64_t columns);
-  /// to[c] = sum over the threads
+  /// Sets to[c] to the sum over the threads.
   static void add_up(Floats sums, float* to);
 };
 
-/// By the gradient dy of y, which becomes that of x W^T + b (0 where y is, behind a ReLU; y.data null: there is none):
+/// Computes the backward pass from the gradient dy of y, which becomes that of x W^T + b (0 where y is, behind a ReLU;
+/// y.data null: there is none):
 ///   dx = dy W (unless dx.data is null),  dW = dy^T x,  db = sum of dy over the samples
 void linear_backward(ConstFloats x, ConstFloats weight, ConstFloats y, Floats dy, Floats dx, Floats weight_gradient,
                      float* bias_gradient, ThreadSums& sums);

@@ -6,7 +6,7 @@
 namespace shardmark::kernels {
 namespace {
 
-/// The sum of term(sample) over the samples.
+/// Returns the sum of term(sample) over the samples.
 template <class Term>
 double sum_over_samples(std::int64_t samples, const Term& term) {
   double sum = 0.0;

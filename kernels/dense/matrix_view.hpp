@@ -7,10 +7,10 @@
 
 namespace shardmark::kernels {
 
-/// Where dense models are computed: threads of the host, on every build.
+/// Dense models are computed by threads of the host, on every build.
 using DenseExecution = Kokkos::DefaultHostExecutionSpace;
 
-/// A row-major matrix, its rows `stride` numbers apart, or some columns of one. T: float or const float.
+/// Views a row-major matrix, its rows `stride` numbers apart, or some columns of one. T: float or const float.
 template <class T>
 struct MatrixView {
   T* data = nullptr;
@@ -49,7 +49,7 @@ void for_each_part(std::int64_t count, std::int64_t unit, const Body& body) {
   exec.fence("shardmark: a part of a dense model is complete");
 }
 
-/// body(sample) for each, by all threads.
+/// Calls body(sample) for each sample, by all threads.
 template <class Body>
 void for_each_sample(std::int64_t samples, const Body& body) {
   for_each_part(samples, 1, [&](std::int64_t begin, std::int64_t end, std::int64_t) {

@@ -28,7 +28,7 @@ struct Lanes {
   friend Lanes square_root(Lanes a) { return {_mm256_sqrt_ps(a.low), _mm256_sqrt_ps(a.high)}; }
   friend Lanes larger(Lanes a, Lanes b) { return {_mm256_max_ps(b.low, a.low), _mm256_max_ps(b.high, a.high)}; }
   friend Lanes smaller(Lanes a, Lanes b) { return {_mm256_min_ps(b.low, a.low), _mm256_min_ps(b.high, a.high)}; }
-  /// a == b ? c : 0
+  /// Returns lane by lane c where a == b, else 0.
   friend Lanes where_equal(Lanes a, Lanes b, Lanes c) {
     return {_mm256_and_ps(_mm256_cmp_ps(a.low, b.low, _CMP_EQ_OQ), c.low),
             _mm256_and_ps(_mm256_cmp_ps(a.high, b.high, _CMP_EQ_OQ), c.high)};
@@ -38,11 +38,11 @@ struct Lanes {
 namespace detail {
 inline constexpr std::int64_t half = lane_count / 2;
 
-/// All bits of the first `count` of 8 lanes.
+/// Returns a mask with all bits of the first `count` of 8 lanes.
 inline __m256i half_mask(std::int64_t count) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
-/// The first `count` of 8 values of T, of one or two bytes each, in the low bytes; the others are 0.
+/// Returns the first `count` of 8 values of T, of one or two bytes each, in the low bytes; the others are 0.
 template <class T>
 __m128i load_half(const T* from, std::int64_t count) {
   T values[lane_count / sizeof(T)] = {};
@@ -85,21 +85,22 @@ inline void store_lanes(float* to, Lanes lanes, std::int64_t count) {
     _mm256_maskstore_ps(to + detail::half, detail::half_mask(count - detail::half), lanes.high);
   }
 }
-/// All lanes to a whole cache line, past the caches: it is not fetched before it is written and pushes nothing out.
+/// Stores all lanes to a whole cache line, past the caches: it is not fetched before it is written and pushes nothing
+/// out.
 inline void store_past_caches(float* to, Lanes lanes) {
   _mm256_stream_ps(to, lanes.low);
   _mm256_stream_ps(to + detail::half, lanes.high);
 }
 
-/// The same, read from memory only once: GCC 12 else reads it anew for each multiplication by it.
+/// Returns the same lanes, read from memory only once: GCC 12 else reads them anew for each multiplication by them.
 inline Lanes in_register(Lanes lanes) {
   asm("" : "+x"(lanes.low), "+x"(lanes.high));
   return lanes;
 }
 
-/// Sum of the lanes, halves added to halves.
+/// Returns the sum of the lanes, halves added to halves.
 inline float sum_of(Lanes lanes) { return sum_of(_mm256_add_ps(lanes.low, lanes.high)); }
-/// The first `count` lanes of a, the others of b.
+/// Returns the first `count` lanes of a, the others of b.
 inline Lanes first_lanes(Lanes a, std::int64_t count, Lanes b) {
   if (count >= lane_count) return a;
   const __m256i low = detail::half_mask(count), high = detail::half_mask(count - detail::half);

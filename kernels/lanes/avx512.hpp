@@ -7,7 +7,7 @@
 
 namespace shardmark::kernels {
 
-/// For the zero-masking forms: GCC 12 warns of its own uninitialised operand in the plain ones.
+/// The zero-masking forms take this mask: GCC 12 warns of its own uninitialised operand in the plain ones.
 inline constexpr __mmask16 all_lanes = 0xffff;
 inline constexpr bool many_registers = true;  ///< 32 Lanes, not 8 or fewer
 
@@ -26,7 +26,7 @@ struct Lanes {
   friend Lanes square_root(Lanes a) { return _mm512_maskz_sqrt_ps(all_lanes, a.v); }
   friend Lanes larger(Lanes a, Lanes b) { return _mm512_maskz_max_ps(all_lanes, b.v, a.v); }
   friend Lanes smaller(Lanes a, Lanes b) { return _mm512_maskz_min_ps(all_lanes, b.v, a.v); }
-  /// a == b ? c : 0
+  /// Returns lane by lane c where a == b, else 0.
   friend Lanes where_equal(Lanes a, Lanes b, Lanes c) {
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a.v, b.v, _CMP_EQ_OQ), c.v);
   }
@@ -71,20 +71,21 @@ inline void store_lanes(float* to, Lanes lanes, std::int64_t count) {
   if (count == 4) return _mm_storeu_ps(to, _mm256_castps256_ps128(detail::half_of<0>(lanes.v)));
   _mm512_mask_storeu_ps(to, detail::lane_mask(count), lanes.v);
 }
-/// All lanes to a whole cache line, past the caches: it is not fetched before it is written and pushes nothing out.
+/// Stores all lanes to a whole cache line, past the caches: it is not fetched before it is written and pushes nothing
+/// out.
 inline void store_past_caches(float* to, Lanes lanes) { _mm512_stream_ps(to, lanes.v); }
 
-/// The same, read from memory only once: GCC 12 else reads it anew for each multiplication by it.
+/// Returns the same lanes, read from memory only once: GCC 12 else reads them anew for each multiplication by them.
 inline Lanes in_register(Lanes lanes) {
   asm("" : "+v"(lanes.v));
   return lanes;
 }
 
-/// Sum of the lanes, halves added to halves.
+/// Returns the sum of the lanes, halves added to halves.
 inline float sum_of(Lanes lanes) {
   return sum_of(_mm256_add_ps(detail::half_of<0>(lanes.v), detail::half_of<1>(lanes.v)));
 }
-/// The first `count` lanes of a, the others of b.
+/// Returns the first `count` lanes of a, the others of b.
 inline Lanes first_lanes(Lanes a, std::int64_t count, Lanes b) {
   return count >= lane_count ? a : Lanes(_mm512_mask_mov_ps(b.v, detail::lane_mask(count), a.v));
 }

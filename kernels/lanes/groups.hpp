@@ -3,30 +3,30 @@
 
 #include "kernels/lanes.hpp"
 
-// Lanes as groups of Width (4 or 8) numbers: short rows beside each other, where a row for each Lanes would leave most
-// of them empty. Rows are `stride` numbers apart.
+// These functions see Lanes as groups of Width (4 or 8) numbers: short rows beside each other, where a row for each
+// Lanes would leave most of them empty. Rows are `stride` numbers apart.
 
 namespace shardmark::kernels {
 
-/// Lane j: from[j / Width * stride + j % 4]: the first four numbers of a row, once or twice.
+/// Loads from[j / Width * stride + j % 4] into lane j: the first four numbers of a row, once or twice.
 template <int Width>
 KOKKOS_FORCEINLINE_FUNCTION Lanes load_fours(const float* from, std::int64_t stride);
-/// Lane j: from[j % Width].
+/// Loads from[j % Width] into lane j.
 template <int Width>
 KOKKOS_FORCEINLINE_FUNCTION Lanes load_repeated(const float* from);
-/// Lane j: from[j / Width * stride + j % Width].
+/// Loads from[j / Width * stride + j % Width] into lane j.
 template <int Width>
 KOKKOS_FORCEINLINE_FUNCTION Lanes load_groups(const float* from, std::int64_t stride);
 template <int Width>
 KOKKOS_FORCEINLINE_FUNCTION void store_groups(float* to, std::int64_t stride, const Lanes& lanes);
-/// Lane j: lane j / 4 * 4 + Place.
+/// Copies lane j / 4 * 4 + Place to lane j.
 template <int Place>
 KOKKOS_FORCEINLINE_FUNCTION Lanes spread_in_fours(const Lanes& lanes);
 
 #if defined(SHARDMARK_AVX512)
 
 namespace detail {
-/// Four numbers, four times.
+/// Returns four numbers, four times.
 inline __m512 four_times(const float* from) { return _mm512_maskz_broadcast_f32x4(all_lanes, _mm_loadu_ps(from)); }
 inline __m512 twice(const float* from) { return _mm512_maskz_broadcast_f32x8(all_lanes, _mm256_loadu_ps(from)); }
 }  // namespace detail

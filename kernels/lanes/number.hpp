@@ -27,9 +27,9 @@
 
 namespace shardmark::kernels {
 
-// What is done to one number here, and to 16 at once in the files beside this.
+// These are the operations on one number; the files beside this have them for 16 at once.
 
-/// a b + c, rounded once: a fused multiply-add where the machine has one, else by way of double.
+/// Returns a b + c, rounded once: a fused multiply-add where the machine has one, else by way of double.
 KOKKOS_FORCEINLINE_FUNCTION float fused(float a, float b, float c) {
 #if defined(__FP_FAST_FMAF) || defined(__CUDA_ARCH__)
   return Kokkos::fma(a, b, c);
@@ -38,14 +38,14 @@ KOKKOS_FORCEINLINE_FUNCTION float fused(float a, float b, float c) {
 #endif
 }
 KOKKOS_FORCEINLINE_FUNCTION float square_root(float a) { return Kokkos::sqrt(a); }
-/// a where either is not a number.
+/// Returns the larger one; a where either is not a number.
 KOKKOS_FORCEINLINE_FUNCTION float larger(float a, float b) { return a < b ? b : a; }
 KOKKOS_FORCEINLINE_FUNCTION float smaller(float a, float b) { return b < a ? b : a; }
 
 inline constexpr std::int64_t lane_count = 16;
 
 #if defined(SHARDMARK_AVX512) || defined(SHARDMARK_AVX2)
-/// Sum of 8 lanes, halves added to halves.
+/// Returns the sum of 8 lanes, halves added to halves.
 inline float sum_of(__m256 eight) {
   const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
   const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));

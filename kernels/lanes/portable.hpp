@@ -46,7 +46,7 @@ struct Lanes {
   KOKKOS_FORCEINLINE_FUNCTION friend Lanes smaller(const Lanes& a, const Lanes& b) {
     return each([&](std::int64_t i) { return kernels::smaller(a.v[i], b.v[i]); });
   }
-  /// a == b ? c : 0
+  /// Returns lane by lane c where a == b, else 0.
   KOKKOS_FORCEINLINE_FUNCTION friend Lanes where_equal(const Lanes& a, const Lanes& b, const Lanes& c) {
     return each([&](std::int64_t i) { return a.v[i] == b.v[i] ? c.v[i] : 0.0F; });
   }
@@ -62,7 +62,8 @@ KOKKOS_FORCEINLINE_FUNCTION Lanes load_lanes(const std::uint8_t* from, std::int6
 KOKKOS_FORCEINLINE_FUNCTION void store_lanes(float* to, const Lanes& lanes, std::int64_t count) {
   for (std::int64_t i = 0; i < Kokkos::min(count, std::int64_t{lane_count}); ++i) to[i] = lanes.v[i];
 }
-/// All lanes to a whole cache line, past the caches: it is not fetched before it is written and pushes nothing out.
+/// Stores all lanes to a whole cache line, past the caches: it is not fetched before it is written and pushes nothing
+/// out.
 KOKKOS_FORCEINLINE_FUNCTION void store_past_caches(float* to, const Lanes& lanes) {
 #ifdef SHARDMARK_SSE2
   for (std::int64_t i = 0; i < lane_count; i += 4) _mm_stream_ps(to + i, _mm_loadu_ps(lanes.v + i));
@@ -71,10 +72,10 @@ KOKKOS_FORCEINLINE_FUNCTION void store_past_caches(float* to, const Lanes& lanes
 #endif
 }
 
-/// The same; see the Lanes of registers.
+/// Returns the same lanes; the Lanes of registers need this function.
 KOKKOS_FORCEINLINE_FUNCTION const Lanes& in_register(const Lanes& lanes) { return lanes; }
 
-/// Sum of the lanes, halves added to halves.
+/// Returns the sum of the lanes, halves added to halves.
 template <std::int64_t Half = lane_count / 2>
 KOKKOS_FORCEINLINE_FUNCTION float sum_of(Lanes lanes) {
   SHARDMARK_SIMD for (std::int64_t i = 0; i < Half; ++i) lanes.v[i] += lanes.v[i + Half];
@@ -83,7 +84,7 @@ KOKKOS_FORCEINLINE_FUNCTION float sum_of(Lanes lanes) {
   else
     return lanes.v[0];
 }
-/// The first `count` lanes of a, the others of b.
+/// Returns the first `count` lanes of a, the others of b.
 KOKKOS_FORCEINLINE_FUNCTION Lanes first_lanes(const Lanes& a, std::int64_t count, const Lanes& b) {
   return Lanes::each([&](std::int64_t i) { return i < count ? a.v[i] : b.v[i]; });
 }

@@ -4,9 +4,9 @@
 #include "kernels/lanes.hpp"
 #include "reference/rounding.hpp"
 
-// Lanes to fp16 and bf16, of which the first `count` are stored: to nearest as rounded_to has it, or as
-// stochastically_rounded_to with the rounding_bits of `row_bits` and columns `column`, column + 1, ..
-// With AVX-512 by vectors of words, else number by number: GCC 12 takes such vectors apart for AVX2.
+// These functions round Lanes to fp16 and bf16, of which the first `count` are stored: to nearest as rounded_to does,
+// or as stochastically_rounded_to does with the rounding_bits of `row_bits` and columns `column`, column + 1, ..
+// With AVX-512 they use vectors of words, else they go number by number: GCC 12 takes such vectors apart for AVX2.
 
 namespace shardmark::kernels {
 
@@ -25,7 +25,7 @@ using FourLongWords = std::uint64_t __attribute__((vector_size(32)));
 inline Words words_of(Lanes lanes) { return reinterpret_cast<Words>(lanes.v); }
 inline Words all_equal(std::uint32_t word) { return Words{} + word; }
 
-/// 16 bits of each number are a column's, from its lowest on: element k of the 16-bit words goes to the upper half of
+/// Returns 16 random bits of each column, from `column` on: element k of the 16-bit words goes to the upper half of
 /// word k.
 inline Words rounding_words(std::uint64_t row_bits, std::int64_t column) {
   const auto first = static_cast<std::uint64_t>(column / 4);
@@ -48,7 +48,7 @@ inline bool all_below(Words words, std::uint32_t bound) {
          all_lanes;
 }
 
-// The functions of the same names in reference/value_type.hpp, for 16 numbers.
+// These are the functions of the same names in reference/value_type.hpp, for 16 numbers.
 
 inline Words bf16_of(Words bits, Words below) {
   const Words sign = bits & 0x80000000U;
@@ -93,7 +93,7 @@ inline __m256i rounded_halves(Words bits, Bf16) {
   const Words below = 0x7fffU + (bits >> 16 & 1U);
   return lower_halves(all_below(bits & 0x7fffffffU, 0x7f7f8000U) ? (bits + below) >> 16 : bf16_of(bits, below));
 }
-/// The processor's conversion, of finite numbers that do not become infinite and of one NaN.
+/// Converts by the processor's instruction, which gets finite numbers that do not become infinite, and one NaN.
 inline __m256i rounded_halves(Words bits, Fp16) {
   const Words sign = bits & 0x80000000U;
   const Words magnitude = bits ^ sign;

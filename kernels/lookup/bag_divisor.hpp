@@ -9,8 +9,9 @@ namespace shardmark::kernels {
 
 KOKKOS_INLINE_FUNCTION bool divides(Pooling pooling) { return pooling == Pooling::mean || pooling == Pooling::sqrtn; }
 
-/// Divisor of the bag of positions [begin, end): sum of weights (mean), root of the sum of their squares (sqrtn), 1
-/// (the others); in double, in bag order. `weights` is null when every weight is 1. 0 means that the bag's vector is 0.
+/// Returns the divisor of the bag of positions [begin, end): sum of weights (mean), root of the sum of their squares
+/// (sqrtn), 1 (the others); in double, in bag order. `weights` is null when every weight is 1. 0 means that the bag's
+/// vector is 0.
 KOKKOS_INLINE_FUNCTION double bag_divisor(Pooling pooling, const float* weights, std::int64_t begin, std::int64_t end) {
   if (!divides(pooling)) return 1;
   double sum = 0;
@@ -25,14 +26,14 @@ KOKKOS_INLINE_FUNCTION double bag_divisor(Pooling pooling, const float* weights,
   return pooling == Pooling::mean ? sum : Kokkos::sqrt(sum);
 }
 
-/// vector[d] /= divisor, in double and rounded once; 0 when divisor is 0.
+/// Divides vector[d] by `divisor`, in double and rounded once; sets it to 0 when divisor is 0.
 template <class Value, class Dim>
 KOKKOS_INLINE_FUNCTION void divide(Value* vector, Dim dim, double divisor) {
   for (std::int64_t d = 0; d < dim; ++d)
     vector[d] = divisor == 0 ? Value{0} : static_cast<Value>(static_cast<double>(vector[d]) / divisor);
 }
 
-/// A run of consecutive bags and where their vectors lie.
+/// Describes a run of consecutive bags and where their vectors lie.
 struct BagVectors {
   std::int64_t first_bag = 0;
   std::int64_t bags = 0;

@@ -11,29 +11,30 @@
 
 namespace shardmark::kernels {
 
-/// How many rows of `bytes` bytes ahead of the sum are asked for, into the second cache. Measured on Zen 4 with two
-/// threads: 32 to 40 is best for rows of 1 and 2 cache lines, 40 or more for 4, and from 12 on nothing changes for 8;
-/// on Cascade Lake nothing changes from 12 to 48.
+/// Returns how many rows of `bytes` bytes are prefetched before they are summed, into the second-level cache. Measured
+/// on Zen 4 with two threads: 32 to 40 is best for rows of 1 and 2 cache lines, 40 or more for 4, and from 12 on
+/// nothing changes for 8; on Cascade Lake nothing changes from 12 to 48.
 constexpr std::int64_t lookup_distance(std::int64_t bytes) {
   const std::int64_t rows = bytes > 0 ? 16384 / bytes : 40;
   return rows < 8 ? 8 : rows > 40 ? 40 : rows;
 }
 
-/// Ids where position i names row i.
+/// Gives ids where position i names row i.
 struct EveryRow {
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t operator[](std::int64_t position) const { return position; }
 };
 
-/// The rows of one shard that the positions of some consecutive bags name. Ids: a pointer by position, or EveryRow.
+/// Reads the rows of one shard that the positions of some consecutive bags name. Ids: a pointer by position, or
+/// EveryRow.
 template <class Row, class Ids, class Dim>
 struct BagRows {
   const char* rows;  ///< [rows of the shard] of Row::bytes(dim)
   Dim dim;
   Ids ids;
-  std::int64_t last;  ///< the last position, as far as rows are asked for
+  std::int64_t last;  ///< the last position whose row is prefetched
   PrefetchPolicy policy = prefetch_policy();
 
-  /// Columns that are worked on at a time, and the registers they take.
+  /// These are the columns that are worked on at a time, and the registers they take.
   static constexpr std::int64_t tile = std::is_same_v<Dim, AnyWidth> ? 64 : Dim::capacity;
   static constexpr std::int64_t blocks = (tile + lane_count - 1) / lane_count;
 
@@ -42,7 +43,7 @@ struct BagRows {
     return rows + static_cast<std::int64_t>(ids[position]) * bytes();
   }
 
-  /// Asks for the rows of the first positions, then for those ahead of each position.
+  /// Prefetches the rows of the first positions, then those ahead of each position.
   KOKKOS_FORCEINLINE_FUNCTION void ask_for_first(std::int64_t position) const {
     for (std::int64_t i = position; i < Kokkos::min(position + lookup_distance(bytes()), last + 1); ++i)
       prefetch(row(i), bytes(), policy.pairs_looked_up);
@@ -54,7 +55,7 @@ struct BagRows {
     if (policy.near_lookup > 0) prefetch_near(row(Kokkos::min(position + policy.near_lookup, last)), bytes());
   }
 
-  /// How many of the lanes from `column` on are columns of the row.
+  /// Returns how many of the simd lanes from `column` on are columns of the row.
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t lanes_at(std::int64_t column) const {
     return Kokkos::max(std::int64_t{0}, Kokkos::min(std::int64_t{lane_count}, dim - column));
   }
@@ -63,18 +64,18 @@ struct BagRows {
   }
 };
 
-/// Weighted rows added up in order, from 0.
+/// Adds up weighted rows in order, from 0.
 struct SumRows {
   KOKKOS_FORCEINLINE_FUNCTION static Lanes first(Lanes value) { return 0.0F + value; }
   KOKKOS_FORCEINLINE_FUNCTION static Lanes join(Lanes pooled, Lanes value) { return pooled + value; }
 };
-/// Their maximum, column by column.
+/// Takes their maximum, column by column.
 struct MaxRows {
   KOKKOS_FORCEINLINE_FUNCTION static Lanes first(Lanes value) { return value; }
   KOKKOS_FORCEINLINE_FUNCTION static Lanes join(Lanes pooled, Lanes value) { return larger(pooled, value); }
 };
 
-/// Consecutive bags of one shard, pooled one after the other while the rows of later ids are on their way.
+/// Pools consecutive bags of one shard, one after the other, while the rows of later ids are prefetched.
 template <class Rows, class Join, bool Weighted>
 struct BagRun {
   Rows rows;
@@ -84,7 +85,7 @@ struct BagRun {
 
   static constexpr std::int64_t blocks = Rows::blocks;
 
-  /// vector[dim] = the pooled rows of positions [begin, end).
+  /// Sets vector[dim] to the pooled rows of positions [begin, end).
   KOKKOS_FORCEINLINE_FUNCTION void pool(std::int64_t begin, std::int64_t end, float* vector) const {
     for (std::int64_t column = 0; column < rows.dim; column += Rows::tile) pool_tile(begin, end, column, vector);
   }
@@ -116,7 +117,7 @@ struct BagRun {
       store(vector + c, pooled[b], rows.lanes_at(c), past_caches);
   }
 
-  /// As divide() has it. Dividing by a float gives the same bits in fp32 as in double.
+  /// Divides as divide() does. Dividing by a float gives the same bits in fp32 as in double.
   KOKKOS_FORCEINLINE_FUNCTION static void divide_lanes(Lanes (&pooled)[blocks], double divisor) {
     if (divisor == 1) return;
     const auto fp32_divisor = static_cast<float>(divisor);
@@ -135,8 +136,8 @@ struct BagRun {
   }
 };
 
-/// Calls body(block, first, stop) for the runs of bags [first, stop) of one block that make up a range. Blocks: of
-/// LookupBlock or what derives from it, as pooled_lookup takes them.
+/// Calls body(block, first, stop) for the runs of bags [first, stop) of one block that make up a range. Blocks: an
+/// array of LookupBlock or what derives from it, as pooled_lookup takes them.
 template <class Blocks, class Offsets, class Body>
 KOKKOS_FORCEINLINE_FUNCTION void for_each_bag_run(const BalancedRanges& ranges, std::int64_t range,
                                                   const Blocks& blocks, const Offsets& offsets, const Body& body) {
@@ -154,14 +155,14 @@ KOKKOS_FORCEINLINE_FUNCTION void for_each_bag_run(const BalancedRanges& ranges, 
   }
 }
 
-/// Vectors of a block before that of bag `first`, whose first id is at position `begin`.
+/// Returns the number of vectors of a block before that of bag `first`, whose first id is at position `begin`.
 template <class Offsets>
 KOKKOS_INLINE_FUNCTION std::int64_t vectors_before(const LookupBlock& block, std::int64_t first, std::int64_t begin,
                                                    const Offsets& offsets) {
   return block.pooling == Pooling::none ? begin - offsets(block.first_bag) : first - block.first_bag;
 }
 
-/// Ranges per thread, so that threads that met rows in a cache take over from those that did not.
+/// Each thread gets several ranges, so that threads that found rows in a cache take over from those that did not.
 inline constexpr std::int64_t lookup_ranges_per_thread = 8;
 inline constexpr std::int64_t smallest_lookup_range = 512;
 

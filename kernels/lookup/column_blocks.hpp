@@ -5,14 +5,14 @@
 
 namespace shardmark::kernels {
 
-/// A number of columns known to the compiler.
+/// Is a number of columns known to the compiler.
 template <int Size>
 struct Block {
   static constexpr std::int64_t capacity = Size;  ///< as AnyWidth's
   KOKKOS_FUNCTION constexpr operator std::int64_t() const { return Size; }
 };
 
-/// A number of columns known at run time only, which are taken `Capacity` at a time.
+/// Is a number of columns known at run time only, which are taken `Capacity` at a time.
 template <std::int64_t Capacity>
 struct UpTo {
   static constexpr std::int64_t capacity = Capacity;
@@ -20,10 +20,10 @@ struct UpTo {
   KOKKOS_FUNCTION constexpr operator std::int64_t() const { return size; }
 };
 
-/// The columns behind the last whole Lanes of a row.
+/// Counts the columns behind the last whole Lanes of a row.
 using Rest = UpTo<lane_count>;
 
-/// Columns of a row that are summed at a time when its dim is none of those `with_width` knows.
+/// This is the number of columns of a row that are summed at a time when its dim is none of those `with_width` knows.
 inline constexpr std::int64_t column_tile = 256;
 using AnyWidth = UpTo<column_tile>;
 
@@ -46,14 +46,14 @@ KOKKOS_FORCEINLINE_FUNCTION void for_blocks(std::int64_t width, const Body& body
     with_block<8, 4>(width - first, Rest{width - first}, [&](auto block) { body(first, block); });
 }
 
-/// For an update: calls body(Block<dim>{}) for the usual dims, else body(dim): one test per run of rows, none per row.
+/// Calls body(Block<dim>{}) for the usual dims, else body(dim), in updates: one test per run of rows, none per row.
 template <class Body>
 KOKKOS_FORCEINLINE_FUNCTION void with_dim(std::int64_t dim, const Body& body) {
   with_block<4, 8, 16, 32, 64, 128>(dim, dim, body);
 }
 
-/// For a lookup: the same with AnyWidth{dim} as any other; always that on a device, where nvcc would take ten minutes
-/// to unroll what threads should share.
+/// Does the same in lookups, with AnyWidth{dim} as any other; always that on a device, where nvcc would take ten
+/// minutes to unroll what threads should share.
 template <class Body>
 KOKKOS_FORCEINLINE_FUNCTION void with_width(std::int64_t dim, const Body& body) {
 #ifdef __CUDA_ARCH__
@@ -63,7 +63,7 @@ KOKKOS_FORCEINLINE_FUNCTION void with_width(std::int64_t dim, const Body& body) 
 #endif
 }
 
-/// sum[c] = sum over i = begin, begin + 1, .. < end of weight_at(i) * vector_at(i)[c], c in the block or the
+/// Sets sum[c] to the sum over i = begin, begin + 1, .. < end of weight_at(i) * vector_at(i)[c], c in the block or the
 /// rest, added in this order to 0.
 template <class Width, class VectorAt, class WeightAt>
 KOKKOS_FORCEINLINE_FUNCTION void add_vectors(float* sum, Width width, std::int64_t begin, std::int64_t end,

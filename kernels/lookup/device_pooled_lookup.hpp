@@ -9,7 +9,7 @@
 
 namespace shardmark::kernels::device {
 
-/// Size columns of a row from `c` on, in fp32.
+/// Reads Size columns of a row from `c` on, in fp32.
 template <int Size, class T>
 KOKKOS_FORCEINLINE_FUNCTION Chunk<float, Size> read(const StoredRow<T>& row, std::int64_t c) {
   const auto stored = load_chunk<Size>(row.values + c);
@@ -25,7 +25,7 @@ KOKKOS_FORCEINLINE_FUNCTION Chunk<float, Size> read(const QuantizedRow& row, std
   return values;
 }
 
-/// One vector to be pooled: the ids at the positions [begin, end).
+/// Pools one vector: the rows of the ids at the positions [begin, end).
 template <class Index>
 struct PooledVector {
   const LookupBlock& block;
@@ -34,7 +34,8 @@ struct PooledVector {
   std::int64_t begin, end;
   float* output;
 
-  /// By the threads of a tile, each Chunks chunks of Size columns at a time; joined in the order of the host's kernel.
+  /// Pools by the threads of a tile, each Chunks chunks of Size columns at a time; adds rows in the order of the host's
+  /// kernel.
   template <class Row, int Size, int Chunks, class Team>
   KOKKOS_FORCEINLINE_FUNCTION void pool(const Team& team, int width) const {
     const std::int64_t dim = block.dim;
@@ -72,8 +73,8 @@ struct PooledVector {
   }
 };
 
-/// A tile of 8 threads per bag: with chunks of four columns, 128 bytes of fp32 a load, and up to four loads per row.
-/// Rows or outputs whose chunks would not be aligned go by single columns.
+/// Pools bags by a tile of 8 threads each: with chunks of four columns, 128 bytes of fp32 a load, and up to four loads
+/// per row. Rows or outputs whose chunks would not be aligned are read by single columns.
 template <class Exec, class Index>
 struct PooledLookup {
   static constexpr int width = 8;

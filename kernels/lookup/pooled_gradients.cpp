@@ -6,7 +6,7 @@
 
 namespace shardmark::kernels {
 
-/// What both kernels read: the blocks and bags of a pooled_lookup, and the gradients of its vectors.
+/// Holds what both kernels read: the blocks and bags of a pooled_lookup, and the gradients of its vectors.
 template <class Exec, class Index>
 struct PooledBags {
   ConstArray<Exec, PooledGradient> blocks;
@@ -121,7 +121,7 @@ struct WeightGradients {
     }
   }
 
-  /// sum_c gradient[c] x_i[c], over 16 interleaved sums that are added pairwise.
+  /// Returns sum_c gradient[c] x_i[c], over 16 interleaved sums that are added pairwise.
   template <class Rows>
   KOKKOS_FORCEINLINE_FUNCTION static float dot(const Rows& rows, std::int64_t i, const float* gradient) {
     Lanes sum = 0.0F;
@@ -130,7 +130,7 @@ struct WeightGradients {
     return sum_of(sum);
   }
 
-  /// From g x_i to the gradients of w_i in a mean or sqrtn; `weighted`: sum_i w_i g x_i.
+  /// Turns g x_i into the gradients of w_i in a mean or sqrtn; `weighted`: sum_i w_i g x_i.
   KOKKOS_INLINE_FUNCTION void divide_bag(Pooling pooling, std::int64_t begin, std::int64_t end, double weighted) const {
     const double divisor =
         bag_divisor(pooling, bags.weights.extent(0) == 0 ? nullptr : bags.weights.data(), begin, end);

@@ -8,7 +8,7 @@
 
 namespace shardmark::kernels {
 
-/// On the host: a range of bags by one thread.
+/// Pools on the host: a range of bags by one thread.
 template <class Exec, class Index, bool Weighted>
 struct PooledLookup {
   ConstArray<Exec, LookupBlock> blocks;
@@ -25,7 +25,7 @@ struct PooledLookup {
   }
 
  private:
-  /// Bags [first, stop) of one block.
+  /// Pools bags [first, stop) of one block.
   KOKKOS_INLINE_FUNCTION void run(const LookupBlock& block, std::int64_t first, std::int64_t stop) const {
     with_row_type(block.value_type, [&](auto row) {
       using Row = typename decltype(row)::type;
@@ -36,7 +36,8 @@ struct PooledLookup {
     });
   }
 
-  /// Whether every bag of [first, stop) holds exactly one id, so that they are pooled as ids, without looking at ends.
+  /// Returns whether every bag of [first, stop) holds exactly one id, so that they are pooled as ids, without reading
+  /// their ends.
   KOKKOS_INLINE_FUNCTION bool one_id_each(std::int64_t first, std::int64_t stop) const {
     const std::int64_t before = offsets(first) - first;
     if (offsets(stop) - stop != before) return false;

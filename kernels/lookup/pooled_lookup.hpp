@@ -7,7 +7,7 @@
 
 namespace shardmark::kernels {
 
-/// A run of consecutive bags that read one shard and write vectors at a constant distance.
+/// Describes a run of consecutive bags that read one shard and write vectors at a constant distance.
 /// Partial bags of a shard take Pooling::sum (their divisor is applied at home, see divide_by_bag); mean and sqrtn
 /// divide by the bag as it stands here. Pooling::none writes one vector per id, the first bag's first id at `output`.
 struct LookupBlock {
@@ -21,9 +21,9 @@ struct LookupBlock {
   Pooling pooling = Pooling::sum;
 };
 
-/// Pooled lookup of all bags of a rank in one launch: bag b is indices[offsets[b] .. offsets[b + 1]), local rows of the
-/// shard of its block; its rows, times their weights, are summed in bag order in fp32 (or their maximum is taken). An
-/// empty bag gives 0. Deterministic: a bag is pooled by one thread.
+/// Pools all bags of a rank in one launch: bag b is indices[offsets[b] .. offsets[b + 1]), local rows of the shard of
+/// its block; its rows, times their weights, are summed in bag order in fp32 (or their maximum is taken). An empty bag
+/// gives 0. The result is deterministic: a bag is pooled by one thread.
 ///   blocks:  in ascending order, together covering every bag once
 ///   offsets: [bags + 1] from 0;  indices: [nnz] int32 or int64;  weights: [nnz], or empty when every weight is 1
 ///   output:  apart from the rows; blocks may write before or behind it, to memory that lies at such a distance

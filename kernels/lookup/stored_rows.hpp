@@ -5,7 +5,7 @@
 
 namespace shardmark::kernels {
 
-/// A row of fp32, fp16 or bf16, read as fp32.
+/// Reads a row of fp32, fp16 or bf16 as fp32.
 template <class T>
 struct StoredRow {
   const T* values;
@@ -18,7 +18,7 @@ struct StoredRow {
   }
 };
 
-/// A row of int8: scale * q + offset, two roundings.
+/// Reads a row of int8: scale * q + offset, two roundings.
 struct QuantizedRow {
   float scale, offset;
   const std::uint8_t* values;
@@ -36,7 +36,7 @@ struct QuantizedRow {
   }
 };
 
-/// A type as an argument.
+/// Passes a type as an argument.
 template <class T>
 struct RowType {
   using type = T;

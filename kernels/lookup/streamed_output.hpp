@@ -5,7 +5,7 @@
 
 namespace shardmark::kernels {
 
-/// Outputs of a launch from this size on, in bytes, are written past the caches where they are whole cache lines.
+/// Outputs of a launch of at least so many bytes are written past the caches where they are whole cache lines.
 inline constexpr std::int64_t streamed_output = 1 << 20;
 template <class Output>
 KOKKOS_INLINE_FUNCTION bool streams_output(const Output& output, std::int64_t stride, std::int64_t dim,
@@ -14,7 +14,7 @@ KOKKOS_INLINE_FUNCTION bool streams_output(const Output& output, std::int64_t st
          whole_cache_lines(first, stride, dim);
 }
 
-/// Lanes of a vector of which `count` columns are left. past_caches: as streams_output has it.
+/// Stores the simd lanes of a vector of which `count` columns are left. past_caches: the result of streams_output.
 KOKKOS_FORCEINLINE_FUNCTION void store(float* to, const Lanes& lanes, std::int64_t count, bool past_caches) {
   if (past_caches && count >= lane_count)
     store_past_caches(to, lanes);
@@ -22,7 +22,7 @@ KOKKOS_FORCEINLINE_FUNCTION void store(float* to, const Lanes& lanes, std::int64
     store_lanes(to, lanes, count);
 }
 
-/// to[dim] = from[dim].
+/// Copies from[dim] to to[dim].
 template <class Dim>
 KOKKOS_FORCEINLINE_FUNCTION void copy_vector(const float* from, float* to, Dim dim, bool past_caches) {
   for (std::int64_t c = 0; c < dim; c += lane_count) store(to + c, load_lanes(from + c, dim - c), dim - c, past_caches);

@@ -9,8 +9,8 @@
 
 namespace shardmark::kernels {
 
-/// A known slowdown, with which the regression gate is tested: what runs on `exec` during its life takes percent more
-/// time. Nothing unless CMake's SHARDMARK_TEST_SPIN says how many percent.
+/// Makes a known slowdown, with which the regression gate is tested: what runs on `exec` during its life takes percent
+/// more time. It does nothing unless CMake's SHARDMARK_TEST_SPIN says how many percent.
 template <class Exec, int percent = SHARDMARK_TEST_SPIN>
 class TestSpin {
  public:

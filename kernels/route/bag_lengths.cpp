@@ -5,11 +5,12 @@
 
 namespace shardmark::kernels {
 
-/// Bags that one iteration of a scan goes through: on the host enough of them for a loop of its own.
+/// This is the number of bags that one iteration of a scan goes through: on the host enough of them for a loop of its
+/// own.
 template <class Exec>
 constexpr std::int64_t bags_of_block = on_device<Exec> ? 4 : 1024;
 
-/// Blocks of bags are counted before anything is written.
+/// Counts the vectors of whole blocks of bags before it writes anything.
 template <class Exec>
 void count_vectors(const Exec& exec, ConstArray<Exec, std::int32_t> lengths,
                    ConstArray<Exec, std::uint8_t> only_touched, Array<Exec, std::int64_t> before) {
@@ -41,7 +42,7 @@ void count_up(const Exec& exec, Array<Exec, std::int64_t> numbers) {
       KOKKOS_LAMBDA(const std::int64_t i) { numbers(i) = i; });
 }
 
-/// Blocks of lengths are summed by vectors before any offset is written.
+/// Sums the lengths of whole blocks of vectors before it writes any offset.
 template <class Exec>
 void sum_lengths(const Exec& exec, std::int64_t rows, ConstArray<Exec, std::int32_t> lengths,
                  ConstArray<Exec, std::int64_t> before, Array<Exec, std::int64_t> offsets) {

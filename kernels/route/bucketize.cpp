@@ -5,7 +5,7 @@
 
 namespace shardmark::kernels {
 
-/// Consecutive bags of one strip, `grain` at a time, numbered strip by strip.
+/// Divides the bags of strips into ranges of `grain` consecutive bags of one strip, numbered strip by strip.
 template <class Exec>
 struct StripRanges {
   static constexpr std::int64_t grain = on_device<Exec> ? 8 : 512;
@@ -25,7 +25,7 @@ struct StripRanges {
     return last_at_most(static_cast<std::int64_t>(strips.extent(0)), range, first_range);
   }
 
-  /// Bags [begin, end) of the feature whose first bag is number `first` of all.
+  /// Names bags [begin, end) of the feature whose first bag is number `first` of all.
   struct BagRange {
     std::int64_t first, begin, end;
   };
@@ -69,7 +69,8 @@ void for_members(const std::string& label, const Exec& exec, const RowOwners<Exe
       });
 }
 
-/// cursors: ids of each (range, member of its strip) in, where they go out. counts [slots]: ids of each slot.
+/// Turns `cursors` from the numbers of ids of each (range, member of its strip) into the places where these ids go.
+/// counts [slots]: ids of each slot.
 template <class Exec>
 std::int64_t place_ids(const Exec& exec, const RowOwners<Exec>& owners, const StripRanges<Exec>& ranges,
                        const Array<Exec, std::int64_t>& cursors, const Array<Exec, std::int64_t>& counts,
@@ -109,8 +110,8 @@ std::int64_t place_ids(const Exec& exec, const RowOwners<Exec>& owners, const St
   return total;
 }
 
-/// The ids of consecutive bags of a strip that one slot holds whole: they keep their order and, but for a shift, their
-/// values. `at`: where they go.
+/// Copies the ids of consecutive bags of a strip that one slot holds whole: they keep their order and, but for a shift,
+/// their values. `at`: where they go.
 template <class Exec, class InputIndex, class Length, class Index>
 KOKKOS_INLINE_FUNCTION void copy_bags(const StripOwners& strip, const Bags<Exec, InputIndex>& bags,
                                       const Buckets<Exec, Length, Index>& out,

@@ -6,8 +6,8 @@
 
 namespace shardmark::kernels {
 
-/// The bags of one rank, feature-major CSR: feature f has bags first_bag[f] .. first_bag[f + 1], usually as many as
-/// there are samples, and bag b holds indices[offsets[b] .. offsets[b + 1]).
+/// Holds the bags of one rank as a feature-major CSR: feature f has bags first_bag[f] .. first_bag[f + 1], usually as
+/// many as there are samples, and bag b holds indices[offsets[b] .. offsets[b + 1]).
 template <class Exec, class Index>
 struct Bags {
   ConstArray<Exec, std::int64_t> first_bag;  ///< [features + 1]
@@ -16,8 +16,8 @@ struct Bags {
   ConstArray<Exec, float> weights;           ///< [nnz], or empty when every weight is 1
 };
 
-/// What bucketize writes; the caller gives the arrays. Every id of a feature appears once per strip of the feature, so
-/// the size of `ids` is known beforehand: the sum over strips of the ids of their feature.
+/// Holds the arrays that bucketize writes; the caller allocates them. Every id of a feature appears once per strip of
+/// the feature, so the size of `ids` is known beforehand: the sum over strips of the ids of their feature.
 template <class Exec, class Length, class Index>
 struct Buckets {
   ConstArray<Exec, std::int64_t> first_bag;  ///< [slots], ascending: where the lengths of a slot begin
@@ -26,7 +26,7 @@ struct Buckets {
   Array<Exec, float> weights;                ///< as ids; empty when the bags have no weights
 };
 
-/// Ids sent per slot, on the host: the exchange of counts starts from here.
+/// Counts on the host the ids sent per slot: the exchange of counts starts from here.
 using SlotCounts = Kokkos::View<std::int64_t*, Kokkos::HostSpace>;
 
 template <class Exec>
@@ -36,10 +36,11 @@ struct BucketizeWorkspace {
   Scratch<Exec, std::int64_t> counts{"shardmark::bucketize_counts"};
 };
 
-/// Sorts the ids of `bags` by the slot that owns their row. Ranges of bags are counted by slot, a scan says where each
-/// range writes in each slot, and a second pass over the ids writes; one thread takes a range: so no two threads write
-/// one cell, no atomics are needed and the result is the same for any number of threads. Writes the ids per slot to
-/// `slot_counts` [slots] and returns their sum. Ids must lie in [0, rows) of their table (check_batch).
+/// Sorts the ids of `bags` by the slot that owns their row. A first pass counts the ids of each range of bags by slot,
+/// a scan computes where each range writes in each slot, and a second pass writes the ids. One thread takes a range, so
+/// no two threads write one cell, no atomics are needed and the result is the same for any number of threads. Writes
+/// the ids per slot to `slot_counts` [slots] and returns their sum. Ids must lie in [0, rows) of their table
+/// (check_batch).
 template <class Exec, class InputIndex, class Length, class Index>
 std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec, InputIndex>& bags,
                        const Buckets<Exec, Length, Index>& out, const SlotCounts& slot_counts,

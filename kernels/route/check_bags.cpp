@@ -6,7 +6,7 @@
 
 namespace shardmark::kernels {
 
-/// What the ids and weights of some bags were found to be.
+/// Holds the faults that were found in the ids and weights of some bags.
 struct BagFaults {
   static constexpr std::int64_t none = std::int64_t{1} << 62;
 
@@ -23,7 +23,7 @@ struct BagFaults {
   }
 };
 
-/// Looks at the bags of one range: all of one feature at a time, in loops that only note whether anything is bad.
+/// Inspects the bags of one range: all of one feature at a time, in loops that only note whether anything is bad.
 template <class Exec, class Index>
 struct FindBagFaults {
   Bags<Exec, Index> bags;
@@ -78,7 +78,7 @@ struct FindBagFaults {
   }
 };
 
-/// The first fault in words, by feature, sample within this rank's batch plus `first_sample`, and value.
+/// Describes the first fault in words, by feature, sample within this rank's batch plus `first_sample`, and value.
 template <class Exec, class Index>
 class FaultReport {
  public:

@@ -9,8 +9,8 @@
 
 namespace shardmark::kernels {
 
-/// What happens to ids outside their table and weights that are not finite. Offsets that are no CSR always throw: what
-/// they stand for cannot be told.
+/// Selects what happens to ids outside their table and weights that are not finite. Offsets that are no CSR always
+/// throw, since it is unknown which bags they mean.
 enum class BoundsCheck { on, warn, off };
 
 inline constexpr std::array bounds_checks{
@@ -20,16 +20,16 @@ inline constexpr std::array bounds_checks{
 };
 constexpr auto choices_of(BoundsCheck) { return Choices{"bounds check", bounds_checks}; }
 
-/// What a pass with BoundsCheck::warn let through.
+/// Counts what a pass with BoundsCheck::warn let through.
 struct BagWarnings {
   std::int64_t ids = 0;      ///< replaced by row 0 of their table
   std::int64_t weights = 0;  ///< not finite, left as they are
   std::string first;         ///< the first of them, in words; empty when there is none
 };
 
-/// Looks at all ids, weights and offsets of a batch before anything is read by them. Throws InputError with the words
+/// Inspects all ids, weights and offsets of a batch before anything is read by them. Throws InputError with the words
 /// of check_batch, naming feature, sample and value: for bad offsets, and with BoundsCheck::on for a bad id or weight.
-/// One pass, and one wait for the device, when nothing is wrong.
+/// It takes one pass, and waits for the device once, when nothing is wrong.
 ///   bags: bags of each feature as samples, at least one feature; indices: those of `bags`, to be mended
 ///   rows: [features] of each feature's table;  first_sample: number of this rank's first sample, for the message
 template <class Exec, class Index>

@@ -6,8 +6,8 @@
 
 namespace shardmark::kernels {
 
-/// A run of consecutive bags of one shard on the way back: where the gradients of their vectors lie, and which keys the
-/// shard's rows have among all rows of the rank.
+/// Describes a run of consecutive bags of one shard in the backward direction: where the gradients of their pooled
+/// embeddings lie, and which keys the shard's rows have among all rows of the rank.
 struct GradientBlock {
   std::int64_t first_bag = 0;
   std::int64_t bags = 0;
@@ -17,15 +17,16 @@ struct GradientBlock {
   Pooling pooling = Pooling::sum;    ///< none, max: one gradient per id (those of max_gradients); any other: per bag
 };
 
-/// Where the later ones of some bags begin: the first of them, and its first position.
+/// Says where the later ones of some bags begin: the first of them, and its first position.
 struct LaterBags {
   std::int64_t bag = 0;
   std::int64_t position = 0;
 };
 
-/// For every position p of the bags from `from` on: keys[p] of its row and gradient_offset[p], the element where the
-/// gradient of its bag begins. blocks: ascending, together covering every bag once; offsets [bags + 1]; indices [nnz]
-/// int32 or int64; keys, gradient_offset [nnz], of which the elements before from.position are left as they are.
+/// Computes for every position p of the bags from `from` on the key keys[p] of its row and gradient_offset[p], the
+/// element where the gradient of its bag begins. blocks: ascending, together covering every bag once; offsets [bags +
+/// 1]; indices [nnz] int32 or int64; keys, gradient_offset [nnz], of which the elements before from.position are left
+/// as they are.
 template <class Exec, class Indices>
 void expand_positions(const Exec& exec, ConstArray<Exec, GradientBlock> blocks, ConstArray<Exec, std::int64_t> offsets,
                       const Indices& indices, Array<Exec, std::int64_t> keys, Array<Exec, std::int64_t> gradient_offset,

@@ -11,8 +11,8 @@ struct LaterRowsWorkspace {
   Scratch<Exec, float> weights{"shardmark::later_weights"};
 };
 
-/// The bags without the ids below first_row[feature]; the others are counted from there. first_row: [features]. Valid
-/// until the next call.
+/// Returns the bags without the ids below first_row[feature]; the other ids are counted from there. first_row:
+/// [features]. Valid until the next call.
 template <class Exec>
 Bags<Exec, std::int64_t> later_rows(const Exec& exec, ConstArray<Exec, std::int64_t> first_row,
                                     const Bags<Exec, std::int64_t>& bags, LaterRowsWorkspace<Exec>& workspace);

@@ -20,8 +20,8 @@ std::int64_t count(const OwnedRows& s) { return (s.end - s.begin + s.stride - 1)
                    std::to_string(row));
 }
 
-/// Shards that interleave with the first one: each begins within the period of those before it and meets none of
-/// them.
+/// Returns the shards that interleave with the first one: each begins within the period of those before it and has no
+/// row in common with them.
 std::span<const OwnedRows> leading_group(std::span<const OwnedRows> sorted) {
   std::int64_t period = sorted.front().stride;
   std::size_t size = 1;

@@ -9,8 +9,8 @@
 
 namespace shardmark::kernels {
 
-/// The rows begin, begin + stride, .. < end of a table, held by the shard behind `slot`. Local row of r: (r - begin) /
-/// stride.
+/// Describes the rows begin, begin + stride, .. < end of a table, which the shard behind `slot` holds. Row r has local
+/// row (r - begin) / stride.
 struct OwnedRows {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -18,7 +18,8 @@ struct OwnedRows {
   std::int64_t slot = 0;
 };
 
-/// Rows first_row .. next block's first_row, dealt out by (row - first_row) mod modulus.
+/// Describes the rows first_row .. next block's first_row, which are assigned to owners by (row - first_row) mod
+/// modulus.
 struct RowBlock {
   std::int64_t first_row = 0;
   std::int64_t modulus = 1;
@@ -28,8 +29,8 @@ struct RowBlock {
   struct Place {
     std::int64_t quotient, residue;
   };
-  /// row - first_row over modulus, for fewer than 2^51 rows: the product is off by less than one, and a division of
-  /// integers would take 40 cycles and more.
+  /// Divides row - first_row by modulus, for fewer than 2^51 rows: the product is off by less than one, and a division
+  /// of integers would take 40 cycles and more.
   KOKKOS_FORCEINLINE_FUNCTION Place place(std::int64_t row) const {
     const std::int64_t within = row - first_row;
     const auto quotient = static_cast<std::int64_t>(static_cast<double>(within) * inverse);
@@ -40,7 +41,8 @@ struct RowBlock {
   }
 };
 
-/// Of the rows of a block with one residue: local row = first_local + quotient * locals_per_period.
+/// Describes the owner of those rows of a block that have one residue: local row = first_local + quotient *
+/// locals_per_period.
 struct RowOwner {
   std::int64_t slot = -1;
   std::int64_t member = 0;  ///< which of the strip's slots it is
@@ -48,8 +50,8 @@ struct RowOwner {
   std::int64_t locals_per_period = 1;
 };
 
-/// Every row of one column range of a feature's table: each id of the feature goes to exactly one slot of the strip.
-/// A table split by columns gives its features one strip per column range.
+/// A strip is every row of one column range of a feature's table: each id of the feature goes to exactly one slot of
+/// the strip. A table split by columns gives its features one strip per column range.
 struct Strip {
   std::int64_t feature = 0;
   std::int64_t first_block = 0;
@@ -58,9 +60,9 @@ struct Strip {
   std::int64_t members = 0;
 };
 
-/// Which slot gets an id, built on the host: a single owner is one block of modulus 1, a block split one block of
-/// modulus 1 per shard, a modulo split one block, and any exact cover by arithmetic progressions a sequence of such
-/// blocks.
+/// Maps each id to the slot that gets it; built on the host. A single owner is one block of modulus 1, a block split
+/// one block of modulus 1 per shard, a modulo split one block, and any exact cover by arithmetic progressions a
+/// sequence of such blocks.
 class RowPartition {
  public:
   /// Adds the strip of `feature`. Throws InputError unless `shards` hold every row of [0, rows) exactly once.
@@ -86,17 +88,17 @@ struct OwnedRow {
   std::int64_t local_row;
 };
 
-/// The owners of the rows of one strip; what every id needs is a copy, so that it stays in registers.
+/// Finds the owners of the rows of one strip; it copies what every id needs, so that this stays in registers.
 struct StripOwners {
   RowBlock first_block;
   std::int64_t block_count;
   const RowBlock* blocks;
   const RowOwner* owners;
 
-  /// Whether one slot holds all rows, in their order.
+  /// Returns whether one slot holds all rows, in their order.
   KOKKOS_FORCEINLINE_FUNCTION bool one_owner() const { return block_count == 1 && first_block.modulus == 1; }
 
-  /// Slot, member and local row of a row of the strip.
+  /// Returns slot, member and local row of a row of the strip.
   KOKKOS_FORCEINLINE_FUNCTION OwnedRow find(std::int64_t row) const {
     if (block_count == 1) return find(first_block, row);
     return find(blocks[last_at_most(block_count, row, [&](std::int64_t b) { return blocks[b].first_row; })], row);
@@ -110,7 +112,7 @@ struct StripOwners {
   }
 };
 
-/// A RowPartition where kernels can read it.
+/// Holds a RowPartition in memory that kernels can read.
 template <class Exec>
 struct RowOwners {
   ConstArray<Exec, Strip> strips;

@@ -5,7 +5,7 @@
 
 namespace shardmark::kernels {
 
-/// The bags of some strips, one strip behind the other: those of a feature once for each of its strips.
+/// Holds the bags of some strips, one strip behind the other: the bags of a feature appear once for each of its strips.
 template <class Exec>
 struct StripPositions {
   ConstArray<Exec, std::int64_t> first_bag;  ///< [strips], ascending: the strip's first bag among these bags
@@ -15,7 +15,8 @@ struct StripPositions {
   Array<Exec, std::int64_t> keys;            ///< [positions]: first_keys[slot that owns the row] + its local row
 };
 
-/// Writes offsets, weights and keys of `listed`. owners: of the strips; first_keys: [slots]; bags: the whole input.
+/// Writes offsets, weights and keys of `listed`. owners: those of the strips; first_keys: [slots]; bags: the whole
+/// input.
 template <class Exec>
 void list_strip_positions(const Exec& exec, const RowOwners<Exec>& owners, ConstArray<Exec, std::int64_t> first_keys,
                           const Bags<Exec, std::int64_t>& bags, const StripPositions<Exec>& listed);

@@ -28,7 +28,7 @@ void for_vector_runs(const std::string& label, const Exec& exec, ConstArray<Exec
       });
 }
 
-/// Bodies of for_vector_runs. (Classes, because nvcc takes no generic lambdas into a kernel.)
+/// These are the bodies of for_vector_runs. (They are classes because nvcc takes no generic lambdas into a kernel.)
 template <class Exec>
 struct SumPartials {
   Partials<Exec> partials;
@@ -44,7 +44,7 @@ struct SumPartials {
         store(home.data() + piece.home + bag * piece.home_stride + c, sum(piece, bag, c, dim), dim - c, past_caches);
   }
 
-  /// Of columns c .. c + lane_count.
+  /// Returns the sum of columns c .. c + lane_count.
   template <class Dim>
   KOKKOS_FORCEINLINE_FUNCTION Lanes sum(const VectorPiece& piece, std::int64_t bag, std::int64_t c, Dim dim) const {
     Lanes sum = 0.0F;

@@ -6,7 +6,7 @@
 
 namespace shardmark::kernels {
 
-/// Smallest i in [0, size) with at(i) >= value, or size; at() never decreases.
+/// Returns the smallest i in [0, size) with at(i) >= value, or size if there is none; at() never decreases.
 template <class At>
 KOKKOS_INLINE_FUNCTION std::int64_t first_at_least(std::int64_t size, std::int64_t value, const At& at) {
   std::int64_t begin = 0;
@@ -22,7 +22,7 @@ KOKKOS_INLINE_FUNCTION std::int64_t first_at_least(std::int64_t size, std::int64
   return begin;
 }
 
-/// Largest i in [0, size) with at(i) <= value; at(0) <= value.
+/// Returns the largest i in [0, size) with at(i) <= value; at(0) <= value.
 template <class At>
 KOKKOS_INLINE_FUNCTION std::int64_t last_at_most(std::int64_t size, std::int64_t value, const At& at) {
   return first_at_least(size, value + 1, at) - 1;
@@ -38,7 +38,7 @@ struct BalancedRanges {
 
   std::int64_t count() const { return (items + entries + grain - 1) / grain; }
 
-  /// First item of range r; range r ends where r + 1 begins.
+  /// Returns the first item of range r; range r ends where r + 1 begins.
   template <class OffsetOf>
   KOKKOS_INLINE_FUNCTION std::int64_t begin(std::int64_t r, const OffsetOf& offset_of) const {
     return first_at_least(items, r * grain, [&](std::int64_t i) { return offset_of(i) + i; });

@@ -5,11 +5,11 @@
 
 namespace shardmark::kernels {
 
-/// Places among n sorted positions at which a row with more than hot_row_piece of them can begin; it has at most twice
-/// as many pieces.
+/// Returns at how many places among n sorted positions a row with more than hot_row_piece positions can begin; it has
+/// at most twice as many pieces.
 constexpr std::int64_t hot_row_places(std::int64_t n) { return (n + hot_row_piece - 1) / hot_row_piece; }
 
-/// The pieces of the rows with more than hot_row_piece positions, and the sums of their gradients.
+/// Holds the pieces of the rows with more than hot_row_piece positions, and the sums of their gradients.
 template <class Exec>
 struct HotRows {
   ConstArray<Exec, RowPiece> pieces;
@@ -21,7 +21,7 @@ struct HotRows {
   struct Pieces {
     std::int64_t first, stop;
   };
-  /// Numbers of the pieces of the hot row with the sorted positions [begin, end).
+  /// Returns the numbers of the pieces of the hot row with the sorted positions [begin, end).
   KOKKOS_FORCEINLINE_FUNCTION Pieces of(std::int64_t begin, std::int64_t end) const {
     const std::int64_t first = first_piece((begin + hot_row_piece - 1) / hot_row_piece);
     return {first, first + (end - begin + hot_row_piece - 1) / hot_row_piece};
@@ -31,8 +31,8 @@ struct HotRows {
   }
 };
 
-/// Lists the pieces; the sums are still to be computed. Such a row covers a multiple of hot_row_piece, so only
-/// n / hot_row_piece places need a look. How many pieces there are stays on the device.
+/// Lists the pieces of the hot rows; their sums are still to be computed. Such a row covers a multiple of
+/// hot_row_piece, so only n / hot_row_piece places are inspected. The number of pieces stays on the device.
 template <class Exec>
 HotRows<Exec> list_hot_rows(const Exec& exec, const UniqueRows<Exec>& unique, std::int64_t largest_dim,
                             RowGradientsWorkspace<Exec>& workspace);

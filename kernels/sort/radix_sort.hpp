@@ -11,8 +11,8 @@
 
 namespace shardmark::kernels {
 
-/// How the radix sort sees n keys below one bound with positions below another: words of key bits above position bits,
-/// in radix_passes of digits that are equally wide.
+/// Lays out the radix sort of n keys below one bound with positions below another: a word holds the key bits above the
+/// position bits, and is sorted in radix_passes passes by digits that are equally wide.
 struct RadixPlan {
   int position_bits = 0;
   int passes = 1;
@@ -31,7 +31,7 @@ struct RadixPlan {
   }
 };
 
-/// A key above its position, which is `positions`, or where that is empty 0, 1, ..
+/// Returns words of a key above its position, which is `positions`, or 0, 1, .. where that is empty.
 template <class Exec>
 struct KeyWords {
   ConstArray<Exec, std::int64_t> keys, positions;

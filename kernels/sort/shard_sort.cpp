@@ -7,8 +7,8 @@
 
 namespace shardmark::kernels {
 
-/// Passes and digits of the sort of one shard: digits of up to 12 bits, whose counts fill half a first cache, and no
-/// more of them than there are words.
+/// Chooses passes and digits of the sort of one shard: digits of up to 12 bits, whose counts fill half a first-level
+/// cache, and no more of them than there are words.
 struct ShardDigits {
   static constexpr int most_bits = 12;
   int passes, bits;
@@ -22,13 +22,13 @@ struct ShardDigits {
   }
 };
 
-/// The words of one shard, from the ids of its blocks to their sorted order.
+/// Makes and sorts the words of one shard, from the ids of its blocks to their sorted order.
 struct ShardWords {
   ShardBlocks shard;
   std::int64_t count;
   int position_bits;
 
-  /// An id is written whether or not a bag has one, as in expand_positions.
+  /// Writes the words of all bags. An id is written whether or not a bag has one, as in expand_positions.
   KOKKOS_FUNCTION void fill(const GradientBlock* blocks, const std::int64_t* offsets, const std::int64_t* indices,
                             std::uint64_t* words) const {
     constexpr std::int64_t ahead = 64;
@@ -50,7 +50,7 @@ struct ShardWords {
     }
   }
 
-  /// One stable pass by the digit at `shift` of the local rows.
+  /// Makes one stable pass by the digit at `shift` of the local rows.
   KOKKOS_FUNCTION void pass(const std::uint64_t* from, std::uint64_t* to, int shift, int bits) const {
     std::uint32_t places[std::size_t{1} << ShardDigits::most_bits];
     const std::int64_t digits = std::int64_t{1} << bits;
@@ -75,7 +75,7 @@ struct ShardWords {
   }
 };
 
-/// first_id(s): ids of the shards before s.
+/// Sets first_id(s) to the number of ids of the shards before s.
 template <class Exec>
 void count_shard_ids(const Exec& exec, const ConstArray<Exec, ShardBlocks>& shards,
                      const ConstArray<Exec, GradientBlock>& blocks, const ConstArray<Exec, std::int64_t>& offsets,
@@ -91,7 +91,7 @@ void count_shard_ids(const Exec& exec, const ConstArray<Exec, ShardBlocks>& shar
       });
 }
 
-/// What becomes of the ids of the shards, [first_id(s), first_id(s + 1)) of each, and where its words begin.
+/// Sorts or adds up the ids of the shards, [first_id(s), first_id(s + 1)) of each, and finds where its words begin.
 template <class Exec>
 struct ShardSort {
   ConstArray<Exec, ShardBlocks> shards;

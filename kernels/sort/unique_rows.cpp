@@ -29,8 +29,8 @@ void invert_unique_rows(const Exec& exec, const UniqueRows<Exec>& unique, ConstA
       });
 }
 
-/// One stable pass of the sort: chunk c of the words, in order, goes behind the same digits of the chunks before it.
-/// source(i): word i of the input.
+/// Makes one stable pass of the sort: chunk c of the words, in order, goes behind the same digits of the chunks before
+/// it. source(i): word i of the input.
 template <class Exec, class Source>
 void radix_pass(const Exec& exec, std::int64_t n, int shift, int digit_bits, const Source& source,
                 const Array<Exec, std::uint64_t>& target, Scratch<Exec, std::uint32_t>& scratch) {
@@ -72,7 +72,7 @@ void radix_pass(const Exec& exec, std::int64_t n, int shift, int digit_bits, con
       });
 }
 
-/// The words of all positions sorted by key, stably. The result lives in `workspace`.
+/// Returns the words of all positions sorted by key, stably. The result lives in `workspace`.
 template <class Exec>
 Array<Exec, std::uint64_t> sorted_words(const Exec& exec, const KeyWords<Exec>& source, const RadixPlan& plan,
                                         UniqueRowsWorkspace<Exec>& workspace) {
@@ -101,8 +101,8 @@ requires std::is_same_v<Exec, Kokkos::Cuda> Array<Exec, std::uint64_t> sorted_wo
 }
 #endif
 
-/// Where the words of each key begin, and how many keys there are, of sorted words. A block of words lists its own
-/// beginnings without a branch.
+/// Finds where the words of each key begin among sorted words, and how many keys there are. A block of words lists its
+/// own beginnings without a branch.
 template <class Exec>
 void mark_distinct(const Exec& exec, const UniqueRows<Exec>& unique) {
   constexpr std::int64_t block_size = on_device<Exec> ? 4 : 512;

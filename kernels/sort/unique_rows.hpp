@@ -5,9 +5,9 @@
 
 namespace shardmark::kernels {
 
-/// The distinct rows among n positions. Row u in [0, count()) has key(u), ascending, and is used by the positions
-/// position(begin(u)), .., position(begin(u + 1) - 1), in the order in which they were given. count() is known to the
-/// device: see host_count.
+/// Holds the distinct rows among n positions. Row u in [0, count()) has key(u), ascending, and is used by the positions
+/// position(begin(u)), .., position(begin(u + 1) - 1), in the order in which they were given. Only the device knows
+/// count(): see host_count.
 template <class Exec>
 struct UniqueRows {
   Array<Exec, std::uint64_t> words;    ///< [n] key above position, by ascending key
@@ -21,7 +21,7 @@ struct UniqueRows {
     return static_cast<std::int64_t>(words(segments(u)) >> position_bits);
   }
   KOKKOS_INLINE_FUNCTION std::int64_t begin(std::int64_t u) const { return segments(u); }
-  /// The word of a position of `key`.
+  /// Returns the word of a position of `key`.
   KOKKOS_INLINE_FUNCTION std::uint64_t word(std::int64_t key, std::int64_t position) const {
     return static_cast<std::uint64_t>(key) << position_bits | static_cast<std::uint64_t>(position);
   }
@@ -30,12 +30,12 @@ struct UniqueRows {
   }
 };
 
-/// How many distinct rows there are. Waits for the device.
+/// Returns the number of distinct rows. Waits for the device.
 template <class Exec>
 std::int64_t host_count(const Exec& exec, const UniqueRows<Exec>& unique);
 
-/// inverse[p] = u + shift[s] for the distinct row u of position p and its shard s. first_keys: [shards], ascending, key
-/// of row 0 of each; shift: [shards]; inverse: [n].
+/// Sets inverse[p] to u + shift[s] for the distinct row u of position p and its shard s. first_keys: [shards],
+/// ascending, key of row 0 of each; shift: [shards]; inverse: [n].
 template <class Exec>
 void invert_unique_rows(const Exec& exec, const UniqueRows<Exec>& unique, ConstArray<Exec, std::int64_t> first_keys,
                         ConstArray<Exec, std::int64_t> shift, Array<Exec, std::int64_t> inverse);
@@ -47,26 +47,26 @@ struct UniqueRowsWorkspace {
   Scratch<Exec, std::uint32_t> histograms{"shardmark::unique_histograms"};
   Scratch<Exec, std::int64_t> segments{"shardmark::unique_segments"};
   Scratch<Exec, std::int64_t> total{"shardmark::unique_total"};
-  // Of sort_shards.
+  // Used by sort_shards:
   Scratch<Exec, std::int64_t> shards{"shardmark::unique_shards"};
   Scratch<Exec, std::uint32_t> uses{"shardmark::unique_uses"};
 };
 
-/// Marks the distinct keys of sorted words: fills in segments and total.
+/// Marks the distinct keys of sorted words: fills in `segments` and `total`.
 template <class Exec>
 void mark_distinct(const Exec& exec, const UniqueRows<Exec>& unique);
 
 /// Sorts positions by key, stably, and marks the distinct keys. keys: [n], each in [0, key_bound); positions: [n], each
 /// in [0, position_bound), or empty for 0 .. n - 1.
-/// Parallel least-significant-digit radix sort (Zagha and Blelloch 1991); a stable sort has one result, so it is the
-/// same for any number of threads. The result lives in `workspace` until the next call with it. Throws InputError when
-/// a key and a position together need more than 64 bits.
+/// It is a parallel least-significant-digit radix sort (Zagha and Blelloch 1991); a stable sort has one result, so it
+/// is the same for any number of threads. The result lives in `workspace` until the next call with it. Throws
+/// InputError when a key and a position together need more than 64 bits.
 template <class Exec>
 UniqueRows<Exec> unique_rows(const Exec& exec, ConstArray<Exec, std::int64_t> keys, std::int64_t key_bound,
                              ConstArray<Exec, std::int64_t> positions, std::int64_t position_bound,
                              UniqueRowsWorkspace<Exec>& workspace);
 
-/// The same of positions 0 .. n - 1.
+/// Does the same with the positions 0 .. n - 1.
 template <class Exec>
 UniqueRows<Exec> unique_rows(const Exec& exec, ConstArray<Exec, std::int64_t> keys, std::int64_t key_bound,
                              UniqueRowsWorkspace<Exec>& workspace) {

@@ -9,16 +9,17 @@
 
 namespace shardmark::kernels {
 
-/// Of a copy of a row that no version of the cores has given yet.
+/// This is the version of a copy of a row that no version of the cores has given yet.
 inline constexpr std::int64_t no_version = -1;
 
-/// Of a row that is cached, in its set: bits of the hash that have no part in choosing the set, and not 0.
+/// Returns the tag of a row that is cached, in its set: bits of the hash that have no part in choosing the set, and not
+/// 0.
 KOKKOS_INLINE_FUNCTION constexpr std::uint64_t tag_of(std::int64_t row) {
   const std::uint64_t bits = RowCacheShape::hash(row) & 255;
   return bits + (bits == 0);
 }
 
-/// A search for one row among the ways of its set. The tags are compared all at once, or eight at a time (as in the
+/// Searches for one row among the ways of its set. The tags are compared all at once, or eight at a time (as in the
 /// buckets of MemC3 and the groups of Swiss tables), so that of a set of 256 bytes of rows mostly one line is read.
 class CachedRowSearch {
  public:
@@ -34,7 +35,8 @@ class CachedRowSearch {
     prefetch_near(cache.rows.data() + first_slot(cache), 4);
     if (cache.versions.extent(0) > 0) prefetch_near(cache.versions.data() + first_slot(cache), 4);
   }
-  /// Or row_not_cached. With few branches: whether a row is cached, no processor can predict.
+  /// Returns the slot of the row, or row_not_cached. It has few branches, since no processor can predict whether a row
+  /// is cached.
   template <class Exec>
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t slot(const RowCacheArrays<Exec>& cache, std::int64_t row) const {
     const std::int64_t first = first_slot(cache);
@@ -45,7 +47,7 @@ class CachedRowSearch {
   }
 
  private:
-  /// Bit w is whether the tag of way w is this one.
+  /// Returns a mask whose bit w says whether the tag of way w is this one.
   template <class Exec>
   KOKKOS_FORCEINLINE_FUNCTION std::uint64_t candidates(const RowCacheArrays<Exec>& cache) const {
     const std::uint64_t* tags = cache.tags.data() + set_ * cache.tag_words;
@@ -68,7 +70,7 @@ class CachedRowSearch {
     return static_cast<std::uint32_t>(_mm256_movemask_epi8(equal));
   }
 #endif
-  /// Of the first candidate, or of way 0 where there is none.
+  /// Returns the slot of the first candidate, or of way 0 where there is none.
   template <class Exec>
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t first_slot(const RowCacheArrays<Exec>& cache) const {
     return set_ * cache.shape.ways + (candidates_ == 0 ? 0 : Kokkos::Experimental::countr_zero_builtin(candidates_));
@@ -86,7 +88,7 @@ class CachedRowSearch {
   std::uint64_t tag_, candidates_;
 };
 
-/// The slot of a row, or row_not_cached.
+/// Returns the slot of a row, or row_not_cached.
 template <class Exec>
 KOKKOS_INLINE_FUNCTION std::int64_t slot_of(const RowCacheArrays<Exec>& cache, std::int64_t row) {
   CachedRowSearch search;

@@ -52,7 +52,7 @@ void node_products(const Exec& exec, const PrefixTree<Exec>& tree, const TensorT
 #define NODE_PRODUCTS_ON(Exec) SHARDMARK_INSTANCE(node_products<Exec>)
 SHARDMARK_ON_EACH_SPACE(NODE_PRODUCTS_ON)
 
-/// Per parent of rows: its product, and then each of its rows.
+/// Computes for each parent of rows its product, and then each of its rows.
 template <class Exec>
 struct ContractRows {
   static constexpr int level = 1;
@@ -88,7 +88,8 @@ struct ContractRows {
   }
 
  private:
-  /// Where the rows of the nodes are to be written, and their slices of the last core: while the nodes are multiplied.
+  /// Prefetches the places of the rows of the nodes, which are to be written, and their slices of the last core: while
+  /// the nodes are multiplied.
   template <class Tile>
   KOKKOS_FORCEINLINE_FUNCTION void ask_for_rows(const Tile& tile, std::int64_t begin, std::int64_t count) const {
     for (std::int64_t i = 0; i < count; ++i) {
@@ -98,7 +99,7 @@ struct ContractRows {
     }
   }
 
-  /// Row u = product [columns of the other cores, r] times its slice [r, q] of the last core.
+  /// Computes row u = product [columns of the other cores, r] times its slice [r, q] of the last core.
   template <class Tile>
   KOKKOS_FORCEINLINE_FUNCTION void contract(const Tile& tile, std::int64_t u, const float* product,
                                             ScratchFloats scratch) const {

@@ -5,8 +5,8 @@
 
 namespace shardmark::kernels {
 
-/// Memory for what lies between cores and rows. It bounds how many blocks of a tree are worked on at a time, at least
-/// one; results do not depend on it.
+/// Holds the memory for intermediate results between cores and rows. It bounds how many blocks of a tree are in work at
+/// a time, at least one; results do not depend on it.
 template <class Exec>
 struct TensorTrainWorkspace {
   std::int64_t most_bytes = std::int64_t{256} << 20;  ///< of `vectors`, or what one block needs
@@ -21,15 +21,15 @@ struct TensorTrainWorkspace {
   UniqueRowsWorkspace<Exec> slices, sums;
 };
 
-/// Floats that a node of each level keeps while its block is worked on.
+/// Counts the floats that a node of each level keeps while its block is in work.
 using FloatsPerNode = std::array<std::int64_t, TensorTrainShape::most_cores>;
 
-/// Blocks [begin, end) of a tree, worked on together.
+/// Names the blocks [begin, end) of a tree, which are worked on together.
 struct BlockPass {
   std::int64_t begin = 0, end = 0;
 };
 
-/// Elements of the gradients of the runs of a pass.
+/// Returns the number of elements of the gradients of the runs of a pass.
 template <class Exec>
 std::int64_t run_elements(const PrefixTree<Exec>& tree, const BlockPass& pass) {
   std::int64_t elements = 0;
@@ -38,7 +38,7 @@ std::int64_t run_elements(const PrefixTree<Exec>& tree, const BlockPass& pass) {
   return elements;
 }
 
-/// Floats of all vectors of a pass.
+/// Returns the number of floats of all vectors of a pass.
 template <class Exec>
 std::int64_t floats_of(const PrefixTree<Exec>& tree, const FloatsPerNode& per_node, const BlockPass& pass) {
   std::int64_t floats = 0;
@@ -47,8 +47,8 @@ std::int64_t floats_of(const PrefixTree<Exec>& tree, const FloatsPerNode& per_no
   return floats;
 }
 
-/// Cuts the blocks of a tree into passes of as many as `floats` suffice for. with_runs: the gradients of runs are among
-/// what a pass keeps.
+/// Cuts the blocks of a tree into passes of as many blocks as `floats` suffice for. with_runs: the gradients of runs
+/// are among what a pass keeps.
 template <class Exec>
 std::vector<BlockPass> block_passes(const PrefixTree<Exec>& tree, const FloatsPerNode& per_node, bool with_runs,
                                     std::int64_t floats) {
@@ -67,7 +67,7 @@ std::vector<BlockPass> block_passes(const PrefixTree<Exec>& tree, const FloatsPe
   return passes;
 }
 
-/// Places for the vectors of a pass, from `next` on, which moves behind them.
+/// Assigns places to the vectors of a pass, from `next` on, which moves behind them.
 template <class Exec>
 LevelVectors lay_out(const PrefixTree<Exec>& tree, const FloatsPerNode& per_node, const BlockPass& pass, float*& next) {
   LevelVectors vectors;
@@ -79,7 +79,7 @@ LevelVectors lay_out(const PrefixTree<Exec>& tree, const FloatsPerNode& per_node
   return vectors;
 }
 
-/// Floats of the products that are kept: of all levels but those of rows, of their parents and of core 0.
+/// Returns the number of floats of the products that are kept: those of all levels but rows, their parents and core 0.
 template <class Exec>
 FloatsPerNode kept_products(const TensorTrains<Exec>& trains) {
   FloatsPerNode floats{};
@@ -87,14 +87,15 @@ FloatsPerNode kept_products(const TensorTrains<Exec>& trains) {
   return floats;
 }
 
-/// products[level] of the nodes in these blocks, for the levels that kept_products keeps.
+/// Computes products[level] of the nodes in these blocks, for the levels that kept_products keeps.
 template <class Exec>
 void node_products(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& trains,
                    const BlockPass& pass, const LevelVectors& products);
 
-/// rows(u * stride + c) = column c of distinct row u, for all rows of the tree: entry (i, j) of a table is the product
-/// of matrices G_0[i_0][:, j_0, :] G_1[i_1][:, j_1, :] .., from the left, each element of each product one chain of
-/// fused multiply-adds in fp32 over the rank. What rows share is computed once. stride: at least the largest dim.
+/// Sets rows(u * stride + c) to column c of distinct row u, for all rows of the tree. Entry (i, j) of a table is the
+/// product of matrices G_0[i_0][:, j_0, :] G_1[i_1][:, j_1, :] .., from the left, each element of each product one
+/// chain of fused multiply-adds in fp32 over the rank. What rows share is computed once. stride: at least the largest
+/// dim.
 template <class Exec>
 void contract_rows(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& trains,
                    TensorTrainWorkspace<Exec>& workspace, Array<Exec, float> rows, std::int64_t stride);

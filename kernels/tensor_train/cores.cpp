@@ -5,7 +5,7 @@
 
 namespace shardmark::kernels {
 
-/// Column outside of each column of a train: the same, or with its digits in reverse order.
+/// Returns the column outside of each column of a tensor train: the same, or with its digits in reverse order.
 static std::vector<std::int32_t> columns_outside(const TensorTrainCores& cores) {
   const TensorTrainShape& shape = cores.shape;
   std::vector<std::int32_t> columns(static_cast<std::size_t>(cores.dim));

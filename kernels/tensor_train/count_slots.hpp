@@ -5,7 +5,7 @@
 
 namespace shardmark::kernels {
 
-/// The count slots of one set: a hash table by linear probing, which a row that is deleted leaves without a trace
+/// Gives the count slots of one set: a hash table by linear probing, which a row that is deleted leaves without a trace
 /// (Knuth, The Art of Computer Programming 3, 6.4, Algorithm R), so that no tombstones hide rows or wear the slots out.
 struct CountSlots {
   const RowCacheShape& shape;
@@ -13,7 +13,7 @@ struct CountSlots {
   std::int64_t* uses;     ///< [shape.count_slots] 0 where there is no row
   std::int64_t* counted;  ///< [1] rows
 
-  /// Whether there was room for a row that was not counted.
+  /// Adds uses to a row; returns whether it was counted already or there was room for it.
   KOKKOS_INLINE_FUNCTION bool add(std::int64_t row, std::int64_t row_uses) const {
     std::int64_t s = shape.first_slot(row);
     for (std::int64_t tried = 0; rows[s] != row; ++tried, s = next(s)) {
@@ -27,8 +27,8 @@ struct CountSlots {
     return true;
   }
 
-  /// Deletes the rows without uses. One may move from in front of the sweep to behind it, around the end: hence the
-  /// count.
+  /// Deletes the rows without uses. It counts them first, since a row may move from in front of the sweep to behind it,
+  /// around the end.
   KOKKOS_INLINE_FUNCTION void forget_unused() const {
     std::int64_t unused = 0;
     for (std::int64_t s = 0; s < shape.count_slots; ++s) unused += is_unused(s);
@@ -39,11 +39,12 @@ struct CountSlots {
  private:
   KOKKOS_INLINE_FUNCTION bool is_unused(std::int64_t s) const { return rows[s] != row_not_cached && uses[s] == 0; }
   KOKKOS_INLINE_FUNCTION std::int64_t next(std::int64_t s) const { return s + 1 < shape.count_slots ? s + 1 : 0; }
-  /// Slots from a to b, cyclically.
+  /// Returns the number of slots from a to b, cyclically.
   KOKKOS_INLINE_FUNCTION std::int64_t distance(std::int64_t a, std::int64_t b) const {
     return b >= a ? b - a : b - a + shape.count_slots;
   }
-  /// Rows behind the hole move into it, which moves the hole, unless they would be looked for behind it.
+  /// Deletes the row in `hole`. Rows behind the hole move into it, which moves the hole, unless a search for them would
+  /// begin behind it.
   KOKKOS_INLINE_FUNCTION void erase(std::int64_t hole) const {
     clear(hole);
     for (std::int64_t s = next(hole); rows[s] != row_not_cached; s = next(s)) {

@@ -9,8 +9,8 @@ namespace shardmark::kernels {
 
 inline constexpr int slice_lock_bits = 12;
 
-/// Where gradients of slices go: a place of its own for every run of nodes, or one for all of them, to which they are
-/// added as they come.
+/// Holds the gradients of slices: every run of nodes has a place of its own, or one place takes those of all runs,
+/// which are added as they are computed.
 template <class Exec>
 struct SlicePlaces {
   using Shift = std::array<std::int64_t, TensorTrainShape::most_cores>;
@@ -25,7 +25,8 @@ struct SlicePlaces {
     return gradients.data() + of_run(run) + shift[level];
   }
 
-  /// gradients(place + i) += value(i) for i < count: by one thread at a time on a host, each atomically on a device.
+  /// Adds value(i) to gradients(place + i) for i < count: by one thread at a time on a host, each atomically on a
+  /// device.
   template <class Team, class Value>
   KOKKOS_FORCEINLINE_FUNCTION void add(const Team& team, std::int64_t place, std::int64_t count,
                                        const Value& value) const {
@@ -43,7 +44,7 @@ struct SlicePlaces {
   }
 };
 
-/// The slices of the last core that rows use, transposed to [q, r] in fp32.
+/// Holds the slices of the last core that rows use, transposed to [q, r] in fp32.
 template <class Exec>
 struct LastSlices {
   Array<Exec, float> values;
@@ -53,7 +54,7 @@ struct LastSlices {
   KOKKOS_FORCEINLINE_FUNCTION float* of_run(std::int64_t run) const { return values.data() + run * stride; }
 };
 
-/// to [columns, rows] = from [rows, columns], transposed.
+/// Writes `from` [rows, columns] transposed to `to` [columns, rows].
 template <class Team>
 KOKKOS_FORCEINLINE_FUNCTION void transpose(const Team& team, const float* from, std::int64_t rows, std::int64_t columns,
                                            float* to) {
@@ -64,7 +65,7 @@ KOKKOS_FORCEINLINE_FUNCTION void transpose(const Team& team, const float* from, 
   team.team_barrier();
 }
 
-/// Finds the slices of the last core.
+/// Packs the slices of the last core, and records the run of each row.
 template <class Exec>
 struct PackLastSlices {
   PrefixNodes<Exec> tree;
@@ -84,7 +85,7 @@ struct PackLastSlices {
   }
 };
 
-/// Of the nodes of a level: what they give to their slices and to their parents. Level 1 takes the gradients of rows
+/// Computes what the nodes of a level give to their slices and to their parents. Level 1 takes the gradients of rows
 /// and gives the last core its share; the levels above take what their children gave.
 template <class Exec>
 struct NodeGradients {
@@ -100,7 +101,7 @@ struct NodeGradients {
   int scratch_level;
   std::int64_t floats;
 
-  /// Scratch of a team.
+  /// Points to the scratch arrays of a team.
   struct Arrays {
     float *left, *product, *gradient, *transposed, *slice, *sum;
     ScratchFloats rest;
@@ -162,8 +163,8 @@ struct NodeGradients {
     return at;
   }
 
-  /// Gradients of the first rows of each node, which lie wherever they came in, and the places of what the rows give to
-  /// the last core: they arrive while products are computed.
+  /// Prefetches the gradients of the first rows of each node, which lie wherever they came in, and the places of what
+  /// the rows give to the last core: they arrive while products are computed.
   template <class Tile>
   KOKKOS_FORCEINLINE_FUNCTION void ask_for_rows(const Tile& tile, std::int64_t begin, std::int64_t count) const {
     constexpr std::int64_t most = 4;
@@ -178,8 +179,8 @@ struct NodeGradients {
     }))
   }
 
-  /// gradient = sum over the node's rows of dR [before, q] L^T [q, r], the last core's slices being L; to each of
-  /// these, product^T dR.
+  /// Sets `gradient` to the sum over the node's rows of dR [before, q] L^T [q, r], the last core's slices being L, and
+  /// gives each of these product^T dR.
   template <class Tile>
   KOKKOS_FORCEINLINE_FUNCTION void take_rows(const Tile& tile, const PrefixNode& node, const float* product,
                                              float* gradient, ScratchFloats scratch) const {
@@ -208,7 +209,7 @@ struct NodeGradients {
     }
   }
 
-  /// The gradient of row u, its columns in the order of the cores.
+  /// Returns the gradient of row u, its columns in the order of the cores.
   template <class Tile>
   KOKKOS_FORCEINLINE_FUNCTION const float* row_gradient(const Tile& tile, std::int64_t u, float* space) const {
     const float* outside = row_gradients.data() + tree.rows.position(tree.rows.begin(u));
@@ -220,7 +221,7 @@ struct NodeGradients {
     return space;
   }
 
-  /// gradient = sum over the node's children of what they gave, in order.
+  /// Sets `gradient` to the sum over the node's children of what they gave, in order.
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void take_children(const Team& team, const PrefixNode& node, std::int64_t size,
                                                  float* gradient) const {
@@ -231,7 +232,7 @@ struct NodeGradients {
     }
   }
 
-  /// Share of each node's parent = its gradient times its slice transposed.
+  /// Sets the share of each node's parent to the node's gradient times its slice transposed.
   template <class Tile>
   KOKKOS_FORCEINLINE_FUNCTION void give_parents(const Tile& tile, std::int64_t begin, std::int64_t count,
                                                 const Arrays& at) const {

@@ -7,7 +7,7 @@
 
 namespace shardmark::kernels {
 
-/// Vectors of the nodes of one level in the blocks at hand, one behind the other.
+/// Holds vectors of the nodes of one level in the blocks at hand, one behind the other.
 struct NodeVectors {
   float* first = nullptr;
   std::int64_t first_node = 0, stride = 0;
@@ -16,7 +16,7 @@ struct NodeVectors {
 };
 using LevelVectors = std::array<NodeVectors, TensorTrainShape::most_cores>;
 
-/// Floats of a team's scratch, handed out from the front, each array at a multiple of a cache line.
+/// Takes arrays from the front of a team's scratch floats, each array at a multiple of a cache line.
 struct ScratchFloats {
   float* next = nullptr;
 
@@ -28,8 +28,8 @@ struct ScratchFloats {
   }
 };
 
-/// A team per run, with `floats` of scratch each: in the scratch memory of the processor where they fit. On a host a
-/// team is one thread, and teams are handed out as threads become free.
+/// Returns a policy with a team per run, each with `floats` of scratch: in the scratch memory of the processor where
+/// they fit. On a host a team is one thread, and teams are handed out as threads become free.
 template <class Exec>
 auto team_per_run(const Exec& exec, std::int64_t runs, std::int64_t floats) {
   constexpr bool alone = Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible;
@@ -52,12 +52,12 @@ KOKKOS_FORCEINLINE_FUNCTION void copy_by_thread(const Team& team, const From* fr
                        [&](const std::int64_t i) { to[i] = to_float(from[i]); });
 }
 
-/// Asks for a vector that is to be written soon.
+/// Prefetches a vector that is to be written soon.
 KOKKOS_FORCEINLINE_FUNCTION void prefetch_to_write(float* vector, std::int64_t count) {
   for (std::int64_t i = 0; i < count; i += cache_line / std::int64_t{sizeof(float)}) prefetch_to_write(vector + i);
 }
 
-/// One team at work on the nodes of one slice.
+/// Does the work of one team on the nodes of one slice.
 template <class Exec, class Team>
 struct NodeTile {
   const Team& team;
@@ -89,7 +89,7 @@ struct NodeTile {
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t number(std::int64_t place) const { return tree.groups.position(place); }
   KOKKOS_FORCEINLINE_FUNCTION const PrefixNode& node(std::int64_t place) const { return tree.at(number(place)); }
 
-  /// Slice `slice` of core `core` in fp32, in `space` unless it is that already.
+  /// Returns slice `slice` of core `core` in fp32: as it is stored if that is fp32, else converted into `space`.
   KOKKOS_FORCEINLINE_FUNCTION const float* slice_of(int core, std::int64_t slice, float* space) const {
     const std::int64_t count = cores.shape.slice_elements(core);
     if (cores.value_type == ValueType::fp32) return static_cast<const float*>(cores.cores[core]) + slice * count;
@@ -102,8 +102,8 @@ struct NodeTile {
     return space;
   }
 
-  /// left [nodes, before, r_in] = products of the nodes' parents, of the `count` nodes at `begin`. products: of the
-  /// level above.
+  /// Copies to left [nodes, before, r_in] the products of the parents of the `count` nodes at `begin`. products: those
+  /// of the level above.
   KOKKOS_FORCEINLINE_FUNCTION void pack_left(std::int64_t begin, std::int64_t count, const NodeVectors& products,
                                              float* left) const {
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, count), [&](const std::int64_t i) {
@@ -122,7 +122,7 @@ struct NodeTile {
     team.team_barrier();
   }
 
-  /// product [nodes, before, q r_out] = left slice.
+  /// Computes product [nodes, before, q r_out] = left slice.
   KOKKOS_FORCEINLINE_FUNCTION void multiply(std::int64_t count, const float* left, const float* slice,
                                             float* product) const {
     small_gemm(team, {count * step.before, step.columns(), step.r_in}, GemmLeft<float>{left, step.r_in, 1},

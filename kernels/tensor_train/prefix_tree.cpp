@@ -5,7 +5,7 @@
 
 namespace shardmark::kernels {
 
-/// How many nodes there are at each level, or before some row.
+/// Counts the nodes at each level, or those before some row.
 struct NodesByLevel {
   std::int64_t at[TensorTrainShape::most_cores] = {};
 
@@ -76,7 +76,7 @@ struct NodeLister {
   PrefixNodes<Exec> tree;
   Array<Exec, std::int64_t> keys;
 
-  /// `nodes`: how many begin before row u; u may be the number of rows.
+  /// Lists the nodes that begin with row u. `nodes`: how many begin before row u; u may be the number of rows.
   KOKKOS_FUNCTION void list(std::int64_t u, const NodesByLevel& nodes) const {
     if (u > 0) end_nodes(u, nodes);
     if (u == tree.row_count()) return;
@@ -122,7 +122,7 @@ void list_nodes(const Exec& exec, const NodeLister<Exec>& lister) {
       });
 }
 
-/// How many runs there are, and elements of their gradients, before some group.
+/// Counts the runs, and elements of their gradients, before some group.
 struct RunsAndElements {
   std::int64_t runs = 0, elements = 0;
 
@@ -133,7 +133,7 @@ struct RunsAndElements {
   }
 };
 
-/// The runs of every group. tail: [2], their number and that of the elements of their gradients.
+/// Lists the runs of every group. tail: [2], their number and that of the elements of their gradients.
 template <class Exec>
 void list_runs(const Exec& exec, const PrefixNodes<Exec>& tree, const TensorTrains<Exec>& trains,
                const Array<Exec, std::int64_t>& tail) {
@@ -168,7 +168,7 @@ void list_runs(const Exec& exec, const PrefixNodes<Exec>& tree, const TensorTrai
       });
 }
 
-/// bounds: [3, blocks of all levels + 1] first run, first node and first element of each block of each level.
+/// Finds bounds: [3, blocks of all levels + 1] first run, first node and first element of each block of each level.
 template <class Exec>
 void find_bounds(const Exec& exec, const PrefixNodes<Exec>& tree, std::int64_t slices,
                  const Array<Exec, std::int64_t>& tail, const Array<Exec, std::int64_t>& bounds) {

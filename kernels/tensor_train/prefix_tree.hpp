@@ -5,16 +5,17 @@
 
 namespace shardmark::kernels {
 
-/// Rows whose intermediate products are computed and whose gradients are summed together. Blocks share nothing, so how
-/// many of them are worked on at a time, which is for the memory to say, changes no result.
+/// This is the number of rows whose intermediate products are computed and whose gradients are summed together. Blocks
+/// share nothing, so the number of blocks in work at a time, which depends on the memory, changes no result.
 inline constexpr std::int64_t tree_block = 16'384;
 
-/// Most consecutive rows below one node: what many rows share is computed once for each so many of them, so that one
-/// prefix that all rows share is not left to one thread. Divides tree_block.
+/// Returns the largest number of consecutive rows below one node. What more rows share is computed once for each so
+/// many of them, so that one prefix that all rows share is not left to one thread. Divides tree_block.
 constexpr std::int64_t longest_node(int level) { return level == 1 ? 128 : 1024; }
 
-/// A product of the first cores that rows share: level l, digits i_0 .. i_t with t = cores - 1 - l. Numbers of nodes go
-/// through the rows (level 0), then the nodes of level 1, and so on, each level in the order of the rows.
+/// A node is a product of the first cores that rows share: at level l, of the digits i_0 .. i_t with t = cores - 1 - l.
+/// The numbers of nodes go through the rows (level 0), then the nodes of level 1, and so on, each level in the order of
+/// the rows.
 struct PrefixNode {
   std::int64_t begin = 0, end = 0;  ///< numbers of its children, one level below
   std::int64_t parent = -1;         ///< its number, one level above; -1 at core 0
@@ -22,7 +23,7 @@ struct PrefixNode {
   std::int64_t table = 0;
 };
 
-/// Nodes of a block (of one level) with the same slice, in their order: what one team works on.
+/// Lists the nodes of a block (of one level) with the same slice, in their order: one team works on them.
 struct SliceRun {
   std::int64_t begin = 0, end = 0;  ///< places in `groups`
   std::int64_t slice = 0;           ///< its number within its core
@@ -32,7 +33,7 @@ struct SliceRun {
   std::int64_t gradient = 0;  ///< place of the gradient that it gives
 };
 
-/// The nodes of a tree, for kernels.
+/// Holds the nodes of a tree, for kernels.
 template <class Exec>
 struct PrefixNodes {
   UniqueRows<Exec> rows;
@@ -47,11 +48,11 @@ struct PrefixNodes {
   KOKKOS_INLINE_FUNCTION PrefixNode& at(std::int64_t number) const { return nodes(number - row_count()); }
 };
 
-/// The distinct rows of a step as a tree of shared prefixes.
+/// Holds the distinct rows of a step as a tree of shared prefixes.
 template <class Exec>
 struct PrefixTree {
   PrefixNodes<Exec> nodes;
-  /// [levels * blocks + 1] where each block of each level begins; elements: of the gradients of runs
+  /// These say, [levels * blocks + 1], where each block of each level begins; elements: of the gradients of runs.
   std::vector<std::int64_t> block_nodes, block_runs, block_elements;
 
   std::int64_t rows() const { return nodes.row_count(); }
@@ -64,8 +65,8 @@ struct PrefixTree {
   std::int64_t first_run(int level, std::int64_t block) const { return block_runs[level * nodes.blocks + block]; }
 };
 
-/// Where a distinct row is, and how many levels, from its own on, have a node that begins with it: nodes of a level
-/// begin wherever those of the level above do.
+/// Says in which table a distinct row is, and how many levels, from its own on, have a node that begins with it: nodes
+/// of a level begin wherever those of the level above do.
 struct RowStart {
   std::int32_t table, levels;
 };
@@ -81,16 +82,16 @@ struct PrefixTreeWorkspace {
   UniqueRowsWorkspace<Exec> groups;
 };
 
-/// The tree of distinct rows, whose keys are first_key + row of their table in `trains`. Neighbours in the order of the
-/// rows share the longest prefixes, so the nodes of every level are runs of rows, found by comparing neighbours (EcoRec
-/// does so for one level). Lives in `workspace` until the next call with it. The host waits, twice, for how much there
-/// is: what is launched and how much memory that needs depend on it.
+/// Returns the tree of distinct rows, whose keys are first_key + row of their table in `trains`. Neighbours in the
+/// order of the rows share the longest prefixes, so the nodes of every level are runs of rows, found by comparing
+/// neighbours (EcoRec does so for one level). The tree lives in `workspace` until the next call with it. The host waits
+/// twice for the device, since the launches and the memory that they need depend on the numbers of nodes and runs.
 template <class Exec>
 PrefixTree<Exec> prefix_tree(const Exec& exec, const UniqueRows<Exec>& rows, const TensorTrains<Exec>& trains,
                              PrefixTreeWorkspace<Exec>& workspace);
 
-/// How many distinct prefixes i_0 .. i_t each table has: result[table][t], the last of them its distinct rows. (A node
-/// of many rows counts as many times as it is computed.) Waits for the device.
+/// Returns the number of distinct prefixes i_0 .. i_t of each table: result[table][t], the last of them its distinct
+/// rows. (A node of many rows counts as many times as it is computed.) Waits for the device.
 template <class Exec>
 std::vector<std::array<std::int64_t, TensorTrainShape::most_cores>> count_prefixes(const Exec& exec,
                                                                                    const PrefixTree<Exec>& tree,

@@ -40,7 +40,7 @@ std::int64_t RowCacheDirectory<Exec>::bytes() const {
                arrays_.counted);
 }
 
-/// A processor looks for a block of rows at a time, so that it waits for the tags and then the ways of all at once.
+/// Finds a block of rows at a time, so that a processor waits for the tags and then the ways of all at once.
 template <class Exec>
 void find_cached(const Exec& exec, const RowCacheArrays<Exec>& cache, const ConstArray<Exec, std::int64_t>& rows,
                  std::int64_t version, const Array<Exec, std::int64_t>& slots) {
@@ -156,7 +156,7 @@ void RowCacheDirectory<Exec>::count_found(const Exec& exec, ConstArray<Exec, std
   count_uses(exec, arrays_, slots);
 }
 
-/// order[i] = place of the i-th smallest row.
+/// Sets order[i] to the place of the i-th smallest row.
 template <class Exec>
 void list_places(const Exec& exec, const UniqueRows<Exec>& unique, const Array<Exec, std::int64_t>& order) {
   Kokkos::parallel_for(
@@ -164,7 +164,7 @@ void list_places(const Exec& exec, const UniqueRows<Exec>& unique, const Array<E
       KOKKOS_LAMBDA(const std::int64_t i) { order(i) = unique.position(i); });
 }
 
-/// sets[i] = that of rows[order[i]].
+/// Sets sets[i] to the set of rows[order[i]].
 template <class Exec>
 void list_sets(const Exec& exec, const RowCacheShape& shape, const ConstArray<Exec, std::int64_t>& rows,
                const ConstArray<Exec, std::int64_t>& order, const Array<Exec, std::int64_t>& sets) {
@@ -173,7 +173,7 @@ void list_sets(const Exec& exec, const RowCacheShape& shape, const ConstArray<Ex
       KOKKOS_LAMBDA(const std::int64_t i) { sets(i) = shape.set_of(rows(order.extent(0) > 0 ? order(i) : i)); });
 }
 
-/// Of the set of this row: the line where the row is looked for first comes ahead.
+/// Prefetches the line of the set of this row where the search for the row begins.
 template <class Exec>
 KOKKOS_FORCEINLINE_FUNCTION void ask_for_count_slot(const RowCacheArrays<Exec>& cache, std::int64_t row) {
   const std::int64_t set = cache.shape.set_of(row), slot = set * cache.shape.count_slots + cache.shape.first_slot(row);
@@ -182,7 +182,7 @@ KOKKOS_FORCEINLINE_FUNCTION void ask_for_count_slot(const RowCacheArrays<Exec>& 
   prefetch_to_write(cache.counted.data() + set);
 }
 
-/// A thread a set, its rows ascending.
+/// Counts rows by a thread for each set, its rows ascending.
 template <class Exec>
 void count_by_set(const Exec& exec, const RowCacheArrays<Exec>& cache, const UniqueRows<Exec>& by_set,
                   const ConstArray<Exec, std::int64_t>& rows, const ConstArray<Exec, std::int64_t>& uses) {
@@ -220,13 +220,13 @@ void RowCacheDirectory<Exec>::count_missed(const Exec& exec, ConstArray<Exec, st
                                                       ConstArray<Exec, std::int64_t>, bool);
 SHARDMARK_ON_EACH_SPACE(ROW_CACHE_COUNTING_ON)
 
-/// Whether row a, with its uses, is to be cached rather than row b.
+/// Returns whether row a, with its uses, is to be cached rather than row b.
 KOKKOS_INLINE_FUNCTION bool goes_before(std::int64_t a_uses, std::int64_t a, std::int64_t b_uses, std::int64_t b) {
   return a_uses > b_uses || (a_uses == b_uses && a < b);
 }
 
-/// The ways and the count slots of one set while its cached rows are chosen. A row that enters trades places with the
-/// one that leaves: until forget() its count slot holds the row that left (or row_not_cached) and, in the place of
+/// Gives the ways and the count slots of one set while its cached rows are chosen. A row that enters trades places with
+/// the one that leaves: until forget() its count slot holds the row that left (or row_not_cached) and, in the place of
 /// uses, stale_slot of the slot that it entered, which is below 0.
 template <class Exec>
 struct RowCacheSet {
@@ -236,7 +236,7 @@ struct RowCacheSet {
   KOKKOS_FUNCTION std::int64_t first_way() const { return set * cache.shape.ways; }
   KOKKOS_FUNCTION std::int64_t first_count_slot() const { return set * cache.shape.count_slots; }
 
-  /// The slot of the first free way, or of the row that stays last.
+  /// Returns the slot of the first free way, or of the row that is the first to leave.
   KOKKOS_FUNCTION std::int64_t first_to_leave() const {
     std::int64_t worst = first_way();
     for (std::int64_t s = worst; s < first_way() + cache.shape.ways; ++s) {
@@ -245,7 +245,7 @@ struct RowCacheSet {
     }
     return worst;
   }
-  /// The count slot of the row that enters first, or row_not_cached.
+  /// Returns the count slot of the row that is the first to enter, or row_not_cached.
   KOKKOS_FUNCTION std::int64_t first_to_enter() const {
     std::int64_t best = row_not_cached;
     for (std::int64_t s = first_count_slot(); s < first_count_slot() + cache.shape.count_slots; ++s)
@@ -280,7 +280,7 @@ struct RowCacheSet {
   }
 };
 
-/// first_change[set] = how many rows enter set `set`.
+/// Trades rows; sets first_change[set] to the number of rows that enter set `set`.
 template <class Exec>
 void trade_rows(const Exec& exec, const RowCacheArrays<Exec>& cache, const Array<Exec, std::int64_t>& first_change) {
   Kokkos::parallel_for(
@@ -296,7 +296,7 @@ void trade_rows(const Exec& exec, const RowCacheArrays<Exec>& cache, const Array
       });
 }
 
-/// Its exclusive sums; returns the sum of all.
+/// Replaces first_change by its exclusive sums; returns the sum of all.
 template <class Exec>
 std::int64_t scan_changes(const Exec& exec, const Array<Exec, std::int64_t>& first_change) {
   std::int64_t total = 0;
@@ -311,8 +311,8 @@ std::int64_t scan_changes(const Exec& exec, const Array<Exec, std::int64_t>& fir
   return total;
 }
 
-/// What the sets traded, [changes] each, in the order of the sets; `left` is no_row where a way was free. Halves all
-/// uses. Returns how many rows left.
+/// Lists what the sets traded, [changes] each, in the order of the sets; `left` is no_row where a way was free. Halves
+/// all uses. Returns how many rows left.
 template <class Exec>
 std::int64_t list_trades(const Exec& exec, const RowCacheArrays<Exec>& cache,
                          const Array<Exec, std::int64_t>& first_change, const Array<Exec, std::int64_t>& left,
@@ -350,7 +350,7 @@ void add_evictions(const Exec& exec, const Array<Exec, RowCacheCounts>& counts, 
       KOKKOS_LAMBDA(std::int64_t) { counts(0).evictions += evictions; });
 }
 
-/// The first `count` rows, ascending, and their slots.
+/// Lists the first `count` rows, ascending, and their slots.
 template <class Exec>
 void list_by_row(const Exec& exec, const UniqueRows<Exec>& unique, const Array<Exec, std::int64_t>& rows,
                  const Array<Exec, std::int64_t>& slots) {

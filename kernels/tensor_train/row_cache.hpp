@@ -6,14 +6,14 @@
 
 namespace shardmark::kernels {
 
-/// Where RowCacheDirectory::find says that a row lies: a slot in [0, RowCacheShape::rows()), whose vector is the row's;
-/// row_not_cached; or for a slot whose copy is older than the cores, stale_slot(slot), below row_not_cached.
+/// RowCacheDirectory::find returns one of these for a row: a slot in [0, RowCacheShape::rows()), whose vector is the
+/// row's; row_not_cached; or for a slot whose copy is older than the cores, stale_slot(slot), below row_not_cached.
 inline constexpr std::int64_t row_not_cached = -1;
-/// Its own inverse.
+/// Encodes a slot whose copy is stale, and decodes it: the function is its own inverse.
 KOKKOS_INLINE_FUNCTION constexpr std::int64_t stale_slot(std::int64_t slot) { return row_not_cached - 1 - slot; }
 
-/// What a populate() changes: rows that leave and rows that enter, both ascending, with their slots. A slot may be in
-/// both: the leaving row's vector is read before the entering one is written. Valid until the next populate().
+/// Lists what a populate() changes: rows that leave and rows that enter, both ascending, with their slots. A slot may
+/// be in both: the leaving row's vector is read before the entering one is written. Valid until the next populate().
 template <class Exec>
 struct RowCacheChanges {
   ConstArray<Exec, std::int64_t> leaving_rows, leaving_slots;    ///< [leaving]
@@ -23,7 +23,7 @@ struct RowCacheChanges {
   std::int64_t entering() const { return static_cast<std::int64_t>(entering_rows.extent(0)); }
 };
 
-/// The state of a RowCacheDirectory, for kernels. Cached row: slot set * ways + way.
+/// Holds the state of a RowCacheDirectory, for kernels. A cached row has slot set * ways + way.
 template <class Exec>
 struct RowCacheArrays {
   static constexpr std::int64_t tag_words = 4;  ///< of a set: a byte for each of at most 32 ways
@@ -39,41 +39,41 @@ struct RowCacheArrays {
   Array<Exec, RowCacheCounts> counts;      ///< [1]
 };
 
-/// Which rows of a table are cached and in which slots, by the rule of reference::CachedRows, which it equals for any
-/// number of threads: rows, uses and counts.
+/// Records which rows of a table are cached and in which slots, by the rule of reference::CachedRows, which it equals
+/// for any number of threads: rows, uses and counts.
 template <class Exec>
 class RowCacheDirectory {
  public:
-  /// An empty cache, of at least one row, for a table of `table_rows` rows.
+  /// Makes an empty cache, of at least one row, for a table of `table_rows` rows.
   RowCacheDirectory(const RowCacheShape& shape, std::int64_t table_rows, CacheWrites writes);
 
   const RowCacheShape& shape() const { return arrays_.shape; }
   const RowCacheArrays<Exec>& arrays() const { return arrays_; }
   std::int64_t bytes() const;
 
-  /// slots[i]: where rows[i] lies (see row_not_cached), `version` being that of the cores as they are (ignored where
-  /// rows are trained). rows: [n], of the table, in any order, repeated or not. Counts nothing.
+  /// Sets slots[i] to where rows[i] lies (see row_not_cached), `version` being that of the cores as they are (ignored
+  /// where rows are trained). rows: [n], of the table, in any order, repeated or not. Counts nothing.
   void find(const Exec& exec, ConstArray<Exec, std::int64_t> rows, std::int64_t version,
             Array<Exec, std::int64_t> slots) const;
 
-  /// Counts one use for each entry that find() gave: as a hit or stale one of its row, or as a miss.
+  /// Counts one use for each entry that find() gave: as a hit or a stale hit of its row, or as a miss.
   void count_found(const Exec& exec, ConstArray<Exec, std::int64_t> slots);
 
-  /// Counts the rows of a step that find() found no copy of, or a stale one, as misses are counted: in the count slots
-  /// of their sets, or as drops; stale ones are passed over. rows: [n] distinct; where they are not `ascending` they
-  /// are sorted here, since smaller rows are counted first. uses: [n] of each.
+  /// Takes the rows of a step that find() found no copy of, or a stale one, and counts the former in the count slots of
+  /// their sets or as drops; skips the stale ones. rows: [n] distinct; where they are not `ascending` they are sorted
+  /// here, since smaller rows are counted first. uses: [n] of each.
   void count_missed(const Exec& exec, ConstArray<Exec, std::int64_t> rows, ConstArray<Exec, std::int64_t> uses,
                     bool ascending);
 
-  /// Chooses the cached rows anew by their uses, which it then halves. A row that stays keeps its slot; a copy that
+  /// Chooses the cached rows again by their uses, which it then halves. A row that stays keeps its slot; a copy that
   /// enters is stale until set_version(). Waits for the device.
   RowCacheChanges<Exec> populate(const Exec& exec);
 
-  /// The copies in these distinct slots are of this version of the cores now; what is no slot is passed over. Where
-  /// rows are trained, nothing.
+  /// Records that the copies in these distinct slots are of this version of the cores now; skips what is no slot. Does
+  /// nothing where rows are trained.
   void set_version(const Exec& exec, ConstArray<Exec, std::int64_t> slots, std::int64_t version);
 
-  /// Waits for the device.
+  /// Returns the counts. Waits for the device.
   RowCacheCounts counts(const Exec& exec) const;
 
  private:
@@ -94,8 +94,9 @@ class RowCacheDirectory {
   Workspace workspace_;
 };
 
-/// hits: positions p with slots[p] >= 0; misses: the others, stale ones among them; both ascending. All [n], of which
-/// as many are written as there are. Returns how many misses there are; waits for the device.
+/// Writes to `hits` the positions p with slots[p] >= 0 and to `misses` the others, stale ones among them; both
+/// ascending. All are [n], of which as many are written as there are. Returns the number of misses; waits for the
+/// device.
 template <class Exec>
 std::int64_t split_found(const Exec& exec, ConstArray<Exec, std::int64_t> slots, Array<Exec, std::int64_t> hits,
                          Array<Exec, std::int64_t> misses);

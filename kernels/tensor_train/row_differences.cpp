@@ -6,12 +6,12 @@
 
 namespace shardmark::kernels {
 
-/// Rows with differences, ascending, for kernels.
+/// Holds rows with differences, ascending, for kernels.
 template <class Exec>
 struct DifferentRows {
   ConstArray<Exec, std::int64_t> rows, places;
 
-  /// Or -1.
+  /// Returns the number of the row among these, or -1.
   KOKKOS_FUNCTION std::int64_t find(std::int64_t row) const {
     const auto count = static_cast<std::int64_t>(rows.extent(0));
     const std::int64_t i = first_at_least(count, row, rows);
@@ -62,8 +62,8 @@ std::int64_t RowDifferences<Exec>::bytes() const {
   return count() * (2 * std::int64_t{sizeof(std::int64_t)} + dim_ * std::int64_t{sizeof(float)});
 }
 
-/// kept[i] = how many of the first i old rows do not enter, [old + 1]; the places of those that do go to freed. Returns
-/// how many are kept.
+/// Sets kept[i] to the number of the first i old rows that do not enter, [old + 1]; the places of those that do go to
+/// freed. Returns how many are kept.
 template <class Exec>
 std::int64_t count_kept(const Exec& exec, const DifferentRows<Exec>& old,
                         const ConstArray<Exec, std::int64_t>& entering, const Array<Exec, std::int64_t>& kept,
@@ -91,7 +91,7 @@ std::int64_t count_kept(const Exec& exec, const DifferentRows<Exec>& old,
   return total - 1;
 }
 
-/// The old rows that are kept, behind the leaving ones that are smaller.
+/// Moves each old row that is kept to its place behind the leaving rows that are smaller.
 template <class Exec>
 void move_kept(const Exec& exec, const DifferentRows<Exec>& old, const ConstArray<Exec, std::int64_t>& kept,
                const ConstArray<Exec, std::int64_t>& leaving, const Array<Exec, std::int64_t>& rows,
@@ -113,7 +113,8 @@ void move_kept(const Exec& exec, const DifferentRows<Exec>& old, const ConstArra
       });
 }
 
-/// Where the differences of leaving rows go: the last of the free vectors first, then those behind the used ones.
+/// Gives places to the differences of leaving rows: the last of the free vectors first, then those behind the used
+/// ones.
 template <class Exec>
 struct VectorPlaces {
   ConstArray<Exec, std::int64_t> free;
@@ -149,7 +150,8 @@ void store_leaving(const Exec& exec, std::int64_t count, const VectorPlaces<Exec
       });
 }
 
-/// An array whose first `used` elements are those of `array`, with room for `wanted`, and for more if it had to grow.
+/// Returns an array whose first `used` elements are those of `array`, with room for `wanted`, and for more if it had to
+/// grow.
 template <class Exec, class T>
 Array<Exec, T> with_room(const Exec& exec, const Array<Exec, T>& array, std::int64_t used, std::int64_t wanted) {
   if (wanted <= static_cast<std::int64_t>(array.extent(0))) return array;

@@ -5,8 +5,8 @@
 
 namespace shardmark::kernels {
 
-/// What rows learned while they were cached, as differences from the rows of the cores: of rows that are not cached any
-/// more.
+/// Holds what rows learned while they were cached, as differences from the rows of the cores, for rows that are not
+/// cached any more.
 template <class Exec>
 class RowDifferences {
  public:
@@ -19,14 +19,14 @@ class RowDifferences {
   ConstArray<Exec, std::int64_t> places() const { return places_; }  ///< [count] which of the vectors is theirs
   ConstArray<Exec, float> vectors() const { return vectors_; }       ///< [.., dim], some of them unused
 
-  /// places[i]: which of the vectors is the difference of rows[i], or -1. rows: [n], in any order.
+  /// Sets places[i] to the number of the vector that is the difference of rows[i], or to -1. rows: [n], in any order.
   void find(const Exec& exec, ConstArray<Exec, std::int64_t> rows, Array<Exec, std::int64_t> places) const;
 
-  /// vectors(i * stride .. + dim) += the difference of rows[i], if it has one. rows: [n], in any order.
+  /// Adds the difference of rows[i], if it has one, to vectors(i * stride .. + dim). rows: [n], in any order.
   void add_to(const Exec& exec, ConstArray<Exec, std::int64_t> rows, Array<Exec, float> vectors,
               std::int64_t stride) const;
 
-  /// After a populate: `entering` rows have no difference any more; that of leaving[i], which had none, is
+  /// Replaces differences after a populate: `entering` rows have none any more; that of leaving[i], which had none, is
   /// vectors(i * stride .. + dim) from now on. leaving, entering: ascending, without a row in common. Waits for the
   /// device.
   void merge(const Exec& exec, ConstArray<Exec, std::int64_t> leaving, ConstArray<Exec, float> vectors,

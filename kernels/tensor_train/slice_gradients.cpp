@@ -7,7 +7,7 @@
 
 namespace shardmark::kernels {
 
-/// The slice and the place of the gradient of every run.
+/// Lists the slice and the place of the gradient of every run.
 template <class Exec>
 void list_gradients(const Exec& exec, const PrefixTree<Exec>& tree, const Array<Exec, std::int64_t>& keys,
                     const Array<Exec, std::int64_t>& places) {
@@ -20,7 +20,7 @@ void list_gradients(const Exec& exec, const PrefixTree<Exec>& tree, const Array<
       });
 }
 
-/// A place for the sum of each slice, without gaps; `slices` has the runs of each. of_run: [runs] that of its slice.
+/// Gives the sum of each slice a place, without gaps; `slices` has the runs of each. of_run: [runs] that of its slice.
 /// Returns the places by slice.
 template <class Exec>
 UniqueRows<Exec> place_sums(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& trains,
@@ -88,7 +88,7 @@ LastSlices<Exec> pack_last_slices(const Exec& exec, const PrefixTree<Exec>& tree
   return last;
 }
 
-/// Floats of what nodes give to their parents and rows to the last core.
+/// Returns the floats of what nodes give to their parents and rows to the last core.
 template <class Exec>
 FloatsPerNode kept_shares(const TensorTrains<Exec>& trains, bool unordered) {
   FloatsPerNode floats{};
@@ -97,7 +97,7 @@ FloatsPerNode kept_shares(const TensorTrains<Exec>& trains, bool unordered) {
   return floats;
 }
 
-/// Where the gradients of the runs of a pass lie, from `next` on.
+/// Returns where the gradients of the runs of a pass lie, from `next` on.
 template <class Exec>
 SlicePlaces<Exec> places_of_runs(const PrefixTree<Exec>& tree, const BlockPass& pass,
                                  const ConstArray<Exec, std::int64_t>& of_run, const Array<Exec, float>& vectors,
@@ -122,7 +122,7 @@ void sum_runs(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains
   Kokkos::parallel_for("shardmark::sum_slice_runs", team_per_run(exec, tree.runs(), 0).first, kernel);
 }
 
-/// A step's gradients, pass by pass. `slices` has the runs of each slice if their gradients are summed behind each
+/// Adds a step's gradients, pass by pass. `slices` has the runs of each slice if their gradients are summed behind each
 /// pass.
 template <class Exec>
 void add_passes(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& trains,
@@ -162,8 +162,8 @@ void add_passes(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrai
   }
 }
 
-/// Of one block the gradients of runs are the result, whose reader adds them; of several they would be as many times as
-/// large as the slices, and are added to a sum of each slice behind each pass.
+/// Sums the gradients of slices. For one block the gradients of runs are the result, whose reader adds them; for
+/// several they would be as many times as large as the slices, and are added to a sum of each slice behind each pass.
 template <class Exec>
 RowGradients<Exec> slice_gradients(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& trains,
                                    ConstArray<Exec, float> gradients, SliceSums order,

@@ -9,23 +9,24 @@
 
 namespace shardmark::kernels {
 
-// Products of matrices so small that a library's preparations would take longer than they do: C = A B or C += A B with
-// C [m][n], A [m][k], B [k][n]. Each element of C is one chain of fused multiply-adds over k ascending, from 0 or from
-// what C holds, so that its bits depend on no blocking, no number of threads and no processor.
+// These are products of matrices so small that a library's preparations would take longer than the product: C = A B or
+// C += A B with C [m][n], A [m][k], B [k][n]. Each element of C is one chain of fused multiply-adds over k ascending,
+// from 0 or from what C holds, so that its bits depend on no blocking, no number of threads and no processor.
 
 struct GemmSize {
   std::int64_t m, n, k;
 };
 
-/// Element (i, j) is data[i * row + j * column]: {data, k, 1} for [m][k] by rows, {data, 1, m} for the transpose of
-/// [k][m] by rows. T: float, Fp16 or Bf16.
+/// Describes the left factor A: element (i, j) is data[i * row + j * column]: {data, k, 1} for [m][k] by rows, {data,
+/// 1, m} for the transpose of [k][m] by rows. T: float, Fp16 or Bf16.
 template <class T>
 struct GemmLeft {
   const T* data;
   std::int64_t row, column;
 };
 
-/// Element (i, j) is data[i * row + j]. T: const float, const Fp16 or const Bf16 for B, float for C.
+/// Describes a matrix by rows: element (i, j) is data[i * row + j]. T: const float, const Fp16 or const Bf16 for B,
+/// float for C.
 template <class T>
 struct GemmRows {
   T* data;
@@ -36,7 +37,7 @@ enum class GemmStart { zero, c };  ///< what the chains begin with
 
 namespace host {
 
-/// `Rows` rows of C and as many columns as Width, all of them in registers.
+/// Computes `Rows` rows of C and as many columns as Width, all of them in registers.
 template <int Rows, class Width, class A, class B>
 KOKKOS_FORCEINLINE_FUNCTION void gemm_tile(Width width, std::int64_t depth, GemmLeft<A> a, GemmRows<const B> b,
                                            GemmRows<float> c, GemmStart start) {
@@ -58,7 +59,7 @@ KOKKOS_FORCEINLINE_FUNCTION void gemm_tile(Width width, std::int64_t depth, Gemm
     for (std::int64_t l = 0; l < lanes; ++l) store_lanes(c.data + i * c.row + l * lane_count, sum[i][l], count(l));
 }
 
-/// Rows from `first` on: as many tiles of Rows as fit, then of half of them, and so on.
+/// Computes the rows from `first` on: by as many tiles of Rows as fit, then of half of them, and so on.
 template <int Rows, class Width, class A, class B>
 KOKKOS_FORCEINLINE_FUNCTION void gemm_column_block(Width width, const GemmSize& size, const GemmLeft<A>& a,
                                                    const GemmRows<const B>& b, const GemmRows<float>& c,
@@ -69,8 +70,8 @@ KOKKOS_FORCEINLINE_FUNCTION void gemm_column_block(Width width, const GemmSize& 
   if constexpr (Rows > 1) gemm_column_block<Rows / 2>(width, size, a, b, c, start, first);
 }
 
-/// Groups * 16 / Width rows of C, which has Width (4 or 8) columns: each Lanes holds several rows. The rows of A are
-/// read four numbers at a time (depth >= 4, the last four again for what a multiple of four leaves).
+/// Computes Groups * 16 / Width rows of C, which has Width (4 or 8) columns: each Lanes holds several rows. The rows of
+/// A are read four numbers at a time (depth >= 4, the last four again for what a multiple of four leaves).
 template <int Groups, int Width>
 KOKKOS_FORCEINLINE_FUNCTION void narrow_gemm_tile(std::int64_t depth, const GemmLeft<float>& a,
                                                   const GemmRows<const float>& b, const GemmRows<float>& c,
@@ -98,7 +99,7 @@ KOKKOS_FORCEINLINE_FUNCTION void narrow_gemm_tile(std::int64_t depth, const Gemm
   for (int g = 0; g < Groups; ++g) store_groups<Width>(c.data + g * rows * c.row, c.row, sum[g]);
 }
 
-/// How many of the rows could be taken by tiles of Groups Lanes, of half as many, and so on; the others are left.
+/// Computes rows by tiles of Groups Lanes, of half as many, and so on; returns the first row that is left.
 template <int Groups, int Width>
 KOKKOS_FORCEINLINE_FUNCTION std::int64_t narrow_gemm(const GemmSize& size, const GemmLeft<float>& a,
                                                      const GemmRows<const float>& b, const GemmRows<float>& c,
@@ -113,8 +114,8 @@ KOKKOS_FORCEINLINE_FUNCTION std::int64_t narrow_gemm(const GemmSize& size, const
     return first;
 }
 
-/// By one thread. Tiles have 8 to 16 registers of sums: a fused multiply-add takes some four cycles, and two begin in
-/// each.
+/// Computes the product by one thread. Tiles have 8 to 16 registers of sums: a fused multiply-add takes some four
+/// cycles, and two begin in each.
 template <class A, class B>
 KOKKOS_FUNCTION void small_gemm(const GemmSize& size, const GemmLeft<A>& a, const GemmRows<const B>& b,
                                 const GemmRows<float>& c, GemmStart start) {
@@ -139,7 +140,7 @@ KOKKOS_FUNCTION void small_gemm(const GemmSize& size, const GemmLeft<A>& a, cons
 
 namespace device {
 
-/// By the threads of a team and their vector lanes, an element of C each.
+/// Computes the product by the threads of a team and their vector lanes, an element of C each.
 template <class Member, class A, class B>
 KOKKOS_FUNCTION void small_gemm(const Member& team, const GemmSize& size, const GemmLeft<A>& a,
                                 const GemmRows<const B>& b, const GemmRows<float>& c, GemmStart start) {
@@ -155,8 +156,9 @@ KOKKOS_FUNCTION void small_gemm(const Member& team, const GemmSize& size, const 
 
 }  // namespace device
 
-/// The whole team calls it, with the same arguments; on a device, other threads of the team may read C behind a
-/// team_barrier(). On a host each thread that calls it does all of the work. C overlaps neither A nor B.
+/// Computes the product by a team: the whole team calls it, with the same arguments; on a device, other threads of the
+/// team may read C behind a team_barrier(). On a host each thread that calls it does all of the work. C overlaps
+/// neither A nor B.
 template <class Member, class A, class B>
 KOKKOS_FORCEINLINE_FUNCTION void small_gemm([[maybe_unused]] const Member& team, const GemmSize& size,
                                             const GemmLeft<A>& a, const GemmRows<const B>& b, const GemmRows<float>& c,

@@ -6,9 +6,9 @@
 
 namespace shardmark::kernels {
 
-/// The keys of the rows of a tensor train: ascending keys are in the order of contraction, so that rows with the same
-/// slices of the first cores follow each other. Of row i, first_key + i; where the last core comes first, with the
-/// digits of i reversed.
+/// Maps the rows of a tt table to keys. Ascending keys are in the order of contraction, so that rows with the same
+/// slices of the first cores follow each other. The key of row i is first_key + i or, where the last core comes first
+/// (mirrored), first_key plus the number that the reversed digits of i give.
 struct TrainKeys {
   TensorTrainShape shape;  ///< of the table
   bool mirrored = false;
@@ -17,55 +17,56 @@ struct TrainKeys {
   KOKKOS_INLINE_FUNCTION std::int64_t operator()(std::int64_t row) const {
     return first_key + (mirrored ? mirrored_row(shape, row) : row);
   }
-  /// The row of a key.
+  /// Returns the row of a key.
   KOKKOS_INLINE_FUNCTION std::int64_t row(std::int64_t key) const {
     return mirrored ? mirrored_row(shardmark::mirrored(shape), key - first_key) : key - first_key;
   }
 };
 
-/// keys[i] = key of rows[i].
+/// Sets keys[i] to the key of rows[i].
 template <class Exec>
 void list_row_keys(const Exec& exec, const TrainKeys& train, ConstArray<Exec, std::int64_t> rows,
                    Array<Exec, std::int64_t> keys);
 
-/// Consecutive bags whose ids are rows of one tensor train.
+/// Describes consecutive bags whose ids are rows of one tt table.
 struct TrainBags {
   std::int64_t first_bag = 0;
   std::int64_t bags = 0;
   TrainKeys keys;
 };
 
-/// before[b] = ids of the bags of the blocks before block b. offsets: of all bags; before: [blocks + 1].
+/// Sets before[b] to the number of ids in the bags of the blocks before block b. offsets: of all bags; before: [blocks
+/// + 1].
 template <class Exec>
 void count_train_ids(const Exec& exec, ConstArray<Exec, TrainBags> blocks, ConstArray<Exec, std::int64_t> offsets,
                      Array<Exec, std::int64_t> before);
 
-/// The ids of the blocks, one after the other: keys of their rows, and their positions among all ids.
-/// before: of count_train_ids; keys, positions: [before(blocks)].
+/// Lists the ids of the blocks, one after the other: the keys of their rows, and their positions among all ids. before:
+/// of count_train_ids; keys, positions: [before(blocks)].
 template <class Exec>
 void list_train_ids(const Exec& exec, ConstArray<Exec, TrainBags> blocks, ConstArray<Exec, std::int64_t> offsets,
                     ConstArray<Exec, std::int64_t> before, ConstArray<Exec, std::int64_t> ids,
                     Array<Exec, std::int64_t> keys, Array<Exec, std::int64_t> positions);
 
-/// The distinct rows [first_unique, first_unique + rows) of a UniqueRows, all of one tensor train.
+/// Describes the distinct rows [first_unique, first_unique + rows) of a UniqueRows, all of one tt table.
 struct TrainRows {
   std::int64_t first_unique = 0;
   std::int64_t rows = 0;
   std::int64_t row_key = 0;  ///< of row 0 in the UniqueRows
-  std::int64_t place = 0;    ///< of the first of them among those of all trains
+  std::int64_t place = 0;    ///< of the first of them among those of all tt tables
   std::int64_t vector = 0;   ///< element where the vector of the first of them begins
   std::int64_t dim = 0;      ///< elements from one vector to the next
   TrainKeys keys;
 };
 
-/// The distinct rows of all trains, one after the other: their keys, and where their vectors begin.
-/// trains: by ascending place; keys, vectors: [rows of all trains].
+/// Lists the distinct rows of all tt tables, one after the other: their keys, and where their vectors begin.
+///   trains: by ascending place; keys, vectors: [rows of all tt tables].
 template <class Exec>
 void list_train_rows(const Exec& exec, const UniqueRows<Exec>& unique, ConstArray<Exec, TrainRows> trains,
                      Array<Exec, std::int64_t> keys, Array<Exec, std::int64_t> vectors);
 
-/// touched[first_slice + s] = 1 for every slice s that a distinct row of the trains is made of, s counted core by core
-/// in the order of the shape, 0 for others. first_slice: [trains].
+/// Sets touched[first_slice + s] to 1 for every slice s that a distinct row of the tt tables is made of, s counted core
+/// by core in the order of the shape, and to 0 for others. first_slice: [trains].
 template <class Exec>
 void mark_train_slices(const Exec& exec, const UniqueRows<Exec>& unique, ConstArray<Exec, TrainRows> trains,
                        ConstArray<Exec, std::int64_t> first_slice, Array<Exec, std::int32_t> touched);

@@ -6,7 +6,7 @@
 
 namespace shardmark::kernels::device {
 
-/// The gradient of one distinct row, its columns shared by the threads of a warp.
+/// Gives the gradient of one distinct row, whose columns the threads of a warp share.
 template <class Team, class Kernel>
 struct RowColumns {
   const Team& team;
@@ -14,14 +14,14 @@ struct RowColumns {
   std::int64_t begin, end;  ///< its positions, in sorted order
   std::int64_t dim;
 
-  /// body(column, g(u)[column]), each column by one thread, column 0 by the first.
+  /// Calls body(column, g(u)[column]) for each column, by one thread each; the first thread takes column 0.
   template <class Body>
   KOKKOS_FORCEINLINE_FUNCTION void for_each(const Body& body) const {
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, dim),
                          [&](const std::int64_t c) { body(c, kernel.gradient(begin, end, c)); });
   }
 
-  /// Sum over the columns of term(column, g(u)[column]) in double, for every thread.
+  /// Returns to every thread the sum over the columns of term(column, g(u)[column]), in double.
   template <class Term>
   KOKKOS_FORCEINLINE_FUNCTION double sum(const Term& term) const {
     double total = 0;
@@ -32,7 +32,7 @@ struct RowColumns {
     return total;
   }
 
-  /// *value as the first thread reads it, for every thread: so that the first may write it afterwards.
+  /// Returns *value to every thread as the first thread reads it, so that the first may write it afterwards.
   KOKKOS_FORCEINLINE_FUNCTION float read(const float* value) const {
     float copy = 0;
     Kokkos::single(
@@ -41,8 +41,9 @@ struct RowColumns {
   }
 };
 
-/// A warp per distinct row, a thread per column: all of a vector is read at once, and neighbours are read by
-/// neighbours. Sums in the order of the host's kernel; `row` of consume is local to the shard.
+/// Computes the gradients of rows with a warp per distinct row and a thread per column: all of a vector is read at
+/// once, and neighbours are read by neighbours. Sums in the order of the host's kernel; `row` of consume is local to
+/// the shard.
 template <class Exec, class Shard, class Consume>
 struct RowGradientKernel {
   static constexpr int width = 32;
@@ -74,7 +75,7 @@ struct RowGradientKernel {
             RowColumns<Team, RowGradientKernel>{team, *this, unique.begin(u), unique.begin(u + 1), shard.dim});
   }
 
-  /// Column c of the gradient of the row with the sorted positions [begin, end).
+  /// Returns column c of the gradient of the row with the sorted positions [begin, end).
   KOKKOS_FORCEINLINE_FUNCTION float gradient(std::int64_t begin, std::int64_t end, std::int64_t c) const {
     if (end - begin <= hot_row_piece) return sum_positions(begin, end, c);
     const auto pieces = hot.of(begin, end);

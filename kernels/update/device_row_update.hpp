@@ -5,7 +5,7 @@
 
 namespace shardmark::kernels::device {
 
-/// One row of a shard, element by element.
+/// Updates one row of a shard, element by element.
 template <class Step, class Value>
 struct RowInShard {
   static constexpr OptimizerChoice choice = choice_of(Step::kind);
@@ -29,7 +29,7 @@ struct RowInShard {
     if constexpr (choice.vectors > 1) update.state[shard.dim + c] = e.v;
   }
 
-  /// Sum `number` of those that the step asks for, over the columns held here.
+  /// Returns sum `number` of those that the step needs, over the columns held here.
   template <class Columns>
   KOKKOS_FORCEINLINE_FUNCTION double sum(const Step& step, const Columns& columns, int number) const {
     return columns.sum([&](std::int64_t c, float g) {

@@ -8,7 +8,7 @@
 
 namespace shardmark::kernels {
 
-/// The sums of the gradients of a shard whose rows are few, in the order of its ids: the bits of RowGradients.
+/// Sums the gradients of a shard whose rows are few, in the order of its ids, with the bits of RowGradients.
 struct FewRows {
   ShardBlocks shard;
   int position_bits;
@@ -16,7 +16,7 @@ struct FewRows {
   float *sums, *pieces;  ///< [shard.rows, shard.dim]: of each row, and of the pieces of a hot row that are complete
   std::uint32_t* uses;   ///< [shard.rows] ids of each row
 
-  /// words: of the ids, in their order.
+  /// Adds the gradients of all ids. words: those of the ids, in their order.
   KOKKOS_FUNCTION void add(const std::uint64_t* words, std::int64_t count) const {
     for (std::int64_t row = 0; row < shard.rows; ++row) uses[row] = 0;
     for (std::int64_t i = 0; i < shard.rows * shard.dim; ++i) sum(0)[i] = nothing;
@@ -29,14 +29,14 @@ struct FewRows {
     for (std::int64_t row = 0; row < shard.rows; ++row) count += uses[row] > 0 ? 1 : 0;
     return count;
   }
-  /// Says which rows are used, [shard.rows]; the sums of others are 0.
+  /// Marks the rows that are used, [shard.rows]; the sums of others become 0.
   KOKKOS_FUNCTION void mark(float* used) const {
     for (std::int64_t row = 0; row < shard.rows; ++row) {
       used[row] = uses[row] > 0 ? 1.0F : 0.0F;
       for (std::int64_t c = 0; uses[row] == 0 && c < shard.dim; ++c) sum(row)[c] = 0.0F;
     }
   }
-  /// A word for each row that is used, which has the place of its sum among the gradients.
+  /// Writes a word for each row that is used, with the place of its sum among the gradients.
   KOKKOS_FUNCTION void list(std::uint64_t* words) const {
     for (std::int64_t row = 0; row < shard.rows; ++row)
       if (uses[row] > 0)
@@ -45,7 +45,7 @@ struct FewRows {
   }
 
  private:
-  /// Which added to one gradient leaves it as it is, -0 too.
+  /// Adding this to one gradient leaves it as it is, -0 too.
   static constexpr float nothing = -0.0F;
 
   KOKKOS_FORCEINLINE_FUNCTION float* sum(std::int64_t row) const { return sums + row * shard.dim; }
@@ -76,7 +76,8 @@ struct FewRows {
     }
   }
 
-  /// Sums of several gradients begin with 0, sums of pieces with the first of them.
+  /// Adds the sum of the complete pieces of a hot row to its last piece, and 0 to the sum of any other row, which makes
+  /// it begin with 0 as RowGradients has it.
   KOKKOS_FUNCTION void complete(std::int64_t row) const {
     for (std::int64_t c = 0; c < shard.dim; ++c)
       sum(row)[c] = (uses[row] > hot_row_piece ? sum_of_pieces(row)[c] : 0.0F) + sum(row)[c];

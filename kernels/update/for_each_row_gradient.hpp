@@ -6,11 +6,12 @@
 
 namespace shardmark::kernels {
 
-/// Computes the gradient of every distinct row and hands it to `consume`, rows in parallel. How, depends on where:
+/// Computes the gradient of every distinct row and passes it to `consume`, rows in parallel. The form of the call
+/// depends on the execution space:
 ///   on the host    consume(shard, run), where `run` goes through consecutive rows of one shard; see host::RowRun
 ///   on a device    consume(shard, u, row, columns), where a warp shares the columns of one row; see device::RowColumns
-/// What only the device knows, how many rows and hot pieces there are, stays there: as much is launched as there can
-/// be.
+/// The numbers of rows and of hot pieces, which only the device knows, stay there: as many threads are launched as
+/// there can be rows and pieces.
 template <class Exec, class Shard, class Consume>
 void for_each_row_gradient(const std::string& label, const Exec& exec, const RowGradients<Exec>& gradients,
                            const ShardList<Exec, Shard>& list, RowGradientsWorkspace<Exec>& workspace,

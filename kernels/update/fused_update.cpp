@@ -12,7 +12,7 @@ struct ApplyOptimizer {
   UpdateStep now;
   RowSums<Exec> given;
 
-  /// On the host: a run of rows.
+  /// Updates on the host a run of rows.
   template <class Run>
   KOKKOS_FUNCTION void operator()(const UpdateShard& shard, const Run& run) const {
     with_step(shard.optimizer, now.number, [&](const auto& step) {
@@ -20,7 +20,7 @@ struct ApplyOptimizer {
     });
   }
 
-  /// On a device: the columns of one row.
+  /// Updates on a device the columns of one row.
   template <class Columns>
   KOKKOS_FUNCTION void operator()(const UpdateShard& shard, std::int64_t u, std::int64_t row,
                                   const Columns& columns) const {

@@ -9,13 +9,13 @@ namespace shardmark::kernels::host {
 
 inline constexpr std::int64_t update_grain = 4096;
 
-/// Rows that nobody asks for ahead of their use.
+/// Does nothing, for rows that are not prefetched.
 struct NoPrefetch {
   KOKKOS_FUNCTION void far(std::int64_t) const {}
   KOKKOS_FUNCTION void near(std::int64_t) const {}
 };
 
-/// out = g(u), `tile` as RowRun::for_each gives it.
+/// Copies g(u) to `out`, `tile` as RowRun::for_each gives it.
 template <class Dim, class Tile>
 KOKKOS_FORCEINLINE_FUNCTION void copy_gradient(Dim dim, const Tile& tile, float* out) {
   for (std::int64_t column = 0; column < dim; column += column_tile) {
@@ -26,7 +26,7 @@ KOKKOS_FORCEINLINE_FUNCTION void copy_gradient(Dim dim, const Tile& tile, float*
   }
 }
 
-/// Sums of gradients over sorted positions, each vector asked for ahead of its turn.
+/// Sums gradients over sorted positions, each vector prefetched before it is read.
 template <class Exec>
 struct GradientSums {
   const RowGradients<Exec>& inputs;
@@ -35,7 +35,8 @@ struct GradientSums {
   KOKKOS_FORCEINLINE_FUNCTION const float* vector(std::int64_t i) const {
     return inputs.gradients.data() + inputs.vector_begin(i);
   }
-  /// The place of the vector of position i is asked for as many positions ahead of the vector as that is of its use.
+  /// Prefetches the place of the vector of position i: as many positions before the prefetch of the vector as that is
+  /// before its use.
   KOKKOS_FORCEINLINE_FUNCTION void prefetch_offset(std::int64_t i, std::int64_t last_position) const {
     if (inputs.gradient_offset.extent(0) > 0)
       prefetch(&inputs.gradient_offset(inputs.unique.position(Kokkos::min(i, last_position))), 1);
@@ -47,7 +48,7 @@ struct GradientSums {
     prefetch(vector(Kokkos::min(i, last_position)) + column, width * std::int64_t{sizeof(float)});
   }
 
-  /// sum = columns [column, column + width) of g(u).
+  /// Sets `sum` to the columns [column, column + width) of g(u).
   KOKKOS_FUNCTION void gradient(float* sum, std::int64_t column, std::int64_t width, std::int64_t u,
                                 std::int64_t last_position) const {
     const std::int64_t begin = inputs.unique.begin(u);
@@ -60,7 +61,7 @@ struct GradientSums {
     });
   }
 
-  /// sum = columns [column, column + width) of the sum over the sorted positions [begin, end).
+  /// Sets `sum` to the columns [column, column + width) of the sum over the sorted positions [begin, end).
   KOKKOS_FUNCTION void of_positions(float* sum, std::int64_t column, std::int64_t width, std::int64_t begin,
                                     std::int64_t end, std::int64_t last_position) const {
     for_blocks<128, 64, lane_count>(width, [&](std::int64_t c, auto block) {
@@ -78,13 +79,13 @@ struct GradientSums {
   }
 };
 
-/// The distinct rows [first, stop), all of one shard, whose first key is first_key.
+/// Goes through the distinct rows [first, stop), all of one shard, whose first key is first_key.
 template <class Exec>
 struct RowRun {
   GradientSums<Exec> sums;
   std::int64_t first_key, first, stop;
 
-  /// Calls prefetch_row.far(row) and later .near(row) ahead of body(u, row, tile), for every row u of the run. `row` is
+  /// Calls prefetch_row.far(row) and later .near(row) before body(u, row, tile), for every row u of the run. `row` is
   /// local to the shard; tile(column, width), width <= column_tile, gives the columns [column, column + width) of g(u),
   /// valid until the next call.
   template <class Dim, class PrefetchRow, class Body>
@@ -118,11 +119,11 @@ struct RowRun {
  private:
   static constexpr std::int64_t rows_at_a_time = 64;
 
-  /// What one distinct row takes: rows are local to the shard.
+  /// Holds what the loop needs to know of one distinct row: rows are local to the shard.
   struct RowPlace {
-    std::int64_t row, far_row, near_row;  ///< itself, and those to ask for; far_row < 0: none
+    std::int64_t row, far_row, near_row;  ///< itself, and those to prefetch; far_row < 0: none
     const float* only_vector;             ///< its gradient, if one unweighted vector is all of it
-    const float* later_vector;            ///< the vector to ask for then
+    const float* later_vector;            ///< the vector to prefetch then
   };
 
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t last_position() const { return sums.inputs.unique.begin(stop) - 1; }
@@ -140,8 +141,8 @@ struct RowRun {
     for (std::int64_t u = first; u < Kokkos::min(first + rows, stop); ++u) prefetch_row.far(row(u));
   }
 
-  /// The places of rows [begin, end). In a loop of its own, so that as little as can be is left to do between two
-  /// rows, and the processor has several of them in flight.
+  /// Finds the places of rows [begin, end). It is a loop of its own, so that as little as possible is left to do
+  /// between two rows, and the processor has several of them in flight.
   template <class Dim>
   KOKKOS_FORCEINLINE_FUNCTION void find_places(Dim dim, std::int64_t begin, std::int64_t end, RowPlace* places) const {
     const auto& unique = sums.inputs.unique;
@@ -159,7 +160,7 @@ struct RowRun {
   }
 };
 
-/// Whole rows by one thread each: first the pieces of hot rows, then all rows, a range at a time.
+/// Computes whole rows by one thread each: first the pieces of hot rows, then all rows, a range at a time.
 template <class Exec, class Shard, class Consume>
 struct RowGradientKernel {
   RowGradients<Exec> inputs;
@@ -169,7 +170,7 @@ struct RowGradientKernel {
 
   struct SumPieces {};
 
-  /// Partial sum of one piece of a hot row.
+  /// Computes the partial sum of one piece of a hot row.
   KOKKOS_FUNCTION void operator()(SumPieces, std::int64_t number) const {
     if (number >= hot.piece_count(0)) return;
     const auto& piece = hot.pieces(number);
@@ -178,7 +179,7 @@ struct RowGradientKernel {
                                                  piece.end - 1);
   }
 
-  /// The rows of one range, shard by shard.
+  /// Passes the rows of one range to `consume`, shard by shard.
   KOKKOS_FUNCTION void operator()(std::int64_t range) const {
     const auto& unique = inputs.unique;
     const auto begin_of = [&](std::int64_t u) { return unique.begin(u); };

@@ -6,13 +6,14 @@
 
 namespace shardmark::kernels {
 
-/// The sums that an optimizer asks for of one row (see row_sum_count), complete.
+/// Holds the sums over one row that an optimizer needs (see row_sum_count), complete.
 struct SumsOfRow {
   float first = 0;
   float second = 0;
 };
 
-/// Weight decay of any optimizer, 0 where there is none: l2 w joins the gradient, decoupled w is taken off w.
+/// Holds the weight decay of any optimizer, 0 where there is none: l2 w is added to the gradient, decoupled w is
+/// subtracted from w.
 struct DecayFactors {
   float l2, decoupled;
 
@@ -23,8 +24,8 @@ struct DecayFactors {
                       : 0.0F) {}
 };
 
-// The rules of reference/optimizer.hpp in fp32, one class each, made of the hyperparameters and the number of the step.
-// A Number is a float or Lanes.
+// These are the rules of reference/optimizer.hpp in fp32, one class each, made of the hyperparameters and the number of
+// the step. A Number is a float or Lanes.
 //   w' = step(w, g, m, v)             one value; m and v, its numbers in the state vectors, are replaced
 // and where row_sum_count is not 0:
 //   add(w, g, m, v, first, second)    what the value adds to the sums of its row
@@ -107,7 +108,8 @@ struct RmspropStep {
   }
 };
 
-/// Moving means m of g and v of g^2, and what makes up for their start at 0: m^ = unbias_m m, v^ = unbias_v v.
+/// Computes the moving means m of g and v of g^2, and the factors that make up for their start at 0: m^ = unbias_m m,
+/// v^ = unbias_v v.
 struct Moments {
   float beta1, rest1, beta2, rest2, unbias_m, unbias_v, epsilon;
 
@@ -128,14 +130,14 @@ struct Moments {
   KOKKOS_FORCEINLINE_FUNCTION Number square(Number v, Number g) const {
     return fused(beta2, v, rest2 * g * g);
   }
-  /// m^ / (sqrt(v^) + eps)
+  /// Returns m^ / (sqrt(v^) + eps).
   template <class Number>
   KOKKOS_FORCEINLINE_FUNCTION Number direction(Number m, Number v) const {
     return unbias_m * m / (square_root(unbias_v * v) + epsilon);
   }
 
  private:
-  /// 1 / (1 - beta^t)
+  /// Returns 1 / (1 - beta^t).
   KOKKOS_FUNCTION static float unbias(double beta, std::int64_t number) {
     return static_cast<float>(1.0 / (1.0 - Kokkos::pow(beta, static_cast<double>(number))));
   }
@@ -182,7 +184,7 @@ struct RowwiseAdamStep {
   }
 };
 
-/// sqrt(n' + e) - sqrt(n + e) is taken as g^2 over the sum of the roots, where nothing cancels.
+/// The FTRL step takes sqrt(n' + e) - sqrt(n + e) as g^2 over the sum of the roots, where nothing cancels.
 struct FtrlStep {
   static constexpr auto kind = OptimizerKind::ftrl;
   static constexpr float e = 0x1p-23F;
@@ -241,7 +243,7 @@ KOKKOS_FORCEINLINE_FUNCTION LambStep::Row LambStep::for_row(const SumsOfRow& sum
   return {scaled ? rate * (square_root(sums.first) / square_root(sums.second)) : rate, *this};
 }
 
-/// Calls body(step) with the step of the optimizer, once for a run of rows; not at all for `none`.
+/// Calls body(step) with the step of the optimizer, once for a run of rows; does not call it for `none`.
 template <class Body>
 KOKKOS_FORCEINLINE_FUNCTION void with_step(const Optimizer& optimizer, std::int64_t number, const Body& body) {
   switch (optimizer.kind) {

@@ -8,7 +8,7 @@
 
 namespace shardmark::kernels {
 
-/// The gradient of every distinct row that a rank received ids for:
+/// Holds what the gradient of every distinct row is summed from that a rank received ids for:
 ///   g(u) = sum over its positions p, ascending, of weight[p] * gradients[gradient_offset(p) .. + dim)
 /// in fp32. Rows with more than hot_row_piece positions are summed in pieces of that many positions, and the pieces
 /// then added in order, each from 0: a fixed order, so equal bits for any number of threads.
@@ -17,17 +17,18 @@ struct RowGradients {
   UniqueRows<Exec> unique;
   ConstArray<Exec, std::int64_t> gradient_offset;  ///< [positions], or empty where unique.position(i) is the offset
   ConstArray<Exec, float> weights;                 ///< [positions], or empty when every weight is 1
-  ConstArray<Exec, float> gradients;               ///< the vectors that came home the inverse way
+  ConstArray<Exec, float> gradients;               ///< the gradients that came back over the inverse route
 
-  /// Where the vector of sorted position i begins.
+  /// Returns the element where the gradient of sorted position i begins.
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t vector_begin(std::int64_t i) const {
     const std::int64_t position = unique.position(i);
     return gradient_offset.extent(0) == 0 ? position : gradient_offset(position);
   }
 };
 
-/// Of positions with these keys in [0, key_bound) and gradient_offset, [positions] each, as expand_positions gives
-/// them. Without weights the offsets are sorted in the place of the positions, which spares a random read of each.
+/// Sorts positions by their keys, for the sums of their gradients. keys in [0, key_bound) and gradient_offset:
+/// [positions] each, as expand_positions gives them. Without weights the offsets are sorted in the place of the
+/// positions, which avoids a random read of each.
 template <class Exec>
 RowGradients<Exec> sorted_row_gradients(const Exec& exec, ConstArray<Exec, std::int64_t> keys, std::int64_t key_bound,
                                         ConstArray<Exec, std::int64_t> gradient_offset, ConstArray<Exec, float> weights,
@@ -38,14 +39,14 @@ RowGradients<Exec> sorted_row_gradients(const Exec& exec, ConstArray<Exec, std::
   return {unique_rows<Exec>(exec, keys, key_bound, gradient_offset, bound, workspace), {}, weights, gradients};
 }
 
-/// Shards of a rank by ascending first_key: anything with first_key and dim (UpdateShard, DenseShard).
+/// Lists the shards of a rank by ascending first_key. Shard: anything with first_key and dim (UpdateShard, DenseShard).
 template <class Exec, class Shard>
 struct ShardList {
   ConstArray<Exec, Shard> shards;
   std::int64_t largest_dim = 0;
 
   KOKKOS_INLINE_FUNCTION std::int64_t count() const { return static_cast<std::int64_t>(shards.extent(0)); }
-  /// The shard that holds `key`: the last one that begins at or before it, so that empty shards never match.
+  /// Returns the shard that holds `key`: the last one that begins at or before it, so that empty shards never match.
   KOKKOS_INLINE_FUNCTION std::int64_t find(std::int64_t key) const {
     return last_at_most(count(), key, [&](std::int64_t s) { return shards(s).first_key; });
   }
@@ -60,7 +61,7 @@ ShardList<Exec, Shard> shard_list(const Exec& exec, const std::vector<Shard>& sh
 
 inline constexpr std::int64_t hot_row_piece = 1024;
 
-/// Positions [begin, end) in sorted order, all of row `key`.
+/// Names the positions [begin, end) in sorted order, all of row `key`.
 struct RowPiece {
   std::int64_t key;
   std::int64_t begin;

@@ -13,7 +13,7 @@ struct StoreRowSums {
   Array<Exec, double> sums;
   std::int64_t per_row;
 
-  /// On the host: a run of rows.
+  /// Sums on the host over a run of rows.
   template <class Run>
   KOKKOS_FUNCTION void operator()(const UpdateShard& shard, const Run& run) const {
     if (shard.dim == shard.full_dim) return;
@@ -24,7 +24,7 @@ struct StoreRowSums {
     });
   }
 
-  /// On a device: the columns of one row.
+  /// Sums on a device over the columns of one row.
   template <class Columns>
   KOKKOS_FUNCTION void operator()(const UpdateShard& shard, std::int64_t u, std::int64_t row,
                                   const Columns& columns) const {

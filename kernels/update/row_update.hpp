@@ -10,8 +10,8 @@
 
 namespace shardmark::kernels {
 
-/// Asks for the values and the state of a row, into the second cache or the first. (A class, since GCC 12 takes a
-/// lambda that only prefetches for one without effect, and drops it.)
+/// Prefetches the values and the state of a row into the second-level cache (far) or the first (near). (It is a class
+/// because GCC 12 takes a lambda that only prefetches for one without effect, and drops it.)
 template <class Value, class Dim>
 struct PrefetchRow {
   Value* values;
@@ -29,7 +29,7 @@ struct PrefetchRow {
   }
 };
 
-/// Calls body(Value{}, dim), the usual dims as a Block.
+/// Calls body(Value{}, dim), with the usual dims as a Block.
 template <class Body>
 KOKKOS_FORCEINLINE_FUNCTION void with_value_and_dim(const UpdateShard& shard, const Body& body) {
   with_trained_value(shard.value_type, [&](auto value) { with_dim(shard.dim, [&](auto dim) { body(value, dim); }); });
@@ -42,7 +42,7 @@ struct Rounding {
   std::uint64_t row_bits = 0;  ///< see rounding_bits
   std::int64_t column_begin;
 
-  /// table_bits: random_bits(now.seed, now.number, shard.table), which the rows of a shard have in common.
+  /// Takes table_bits: random_bits(now.seed, now.number, shard.table), which the rows of a shard have in common.
   KOKKOS_FORCEINLINE_FUNCTION Rounding(std::uint64_t table_bits, const UpdateShard& shard, std::int64_t row)
       : stochastic(!std::is_same_v<Value, float> && shard.stochastic_rounding), column_begin(shard.column_begin) {
     if (stochastic)
@@ -64,7 +64,7 @@ struct Rounding {
   }
 };
 
-/// Where the numbers of one row lie, and what every element of it goes through. Dim: a Block, or std::int64_t.
+/// Holds where the numbers of one row lie, and applies the step to its elements. Dim: a Block, or std::int64_t.
 template <class Step, class Value, class Dim>
 struct RowUpdate {
   static constexpr std::int64_t vectors = choice_of(Step::kind).vectors;
@@ -79,7 +79,7 @@ struct RowUpdate {
     Number w, g, m, v;
   };
 
-  /// The columns from `column` on, of which there are `count`, with weight decay in their gradient.
+  /// Reads the columns from `column` on, of which there are `count`, and adds weight decay to their gradient.
   template <class Number>
   KOKKOS_FORCEINLINE_FUNCTION Elements<Number> load(std::int64_t column, const float* g, std::int64_t count) const {
     Elements<Number> e;
@@ -101,9 +101,9 @@ struct RowUpdate {
     });
   }
 
-  /// The sums that the step asks for, over the columns held here: in fp32, over 16 interleaved lanes that are added
-  /// pairwise, so in one order for any width and with an error that grows with dim / 16 only. of_gradient: they need
-  /// nothing but the gradient, so that the row is not read.
+  /// Returns the sums that the step needs, over the columns held here: in fp32, over 16 interleaved simd lanes that are
+  /// added pairwise, so in one order for any width and with an error that grows with dim / 16 only. of_gradient: they
+  /// need nothing but the gradient, so that the row is not read.
   template <bool of_gradient = false, class Tile>
   KOKKOS_FORCEINLINE_FUNCTION SumsOfRow sums(const Step& step, const Tile& tile) const {
     Lanes first = 0.0F, second = 0.0F;

@@ -19,7 +19,7 @@ struct ScatterSgd {
   ShardList<Exec, UpdateShard> list;
   Array<Exec, std::uint32_t> locks;
 
-  /// Positions of one range, in runs of one shard.
+  /// Updates the rows of the positions of one range, in runs of one shard.
   KOKKOS_FUNCTION void operator()(std::int64_t range) const {
     std::int64_t i = range * grain;
     const std::int64_t end = Kokkos::min(i + grain, static_cast<std::int64_t>(keys.extent(0)));
@@ -54,7 +54,7 @@ struct ScatterSgd {
     }
   }
 
-  /// w += factor g: by one thread at a time on the host, element by element on a device.
+  /// Adds factor g to w: by one thread at a time on the host, element by element on a device.
   template <class Dim>
   KOKKOS_FORCEINLINE_FUNCTION void add(float* w, Dim dim, float factor, const float* g,
                                        [[maybe_unused]] std::int64_t key) const {

@@ -11,7 +11,7 @@ template <class Exec>
 struct StoreDense {
   Array<Exec, float> dense, touched, packed;
 
-  /// On the host: a run of rows.
+  /// Stores on the host a run of rows.
   template <class Run>
   KOKKOS_FUNCTION void operator()(const DenseShard& shard, const Run& run) const {
     const bool packs = shard.first_unique >= 0;
@@ -24,7 +24,7 @@ struct StoreDense {
     });
   }
 
-  /// On a device: the columns of one row.
+  /// Stores on a device the columns of one row.
   template <class Columns>
   KOKKOS_FUNCTION void operator()(const DenseShard& shard, std::int64_t u, std::int64_t row,
                                   const Columns& columns) const {
@@ -77,7 +77,7 @@ template <class Exec>
 struct StorePacked {
   Array<Exec, float> packed;
 
-  /// On the host: a run of rows.
+  /// Stores on the host a run of rows.
   template <class Run>
   KOKKOS_FUNCTION void operator()(const PackedRows& shard, const Run& run) const {
     with_dim(shard.dim, [&](auto dim) {
@@ -87,7 +87,7 @@ struct StorePacked {
     });
   }
 
-  /// On a device: the columns of one row.
+  /// Stores on a device the columns of one row.
   template <class Columns>
   KOKKOS_FUNCTION void operator()(const PackedRows& shard, std::int64_t u, std::int64_t, const Columns& columns) const {
     float* out = packed.data() + shard.output + (u - shard.first_row) * shard.dim;

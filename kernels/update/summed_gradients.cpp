@@ -13,7 +13,7 @@ struct StoreSummed {
   Array<Exec, float> sums;
   std::int64_t stride;
 
-  /// On the host: a run of rows.
+  /// Stores on the host a run of rows.
   template <class Run>
   KOKKOS_FUNCTION void operator()(const GradientShard& shard, const Run& run) const {
     with_dim(shard.dim, [&](auto dim) {
@@ -24,7 +24,7 @@ struct StoreSummed {
     });
   }
 
-  /// On a device: the columns of one row.
+  /// Stores on a device the columns of one row.
   template <class Columns>
   KOKKOS_FUNCTION void operator()(const GradientShard&, std::int64_t u, std::int64_t, const Columns& columns) const {
     columns.for_each([&](std::int64_t c, float g) {
@@ -34,7 +34,7 @@ struct StoreSummed {
   }
 
  private:
-  /// One position for each row.
+  /// Gives each row one position.
   KOKKOS_FORCEINLINE_FUNCTION void place(std::int64_t u) const {
     summed.words(u) = summed.word(rows.key(u), u * stride);
     if (u == 0) summed.segments(0) = 0;

@@ -7,8 +7,8 @@
 
 namespace shardmark::kernels {
 
-/// A shard that is updated in place. Its local row i is row row_begin + i row_stride of `table`, its column c column
-/// column_begin + c: with these the random bits of stochastic rounding are the same wherever a row is held.
+/// Describes a shard that is updated in place. Its local row i is row row_begin + i row_stride of `table`, its column c
+/// column column_begin + c: with these the random bits of stochastic rounding are the same wherever a row is held.
 struct UpdateShard {
   void* rows = nullptr;        ///< [rows of the shard, dim] of value_type: fp32, fp16 or bf16
   float* state = nullptr;      ///< [rows of the shard, state_per_row(optimizer, dim)]
@@ -24,20 +24,20 @@ struct UpdateShard {
   std::int64_t column_begin = 0;
 };
 
-/// Which step it is: its number t, from 1, for bias corrections, and with the seed for stochastic rounding.
+/// Identifies the step: its number t, from 1, for bias corrections, and with the seed for stochastic rounding.
 struct UpdateStep {
   std::int64_t number = 1;
   std::uint64_t seed = 0;
 };
 
-/// Sums over the distinct rows, for pooled_lookup_work and fused_update_work.
+/// Holds sums over the distinct rows, for pooled_lookup_work and fused_update_work.
 struct RowElements {
   std::int64_t rows = 0;
   std::int64_t values = 0;  ///< of dim
   std::int64_t bytes = 0;   ///< of row_bytes
   std::int64_t state = 0;   ///< of state_per_row
 };
-/// Waits for the device.
+/// Returns these sums over the distinct rows of `unique`. Waits for the device.
 template <class Exec>
 RowElements row_elements(const Exec& exec, const UniqueRows<Exec>& unique, const ShardList<Exec, UpdateShard>& list);
 

@@ -5,7 +5,7 @@
 
 namespace shardmark::kernels {
 
-/// Vectors x against what they became, y.
+/// Compares vectors x with what they became, y.
 struct VectorErrors {
   double squares = 0.0;        ///< sum of x^2
   double error_squares = 0.0;  ///< sum of (y - x)^2
@@ -19,7 +19,7 @@ struct VectorErrors {
   }
 };
 
-/// Errors of `became` as a copy of `vectors`, both laid out as the blocks' vectors (see encode_wire).
+/// Returns the errors of `became` as a copy of `vectors`, both laid out as the blocks' vectors (see encode_wire).
 template <class Exec>
 VectorErrors vector_errors(const Exec& exec, std::int64_t rows, ConstArray<Exec, WireBlock> blocks,
                            ConstArray<Exec, float> vectors, ConstArray<Exec, float> became);

@@ -9,14 +9,14 @@
 
 namespace shardmark::kernels {
 
-/// Rounded to nearest, ties to even, as rounded_to has it.
+/// Encodes a row rounded to nearest, ties to even, as rounded_to does.
 template <class T>
 KOKKOS_FORCEINLINE_FUNCTION void encode_row(const float* vector, char* row, std::int64_t dim, RowType<StoredRow<T>>) {
   T* values = reinterpret_cast<T*>(row);
   for (std::int64_t c = 0; c < dim; c += lane_count) store_lanes(values + c, load_lanes(vector + c, dim - c), dim - c);
 }
 
-/// As RowScale::quantized has it: adding 2^23 leaves the nearest integer, ties to even, in the low bits.
+/// Encodes a row as RowScale::quantized does: adding 2^23 leaves the nearest integer, ties to even, in the low bits.
 template <class Dim>
 KOKKOS_FORCEINLINE_FUNCTION void encode_row(const float* vector, char* row, Dim dim, RowType<QuantizedRow>) {
   float low = vector[0], high = vector[0];
@@ -58,7 +58,7 @@ KOKKOS_FORCEINLINE_FUNCTION void for_rows(const WireBlock& block, std::int64_t f
     });
 }
 
-/// for_rows of all blocks.
+/// Calls for_rows of all blocks.
 template <class Exec, class Body>
 void for_each_wire_row(const std::string& label, const Exec& exec, ValueType type, std::int64_t rows,
                        ConstArray<Exec, WireBlock> blocks, const Body& body) {
@@ -82,7 +82,7 @@ void for_each_wire_row(const std::string& label, const Exec& exec, ValueType typ
       });
 }
 
-/// Bodies of for_rows. (Classes, because nvcc takes no generic lambdas into a kernel.)
+/// These are the bodies of for_rows. (They are classes because nvcc takes no generic lambdas into a kernel.)
 struct EncodeRow {
   const float* vectors;
   char* wire;

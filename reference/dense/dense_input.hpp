@@ -9,7 +9,7 @@
 
 namespace shardmark::reference {
 
-/// Samples as the dense half gets them.
+/// Holds the samples that the dense model reads.
 template <class Number>
 struct DenseInput {
   std::vector<Matrix<Number>> vectors;  ///< pooled, by feature, [samples, width of the feature]
@@ -17,7 +17,7 @@ struct DenseInput {
   std::vector<float> labels;            ///< [samples], 0 or 1
 };
 
-/// What it makes of them.
+/// Holds what the dense model computes from them.
 template <class Number>
 struct DenseResult {
   Matrix<Number> logits;                         ///< [samples, 1]
@@ -26,7 +26,7 @@ struct DenseResult {
   DenseParameters<Number> parameter_gradients;   ///< of the loss, by block
 };
 
-/// Throws InputError when `given` has not this shape; `what` says which matrix of the input or the model it is.
+/// Throws InputError when `given` has not this shape; `what` names the matrix of the input or the model.
 template <class Number>
 void check_shape(const Matrix<Number>& given, std::int64_t rows, std::int64_t columns, const std::string& what) {
   const auto shape = [](std::int64_t r, std::int64_t c) {
@@ -61,10 +61,10 @@ void check_parameters(const DenseSpec& spec, const DenseParameters<Number>& para
     check_shape(parameters[b], blocks[b].rows, blocks[b].columns, blocks[b].name);
 }
 
-/// Of an integer column of Criteo: log(1 + x), where a missing field and a negative value count as 0; evaluated in
-/// double and rounded once. Source: facebookresearch/dlrm, whose data_utils.py sets "" to 0 and X_int < 0 to 0, and
-/// whose loader takes log(X_int + 1). TorchRec's preprocessing differs, log(x + 3) or log(x - min + 2), and has already
-/// been applied in its .npy files: they are not transformed again.
+/// Transforms an integer column of Criteo to log(1 + x), where a missing field and a negative value count as 0;
+/// evaluated in double and rounded once. Source: facebookresearch/dlrm, whose data_utils.py sets "" to 0 and X_int < 0
+/// to 0, and whose loader takes log(X_int + 1). TorchRec's preprocessing differs, log(x + 3) or log(x - min + 2), and
+/// has already been applied in its .npy files: they are not transformed again.
 inline float log_transform(std::optional<float> x) {
   return x && *x > 0.0F ? static_cast<float>(std::log1p(static_cast<double>(*x))) : 0.0F;
 }

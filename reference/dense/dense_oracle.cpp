@@ -9,7 +9,7 @@
 namespace shardmark::reference {
 namespace {
 
-/// All rows of a block, which starts from `initial`.
+/// Returns a table of all rows of a block, which starts from `initial`.
 TouchedTable table_of(const DenseBlock& block, const Optimizer& optimizer, std::int64_t number,
                       const Matrix<float>& initial) {
   const Table table{.name = block.name, .rows = block.rows, .dim = block.columns, .optimizer = optimizer};

@@ -7,7 +7,7 @@
 
 namespace shardmark::reference {
 
-/// The blocks of a model, or their gradients, by part.
+/// Splits the blocks of a model, or their gradients, by part.
 template <class Block>
 struct DenseParts {
   std::span<Block> bottom, cross, top;
@@ -33,10 +33,10 @@ Matrix<Number> mean_loss(std::span<const float> labels, std::int64_t global_batc
   return gradient;
 }
 
-/// Forward and backward of a model with layers. global_batch: the samples of all ranks, over which the loss is a mean;
-/// results of parts of a batch add up to those of the whole. Number: double defines what is right, Uncertain says by
-/// how much fp32 may differ, float is one fp32 evaluation. Throws InputError as check_dense, check_parameters and
-/// check_input.
+/// Runs forward and backward of a model with layers. global_batch: the samples of all ranks, over which the loss is a
+/// mean; results of parts of a batch add up to those of the whole. Number: double defines what is right, Uncertain says
+/// by how much fp32 may differ, float is one fp32 evaluation. Throws InputError as check_dense, check_parameters and
+/// check_input do.
 template <class Number>
 DenseResult<Number> dense_pass(const DenseSpec& spec, const DenseParameters<Number>& parameters,
                                const DenseInput<Number>& input, std::int64_t global_batch) {

@@ -9,7 +9,8 @@
 
 namespace shardmark::reference {
 
-/// What stands behind the embeddings: from the pooled vectors of a sample to one logit, and back to their gradients.
+/// Selects the model behind the embeddings: from the pooled embeddings of a sample to one logit, and back to their
+/// gradients.
 enum class DenseKind { none, exact, mlp, dlrm, dcnv2 };
 
 inline constexpr std::array dense_kinds{
@@ -22,13 +23,13 @@ inline constexpr std::array dense_kinds{
 };
 constexpr auto choices_of(DenseKind) { return Choices{"dense model", dense_kinds}; }
 
-/// Kinds that are a DenseSpec, whose weights are trained.
+/// Returns whether the kind is described by a DenseSpec, whose weights are trained.
 constexpr bool has_layers(DenseKind kind) {
   return kind == DenseKind::mlp || kind == DenseKind::dlrm || kind == DenseKind::dcnv2;
 }
 
-/// A model with layers. For one sample, e_f being the pooled vector of feature f, of widths[f] values, and n its
-/// numerical features:
+/// Describes a model with layers. For one sample, e_f being the pooled embedding of feature f, of widths[f] values, and
+/// n its numerical features:
 ///   lead    = bottom MLP(n), with a ReLU behind each layer; n itself where there is none
 ///   mlp       x = (mean over `stride` neighbours of (e_0, e_1, ..), lead)
 ///   dlrm      x = (lead, dot products of each two of (lead, e_0, e_1, ..)), without lead if there is no bottom MLP
@@ -49,10 +50,10 @@ struct DenseSpec {
   std::int64_t lead_width() const { return bottom_mlp.empty() ? numerical_features : bottom_mlp.back(); }
   std::int64_t width_of_vectors() const;
 
-  /// Vectors that dlrm multiplies with each other.
+  /// Returns the number of vectors that dlrm multiplies with each other.
   std::int64_t dotted() const { return std::ssize(widths) + (bottom_mlp.empty() ? 0 : 1); }
 
-  /// Of x.
+  /// Returns the width of x.
   std::int64_t top_inputs() const;
 };
 
@@ -61,7 +62,7 @@ struct DenseSpec {
 /// dlrm, nothing that reaches the top MLP.
 void check_dense(const DenseSpec& spec);
 
-/// What a model keeps, and computes for one sample; a product with its sum is two flops.
+/// Counts what a model keeps, and computes for one sample; a product with its sum is two flops.
 struct DenseWork {
   std::int64_t parameters = 0;
   std::int64_t forward_flops = 0;
@@ -71,13 +72,13 @@ struct DenseWork {
   bool operator==(const DenseWork&) const = default;
 };
 
-/// Of a model with layers:
+/// Returns the work of a model with layers:
 ///   layer of an MLP, a -> b          a b + b parameters, 2 a b flops
 ///   dots of n vectors of d values    n (n - 1) / 2 pairs of 2 d flops
 ///   cross layer of x [n], rank r     2 n r + n parameters, 4 n r + 3 n flops
 ///   mean over neighbours             a flop for each value
 /// Backward takes twice as many, for inputs and parameters; the numerical features need no gradient. Throws InputError
-/// as check_dense.
+/// as check_dense does.
 DenseWork dense_work(const DenseSpec& spec);
 
 }  // namespace shardmark::reference

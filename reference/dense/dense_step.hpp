@@ -8,7 +8,7 @@
 
 namespace shardmark::reference {
 
-/// Throws InputError for an optimizer that asks for sums over a row of a table, which weights of layers are not.
+/// Throws InputError for an optimizer that needs sums over a row of a table, which weights of layers are not.
 inline void check_dense_optimizer(const Optimizer& optimizer) {
   if (row_sum_count(optimizer.kind) == 0) return;
   throw InputError("optimizer " + std::string(name_of(optimizer.kind)) +
@@ -16,7 +16,7 @@ inline void check_dense_optimizer(const Optimizer& optimizer) {
                    "or adam");
 }
 
-/// Optimizer state by block, as one row each: [state_per_row(kind, elements)].
+/// Holds the optimizer state by block, as one row each: [state_per_row(kind, elements)].
 template <class T>
 using DenseState = std::vector<std::vector<T>>;
 
@@ -31,8 +31,9 @@ DenseState<T> initial_dense_state(const Optimizer& optimizer, const DenseParamet
   return state;
 }
 
-/// Step number t, from 1, by the formulas of reference/optimizer.hpp on every element, evaluated in double and rounded
-/// once to T. gradients: of the mean over the global batch, from all ranks. Throws InputError as check_dense_optimizer.
+/// Takes step number t, from 1, by the formulas of reference/optimizer.hpp on every element, evaluated in double and
+/// rounded once to T. gradients: of the mean over the global batch, from all ranks. Throws InputError as
+/// check_dense_optimizer does.
 template <class T>
 void dense_step(const Optimizer& optimizer, std::int64_t t, const DenseParameters<double>& gradients,
                 DenseParameters<T>& parameters, DenseState<T>& state) {

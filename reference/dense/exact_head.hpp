@@ -7,7 +7,8 @@
 
 namespace shardmark::reference {
 
-/// Weights of DenseKind::exact, keyed (seed, feature, column): plus or minus 1, 2 or 4 times `unit`, a power of two.
+/// Gives the weights of DenseKind::exact, keyed (seed, feature, column): plus or minus 1, 2 or 4 times `unit`, a power
+/// of two.
 struct ExactHead {
   std::uint64_t seed = 0;
   float unit = 0x1p-6F;
@@ -21,13 +22,13 @@ struct ExactHead {
   }
 };
 
-/// [z > 0]
+/// Returns [z > 0].
 template <std::floating_point Number>
 Number step(Number z) {
   return z > 0 ? 1 : 0;
 }
 
-/// Forward and backward of the exact head h:
+/// Runs forward and backward of the exact head h:
 ///   z = sum over features and columns of h e,  loss = sum over the samples of max(z, 0) - y z,
 ///   dz = [z > 0] - y, which is -1, 0 or 1,  de = dz h
 /// The loss is that of Rosenblatt's perceptron, binary cross entropy without the term that is not exact, log(1 +

@@ -11,8 +11,8 @@
 
 namespace shardmark::reference {
 
-/// Labels that a model can learn: those of a hidden logistic regression on ids and numerical features. With w(table,
-/// row), v(feature) from N(0, 1) and F features, D numerical features n,
+/// Draws labels that a model can learn: those of a hidden logistic regression on ids and numerical features. With
+/// w(table, row), v(feature) from N(0, 1) and F features, D numerical features n,
 ///   t = strength / sqrt(F + D) (sum over features of the mean of w over the ids of the bag
 ///                               + sum of v (n - numerical_mean) / numerical_deviation)
 ///   label = 1 with the probability sigmoid(t), else 0
@@ -25,11 +25,11 @@ struct HiddenLabels {
   double strength = 4.0;
   double numerical_mean = 0.0, numerical_deviation = 1.0;
 
-  /// t of each sample. features: of the batch; numerical [samples, D]. Weights of ids are not used.
+  /// Returns t of each sample. features: of the batch; numerical [samples, D]. Weights of ids are not used.
   std::vector<double> scores(std::span<const Feature> features, const Batch& batch,
                              const Matrix<float>& numerical) const;
 
-  /// Labels of the samples [first_sample, ..) whose t is given.
+  /// Returns the labels of the samples [first_sample, ..) whose t is given.
   std::vector<float> labels(std::span<const double> scores, std::int64_t first_sample) const;
 };
 

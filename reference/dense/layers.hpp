@@ -9,7 +9,7 @@
 
 namespace shardmark::reference {
 
-/// y = x W^T + b: x [samples, inputs], W [outputs, inputs], b [outputs, 1], y [samples, outputs].
+/// Computes y = x W^T + b: x [samples, inputs], W [outputs, inputs], b [outputs, 1], y [samples, outputs].
 template <class Number>
 Matrix<Number> linear(const Matrix<Number>& x, const Matrix<Number>& weight, const Matrix<Number>& bias) {
   return plus_row(product_transposed(x, weight), bias);
@@ -20,27 +20,27 @@ struct LinearGradients {
   Matrix<Number> x, weight, bias;
 };
 
-/// By the gradient dy of y:  dx = dy W,  dW = dy^T x,  db = sum of dy over the samples.
+/// Computes from the gradient dy of y: dx = dy W, dW = dy^T x, db = sum of dy over the samples.
 template <class Number>
 LinearGradients<Number> linear_backward(const Matrix<Number>& x, const Matrix<Number>& weight,
                                         const Matrix<Number>& gradient) {
   return {product(gradient, weight), product(transposed(gradient), x), sum_of_rows(gradient)};
 }
 
-/// max(z, 0)
+/// Returns max(z, 0).
 template <std::floating_point Number>
 Number relu(Number z) {
   return z > 0 ? z : 0;
 }
 
-/// The gradient of z, where g is that of y = relu(z): g where y > 0, else 0, also where z = 0 (as PyTorch has it).
+/// Returns the gradient of z, where g is that of y = relu(z): g where y > 0, else 0, also where z = 0 (as in PyTorch).
 template <std::floating_point Number>
 Number relu_backward(Number y, Number g) {
   return y > 0 ? g : 0;
 }
 
-/// What the low-rank cross layers (DCN V2: Wang et al. 2021; LowRankCrossNet of TorchRec, which MLPerf runs) compute of
-/// x_0 [samples, n]. * is the product element by element:
+/// Holds what the low-rank cross layers (DCN V2: Wang et al. 2021; LowRankCrossNet of TorchRec, which MLPerf runs)
+/// compute of x_0 [samples, n]. * is the product element by element:
 ///   v_l = x_l V_l^T,  t_l = v_l W_l^T + b_l,  x_(l+1) = x_0 * t_l + x_l
 /// with V_l [rank, n], W_l [n, rank], b_l [n, 1], in this order for each layer in turn.
 template <class Number>
@@ -61,7 +61,8 @@ Crossed<Number> cross(std::span<const Matrix<Number>> layers, Matrix<Number> x0)
   return kept;
 }
 
-/// The gradient of x_0 by that of the output, g; writes those of V, W and b to layer_gradients, in their order:
+/// Returns the gradient of x_0 from that of the output, g; writes those of V, W and b to layer_gradients, in their
+/// order:
 ///   dt = g * x_0,  dW = dt^T v,  db = sum of dt over the samples,  dv = dt W,  dV = dv^T x_l,
 ///   dx_l = g + dv V,  and x_0 gets g * t of every layer besides.
 template <class Number>
@@ -80,14 +81,15 @@ Matrix<Number> cross_backward(std::span<const Matrix<Number>> layers, const Cros
   return of_x0 + gradient;
 }
 
-/// Layers of an MLP: weight [outputs, inputs] and bias [outputs, 1] of each in turn. None: its output is its input.
+/// Lists the layers of an MLP: weight [outputs, inputs] and bias [outputs, 1] of each in turn. Without layers its
+/// output is its input.
 template <class Number>
 using Layers = std::span<const Matrix<Number>>;
 
-/// What is behind the last layer; a ReLU is behind all others.
+/// Selects what is behind the last layer; a ReLU is behind all others.
 enum class MlpEnd { relu, linear };
 
-/// a_0 = x, a_(l+1) = relu(a_l W_l^T + b_l): all of them, the last being the output.
+/// Returns all activations, the last being the output: a_0 = x, a_(l+1) = relu(a_l W_l^T + b_l).
 template <class Number>
 std::vector<Matrix<Number>> mlp(Layers<Number> layers, Matrix<Number> x, MlpEnd end) {
   std::vector<Matrix<Number>> activations{std::move(x)};
@@ -100,8 +102,8 @@ std::vector<Matrix<Number>> mlp(Layers<Number> layers, Matrix<Number> x, MlpEnd 
   return activations;
 }
 
-/// The gradient of x by that of the output; writes those of the weights and biases to layer_gradients, in their order.
-/// activations: what mlp() returned.
+/// Returns the gradient of x from that of the output; writes those of the weights and biases to layer_gradients, in
+/// their order. activations: the result of mlp().
 template <class Number>
 Matrix<Number> mlp_backward(Layers<Number> layers, const std::vector<Matrix<Number>>& activations, MlpEnd end,
                             Matrix<Number> gradient, std::span<Matrix<Number>> layer_gradients) {
@@ -117,7 +119,7 @@ Matrix<Number> mlp_backward(Layers<Number> layers, const std::vector<Matrix<Numb
   return gradient;
 }
 
-/// (p_0, p_1, ..) of each sample: parts [samples, width of each], result [samples, sum of the widths].
+/// Returns (p_0, p_1, ..) of each sample: parts [samples, width of each], result [samples, sum of the widths].
 template <class Number>
 Matrix<Number> concatenation(std::span<const Matrix<Number>> parts, std::int64_t samples) {
   std::int64_t width = 0;
@@ -131,7 +133,7 @@ Matrix<Number> concatenation(std::span<const Matrix<Number>> parts, std::int64_t
   return result;
 }
 
-/// The parts of these widths: what concatenation() put together, and its gradient.
+/// Returns the parts of these widths: splits what concatenation() put together, and its gradient.
 template <class Number>
 std::vector<Matrix<Number>> split(const Matrix<Number>& whole, std::span<const std::int64_t> widths) {
   std::vector<Matrix<Number>> parts;
@@ -145,13 +147,13 @@ std::vector<Matrix<Number>> split(const Matrix<Number>& whole, std::span<const s
   return parts;
 }
 
-/// The place of vector i's product with vector j < i: row by row of the lower triangle of the matrix of all products,
-/// without its diagonal: (1,0) (2,0) (2,1) (3,0) ... This is interact_features() of facebookresearch/dlrm with
-/// arch_interaction_itself off, its default and that of all published models. TorchRec's InteractionArch has the same
-/// products in the order of the upper triangle, (0,1) (0,2) ...; HugeCTR's Interaction adds a column of zeros.
+/// Returns the place of vector i's product with vector j < i: row by row of the lower triangle of the matrix of all
+/// products, without its diagonal: (1,0) (2,0) (2,1) (3,0) ... This is interact_features() of facebookresearch/dlrm
+/// with arch_interaction_itself off, its default and that of all published models. TorchRec's InteractionArch has the
+/// same products in the order of the upper triangle, (0,1) (0,2) ...; HugeCTR's Interaction adds a column of zeros.
 constexpr std::int64_t dot_place(std::int64_t i, std::int64_t j) { return i * (i - 1) / 2 + j; }
 
-/// z = e_i . e_j for each two of n vectors: vectors [samples, dim] each, result [samples, n (n - 1) / 2].
+/// Computes z = e_i . e_j for each two of n vectors: vectors [samples, dim] each, result [samples, n (n - 1) / 2].
 template <class Number>
 Matrix<Number> dot_interaction(std::span<const Matrix<Number>> vectors, std::int64_t samples) {
   const std::int64_t n = std::ssize(vectors);
@@ -163,7 +165,7 @@ Matrix<Number> dot_interaction(std::span<const Matrix<Number>> vectors, std::int
   return result;
 }
 
-/// de_i = sum over j != i of dz_ij e_j, of each vector.
+/// Computes de_i = sum over j != i of dz_ij e_j, of each vector.
 template <class Number>
 std::vector<Matrix<Number>> dot_interaction_backward(std::span<const Matrix<Number>> vectors,
                                                      const Matrix<Number>& gradient) {
@@ -184,10 +186,10 @@ std::vector<Matrix<Number>> dot_interaction_backward(std::span<const Matrix<Numb
   return result;
 }
 
-/// Means over `stride` neighbouring values of n, n / stride of them, rounded up: Keras' AveragePooling1D with padding
-/// "same", by which the synthetic models of distributed-embeddings stand in for an interaction. What is missing at the
-/// ends, m = stride means - n values, is missing half at the beginning (m / 2, rounded down) and half at the end, and
-/// is not counted. Window w holds the values
+/// Describes means over `stride` neighbouring values of n, n / stride of them, rounded up: Keras' AveragePooling1D with
+/// padding "same", by which the synthetic models of distributed-embeddings stand in for an interaction. What is missing
+/// at the ends, m = stride means - n values, is missing half at the beginning (m / 2, rounded down) and half at the
+/// end, and is not counted. Window w holds the values
 ///   first(w) = max(w stride - m / 2, 0) .. last(w) = min((w + 1) stride - m / 2, n), without the last.
 class Windows {
  public:
@@ -205,7 +207,7 @@ class Windows {
   std::int64_t values_, stride_, count_;
 };
 
-/// x [samples, n], result [samples, means].
+/// Averages the values of each window: x [samples, n], result [samples, means].
 template <class Number>
 Matrix<Number> average_neighbours(const Matrix<Number>& x, std::int64_t stride) {
   const Windows windows(x.columns, stride);
@@ -219,7 +221,7 @@ Matrix<Number> average_neighbours(const Matrix<Number>& x, std::int64_t stride) 
   return result;
 }
 
-/// Each of the n values gets the gradient of its mean over the number of values in it.
+/// Gives each of the n values the gradient of its mean, divided by the number of values in that.
 template <class Number>
 Matrix<Number> average_neighbours_backward(const Matrix<Number>& gradient, std::int64_t values, std::int64_t stride) {
   const Windows windows(values, stride);
@@ -231,7 +233,7 @@ Matrix<Number> average_neighbours_backward(const Matrix<Number>& gradient, std::
   return result;
 }
 
-/// Where lead and pooled vectors meet, x of DenseSpec, and what its gradients need.
+/// Holds the interaction of lead and pooled embeddings, x of DenseSpec, and what its gradients need.
 template <class Number>
 struct Interacted {
   Matrix<Number> x;                         ///< [samples, top_inputs()]
@@ -251,7 +253,8 @@ std::vector<Matrix<Number>> with_lead(const Matrix<Number>& lead, std::vector<Ma
   return others;
 }
 
-/// lead [samples, lead_width()], vectors by feature [samples, widths[f]]; cross_layers: the blocks of dcnv2.
+/// Combines lead and pooled embeddings. lead [samples, lead_width()], vectors by feature [samples, widths[f]];
+/// cross_layers: the blocks of dcnv2.
 template <class Number>
 Interacted<Number> interact(const DenseSpec& spec, std::span<const Matrix<Number>> cross_layers,
                             const Matrix<Number>& lead, const std::vector<Matrix<Number>>& vectors) {
@@ -282,7 +285,7 @@ InteractionGradients<Number> dot_gradients(const DenseSpec& spec, const Interact
   return {std::move(lead), std::move(vectors)};
 }
 
-/// By the gradient of x; writes those of the cross layers.
+/// Returns the gradients of lead and vectors from that of x; writes those of the cross layers.
 template <class Number>
 InteractionGradients<Number> interact_backward(const DenseSpec& spec, std::span<const Matrix<Number>> cross_layers,
                                                const Interacted<Number>& kept, const Matrix<Number>& gradient,

@@ -8,7 +8,7 @@
 
 namespace shardmark::reference {
 
-/// [rows, columns], row-major; a row of activations is a sample.
+/// Is a matrix [rows, columns], row-major; a row of activations is a sample.
 template <class Number>
 struct Matrix {
   std::int64_t rows = 0, columns = 0;
@@ -30,7 +30,7 @@ struct Matrix {
   bool operator==(const Matrix&) const = default;
 };
 
-/// The same matrix of another type of numbers.
+/// Converts a matrix to another type of numbers.
 template <class To, class From>
 Matrix<To> converted(const Matrix<From>& from) {
   Matrix<To> to(from.rows, from.columns);
@@ -38,7 +38,8 @@ Matrix<To> converted(const Matrix<From>& from) {
   return to;
 }
 
-/// sum_i a_i b_i, as it stands here; a and b have one length. Other numbers than double and float have their own.
+/// Returns sum_i a_i b_i, as it stands here; a and b have one length. Numbers other than double and float have their
+/// own overload.
 template <class Number>
 Number sum_of_products(std::span<const Number> a, std::span<const Number> b) {
   Number sum{};
@@ -54,7 +55,7 @@ Matrix<Number> transposed(const Matrix<Number>& a) {
   return result;
 }
 
-/// a b^T: a [m, k], b [n, k], result [m, n].
+/// Returns a b^T: a [m, k], b [n, k], result [m, n].
 template <class Number>
 Matrix<Number> product_transposed(const Matrix<Number>& a, const Matrix<Number>& b) {
   Matrix<Number> result(a.rows, b.rows);
@@ -63,19 +64,19 @@ Matrix<Number> product_transposed(const Matrix<Number>& a, const Matrix<Number>&
   return result;
 }
 
-/// a b: a [m, k], b [k, n], result [m, n].
+/// Returns a b: a [m, k], b [k, n], result [m, n].
 template <class Number>
 Matrix<Number> product(const Matrix<Number>& a, const Matrix<Number>& b) {
   return product_transposed(a, transposed(b));
 }
 
-/// Sums over the rows: [columns, 1].
+/// Returns the sums over the rows: [columns, 1].
 template <class Number>
 Matrix<Number> sum_of_rows(const Matrix<Number>& a) {
   return product_transposed(transposed(a), Matrix<Number>(1, a.rows, std::vector<Number>(a.rows, Number(1.0F))));
 }
 
-/// Element by element.
+/// Applies the function element by element.
 template <class Number, class Function>
 Matrix<Number> combined(const Matrix<Number>& a, const Matrix<Number>& b, Function&& function) {
   Matrix<Number> result(a.rows, a.columns);
@@ -87,13 +88,13 @@ Matrix<Number> operator+(const Matrix<Number>& a, const Matrix<Number>& b) {
   return combined(a, b, [](const Number& x, const Number& y) { return x + y; });
 }
 
-/// The product element by element.
+/// Returns the product element by element.
 template <class Number>
 Matrix<Number> times(const Matrix<Number>& a, const Matrix<Number>& b) {
   return combined(a, b, [](const Number& x, const Number& y) { return x * y; });
 }
 
-/// Every row plus `row`, [columns, 1].
+/// Adds `row`, [columns, 1], to every row.
 template <class Number>
 Matrix<Number> plus_row(Matrix<Number> a, const Matrix<Number>& row) {
   for (std::int64_t r = 0; r < a.rows; ++r)

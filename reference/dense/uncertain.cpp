@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t few = 8;  // terms, columns
 constexpr std::int64_t tile_rows = 4, tile_columns = 8;
 
-/// Value, square of it, squared errors and the square of value and error of each number, term by term: term k of
+/// Holds value, square of it, squared errors and the square of value and error of each number, term by term: term k of
 /// `width` rows beside each other.
 struct Terms {
   std::vector<double> value, square, error, in_sums, whole;

@@ -10,10 +10,10 @@
 
 namespace shardmark::reference {
 
-/// A number that fp32 operations compute in an order that is theirs, and the standard error of their roundings, which
-/// count as independent (Higham and Mary 2019). Bounds for which all of them conspire, like those of Rounded, grow by
-/// the absolute row sums of each weight, 25 times for a layer of 1024 by 1024, and say nothing behind a few layers.
-/// With u = 2^-24:
+/// Holds a number that fp32 operations compute in an order of their own, and the standard error of their roundings,
+/// which count as independent (Higham and Mary 2019). Bounds for which all of them conspire, like those of Rounded,
+/// grow by the absolute row sums of each weight, 25 times for a layer of 1024 by 1024, and say nothing behind a few
+/// layers. With u = 2^-24:
 ///   a + b          what a and b bring, as squares, and u |result|
 ///   a b            a^2 e_b^2 + b^2 e_a^2 + e_a^2 e_b^2, the variance of a product, and u |result|: a weight may have
 ///                  an error larger than itself, where an optimizer steps by a gradient of nothing but rounding
@@ -50,13 +50,14 @@ struct Uncertain {
 
   double bound() const { return confidence * error; }
 
-  /// The same, or without a bound where it may be larger than `largest`. magnitude: of what it is made of.
+  /// Returns the same number, or one without a bound where it may be larger than `largest`. magnitude: of what it is
+  /// made of.
   Uncertain in_fp32(double magnitude) const {
     if (magnitude + bound() < largest) return *this;
     return {value, INFINITY, INFINITY};
   }
 
-  /// fp32 rounds the value; a sum or product that fp32 has keeps it.
+  /// Returns the value with its errors: fp32 rounds it, but keeps a sum or product that it represents exactly.
   static Uncertain result(double value, double brought, double brought_in_sums) {
     const double rounding =
         brought == 0.0 ? static_cast<double>(static_cast<float>(value)) - value : unit_roundoff * value;
@@ -65,7 +66,8 @@ struct Uncertain {
     return Uncertain(value, std::hypot(brought, own), std::hypot(brought_in_sums, own)).in_fp32(std::abs(value));
   }
 
-  /// The squared error of a product, or that in sums. Samples that share e_a e_b share both: no more than share e_a.
+  /// Returns the squared error of a product, or that in sums. Samples that share e_a e_b share both: no more than share
+  /// e_a.
   static double square_of_product(const Uncertain& a, const Uncertain& b, double Uncertain::*in) {
     return a.value * a.value * (b.*in) * (b.*in) + (a.*in) * (a.*in) * (b.value * b.value + b.error * b.error);
   }
@@ -100,29 +102,29 @@ inline Uncertain sum_of_products(std::span<const Uncertain> a, std::span<const U
       .in_fp32(std::sqrt(n * (sum.value * sum.value + squares)));
 }
 
-/// 0 without a doubt where z is below it by more than its bound.
+/// Returns 0 without a doubt where z is below it by more than its bound.
 inline Uncertain relu(const Uncertain& z) {
   if (z.value > 0.0) return z;
   return -z.value >= z.bound() ? Uncertain() : Uncertain(0.0, z.error, z.in_sums);
 }
 
-/// How much more of the error of x is in sums.
+/// Returns how much larger the error of x is in sums.
 inline double share_in_sums(const Uncertain& x) { return x.error > 0.0 ? x.in_sums / x.error : 1.0; }
 
-/// Samples that share the error of y change sign together.
+/// Returns g where y > 0; samples that share the error of y change sign together.
 inline Uncertain relu_backward(const Uncertain& y, const Uncertain& g) {
   if (y.error == 0.0 || y.value > y.bound()) return y.value > 0.0 ? g : Uncertain();
   return {y.value > 0.0 ? g.value : 0.0, std::hypot(g.error, g.value),
           std::hypot(g.in_sums, g.value * share_in_sums(y))};
 }
 
-/// [z > 0], uncertain where z may be on either side of 0.
+/// Returns [z > 0], uncertain where z may be on either side of 0.
 inline Uncertain step(const Uncertain& z) {
   const double error = z.error == 0.0 || std::abs(z.value) > z.bound() ? 0.0 : 1.0;
   return {z.value > 0.0 ? 1.0 : 0.0, error, error * share_in_sums(z)};
 }
 
-/// The error of f(z), whose slope at z is given.
+/// Returns the error of f(z), whose slope at z is given.
 template <class Function>
 double error_of(const Function& f, const Uncertain& z, double slope) {
   const double here = f(z.value), up = f(z.value + z.bound()), down = f(z.value - z.bound());
@@ -130,7 +132,7 @@ double error_of(const Function& f, const Uncertain& z, double slope) {
                   std::max(std::abs(up - here), std::abs(down - here)) / Uncertain::confidence);
 }
 
-/// An exponential, a logarithm, a quotient: 4 u of each term.
+/// Computes the loss with the errors of an exponential, a logarithm, a quotient: 4 u of each term.
 inline Uncertain logit_loss(const Uncertain& z, float label) {
   const double roundings = 4.0 * unit_roundoff * (std::abs(z.value) + std::log(2.0));
   const double own = std::hypot(roundings, Uncertain::flushed);
@@ -145,10 +147,10 @@ inline Uncertain logit_gradient(const Uncertain& z, float label) {
   return {s - label, std::hypot(brought, own), std::hypot(brought * share_in_sums(z), own)};
 }
 
-/// a b^T with the errors of sum_of_products(Uncertain), taken for found by what is a template of its numbers: the same
-/// sums of values, squares and brought errors, for many elements at a time, since a batch has many. Sums of a few
-/// terms, and products of few columns, go one by one; of the others none counts as exact but those whose terms are all
-/// 0.
+/// Computes a b^T with the errors of sum_of_products(Uncertain). Templates over the type of their numbers find this
+/// overload, which computes the same sums of values, squares and errors of the operands for many elements at a time,
+/// since a batch has many. Sums of a few terms, and products of few columns, go one by one; of the others none counts
+/// as exact but those whose terms are all 0.
 Matrix<Uncertain> product_transposed(const Matrix<Uncertain>& a, const Matrix<Uncertain>& b);
 
 }  // namespace shardmark::reference

@@ -86,7 +86,7 @@ void BoundedTrain::add_gradient(std::int64_t row, std::int64_t uses, const Bound
   }
 }
 
-/// By what the products and sums with the other cores multiply a partial product, and its rounding.
+/// Returns the factor by which the products and sums with the other cores multiply a partial product, and its rounding.
 double BoundedTrain::largest_factor() const {
   double factor = 1.0;
   for (int t = 0; t < shape_.cores; ++t)
@@ -94,7 +94,8 @@ double BoundedTrain::largest_factor() const {
   return factor;
 }
 
-/// With the sums of every core but t, in any direction, and those over the columns of the others.
+/// Counts the roundings of a gradient, with the sums of every core but t, in any direction, and those over the columns
+/// of the others.
 double BoundedTrain::roundings_of_gradient(int t) const {
   std::int64_t roundings = 2 + shape_.dim() / shape_.q[t];
   for (int s = 0; s < shape_.cores; ++s)

@@ -33,7 +33,7 @@ TouchedTable without_rows(Table table, std::int64_t number) {
   return {table, number, 0, [](std::int64_t, auto, auto) {}};
 }
 
-/// values += others, in fp32.
+/// Adds `others` to `values`, in fp32.
 void add(std::span<const float> others, std::span<const float> bounds_of_others, std::span<float> values,
          std::span<float> bounds) {
   for (std::size_t c = 0; c < values.size(); ++c) {

@@ -13,7 +13,7 @@
 
 namespace shardmark::reference {
 
-/// A table of Storage::tt, with the cache of CacheWrites::trained if it has one. P being the product of the slices:
+/// Is a table of Storage::tt, with the cache of CacheWrites::trained if it has one. P being the product of the slices:
 ///   the value of a row is w if it is cached, else P + d; d = 0 unless the row once left the cache;
 ///   the gradient of a cached row trains w alone (as fp32, with the optimizer of the table and a state of its own,
 ///   which is initial when the row enters), that of any other row its slices alone; a row that leaves keeps d = w - P,
@@ -26,14 +26,14 @@ class CachedTrain : public ComputedRows {
 
   std::span<const TouchedTable> parts() const override { return train_.cores(); }
   const CachedRows& cache() const { return cache_; }
-  /// w and state of the rows that are cached.
+  /// Returns w and state of the rows that are cached.
   const TouchedTable& cached() const { return cached_; }
-  /// How many rows left the cache and are not in it now.
+  /// Returns how many rows left the cache and are not in it now.
   std::int64_t differences() const { return std::ssize(differences_); }
 
   void row(std::int64_t row, std::span<float> values, std::span<float> bounds) override;
   void add_gradient(std::int64_t row, std::int64_t uses, const BoundedGradient& gradient, std::int64_t step) override;
-  /// Updates the slices by what was added, and where it is time chooses the cached rows anew: populate().
+  /// Updates the slices by what was added, and where it is time chooses the cached rows again: populate().
   void finish(std::int64_t step) override;
   void update_slices(std::int64_t step) { train_.step(step); }
   void populate();
@@ -48,7 +48,7 @@ class CachedTrain : public ComputedRows {
   std::int64_t populate_every_;
   CachedRows cache_;
   TouchedTable cached_;
-  std::map<std::int64_t, Difference> differences_;  ///< d, of the rows that left
+  std::map<std::int64_t, Difference> differences_;  ///< d, for the rows that left
 };
 
 }  // namespace shardmark::reference

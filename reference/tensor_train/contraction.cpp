@@ -6,7 +6,7 @@
 namespace shardmark::reference {
 namespace {
 
-/// c[m][n] += sum_k a[m][k] b[k][n]; a[m][k] = a[m row + k column].
+/// Adds to c[m][n] sum_k a[m][k] b[k][n]; a[m][k] = a[m row + k column].
 void multiply_add(std::int64_t rows, std::int64_t inner, std::int64_t columns, const double* a, std::int64_t row,
                   std::int64_t column, const double* b, double* c) {
   for (std::int64_t m = 0; m < rows; ++m)

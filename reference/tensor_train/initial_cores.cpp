@@ -18,7 +18,7 @@ double product_of_ranks(const TensorTrainShape& shape) {
 
 double uniform(std::uint64_t bits, double low, double high) { return low + (high - low) * unit_interval(bits); }
 
-/// N(0, 1) where it is at least 2 from 0: Marsaglia 1964. What FBTT-Embedding gets by drawing until it is.
+/// Draws N(0, 1) where it is at least 2 from 0: Marsaglia 1964. FBTT-Embedding gets this by drawing until it is.
 double tail_of_normal(std::uint64_t bits) {
   constexpr double least = 2.0;
   for (std::uint64_t attempt = 0;; ++attempt) {
@@ -29,18 +29,18 @@ double tail_of_normal(std::uint64_t bits) {
   }
 }
 
-/// k / 15 + U(+-0.7 / 60), k = -14 .. 14.
+/// Draws k / 15 + U(+-0.7 / 60), k = -14 .. 14.
 double sawtooth(std::uint64_t bits) {
   const auto tooth = static_cast<double>(symmetric_integer(next_random_bits(bits, std::uint64_t{0}), 14));
   return tooth / 15.0 + uniform(next_random_bits(bits, std::uint64_t{1}), -0.7 / 60.0, 0.7 / 60.0);
 }
 
-/// One of 0 .. count - 1.
+/// Draws one of 0 .. count - 1.
 std::int64_t one_of(std::int64_t count, std::uint64_t bits) {
   return static_cast<std::int64_t>((bits >> 32) * static_cast<std::uint64_t>(count) >> 32);
 }
 
-/// The approx_uniform of three cores, without the factor E^(-1/6).
+/// Draws the approx_uniform of three cores, without the factor E^(-1/6).
 class ApproxUniform {
  public:
   ApproxUniform(const TensorTrainShape& shape, int t, std::uint64_t core_bits)

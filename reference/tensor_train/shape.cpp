@@ -30,7 +30,7 @@ std::string text_of(const Numbers& numbers) {
   return text;
 }
 
-/// Saturates at `huge`.
+/// Returns the product, which saturates at `huge`.
 std::int64_t product(std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   return __builtin_mul_overflow(a, b, &result) ? huge : result;
@@ -72,8 +72,8 @@ Numbers dim_shape(const Table& table) {
   return asked.dim_shape;
 }
 
-/// The most that rank t (1 .. cores - 1) can be: the rank of a matrix is no larger than either of its sides, here of
-/// the table unfolded into the digits before core t and the others.
+/// Returns the most that rank t (1 .. cores - 1) can be: the rank of a matrix is no larger than either of its sides,
+/// here of the table unfolded into the digits before core t and the others.
 std::int64_t largest_rank(const TensorTrainShape& shape, int t) {
   std::int64_t before = 1, behind = 1;
   for (int s = 0; s < shape.cores; ++s) {
@@ -199,7 +199,7 @@ Numbers divisors_above_one(const Numbers& primes) {
   return {std::next(divisors.begin()), divisors.end()};
 }
 
-/// Of the numbers x and `others` more, which are all y.
+/// Returns the entropy of the numbers x and `others` more, which are all y.
 double entropy(const Numbers& x, double others = 0.0, double y = 1.0) {
   double sum = others * y, logs = others * y * std::log(y);
   for (const std::int64_t each : x) {

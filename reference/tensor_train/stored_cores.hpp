@@ -9,23 +9,23 @@
 
 namespace shardmark::reference {
 
-/// Each core as a table of its own, whose rows are the slices: [p[t], slice_elements(t)] with the optimizer and value
-/// type of the table. What trains a tensor train is what trains these.
+/// Returns each core as a table of its own, whose rows are the slices: [p[t], slice_elements(t)] with the optimizer and
+/// value type of the table. Training a tensor train means training these.
 std::vector<Table> core_tables(const Table& table);
 
-/// [cores]: the slice of each core that a row is a product of (TensorTrainShape::digits), for some rows.
+/// Returns [cores]: the slice of each core that a row is a product of (TensorTrainShape::digits), for some rows.
 std::vector<std::vector<std::int64_t>> slices_of(const Table& table, std::span<const std::int64_t> rows);
 
-/// The rows of the cache as a table: fp32, with the optimizer of the table where they are trained.
+/// Returns the rows of the cache as a table: fp32, with the optimizer of the table where they are trained.
 Table cached_rows(const Table& table);
 
-/// A CachedTrain.
+/// Makes a CachedTrain.
 std::unique_ptr<ComputedRows> computed_by_cores(const Table& table, std::int64_t number, const RowValues& initial);
 
-/// Flops of contracting so many distinct rows. Where the direction is open, those of the cheaper one.
+/// Returns the flops of contracting so many distinct rows; where the direction is left open, those of the cheaper one.
 LookupFlops contraction_flops(const Table& table, double rows);
 
-/// The number by which the generators of initial values and stochastic rounding know core t of table `table`.
+/// Returns the number by which the generators of initial values and stochastic rounding know core t of table `table`.
 constexpr std::int64_t core_number(std::int64_t table, int t) { return (std::int64_t{t} + 1) << 32 | table; }
 
 }  // namespace shardmark::reference

@@ -11,7 +11,7 @@
 
 namespace shardmark::reference {
 
-/// How the entries of the cores are drawn (initial_cores.hpp).
+/// Selects how the entries of the cores are drawn (initial_cores.hpp).
 enum class CoreInitializer { scaled, uniform, normal, approx_uniform, approx_normal };
 
 inline constexpr std::array core_initializers{
@@ -27,7 +27,7 @@ inline constexpr std::array core_initializers{
 };
 constexpr auto choices_of(CoreInitializer) { return Choices{"core initializer", core_initializers}; }
 
-/// Which products of neighbouring cores are shared by the rows of a batch.
+/// Selects which products of neighbouring cores are shared by the rows of a batch.
 enum class ContractionDirection { automatic, prefix, suffix };
 
 inline constexpr std::array contraction_directions{
@@ -40,7 +40,7 @@ inline constexpr std::array contraction_directions{
 };
 constexpr auto choices_of(ContractionDirection) { return Choices{"contraction direction", contraction_directions}; }
 
-/// In which order the gradients of a core's slices are added.
+/// Selects in which order the gradients of a core's slices are added.
 enum class SliceSums { ordered, unordered };
 
 inline constexpr std::array slice_sums{
@@ -49,7 +49,7 @@ inline constexpr std::array slice_sums{
 };
 constexpr auto choices_of(SliceSums) { return Choices{"order of slice sums", slice_sums}; }
 
-/// What becomes of gradients of rows that the cache of a table holds.
+/// Selects what becomes of gradients of rows that the cache of a table holds.
 enum class CacheWrites { trained, read_only };
 
 inline constexpr std::array cache_writes{
@@ -62,7 +62,7 @@ inline constexpr std::array cache_writes{
 };
 constexpr auto choices_of(CacheWrites) { return Choices{"cache writes", cache_writes}; }
 
-/// Decompressed rows that are used often, beside the cores.
+/// Configures the cache of decompressed rows that are used often, beside the cores.
 struct RowCache {
   std::int64_t rows = 0;         ///< 0: no cache
   std::int64_t count_slots = 0;  ///< rows that are counted while they are not cached; 0: twice `rows`
@@ -72,8 +72,8 @@ struct RowCache {
   bool operator==(const RowCache&) const = default;
 };
 
-/// What is asked of a table of Storage::tt. Its rows are products of `cores` slices, one of each core
-/// (shape.hpp has the definition).
+/// Configures a table of Storage::tt. Its rows are products of `cores` slices, one of each core (shape.hpp has the
+/// definition).
 struct TensorTrain {
   std::int64_t cores = 3;
   std::vector<std::int64_t> row_shape{};  ///< p, [cores], product at least the rows; empty: suggested

@@ -87,7 +87,7 @@ std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const 
 
 namespace {
 
-/// check_bags on a batch of the host, whose ids it mends.
+/// Calls check_bags on a batch of the host, whose ids it mends.
 kernels::BagWarnings check(Batch& batch, kernels::BoundsCheck mode, const std::vector<std::int64_t>& rows,
                            std::int64_t first_sample) {
   const Execution exec;

@@ -12,45 +12,45 @@
 
 namespace shardmark::workloads {
 
-/// Where global batches come from: the same ids on every number of ranks.
+/// Gives global batches: the same ids on every number of ranks.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
 
-  /// Samples [first, first + count) of global batch number `step`; their numerical features as a dense model takes
-  /// them, where the options ask for one.
+  /// Returns samples [first, first + count) of global batch number `step`; their numerical features as a dense model
+  /// takes them, where the options select one.
   virtual datasets::Samples read(std::int64_t step, std::int64_t first, std::int64_t count) = 0;
-  /// After which they come again; absent: never.
+  /// Returns the number of samples after which they come again; absent: they never do.
   virtual std::optional<std::int64_t> samples() const = 0;
 };
 
-/// The generator of the workload, or the data file of the options, checked as the options say. `notice` is told what
-/// the user should know of the data. Threads may read at the same time. Throws
-/// InputError naming the file when it cannot be used for the workload's tables.
+/// Makes the generator of the workload, or the reader of the data file of the options, checked as the options say.
+/// `notice` receives what the user should know of the data. Threads may read at the same time. Throws InputError naming
+/// the file when it cannot be used for the workload's tables.
 std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const datasets::Notice& notice);
 
-/// Batches of `source` after kernels::check_bags.
+/// Returns batches of `source` after kernels::check_bags.
 ///   on    throws InputError naming feature, sample and value of the first bad id or weight, or of broken offsets
-///   warn  tells `notice` once per batch, and uses row 0 for bad ids; broken offsets still throw
+///   warn  reports to `notice` once per batch, and uses row 0 for bad ids; broken offsets still throw
 /// rows [features]: those of each feature's table. With BoundsCheck::off, `source` itself is returned.
 std::unique_ptr<BatchSource> checked(std::unique_ptr<BatchSource> source, kernels::BoundsCheck mode,
                                      std::vector<std::int64_t> rows, const datasets::Notice& notice);
 
-/// The batches that steps take, by number: some that are in memory, in turns, or each read when it is asked for, beyond
-/// the end of the data from their beginning again.
+/// Gives the batches that steps take, by number: some that are in memory, in turns, or each read when it is requested,
+/// beyond the end of the data from their beginning again.
 class StepBatches {
  public:
-  /// Of at least one; these and the others outlive the object and its copies.
+  /// Takes at least one batch in memory; these and the other arguments outlive the object and its copies.
   StepBatches(const std::vector<StepInput>& in_memory) : in_memory_(&in_memory) {}
-  /// Batches are read as options.data says.
+  /// Reads batches as options.data says.
   StepBatches(const std::vector<StepInput>& in_memory, const RunOptions& options, BatchSource& source);
-  /// Each batch is read, so that no step sees one again before all have been seen.
+  /// Returns batches each of which is read, so that no step sees one again before all have been seen.
   static StepBatches all_read(const std::vector<StepInput>& in_memory, const RunOptions& options, BatchSource& source);
 
   bool reads() const { return source_ != nullptr; }
 
-  /// Batch `number`; one that is read is put into `own`. Collective; threads may call it at the same time, each with
-  /// its own comm.
+  /// Returns batch `number`; one that is read is put into `own`. Collective; threads may call it at the same time, each
+  /// with its own comm.
   const StepInput& get(const comm::Communicator& comm, std::int64_t number, StepInput& own) const;
 
  private:

@@ -5,7 +5,8 @@
 
 namespace shardmark::workloads {
 
-/// Where the steps run: OpenMP threads, also where Kokkos has a device, because MPI is handed this memory.
+/// The steps run on OpenMP threads, also where Kokkos has a device, because MPI sends from and receives into this
+/// memory.
 using Execution = Kokkos::DefaultHostExecutionSpace;
 
 template <class T>
@@ -15,20 +16,20 @@ using ConstDeviceArray = kernels::ConstArray<Execution, T>;
 template <class T>
 using DeviceScratch = kernels::Scratch<Execution, T>;
 
-/// Elements [begin, end).
+/// Returns the elements [begin, end).
 template <class T>
 DeviceArray<T> part(const DeviceArray<T>& array, std::int64_t begin, std::int64_t end) {
   return Kokkos::subview(array, std::pair(begin, end));
 }
 
-/// A list that is made on the host and used by kernels; making it again allocates nothing while it does not grow.
+/// Is a list that is made on the host and used by kernels; making it again allocates nothing while it does not grow.
 template <class T>
 struct Listed {
   std::vector<T> host;
 
-  /// What `host` holds now; valid until the next call.
+  /// Copies what `host` holds now and returns the copy; valid until the next call.
   const ConstDeviceArray<T>& array() { return made_ = scratch_.holding(Execution(), host); }
-  /// What the last call of array() returned.
+  /// Returns the result of the last call of array().
   const ConstDeviceArray<T>& made() const { return made_; }
 
  private:

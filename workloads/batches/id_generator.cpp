@@ -8,8 +8,8 @@
 
 namespace shardmark::workloads {
 
-/// Inverse of the continuous power law on [1, rows + 1): y = (r ((N + 1)^g - 1) + 1)^(1/g) with g = 1 - alpha, and
-/// y = (N + 1)^r for alpha = 1; the id is floor(y) - 1.
+/// Inverts the continuous power law on [1, rows + 1): y = (r ((N + 1)^g - 1) + 1)^(1/g) with g = 1 - alpha, and y = (N
+/// + 1)^r for alpha = 1; the id is floor(y) - 1.
 std::int64_t draw_power_law(double r, std::int64_t rows, double alpha) {
   const double n = static_cast<double>(rows) + 1.0;
   const double g = 1.0 - alpha;
@@ -51,7 +51,7 @@ std::int64_t draw(const IdSpec& ids, double r, std::int64_t rows) {
   return 0;
 }
 
-/// The id after `step` moves by `drift` rows.
+/// Returns the id after `step` moves by `drift` rows.
 std::int64_t drifted(std::int64_t id, std::int64_t drift, std::int64_t step, std::int64_t rows) {
   __extension__ using Wide = __int128;
   return static_cast<std::int64_t>((Wide{drift} * step + id) % rows);

@@ -10,18 +10,18 @@
 
 namespace shardmark::workloads {
 
-/// The id in [0, rows) that r in [0, 1) stands for.
+/// Return the id in [0, rows) to which the distribution maps r in [0, 1).
 std::int64_t draw_power_law(double r, std::int64_t rows, double alpha);
 std::int64_t draw_uniform(double r, std::int64_t rows);
 
-/// A seeded bijection of [0, rows), without a table: a Feistel network on the next even number of bits, walked until it
-/// falls inside (Black and Rogaway, CT-RSA 2002).
+/// Permutes ids by a seeded bijection of [0, rows), without a table: a Feistel network on the next even number of bits,
+/// walked until it falls inside (Black and Rogaway, CT-RSA 2002).
 std::int64_t permute(std::uint64_t seed, std::int64_t rows, std::int64_t id);
 
-/// Samples [first, first + count) of global batch number `step`, keyed (seed, step, feature, sample): the same ids for
-/// any number of ranks. A bag holds `hotness` ids, or 0 to 2 x hotness of them when the lengths are ragged; ids may
-/// repeat within a bag. With a drift of n rows, row i of batch 0 is row i + n step, modulo the rows, of batch `step`;
-/// rows are then scattered where ids are shuffled. Weights are multiples of 1/4 in (0, 2].
+/// Generates samples [first, first + count) of global batch number `step`, keyed (seed, step, feature, sample): the
+/// same ids for any number of ranks. A bag holds `hotness` ids, or 0 to 2 x hotness of them when the lengths are
+/// ragged; ids may repeat within a bag. With a drift of n rows, row i of batch 0 is row i + n step, modulo the rows, of
+/// batch `step`; rows are then scattered where ids are shuffled. Weights are multiples of 1/4 in (0, 2].
 Batch generate_batch(const Workload& workload, std::uint64_t seed, std::int64_t step, std::int64_t first,
                      std::int64_t count);
 

@@ -6,8 +6,8 @@
 
 namespace shardmark::workloads {
 
-/// Numerical features per sample that the dense model of the options takes: those of the workload's spec, 0 without
-/// one.
+/// Returns the number of numerical features per sample that the dense model of the options takes: those of the
+/// workload's spec, 0 without one.
 std::int64_t numerical_features(const RunOptions& options);
 
 /// Gives generated samples, the first of which has number `first` of all there are, numerical features from N(0, 1) and
@@ -15,7 +15,7 @@ std::int64_t numerical_features(const RunOptions& options);
 /// and the number of the sample: the same on any number of ranks.
 void add_learnable(const RunOptions& options, std::int64_t first, datasets::Samples& samples);
 
-/// Makes what was read from options.data.file what a dense model takes: integers by log_transform(). Throws
+/// Transforms what was read from options.data.file to what a dense model takes: integers by log_transform(). Throws
 /// InputError naming the file when it has no labels, or another number of numerical features than the model.
 void transform_numerical(const RunOptions& options, datasets::Samples& samples);
 

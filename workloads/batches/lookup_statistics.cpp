@@ -31,7 +31,7 @@ datasets::SourceOptions source_of(const Workload& workload, const DataOptions& d
           .limit = std::max(enough, batches * workload.global_batch)};
 }
 
-/// What the counts of a file depend on.
+/// Returns what the counts of a file depend on.
 StatisticsJson dependencies(const Workload& workload, const DataOptions& data) {
   std::error_code failed;
   const auto bytes = std::filesystem::file_size(data.file, failed);
@@ -75,7 +75,8 @@ placement::MeasuredIds count(const Workload& workload, const DataOptions& data, 
   return ids;
 }
 
-/// What the file holds of that; absent where there is none, or of something else.
+/// Returns what the statistics file holds for these dependencies; absent where there is no file, or one of something
+/// else.
 std::optional<placement::MeasuredIds> kept(const std::string& file, const StatisticsJson& of,
                                            const datasets::Notice& notice) {
   std::error_code unreadable;

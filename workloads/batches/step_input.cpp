@@ -26,8 +26,8 @@ void write_gradients(const Batch& own, std::int64_t feature, Pooling pooling, st
   }
 }
 
-/// Whether batches with as many vectors have the same gradients, which are those of samples and positions in their
-/// bags.
+/// Returns whether batches with as many vectors have the same gradients, which are those of samples and positions in
+/// their bags.
 bool counts_say_positions(const Workload& workload) {
   return !workload.ids.ragged || std::ranges::none_of(workload.features, [](const Feature& feature) {
     return feature.pooling == Pooling::none;

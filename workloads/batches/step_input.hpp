@@ -10,15 +10,15 @@
 
 namespace shardmark::workloads {
 
-/// The samples of one rank in a global batch: an even split, the first ranks one sample longer.
+/// Names the samples of one rank in a global batch: an even split, the first ranks one sample longer.
 struct SampleRange {
   std::int64_t first = 0;
   std::int64_t count = 0;
 };
 SampleRange samples_of(std::int64_t global_batch, int ranks, int rank);
 
-/// One global batch as a rank sees it, ready for a step: its own samples' ids, and the gradients that the dense model
-/// would return for them. A feature without pooling has a bag per id, each of one id.
+/// Holds one global batch as a rank sees it, ready for a step: its own samples' ids, and the gradients that the dense
+/// model would return for them. A feature without pooling has a bag per id, each of one id.
 struct StepInput {
   std::vector<std::int64_t> first_bag;      ///< [features + 1]: where the bags of each feature begin
   std::vector<std::int64_t> first_element;  ///< [features + 1]: where the vectors [bags, dim] of each feature begin
@@ -35,9 +35,9 @@ struct StepInput {
   std::int64_t elements() const { return first_element.back(); }
 };
 
-/// Collective (global_ids). `samples`: this rank's, the first of which has number `first` in the global batch;
-/// `step` keys the gradients. earlier: the inputs of steps 0, 1, …, of which it takes its gradients where
-/// they have the same (GradientValues) for as many vectors.
+/// Makes the input of a step. Collective (global_ids). `samples`: this rank's, the first of which has number `first` in
+/// the global batch; `step` keys the gradients. earlier: the inputs of steps 0, 1, …, of which it takes its gradients
+/// where they have the same (GradientValues) for as many vectors.
 StepInput make_step_input(const comm::Communicator& comm, const Workload& workload, const datasets::Samples& samples,
                           std::int64_t first, std::int64_t step, const GradientValues& gradients,
                           std::span<const StepInput> earlier = {});

@@ -16,7 +16,7 @@ namespace shardmark::workloads {
 
 struct Case;
 
-/// What is done of a step before its turn, while the steps before it are taken.
+/// Selects the stages of a step that are run before it begins, while the steps before it are taken.
 enum class AsyncMode { off, ids, rows, patched };
 
 inline constexpr std::array async_modes{
@@ -29,7 +29,7 @@ inline constexpr std::array async_modes{
 };
 constexpr auto choices_of(AsyncMode) { return Choices{"async mode", async_modes}; }
 
-/// Which of the prepared batches a step takes; the same on all ranks.
+/// Selects which of the prepared batches a step takes; the same on all ranks.
 enum class AsyncOrder { input, completion };
 
 inline constexpr std::array async_orders{
@@ -39,7 +39,7 @@ inline constexpr std::array async_orders{
 };
 constexpr auto choices_of(AsyncOrder) { return Choices{"async order", async_orders}; }
 
-/// Who prepares batches, and on which cores.
+/// Selects which threads prepare batches, and on which cores.
 enum class PoolKind { automatic, inlined, shared, dedicated };
 
 inline constexpr std::array pool_kinds{
@@ -56,48 +56,49 @@ struct StagePool {
   PoolKind kind = PoolKind::automatic;
   std::int64_t cores = 0;  ///< of each rank, above 0 only in a dedicated pool
 
-  /// "shared", "dedicated:2".
+  /// Returns the name, such as "shared" or "dedicated:2".
   std::string name() const;
   bool operator==(const StagePool&) const = default;
 };
 
-/// Throws InputError: unknown name, printing the valid ones; a number that is no number of cores, or where none goes.
+/// Parses a stage pool. Throws InputError for an unknown name, listing the valid ones; for a number that is no number
+/// of cores, or that stands where none may.
 StagePool stage_pool_named(std::string_view text);
 
-/// How steps are prepared ahead of their turn.
+/// Configures how steps are prepared before they are taken.
 struct Async {
   AsyncMode mode = AsyncMode::off;
   StagePool pool = {};
-  std::int64_t threads = 1;  ///< 0: as many as the formula asks for
+  std::int64_t threads = 1;  ///< 0: as many as the formula requires
   AsyncOrder order = AsyncOrder::input;
   std::int64_t capacity = 0;               ///< 0: as many as threads
   std::optional<std::int64_t> bound = {};  ///< absent: capacity + 1
 
   bool on() const { return mode != AsyncMode::off; }
   bool inlined() const { return pool.kind == PoolKind::inlined; }
-  /// Whether steps take the batches as they come: one thread completes them so whatever the order.
+  /// Returns whether steps take the batches in the order of the input: one thread completes them so whatever the order.
   bool in_order() const { return order == AsyncOrder::input || inlined() || threads == 1; }
-  /// Whether rows are read ahead of their step.
+  /// Returns whether rows are read before their step.
   bool looks_up() const { return mode == AsyncMode::rows || mode == AsyncMode::patched; }
   std::int64_t room(std::int64_t of_threads) const { return capacity > 0 ? capacity : of_threads; }
   std::int64_t staleness_bound(std::int64_t of_threads) const { return bound.value_or(room(of_threads) + 1); }
-  /// What the outputs of a step may lack: updates of so many steps before it.
+  /// Returns the most steps whose updates the outputs of a step may lack.
   std::int64_t most_stale() const {
     return mode == AsyncMode::rows && !inlined() ? staleness_bound(most_threads(threads)) : 0;
   }
 
   static constexpr std::int64_t most_auto_threads = 4;
-  /// More than there are.
+  /// Returns a bound of the number of threads.
   static std::int64_t most_threads(std::int64_t threads) { return threads > 0 ? threads : most_auto_threads; }
 
   bool operator==(const Async&) const = default;
 };
 
-/// What a case prepares ahead of its steps must be possible with plan and tables. Throws InputError that names plan,
-/// table, feature or transfer and the reason:
-///   - lookups of tensor trains are not made ahead: they count rows for the cache that the steps fill;
+/// Checks that what a case prepares before its steps is possible with plan and tables. Throws InputError that names
+/// plan, table, feature or transfer and the reason:
+///   - lookups of tt tables cannot be prepared: they count rows for the cache that the steps fill;
 ///   - rows: no feature may pool by max, whose gradient goes to the row that equals the maximum now;
-///   - patched: of tables that are split by rows vectors must travel one by one, so that single ones can be sent again.
+///   - patched: where tables are split by rows, vectors must travel one by one, so that single ones can be sent again.
 void require_async(const placement::Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
                    const Case& how);
 

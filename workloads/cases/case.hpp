@@ -12,7 +12,7 @@
 
 namespace shardmark::workloads {
 
-/// What compare tries several of: how the data of a plan move, and what stands for its tables.
+/// Is one of the combinations that compare tries: how the data of a plan move, and how its tables are stored.
 struct Case {
   placement::Movement movement = {.transfer = placement::RowTransfer::automatic};
   comm::NamedExchange exchange = comm::exchange_named(placement::library_exchange);
@@ -26,14 +26,14 @@ struct Case {
     const bool left_open = movement.transfer == placement::RowTransfer::automatic;
     return left_open && async.mode == AsyncMode::patched ? placement::RowTransfer::dense_partials : movement.transfer;
   }
-  /// The movement with that transfer.
+  /// Returns the movement with that transfer.
   placement::Movement movement_in_effect() const {
     placement::Movement effective = movement;
     effective.transfer = transfer();
     return effective;
   }
 
-  /// "auto mpi_alltoallv"; what is not the default follows: ", wire_forward fp16, groups 4".
+  /// Returns the name, "auto mpi_alltoallv"; what is not the default follows: ", wire_forward fp16, groups 4".
   std::string name() const;
 };
 

@@ -6,12 +6,12 @@
 
 namespace shardmark::workloads {
 
-/// The model of a workload, behind its features as they are now; with another `kind` than the published one, with the
-/// layers of that. Throws InputError naming the workload when it describes no layers, or none of this kind
+/// Returns the model of a workload, behind its features as they are now; with another `kind` than the published one,
+/// with the layers of that. Throws InputError naming the workload when it describes no layers, or none of this kind
 /// (check_dense).
 DenseSpec dense_spec_of(const Workload& workload, DenseKind kind);
 
-/// As it was published. The workload has one.
+/// Returns the model as it was published. The workload has one.
 inline DenseSpec published_dense(const Workload& workload) { return dense_spec_of(workload, workload.dense->kind); }
 
 }  // namespace shardmark::workloads

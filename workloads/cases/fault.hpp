@@ -8,7 +8,8 @@
 
 namespace shardmark::workloads {
 
-/// A defect that a step commits on purpose (--set fault=...), to show that the check finds it or the watchdog ends it.
+/// Selects a defect that a step commits on purpose (--set fault=...), to show that the check finds it or the watchdog
+/// ends it.
 enum class Fault {
   none,
   lookup,

@@ -47,7 +47,7 @@ void read(const std::string& text, const NumberRule& rule, T& value) {
     throw InputError(fmt::format("'{}' is not {}", text, rule.text()));
   value = *number;
 }
-/// A list: numbers with commas between them, or the rule's word for an empty one.
+/// Reads a list: numbers with commas between them, or the rule's word for an empty one.
 inline void read(const std::string& text, const NumberRule& rule, std::vector<std::int64_t>& value) {
   value.clear();
   if (text == rule.word) return;
@@ -93,7 +93,7 @@ Json json_of(const std::optional<T>& value, const NumberRule& rule) {
   return value ? json_of(*value, NumberRule{}) : Json(rule.word);  // 0 is a number here
 }
 
-/// The number that a field of type T or optional<T> holds.
+/// Names the number type that a field of type T or optional<T> holds.
 template <class T>
 struct OptionalOf {
   using type = T;
@@ -103,7 +103,7 @@ struct OptionalOf<std::optional<T>> {
   using type = T;
 };
 
-/// Says which values are valid, by the type of the field.
+/// Sets which values are valid, by the type of the field.
 template <class T>
 void say_valid(const NumberRule& rule, Option& option) {
   if constexpr (HasChoices<T>) {
@@ -133,7 +133,7 @@ void say_valid(const NumberRule& rule, Option& option) {
   for (const NamedValue& value : option.values) option.valid += (option.valid.empty() ? "" : ", ") + value.name;
 }
 
-/// Whether a Case has the struct: compare tries several values of its members.
+/// Says whether a Case has the struct: compare tries several values of its members.
 template <class Owner>
 constexpr bool is_of_case =
     std::same_as<Owner, Case> || std::same_as<Owner, placement::Movement> || std::same_as<Owner, WireTypes> ||
@@ -164,7 +164,7 @@ void for_each_owner(Run& run, How& how, const Visit& visit) {
 
 }  // namespace option_values
 
-/// An entry of the table: the member `field` wherever a case has it, such as in every table.
+/// Makes an entry of the table: the member `field` wherever a case has it, such as in every table.
 template <class T, class Owner>
 Option option_of(OptionGroup group, std::string_view name, std::string_view description, T Owner::*field,
                  NumberRule rule = {}) {

@@ -10,7 +10,7 @@ namespace {
 constexpr NumberRule positive{.least = 1.0};
 constexpr NumberRule auto_or_positive{.least = 1.0, .word = "auto"};
 
-/// --wire: both directions at once.
+/// Makes --wire, which sets both directions at once.
 Option wire_both_ways() {
   Option option =
       option_of(OptionGroup::movement, "wire", "value type of vectors and gradients on the wire", &WireTypes::forward);
@@ -30,7 +30,7 @@ Option scale() {
   return option;
 }
 
-/// Of all tables; a case that says it hides what the workload says.
+/// Makes the option of the storage of all tables; a case that has one hides what the workload says.
 Option storage() {
   Option option =
       option_of(OptionGroup::tables, "storage", "what stands for the rows of every table in memory", &Table::storage);
@@ -42,7 +42,7 @@ Option storage() {
   return option;
 }
 
-/// `on` is DeepRec's.
+/// Makes --async, whose value `on` is DeepRec's.
 Option async() {
   Option option = option_of(OptionGroup::movement, "async",
                             "what of a step is done while the steps before it are taken (on: rows)", &Async::mode);
@@ -52,7 +52,7 @@ Option async() {
   return option;
 }
 
-/// An option of which 0 would stop every batch: rule says why.
+/// Wraps an option of which 0 would stop every batch: rule says why.
 Option above_zero(Option option, std::string_view rule) {
   option.set = [set = option.set, rule](RunOptions& run, Case& how, const std::string& text) {
     if (number_in<std::int64_t>(text) == 0) throw InputError(std::string(rule));

@@ -15,7 +15,7 @@ namespace shardmark::workloads {
 struct Case;
 struct RunOptions;
 
-/// Where an option belongs: its place in --help and in `shardmark list`, and what may be done with it.
+/// Groups options: by their place in --help and in `shardmark list`, and by what may be done with them.
 enum class OptionGroup {
   movement,    ///< of how the data of a plan move
   tables,      ///< of all tables or features; by default each is as the workload says
@@ -27,30 +27,30 @@ enum class OptionGroup {
   schedule     ///< how long and how a case is measured; no part of what it is
 };
 
-/// A value that has a name.
+/// Is a value that has a name.
 struct NamedValue {
   std::string name;
   std::string_view description;
 };
 
-/// What a number may be. word: a text that stands for the empty value of its type, 0 or none.
+/// Says which numbers are valid. word: a text that stands for the empty value of its type, 0 or none.
 struct NumberRule {
   double least = 0.0;
   bool above = false;  ///< `least` itself is too small
   std::string_view word = {};
 
   std::string text() const;
-  /// The same of each number of a list.
+  /// Returns the same text for each number of a list.
   std::string list_text() const;
 };
 
-/// The numbers that an option takes: one, or a list with commas between them.
+/// Describes the numbers that an option takes: one, or a list with commas between them.
 struct NumberOption {
   NumberRule rule;
   bool whole = false, list = false;
 };
 
-/// Anything that `run` and `compare` can be told of a case. The command line, `shardmark list`, the name of a case, its
+/// Is one option of a case that `run` and `compare` take. The command line, `shardmark list`, the name of a case, its
 /// record, the export, and through the record the table and `results diff`, read the table of these and nothing else.
 struct Option {
   std::string_view name;  ///< --set NAME=...; on the command line --NAME with '-' for '_'
@@ -63,22 +63,22 @@ struct Option {
   bool several = false;                     ///< it is of a Case: compare tries several values
   std::string_view other_flag = {};         ///< a second spelling on the command line
   std::vector<std::string_view> sets = {};  ///< the options that this one sets at once; it then has no `get`
-  /// Throws InputError that says what is wrong with the text.
+  /// Sets the option. Throws InputError that names what is wrong with the text.
   std::function<void(RunOptions&, Case&, const std::string&)> set = {};
-  /// The value in effect: text, number or bool; an array of those that occur where tables or features differ.
+  /// Returns the value in effect: text, number or bool; an array of those that occur where tables or features differ.
   std::function<nlohmann::ordered_json(const RunOptions&, const Case&)> get = {};
 
-  /// "--wire-ids".
+  /// Returns the flag, "--wire-ids".
   std::string flag() const;
-  /// "value-types": what `shardmark list` calls its named values.
+  /// Returns what `shardmark list` calls its named values: "value-types".
   std::string list_name() const;
-  /// What holds when nothing is said; empty where the workload says it.
+  /// Returns the value without the option; empty where the workload sets it.
   std::string usual() const;
 };
 
 const std::vector<Option>& options();
 
-/// An option that exists as long as this does, for tests.
+/// Is an option that exists as long as this object does, for tests.
 class AddedOption {
  public:
   explicit AddedOption(Option option);
@@ -87,34 +87,35 @@ class AddedOption {
   AddedOption& operator=(const AddedOption&) = delete;
 };
 
-/// What was asked for; several values only where the option takes them. where: "--wire-ids", "--set wire_ids".
+/// Is an option with the requested values; several values only where the option takes them. where: "--wire-ids", "--set
+/// wire_ids".
 struct GivenOption {
   const Option* option;
   std::vector<std::string> values;
   std::string where;
 
-  /// "--wire-ids int64", "--set wire_ids=int64".
+  /// Returns the text as it was given: "--wire-ids int64", "--set wire_ids=int64".
   std::string said(const std::string& value) const { return where + (where.starts_with("--set ") ? '=' : ' ') + value; }
 };
 
-/// Of "key=value", or with `several` "key=value,value" where the option takes them. Throws InputError for an unknown
-/// key, printing the valid ones.
+/// Parses "key=value", or with `several` "key=value,value" where the option takes them. Throws InputError for an
+/// unknown key, listing the valid ones.
 GivenOption given_setting(const std::string& text, bool several = false);
 
 /// Sets options in their order, `cases` becoming all combinations of the values of those of a Case; the last one counts
-/// where an option is given twice. Then makes exact mode exact (learning rates become powers of two). Remembers
-/// in `run.usual` what the workload had said. Throws InputError that names the option and its valid values.
+/// where an option is given twice. Then makes exact mode exact (learning rates become powers of two). Records in
+/// `run.usual` what the workload had set. Throws InputError that names the option and its valid values.
 void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<GivenOption>& given);
 
-/// set_options for "key=value" texts that are not of movement, of the one case that they make.
+/// Calls set_options for "key=value" texts that are not of movement, of the one case that they make.
 void apply_settings(RunOptions& run, const std::vector<std::string>& assignments);
 
-/// {name: value in effect} of all options that make the case what it is. `groups` and `wire_ids` are what was asked for
-/// comes to with this plan: a number, int32 or int64.
+/// Returns {name: value in effect} of all options that make the case what it is. `groups` and `wire_ids` are what the
+/// request comes to with this plan: a number, int32 or int64.
 nlohmann::ordered_json case_options(const RunOptions& run, const Case& how, const placement::Plan& plan);
-/// The same of those of the schedule.
+/// Returns the same of the options of the schedule.
 nlohmann::ordered_json schedule_options(const RunOptions& run);
-/// The names of those in case_options whose value is not the workload's or the program's.
+/// Returns the names of those in case_options whose value is not the workload's or the program's.
 std::vector<std::string> changed_options(const RunOptions& run, const Case& how);
 
 }  // namespace shardmark::workloads

@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The power of two next to the learning rate, so that lr * gradient keeps few bits.
+/// Sets learning rates to the nearest powers of two, so that lr * gradient keeps few bits.
 void make_exact(Workload& workload) {
   for (Table& table : workload.tables) {
     if (!table.tensor_train.import_file.empty())
@@ -44,7 +44,7 @@ std::vector<std::string> parts_of(const std::string& text) {
   return parts;
 }
 
-/// The given values, the names of all where one is "all".
+/// Returns the given values, or the names of all where one is "all".
 std::vector<std::string> values_of(const GivenOption& given) {
   std::vector<std::string> values;
   for (const std::string& text : given.values)
@@ -63,7 +63,7 @@ void set_one(const GivenOption& given, const std::string& text, RunOptions& run,
   }
 }
 
-/// All of `cases` with each of the values.
+/// Returns all of `cases` with each of the values.
 std::vector<Case> each_with(const std::vector<Case>& cases, const GivenOption& given, RunOptions& run) {
   std::vector<Case> all;
   for (const Case& how : cases)
@@ -248,18 +248,18 @@ RowValues RunOptions::row_values() const {
 
 namespace {
 
-/// The storage whose tables read an option: "tt" of "tt.ranks".
+/// Returns the storage whose tables read an option: "tt" of "tt.ranks".
 std::string_view storage_name(const Option& option) {
   return std::string_view(option.name).substr(0, option.name.find('.'));
 }
 
-/// Whether any table has the storage that reads the option.
+/// Returns whether any table has the storage that reads the option.
 bool has_readers(const Option& option, const RunOptions& run) {
   return std::ranges::any_of(run.workload.tables,
                              [&](const Table& table) { return name_of(table.storage) == storage_name(option); });
 }
 
-/// Options of the pipeline that no case reads.
+/// Throws InputError for options of the pipeline that no case reads.
 void require_async_use(const std::vector<Case>& cases, const GivenOption& given) {
   const bool bound = given.option->name == "staleness_bound";
   if (!bound && !given.option->name.starts_with("async_")) return;

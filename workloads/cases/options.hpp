@@ -20,7 +20,7 @@
 
 namespace shardmark::workloads {
 
-/// When the batches of timed steps are read.
+/// Selects when the batches of timed steps are read.
 enum class DataReading { before, steps };
 
 inline constexpr std::array data_readings{
@@ -31,7 +31,7 @@ inline constexpr std::array data_readings{
 };
 constexpr auto choices_of(DataReading) { return Choices{"reading", data_readings}; }
 
-/// Where samples come from when they are not generated.
+/// Says where samples come from when they are not generated.
 struct DataOptions {
   std::string file;
   datasets::IdRule id_rule = datasets::IdRule::modulo;
@@ -40,7 +40,7 @@ struct DataOptions {
   DataReading reading = DataReading::before;
 };
 
-/// The model behind the embeddings, and how its weights are trained.
+/// Selects the model behind the embeddings, and how its weights are trained.
 struct DenseOptions {
   DenseKind kind = DenseKind::none;
   OptimizerKind optimizer = OptimizerKind::sgd;
@@ -49,10 +49,10 @@ struct DenseOptions {
   Optimizer optimizer_of_weights() const { return {.kind = optimizer, .learning_rate = learning_rate}; }
 };
 
-/// A duration; on the command line 90, 90s, 1.5m or 2h.
+/// Is a duration; on the command line 90, 90s, 1.5m or 2h.
 using Seconds = std::chrono::duration<double>;
 
-/// Everything that the cases of `run` or `compare` share. What differs between them is a Case.
+/// Holds everything that the cases of `run` or `compare` share. What differs between them is a Case.
 struct RunOptions {
   Workload workload;
   DataOptions data;
@@ -64,49 +64,52 @@ struct RunOptions {
   std::int64_t batches = 0;           ///< different ones that the timed steps rotate through; 0: as many as it takes
   std::int64_t checked_steps = 2;     ///< 0: off
   std::optional<std::int64_t> steps;  ///< timed steps per case; absent: until the median is known well enough
-  /// That each case takes from its first weights on, on new batches, for loss and AUC; absent: see below.
+  /// This is the number of steps that each case takes from its first weights on, on new batches, for loss and AUC;
+  /// absent: see below.
   std::optional<std::int64_t> trained_steps;
   double seconds = 5.0;           ///< budget of timed steps per case when `steps` and `budget` are absent
   std::optional<Seconds> budget;  ///< of the whole measurement, all cases together
-  /// JSON of each option before any was set (option_table.hpp).
+  /// This is the JSON of each option before any was set (option_table.hpp).
   std::map<std::string, std::string, std::less<>> usual;
 
-  /// Gradients of the outputs. In exact mode the tables' values are multiples of what one gradient unit changes.
+  /// Returns the gradients of the outputs. In exact mode the tables' values are multiples of what one gradient unit
+  /// changes.
   GradientValues gradients() const { return {.seed = seed}; }
   RowValues row_values() const;
-  /// That are read, the checked ones included.
+  /// Returns the most batches that are read, the checked ones included.
   std::int64_t most_batches() const;
-  /// Steps of a case from its first weights on, for its loss and AUC, where nothing says how many: with rows that may
-  /// be stale, and without.
+  /// These are the steps of a case from its first weights on, for its loss and AUC, where trained_steps is absent: with
+  /// rows that may be stale, and without.
   static constexpr std::int64_t trained_with_stale_rows = 128, trained_in_time = 32;
-  /// Of a case at most; 0 without layers.
+  /// Returns the most steps that a case is trained for; 0 without layers.
   std::int64_t most_trained_steps() const;
 };
 
-/// The same with every table kept so, where it is said.
+/// Returns the same options with every table stored so, if a storage is given.
 RunOptions with_storage(RunOptions run, std::optional<Storage> storage);
 
 /// Reads the cores that tables are to begin with; they then have the shape and ranks of these. Throws InputError where
 /// a table has other rows, columns or, if given, other shapes or ranks.
 void import_cores(Workload& workload);
 
-/// Throws InputError when the text is no duration above 0.
+/// Parses a duration. Throws InputError when the text is no duration above 0.
 Seconds seconds_in(std::string_view text);
 
-/// Throws InputError for the first option that nothing reads: ids where there is data, tensor trains without such
-/// tables, layers without a model that has some, a pipeline that no case has.
+/// Throws InputError for the first option that nothing reads: ids where there is data, options of tt tables without
+/// such tables, layers without a model that has some, a pipeline that no case has.
 void require_use(const RunOptions& run, const std::vector<Case>& cases, const std::vector<GivenOption>& given);
 
-/// Throws InputError where the workload has no such dense model, or one that cannot be what is asked for.
+/// Throws InputError where the workload has no such dense model, or one that cannot be as the options select it.
 void check_dense_options(const RunOptions& run);
 
 /// Throws InputError where an optimizer has numbers that its formula cannot take.
 void check_optimizers(const RunOptions& run);
 
-/// Whether the option says anything of this job: ids that are generated, or how a data file is read.
+/// Returns whether the option matters to this job: an option of ids only where these are generated, an option of how a
+/// data file is read only where there is one.
 bool has_use(const Option& option, const RunOptions& run);
 
-/// What does not matter to a case is as it is by default; cases that are the same then are one.
+/// Sets options of the pipeline that do not matter to a case to their defaults; cases that are the same then are one.
 std::vector<Case> without_unused_async(std::vector<Case> cases);
 
 }  // namespace shardmark::workloads

@@ -8,16 +8,16 @@
 
 namespace shardmark::workloads {
 
-/// The law by which a workload's ids are drawn. Ids that drift are taken to be popular anywhere, which holds for many
-/// batches, not for one.
+/// Returns the law by which a workload's ids are drawn. Ids that drift are taken to be popular anywhere, which holds
+/// for many batches, not for one.
 placement::IdStatistics id_statistics_of(const IdSpec& ids);
 
-/// What a planner is asked for this workload on so many ranks, its data moving so. Nodes, memory and machine, which a
-/// workload does not know, are left to the caller.
+/// Returns the request to a planner for this workload on so many ranks, its data moving so. Nodes, memory and machine,
+/// which a workload does not know, are left to the caller.
 placement::PlanRequest plan_request_of(const Workload& workload, int ranks, const placement::Movement& movement = {});
 
-/// What predictions of a workload's steps know beside the plan. statistics: of its tables and features. The dense half
-/// is left out, as in the steps that are measured.
+/// Returns what predictions of a workload's steps take beside the plan. statistics: of its tables and features. The
+/// dense part is left out, as in the steps that are measured.
 placement::StepContext step_context_of(const placement::LookupStatistics& statistics, const Workload& workload,
                                        const placement::Plan& plan, const Case& how, int ranks_per_node);
 

@@ -7,11 +7,11 @@
 
 namespace shardmark::workloads {
 
-/// What others published of a workload: the time of a whole step, its dense half included.
+/// Is what others published of a workload: the time of a whole step, its dense part included.
 struct PublishedStep {
   std::string machine;  ///< comm/placement/machines/NAME.json describes it, and what they ran on it
   int ranks = 0;
-  std::string plan;  ///< a planner that makes the plan they had
+  std::string plan;  ///< a planner that makes the plan that they used
   double ms = 0.0;
   std::string source;
   bool ids_at_owners =
@@ -20,14 +20,15 @@ struct PublishedStep {
   bool used = false;         ///< to choose a constant of the machine: no hold-out
 };
 
-/// Two plans of one machine, their time ratio slow / fast.
+/// Compares two plans of one machine by their time ratio slow / fast.
 struct PublishedRatio {
   std::string fast, slow;  ///< plan names
   double ratio = 0.0;      ///< to four digits
   std::string source;
 };
 
-/// Of the first two steps on the same ranks of the same machine under different plans, if there are such.
+/// Returns the ratio of the first two steps on the same ranks of the same machine under different plans, if there are
+/// such.
 std::optional<PublishedRatio> published_ratio(std::span<const PublishedStep> steps);
 
 }  // namespace shardmark::workloads

@@ -104,7 +104,7 @@ void keys_of(Keys& keys, TensorTrain& train) {
   keys.unless(plain.cache, "cache", train.cache);
 }
 
-/// How many tables an entry may stand for.
+/// This is the largest number of tables that an entry may stand for.
 constexpr std::int64_t largest_count = 1'000'000;
 
 void keys_of(Keys& keys, TableEntry& entry, const Optimizer& usual) {

@@ -24,7 +24,7 @@ inline constexpr std::array id_distributions{
 };
 constexpr auto choices_of(IdDistribution) { return Choices{"distribution", id_distributions}; }
 
-/// How a generator draws ids.
+/// Configures how a generator draws ids.
 struct IdSpec {
   IdDistribution distribution = IdDistribution::power_law;
   double alpha = 1.05;     ///< power_law: P(i) ~ (i + 1)^-alpha
@@ -34,7 +34,7 @@ struct IdSpec {
   std::int64_t drift = 0;  ///< rows by which all ids move from one batch to the next, modulo the rows of the table
 };
 
-/// What a batch looks like and what it reads: specs/<name>.json, or a file of the user's in the same format.
+/// Describes a batch and the tables that it reads: specs/<name>.json, or a file of the user's in the same format.
 struct Workload {
   std::string name;
   std::string description;
@@ -44,23 +44,24 @@ struct Workload {
   IdSpec ids;
   std::vector<std::string> plans;      ///< planners that `compare` takes when none is named
   std::int64_t replicate_rows = 6000;  ///< tables of at most so many rows are "small" to the mixed planner
-  std::int64_t tt_min_rows = 0;        ///< tables of fewer rows are dense where they are asked to be tensor trains
+  std::int64_t tt_min_rows = 0;        ///< tables of fewer rows are dense where the storage tt is selected for them
   std::optional<DenseSpec> dense;      ///< published behind the embeddings, without `widths` (dense_spec_of.hpp)
   std::vector<PublishedStep> published_steps;
   std::int64_t scale = 1;  ///< row counts have been divided by this
 };
 
-/// Names of the workloads that are built in, sorted.
+/// Returns the names of the workloads that are built in, sorted.
 std::vector<std::string> builtin_workloads();
 
-/// A built-in workload by name, or a spec file (a name that ends in .json), its rows scaled. Throws InputError naming
-/// the file and key.
+/// Loads a built-in workload by name, or a spec file (a name that ends in .json), and scales its rows. Throws
+/// InputError naming the file and key.
 Workload load_workload(const std::string& name_or_file, std::string_view scale = "1");
 
-/// Rows of the table that each feature reads.
+/// Returns the rows of the table that each feature reads.
 std::vector<std::int64_t> rows_of_features(const Workload& workload);
 
-/// Values that each feature gives for a sample: the dim of its table, without pooling for each of its ids.
+/// Returns the number of values that each feature gives for a sample: the dim of its table, without pooling for each of
+/// its ids.
 std::vector<std::int64_t> output_widths(const Workload& workload);
 
 /// Divides the rows of every table by `divisor`, rounding up, so that no table vanishes. Row shapes of cores that were

@@ -14,7 +14,7 @@ namespace {
 
 std::string numbered(std::string_view name, std::int64_t i) { return fmt::format("{}_{}", name, i); }
 
-/// "T" of "T_0"; empty where it is not the first of several.
+/// Returns "T" of "T_0"; empty where it is not the first of several.
 std::string_view stem_of(std::string_view name) {
   return name.ends_with("_0") ? name.substr(0, name.size() - 2) : std::string_view();
 }
@@ -25,7 +25,7 @@ bool alike(const Table& a, const Table& b) {
          a.tensor_train == b.tensor_train;
 }
 
-/// How many tables from `first` on are alike and called stem_0, stem_1, ...
+/// Returns how many tables from `first` on are alike and called stem_0, stem_1, ...
 std::int64_t run_of(std::span<const Table> tables, std::size_t first, std::string_view stem) {
   std::int64_t length = 1;
   for (std::size_t t = first + 1; t < tables.size(); ++t, ++length)
@@ -33,7 +33,7 @@ std::int64_t run_of(std::span<const Table> tables, std::size_t first, std::strin
   return length;
 }
 
-/// The numbers of the first table and of how many tables an entry, or a single table, has.
+/// Holds the number of the first table of an entry, or of a single table, and how many tables it has.
 using Tables = std::pair<std::int64_t, std::int64_t>;
 
 std::map<std::string, Tables, std::less<>> tables_by_name(std::span<const TableEntry> entries) {
@@ -48,7 +48,7 @@ std::map<std::string, Tables, std::less<>> tables_by_name(std::span<const TableE
   return numbers;
 }
 
-/// Whether features [first, first + count) are those of an entry: stem_i reads table number first_table + i.
+/// Returns whether features [first, first + count) are those of an entry: stem_i reads table number first_table + i.
 bool is_entry(std::span<const Feature> features, std::size_t first, std::string_view stem, std::int64_t first_table,
               std::int64_t count) {
   if (stem.empty() || count < 2 || std::ssize(features) - static_cast<std::int64_t>(first) < count) return false;

@@ -18,8 +18,8 @@ namespace shardmark::workloads::spec_keys {
 
 using Json = nlohmann::ordered_json;
 
-/// The keys of a JSON object and the members that they stand for. A function keys_of(Keys&, T&, context...) names those
-/// of a struct once, for write() and for read(). What is missing, of another type or unknown is an InputError.
+/// Maps the keys of a JSON object to members. A function keys_of(Keys&, T&, context...) names those of a struct once,
+/// for write() and for read(). What is missing, of another type or unknown is an InputError.
 class Keys {
  public:
   template <class T, class... Context>
@@ -29,7 +29,7 @@ class Keys {
     return keys.rest_;
   }
 
-  /// where: how errors begin.
+  /// Reads a struct. where: how errors begin.
   template <class T, class... Context>
   static void read(const Json& object, const std::string& where, T& value, const Context&... context) {
     if (!object.is_object()) throw InputError(where + ": expected a JSON object");
@@ -52,7 +52,7 @@ class Keys {
     rest_.erase(key);
   }
 
-  /// Each number of a list.
+  /// Checks each number of a list.
   void at_least(std::int64_t least, const std::string& key, const std::vector<std::int64_t>& members) const {
     for (const std::int64_t member : members) at_least(least, key, member);
   }
@@ -79,13 +79,13 @@ class Keys {
     if (member) must(key, *member);
   }
 
-  /// As may(), but written only where it differs from `usual`.
+  /// Does what may() does, but writes only where the member differs from `usual`.
   template <class T>
   void unless(const T& usual, const std::string& key, T& member) {
     if (reads_ || member != usual) may(key, member);
   }
 
-  /// A list of structs; where they have no key they are like `usual`.
+  /// Reads or writes a list of structs; where they have no key they are like `usual`.
   template <class T, class... Context>
   void list(const std::string& key, std::vector<T>& members, const T& usual, const Context&... context) {
     std::vector<Json> entries;
@@ -95,7 +95,7 @@ class Keys {
       read(entries[i], fmt::format("{}: {}[{}]", where_, key, i), members.emplace_back(usual), context...);
   }
 
-  /// As list(), but an empty one is left out.
+  /// Does what list() does, but leaves out an empty list.
   template <class T>
   void may_list(const std::string& key, std::vector<T>& members) {
     if (reads_ ? rest_.contains(key) : !members.empty()) list(key, members, T{});
@@ -122,7 +122,8 @@ class Keys {
       return value;
   }
 
-  /// What T takes must be whole, and a list of such numbers all whole: the library would cut fractions off.
+  /// Returns whether numbers are whole where T takes whole ones, single or in a list: the library would cut fractions
+  /// off.
   template <class T>
   static bool is_whole(const Json& json) {
     if constexpr (std::same_as<T, std::vector<std::int64_t>>)

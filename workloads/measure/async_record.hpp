@@ -8,8 +8,8 @@
 
 namespace shardmark::workloads {
 
-/// What the pipeline of a case did in its visits. Staleness is the same on all ranks; depths are this rank's; seconds
-/// are those of the slowest rank, bytes those of the rank with most, vectors those of all ranks.
+/// Holds what the pipeline of a case did in its visits. Staleness is the same on all ranks; depths are this rank's;
+/// seconds are those of the slowest rank, bytes those of the rank with most, vectors those of all ranks.
 struct AsyncFacts {
   PipelineShape shape;
   Async how = {};
@@ -17,11 +17,11 @@ struct AsyncFacts {
   PipelineCounts counts;
   PatchCounts patched;
   double main_seconds = 0.0;
-  bool reads = false;  ///< batches, as they are taken
+  bool reads = false;  ///< whether batches are read as they are taken
   std::int64_t buffered_bytes = 0;
 
   bool any() const { return how.on(); }
-  /// Seconds of a thread per batch, and of the steps' thread per step.
+  /// Return the seconds that a thread takes per batch, and the steps' thread per step.
   double prepare_seconds() const;
   double step_seconds() const;
 };
@@ -29,7 +29,7 @@ struct AsyncFacts {
 /// Adds what the pipeline counted from its latest start. Collective.
 void add_facts(const comm::Communicator& comm, const Pipeline& pipeline, AsyncFacts& facts);
 
-/// The object of a record (results/async_fields.hpp). step_ms: median of the measured steps.
+/// Returns the object of a record (results/async_fields.hpp). step_ms: median of the measured steps.
 nlohmann::ordered_json async_details(const AsyncFacts& facts, double step_ms);
 
 }  // namespace shardmark::workloads

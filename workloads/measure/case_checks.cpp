@@ -12,7 +12,7 @@
 namespace shardmark::workloads {
 namespace {
 
-/// What the wire did to the vectors of all ranks.
+/// Returns what the wire did to the vectors of all ranks.
 results::VectorError wire_error(const comm::Communicator& comm, const kernels::VectorErrors& own) {
   const double squares = comm::all_reduce(comm, own.squares, comm::Reduce::sum);
   const double error_squares = comm::all_reduce(comm, own.error_squares, comm::Reduce::sum);
@@ -22,8 +22,8 @@ results::VectorError wire_error(const comm::Communicator& comm, const kernels::V
 
 }  // namespace
 
-/// What the reference of a case depends on: its values on the storage of the tables and how stale rows may be, its
-/// bounds on the wire types.
+/// Returns whether two cases have one reference. Its values depend on the storage of the tables and how stale rows may
+/// be, its bounds on the wire types.
 bool CaseChecks::share_reference(std::size_t one, std::size_t other) const {
   const Case &a = job_.cases[one].how, &b = job_.cases[other].how;
   if (follows_case(job_.options, a.async) || follows_case(job_.options, b.async)) return one == other;
@@ -32,7 +32,7 @@ bool CaseChecks::share_reference(std::size_t one, std::size_t other) const {
          std::ranges::equal(tables_of(one), tables_of(other), {}, &Table::storage, &Table::storage);
 }
 
-/// The first of the cases that have each reference.
+/// Returns the first of the cases that have each reference.
 std::vector<std::size_t> CaseChecks::references(const std::vector<std::size_t>& cases) const {
   std::vector<std::size_t> firsts;
   for (const std::size_t c : cases)
@@ -40,7 +40,7 @@ std::vector<std::size_t> CaseChecks::references(const std::vector<std::size_t>& 
   return firsts;
 }
 
-/// Of the rank that is furthest.
+/// Returns the time of the rank whose clock is furthest.
 double CaseChecks::now() const { return comm::all_reduce(job_.comm, MPI_Wtime(), comm::Reduce::max); }
 
 void CaseChecks::check(const std::vector<std::size_t>& cases, std::int64_t steps, std::int64_t Checked::*count,

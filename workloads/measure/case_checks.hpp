@@ -10,14 +10,14 @@
 
 namespace shardmark::workloads {
 
-/// The checks of the cases of a job (check.hpp), which share the references that they can.
+/// Runs the checks of the cases of a job (check.hpp), which share the references that they can.
 class CaseChecks {
  public:
   struct Hooks {
     Status status;
     std::function<bool()> interrupted;  ///< collective
   };
-  /// states: of the cases by number. All outlive the object.
+  /// Takes `states`: of the cases by number. All outlive the object.
   CaseChecks(const Job& job, BatchSource& batches, Prepared& prepared, std::vector<CaseState>& states, Hooks hooks)
       : job_(job), batches_(batches), prepared_(prepared), states_(states), hooks_(std::move(hooks)) {}
 
@@ -26,7 +26,7 @@ class CaseChecks {
   void check(const std::vector<std::size_t>& cases, std::int64_t steps, std::int64_t Checked::*count,
              const std::function<bool(std::size_t)>& wanted);
 
-  /// That references took until now.
+  /// Returns the seconds that references took until now.
   double reference_seconds() const { return reference_seconds_; }
 
  private:

@@ -23,7 +23,7 @@ double ratio(std::int64_t over, std::int64_t under) {
   return rounded(static_cast<double>(over) / static_cast<double>(under));
 }
 
-/// Of the mean step, scaled to one of `step_ms`.
+/// Returns the paths of the mean step, scaled to one of `step_ms`.
 std::array<double, phase_count> paths_of(const Timings& timings, double step_ms) {
   std::array<double, phase_count> paths{};
   const double of_all = std::reduce(timings.step_ms.begin(), timings.step_ms.end());
@@ -32,13 +32,13 @@ std::array<double, phase_count> paths_of(const Timings& timings, double step_ms)
   return paths;
 }
 
-/// Rows and state of the rank that holds most.
+/// Returns the bytes of rows and state of the rank that holds most.
 std::int64_t table_bytes_max(const PlannedTables& planned) {
   return std::llround(std::ranges::max(table_bytes(planned.plan, planned.options.workload.tables)));
 }
 
-/// FBTT-Embedding: 4.26 ms for an iteration of 10,240 lookups; its benchmark counts the flops of ten iterations, and
-/// the time of one.
+/// Adds the result that FBTT-Embedding published: 4.26 ms for an iteration of 10,240 lookups; its benchmark counts the
+/// flops of ten iterations, and the time of one.
 void add_published_fbtt(nlohmann::ordered_json& details) {
   namespace fields = results::tensor_train_fields;
   const auto train = details.find(fields::object);

@@ -10,7 +10,7 @@
 
 namespace shardmark::workloads {
 
-/// What the checks of a case found: values that differ from the reference, and what the wire did to the vectors.
+/// Holds what the checks of a case found: values that differ from the reference, and what the wire did to the vectors.
 struct Checked {
   std::int64_t steps = 0, steps_after = 0;  ///< compared before and after it was timed
   WrongValues wrong;
@@ -18,7 +18,7 @@ struct Checked {
   std::map<std::string, std::int64_t> untold = {};  ///< Expectation::untold() of the latest check
 };
 
-/// A case as far as it has been measured.
+/// Is a case as far as it has been measured.
 struct CaseState {
   std::string plan_digest;                             ///< plan_json.hpp
   std::optional<placement::StepPrediction> predicted;  ///< before anything ran
@@ -33,15 +33,15 @@ struct CaseState {
   bool out_of_budget = false;  ///< it was stopped for that reason, after its first visits
 
   results::StepTime step_time() const { return shardmark::results::step_time(timings.step_ms, timings.visits); }
-  /// How long a visit takes at least, with two timed steps.
+  /// Returns how long a visit takes at least, with two timed steps.
   double least_visit_seconds() const;
 };
 
-/// These cases, the least time of a step first: as measured, else as predicted, and behind them those of which neither
-/// is known.
+/// Orders these cases by the time of a step, the least first: as measured, else as predicted, and behind them those of
+/// which neither is known.
 std::vector<std::size_t> by_promise(const std::vector<CaseState>& states, std::vector<std::size_t> cases);
 
-/// The record of case `number`, which has been visited.
+/// Returns the record of case `number`, which has been visited.
 results::CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const Prepared& prepared);
 
 }  // namespace shardmark::workloads

@@ -17,7 +17,7 @@
 namespace shardmark::workloads {
 namespace {
 
-/// Which batch a step took, and how many updates its rows lack.
+/// Names the batch that a step took, and how many updates its rows lack.
 struct StepTaken {
   std::int64_t step, batch, stale = 0;
 };
@@ -43,8 +43,8 @@ void compare_outputs(const Expectation& expectation, const StepTaken& taken, con
   }
 }
 
-/// Rows of one part of a shard that the reference touched, the columns held here, against their expected values and
-/// state.
+/// Compares rows of one part of a shard that the reference touched, the columns held here, with their expected values
+/// and state.
 void compare_rows(const reference::TouchedTable& expected, const RowValues& initial, const Store& store,
                   std::int64_t number, std::int64_t part, WrongValues& wrong) {
   reference::TouchedTable fresh = expected.untouched();
@@ -129,7 +129,7 @@ Expectation::Expectation(const comm::Communicator& comm, const RunOptions& optio
   while (!follows() && step_ < this->steps()) follow(step_, 0);
 }
 
-/// Of the tables as they are now; those of tables that no step may see any more are given up.
+/// Looks up the outputs in the tables as they are now; those of tables that no step may see any more are given up.
 void Expectation::look_up(const Batch& batch, std::int64_t number) {
   auto& versions = outputs_[number];
   if (std::ssize(versions) > most_stale_) versions.pop_back();
@@ -203,14 +203,14 @@ std::map<std::string, std::int64_t> Expectation::untold() const {
 
 namespace {
 
-/// Outputs, logits and loss.
+/// Compares outputs, logits and loss.
 void compare_step(const Expectation& expectation, const StepTaken& taken, const Flight& flight, const DenseModel& dense,
                   const StepInput& input, WrongValues& wrong) {
   compare_outputs(expectation, taken, flight, input, wrong);
   if (expectation.dense() != nullptr) expectation.dense()->compare_outcomes(taken.step, dense, wrong);
 }
 
-/// Of tables and weights after the last expected step, beside all that was wrong before.
+/// Returns the wrong values of tables and weights after the last expected step, beside all that was wrong before.
 WrongValues wrong_in_all(const comm::Communicator& comm, const Expectation& expectation, const RowValues& initial,
                          const ShardedTables& tables, const DenseModel& dense, WrongValues wrong) {
   if (expectation.dense() != nullptr) expectation.dense()->compare_parameters(dense, wrong);

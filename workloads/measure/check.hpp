@@ -17,18 +17,18 @@
 
 namespace shardmark::workloads {
 
-/// Whether what is right depends on how steps were taken: their order, or how stale the rows are that a dense model
-/// sees.
+/// Returns whether what is right depends on how steps were taken: their order, or how stale the rows are that a dense
+/// model sees.
 bool follows_case(const RunOptions& options, const Async& async);
 
-/// What the first steps must give, whatever the plan and however the data move: from the reference, run once.
+/// Holds what the first steps must give, whatever the plan and however the data move: from the reference, run once.
 class Expectation {
  public:
   /// Runs `steps` whole steps serially (default: options.checked_steps), and keeps the outputs of this rank's samples.
   /// The bounds are those of cases whose rows travel in these types. most_stale: outputs are kept of tables that lack
   /// the updates of up to async.most_stale() steps, which pipelines may look up. Where a step depends on how those
-  /// before it were taken (follows_case) none is run until follow() tells. Collective; comm, options and batches must
-  /// outlive the object.
+  /// before it were taken (follows_case), none is run until follow() is called. Collective; comm, options and batches
+  /// must outlive the object.
   Expectation(const comm::Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire = {},
               std::optional<std::int64_t> steps = {}, const Async& async = {});
 
@@ -37,20 +37,20 @@ class Expectation {
   void follow(std::int64_t batch, std::int64_t stale);
 
   std::int64_t steps() const { return std::ssize(outputs_); }
-  /// stale: updates that the rows lack.
+  /// Returns an expected output. stale: number of updates that the rows lack.
   const ExpectedOutputs& output(std::int64_t batch, std::int64_t feature, std::int64_t stale = 0) const {
     return outputs_[batch].at(stale)[feature];
   }
-  /// After the last step.
+  /// Returns the parts of a table after the last step.
   std::span<const reference::TouchedTable> parts(std::int64_t table) const { return oracle_.parts(table); }
-  /// In which its rows travel.
+  /// Returns the types in which its rows travel.
   WireTypes wire() const { return wire_; }
   const std::string& name_of_feature(std::int64_t f) const { return options_.workload.features[f].name; }
-  /// Null without a dense model.
+  /// Returns the expected dense model; null without a dense model.
   const ExpectedDense* dense() const { return dense_.get(); }
-  /// Counts, by table or weights, the values that bounds say nothing about: a bound is
-  /// no smaller than the root mean square of what the steps changed. An adaptive optimizer makes a whole step of a
-  /// gradient that is nothing but rounding.
+  /// Counts, by table or weights, the values that the check cannot test, because their bound is no smaller than the
+  /// root mean square of what the steps changed. An adaptive optimizer makes a whole step of a gradient that is nothing
+  /// but rounding.
   std::map<std::string, std::int64_t> untold() const;
 
  private:
@@ -70,12 +70,13 @@ class Expectation {
 };
 
 /// Fills the tables of the flight, resets the dense model, runs the expected steps on `inputs` and compares outputs,
-/// logits and loss of every step, then rows, weights and optimizer state, and rows that changed although no id asked
-/// for them. Collective; the result is that of all ranks.
+/// logits and loss of every step, then rows, weights and optimizer state, and rows that changed although no id named
+/// them. Collective; the result is that of all ranks.
 WrongValues find_wrong(const comm::Communicator& comm, const Expectation& expectation, const RowValues& initial,
                        Flight& flight, DenseModel& dense, const std::vector<StepInput>& inputs);
 
-/// The same of steps of a pipeline: outputs are those of the version of the tables that each lookup saw, as recorded.
+/// Does the same for steps of a pipeline: outputs are those of the version of the tables that each lookup saw, as
+/// recorded.
 WrongValues find_wrong(const comm::Communicator& comm, Expectation& expectation, const RowValues& initial,
                        Pipeline& pipeline, DenseModel& dense, const StepBatches& batches);
 

@@ -10,25 +10,27 @@
 
 namespace shardmark::workloads {
 
-/// Seconds that processors were busy, and that others of the host took, since it started.
+/// Holds the seconds that processors were busy, and that others of the host took, since it started.
 struct ProcessorTimes {
   double busy = 0.0, stolen = 0.0;
 };
-/// Of /proc/stat's text, over the processors in ascending order. Zeros where they are not in it.
+/// Reads the times from /proc/stat's text, over the processors in ascending order. Returns zeros where they are not in
+/// it.
 ProcessorTimes processor_times(std::string_view stat, const std::vector<int>& processors);
 
-/// Runnable threads, of /proc/loadavg's text ("0.20 0.18 0.12 3/80 11206": 3); 0 where it is none.
+/// Returns the number of runnable threads in /proc/loadavg's text ("0.20 0.18 0.12 3/80 11206": 3); 0 where there is
+/// none.
 std::int64_t runnable_threads(std::string_view loadavg);
 
-/// What the processors that the ranks of this node may use do beside the job.
+/// Watches what the processors that the ranks of this node may use do beside the job.
 class ConditionsWatch {
  public:
-  /// Collective, as all of it.
+  /// Begins to watch. Collective, as all its functions are.
   explicit ConditionsWatch(const comm::Communicator& comm);
 
-  /// When a visit begins.
+  /// Takes a snapshot when a visit begins.
   void begin();
-  /// What happened since then, of the node where others took most.
+  /// Returns what happened since then, on the node where others took most.
   results::VisitConditions end() const;
 
  private:

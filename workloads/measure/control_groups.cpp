@@ -12,14 +12,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The number that a file begins with; absent where there is none ("max").
+/// Returns the number that a file begins with; absent where there is none ("max").
 std::optional<std::int64_t> number_of(const fs::path& file) {
   std::int64_t value = 0;
   if (std::ifstream(file) >> value) return value;
   return std::nullopt;
 }
 
-/// The number behind a word in a file of such pairs.
+/// Returns the number behind a word in a file of such pairs.
 std::optional<std::int64_t> number_behind(const fs::path& file, const std::string& word) {
   std::ifstream stream(file);
   std::int64_t value = 0;
@@ -28,7 +28,7 @@ std::optional<std::int64_t> number_behind(const fs::path& file, const std::strin
   return std::nullopt;
 }
 
-/// What a group leaves; absent where it sets no limit.
+/// Returns what a group leaves; absent where it sets no limit.
 std::optional<std::int64_t> left_by(const fs::path& group) {
   auto limit = number_of(group / "memory.max");
   auto used = number_of(group / "memory.current");

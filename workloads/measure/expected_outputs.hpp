@@ -9,11 +9,11 @@
 
 namespace shardmark::workloads {
 
-/// The expected outputs of one feature: [bags], of which those that pool the same rows with the same weights share one
-/// vector [dim]. So the outputs of popular rows, most of a batch with one id per bag, take little memory.
+/// Holds the expected outputs of one feature: [bags], of which those that pool the same rows with the same weights
+/// share one vector [dim]. So the outputs of popular rows, most of a batch with one id per bag, take little memory.
 class ExpectedOutputs {
  public:
-  /// Of samples `own` of the batch.
+  /// Looks up the samples `own` of the batch.
   ExpectedOutputs(reference::Oracle& oracle, const Batch& batch, std::int64_t feature, Pooling pooling, SampleRange own,
                   std::int64_t dim);
 

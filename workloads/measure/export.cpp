@@ -19,7 +19,7 @@
 namespace shardmark::workloads {
 namespace {
 
-/// What is exported as a table: a dense table, or a core of a tensor train, whose rows are slices.
+/// Describes what is exported as a table: a dense table, or a core of a tensor train, whose rows are slices.
 struct ExportedTable {
   Table table;
   std::string group;                  ///< where it stands in the file
@@ -27,7 +27,7 @@ struct ExportedTable {
   std::vector<std::int64_t> touched;  ///< rows that the batch names, ascending
 };
 
-/// Values and state of some rows of a table, put together from all shards.
+/// Holds values and state of some rows of a table, put together from all shards.
 struct TableRows {
   std::vector<float> values, state;
 };
@@ -99,7 +99,7 @@ class StepExport {
     write_vectors("/gradients/" + feature.name, gradient, table.dim);
   }
 
-  /// What the dense model is and gets, and its weights; nothing without one.
+  /// Writes what the dense model is, its inputs and its weights; nothing without one.
   void write_dense_before(const datasets::Samples& samples, const DenseModel& model) {
     if (options_.dense.kind == DenseKind::none) return;
     on_root([&] {
@@ -126,7 +126,7 @@ class StepExport {
   }
 
  private:
-  /// What fails on rank 0 fails on all.
+  /// Runs `work` on rank 0; what fails there fails on all.
   template <class Work>
   void on_root(Work&& work) {
     comm::agree(comm_, [&] {
@@ -165,8 +165,8 @@ class StepExport {
     return rows;
   }
 
-  /// Every rank fills in what it holds and leaves the rest 0: the sum over ranks is the whole. Of replicated tables,
-  /// and of state that every column shard keeps, one holder counts.
+  /// Gathers rows: every rank fills in what it holds and leaves the rest 0, and the sum over ranks is the whole. Of
+  /// replicated tables, and of state that every column shard keeps, one holder counts.
   TableRows gather_rows(const ExportedTable& part) const {
     const auto& [table, group, number, part_number, touched] = part;
     const auto dim = static_cast<std::size_t>(table.dim);
@@ -199,7 +199,7 @@ class StepExport {
     return whole;
   }
 
-  /// Columns [from, from + width) of a part are columns [to, to + width) of the whole.
+  /// Maps columns [from, from + width) of a part to columns [to, to + width) of the whole.
   struct Columns {
     std::size_t from, to, width;
   };
@@ -224,7 +224,7 @@ class StepExport {
     });
   }
 
-  /// Vectors of all ranks' samples, in their order.
+  /// Writes the vectors of all ranks' samples, in their order.
   void write_vectors(const std::string& object, const ConstDeviceArray<float>& own, std::int64_t dim) {
     const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), own);
     const auto all = comm::gather(comm_, std::span<const float>(host.data(), host.extent(0)), 0);

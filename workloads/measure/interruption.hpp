@@ -7,8 +7,9 @@
 
 namespace shardmark::workloads {
 
-/// While it lives, the first SIGUSR1, SIGTERM and SIGINT (what a job's limit, `scancel` and a person send) do not end
-/// the process but are noted, so that what has been measured can be printed; a second one of the same ends it as ever.
+/// Records, while it lives, the first SIGUSR1, SIGTERM and SIGINT (what a job's limit, `scancel` and a person send),
+/// which then do not end the process, so that what has been measured can be printed; a second one of the same ends it
+/// as usual.
 class Interruption {
  public:
   Interruption();
@@ -16,11 +17,11 @@ class Interruption {
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
 
-  /// The number of a signal that some rank has got, 0: none. Collective.
+  /// Returns the number of a signal that some rank has got, 0: none. Collective.
   int signal(const comm::Communicator& comm) const;
 };
 
-/// "SIGUSR1".
+/// Returns the name of a signal, "SIGUSR1".
 std::string name_of_signal(int signal);
 
 }  // namespace shardmark::workloads

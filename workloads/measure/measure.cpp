@@ -63,8 +63,8 @@ class Measurement {
 
   bool interrupted() { return (signal_ = std::max(signal_, interruption_.signal(job_.comm))) != 0; }
 
-  /// Of the steps that are checked before timing. With a budget the most promising cases first, the others being left
-  /// out once their share of it is spent.
+  /// Checks the steps that are checked before timing. With a budget the most promising cases come first, the others
+  /// being left out once their share of it is spent.
   void check_first() {
     constexpr double share = 1.0 / 3.0;
     const auto& budget = job_.options.budget;
@@ -76,7 +76,7 @@ class Measurement {
     reference_step_seconds_ = checks_.reference_seconds() / static_cast<double>(job_.options.checked_steps);
   }
 
-  /// Of the batches that were timed, as far as there is time for it.
+  /// Checks the batches that were timed, as far as there is time for it.
   void check_again() {
     auto cases = all_cases();
     std::erase_if(cases, [&](std::size_t c) { return cases_[c].timings.step_ms.empty() || cases_[c].out_of_budget; });
@@ -110,8 +110,8 @@ class Measurement {
       }
   }
 
-  /// All batches that were timed until now, or with the first rounds to come; where layers are trained the first ones
-  /// alone, since their bounds grow (docs/bounds.md).
+  /// Returns the number of all batches that were timed until now, or with the first rounds to come; where layers are
+  /// trained of the first ones alone, since their bounds grow (docs/bounds.md).
   std::int64_t timed_batches() const {
     if (has_layers(job_.options.dense.kind)) return job_.options.checked_steps;
     std::int64_t most = 0;
@@ -120,9 +120,9 @@ class Measurement {
     return std::max(job_.options.checked_steps, most > 0 ? std::min(most, all) : all);
   }
 
-  /// How many steps are checked at last and how long that and training take, as far as is known: the reference takes
-  /// that many steps anew, a case that many more and their comparison. The checks may last as long as the rounds, or
-  /// their share of a budget.
+  /// Plans how many steps are checked at last and how long that and training take, as far as is known: the reference
+  /// takes that many steps again, a case that many more and their comparison. The checks may last as long as the
+  /// rounds, or their share of a budget.
   void plan_last_checks() {
     seconds_of_last_checks_ = 0.0;
     for (const std::size_t c : visited())
@@ -137,7 +137,7 @@ class Measurement {
     seconds_of_last_checks_ += of_a_step * static_cast<double>(last_checked_steps_);
   }
 
-  /// For the rounds, when nothing else ends them; the checks after them are within the budget.
+  /// Returns the seconds left for the rounds, when nothing else ends them; the checks after them are within the budget.
   double seconds_left() const {
     const RunOptions& options = job_.options;
     if (options.budget) return options.budget->count() - spent() - seconds_of_last_checks_;
@@ -180,7 +180,7 @@ class Measurement {
     if (!left.empty()) twins_.begin(left.front(), rounds_);
   }
 
-  /// The first round of a measurement with a budget: the most promising cases first, as long as time is left.
+  /// Runs the first round of a measurement with a budget: the most promising cases first, as long as time is left.
   void run_first_of_budget(double seconds) {
     double longest = 0.0;
     for (const std::size_t c : by_promise(cases_, still_measured(all_cases()))) {
@@ -231,7 +231,7 @@ class Measurement {
     cases_[c].visit_seconds = spent() - before;
   }
 
-  /// ", at most 12 s left", of everything that is still to be done.
+  /// Returns ", at most 12 s left", of everything that is still to be done.
   std::string what_is_left() const {
     double round = round_seconds_;
     if (rounds_ == 0)  // as long as its check
@@ -247,7 +247,7 @@ class Measurement {
     return all;
   }
 
-  /// Without twins.
+  /// Returns the cases of a plan without twins.
   std::vector<std::size_t> cases_of(std::size_t plan) const {
     auto cases = job_.cases_of(plan);
     std::erase_if(cases, [&](std::size_t c) { return c >= count_; });

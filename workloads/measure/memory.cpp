@@ -46,7 +46,7 @@ double dense_gradient_bytes(const Plan& plan, const std::vector<Table>& tables) 
   return bytes;
 }
 
-/// Ids of some samples that look up rows of the table.
+/// Returns the ids of some samples that look up rows of the table.
 double ids_of(const Workload& workload, std::int64_t table, double samples) {
   double ids = 0.0;
   for (const Feature& feature : workload.features)
@@ -54,8 +54,8 @@ double ids_of(const Workload& workload, std::int64_t table, double samples) {
   return ids;
 }
 
-/// Rows of one shard that travel one by one, at the rank that asks for them. own: what its samples look up in the
-/// shard.
+/// Returns the bytes of rows of one shard that travel one by one, at the rank that requests them. own: what its samples
+/// look up in the shard.
 double asker_bytes(const Movement& movement, const Shard& shard, const ShardCounts& own) {
   const double asked = asks_once(movement.dedup) ? own.distinct_rows : own.ids;
   const bool relays = movement.dedup == placement::Dedup::node || movement.dedup == placement::Dedup::automatic;
@@ -63,7 +63,7 @@ double asker_bytes(const Movement& movement, const Shard& shard, const ShardCoun
          (relays ? placement::relay_bytes(shard.columns(), asked) : 0.0);
 }
 
-/// What the gradient of an id takes in arrays of all ids, where any feature pools by max.
+/// Returns the bytes of the gradient of an id in arrays of all ids, where any feature pools by max.
 double max_gradient_bytes(const Plan& plan, const Workload& workload) {
   std::int64_t dim = 0;
   bool parts = false, replicas = false;
@@ -76,9 +76,9 @@ double max_gradient_bytes(const Plan& plan, const Workload& workload) {
   return placement::max_gradient_bytes(dim, parts, replicas);
 }
 
-/// Gradients of distinct rows that are summed once for two uses take them, each in a place as wide as the widest shard
-/// of the rank; nothing does where holders of different columns tell each other no sums. ids: of which the rank holds
-/// the rows.
+/// Returns the bytes of gradients of distinct rows that are summed once for two uses, each in a place as wide as the
+/// widest shard of the rank; 0 where holders of different columns exchange no sums. ids: of which the rank holds the
+/// rows.
 double summed_gradient_bytes(const Plan& plan, const Workload& workload, int rank, double ids) {
   bool exchanged = false;
   std::int64_t widest = 0;
@@ -90,13 +90,13 @@ double summed_gradient_bytes(const Plan& plan, const Workload& workload, int ran
   return exchanged ? placement::summed_gradient_bytes(widest, ids) : 0.0;
 }
 
-/// What the samples of this rank, and those of all ranks, are expected to look up in each shard.
+/// Holds what the samples of this rank, and those of all ranks, are expected to look up in each shard.
 struct StepCounts {
   double samples = 0.0;
   placement::PlanCounts own, all;
 };
 
-/// The vectors of a step, and what travels to and from each rank.
+/// Counts the vectors of a step, and what travels to and from each rank.
 struct Vectors {
   placement::VectorBytes home;      ///< of this rank's samples
   std::vector<double> owner, held;  ///< by rank: that it sends home; rows of its shards that are asked for one by one
@@ -109,7 +109,7 @@ struct Vectors {
   double largest_route() const { return std::max({home.packed, std::ranges::max(owner), std::ranges::max(held)}); }
 };
 
-/// Whether a shard lacks some of the rows that are not hot.
+/// Returns whether a shard lacks some of the rows that are not hot.
 bool lacks_rows(const TablePlacement& placement, const Table& table, const Shard& shard) {
   return shard.rows.count() < table.rows - placement.hot_rows;
 }
@@ -160,8 +160,8 @@ Vectors vectors_of(const Plan& plan, const Workload& workload, const Movement& m
   return vectors;
 }
 
-/// A table that is kept whole takes them on the rank that looks up its rows: the one that holds it, or every one for
-/// its own samples.
+/// Returns the bytes that a table that is kept whole takes on the rank that looks up its rows: the one that holds it,
+/// or every one for its own samples.
 double whole_table_bytes(const Plan& plan, const Workload& workload, std::int64_t table, int rank,
                          const StepCounts& counts) {
   const auto bytes = maker_of(workload.tables[table]).step_bytes;
@@ -178,7 +178,7 @@ double whole_table_bytes(const Plan& plan, const Workload& workload, std::int64_
   return most;
 }
 
-/// What a case allocates for its steps.
+/// Returns the bytes that a case allocates for its steps.
 double step_bytes(const comm::Communicator& comm, const Plan& plan, const Workload& workload, const Case& how,
                   const StepCounts& counts) {
   const Movement& movement = how.movement;
@@ -223,7 +223,8 @@ double step_bytes(const comm::Communicator& comm, const Plan& plan, const Worklo
          static_cast<double>(groups) * (exchange.has(comm) + small_arrays);
 }
 
-/// Different vectors among the expected outputs of a feature in so many samples, of which `distinct` rows are named.
+/// Returns how many different vectors are among the expected outputs of a feature in so many samples, of which
+/// `distinct` rows are named.
 double distinct_outputs(const Workload& workload, const Feature& feature, double samples, double distinct) {
   const double ids = samples * static_cast<double>(feature.hotness);
   const double bags = feature.pooling == Pooling::none ? ids : samples;
@@ -231,9 +232,9 @@ double distinct_outputs(const Workload& workload, const Feature& feature, double
   return rows && !workload.ids.weighted ? std::min(bags, distinct) : bags;
 }
 
-/// The parts of a table in the reference: their initial values; of those that so many rows touch the values and state
-/// with bounds, also as copies to compare, and three times in double the values and the sums of their gradients
-/// (BoundedTrain).
+/// Returns the bytes of the parts of a table in the reference: their initial values; of those that so many rows touch
+/// the values and state with bounds, also as copies to compare, and three times in double the values and the sums of
+/// their gradients (BoundedTrain).
 double part_bytes(const Table& table, double rows) {
   double bytes = 0.0;
   for (const Table& part : storage_of(table).parts(table)) {
@@ -244,9 +245,10 @@ double part_bytes(const Table& table, double rows) {
   return bytes;
 }
 
-/// The reference, which every rank runs for all samples of all batches (check.hpp): the rows that they touch, with
-/// state and bounds, the expected outputs of this rank's samples, the global batch, and for a while either the
-/// gradients of a table or copies of its rows, to compare them. versions: of the tables for which outputs are kept.
+/// Returns the bytes of the reference, which every rank runs for all samples of all batches (check.hpp): the rows that
+/// they touch, with state and bounds, the expected outputs of this rank's samples, the global batch, and for a while
+/// either the gradients of a table or copies of its rows, to compare them. versions: of the tables for which outputs
+/// are kept.
 double reference_bytes(const RunOptions& options, std::int64_t batches, std::int64_t samples, double versions) {
   const Workload& workload = options.workload;
   const Plan whole{.name = {}, .ranks = 1, .tables = std::vector(workload.tables.size(), TablePlacement{true, {}})};
@@ -312,7 +314,8 @@ double memory_needed(const comm::Communicator& comm, const Plan& plan, const Run
 
 namespace {
 
-/// Differs between kernels that run, not between the containers of one; empty where it cannot be read.
+/// Returns a name that differs between kernels that run, not between the containers of one; empty where it cannot be
+/// read.
 std::string name_of_kernel() {
   std::string name;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), name);
@@ -384,8 +387,8 @@ void require_memory(const comm::Communicator& comm, double bytes_per_rank, std::
 
 namespace {
 
-/// The smallest N with which a node that needs `needed` bytes, `tables` of them for tables of 1/scale of their rows,
-/// has enough of them with --scale 1/N; 0: no N is enough.
+/// Returns the smallest N with which a node that needs `needed` bytes, `tables` of them for tables of 1/scale of their
+/// rows, has enough of them with --scale 1/N; 0: no N is enough.
 std::int64_t scale_that_fits(double needed, double tables, double available, std::int64_t scale) {
   const double left_for_tables = available - (needed - tables);
   if (left_for_tables <= 0.0) return 0;

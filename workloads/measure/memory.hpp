@@ -14,13 +14,14 @@
 
 namespace shardmark::workloads {
 
-/// Bytes of the rows and optimizer state that a plan puts on each rank, [ranks].
+/// Returns the bytes of the rows and optimizer state that a plan puts on each rank, [ranks].
 std::vector<double> table_bytes(const placement::Plan& plan, const std::vector<Table>& tables);
 
-/// Bytes that this rank needs to measure the cases of a plan: its rows and state, dense gradients of replicated tables,
-/// the buffers of the case that needs most (one exists at a time) with what its exchange keeps, the batches that are
-/// rotated through, and the reference. An estimate from sizes and the law of the ids (expected_counts.hpp), made before
-/// anything is allocated: enough, and at most three times as much as is used. What MPI itself allocates is not counted.
+/// Returns the bytes that this rank needs to measure the cases of a plan: its rows and state, dense gradients of
+/// replicated tables, the buffers of the case that needs most (one exists at a time) with what its exchange keeps, the
+/// batches that are rotated through, and the reference. It is an estimate from sizes and the law of the ids
+/// (expected_counts.hpp), made before anything is allocated: enough, and at most three times as much as is used. What
+/// MPI itself allocates is not counted.
 double memory_needed(const comm::Communicator& comm, const placement::Plan& plan, const RunOptions& options,
                      std::span<const Case> cases);
 
@@ -34,17 +35,19 @@ void require_memory(const comm::Communicator& comm, double bytes_per_rank, std::
 void require_memory(const comm::Communicator& comm, const placement::Plan& plan, const RunOptions& options,
                     std::span<const Case> cases);
 
-/// Bytes that the ranks of this rank's node may still take together: memory_available() where the node has its kernel
-/// to itself. Nodes that share a kernel, such as containers on one host, each get an even part of what it has left.
-/// Collective.
+/// Returns the bytes that the ranks of this rank's node may still take together: memory_available() where the node has
+/// its kernel to itself. Nodes that share a kernel, such as containers on one host, each get an even part of what it
+/// has left. Collective.
 std::int64_t memory_of_node(const comm::Communicator& comm);
 
-/// Batches of a case that are in memory at once, at most: with steps that are prepared ahead those of all places, the
-/// one of a case without them (ReadyCase), and the one of the steps by which a number of threads is chosen.
+/// Returns the most batches of a case that are in memory at once: with steps that are prepared before they are taken,
+/// those of all places, the one of a case without them (ReadyCase), and the one of the steps by which a number of
+/// threads is chosen.
 double most_flights(const Async& async);
 
-/// What mode patched keeps on a rank for itself: the step of the latest update of each row (RowVersions), and for each
-/// batch in flight what is known of single bags and the vectors that are sent again, at most all.
+/// Returns the bytes that mode patched keeps on a rank for itself: the step of the latest update of each row
+/// (RowVersions), and for each batch in flight what is known of single bags and the vectors that are sent again, at
+/// most all.
 double patch_bytes(const comm::Communicator& comm, const placement::Plan& plan, const Workload& workload,
                    const Case& how);
 

@@ -128,7 +128,7 @@ class Ceilings {
             {"copy", 0, 8 * elements / copy, {}}};
   }
 
-  /// A few lists, so that no cache remembers one: distinct rows of the table in random order.
+  /// Returns a few lists, so that no cache remembers one: distinct rows of the table in random order.
   Keys random_keys(std::int64_t dim) const {
     const std::int64_t rows = std::ssize(table_) / dim;
     std::mt19937_64 random(comm_.rank());
@@ -144,7 +144,7 @@ class Ceilings {
     return lists;
   }
 
-  /// The best of run(keys, setting), which moves `bytes_per_row`.
+  /// Returns the best rate of run(keys, setting), which moves `bytes_per_row`.
   template <class Run>
   Rate best_rate(std::string name, std::int64_t dim, std::int64_t bytes_per_row, const Run& run) const {
     const Keys lists = random_keys(dim);

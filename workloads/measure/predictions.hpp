@@ -14,25 +14,25 @@
 
 namespace shardmark::workloads {
 
-/// Of the node with most: predictions take nodes to be alike.
+/// Returns the number of ranks on the node with most: predictions take nodes to be alike.
 int ranks_per_node(const comm::Communicator& comm);
 
-/// What job.machine says of every case, before any is run, where anything can be said; of none without a machine. Cases
-/// of one plan share what is known of its lookups.
+/// Returns what job.machine predicts for every case, before any is run, where anything can be predicted; nothing for
+/// all without a machine. Cases of one plan share what is known of its lookups.
 std::vector<std::optional<placement::StepPrediction>> predict_cases(const Job& job);
 
-/// Of steps that are prepared ahead, from one that is not:
+/// Returns the prediction of steps that are prepared before they are taken, from that of one that is not:
 ///   max(ahead / T, rest, computing, exchanges)
-/// seconds of the phases that T threads prepare (DeepRec's formula, with those that are left to the step), but no less
-/// than all phases compute, since kernels take turns, or send, since they share links. The same as `step` inline;
-/// nothing in mode patched, whose vectors are sent again as often as chance has it.
+/// in seconds of the phases that T threads prepare (DeepRec's formula, with those that are left to the step), but no
+/// less than all phases compute, since kernels take turns, or send, since they share links. It is the same as `step`
+/// inline; nothing in mode patched, where it is left to chance how often vectors are sent again.
 std::optional<placement::StepPrediction> prepared_ahead(const placement::StepPrediction& step, const Async& async);
 
-/// Into a record: predicted_ms, predicted_ms and least_ms of its phases, and in its details the memory of the rank that
-/// needs most.
+/// Writes a prediction into a record: predicted_ms, predicted_ms and least_ms of its phases, and in its details the
+/// memory of the rank that needs most.
 void record_prediction(const placement::StepPrediction& predicted, results::CaseRecord& record);
 
-/// What the rates of a machine are measured on; sizes are those of one rank.
+/// Says what the rates of a machine are measured on; sizes are those of one rank.
 struct RateSizes {
   std::uint64_t array_bytes = std::uint64_t{256} << 20;  ///< each of the three arrays that are streamed
   std::uint64_t table_bytes = std::uint64_t{1} << 30;    ///< the table whose rows are read
@@ -40,7 +40,7 @@ struct RateSizes {
   int rounds = 5;                                        ///< of which the best counts
 };
 
-/// How fast one rank moves memory while all others do the same.
+/// Is how fast one rank moves memory while all others do the same.
 struct Rate {
   std::string name;               ///< triad, copy, gather or read_modify_write
   std::int64_t dim = 0;           ///< fp32 values per row; 0: not about rows
@@ -53,9 +53,9 @@ struct MachineRates {
   double huge_page_share = 0;  ///< of the table's memory, 0 to 1
 };
 
-/// The ceilings that kernels on tables are compared with: streams (triad, copy), reads of random rows (gather) and
-/// their update in place (read_modify_write). Needs table_bytes + 3 array_bytes of memory per rank. Collective; Kokkos
-/// must be initialised.
+/// Measures the ceilings that kernels on tables are compared with: streams (triad, copy), reads of random rows (gather)
+/// and their update in place (read_modify_write). Needs table_bytes + 3 array_bytes of memory per rank. Collective;
+/// Kokkos must be initialised.
 MachineRates machine_rates(const comm::Communicator& comm, const RateSizes& sizes);
 
 }  // namespace shardmark::workloads

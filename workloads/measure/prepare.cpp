@@ -17,7 +17,8 @@ std::unique_ptr<ShardedTables> allocate(const comm::Communicator& comm, const st
   return comm::agree(comm, [&] { return std::make_unique<ShardedTables>(plan, tables, features, comm.rank()); });
 }
 
-/// Those of which it takes most batches until their rows have left the caches: the others' have left them too then.
+/// Returns the options of the tables that need most batches until their rows have left the caches: the rows of the
+/// others have left them too then.
 const RunOptions& options_of_largest_tables(const Job& job) {
   return std::ranges::max_element(job.plans, {},
                                   [](const PlannedTables& planned) { return table_bytes(planned.options.workload); })
@@ -103,8 +104,8 @@ ReadyCase& Prepared::ready(std::size_t number) {
   return *ready_;
 }
 
-/// Of the case that is ready: those that were asked for, or as many as the formula asks for by the second of two steps
-/// that prepare nothing ahead, of the slowest rank.
+/// Returns the threads of the case that is ready: as many as were requested, or as many as the formula requires by the
+/// second of two steps that prepare nothing before, of the slowest rank.
 std::int64_t Prepared::async_threads(std::size_t number) {
   const Async& async = job_.cases[number].how.async;
   std::int64_t& threads = async_threads_[number];

@@ -11,19 +11,19 @@
 
 namespace shardmark::workloads {
 
-/// A plan, and the tables that it is a plan of: those of a job may differ in what stands for them in memory.
+/// Holds a plan, and the tables that it is a plan of: those of a job may differ in how they are stored in memory.
 struct PlannedTables {
   placement::Plan plan;
   RunOptions options;  ///< of the job, with these tables, stored as the plan says
 };
 
-/// One row of the table: a plan (number in the list of plans) and how its data move.
+/// Is one row of the results: a plan (number in the list of plans) and how its data move.
 struct PlannedCase {
   std::size_t plan = 0;
   Case how;
 };
 
-/// What is measured, by whom. All of it outlives the measurement.
+/// Says what is measured, on which ranks. All of it outlives the measurement.
 struct Job {
   const comm::Communicator& comm;
   const RunOptions& options;
@@ -34,11 +34,12 @@ struct Job {
 
   std::vector<std::size_t> cases_of(std::size_t plan) const;
   const PlannedTables& planned(std::size_t number) const { return plans[cases[number].plan]; }
-  /// "row_wise unique_rows pairwise"
+  /// Returns the name of a case, "row_wise unique_rows pairwise".
   std::string name_of(std::size_t number) const;
 };
 
-/// A case that can take steps: one after the other by `flight`, or where it prepares them ahead by `pipeline`.
+/// Is a case that can take steps: one after the other by `flight`, or where it prepares them before they are taken by
+/// `pipeline`.
 struct ReadyCase {
   ReadyCase(const comm::Communicator& comm, ShardedTables& tables, DenseModel& model, const placement::Plan& plan,
             const Case& how, const placement::Decisions& decided, Fault fault)
@@ -46,7 +47,7 @@ struct ReadyCase {
 
   PhaseCosts step(const StepInput& input) { return training_step(flight, input, dense); }
 
-  /// Wire::watch and Wire::error of all that takes its steps.
+  /// These do what Wire::watch and Wire::error do, for everything that takes its steps.
   void watch_wire(bool on);
   kernels::VectorErrors wire_error(Direction direction);
 
@@ -56,7 +57,7 @@ struct ReadyCase {
   std::unique_ptr<Pipeline> pipeline = nullptr;
 };
 
-/// Step 0 of one case, about to be taken on fresh tables. Collective.
+/// Holds step 0 of one case, which is about to be taken on fresh tables. Collective.
 struct FirstStep {
   FirstStep(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan, const Case& how,
             BatchSource& batches);
@@ -67,30 +68,30 @@ struct FirstStep {
   ReadyCase ready;
 };
 
-/// The batches of a job, which all its cases share, the tables of one plan at a time, and the buffers of one case of it
-/// at a time: those of a large batch need more memory than the tables do.
+/// Holds the batches of a job, which all its cases share, the tables of one plan at a time, and the buffers of one case
+/// of it at a time: those of a large batch need more memory than the tables do.
 class Prepared {
  public:
-  /// Collective, as all of it.
+  /// Reads the batches. Collective, as all functions are.
   Prepared(const Job& job, BatchSource& batches, const Status& status);
 
   const std::vector<StepInput>& inputs() const { return batches_.inputs; }
   const TimedBatches& batches() const { return batches_; }
-  /// Those of steps that are timed.
+  /// Returns the batches of steps that are timed.
   const StepBatches& step_batches() const { return step_batches_; }
-  /// Those of steps that are trained: each is read.
+  /// Returns the batches of steps that are trained: each is read.
   StepBatches new_batches() const { return StepBatches::all_read(batches_.inputs, job_.options, source_); }
-  /// Samples of the data after which they come again; absent: never.
+  /// Returns the samples of the data after which they come again; absent: they never do.
   std::optional<std::int64_t> samples_of_data() const { return source_.samples(); }
 
-  /// Makes the tables of a plan the ones in memory; true when they are new, without values.
+  /// Makes the tables of a plan the ones in memory; returns true when they are new, without values.
   bool hold(std::size_t plan);
   ShardedTables& tables() { return *tables_; }
   /// Fills the tables that are held, and begins with the first weights of the dense model.
   void fill();
 
-  /// Of the plan that is held. Valid until another case is asked for. One that was not the last allocates its buffers
-  /// anew, in its first steps; these must not be timed.
+  /// Returns a case of the plan that is held, until another case is requested. One that was not the last allocates its
+  /// buffers again, in its first steps; these must not be timed.
   ReadyCase& ready(std::size_t number);
 
  private:

@@ -19,7 +19,7 @@ bool is_known(const results::StepTime& time) {
          time.high - time.low <= 2.0 * wanted_half_width * time.median;
 }
 
-/// The best of those that are right; null where none is, or where it has no interval yet.
+/// Returns the best of those that are right; null where none is, or where it has no interval yet.
 const results::StepTime* best_of(const std::vector<Standing>& cases) {
   std::vector<const results::StepTime*> right;
   for (const Standing& each : cases)

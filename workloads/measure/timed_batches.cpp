@@ -21,7 +21,7 @@ namespace {
 constexpr double most_bytes = 0x1p30;
 constexpr std::int64_t of_small_tables = 4;
 
-/// Of the last level, of all hosts together.
+/// Returns the bytes of the last-level caches of all hosts together.
 double cache_bytes(const comm::Communicator& comm) {
   const auto own = comm::agree(comm, [&] { return comm.node_rank() == 0 ? comm::last_level_cache_bytes() : 0; });
   return static_cast<double>(comm::all_reduce(comm, own, comm::Reduce::sum));

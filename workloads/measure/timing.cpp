@@ -59,13 +59,13 @@ std::int64_t steps_until_warm(const std::vector<Table>& tables) {
   return steps;
 }
 
-/// Steps to take before one is timed. Tables that were filled anew have cold caches, which a case that is timed longer
-/// would not notice.
+/// Returns the steps to take before one is timed. Tables that were filled again have cold caches, which a case that is
+/// timed longer would not notice.
 std::int64_t steps_to_warm(const ShardedTables& tables) {
   return std::max<std::int64_t>(0, steps_until_warm(tables.tables()) - tables.steps());
 }
 
-/// After a step, and not for each: it sorts ids and reads how the system maps the tables.
+/// Records the memory after a step, and not after each: it sorts ids and reads how the system maps the tables.
 void look_at_memory(const comm::Communicator& comm, Flight& flight, Timings& timings) {
   const ShardedTables& tables = flight.embedding().tables();
   timings.phase_bytes[index_of(Phase::lookup)] = comm::all_reduce(comm, flight.lookup_bytes(), comm::Reduce::max);
@@ -74,7 +74,7 @@ void look_at_memory(const comm::Communicator& comm, Flight& flight, Timings& tim
   report_step(comm, flight, timings.reports);
 }
 
-/// Of the latest step.
+/// Records the row counts of the latest step.
 void look_at_rows(const comm::Communicator& comm, const Flight& flight, Timings& timings) {
   const RowCounts rows = flight.row_counts();
   timings.rows = {comm::all_reduce(comm, rows.ids, comm::Reduce::sum),
@@ -87,7 +87,8 @@ std::int64_t steps_of_visit(const Job& job, double seconds, double warm, const T
   return job.options.steps ? std::min(steps, *job.options.steps - std::ssize(timings.step_ms)) : steps;
 }
 
-/// `count` steps of the pipeline and when they ended, in seconds from the barrier before the first, on the last rank.
+/// Takes `count` steps of the pipeline, and gives when they ended, in seconds from the barrier before the first, on the
+/// last rank.
 std::vector<PhaseCosts> take_steps(const comm::Communicator& comm, ReadyCase& ready, std::int64_t count,
                                    std::vector<double>& ends) {
   std::vector<PhaseCosts> costs;
@@ -128,7 +129,7 @@ void visit_pipeline(const Job& job, ReadyCase& ready, const ShardedTables& table
   timings.picked_dedup = pipeline.flight().embedding().picked_dedup();
 }
 
-/// On the next of the batches, which is put into `read` where it is read.
+/// Times a step on the next of the batches, which is put into `read` where it is read.
 void time_step(const comm::Communicator& comm, ReadyCase& ready, const StepBatches& batches, StepInput& read,
                Timings& timings) {
   comm::barrier(comm);

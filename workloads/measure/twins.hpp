@@ -8,25 +8,26 @@
 
 namespace shardmark::workloads {
 
-/// Every case once more behind them all: its twin.
+/// Returns the cases with every one of them repeated once, behind them all: its twin.
 std::vector<PlannedCase> doubled(std::vector<PlannedCase> cases);
 
-/// Of several cases the one that is measured twice, as two cases (results/twin.hpp): another one once it is stopped.
+/// Selects among several cases the one that is measured twice, as two cases (results/twin.hpp): another one once it is
+/// stopped.
 class Twins {
  public:
-  /// cases: without the twins behind them.
+  /// Takes the number of cases: without the twins behind them.
   explicit Twins(std::size_t cases) : cases_(cases) {}
 
-  /// From this round on.
+  /// Begins to measure the twin of case `number` from this round on.
   void begin(std::size_t number, std::int64_t round) { pairs_.push_back({number, round}); }
-  /// The case whose twin is visited now; nothing where there is none.
+  /// Returns the case whose twin is visited now; nothing where there is none.
   std::optional<std::size_t> current() const {
     return pairs_.empty() ? std::nullopt : std::optional(pairs_.back().number);
   }
   std::size_t twin_of(std::size_t number) const { return cases_ + number; }
 
-  /// Puts what they came to into the details of its record: of the latest pair with enough rounds for an interval, else
-  /// of the one with most. visited: the number of each record's case.
+  /// Writes the result of the twins into the details of its record: that of the latest pair with enough rounds for an
+  /// interval, else of the one with most. visited: the number of each record's case.
   void certify(const std::vector<CaseState>& states, const std::vector<std::size_t>& visited,
                std::vector<results::CaseRecord>& records) const;
 

@@ -11,9 +11,10 @@
 
 namespace shardmark::workloads {
 
-/// A case of the net as the program sets it up before it measures: one plan and one way in which its data move.
+/// Is a case of the net as the program sets it up before it measures: one plan and one configuration of how its data
+/// move.
 struct CaseSetup {
-  RunOptions asked;  ///< before the plan said its storages
+  RunOptions asked;  ///< before the plan set its storages
   std::vector<PlannedTables> plans;
   std::vector<PlannedCase> cases;
 
@@ -25,10 +26,10 @@ struct CaseSetup {
 /// program refuses the case.
 CaseSetup set_up(const NetCase& one, const PoolFacts& facts);
 
-/// Rows of table `column` for which the ids of the converted file were made.
+/// Returns the rows of table `column` for which the ids of the converted file were made.
 constexpr std::int64_t rows_of_sample_file(std::int64_t column) { return 1 + 7 * column; }
 
-/// Files of a few hundred Criteo samples in each format that is read, in the folder; they are made where they are
+/// Returns files of a few hundred Criteo samples in each format that is read, in the folder; makes them where they are
 /// missing.
 std::vector<std::string> sample_files(const std::string& folder);
 

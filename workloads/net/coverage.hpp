@@ -13,16 +13,17 @@
 
 namespace shardmark::workloads {
 
-/// How often each two values of different options were in effect in one case that ran. Beside the options stand plan
-/// (a planner, or "drawn"), ranks, nodes and threads. Numbers are one value, "number", beside the word of their option.
+/// Counts how often each two values of different options were in effect in one case that ran. Beside the options stand
+/// plan (a planner, or "drawn"), ranks, nodes and threads. Numbers are one value, "number", beside the word of their
+/// option.
 class Coverage {
  public:
   void add(const NetCase& one, const CaseSetup& setup);
 
   std::int64_t cases() const { return cases_; }
-  /// {"option=value": cases}
+  /// Returns {"option=value": cases}.
   nlohmann::ordered_json values() const;
-  /// {"option=value": {"option=value": cases}}, of each two once.
+  /// Returns {"option=value": {"option=value": cases}}, of each two once.
   nlohmann::ordered_json pairs() const;
 
  private:
@@ -31,23 +32,24 @@ class Coverage {
   std::map<std::string, std::map<std::string, std::int64_t>> pairs_;
 };
 
-/// The value as coverage counts it.
+/// Returns the value as coverage counts it.
 std::string value_class(const Option& option, const nlohmann::ordered_json& value);
 
-/// "option=value" of all values that the tables have, those that no case met included.
+/// Returns "option=value" of all values that the tables have, those that no case had included.
 std::set<std::string> all_values();
 
-/// The message without what differs from case to case: names of tables, features and planners, and numbers.
+/// Returns the message without what differs from case to case: names of tables, features and planners, and numbers.
 std::string reason_of(const std::string& message);
 
-/// Cases that the program refused, by reason.
+/// Counts the cases that the program refused, by reason.
 class Refusals {
  public:
   void add(const NetCase& one, const std::string& message);
 
   std::int64_t total() const;
   const std::map<std::string, std::int64_t>& by_reason() const { return by_reason_; }
-  /// {"option=value": {"option=value": reason}}: the most frequent one of the refused cases that were given both.
+  /// Returns {"option=value": {"option=value": reason}}: the most frequent reason of the refused cases that had both
+  /// values.
   nlohmann::ordered_json reasons_of_pairs() const;
 
  private:

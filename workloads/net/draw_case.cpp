@@ -24,14 +24,15 @@ std::string draw_whole(Draw& draw, const NumberRule& rule) {
   return std::to_string(least + (draw.chance(0.7) ? draw.whole(0, 3) : draw.log_whole(1, 64)));
 }
 
-/// A fraction of what is usual, or of 1 where that is 0: an optimizer's numbers beyond it make rows grow without bound.
+/// Draws a fraction of what is usual, or of 1 where that is 0: an optimizer's numbers beyond it make rows grow without
+/// bound.
 std::string draw_real(Draw& draw, const NumberRule& rule, const Json& usual) {
   const double number = usual.is_number() && usual.get<double>() > 0.0 ? usual.get<double>() : 0.5;
   const double factor = draw.of({1.0, 0.5, 0.25, 0.125, rule.least == 0.0 && !rule.above ? 0.0 : 1.0});
   return fmt::format("{:g}", std::max(rule.least, number * factor));
 }
 
-/// How often an option is given, where it may be of use.
+/// Returns how often an option is given, where it may be of use.
 double chance_of(const Option& option) {
   if (option.name == "transfer" || option.name == "exchange" || option.name == "dense") return 0.6;
   if (option.name == "async") return 0.3;
@@ -50,7 +51,7 @@ double chance_of(const Option& option) {
   }
 }
 
-/// Options that are of no use without this one come behind it.
+/// Returns whether the use of other options, which therefore come behind it, depends on this one.
 bool decides_use(const Option& option) {
   return option.name == "async" || option.name == "storage" || option.name == "dense" || option.name == "data";
 }
@@ -116,7 +117,7 @@ RankGroup draw_group(Draw& draw, const NetConditions& conditions) {
   return draw.chance(0.6) ? groups.front() : draw.of(groups);
 }
 
-/// As its options make them, where these are not refused.
+/// Returns the tables as its options make them, where these are not refused.
 std::vector<Table> tables_of(const NetCase& one) {
   RunOptions run;
   run.workload = workload_of(one);
@@ -128,7 +129,7 @@ std::vector<Table> tables_of(const NetCase& one) {
   return with_storage(run, cases.front().storage).workload.tables;
 }
 
-/// A planner, or a plan that none would make.
+/// Draws a planner, or a plan that none would make.
 void draw_placement(Draw& draw, const Json& fixed, NetCase& one) {
   if (fixed.contains("plan") && fixed["plan"] != drawn_plan) {
     one.plan = fixed["plan"];
@@ -161,7 +162,7 @@ NetCase draw_once(Draw& draw, std::uint64_t number, const NetConditions& conditi
   return one;
 }
 
-/// Those that the message names; all where it names none.
+/// Returns the options that the message names; all where it names none.
 std::vector<std::string> options_in(const std::string& message, const NetCase& one, const Json& fixed) {
   std::vector<std::string> named, all;
   for (const auto& each : given_options(one)) {
@@ -196,7 +197,7 @@ void drop_unused(NetCase& one, const Json& fixed) {
   }
 }
 
-/// Another case, without what it was refused for, if that was to be told from the message.
+/// Changes a refused case: draws its placement again, or drops or draws again an option that the message names.
 void repair(Draw& draw, const std::string& message, const NetConditions& conditions, NetCase& one) {
   const bool of_plan = message.starts_with("plan") || message.find("table") != message.npos;
   const auto options = options_in(message, one, conditions.fixed);

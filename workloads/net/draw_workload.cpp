@@ -78,7 +78,7 @@ DenseSpec draw_dense(Draw& draw, std::int64_t numerical) {
   return dense;
 }
 
-/// Elements of the rows of a sample.
+/// Returns the elements of the rows of a sample.
 double elements_of_sample(const Workload& workload) {
   double elements = 1.0;
   for (const Feature& feature : workload.features)
@@ -152,7 +152,7 @@ Json draw_criteo_workload(Draw& draw) {
 
 namespace {
 
-/// `parts` + 1 ascending numbers from begin to end, with at least one between two neighbours.
+/// Draws `parts` + 1 ascending numbers from begin to end, with at least one between two neighbours.
 std::vector<std::int64_t> draw_cuts(Draw& draw, std::int64_t begin, std::int64_t end, std::int64_t parts, bool even) {
   std::set<std::int64_t> cuts{begin, end};
   for (std::int64_t k = 1; even && k < parts; ++k) cuts.insert(begin + k * (end - begin) / parts);

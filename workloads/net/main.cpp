@@ -61,7 +61,7 @@ Json read_json(const std::string& file) {
   return Json::parse(in);
 }
 
-/// What rank 0 does.
+/// Runs what rank 0 does.
 class Net {
  public:
   Net(const NetArguments& arguments, NetWorld& world) : arguments_(arguments), world_(world) {
@@ -86,7 +86,7 @@ class Net {
   double seconds() const { return MPI_Wtime() - begin_; }
   bool is_late() const { return arguments_.seconds > 0.0 && seconds() > arguments_.seconds; }
 
-  /// Whether the program takes any of what was drawn.
+  /// Draws a case; returns whether the program takes any of what was drawn.
   bool draw() {
     const double begin = MPI_Wtime();
     const auto one = draw_case(number_, conditions_, refusals_);
@@ -95,7 +95,7 @@ class Net {
     return one.has_value();
   }
 
-  /// The case of a number is another for other values.
+  /// Draws cases for pairs of values: the case of a number is another for other values.
   void draw_pairs(const Json& pairs) {
     for (const Json& each : pairs) {
       const auto a = each.at(0).get<std::string>(), b = each.at(1).get<std::string>();
@@ -108,7 +108,7 @@ class Net {
     return set_up(one, conditions_.groups.at({one.ranks, one.leaders}).pools);
   }
 
-  /// Its files of samples are those of this launch.
+  /// Reads a case; its files of samples are those of this launch.
   NetCase case_of(const std::string& file) const {
     NetCase one = net_case_from_json(read_json(file), file);
     one.threads = arguments_.threads;
@@ -119,7 +119,8 @@ class Net {
     return one;
   }
 
-  /// Of a share of the cases, which is written beside it; of none whose wire rounds, of which others know no bound.
+  /// Returns the file to export to, for a share of the cases, which is written beside it; for none whose wire rounds,
+  /// since other readers of the export know no bound of that.
   std::string export_file(const NetCase& one) const {
     constexpr std::uint64_t share = 16;
     if (arguments_.exports.empty() || one.seed % share != 2) return {};

@@ -11,7 +11,7 @@
 
 namespace shardmark::workloads {
 
-/// A case of the net as data: all that a run of it needs, so that it can be sent, stored and made smaller.
+/// Is a case of the net as data: all that a run of it needs, so that it can be sent, stored and made smaller.
 struct NetCase {
   using Json = nlohmann::ordered_json;
 
@@ -31,13 +31,13 @@ nlohmann::ordered_json to_json(const NetCase& one);
 /// Throws InputError that names `origin`.
 NetCase net_case_from_json(const nlohmann::ordered_json& json, const std::string& origin);
 
-/// Its spec, as it is before options change it.
+/// Returns its spec, as it is before options change it.
 Workload workload_of(const NetCase& one);
 
-/// What the options say, in the order of their table.
+/// Returns the options of the case, in the order of their table.
 std::vector<GivenOption> given_options(const NetCase& one);
 
-/// The command of a user that runs it, when workload and plan are in these files.
+/// Returns the command by which a user runs it, when workload and plan are in these files.
 std::string command_of(const NetCase& one, const std::string& workload_file, const std::string& plan_file);
 
 }  // namespace shardmark::workloads

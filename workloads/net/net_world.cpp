@@ -21,7 +21,7 @@ constexpr int case_tag = 30;
 
 volatile std::sig_atomic_t seconds_left = 0;
 
-/// A second more in which this process could run. However long the machine stood still, that is one.
+/// Counts a second more in which this process could run. However long the machine stood still, that is one.
 void count_second(int) {
   seconds_left = seconds_left - 1;
   if (seconds_left > 0) {
@@ -32,7 +32,8 @@ void count_second(int) {
   std::raise(SIGALRM);
 }
 
-/// Nodes that ranks pretend: neighbours in pairs, dealt out to two, each alone, and one with all but the last.
+/// Returns the nodes that ranks pretend: neighbours in pairs, dealt out to two, each alone, and one with all but the
+/// last.
 std::vector<std::vector<int>> pretended_nodes(int ranks) {
   std::vector<std::vector<int>> all{{}};
   if (ranks == 1) return all;
@@ -48,7 +49,7 @@ std::vector<std::vector<int>> pretended_nodes(int ranks) {
   return all;
 }
 
-/// By which `auto` picks each exchange that it may for some size and shape.
+/// Returns ratios by which `auto` chooses each exchange that it may for some size and shape.
 placement::ExchangeRatios taking_turns(const comm::Communicator& comm) {
   placement::ExchangeRatios calibration{.ranks = comm.size(), .nodes = comm.nodes(), .exchanges = {}, .cells = {}};
   for (const comm::NamedExchange& each : comm::all_exchanges())

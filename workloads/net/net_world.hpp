@@ -10,19 +10,19 @@
 
 namespace shardmark::workloads {
 
-/// All ranks of a launch, of which rank 0 leads and the first few run each case; the others sleep meanwhile.
+/// Holds all ranks of a launch, of which rank 0 leads and the first few run each case; the others sleep meanwhile.
 class NetWorld {
  public:
-  /// Collective.
+  /// Finds the groups of ranks. Collective.
   explicit NetWorld(const comm::Communicator& world);
 
   const std::map<RankGroup, GroupFacts>& groups() const { return facts_; }
 
-  /// Runs a case on the first one.ranks ranks, for at most so long: then the processes end by SIGALRM. Of rank 0.
+  /// Runs a case on the first one.ranks ranks, for at most so long: then the processes end by SIGALRM. Rank 0 calls it.
   NetOutcome run(const NetCase& one, std::chrono::seconds limit, const std::string& export_file = {});
-  /// Lets the others come back from serve(). Of rank 0.
+  /// Lets the others come back from serve(). Rank 0 calls it.
   void end();
-  /// Takes part in cases until the end. Of the other ranks.
+  /// Takes part in cases until the end. The other ranks call it.
   void serve();
 
  private:

@@ -21,14 +21,14 @@ namespace {
 
 void quiet(const std::string&) {}
 
-/// Ids of a batch up to which the slow count of its bytes is made.
+/// The slow count of the bytes of a batch is made up to so many ids.
 constexpr std::int64_t most_counted_ids = 20'000;
 
 /// Some oracles are asked in a share of the cases, by the seed, which stays while a case is made smaller.
 bool is_measured(const NetCase& one) { return one.seed % 8 == 0; }
 bool checks_memory(const NetCase& one) { return one.seed % 16 == 1; }
 
-/// Whether the sums of a step have no rounding anywhere, so that no output and no row may differ by a bit.
+/// Returns whether the sums of a step have no rounding anywhere, so that no output and no row may differ by a bit.
 bool is_bit_exact(const RunOptions& options, const Case& how) {
   const Workload& workload = options.workload;
   const auto adds = [](const Feature& f) { return f.pooling == Pooling::sum || f.pooling == Pooling::none; };
@@ -41,7 +41,8 @@ bool is_bit_exact(const RunOptions& options, const Case& how) {
          std::ranges::all_of(workload.features, adds) && std::ranges::all_of(workload.tables, steps_exactly);
 }
 
-/// Outputs whose bound is not 0: then another plan could give other bits and none would tell.
+/// Returns whether some outputs have a bound that is not 0: then another plan could give other bits and no check would
+/// find it.
 bool has_loose_output(const Expectation& expectation, std::int64_t features) {
   for (std::int64_t step = 0; step < expectation.steps(); ++step)
     for (std::int64_t f = 0; f < features; ++f) {
@@ -52,7 +53,7 @@ bool has_loose_output(const Expectation& expectation, std::int64_t features) {
   return false;
 }
 
-/// What the steps of a case showed on this rank and all others.
+/// Collects what the steps of a case showed on this rank and all others.
 class CheckedCase {
  public:
   CheckedCase(const comm::Communicator& comm, const CaseSetup& setup, BatchSource& batches)
@@ -63,7 +64,7 @@ class CheckedCase {
         job_{comm, setup.asked, setup.plans, setup.cases},
         prepared_(job_, batches, quiet) {}
 
-  /// As a measurement checks a case before it times it.
+  /// Checks the case as a measurement checks one before it times it.
   void run() {
     const Case& how = setup_.how();
     Expectation expectation = comm::agree(comm_, [&] {
@@ -88,7 +89,7 @@ class CheckedCase {
   const ClosenessByKind& closeness() const { return closeness_; }
 
  private:
-  /// What all ranks saw.
+  /// Gathers what all ranks saw.
   void gather(const ClosenessByKind& own) {
     nlohmann::json kinds = nlohmann::json::object();
     for (const auto& [kind, near] : own) kinds[kind] = {near.values, near.closest};
@@ -100,7 +101,7 @@ class CheckedCase {
   }
 
   void fail(const std::string& why) { failed_ += (failed_.empty() ? "" : "; ") + why; }
-  /// Of any rank.
+  /// Fails if any rank does.
   void fail_if_any(const std::string& why) {
     try {
       comm::agree(comm_, [&] {
@@ -111,7 +112,8 @@ class CheckedCase {
     }
   }
 
-  /// Of the last step. Rows that are looked up ahead may travel again; the slow count knows no parts of tables.
+  /// Checks the bytes of the last step. Rows that are looked up before their step may travel again; the slow count
+  /// knows no parts of tables.
   void check_bytes(ReadyCase& ready) {
     const auto computes = [](const Table& table) { return storage_of(table).computes(); };
     if (std::ranges::any_of(options_.workload.tables, computes)) return;
@@ -131,7 +133,7 @@ class CheckedCase {
   ClosenessByKind closeness_;
 };
 
-/// The whole measurement, and its record, written and read again.
+/// Runs the whole measurement, writes its record, and reads it again; returns what is wrong.
 std::string measured_wrong(const comm::Communicator& comm, const CaseSetup& setup, BatchSource& batches) {
   const Job job{comm, setup.asked, setup.plans, setup.cases};
   const Measured measured = measure(job, batches, quiet, [](const Measured&) {});

@@ -10,15 +10,15 @@
 
 namespace shardmark::workloads {
 
-/// What a run of a case showed; the same on all of its ranks.
+/// Holds what a run of a case showed; the same on all of its ranks.
 struct NetOutcome {
   std::string refused = {};  ///< why the program does not run it; empty: it does
   std::string failed = {};   ///< what was wrong; empty: nothing was
   ClosenessByKind closeness = {};
 };
 
-/// Takes the steps of a case as the program does when it checks one, and asks every oracle. Collective over comm, which
-/// has one.ranks ranks. export_file: where its first step is exported to; empty: it is not.
+/// Takes the steps of a case as the program does when it checks one, and compares them with every oracle. Collective
+/// over comm, which has one.ranks ranks. export_file: where its first step is exported to; empty: it is not.
 NetOutcome run_case(const comm::Communicator& comm, const NetCase& one, const PoolFacts& facts,
                     const std::string& export_file = {});
 

@@ -38,7 +38,7 @@ class Smaller {
     all_.push_back(std::move(other));
   }
 
-  /// With another workload, and the plan of the tables that are left of it.
+  /// Makes a case with another workload, and the plan of the tables that are left of it.
   void change_workload(const Workload& workload, const std::optional<placement::Plan>& plan) {
     change([&](NetCase& c) {
       c.workload = to_json(workload);
@@ -52,7 +52,7 @@ class Smaller {
     change_workload(workload, plan_ ? std::optional(clipped(workload)) : std::nullopt);
   }
 
-  /// The plan of tables that may have fewer rows and columns than before.
+  /// Returns the plan of tables that may have fewer rows and columns than before.
   placement::Plan clipped(const Workload& workload) const {
     placement::Plan plan = *plan_;
     for (std::size_t t = 0; t < plan.tables.size(); ++t) {
@@ -149,7 +149,7 @@ class Smaller {
     }
   }
 
-  /// 1, its half, one less.
+  /// Tries 1, its half, one less.
   template <class Set>
   void lessen(std::int64_t number, const Set& set, std::int64_t least = 1) {
     for (const std::int64_t less : {least, number / 2, number - 1})

@@ -21,10 +21,10 @@
 namespace shardmark::workloads {
 namespace {
 
-/// Of buffers that are small whatever the case, and of what Kokkos allocates beside the values.
+/// This allows for buffers that are small whatever the case, and for what Kokkos allocates beside the values.
 constexpr double of_small_ones = 256e3;
 
-/// Bytes of arrays by label: now, and when they were most.
+/// Counts the bytes of arrays by label: now, and when they were most.
 struct Arrays {
   std::mutex mutex;
   std::int64_t bytes = 0, most_bytes = 0;
@@ -46,7 +46,8 @@ struct Arrays {
   }
 } arrays;
 
-/// Without the huge page that kernels::allocate adds to align an array of two and more: what it skips is never touched.
+/// Returns the bytes without the huge page that kernels::allocate adds to align an array of two and more: what it skips
+/// is never touched.
 std::int64_t touched(std::uint64_t bytes) {
   return static_cast<std::int64_t>(bytes >= 3 * kernels::huge_page ? bytes - kernels::huge_page : bytes);
 }
@@ -74,7 +75,7 @@ class CountedArrays {
   }
 };
 
-/// When they were most.
+/// Lists the largest arrays, when the bytes of all were most.
 std::string largest_arrays() {
   std::vector<std::pair<std::int64_t, std::string>> sizes;
   for (const auto& [label, bytes] : arrays.at_most) sizes.emplace_back(bytes, label);
@@ -124,7 +125,7 @@ std::string memory_beyond(const comm::Communicator& comm, const CaseSetup& setup
 
 namespace {
 
-/// The ids of every rank's own samples.
+/// Returns the ids of every rank's own samples.
 std::vector<Batch> ids_of_ranks(const Workload& workload, BatchSource& batches, std::int64_t number, int ranks) {
   std::vector<Batch> homes;
   for (int r = 0; r < ranks; ++r) {

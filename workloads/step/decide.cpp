@@ -8,7 +8,7 @@
 namespace shardmark::workloads {
 namespace {
 
-/// The offsets and ids of a step's input in memory that the host reads.
+/// Holds the offsets and ids of a step's input in memory that the host reads.
 struct HostBags {
   explicit HostBags(const StepInput& input)
       : offsets(Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), input.bags.offsets)),
@@ -23,14 +23,14 @@ struct HostBags {
   std::vector<placement::FeatureBags> of_feature;
 };
 
-/// Those that any of the ranks has.
+/// Returns the rows that any of the ranks has.
 std::vector<std::int64_t> of_all(const comm::Communicator& ranks, const std::vector<std::int64_t>& rows) {
   std::vector<std::int64_t> all = comm::all_gather(ranks, std::span<const std::int64_t>(rows)).values;
   sort_distinct(all);
   return all;
 }
 
-/// The different rows of each table that the samples of all ranks of the node name.
+/// Returns the different rows of each table that the samples of all ranks of the node name.
 std::vector<std::vector<std::int64_t>> named_by_node(const comm::Communicator& comm,
                                                      std::vector<std::vector<std::int64_t>> rows) {
   const comm::Communicator node = comm::ranks_of_node(comm);

@@ -13,12 +13,12 @@
 namespace shardmark::workloads {
 namespace {
 
-/// A plain lane for one group.
+/// Makes a plain lane for one group.
 comm::Lane lane_of(const comm::Communicator& comm, std::int64_t groups) {
   return groups == 1 ? comm::Lane() : comm::Lane(waiting_beside_compute(comm));
 }
 
-/// What follows from the layout and the modes.
+/// Sets what follows from the layout and the modes.
 void complete(Group& group) {
   group.counts_follow_ids = std::ranges::any_of(group.modes, [](placement::RowTransfer mode) {
     return mode == placement::RowTransfer::sparse_partials || mode == placement::RowTransfer::unique_rows;

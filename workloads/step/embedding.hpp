@@ -12,7 +12,7 @@
 
 namespace shardmark::workloads {
 
-/// The tables of a case that travel together, one group of them or all, and what no batch changes about them.
+/// Holds the tables of a case that travel together, one group of them or all, and what no batch changes about them.
 struct Group {
   const comm::Communicator& comm;
   comm::Lane& lane;
@@ -31,18 +31,19 @@ struct Group {
   bool divides = false;            ///< some feature pools by mean or sqrtn
 };
 
-/// The embeddings of a case on this rank: which groups of tables there are, how they travel, and on which lane. Nothing
-/// here changes while the case runs; what one batch makes belongs to a Flight. Values are the same for any groups.
+/// Holds the embeddings of a case on this rank: which groups of tables there are, how they travel, and on which
+/// progress thread. Nothing here changes while the case runs; what one batch makes belongs to a Flight. Values are the
+/// same for any groups.
 class Embedding {
  public:
-  /// `comm`, `tables` and `plan` must outlive the object. decided: what the movement leaves open (decide.hpp).
-  /// Collective. Throws InputError when the movement cannot carry the plan.
+  /// Makes the groups. `comm`, `tables` and `plan` must outlive the object. decided: what the movement leaves open
+  /// (decide.hpp). Collective. Throws InputError when the movement cannot carry the plan.
   Embedding(const comm::Communicator& comm, ShardedTables& tables, const placement::Plan& plan, const Case& how,
             const placement::Decisions& decided, Fault fault = Fault::none);
 
   std::int64_t groups() const { return std::ssize(groups_); }
   const Group& group(std::int64_t number) const { return *groups_[number]; }
-  /// The group whose features read a table.
+  /// Returns the group whose features read a table.
   std::int64_t group_of_table(std::int64_t table) const { return group_of_table_[table]; }
 
   const comm::Communicator& comm() const { return comm_; }
@@ -50,12 +51,12 @@ class Embedding {
   ShardedTables& tables() { return tables_; }
   Fault fault() const { return fault_; }
 
-  /// The types in which rows travel, and their errors.
+  /// Returns the types in which rows travel, and their errors.
   Wire& wire() { return wire_; }
 
-  /// What an exchange that chooses among others chose, of the groups that differ: Exchange::picked().
+  /// Returns what an exchange that chooses among others chose (Exchange::picked()), of each group that differs.
   std::string picked() const;
-  /// What dedup auto chose for rows that travel one by one; empty for other dedups or without such rows.
+  /// Returns what dedup auto chose for rows that travel one by one; empty for other dedups or without such rows.
   std::string picked_dedup() const;
 
  private:
@@ -67,7 +68,7 @@ class Embedding {
   Wire wire_;
   std::vector<std::int64_t> group_of_table_;
   std::vector<std::unique_ptr<Group>> groups_;
-  comm::Lane lane_;  ///< ends before what it uses
+  comm::Lane lane_;  ///< its thread ends before what it uses
 };
 
 }  // namespace shardmark::workloads

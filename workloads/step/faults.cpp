@@ -13,7 +13,7 @@
 namespace shardmark::workloads {
 namespace {
 
-/// array[at] = factor array[at] + addend.
+/// Sets array[at] to factor array[at] + addend.
 void change_one(const DeviceArray<float>& array, std::int64_t at, float factor, float addend) {
   Kokkos::parallel_for(
       "shardmark::fault", kernels::static_range(Execution(), 1), KOKKOS_LAMBDA(const std::int64_t) {
@@ -22,7 +22,7 @@ void change_one(const DeviceArray<float>& array, std::int64_t at, float factor, 
       });
 }
 
-/// The last id of the first of the bags [begin, end) that has one moves into the bag after it.
+/// Moves the last id of the first of the bags [begin, end) that has one into the bag after it.
 void move_one_id(const DeviceArray<std::int64_t>& offsets, std::int64_t begin, std::int64_t end) {
   Kokkos::parallel_for(
       "shardmark::fault_route", kernels::static_range(Execution(), 1), KOKKOS_LAMBDA(const std::int64_t) {
@@ -34,7 +34,7 @@ void move_one_id(const DeviceArray<std::int64_t>& offsets, std::int64_t begin, s
       });
 }
 
-/// In the first block of bags that can show it.
+/// Moves an id in the first block of bags that can show it.
 void spoil_route(GroupFlight& flight) {
   std::int64_t begin = 0;
   for (const std::int64_t bags : flight.ids.owned_blocks()) {
@@ -43,7 +43,7 @@ void spoil_route(GroupFlight& flight) {
   }
 }
 
-/// Of what the lookup wrote: a vector that travels, a row that travels alone, or an output of a replicated table.
+/// Changes what the lookup wrote: a vector that travels, a row that travels alone, or an output of a replicated table.
 void spoil_lookup(GroupFlight& flight) {
   const StepLayout& layout = flight.layout;
   if (flight.vectors.extent(0) == 0) return;
@@ -55,7 +55,7 @@ void spoil_lookup(GroupFlight& flight) {
   change_one(flight.vectors, at, 1.0F, 1.0F);
 }
 
-/// Of what came from other ranks: an output, or where no vectors travel a gradient of a replicated table.
+/// Changes what came from other ranks: an output, or where no vectors travel a gradient of a replicated table.
 void spoil_exchange(Phase ended, GroupFlight& flight) {
   const ShardLayout& layout = flight.group.layout;
   if (ended == Phase::output_dist && !layout.strips.empty())
@@ -68,7 +68,7 @@ void spoil_exchange(Phase ended, GroupFlight& flight) {
   flight.gradients = copy;
 }
 
-/// Shards and the keys of the distinct rows of theirs that the step has updated, ascending.
+/// Lists shards and the keys of the distinct rows of theirs that the step has updated, ascending.
 struct UpdatedRows {
   const std::vector<KeyedShard>& shards;
   std::int64_t key_bound;
@@ -87,14 +87,14 @@ struct UpdatedRows {
     std::ranges::sort(keys);
   }
 
-  /// Shard and local row of a key, as first_key.
+  /// Returns shard and local row of a key, the row as first_key.
   KeyedShard place(std::int64_t key) const {
     const auto after = std::ranges::upper_bound(shards, key, {}, &KeyedShard::first_key);
     return {(after - 1)->shard, key - (after - 1)->first_key};
   }
 };
 
-/// Of shards that hold parts of tables, and of replicated ones.
+/// Returns the updated rows of shards that hold parts of tables, and of replicated ones.
 std::array<UpdatedRows, 2> updated_rows(const GroupFlight& flight) {
   std::array<UpdatedRows, 2> updated{UpdatedRows{flight.group.exchanged_shards, flight.group.exchanged_keys, {}},
                                      UpdatedRows{flight.replicated.replicas(), flight.replicated.keys(), {}}};
@@ -103,7 +103,7 @@ std::array<UpdatedRows, 2> updated_rows(const GroupFlight& flight) {
   return updated;
 }
 
-/// The first number of the state of the first updated row that has one.
+/// Changes the first number of the state of the first updated row that has one.
 void spoil_state(GroupFlight& flight) {
   const ShardedTables& tables = flight.group.tables;
   for (const UpdatedRows& updated : updated_rows(flight))
@@ -122,7 +122,7 @@ void spoil_state(GroupFlight& flight) {
     }
 }
 
-/// An update of the last row that was not to be updated, by a gradient of ones.
+/// Updates the last row that was not to be updated, by a gradient of ones.
 void update_stray_row(GroupFlight& flight) {
   const Execution exec;
   ShardedTables& tables = flight.group.tables;

@@ -15,7 +15,7 @@
 
 namespace shardmark::workloads {
 
-/// The exchange of a group in a region of Kokkos Tools.
+/// Runs the exchange of a group in a region of Kokkos Tools.
 class RegionExchange : public comm::LaneExchange {
  public:
   RegionExchange(comm::Exchange& exchange, comm::Lane& lane, comm::SentBytes& sent)
@@ -30,22 +30,24 @@ class RegionExchange : public comm::LaneExchange {
   bool nests_;
 };
 
-/// What one step in flight makes of a batch, for one group: ids that came, places of vectors, buffers, bytes sent. The
-/// phases (training_step.hpp) fill it in one after the other; a step of the same sizes later allocates nothing.
+/// Holds what one step in flight makes of a batch, for one group: ids that came, places of vectors, buffers, bytes
+/// sent. The phases (training_step.hpp) fill it in one after the other; a step of the same sizes later allocates
+/// nothing.
 struct GroupFlight {
   explicit GroupFlight(const Group& group);
   GroupFlight(const GroupFlight&) = delete;
   GroupFlight& operator=(const GroupFlight&) = delete;
 
-  /// To be called when bags or vectors have changed in number.
+  /// Lays out the buffers again; to be called when bags or vectors have changed in number.
   void lay_out(const BagCounts& bags);
   void lay_out_here();
   void lay_out_at_home();
 
-  /// How many bags this rank pools in the current step.
+  /// Returns how many bags this rank pools in the current step.
   std::int64_t vectors_looked_up() const { return static_cast<std::int64_t>(owned.offsets.extent(0)) - 1; }
 
-  /// Pooled outputs [bags, dim] of a feature for this rank's samples, from output_dist to the next input_dist.
+  /// Returns the pooled outputs [bags, dim] of a feature for this rank's samples, from output_dist to the next
+  /// input_dist.
   DeviceArray<float> output(const StepInput& input, std::int64_t feature) const;
 
   /// Divides the vectors of features that pool by mean or sqrtn by their bags' divisors. begins: where those of each
@@ -57,7 +59,7 @@ struct GroupFlight {
   comm::SentBytes sent;
   RegionExchange exchange;  ///< of the group, on its lane, counted
 
-  // The ways of travel.
+  // These move the data:
   std::optional<NodeVectors> at_home;  ///< where all ranks reach all vectors
   std::unique_ptr<Transfer> pooled;
   HomeRows rows;
@@ -69,9 +71,9 @@ struct GroupFlight {
   VectorCounts counts;
   StepLayout layout;
   DeviceArray<float> vectors;  ///< StepLayout says what lies where
-  /// At home, of vectors that go back to their owners; and those that came to the owner: of vectors, then of rows that
-  /// travel one by one. From grad_dist on they lie among `vectors` where these are no longer read. Where vectors lie at
-  /// home: those of this rank's outputs, and of all outputs of the node.
+  /// These are the gradients at home of vectors that go back to their owners, and those that came to the owner: of
+  /// vectors, then of rows that travel one by one. From grad_dist on they lie among `vectors` where these are no longer
+  /// read. Where vectors lie at home, they are the gradients of this rank's outputs, and of all outputs of the node.
   DeviceArray<float> packed_gradients, owner_gradients;
 
   // Of the current step.
@@ -98,16 +100,16 @@ struct GroupFlight {
   kernels::UniqueRowsWorkspace<Execution> unique_workspace, replicated_workspace;
 };
 
-/// One step in flight of all groups of an embedding: what a batch makes, from its ids to the updated rows. An embedding
-/// may have several.
+/// Is one step in flight of all groups of an embedding: what a batch makes, from its ids to the updated rows. An
+/// embedding may have several.
 class Flight {
  public:
-  /// Collective. The embedding outlives the flight.
+  /// Makes a flight, which the embedding must outlive. Collective.
   explicit Flight(Embedding& embedding);
 
   Embedding& embedding() { return embedding_; }
 
-  /// body(group's part, its number, clock) for every group, from phase `first` to `last`; groups take turns while
+  /// Calls body(group's part, its number, clock) for every group, from phase `first` to `last`; groups take turns while
   /// others communicate (comm's Lane). Collective.
   template <class Body>
   void each(PhaseCosts& costs, Phase first, Phase last, const Body& body) {
@@ -117,25 +119,26 @@ class Flight {
     });
   }
 
-  /// What the batch makes of a group's tables.
+  /// Return the number of groups, and what the batch makes of a group's tables.
   std::int64_t groups() const { return std::ssize(groups_); }
   GroupFlight& group(std::int64_t number) { return *groups_[number]; }
 
-  /// Pooled outputs [bags, dim] of a feature for this rank's samples, from output_dist to the next input_dist.
+  /// Returns the pooled outputs [bags, dim] of a feature for this rank's samples, from output_dist to the next
+  /// input_dist.
   DeviceArray<float> output(const StepInput& input, std::int64_t feature) const;
 
-  /// Where rows travel one by one, what dedup did to them.
+  /// Returns what dedup did to rows, where rows travel one by one.
   RowCounts row_counts() const;
 
-  /// Bytes of memory that the lookup of the current step must read and write, every row that is used once; to be asked
-  /// after the update. Sorts the ids, so not for timed steps.
+  /// Returns the bytes of memory that the lookup of the current step must read and write, every row that is used once;
+  /// call it after the update. It sorts the ids, so it is not for timed steps.
   std::int64_t lookup_bytes();
 
-  /// Adds to the numbers of a storage (StorageMaker::numbers) what the current step did in its tables; to be asked
-  /// after the update.
+  /// Adds to the numbers of a storage (StorageMaker::numbers) what the current step did in its tables; call it after
+  /// the update.
   void report(Storage storage, std::span<std::int64_t> numbers) const;
 
-  /// What this rank has sent in the current step, complete after it.
+  /// Returns what this rank has sent in the current step, complete after it.
   comm::SentBytes sent() const;
 
  private:

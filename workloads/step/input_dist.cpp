@@ -17,7 +17,7 @@ std::span<T> span_of(const DeviceArray<T>& array, std::int64_t size) {
   return {array.data(), static_cast<std::size_t>(size)};
 }
 
-/// Features that have hot rows and ask for their other ones one by one.
+/// Returns the features that have hot rows and request their other ones one by one.
 std::vector<std::int64_t> features_asked_apart(const ShardLayout& layout,
                                                const std::vector<placement::RowTransfer>& modes) {
   std::vector<std::int64_t> features;
@@ -27,8 +27,8 @@ std::vector<std::int64_t> features_asked_apart(const ShardLayout& layout,
   return features;
 }
 
-/// Which slot gets an id. Replicated features have a slot of their own behind those that travel, for all their ids or
-/// those of hot rows; behind these have slots, for the ids that are left then, those whose other rows are asked for one
+/// Maps ids to slots. Replicated features have a slot of their own behind those that travel, for all their ids or those
+/// of hot rows; behind these come slots, for the ids that are left then, of features whose other rows are requested one
 /// by one.
 kernels::RowPartition row_partition(const ShardLayout& layout, const ShardedTables& tables,
                                     const std::vector<placement::RowTransfer>& modes) {
@@ -195,7 +195,7 @@ void InputDist::receive_lengths() {
   append_own(sent, length_route_.send_total(), lengths, owned_bags_ - length_route_.receive_total());
 }
 
-/// host[i] = values[at[i]]
+/// Sets host[i] to values[at[i]].
 void InputDist::read(const ConstDeviceArray<std::int64_t>& values, const ConstDeviceArray<std::int64_t>& at,
                      const HostCounts& host) {
   const Execution exec;
@@ -205,7 +205,8 @@ void InputDist::read(const ConstDeviceArray<std::int64_t>& values, const ConstDe
   exec.fence("shardmark: the host reads counts");
 }
 
-/// vectors[b] = those of the bags begins[b] .. begins[b + 1]. Returns how many are before each bag, in `scratch`.
+/// Sets vectors[b] to the number of vectors of the bags begins[b] .. begins[b + 1]. Returns how many are before each
+/// bag, in `scratch`.
 ConstDeviceArray<std::int64_t> InputDist::count(const DeviceArray<std::int32_t>& lengths,
                                                 const ConstDeviceArray<std::uint8_t>& only_touched,
                                                 const ConstDeviceArray<std::int64_t>& begins,
@@ -249,7 +250,7 @@ comm::Route InputDist::id_route(const StepInput& input) const {
   return comm::Route(std::move(sent), std::move(received), length_route_.bound() > 0 ? id_bound(input) : 0);
 }
 
-/// Of the ids behind those of `rows`; the rows themselves have weight 1.
+/// Receives the weights of the ids behind those of `rows`; the rows themselves have weight 1.
 DeviceArray<float> InputDist::receive_weights(const comm::Route& route, std::int64_t rows, std::int64_t own) {
   const auto sent = weights_sent_.first(bucketed_ids_);
   const std::int64_t end = rows + route.receive_total() + own;

@@ -13,43 +13,45 @@
 
 namespace shardmark::workloads {
 
-/// The bags that this rank looks up: first, as bags of one id, the rows that others (and itself) ask it for, see
-/// RowHop; those of its slots, by (source rank, own slot, bag), of slots with RowTransfer::sparse_partials only the
-/// ones that hold an id; then its own samples' bags of replicated features, with the ids of replicated rows. Ids are
-/// local rows of the shard.
+/// Holds the bags that this rank looks up: first, as bags of one id, the rows that others (and itself) request from it,
+/// see RowHop; then those of its slots, by (source rank, own slot, bag), of slots with RowTransfer::sparse_partials
+/// only the ones that hold an id; then its own samples' bags of replicated features, with the ids of replicated rows.
+/// Ids are local rows of the shard.
 struct OwnedIds : BagIds {
-  std::int64_t rows = 0;           ///< that are asked for one by one
+  std::int64_t rows = 0;           ///< that are requested one by one
   std::int64_t exchanged_ids = 0;  ///< with these
-  /// Of the lengths that this rank sent, by (slot, bag): vectors before each; empty when every bag has one.
+  /// These count, for the lengths that this rank sent, by (slot, bag), the vectors before each; empty when every bag
+  /// has one.
   ConstDeviceArray<std::int64_t> vectors_before;
 };
 
-/// The input_dist phase: ids go to the owners of their rows. Sizes are not agreed on beforehand: lengths travel first,
-/// and what they add up to is the size of what follows.
+/// Runs the input_dist phase: ids go to the owners of their rows. Sizes are not agreed on beforehand: lengths travel
+/// first, and their sum is the size of what follows.
 class InputDist {
   using HostCounts = Kokkos::View<std::int64_t*, Kokkos::HostSpace>;
 
  public:
-  /// modes: by strip of the layout. All outlive the object.
+  /// Takes `modes`: by strip of the layout. All outlive the object.
   InputDist(const comm::Communicator& comm, comm::Lane& lane, comm::Exchange& exchange, const ShardLayout& layout,
             const ShardedTables& tables, const std::vector<placement::RowTransfer>& modes, placement::IdType id_type);
 
-  /// Bags per rank and feature. Collective only when a feature is not pooled, for then they depend on the ids.
+  /// Counts the bags per rank and feature. Collective only when a feature is not pooled, for then they depend on the
+  /// ids.
   BagCounts count_bags(const StepInput& input);
 
-  /// To be called when the counts have changed, before run().
+  /// Lays out the lengths; to be called when the counts have changed, before run().
   void lay_out(const BagCounts& bags);
 
-  /// Collective. The result is valid until the next call.
+  /// Exchanges the ids. Collective. The result is valid until the next call.
   OwnedIds run(const StepInput& input, HomeRows& rows);
 
-  /// Of the bags of the last run().
+  /// Returns the vectors of the bags of the last run().
   const VectorCounts& vector_counts() const { return counts_; }
 
-  /// Bags of the last run(), block after block of one source and shard, in the order of OwnedIds.
+  /// Returns the number of bags of the last run(), block after block of one source and shard, in the order of OwnedIds.
   std::vector<std::int64_t> owned_blocks() const;
 
-  /// No rank sends or receives more ids than this.
+  /// Returns a bound of the ids that any rank sends or receives.
   std::int64_t id_bound(const StepInput& input) const { return input.global_ids * most_strips_; }
 
  private:
@@ -76,7 +78,7 @@ class InputDist {
   const std::vector<placement::RowTransfer>& modes_;  ///< by strip
   bool some_touched_only_ = false;
   std::int64_t most_strips_ = 1;
-  std::vector<std::int64_t> asked_apart_;  ///< features with hot rows whose others are asked for one by one
+  std::vector<std::int64_t> asked_apart_;  ///< features with hot rows whose others are requested one by one
   kernels::RowOwners<Execution> owners_;
   std::vector<std::int64_t> bucketed_;  ///< features by strip of owners_
 

@@ -16,8 +16,9 @@
 
 namespace shardmark::workloads {
 
-/// Seconds and bytes of one rank's step by phase. `bytes` leave the rank, others' bytes that it forwards included;
-/// `payload` of them are its own, whichever exchange carries them. 0 in lookup, and in dense without layers.
+/// Counts seconds and bytes of one rank's step by phase. `bytes` leave the rank, others' bytes that it forwards
+/// included; `payload` of them are its own, whichever exchange carries them. They are 0 in lookup, and in dense without
+/// layers.
 struct PhaseCosts {
   std::array<double, phase_count> seconds{};
   std::array<std::int64_t, phase_count> bytes{}, payload{};
@@ -36,7 +37,7 @@ struct PhaseCosts {
   std::int64_t sent() const { return std::reduce(bytes.begin(), bytes.end()); }
 };
 
-/// A region of Kokkos Tools on this thread (KOKKOS_TOOLS_LIBS), such as a phase or an exchange. Regions nest, tasks
+/// Is a region of Kokkos Tools on this thread (KOKKOS_TOOLS_LIBS), such as a phase or an exchange. Regions nest, tasks
 /// that take turns on a thread do not: without `nests` there is none.
 class Region {
  public:
@@ -53,8 +54,8 @@ class Region {
   bool nests_;
 };
 
-/// Charges the time between two calls to the phase that ends, less what other tasks of the lane computed meanwhile, and
-/// enters the next, the last of which is `last`.
+/// Charges the time between two calls to the phase that ends, less what other tasks of the progress thread computed
+/// meanwhile, and enters the next, the last of which is `last`.
 class PhaseClock {
  public:
   PhaseClock(PhaseCosts& costs, const comm::Lane& lane, Phase first, Phase last)
@@ -87,8 +88,8 @@ class PhaseClock {
   std::optional<Region> region_;
 };
 
-/// Runs body(task) of `tasks` tasks in turns (Lane::interleave), and adds what the lane communicates meanwhile to the
-/// costs.
+/// Runs body(task) of `tasks` tasks in turns (Lane::interleave), and adds the time that the progress thread
+/// communicates meanwhile to the costs.
 template <class Body>
 void interleave(comm::Lane& lane, PhaseCosts& costs, std::int64_t tasks, Body&& body) {
   const double busy = lane.busy_seconds(), exposed = lane.exposed_seconds();

@@ -34,7 +34,7 @@ void StepLayout::list(const BagCounts& bags, const VectorCounts& counts, const H
   list_pieces(bags, counts);
 }
 
-/// What a feature's hot rows are pooled to and, where its other rows come one by one, what these are.
+/// Places what a feature's hot rows are pooled to and, where its other rows come one by one, what these are.
 void StepLayout::place_own_partials(const BagCounts& bags) {
   own_partial_elements_ = 0;
   hot_begin_.assign(tables_.features().size(), -1);
@@ -50,7 +50,8 @@ void StepLayout::place_own_partials(const BagCounts& bags) {
   }
 }
 
-/// A feature whose vectors come home whole is used where they arrive; others are put together behind.
+/// Places the outputs: those of a feature whose vectors come home whole stay where they arrive; others are put together
+/// behind.
 void StepLayout::place_homes(const BagCounts& bags) {
   const auto& features = tables_.features();
   home_elements_ = 0;
@@ -114,7 +115,8 @@ bool StepLayout::pools_whole(std::int64_t feature) const {
   return hot_begin_[feature] < 0 && std::ranges::count(layout_.replicated_features, feature) > 0;
 }
 
-/// Of a home's bags of a slot's feature: the gradients of their outputs in the slot's columns, among those of the home.
+/// Returns where, for a home's bags of a slot's feature, the gradients of their outputs in the slot's columns begin,
+/// among those of the home.
 std::int64_t StepLayout::gradient_at_home(const BagCounts& bags, int home, const Slot& slot) const {
   std::int64_t begin = layout_.strips[slot.strip].column_begin;
   for (std::int64_t f = 0; f < slot.feature; ++f)
@@ -122,7 +124,7 @@ std::int64_t StepLayout::gradient_at_home(const BagCounts& bags, int home, const
   return begin;
 }
 
-/// Bags of the slots of this rank, by (home, slot).
+/// Lists the bags of the slots of this rank, by (home, slot).
 void StepLayout::list_slots(const BagCounts& bags, const VectorCounts& counts, const HomePlaces& homes) {
   std::size_t block = 0;
   for (int r = 0; r < layout_.ranks; ++r) {
@@ -228,7 +230,8 @@ void StepLayout::list_blocks(const BagCounts& bags, const VectorCounts& counts, 
   gradients = gradients_.array();
 }
 
-/// The next bags, all of one shard. Where they pool by max, a gradient for each of their ids lies behind the gradients.
+/// Adds a block of the next bags, all of one shard. Where they pool by max, a gradient for each of their ids lies
+/// behind the gradients.
 void StepLayout::add_block(std::int64_t bags, std::int64_t shard_number, std::int64_t output, std::int64_t gradient,
                            Pooling pooling) {
   const LocalShard& shard = layout_.shards[shard_number];
@@ -270,7 +273,7 @@ void StepLayout::ListedPieces::add(kernels::VectorPiece piece, const std::vector
   rows += piece.bags;
 }
 
-/// The partials that come home from the slots.
+/// Lists the partials that come home from the slots.
 void StepLayout::list_packed(const Strip& strip, const VectorCounts& counts) {
   partials_.clear();
   for (const std::int64_t s : strip.slots)

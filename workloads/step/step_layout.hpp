@@ -10,21 +10,21 @@
 
 namespace shardmark::workloads {
 
-/// Where the vectors of a step lie, and what the kernels are told of it. One array of `size` elements holds, in this
-/// order, what the lookup writes and what comes home: the owner's buffer, the rows that this rank is asked for one by
-/// one, the home's packed partials, those that it has pooled itself because some rows are hot, the outputs that are
-/// put together from several of them, and sums of the gradients of shards of few rows. The gradients on their
-/// way back take the places of the vectors that they belong to, of which nobody needs any but the outputs.
+/// Says where the vectors of a step lie, and lists this for the kernels. One array of `size` elements holds, in this
+/// order, what the lookup writes and what comes home: the owner's buffer, the rows that are requested from this rank
+/// one by one, the home's packed partials, those that it has pooled itself because some rows are hot, the outputs that
+/// are put together from several of them, and sums of the gradients of shards of few rows. In the backward direction
+/// the gradients take the places of the vectors that they belong to, of which nobody needs any but the outputs.
 class StepLayout {
  public:
-  /// rows: those that travel one by one. All outlive the object.
+  /// Takes `rows`: those that travel one by one. All outlive the object.
   StepLayout(const ShardedTables& tables, const ShardLayout& layout, const HomeRows& rows,
              const ReplicatedUpdate& replicas);
 
-  /// To be called when the bags or vectors have changed in number: says how much room they need. Allocates nothing for
-  /// numbers that have been seen before.
+  /// Computes the room that the vectors need; to be called when the bags or vectors have changed in number. Allocates
+  /// nothing for numbers that have been seen before.
   void place(const BagCounts& bags, const VectorCounts& counts, VectorPlaces places);
-  /// To be called behind it: lists what the kernels are told. homes: of vectors that lie at home, else empty.
+  /// Lists what the kernels read; to be called after place(). homes: of vectors that lie at home, else empty.
   void list(const BagCounts& bags, const VectorCounts& counts, const HomePlaces& homes);
 
   struct Pieces {
@@ -44,29 +44,32 @@ class StepLayout {
   std::int64_t homes_end() const { return homes_begin() + home_elements_; }
   std::int64_t sums_begin() const { return homes_end() + band_; }
   std::int64_t size() const { return sums_begin() + sums_elements_; }
-  /// Guards of the places between these parts, where tests ask for them (guard_bands.hpp).
+  /// Returns guards of the places between these parts, where tests request them (guard_bands.hpp).
   std::vector<std::shared_ptr<const void>> bands_in(const DeviceArray<float>& vectors) const;
-  /// Some features use their vectors as outputs where these arrive, so that no gradients may take their places.
+  /// Returns whether some features use their vectors as outputs where these arrive, so that no gradients may take their
+  /// places.
   bool outputs_are_packed() const { return outputs_are_packed_; }
-  /// By feature: among the vectors, and among the gradients of the outputs.
+  /// Return by feature where its outputs begin among the vectors, and among the gradients of the outputs.
   const std::vector<std::int64_t>& output_begin() const { return output_begin_; }
   const std::vector<std::int64_t>& gradient_begin() const { return gradient_begin_; }
-  /// By feature: among the vectors, where rows that came one by one are pooled. The outputs, or partials of them.
+  /// Returns by feature where among the vectors the rows that came one by one are pooled: to the outputs, or to
+  /// partials of them.
   const std::vector<std::int64_t>& row_pooled_begin() const { return row_pooled_begin_; }
-  /// Whether the lookup here pools whole bags of a feature: of a replicated table.
+  /// Returns whether the lookup here pools whole bags of a feature: of a replicated table.
   bool pools_whole(std::int64_t feature) const;
 
-  /// Bags of shards that hold parts of tables, one block per (source rank, held shard), unless their owner reads each
-  /// row once for all (OwnerRows), and one per (source rank, own slot); bags of replicated rows, one per feature.
+  /// These are the bags of shards that hold parts of tables, one block per (source rank, held shard), unless their
+  /// owner reads each row once for all (OwnerRows), and one per (source rank, own slot); and the bags of replicated
+  /// rows, one block per feature.
   TableLookups exchanged, replicated;
-  /// The blocks of theirs, in the order of the bags.
+  /// Return their blocks, in the order of the bags.
   const std::vector<BagBlock>& exchanged_blocks() const { return exchanged_blocks_; }
   const std::vector<BagBlock>& replicated_blocks() const { return replicated_blocks_; }
-  /// Elements that they write.
+  /// Returns the number of elements that they write.
   std::int64_t looked_up() const { return looked_up_; }
-  /// Of all bags, in the order of OwnedIds.
+  /// These are the gradients of all bags, in the order of OwnedIds.
   ConstDeviceArray<kernels::GradientBlock> gradients;
-  /// The blocks of some shards once more, shard by shard.
+  /// Lists the blocks of some shards once more, shard by shard.
   struct ByShard {
     ConstDeviceArray<kernels::GradientBlock> blocks;
     ConstDeviceArray<kernels::ShardBlocks> shards;
@@ -97,7 +100,7 @@ class StepLayout {
   const ShardedTables& tables_;
   const ShardLayout& layout_;
   const ReplicatedUpdate& replicas_;
-  std::vector<std::int64_t> held_shards_;  ///< local shards whose rows others ask for
+  std::vector<std::int64_t> held_shards_;  ///< local shards whose rows others request
   bool reads_held_;                        ///< by the lookup of the bags
 
   VectorPlaces places_;

@@ -52,7 +52,7 @@ PhaseCosts training_step(Flight& flight, const StepInput& input) {
 
 namespace {
 
-/// Elements [begin, end) of the weights, which are empty when all are 1.
+/// Returns elements [begin, end) of the weights, which are empty when all are 1.
 DeviceArray<float> weights_of(const OwnedIds& owned, std::int64_t begin, std::int64_t end) {
   return owned.weights.extent(0) > 0 ? part(owned.weights, begin, end) : owned.weights;
 }
@@ -145,7 +145,7 @@ void grad_dist(GroupFlight& flight, const StepInput& input, const ConstDeviceArr
 
 namespace {
 
-/// The gradients, with those of the ids of bags that `lookups` pooled by max behind them.
+/// Returns the gradients, with those of the ids of bags that `lookups` pooled by max behind them.
 ConstDeviceArray<float> of_ids_too(GroupFlight& flight, const ConstDeviceArray<float>& gradients, TableLookups& lookups,
                                    DeviceScratch<float>& scratch) {
   const auto ids = static_cast<std::int64_t>(flight.owned.ids.extent(0));
@@ -161,12 +161,12 @@ bool sorts_by_shard(const GroupFlight& flight, const StepLayout::ByShard& some, 
          some.most_bags * Execution().concurrency() <= 2 * some.bags;
 }
 
-/// Keys and places of the gradients of all ids, [ids], where some are not sorted by shard; else empty.
+/// Holds keys and places of the gradients of all ids, [ids], where some are not sorted by shard; else empty.
 struct Positions {
   DeviceArray<std::int64_t> keys, gradient_offsets;
 };
 
-/// The gradients of the owner, and the sums of those of few rows (StepLayout).
+/// Returns the gradients of the owner, and the sums of those of few rows (StepLayout).
 DeviceArray<float> with_sums(const GroupFlight& flight) {
   const DeviceArray<float>&gradients = flight.owner_gradients, &vectors = flight.vectors;
   const float* const end = std::max(gradients.data() + gradients.extent(0), vectors.data() + vectors.extent(0));
@@ -182,7 +182,7 @@ RowGradients of_positions(const GroupFlight& flight, const Positions& positions,
                                                   weights_of(flight.owned, begin, end), gradients, workspace);
 }
 
-/// Of the shards that hold parts of tables.
+/// Returns the gradients of the shards that hold parts of tables.
 RowGradients exchanged_gradients(GroupFlight& flight, bool by_shard, const Positions& positions) {
   const std::int64_t ids = flight.owned.exchanged_ids, key_bound = flight.group.exchanged_keys;
   const StepLayout& layout = flight.layout;
@@ -214,7 +214,7 @@ RowGradients replicated_gradients(GroupFlight& flight, bool by_shard, const Posi
   return {rows, {}, {}, flight.gradients};
 }
 
-/// Of the shards that hold parts of tables.
+/// Sums the gradients of the shards that hold parts of tables.
 void sum_exchanged(GroupFlight& flight, const StepInput& input, const kernels::UpdateStep& now,
                    RowGradients gradients) {
   const Execution exec;

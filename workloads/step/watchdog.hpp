@@ -17,12 +17,13 @@ inline constexpr int exit_stuck = 124;  ///< of a process that its watchdog ende
 inline constexpr std::string_view watchdog_help =
     "seconds after which a phase that does not end ends the job: every rank says where it is, exit code 124; 0: never";
 
-/// Says what this rank does from now on: "lookup". A note on the wall for the watchdog, cheap, from any thread.
+/// Records what this rank does from now on, "lookup", for the watchdog; it is cheap, and may be called from any thread.
 void enter(std::string_view phase);
 
-/// A thread that ends this process when it has entered no phase for `seconds` (0: never): because this rank or one that
-/// it waits for has stopped. Every rank has its own, none uses MPI: each prints a line "rank N (host): lookup since S
-/// s" on stderr, leaves the others a moment to print theirs, and exits with exit_stuck; the launcher ends what is left.
+/// Is a thread that ends this process when it has entered no phase for `seconds` (0: never): because this rank or one
+/// that it waits for has stopped. Every rank has its own, none uses MPI: each prints a line "rank N (host): lookup
+/// since S s" on stderr, leaves the others a moment to print theirs, and exits with exit_stuck; the launcher ends what
+/// is left.
 class Watchdog {
  public:
   Watchdog(const comm::Communicator& comm, double seconds);

@@ -47,7 +47,7 @@ std::span<std::byte> part_of(std::vector<std::byte>& buffer, const std::vector<s
 
 }  // namespace
 
-/// What this rank sends and receives.
+/// Holds what this rank sends and receives.
 class ExchangeSweep::Buffers {
  public:
   Buffers(const placement::ByteMatrix& traffic, int rank, std::uint64_t seed)
@@ -147,7 +147,7 @@ std::string ExchangeSweep::doing(const Entry& entry) const {
   return fmt::format("exchange {}, {}", entry.name, traffic_);
 }
 
-/// Two untimed runs, then as many timed ones as a visit lasts.
+/// Takes two untimed runs, then as many timed ones as a visit lasts.
 void ExchangeSweep::visit(const Entry& entry, Buffers& buffers, SweepLine& line) const {
   const std::string phase = doing(entry);
   const auto once = [&] {

@@ -15,14 +15,14 @@
 
 namespace shardmark::workloads {
 
-/// Bytes from rank to rank, all at once.
+/// Holds the bytes from rank to rank, all at once.
 struct TrafficCase {
   std::string skew;        ///< name of its shape, or "matrix"
   std::int64_t bytes = 0;  ///< that a rank sends in all, itself included; the mean over the ranks of a matrix
   placement::ByteMatrix traffic;
 };
 
-/// One exchange on one traffic.
+/// Holds the times of one exchange on one traffic.
 struct SweepLine {
   std::string exchange;
   results::Summary seconds;     ///< of runs, each the maximum over the ranks; interval: that of the visits' medians
@@ -36,14 +36,15 @@ struct SweepLine {
 /// buffer in which every byte was wrong, before the first timed run and after the last.
 class ExchangeSweep {
  public:
-  /// `largest`: the most bytes of one rank of any traffic to come. Measures the ping-pong. Collective.
+  /// Makes the exchanges and measures the ping-pong. `largest`: the most bytes of one rank of any traffic to come.
+  /// Collective.
   ExchangeSweep(const comm::Communicator& comm, std::span<const comm::NamedExchange> exchanges, std::int64_t largest,
                 std::uint64_t seed, Fault fault);
 
   const PingPong& links() const { return links_; }
 
-  /// The exchanges take turns in a random order of every round, until the medians are known to 2.5 % or `seconds` per
-  /// exchange are spent; each has 6 turns at least. Collective; the same on every rank.
+  /// Runs the exchanges in turns, in a random order of every round, until the medians are known to 2.5 % or `seconds`
+  /// per exchange are spent; each has 6 turns at least. Collective; the same on every rank.
   std::vector<SweepLine> run(const TrafficCase& traffic, double seconds);
 
  private:

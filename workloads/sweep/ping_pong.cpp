@@ -14,14 +14,15 @@ constexpr std::int64_t smallest = 64;
 constexpr int most_rounds = 4;  ///< partners that a rank plays with
 constexpr double seconds_per_size = 0.02;
 
-/// The rank of this number on a node; the own one if there are fewer.
+/// Returns the rank of this number on a node; the own one if there are fewer.
 int rank_on(const comm::Communicator& comm, int node, int number) {
   for (int rank = 0; rank < comm.size(); ++rank)
     if (comm.node_of(rank) == node && number-- == 0) return rank;
   return comm.rank();
 }
 
-/// The rank to play with in a round, or itself: in n rounds everyone of n meets everyone.
+/// Returns the rank to exchange messages with in a round, or the rank itself: in n rounds each of n ranks is paired
+/// with each.
 int partner_inside(const comm::Communicator& comm, int round) {
   const int partner = (round + comm.node_size() - comm.node_rank() % comm.node_size()) % comm.node_size();
   return rank_on(comm, comm.node_of(comm.rank()), partner);
@@ -32,14 +33,14 @@ int partner_between(const comm::Communicator& comm, int round) {
   return rank_on(comm, node, comm.node_rank());
 }
 
-/// One buffer to send and one to receive, as an exchange has: what is sent again stays in the sender's cache.
+/// Holds one buffer to send and one to receive, as an exchange has: what is sent again stays in the sender's cache.
 struct Buffers {
   explicit Buffers(std::int64_t bytes) : send(static_cast<std::size_t>(bytes)), receive(send.size()) {}
 
   std::vector<std::byte> send, receive;
 };
 
-/// Seconds of one way: half a round trip; 0 without a partner.
+/// Returns the seconds of one direction: half a round trip; 0 without a partner.
 double play(const comm::Communicator& comm, int partner, Buffers& buffers, std::size_t bytes) {
   if (partner == comm.rank()) return 0.0;
   comm::Messages messages(comm);
@@ -54,7 +55,7 @@ double play(const comm::Communicator& comm, int partner, Buffers& buffers, std::
   return (MPI_Wtime() - begin) / 2;
 }
 
-/// The slowest pair of the best repetition: what the links can do, whatever else disturbed them.
+/// Returns the seconds of the slowest pair in the best repetition: what the links can do, whatever else disturbed them.
 double seconds_of(const comm::Communicator& comm, int partner, Buffers& buffers, std::int64_t bytes) {
   const auto slowest = [&] {
     enter("ping-pong");

@@ -18,7 +18,8 @@ struct Rates {
   double algorithm, bus;  ///< bytes per second
 };
 
-/// As nccl-tests counts them: what the busiest rank sends or receives, itself included, in the median time.
+/// Returns rates as nccl-tests counts them: what the busiest rank sends or receives, itself included, in the median
+/// time.
 Rates rates_of(const TrafficCase& traffic, const SweepLine& line) {
   const double ranks = traffic.traffic.ranks();
   const double algorithm = static_cast<double>(traffic.traffic.busiest()) / line.seconds.median;
@@ -34,7 +35,7 @@ std::string where(const SweepResult& result) {
   return fmt::format("{:<8} {:>8}", result.traffic.skew, size_text(result.traffic.bytes));
 }
 
-/// One time / another, and the least and most that the two intervals allow.
+/// Returns one time / another, and the least and most that the two intervals allow.
 std::string ratio_text(const results::Summary& one, const results::Summary& other) {
   return fmt::format("{:.2f} [{:.2f}, {:.2f}]", one.median / other.median, one.low / other.high, one.high / other.low);
 }
@@ -54,7 +55,7 @@ std::string violation(const SweepResult& result) {
   return text + '\n';
 }
 
-/// The traffic on which `auto` does worst beside the library, and how often that is more than chance.
+/// Describes the traffic on which `auto` does worst beside the library, and how often that is more than chance.
 std::string automatic(const std::vector<SweepResult>& results) {
   const SweepResult* worst = nullptr;
   std::string ratio;

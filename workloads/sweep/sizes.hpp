@@ -8,12 +8,13 @@
 
 namespace shardmark::workloads {
 
-/// "65536", "64KiB", "1KiB:16MiB" (each size twice the one before) or "1KiB:16MiB:4": begin, begin * factor, ... up to
-/// and including `end` where it is hit. KiB, MiB and GiB are powers of 1024; K, KB and so on powers of 1000. Throws
-/// InputError naming the text.
+/// Parses "65536", "64KiB", "1KiB:16MiB" (each size twice the one before) or "1KiB:16MiB:4": begin, begin * factor, ...
+/// up to and including `end` where it is hit. KiB, MiB and GiB are powers of 1024; K, KB and so on powers of 1000.
+/// Throws InputError naming the text.
 std::vector<std::int64_t> parse_sizes(std::string_view text);
 
-/// "512", "64KiB", "3KB": exact, with the largest unit that divides it, of those of 1024 if any does.
+/// Returns the size as text, "512", "64KiB" or "3KB": exact, with the largest unit that divides it, of those of 1024 if
+/// any does.
 std::string size_text(std::int64_t bytes);
 
 }  // namespace shardmark::workloads

@@ -13,7 +13,7 @@
 namespace shardmark::workloads {
 namespace {
 
-/// The columns of the wanted local rows, as fp32.
+/// Returns the columns of the wanted local rows, as fp32.
 std::vector<float> on_host(const kernels::ShardRows& shard, const void* rows, const std::vector<std::int64_t>& wanted) {
   const Execution exec;
   const DeviceArray<float> values("shardmark::read_rows", wanted.size() * static_cast<std::size_t>(shard.dim));
@@ -170,7 +170,7 @@ class DenseStore : public Store {
             .value_type = table_of(s).value_type};
   }
 
-  /// A shard of another store has no columns here and an optimizer that does nothing.
+  /// Returns a shard for the update. One of another store has no columns here and an optimizer that does nothing.
   kernels::UpdateShard update_shard(const KeyedShard& keyed) const {
     const std::int64_t s = keyed.shard;
     if (value_begin_[s] < 0) return {.first_key = keyed.first_key, .optimizer = {.kind = OptimizerKind::none}};

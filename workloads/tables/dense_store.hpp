@@ -6,12 +6,12 @@
 
 namespace shardmark::workloads {
 
-/// Storage::dense: every row lies in memory, one behind the other, in huge pages where the system has them.
-/// shards: numbers in the layout; layout and tables outlive the store.
+/// Makes a store of Storage::dense: every row lies in memory, one behind the other, in huge pages where the system has
+/// them. shards: numbers in the layout; layout and tables outlive the store.
 std::unique_ptr<Store> make_dense_store(const ShardLayout& layout, const std::vector<Table>& tables,
                                         const std::vector<std::int64_t>& shards);
 
-/// Bytes of so many rows of so many columns of a table, with their optimizer state.
+/// Returns the bytes of so many rows of so many columns of a table, with their optimizer state.
 double dense_store_bytes(const Table& table, std::int64_t rows, std::int64_t columns);
 
 }  // namespace shardmark::workloads

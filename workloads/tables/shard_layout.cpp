@@ -12,8 +12,8 @@ namespace {
 
 using Columns = std::pair<std::int64_t, std::int64_t>;
 
-/// The shards of one table by their columns, each list ordered by first row; every list must hold every row that is not
-/// hot.
+/// Returns the shards of one table by their columns, each list ordered by first row; every list must hold every row
+/// that is not hot.
 std::map<Columns, std::vector<placement::Shard>> shards_by_columns(const placement::TablePlacement& placement,
                                                                    const Table& table) {
   std::map<Columns, std::vector<placement::Shard>> strips;

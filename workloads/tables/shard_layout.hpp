@@ -10,8 +10,8 @@
 
 namespace shardmark::workloads {
 
-/// A piece of a table in this rank's memory: the rows of `rows` and the columns [column_begin, column_end).
-/// A data-parallel table is one such piece, whole, on every rank; so are the hot rows of a table.
+/// Is a piece of a table in this rank's memory: the rows of `rows` and the columns [column_begin, column_end). A
+/// data-parallel table is one such piece, whole, on every rank; so are the hot rows of a table.
 struct LocalShard {
   std::int64_t table = 0;
   placement::RowSet rows;
@@ -22,8 +22,8 @@ struct LocalShard {
   std::int64_t dim() const { return column_end - column_begin; }
 };
 
-/// One full set of rows of a feature's table for one range of columns. A feature's ids go once to each of its strips,
-/// those of hot rows staying at home.
+/// Is one full set of rows of a feature's table for one range of columns. A feature's ids go once to each of its
+/// strips, those of hot rows staying at home.
 struct Strip {
   std::int64_t feature = 0;
   std::int64_t column_begin = 0, column_end = 0;
@@ -34,8 +34,8 @@ struct Strip {
   bool row_split() const { return slots.size() > 1; }
 };
 
-/// A (strip, shard) pair: the unit of what travels. Slots are ordered by (rank, feature, shard), so that what goes to
-/// one rank is contiguous.
+/// Is a (strip, shard) pair: the unit of what travels. Slots are ordered by (rank, feature, shard), so that what goes
+/// to one rank is contiguous.
 struct Slot {
   std::int64_t strip = 0;
   std::int64_t feature = 0;
@@ -44,13 +44,13 @@ struct Slot {
   placement::RowSet rows;
 };
 
-/// A plan, seen from one rank: what it holds, and where the ids of each feature go.
+/// Is a plan, seen from one rank: what it holds, and where the ids of each feature go.
 struct ShardLayout {
   ShardLayout(const placement::Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
               int rank);
 
-  /// The part that serves the chosen tables and features, which are those that read these tables. Shards are all
-  /// kept, under their numbers.
+  /// Returns the part that serves the chosen tables and features, which are those that read these tables. Shards are
+  /// all kept, under their numbers.
   ShardLayout of_tables(const std::vector<bool>& tables, const std::vector<bool>& features) const;
 
   int rank;

@@ -7,19 +7,19 @@
 
 namespace shardmark::workloads {
 
-/// The rows and optimizer state that a plan puts on this rank: a store for each storage that its tables have.
+/// Holds the rows and optimizer state that a plan puts on this rank: a store for each storage that its tables have.
 class ShardedTables {
  public:
   ShardedTables(const placement::Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
                 int rank, std::span<const StorageMaker> makers = storage_makers);
   ShardedTables(ShardedTables&&) = delete;  // the stores know where layout and tables lie
 
-  /// Rows and state to their initial values; the next step is number 1.
+  /// Sets rows and state to their initial values; the next step is number 1.
   void fill(const RowValues& initial);
 
-  /// How many steps have updated the tables since they were filled.
+  /// Returns how many steps have updated the tables since they were filled.
   std::int64_t steps() const { return step_.number; }
-  /// The step that updates the tables now.
+  /// Counts the step that updates the tables now, and returns it.
   kernels::UpdateStep next_step() {
     ++step_.number;
     return step_;
@@ -30,16 +30,16 @@ class ShardedTables {
   const std::vector<Feature>& features() const { return features_; }
   const Table& table_of(const Feature& feature) const { return tables_[feature.table]; }
 
-  /// The store that keeps a shard, and all of them.
+  /// Return the store that keeps a shard, and all of them.
   Store& store_of(std::int64_t shard) const { return *stores_[store_numbers_[shard]]; }
   const std::vector<std::unique_ptr<Store>>& stores() const { return stores_; }
   std::size_t store_number(std::int64_t shard) const { return store_numbers_[shard]; }
 
-  /// Share of the bytes of the rows that lie in huge pages, 0 to 1; of the store with the least.
+  /// Returns the share of the bytes of the rows that lie in huge pages, 0 to 1; of the store with the least.
   double huge_page_share() const;
   /// Adds Store::report() of the stores of a storage.
   void report(Storage storage, std::span<std::int64_t> numbers) const;
-  /// The storage of a store, by its number.
+  /// Returns the storage of a store, by its number.
   Storage storage_of_store(std::size_t number) const { return storages_[number]; }
 
  private:
@@ -52,13 +52,13 @@ class ShardedTables {
   std::vector<std::size_t> store_numbers_;  ///< by shard
 };
 
-/// Store::Lookups of bags of any shards.
+/// Runs Store::Lookups for bags of any shards.
 class TableLookups {
  public:
   explicit TableLookups(const ShardedTables& tables);
 
   void set(const std::vector<BagBlock>& blocks);
-  /// Whether any of the blocks pool by max.
+  /// Returns whether any of the blocks pool by max.
   bool pools_by_max() const { return pools_by_max_; }
   void run(const BagIds& bags, const DeviceArray<float>& output);
   void max_gradients(const BagIds& bags, const ConstDeviceArray<float>& pooled,
@@ -77,7 +77,7 @@ class TableLookups {
   bool pools_by_max_ = false;
 };
 
-/// Store::Updates of rows of any shards.
+/// Runs Store::Updates for rows of any shards.
 class TableUpdates {
  public:
   TableUpdates(const ShardedTables& tables, const std::vector<KeyedShard>& shards);
@@ -87,7 +87,8 @@ class TableUpdates {
   void run(const RowGradients& gradients, const kernels::UpdateStep& now,
            const kernels::RowSums<Execution>& whole_rows = {});
 
-  /// Bytes of the distinct rows, each read once; of rows that are made of others, of those.
+  /// Returns the bytes of the distinct rows, each read once; for rows that are computed from others, the bytes of
+  /// those.
   std::int64_t row_bytes(const kernels::UniqueRows<Execution>& unique) const;
 
   /// Adds Store::Updates::report() of the latest update in stores of a storage.

@@ -17,33 +17,33 @@
 
 namespace shardmark::workloads {
 
-/// Consecutive bags that read one shard, and where their vectors lie, `stride` elements from one to the next.
+/// Describes consecutive bags that read one shard, and where their vectors lie, `stride` elements from one to the next.
 struct BagBlock {
   std::int64_t first_bag = 0, bags = 0;
   std::int64_t shard = 0;   ///< number among the shards of this rank
   std::int64_t output = 0;  ///< element of the first bag's vector
   std::int64_t stride = 0;
   Pooling pooling = Pooling::sum;
-  /// With Pooling::max: element of the gradient of the first bag's vector, of the gradient vector of position 0, and
-  /// the elements from one position's to the next (kernels::PooledGradient).
+  /// These are for Pooling::max: element of the gradient of the first bag's vector, of the gradient vector of position
+  /// 0, and the elements from one position's to the next (kernels::PooledGradient).
   std::int64_t gradient = 0, id_gradient = 0, id_gradient_stride = 0;
 };
 
-/// The ids of all bags: bag b looks up the local rows ids[offsets[b] .. offsets[b + 1]) of its shard.
+/// Holds the ids of all bags: bag b looks up the local rows ids[offsets[b] .. offsets[b + 1]) of its shard.
 struct BagIds {
   DeviceArray<std::int64_t> offsets;  ///< [bags + 1]
   DeviceArray<std::int64_t> ids;
   DeviceArray<float> weights;  ///< as ids, or empty when every weight is 1
 };
 
-/// A shard whose local row i has key first_key + i.
+/// Is a shard whose local row i has key first_key + i.
 struct KeyedShard {
   std::int64_t shard = 0;
   std::int64_t first_key = 0;
 };
 
-/// Rows and columns that a shard holds of one part of its table (StorageChoice::parts). A table of which shards hold
-/// rows and columns is one part, number 0.
+/// Names the rows and columns that a shard holds of one part of its table (StorageChoice::parts). A table of which
+/// shards hold rows and columns is one part, number 0.
 struct ShardPart {
   placement::RowSet rows;
   std::int64_t column_begin = 0, column_end = 0;
@@ -51,7 +51,7 @@ struct ShardPart {
   std::int64_t dim() const { return column_end - column_begin; }
 };
 
-/// A part of a shard whose row i has key first_key + i.
+/// Is a part of a shard whose row i has key first_key + i.
 struct KeyedPart {
   std::int64_t shard = 0, part = 0, first_key = 0;
   std::int64_t rows = 0, dim = 0;
@@ -59,9 +59,10 @@ struct KeyedPart {
 
 using RowGradients = kernels::RowGradients<Execution>;
 
-/// A number that the stores of a storage report, added up over stores and ranks.
+/// Names a number that the stores of a storage report, added up over stores and ranks.
 struct ReportedNumber {
-  /// Of the latest step; of the steps that are timed, counted since the tables were filled; or as it is at the end.
+  /// Selects the steps that a number is of: the latest step; the steps that are timed, for numbers counted since the
+  /// tables were filled; or the end, for numbers as they are then.
   enum class Of { step, timed_steps, end };
 
   std::string_view name;
@@ -69,41 +70,43 @@ struct ReportedNumber {
   Of of;
 };
 
-/// Median times of a case.
+/// Holds median times of a case.
 struct StepMilliseconds {
   double step = 0.0;
   double lookup_and_update = 0.0;
 };
 
-/// How an export shows the parts of a table: the name of the group that holds them, by number, beside attributes of the
-/// table that say how rows are computed from them.
+/// Says how an export shows the parts of a table: the name of the group that holds them, by number, beside attributes
+/// of the table that say how rows are computed from them.
 struct PartsDescription {
   std::string group;
   nlohmann::ordered_json attributes;
 };
 
-/// What is kept of a shard begins with the first of a pair of cache lines. size, pair: in the same unit.
+/// Rounds `size` up to a multiple of `pair`, so that what is kept of a shard begins with the first of a pair of cache
+/// lines. size, pair: in the same unit.
 constexpr std::int64_t align(std::int64_t size, std::int64_t pair) { return (size + pair - 1) / pair * pair; }
 
-/// The shards of this rank whose tables have one storage: their rows and optimizer state, and what a step does with
-/// them. Shards go by their numbers in ShardLayout. A store decides once per run of rows of a shard, never per row.
+/// Keeps the shards of this rank whose tables have one storage: their rows and optimizer state, and what a step does
+/// with them. Shards go by their numbers in ShardLayout. A store decides once per run of rows of a shard, never per
+/// row.
 class Store {
  public:
   virtual ~Store() = default;
 
-  /// Rows and state to their initial values.
+  /// Sets rows and state to their initial values.
   virtual void fill(const RowValues& initial) = 0;
 
-  /// The bags that a step in flight looks up here. set() is called when they change in number; it allocates nothing for
-  /// numbers that have been seen before.
+  /// Looks up the bags that a step in flight reads here. set() is called when they change in number; it allocates
+  /// nothing for numbers that have been seen before.
   class Lookups {
    public:
     virtual ~Lookups() = default;
-    /// blocks: of shards of this store, ascending by first_bag.
+    /// Takes the blocks of shards of this store, ascending by first_bag.
     virtual void set(const std::vector<BagBlock>& blocks) = 0;
-    /// Writes the pooled vector of every bag of the blocks into `output`.
+    /// Writes the pooled embedding of every bag of the blocks into `output`.
     virtual void run(const BagIds& bags, const DeviceArray<float>& output) = 0;
-    /// kernels::max_gradients of the blocks that pool by max. pooled: what run() wrote.
+    /// Computes kernels::max_gradients of the blocks that pool by max. pooled: what run() wrote.
     virtual void max_gradients(const BagIds& bags, const ConstDeviceArray<float>& pooled,
                                const ConstDeviceArray<float>& gradients, const DeviceArray<float>& id_gradients) = 0;
     /// Adds to the numbers of the storage (StorageMaker::numbers) those of the latest run(). Waits for the device.
@@ -111,56 +114,60 @@ class Store {
   };
   virtual std::unique_ptr<Lookups> lookups() = 0;
 
-  /// The rows of some shards under keys, as an update finds them. Keys of shards of other stores are left alone.
+  /// Updates the rows of some shards, which it knows by their keys. Keys of shards of other stores are left alone.
   class Updates {
    public:
     virtual ~Updates() = default;
-    /// kernels::row_sums: sums over the columns held here, [distinct rows, width].
+    /// Computes kernels::row_sums: sums over the columns held here, [distinct rows, width].
     virtual void row_sums(const RowGradients& gradients, const kernels::UpdateStep& now,
                           const DeviceArray<double>& sums, std::int64_t width) = 0;
-    /// The optimizer of every distinct row's table. whole_rows: the completed sums, where row_sums() was called.
+    /// Applies the optimizer of every distinct row's table. whole_rows: the completed sums, where row_sums() was
+    /// called.
     virtual void run(const RowGradients& gradients, const kernels::UpdateStep& now,
                      const kernels::RowSums<Execution>& whole_rows) = 0;
-    /// How many of the distinct rows are of this store, and what they are made of holds: for the work of a step.
+    /// Counts the distinct rows of this store, and the values, bytes and state of what they are made of: for the work
+    /// of a step.
     virtual kernels::RowElements count(const kernels::UniqueRows<Execution>& unique) = 0;
 
-    /// Where rows are made of those of several parts: these under keys of their own, from 0 and ascending, so that
-    /// their gradients can be summed over ranks before they are updated. Elsewhere none: the rows are what is updated.
+    /// Returns the parts where rows are computed from those of several: these under keys of their own, from 0 and
+    /// ascending, so that their gradients can be summed over ranks before they are updated. Elsewhere it returns none:
+    /// the rows are what is updated.
     virtual std::vector<KeyedPart> parts() const { return {}; }
-    /// The gradients of the rows of the parts by those of rows.
+    /// Returns the gradients of the rows of the parts from those of rows.
     virtual RowGradients part_gradients(const RowGradients& rows) { return rows; }
-    /// run(), by the gradients of the rows of the parts.
+    /// Does what run() does, given the gradients of the rows of the parts.
     virtual void update_parts(const RowGradients& gradients, const kernels::UpdateStep& now) {
       run(gradients, now, {});
     }
     /// Adds to the numbers of the storage those of the latest update. Waits for the device.
     virtual void report(std::span<std::int64_t> /*numbers*/) const {}
   };
-  /// shards: ascending by first_key.
+  /// Makes the updates of these shards: ascending by first_key.
   virtual std::unique_ptr<Updates> updates(const std::vector<KeyedShard>& shards) = 0;
 
-  /// The parts of a shard, by number.
+  /// Returns the parts of a shard, by number.
   virtual std::vector<ShardPart> parts(std::int64_t shard) const = 0;
-  /// Whether rows are made of those of several parts, so that Updates::parts() are what is updated.
+  /// Returns whether rows are computed from those of several parts, so that Updates::parts() are what is updated.
   virtual bool has_parts() const { return false; }
 
-  /// Values [local_rows, dim] as floats, and state [local_rows, state per row] of some rows of a part, on the host.
+  /// Return values [local_rows, dim] as floats, and state [local_rows, state per row] of some rows of a part, on the
+  /// host.
   virtual std::vector<float> read_rows(std::int64_t shard, std::int64_t part,
                                        const std::vector<std::int64_t>& local_rows) const = 0;
   virtual std::vector<float> read_state(std::int64_t shard, std::int64_t part,
                                         const std::vector<std::int64_t>& local_rows) const = 0;
-  /// The state of one row, as read_state() gives it.
+  /// Sets the state of one row, as read_state() gives it.
   virtual void write_state(std::int64_t shard, std::int64_t part, std::int64_t local_row,
                            const std::vector<float>& row_state) = 0;
 
-  /// Local rows of a part whose values are no longer, bit for bit, the initial ones.
+  /// Counts the local rows of a part whose values are no longer, bit for bit, the initial ones.
   virtual std::int64_t changed_rows(std::int64_t shard, std::int64_t part, const RowValues& initial) const = 0;
 
-  /// Adds to the numbers of the storage those that have been counted since the tables were filled, and those of now.
-  /// Waits for the device.
+  /// Adds to the numbers of the storage those that have been counted since the tables were filled, and those that hold
+  /// at present. Waits for the device.
   virtual void report(std::span<std::int64_t> /*numbers*/) const {}
 
-  /// Share of the bytes of the rows that lie in huge pages, 0 to 1.
+  /// Returns the share of the bytes of the rows that lie in huge pages, 0 to 1.
   virtual double huge_page_share() const = 0;
 };
 

@@ -5,9 +5,9 @@
 
 namespace shardmark::workloads {
 
-/// The gradients of vectors and, behind them, room for `more` values, which fill(all of them) writes: the gradients of
-/// the single ids of bags pooled by max, whose update takes a vector per id. Without such bags (more = 0) the gradients
-/// as they are.
+/// Returns the gradients of pooled embeddings and, behind them, `more` values that fill(all of them) writes: the
+/// gradients of the single ids of bags pooled by max, whose update takes a vector per id. Without such bags (more = 0)
+/// it returns the gradients as they are.
 template <class Fill>
 ConstDeviceArray<float> with_max_gradients(const ConstDeviceArray<float>& gradients, std::int64_t more,
                                            DeviceScratch<float>& scratch, const Fill& fill) {

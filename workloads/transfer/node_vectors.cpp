@@ -14,7 +14,7 @@ constexpr std::int64_t whole_lines(std::int64_t floats) {
   return (floats + of_pair - 1) / of_pair * of_pair;
 }
 
-/// Places alone: the lookup writes and the update reads, and between the two the ranks meet.
+/// Gives places alone: the lookup writes and the update reads, with a barrier of the ranks between the two.
 class NodePartials : public Transfer {
  public:
   NodePartials(const TransferContext& context, NodeVectors& vectors)

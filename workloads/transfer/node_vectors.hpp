@@ -9,25 +9,25 @@
 
 namespace shardmark::workloads {
 
-/// The vectors of a step and the gradients of its outputs in memory that all ranks reach, when these share a node.
-/// Owners write each pooled vector where its home reads it and read each gradient where its home has it: nothing is
-/// packed, sent or received.
+/// Holds the vectors of a step and the gradients of its outputs in memory that all ranks reach, when these share a
+/// node. Owners write each pooled embedding where its home reads it and read each gradient where its home has it:
+/// nothing is packed, sent or received.
 class NodeVectors {
  public:
-  /// Collective.
+  /// Makes the memory. Collective.
   explicit NodeVectors(const comm::Communicator& comm) : memory_(comm) {}
 
-  /// Room for so many vector elements of this rank, and for the gradients of every rank, which all ranks know.
+  /// Makes room for so many vector elements of this rank, and for the gradients of every rank, which all ranks know.
   /// Collective.
   void lay_out(std::int64_t vectors, const std::vector<std::int64_t>& gradients);
 
   const DeviceArray<float>& vectors() const { return vectors_; }      ///< of this rank
   const DeviceArray<float>& gradients() const { return gradients_; }  ///< of this rank
-  /// Of the node: from the first gradient of its first rank on.
+  /// Returns the gradients of the node: from the first gradient of its first rank on.
   const DeviceArray<float>& all_gradients() const { return all_gradients_; }
   const HomePlaces& homes() const { return homes_; }
 
-  /// What every rank stored is seen by all. Collective.
+  /// Waits until what every rank stored is seen by all. Collective.
   void meet() { memory_.meet(); }
 
  private:
@@ -36,7 +36,7 @@ class NodeVectors {
   HomePlaces homes_;
 };
 
-/// RowTransfer::dense_partials by NodeVectors.
+/// Makes RowTransfer::dense_partials by NodeVectors.
 std::unique_ptr<Transfer> make_node_partials(const TransferContext& context, NodeVectors& vectors);
 
 }  // namespace shardmark::workloads

@@ -5,7 +5,7 @@
 namespace shardmark::workloads {
 namespace {
 
-/// Owners send their vectors as they are: of every bag, touched or not (HugeCTR's "Reduction" compression strategy), or
+/// Sends the owners' vectors as they are: of every bag, touched or not (HugeCTR's "Reduction" compression strategy), or
 /// of the touched ones, as the counts say. Rows that travel one by one do so apart.
 class Partials : public Transfer {
  public:

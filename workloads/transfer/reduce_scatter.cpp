@@ -8,7 +8,7 @@
 namespace shardmark::workloads {
 namespace {
 
-/// An exchange that has a reduction of its own takes the place of MPI's.
+/// Returns the reduction: an exchange that has one of its own takes the place of MPI's.
 std::string_view reduction_of(const TransferContext& context) {
   const bool library = context.transfer == placement::RowTransfer::reduce_scatter;
   return library && !context.reduction.empty() ? context.reduction : placement::choice_of(context.transfer).reduction;

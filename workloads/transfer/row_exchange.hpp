@@ -10,25 +10,25 @@
 
 namespace shardmark::workloads {
 
-/// `rows` vectors of `dim` floats that travel between this rank and `peer`.
+/// Describes `rows` vectors of `dim` floats that travel between this rank and `peer`.
 struct RowBlock {
   int peer = 0;
   std::int64_t rows = 0;
   std::int64_t dim = 0;
 };
 
-/// All vectors that travel between this rank and the others, in the order in which they lie in the buffers without
-/// gaps, by peer. What is the owner's block for a home is the home's block from that owner: both ends list the same
-/// ones.
+/// Lists all vectors that travel between this rank and the others, in the order in which they lie in the buffers
+/// without gaps, by peer. What is the owner's block for a home is the home's block from that owner: both ends list the
+/// same ones.
 struct RowBlocks {
   std::vector<RowBlock> owner, home;
-  /// No rank has more in either list; the same on all ranks.
+  /// These bound the rows and elements that any rank has in either list; the same on all ranks.
   std::int64_t row_bound = 0, element_bound = 0;
 };
 
-/// Vectors of blocks that are known at both ends, from their owners to the homes of the samples and back, in a wire
-/// type each way. A rank's blocks for itself are encoded like all others, so that results do not depend on who owns
-/// what. fp32 goes as it is, without a copy.
+/// Sends vectors of blocks that are known at both ends, from their owners to the homes of the samples and back, in a
+/// wire type for each direction. A rank's blocks for itself are encoded like all others, so that results do not depend
+/// on who owns what. fp32 is sent as it is, without a copy.
 class RowExchange {
  public:
   /// All outlive the object.
@@ -36,18 +36,19 @@ class RowExchange {
 
   void lay_out(int ranks, const RowBlocks& blocks);
 
-  /// The parts of a way, to be called in this order; `from` and `to` are the owner's and the home's buffer, or the
-  /// other way round on the way back. pack and unpack run kernels; move is collective and does nothing but exchange.
+  /// These are the parts of one direction, to be called in this order; `from` and `to` are the owner's and the home's
+  /// buffer when forward, the home's and the owner's when backward. pack and unpack run kernels; move is collective and
+  /// does nothing but exchange.
   void pack(Direction direction, const DeviceArray<float>& from);
   void move(Direction direction, const DeviceArray<float>& from, const DeviceArray<float>& to);
   void unpack(Direction direction, const DeviceArray<float>& to);
 
-  /// Floats of all blocks at the owner, and at the home.
+  /// Return the floats of all blocks at the owner, and at the home.
   std::int64_t owner_elements() const { return owner_.elements; }
   std::int64_t home_elements() const { return home_.elements; }
 
  private:
-  /// The blocks of one end as the codec takes them.
+  /// Holds the blocks of one end as the codec takes them.
   struct End {
     std::int64_t elements = 0, rows = 0;
     std::array<Listed<kernels::WireBlock>, 2> blocks;  ///< by direction: their places on the wire differ
@@ -64,7 +65,7 @@ class RowExchange {
   End owner_, home_;
   std::array<comm::Route, 2> routes_;  ///< by direction, in units of the wire type
   DeviceScratch<char> sent_scratch_{"shardmark::wire_sent"}, received_scratch_{"shardmark::wire_received"};
-  DeviceArray<char> sent_, received_;  ///< of the way that is being taken, unless it is fp32
+  DeviceArray<char> sent_, received_;  ///< of the direction in progress, unless it is fp32
   DeviceScratch<float> decoded_{"shardmark::wire_decoded"};
 };
 

@@ -10,8 +10,8 @@
 
 namespace shardmark::workloads {
 
-/// Optimizers that take sums over whole rows (row-wise Adagrad and Adam: of g^2; LAMB: of w^2 and r^2) need them
-/// complete when a table is split by columns. The holders of the columns of the same rows received the same ids in the
+/// Completes sums over whole rows, which some optimizers take (row-wise Adagrad and Adam: of g^2; LAMB: of w^2 and
+/// r^2), when a table is split by columns. The holders of the columns of the same rows received the same ids in the
 /// same order, so they have the same distinct rows: each sends its partial sums to the others and adds all of them in
 /// the order of the columns. So the state, and the result, are those of the unsharded table. (TorchRec keeps one state
 /// per column shard instead, which is another optimizer.)
@@ -21,7 +21,7 @@ class RowSumExchange {
   RowSumExchange(const comm::Communicator& comm, comm::Exchange& exchange, const placement::Plan& plan,
                  const std::vector<Table>& tables, const ShardLayout& layout);
 
-  /// Sums per row: the most that any table of the plan needs, on any rank; 0 when none does.
+  /// Returns the number of sums per row: the most that any table of the plan needs, on any rank; 0 when none does.
   std::int64_t width() const { return width_; }
 
   /// Replaces the partial sums [distinct rows, width] of this rank by those over whole rows. Collective. No rank holds
@@ -29,14 +29,14 @@ class RowSumExchange {
   void complete(const kernels::UniqueRows<Execution>& unique, const DeviceArray<double>& sums, std::int64_t bound);
 
  private:
-  /// One column range of some rows of a table, by column; `own` is the local shard if this rank holds it, else -1.
+  /// Is one column range of some rows of a table, by column; `own` is the local shard if this rank holds it, else -1.
   struct Member {
     int rank;
     std::int64_t own;
   };
   using Group = std::vector<Member>;
 
-  /// The sums of one local shard to or from the holder of other columns.
+  /// Describes the sums of one local shard to or from the holder of other columns.
   struct Message {
     static constexpr int stays = -1;  ///< peer of the sums that the shard itself adds to those which it receives
     std::int64_t own;
@@ -44,7 +44,8 @@ class RowSumExchange {
     std::int64_t term = 0;  ///< of those that are received: place in terms_
     std::int64_t at = 0;    ///< in the current step, within what goes to or comes from the peer
   };
-  /// The sums over whole rows of a local shard: of terms_ [first, first + count), in the order of the columns.
+  /// Describes the sums over whole rows of a local shard: they are those of terms_ [first, first + count), in the order
+  /// of the columns.
   struct Whole {
     std::int64_t own, first, count;
   };

@@ -15,24 +15,27 @@
 
 namespace shardmark::workloads {
 
-/// What travels between the owners of rows and the homes of samples. A transfer first says where the vectors lie, then
-/// moves them: pooled vectors (partial sums, where rows are split) home, and their gradients back to the owners.
+/// Moves data between the owners of rows and the homes of samples. A transfer first says where the vectors lie, then
+/// moves them: pooled embeddings (partial sums, where rows are split) forward to their homes, and their gradients
+/// backward to the owners.
 class Transfer {
  public:
   virtual ~Transfer() = default;
 
-  /// Called when the counts change. modes: by strip. Throws InputError when the plan cannot be carried this way.
+  /// Returns where the vectors lie; called when the counts change. modes: by strip. Throws InputError when this
+  /// transfer cannot carry the plan.
   virtual VectorPlaces lay_out(const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes,
                                const BagCounts& bags, const VectorCounts& counts) = 0;
 
-  /// The parts of a way, called in this order: `from` and `to` are the owner's and the home's buffer, on the way back
-  /// the home's and the owner's. pack and unpack run kernels and talk to nobody; move is collective and runs none.
+  /// These are the parts of one direction, called in this order: `from` and `to` are the owner's and the home's buffer
+  /// when forward, the home's and the owner's when backward. pack and unpack run kernels without communicating; move is
+  /// collective and runs none.
   virtual void pack(Direction direction, const DeviceArray<float>& from) = 0;
   virtual void move(Direction direction, const DeviceArray<float>& from, const DeviceArray<float>& to) = 0;
   virtual void unpack(Direction direction, const DeviceArray<float>& to) = 0;
 };
 
-/// What a transfer is made with; all of it outlives the transfer.
+/// Holds what a transfer is made with; all of it outlives the transfer.
 struct TransferContext {
   const comm::Communicator& comm;
   comm::Lane& lane;
@@ -46,7 +49,7 @@ struct TransferContext {
 std::unique_ptr<Transfer> make_partials(const TransferContext& context);
 std::unique_ptr<Transfer> make_reduce_scatter(const TransferContext& context);
 
-/// The entry of `transfers` (comm/placement/traffic/movement.hpp) that the context names.
+/// Makes the entry of `transfers` (comm/placement/traffic/movement.hpp) that the context names.
 inline std::unique_ptr<Transfer> make_transfer(const TransferContext& context) {
   return placement::adds_on_the_way(context.transfer) ? make_reduce_scatter(context) : make_partials(context);
 }

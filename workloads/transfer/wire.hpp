@@ -11,11 +11,13 @@
 
 namespace shardmark::workloads {
 
-/// forward: vectors from their owners to the homes of the samples; backward: their gradients to the owners.
+/// Names the direction of a transfer. forward: pooled embeddings from their owners to the homes of the samples;
+/// backward: their gradients to the owners.
 enum class Direction : std::size_t { forward, backward };
 constexpr std::size_t number(Direction direction) { return static_cast<std::size_t>(direction); }
 
-/// In what types the vectors and ids of a case travel, and, while it is watched, what that does to the vectors.
+/// Holds the types in which the vectors and ids of a case travel, and, while it is watched, what that does to the
+/// vectors.
 class Wire {
  public:
   Wire(WireTypes types, placement::IdType ids) : types_(types), ids_(ids) {}
@@ -25,7 +27,7 @@ class Wire {
   }
   placement::IdType ids() const { return ids_; }
 
-  /// While watched, everything that this rank sends is compared with what will be received.
+  /// Switches watching: while watched, everything that this rank sends is compared with what will be received.
   void watch(bool on) { watched_ = on; }
   bool watched() const { return watched_; }
   void add_error(Direction direction, const kernels::VectorErrors& errors) { errors_[number(direction)] += errors; }
@@ -38,13 +40,13 @@ class Wire {
   std::array<kernels::VectorErrors, 2> errors_;
 };
 
-/// Local rows on their way to the ranks that hold them: written and sent in the type that the plan allows, and widened
-/// once, into the int64 that the kernels of the owner read.
+/// Sends local rows to the ranks that hold them: they are written and sent in the type that the plan allows, and
+/// widened once, into the int64 that the kernels of the owner read.
 class IdWire {
  public:
   explicit IdWire(placement::IdType type) : type_(type) {}
 
-  /// write(array [count] of std::int32_t or std::int64_t) fills in what exchange() sends.
+  /// Calls write(array [count] of std::int32_t or std::int64_t), which fills in what exchange() sends.
   template <class Write>
   void write(std::int64_t count, const Write& write) {
     written_ = count;
@@ -54,9 +56,8 @@ class IdWire {
       write(wide_sent_.first(count));
   }
 
-  /// ids [route.receive_total() + own]: what is received, then the first `own` ids that were written behind those to
-  /// send.
-  /// Collective.
+  /// Fills ids [route.receive_total() + own]: what is received, then the first `own` ids that were written behind those
+  /// to send. Collective.
   void exchange(comm::Exchange& exchange, const comm::Route& route, const DeviceArray<std::int64_t>& ids) {
     const std::int64_t end = route.receive_total();
     const auto others = part(ids, 0, end), own = part(ids, end, static_cast<std::int64_t>(ids.extent(0)));

@@ -19,19 +19,19 @@
 namespace shardmark::workloads {
 namespace {
 
-/// Bytes that a rank may use: its share of what its node has left; of the rank with least.
+/// Returns the bytes that a rank may use: its share of what its node has left; of the rank with least.
 double memory_per_rank(const comm::Communicator& world) {
   const auto own = static_cast<double>(memory_of_node(world)) / world.node_size();
   return comm::all_reduce(world, own, comm::Reduce::min);
 }
 
-/// Of the last-level caches of its node; of the rank with least.
+/// Returns the share of a rank in the last-level caches of its node; of the rank with least.
 double cache_per_rank(const comm::Communicator& world) {
   const auto own = static_cast<double>(comm::agree(world, comm::last_level_cache_bytes)) / world.node_size();
   return comm::all_reduce(world, own, comm::Reduce::min);
 }
 
-/// Bytes per second of the slowest rank; of the rows of 64 values, or of what has no rows.
+/// Returns the bytes per second of the slowest rank; those of the rows of 64 values, or of what has no rows.
 double ceiling(const comm::Communicator& world, const MachineRates& rates, std::string_view name) {
   double most = 0.0;
   for (const Rate& rate : rates.rates)
@@ -42,7 +42,7 @@ double ceiling(const comm::Communicator& world, const MachineRates& rates, std::
 constexpr double share_of_memory = 0.7;
 constexpr double most_exchange_seconds = 0.05, least_samples = 1.0 / 64;
 
-/// What the messages of a step take, by those of `machine`, whose terms are not known yet.
+/// Returns the seconds of the messages of a step, by those of `machine`, whose terms are not known yet.
 double exchange_seconds(const CalibrationCase& of, const placement::MachineModel& machine) {
   const Workload& workload = of.options.workload;
   const placement::LookupStatistics statistics(workload.tables, workload.features, id_statistics_of(workload.ids));
@@ -52,7 +52,7 @@ double exchange_seconds(const CalibrationCase& of, const placement::MachineModel
                                [](const placement::PhasePrediction& phase) { return phase.exchange; });
 }
 
-/// The cases, with tables small enough for so much memory, and batches for links that are slow.
+/// Returns the cases, with tables small enough for so much memory, and batches for links that are slow.
 std::vector<CalibrationCase> fitting_cases(const comm::Communicator& world, const CalibrationSettings& settings,
                                            const placement::MachineModel& machine, double memory) {
   double largest = settings.largest_table;

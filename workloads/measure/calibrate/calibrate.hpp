@@ -8,20 +8,20 @@
 
 namespace shardmark::workloads {
 
-/// How much a calibration measures, and for how long: as it is, in less than a minute.
+/// Says how much a calibration measures, and for how long: with the defaults less than a minute.
 struct CalibrationSettings {
   RateSizes rates{};
   ExchangeSizes exchanges{};
-  double auto_seconds = 4.0;  ///< of the ratios by which exchange auto picks
+  double auto_seconds = 4.0;  ///< for the ratios by which exchange auto chooses
   CasePasses passes{};
   double largest_table = 0x1p28;  ///< bytes of a rank
   double samples = 1.0;           ///< of a step, times those of the cases
 };
 
-/// Small sizes and few repetitions: for tests, and to see in a few seconds what there is.
+/// Returns small sizes and few repetitions: for tests, and to see in a few seconds what the machine gives.
 CalibrationSettings quick_calibration();
 
-/// A machine as it has been measured, and what that rests on.
+/// Is a machine as it has been measured, and what that rests on.
 struct Calibration {
   placement::MachineModel machine;
   MachineRates rates;

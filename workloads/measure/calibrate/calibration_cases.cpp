@@ -22,7 +22,7 @@ namespace {
 using enum OptimizerKind;
 using enum placement::RowTransfer;
 
-/// One line of the table below. Of data_parallel tables there are `tables` in all, of others so many per rank.
+/// Is one line of the table below. Of data_parallel tables there are `tables` in all, of others so many per rank.
 struct Shape {
   std::string_view planner;
   std::int64_t tables, rows, dim, hotness, batch;
@@ -172,7 +172,7 @@ constexpr double bytes_of_batches = 0x1p25;  // of ids, gradients and vectors of
 
 const Status silent = [](const std::string&) {};
 
-/// A case with its batches and tables, about to be timed.
+/// Is a case with its batches and tables, about to be timed.
 class RunningCase {
  public:
   RunningCase(const comm::Communicator& comm, const CalibrationCase& of)
@@ -185,7 +185,7 @@ class RunningCase {
 
   void visit(double seconds) { workloads::visit(job_, prepared_, 0, seconds, timings_); }
 
-  /// Medians over the steps of all visits.
+  /// Returns medians over the steps of all visits.
   CaseTimes times() const {
     const auto median = [](std::span<const double> ms) { return 1e-3 * results::summarize(ms).median; };
     CaseTimes times{.step = median(timings_.step_ms), .steps = std::ssize(timings_.step_ms)};

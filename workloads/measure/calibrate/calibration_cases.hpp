@@ -11,7 +11,7 @@
 
 namespace shardmark::workloads {
 
-/// A small workload whose tables are all alike, with a plan that gives every rank the same to do.
+/// Is a small workload whose tables are all alike, with a plan that gives every rank the same to do.
 struct CalibrationCase {
   std::string name;
   RunOptions options;
@@ -23,35 +23,35 @@ struct CalibrationCase {
   Job job(const comm::Communicator& comm) const { return {comm, options, plans, cases}; }
 };
 
-/// What calibration runs: some 60 steps that differ in what the time of a step depends on: dim 4 to 256, hotness 1 to
-/// 30, repeated ids, tables within the caches and far beyond, optimizers, few and many tables, placements, transfers,
-/// wire types. Per rank the largest table has at most `largest_table` bytes; the global batch is one of `samples` times
-/// the least of all cases, so that small numbers make short tests.
+/// Returns the cases of a calibration: some 60 steps that differ in what the time of a step depends on: dim 4 to 256,
+/// hotness 1 to 30, repeated ids, tables within the caches and far beyond, optimizers, few and many tables, placements,
+/// transfers, wire types. Per rank the largest table has at most `largest_table` bytes; the global batch is one of
+/// `samples` times the least of all cases, so that small numbers make short tests.
 std::vector<CalibrationCase> calibration_cases(int ranks, double largest_table = 0x1p30, double samples = 1.0);
 
-/// What the steps of one case took: the median, in seconds, of each phase's part of the critical path. That of phase p
-/// ends when the last rank leaves p; the parts of a step add up to its time.
+/// Holds the times of the steps of one case: the median, in seconds, of each phase's part of the critical path. That of
+/// phase p ends when the last rank leaves p; the parts of a step add up to its time.
 struct CaseTimes {
   std::array<double, phase_count> phases{};
   double step = 0.0;
   std::int64_t steps = 0;  ///< that were timed
 };
 
-/// How long calibration may time each case in each pass, and how often it comes back to all.
+/// Bounds how long calibration times each case in each pass, and how many passes it makes over all of them.
 struct CasePasses {
   double seconds = 0.06;
   int passes = 4;
-  double all_seconds = 40.0;  ///< for which no further pass is begun that would not end in time
+  double all_seconds = 40.0;  ///< no further pass is begun that would not end in this time
 };
 
 /// Runs the training step of every case, in passes over all of them in a random order, so that what disturbs the
-/// machine for a while does not meet one case alone. All their tables are in memory together. Collective; the same on
+/// machine for a while does not affect one case alone. All their tables are in memory together. Collective; the same on
 /// every rank.
 std::vector<CaseTimes> case_times(const comm::Communicator& comm, std::span<const CalibrationCase> cases,
                                   const CasePasses& passes, const Status& status);
 
-/// Bytes that a case takes on the rank that needs most, about: tables, state, dense gradients, and what its batches and
-/// buffers take at most.
+/// Returns about how many bytes a case takes on the rank that needs most: tables, state, dense gradients, and what its
+/// batches and buffers take at most.
 double case_bytes(const CalibrationCase& of);
 
 }  // namespace shardmark::workloads

@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 
 double digits(double value) { return std::round(value * 1e5) / 1e5; }
 
-/// {"min", "max"} over the ranks.
+/// Returns {"min", "max"} over the ranks.
 Json over_ranks(const comm::Communicator& world, double value) {
   return {{"min", comm::all_reduce(world, value, comm::Reduce::min)},
           {"max", comm::all_reduce(world, value, comm::Reduce::max)}};

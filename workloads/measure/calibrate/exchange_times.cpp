@@ -27,7 +27,7 @@ constexpr int least_rounds_of_size = 5, most_rounds_of_size = 60;
 constexpr std::int64_t least_largest = 1 << 17;
 constexpr double most_budgets = 4.0;
 
-/// The ranks of this rank's color.
+/// Returns a communicator of the ranks of this rank's color.
 comm::Communicator split(const comm::Communicator& comm, int color) {
   MPI_Comm part = MPI_COMM_NULL;
   comm::check_mpi(MPI_Comm_split(comm.get(), color, comm.rank(), &part), "MPI_Comm_split");
@@ -40,13 +40,13 @@ constexpr std::int64_t beyond_caches = std::int64_t{1} << 26;
 
 std::int64_t size_of(const DeviceArray<std::byte>& array) { return static_cast<std::int64_t>(array.extent(0)); }
 
-/// Something that all ranks of a group do with messages of a size.
+/// Is something that all ranks of a group do with messages of a size.
 struct Action {
   std::string name;
   std::function<void(std::int64_t bytes)> run;
 };
 
-/// Of one group of ranks, each the same on all ranks of the group.
+/// Measures the times of one group of ranks, each the same on all ranks of the group.
 class GroupTimes {
  public:
   GroupTimes(const comm::Communicator& world, const comm::Communicator& group, bool takes_part)
@@ -57,7 +57,7 @@ class GroupTimes {
       if (named.name() != "auto") add_exchange(named);  // it is one of the others
   }
 
-  /// Unless no group can use it.
+  /// Adds the exchange unless no group can use it.
   void add_exchange(const comm::NamedExchange& named) {
     const bool here = takes_part_ && named.unusable(group_).empty();
     if (!comm::all_reduce(world_, here ? 1 : 0, comm::Reduce::max)) return;
@@ -81,7 +81,7 @@ class GroupTimes {
     return names;
   }
 
-  /// By movement: seconds of a run with messages of so many bytes.
+  /// Returns by movement the seconds of a run with messages of so many bytes.
   std::vector<double> seconds(std::int64_t bytes, std::int64_t buffer_bytes, double budget) {
     if (takes_part_ && size_of(send_) < buffer_bytes) {
       send_ = kernels::allocate<Execution, std::byte>("shardmark::sent", buffer_bytes);
@@ -106,7 +106,8 @@ class GroupTimes {
   }
 
  private:
-  /// As in a step: what is sent has just been computed, where it is received nobody has been for long.
+  /// Prepares the buffers as a step does: what is sent has just been computed, and the memory that receives has not
+  /// been touched for long.
   void prepare_buffers(std::int64_t buffer_bytes) {
     if (!takes_part_) return;
     Kokkos::deep_copy(part(send_, 0, buffer_bytes), std::byte{});
@@ -121,7 +122,8 @@ class GroupTimes {
     return comm::all_reduce(world_, MPI_Wtime() - begin, comm::Reduce::max);
   }
 
-  /// Of one size at a time, so that an exchange finds the route that it knows. What a rank sends itself is no message.
+  /// Returns the route of one size at a time, so that an exchange finds the route that it knows. What a rank sends
+  /// itself is no message.
   const comm::Route& route(std::int64_t bytes) {
     if (!route_ || route_->bound() != bytes * group_.size()) {
       std::vector<std::int64_t> counts(static_cast<std::size_t>(group_.size()), bytes);
@@ -147,7 +149,8 @@ std::vector<std::int64_t> sizes_between(const ExchangeSizes& sizes, int ranks) {
   return all;
 }
 
-/// A message of more bytes takes no less: where it seems to, the time of the larger one is that of both.
+/// Makes times ascend with the size: a message of more bytes takes no less; where it seems to, the time of the larger
+/// one is that of both.
 void make_monotonic(placement::MessageCost& cost) {
   for (std::size_t i = cost.points.size(); i-- > 1;)
     cost.points[i - 1].seconds = std::min(cost.points[i - 1].seconds, cost.points[i].seconds);
@@ -167,21 +170,22 @@ constexpr Level between{"between nodes", &placement::ExchangeCost::between,
                         &placement::MachineModel::all_reduce_between, &placement::MessagesOfRank::between,
                         &placement::MessagesOfRank::between_size};
 
-/// Of one of the messages that the exchange has: (their size, the time of all / their number).
+/// Returns the cost of one of the messages that the exchange has: (their size, the time of all / their number).
 placement::MessageCost::Point one_message(const std::string& exchange, const Level& level, int ranks, double bytes,
                                           double seconds) {
   const placement::MessagesOfRank messages = placement::messages_of(exchange, {ranks, level.per_node(ranks)});
   return {bytes * messages.*level.size, seconds / std::max(1.0, messages.*level.messages)};
 }
 
-/// Of one of the 2 (P - 1) steps of a ring; small vectors take the 2 log2 P steps of a tree, each as long as the first.
+/// Returns the cost of one of the 2 (P - 1) steps of a ring; small vectors take the 2 log2 P steps of a tree, each as
+/// long as the first.
 placement::MessageCost::Point one_step(int ranks, double bytes, double seconds, const placement::MessageCost& smaller) {
   const double of_ring = seconds / (2 * (ranks - 1));
   const double of_tree = seconds / (2 * std::ceil(std::log2(ranks)));
   return {bytes / ranks, smaller.points.empty() ? of_tree : std::max(of_ring, smaller.points.front().seconds)};
 }
 
-/// What groups of ranks, `largest` of them at most, do with messages of all sizes.
+/// Measures the movements of groups of ranks, `largest` of them at most, with messages of all sizes.
 void measure_level(const comm::Communicator& world, const comm::Communicator& group, bool takes_part,
                    const Level& level, const ExchangeSizes& sizes, const Status& status,
                    placement::MachineModel& machine) {
@@ -211,7 +215,8 @@ void measure_level(const comm::Communicator& world, const comm::Communicator& gr
   make_monotonic(machine.*level.all_reduce);
 }
 
-/// Bytes per second that leave a node when all its ranks send at once, each to those of its number; 0: no others do.
+/// Returns the bytes per second that leave a node when all its ranks send at once, each to those of its number; 0:
+/// there are no other nodes.
 double node_rate(const comm::Communicator& world, std::int64_t largest) {
   const int ranks = comm::all_reduce(world, world.node_size(), comm::Reduce::max);
   if (world.nodes() == 1 || ranks == 1) return 0.0;

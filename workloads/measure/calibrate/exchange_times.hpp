@@ -7,17 +7,17 @@
 
 namespace shardmark::workloads {
 
-/// The sizes that exchanges are measured at, each four times the one before, and for how long in all.
+/// Says at which sizes exchanges are measured, each four times the one before, and for how long in all.
 struct ExchangeSizes {
   std::int64_t smallest = 64;  ///< bytes from rank to rank
   std::int64_t largest = std::int64_t{16} << 20;
   double seconds = 8.0;
 };
 
-/// Sets what `machine` says of messages: of every exchange that these ranks can use, and of the all-reduce, inside a
+/// Sets the times of messages in `machine`: of every exchange that these ranks can use, and of the all-reduce, inside a
 /// node (its ranks among themselves, on all nodes at once) and between nodes (one rank of each). Where there is no such
-/// pair of ranks, nothing. A time is the median over runs of the slowest rank's; a run begins with a barrier, and
-/// exchanges take turns. Collective; the same on every rank.
+/// pair of ranks, it sets nothing. A time is the median over runs of the slowest rank's; a run begins with a barrier,
+/// and exchanges take turns. Collective; the same on every rank.
 void measure_exchanges(const comm::Communicator& comm, const ExchangeSizes& sizes, const Status& status,
                        placement::MachineModel& machine);
 

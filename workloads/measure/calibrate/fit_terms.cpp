@@ -16,7 +16,7 @@ constexpr int turns_of_slowest_ranks = 3;
 constexpr double least_share = 0.05;  // of a step, below which errors of a phase count as if it took so much
 constexpr std::array cache_shares{0.0625, 0.125, 0.25, 0.5, 1.0, 2.0};
 
-/// What a case does, whatever that takes.
+/// Holds what a case does, whatever time that takes.
 struct KnownCase {
   KnownCase(const CalibrationCase& of, const placement::LookupStatistics& statistics, int ranks_per_node,
             const placement::MachineModel& machine)
@@ -33,7 +33,7 @@ struct KnownCase {
   OptimizerKind optimizer;
 };
 
-/// A column of the system of a phase: a term; of an optimizer's values, of one optimizer.
+/// Names a column of the system of a phase: a term; for an optimizer's values, of one optimizer.
 struct Unknown {
   std::size_t term;
   OptimizerKind optimizer;
@@ -58,7 +58,7 @@ std::vector<Unknown> unknowns_of(std::size_t phase, std::span<const KnownCase> c
   return unknowns;
 }
 
-/// Seconds of an optimizer's values by optimizer: as those of one of them and weights.
+/// Sets the seconds of an optimizer's values by optimizer: as those of one of them and weights.
 void set_optimizers(const std::vector<std::pair<OptimizerKind, double>>& seconds, placement::MachineModel& machine) {
   if (seconds.empty()) return;
   const auto found = std::ranges::find(seconds, OptimizerKind::sgd, &std::pair<OptimizerKind, double>::first);
@@ -130,7 +130,7 @@ class Fit {
     set_optimizers(of_optimizers, machine_);
   }
 
-  /// Anew, with the optimizers' weights.
+  /// Predicts the cases again, with the optimizers' weights.
   void predict(std::span<const CalibrationCase> cases) {
     for (std::size_t c = 0; c < cases_.size(); ++c) {
       const placement::StepContext& step = cases_[c].step;

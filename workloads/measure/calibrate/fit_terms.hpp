@@ -9,7 +9,7 @@
 
 namespace shardmark::workloads {
 
-/// What fitted seconds say of the cases that they were fitted to.
+/// Holds what fitted seconds predict for the cases that they were fitted to.
 struct TermFit {
   std::array<bool, placement::terms.size()>
       measured{};  ///< terms that some case has; others are those of described_cluster()
@@ -18,20 +18,20 @@ struct TermFit {
 };
 
 /// Sets the seconds of the terms, the weights of the optimizers and cache_per_rank of `machine`, whose messages are
-/// known, by the times of cases: for each phase the non-negative least squares of
+/// known, by the times of cases: for each phase it takes the non-negative least squares of
 ///   measured - predicted exchange = sum over its terms of count x seconds
 /// over the cases, counts being those of the slowest rank, and each case divided by its time, so that short steps count
 /// as much as long ones. Of the caches, some fractions and multiples of what cache_per_rank says are tried.
 TermFit fit_terms(std::span<const CalibrationCase> cases, std::span<const CaseTimes> times, int ranks_per_node,
                   placement::MachineModel& machine);
 
-/// How far predictions are from measurements: |predicted - measured| / measured.
+/// Measures how far predictions are from measurements: |predicted - measured| / measured.
 struct FitErrors {
   double mean = 0.0, largest = 0.0;
   std::size_t worst = 0;  ///< number of the case with the largest
 };
 
-/// Of the steps, and of one phase, of the cases where it takes at least a twentieth of the step.
+/// Return the errors of the steps, and of one phase, over the cases where it takes at least a twentieth of the step.
 FitErrors step_errors(std::span<const CaseTimes> times, const TermFit& fit);
 FitErrors phase_errors(std::span<const CaseTimes> times, const TermFit& fit, std::size_t phase);
 

@@ -21,7 +21,7 @@ double dot(std::span<const double> a, std::span<const double> b) {
   return sum;
 }
 
-/// A's columns scaled to length 1, as the rows of the result, and the lengths; 0 for columns of zeros.
+/// Returns A's columns scaled to length 1, as the rows of the result, and the lengths; 0 for columns of zeros.
 std::pair<Matrix, Vector> unit_columns(const Matrix& rows, std::size_t count) {
   Matrix columns(count, Vector(rows.size()));
   Vector lengths(count);
@@ -34,7 +34,7 @@ std::pair<Matrix, Vector> unit_columns(const Matrix& rows, std::size_t count) {
   return {std::move(columns), std::move(lengths)};
 }
 
-/// G y = g for the chosen columns, by Cholesky; empty where they depend on each other.
+/// Solves G y = g for the chosen columns, by Cholesky; empty where they depend on each other.
 Vector solve(const Matrix& gram, std::span<const double> projected, const Columns& chosen) {
   const std::size_t n = chosen.size();
   Matrix lower(n, Vector(n));
@@ -54,7 +54,7 @@ Vector solve(const Matrix& gram, std::span<const double> projected, const Column
   return y;
 }
 
-/// The least squares of the chosen columns, of which those leave `chosen` on the way that would become negative.
+/// Computes the least squares of the chosen columns; those that would become negative meanwhile leave `chosen`.
 void descend(const Matrix& gram, std::span<const double> projected, Columns& chosen, Vector& x) {
   while (!chosen.empty()) {
     const Vector wanted = solve(gram, projected, chosen);

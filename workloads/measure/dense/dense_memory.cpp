@@ -14,8 +14,8 @@
 namespace shardmark::workloads {
 namespace {
 
-/// Of weights in the reference: values, bounds and state, of which each block keeps its first values too; the same with
-/// errors; gradients of each thread, and of one part of the samples.
+/// Returns the bytes per weight in the reference: values, bounds and state, of which each block keeps its first values
+/// too; the same with errors; gradients of each thread, and of one part of the samples.
 double reference_bytes_per_parameter(const Optimizer& optimizer) {
   const auto state = static_cast<double>(choice_of(optimizer.kind).vectors);
   const double threads = kernels::DenseExecution().concurrency();

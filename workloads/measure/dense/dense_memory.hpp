@@ -5,18 +5,18 @@
 
 namespace shardmark::workloads {
 
-/// The batches that a rank rotates through.
+/// Describes the batches that a rank rotates through.
 struct InputSizes {
   std::int64_t batches = 0, samples = 0;  ///< samples: of this rank in each
   double output_bytes = 0.0, ids = 0.0;   ///< of its samples in one batch
 };
 
-/// Bytes of batches, as every rank keeps its samples of them: ids and offsets, numerical features and labels, and
-/// gradients, which are shared where the number of vectors does not depend on the ids.
+/// Returns the bytes of batches, as every rank keeps its samples of them: ids and offsets, numerical features and
+/// labels, and gradients, which are shared where the number of vectors does not depend on the ids.
 double input_bytes(const RunOptions& options, const InputSizes& sizes);
 
-/// Bytes that the dense model of the options takes on a rank with so many samples: weights, gradients and state,
-/// activations, gradients of vectors; and the reference, which knows the gradients of all vectors of a batch.
+/// Returns the bytes that the dense model of the options takes on a rank with so many samples: weights, gradients and
+/// state, activations, gradients of vectors; and the reference, which knows the gradients of all vectors of a batch.
 double dense_bytes(const RunOptions& options, int ranks, std::int64_t samples);
 
 }  // namespace shardmark::workloads

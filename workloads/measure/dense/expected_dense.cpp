@@ -43,7 +43,7 @@ namespace {
 
 using reference::Uncertain;
 
-/// A bound that fp32 holds: rounded up.
+/// Returns the bound as fp32, rounded up.
 float bound_in_fp32(const Uncertain& x) {
   if (std::isnan(x.error)) return INFINITY;
   return x.error == 0.0 ? 0.0F : std::nextafter(static_cast<float>(x.bound()), INFINITY);
@@ -63,8 +63,8 @@ ExpectedDense::ExpectedDense(const comm::Communicator& comm, const RunOptions& o
   first_sample_.push_back(options.workload.global_batch);
 }
 
-/// The standard error of an output. Bounds of fp32 are far from what its roundings do; a narrow type, of the output, of
-/// the gradients that changed its rows or of the rows themselves, rounds evenly within its bound.
+/// Returns the standard error of an output. Bounds of fp32 are far from what its roundings do; a narrow type, of the
+/// output, of the gradients that changed its rows or of the rows themselves, rounds evenly within its bound.
 double ExpectedDense::error_of_output(float bound, std::int64_t feature) const {
   const Workload& workload = options_.workload;
   const Table& table = workload.tables[workload.features[feature].table];

@@ -19,13 +19,13 @@
 
 namespace shardmark::workloads {
 
-/// How many vectors of a global batch share the error of a row (reference::Uncertain).
+/// Counts how many vectors of a global batch share the error of a row (reference::Uncertain).
 class SharedErrors {
  public:
   SharedErrors() = default;
   SharedErrors(const Batch& batch, std::span<const Feature> features);
 
-  /// Vectors that read the row of the bag that most vectors read; at least 1.
+  /// Returns the number of vectors that read the row of the bag that most vectors read; at least 1.
   double vectors(std::int64_t table, const reference::Bag& bag) const;
 
  private:
@@ -36,30 +36,30 @@ class SharedErrors {
 /// same inputs or layers that no input passes, makes the roundings behind equal too.
 double most_alike(std::span<const double> logits);
 
-/// What the dense model of the options must give in the first steps, by the reference. Every rank evaluates its own
-/// samples, on all its threads; gradients are then shared, so that all know those of the whole batch.
+/// Computes by the reference what the dense model of the options must give in the first steps. Every rank evaluates its
+/// own samples, on all its threads; gradients are then shared, so that all know those of the whole batch.
 class ExpectedDense {
  public:
-  /// Of a rank, that a thread evaluates together.
+  /// This is the number of samples of a rank that a thread evaluates together.
   static constexpr std::int64_t samples_at_once = 128;
 
-  /// options.dense.kind is not none. wire: of the outputs and of the gradients of the rows. Throws InputError as
-  /// make_dense_model.
+  /// Takes options whose dense.kind is not none. wire: of the outputs and of the gradients of the rows. Throws
+  /// InputError as make_dense_model does.
   ExpectedDense(const comm::Communicator& comm, const RunOptions& options, WireTypes wire);
 
-  /// The next step, of the samples `own` of a global batch, whose expected outputs are given by feature.
+  /// Evaluates the next step, of the samples `own` of a global batch, whose expected outputs are given by feature.
   /// Throws InputError when samples have vectors of different widths, or sums of the exact head are not exact where
-  /// they are to be. May fail on some ranks alone.
+  /// they are to be. It may fail on some ranks alone.
   void evaluate(const datasets::Samples& batch, SampleRange own, const std::vector<ExpectedOutputs>& outputs);
-  /// What that step gives on all ranks: gradients for Oracle::update, valid until the next step, and the weights after
-  /// it. Collective.
+  /// Returns what that step gives on all ranks: gradients for Oracle::update, valid until the next step, and computes
+  /// the weights after it. Collective.
   reference::BagGradients share(std::int64_t step);
 
-  /// Logits and loss of step number `step`; the loss counts on rank 0. Collective.
+  /// Compares logits and loss of step number `step`; the loss counts on rank 0. Collective.
   void compare_outcomes(std::int64_t step, const DenseModel& model, WrongValues& wrong) const;
-  /// After the last step; empty where the model has no layers.
+  /// Returns the parameters after the last step; empty where the model has no layers.
   std::span<const reference::TouchedTable> parameters() const;
-  /// Weights and optimizer state after the last step.
+  /// Compares weights and optimizer state after the last step.
   void compare_parameters(const DenseModel& model, WrongValues& wrong) const;
 
  private:
@@ -80,7 +80,7 @@ class ExpectedDense {
   const RunOptions& options_;
   WireTypes wire_;
   SharedErrors shared_;
-  std::vector<std::int64_t> widths_, first_of_;  ///< of the features; of all before each, in a sample
+  std::vector<std::int64_t> widths_, first_of_;  ///< widths of the features; widths of all before each, in a sample
   std::optional<reference::DenseOracle> layers_;
   std::vector<Outcome> outcomes_;
   std::int64_t own_samples_ = 0;

@@ -8,7 +8,7 @@
 
 namespace shardmark::workloads {
 
-/// A dense model that also keeps the gradients that it returned last.
+/// Is a dense model that also keeps the gradients that it returned last.
 class RecordedModel : public DenseModel {
  public:
   explicit RecordedModel(DenseModel& model) : model_(model) {}
@@ -23,20 +23,20 @@ class RecordedModel : public DenseModel {
   ConstDeviceArray<float> gradients_;
 };
 
-/// What a dense model is, and gets:
+/// Writes what a dense model is, and its inputs:
 ///   /dense             attribute model (JSON: kind, features in their order, layers, optimizer)
 ///   /dense/numerical   float32 [batch, numerical features]
 ///   /dense/labels      float32 [batch]
 ///   /dense/head        float32 [width of all features]: the weights of the exact head
 void write_dense_inputs(datasets::hdf5::File& file, const RunOptions& options, const datasets::Samples& samples);
 
-/// Weights and biases, when: "before", "after".
+/// Writes weights and biases; when: "before", "after".
 ///   /dense/parameters/<block>/<when>        float32 [rows, columns]
 ///   /dense/parameters/<block>/state_<when>  float32 [vectors of state, rows, columns] where the optimizer has any
 void write_dense_parameters(datasets::hdf5::File& file, const RunOptions& options, const DenseModel& model,
                             const std::string& when);
 
-/// /dense/logits float32 [batch]; attribute outcome of /dense (JSON: loss).
+/// Writes /dense/logits float32 [batch]; attribute outcome of /dense (JSON: loss).
 void write_dense_outcome(datasets::hdf5::File& file, double loss, std::span<const float> logits);
 
 }  // namespace shardmark::workloads

@@ -11,19 +11,20 @@
 
 namespace shardmark::workloads {
 
-/// The area under the ROC curve of the samples of all ranks, exactly (reference/dense/loss.hpp): ranks
-/// count, of their own negatives, those below each positive sample of all (Mann and Whitney's U), a tie half. Nothing
+/// Returns the exact area under the ROC curve of the samples of all ranks (reference/dense/loss.hpp): each rank counts,
+/// among its own negatives, those below each positive sample of all (Mann and Whitney's U), a tie half. Returns nothing
 /// when one class is missing. Collective; scores, labels: this rank's. Scores are numbers, labels 0 or 1.
 std::optional<double> distributed_auc(const comm::Communicator& comm, std::span<const float> scores,
                                       std::span<const float> labels);
 
-/// What a dense model said of the samples of some steps, each sample before the model was trained on it in that step.
+/// Holds what a dense model predicted for the samples of some steps, each sample before the model was trained on it in
+/// that step.
 class TrainingWindow {
  public:
-  /// More steps than these push out the earliest.
+  /// The window holds at most so many steps: more push out the earliest.
   static constexpr std::size_t most_steps = 32;
 
-  /// After a step, this rank's. logits may be empty: there is no model.
+  /// Adds the step that was taken, this rank's samples. logits may be empty: there is no model.
   void add(double loss_share, std::span<const float> logits, std::span<const float> labels);
 
   struct Quality {
@@ -31,7 +32,7 @@ class TrainingWindow {
     std::optional<double> auc;
     std::int64_t steps = 0;
   };
-  /// Nothing before a step. Collective.
+  /// Returns loss and AUC; nothing before a step. Collective.
   std::optional<Quality> quality(const comm::Communicator& comm) const;
 
  private:
@@ -43,15 +44,15 @@ class TrainingWindow {
   std::size_t next_ = 0;
 };
 
-/// Steps that a case of the job is trained for, apart from those that are timed: the option, or where it leaves it open
-/// RunOptions::trained_with_stale_rows, if rows that a model with layers sees may be stale in one of the cases. Else
-/// all cases have one loss but for rounding, and the first is trained alone, for RunOptions::trained_in_time. 0: it is
-/// not trained.
+/// Returns the number of steps that a case of the job is trained for, apart from those that are timed: the option, or
+/// where it leaves it open RunOptions::trained_with_stale_rows, if rows that a model with layers sees may be stale in
+/// one of the cases. Else all cases have one loss but for rounding, and the first is trained alone, for
+/// RunOptions::trained_in_time. 0: it is not trained.
 std::int64_t steps_to_train(const Job& job, std::size_t number);
 
-/// Loss and AUC of the latest of `steps` steps of a case, from the first rows and weights on, each on a new batch, as
-/// long as the data have one: alike for all cases of a job, but for how stale their rows are and in which order they
-/// take batches. Its plan is held. Collective.
+/// Returns loss and AUC of the latest of `steps` steps of a case, from the first rows and weights on, each on a new
+/// batch, as long as the data have one: alike for all cases of a job, but for how stale their rows are and in which
+/// order they take batches. The tables of its plan are held. Collective.
 std::optional<TrainingWindow::Quality> train_anew(const Job& job, Prepared& prepared, std::size_t number,
                                                   std::int64_t steps);
 

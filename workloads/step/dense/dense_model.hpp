@@ -9,36 +9,37 @@
 
 namespace shardmark::workloads {
 
-/// The dense half of a model: from the pooled outputs of a rank's samples to their gradients. The input has the
+/// Is the dense part of a model: it computes the gradients of the pooled outputs of a rank's samples. The input has the
 /// samples' numerical features and labels.
 class DenseModel {
  public:
   virtual ~DenseModel() = default;
 
-  /// Gradients of all outputs, [bags, dim] of each feature in turn (StepInput::first_element); valid until the next
-  /// call. outputs: Flight::output, complete. What is trained has been updated, alike on all ranks. Adds to `costs` the
-  /// bytes and seconds of its own communication. Collective.
+  /// Returns the gradients of all outputs, [bags, dim] of each feature in turn (StepInput::first_element); valid until
+  /// the next call. outputs: Flight::output, complete. What is trained has been updated, alike on all ranks. Adds to
+  /// `costs` the bytes and seconds of its own communication. Collective.
   virtual ConstDeviceArray<float> run(const StepInput& input, const Flight& outputs, PhaseCosts& costs) = 0;
 
-  /// Begins anew: first weights, no optimizer state, step 1 next.
+  /// Starts again: first weights, no optimizer state, step 1 next.
   virtual void reset() {}
 
-  /// Of the last run(): this rank's terms of the loss, and its samples' logits; without a model none.
+  /// Return the terms of this rank in the loss of the last run(), and the logits of its samples; without a model none.
   virtual double loss_share() const { return 0.0; }
   virtual std::span<const float> logits() const { return {}; }
 
-  /// Weights and biases in the order of reference::dense_blocks, and the vectors of their optimizer state.
+  /// Return weights and biases in the order of reference::dense_blocks, and the vectors of their optimizer state.
   virtual std::span<const float> parameters() const { return {}; }
   virtual std::span<const float> state(int) const { return {}; }
 };
 
-/// No model: the gradients that the input brings, which depend on nothing but seed, step, feature, sample and column.
+/// Is no model: returns the gradients that the input brings, which depend on nothing but seed, step, feature, sample
+/// and column.
 class SyntheticGradient : public DenseModel {
  public:
   ConstDeviceArray<float> run(const StepInput& input, const Flight&, PhaseCosts&) override { return input.gradients; }
 };
 
-/// The model that the options ask for, behind the workload's features. Collective. Throws InputError naming the
+/// Makes the model that the options select, behind the workload's features. Collective. Throws InputError naming the
 /// workload when it has no such model. The options must outlive it.
 std::unique_ptr<DenseModel> make_dense_model(const comm::Communicator& comm, const RunOptions& options);
 

@@ -7,10 +7,10 @@
 
 namespace shardmark::workloads {
 
-/// reference/dense/exact_head.hpp: a linear head of powers of two, not trained.
+/// Is the model of reference/dense/exact_head.hpp: a linear head of powers of two, not trained.
 class ExactModel : public DenseModel {
  public:
-  /// widths: of the features.
+  /// Takes `widths`: of the features.
   ExactModel(const ExactHead& head, const std::vector<std::int64_t>& widths);
 
   ConstDeviceArray<float> run(const StepInput& input, const Flight& outputs, PhaseCosts&) override;

@@ -9,14 +9,14 @@
 
 namespace shardmark::workloads {
 
-/// The pooled vectors of a rank's samples as a dense model sees them, and where it writes their gradients: a matrix
-/// [samples, width] for each feature. Without pooling a sample's vectors stand one after the other in its row.
+/// Holds the pooled embeddings of a rank's samples as a dense model sees them, and their gradients, which it writes: a
+/// matrix [samples, width] for each feature. Without pooling a sample's vectors stand one after the other in its row.
 class FeatureVectors {
  public:
-  /// widths: of the features (output_widths).
+  /// Takes `widths`: of the features (output_widths).
   explicit FeatureVectors(std::vector<std::int64_t> widths) : widths_(std::move(widths)) {}
 
-  /// Those of this step. Throws std::invalid_argument when some sample has another width.
+  /// Sets the matrices to those of this step. Throws std::invalid_argument when some sample has another width.
   void set(const StepInput& input, const Flight& flight) {
     samples = static_cast<std::int64_t>(input.labels.size());
     gradients_of_outputs = gradients_.first(input.elements());

@@ -12,12 +12,13 @@
 
 namespace shardmark::workloads {
 
-/// A model with layers (reference/dense/dense_pass.hpp), data parallel: every rank has all weights, computes its own
+/// Is a model with layers (reference/dense/dense_pass.hpp), data parallel: every rank has all weights, computes its own
 /// samples, and the gradients of weights are summed over the ranks while the backward pass goes on; each bucket of them
-/// is then updated. On threads of the host.
+/// is then updated. It runs on threads of the host.
 class LayeredModel : public DenseModel {
  public:
-  /// Collective. The communicator must outlive the model. Throws InputError as check_dense and check_dense_optimizer.
+  /// Makes the model. Collective. The communicator must outlive it. Throws InputError as check_dense and
+  /// check_dense_optimizer do.
   LayeredModel(const comm::Communicator& comm, const DenseSpec& spec, const Optimizer& optimizer, std::uint64_t seed);
 
   ConstDeviceArray<float> run(const StepInput& input, const Flight& outputs, PhaseCosts& costs) override;
@@ -29,7 +30,7 @@ class LayeredModel : public DenseModel {
 
  private:
   static std::span<float> span_of(const DeviceArray<float>& array) { return {array.data(), array.extent(0)}; }
-  /// Backward stages until a bucket is full or there are no more.
+  /// Runs backward stages until a bucket is full or there are no more.
   std::span<float> fill_bucket(const kernels::DenseBatch& batch);
   void update(std::span<const float> gradients);
 

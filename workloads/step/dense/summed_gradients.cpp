@@ -14,7 +14,7 @@ comm::Lane lane_of_sums(const comm::Communicator& comm) {
   return comm.size() == 1 ? comm::Lane() : comm::Lane(waiting_beside_compute(comm));
 }
 
-/// For each rank, as samples are shared.
+/// Returns the number of values for each rank, shared as samples are.
 std::vector<std::int64_t> even_shares(std::size_t values, int ranks) {
   std::vector<std::int64_t> shares;
   for (int r = 0; r < ranks; ++r) shares.push_back(samples_of(static_cast<std::int64_t>(values), ranks, r).count);

@@ -10,19 +10,20 @@
 
 namespace shardmark::workloads {
 
-/// Sums of gradients over all ranks, bucket by bucket in place, on a lane of their own: while one bucket travels, what
-/// fills the next is computed. Each part of a bucket is added by one rank and gathered by all, so that the sums of all
+/// Sums gradients over all ranks, bucket by bucket in place, on a progress thread of their own: while one bucket
+/// travels, the next is computed. One rank adds up each part of a bucket and all gather it, so that the sums of all
 /// ranks have the same bits.
 class SummedGradients {
  public:
-  /// A bucket is as many gradients as come at once until they are this many: those of a model of 4 MB travel in four.
+  /// A bucket is filled until it holds at least so many gradients, or none are left: those of a model of 4 MB travel in
+  /// four buckets.
   static constexpr std::int64_t least_values = std::int64_t{1} << 18;
 
-  /// Collective.
+  /// Makes the progress thread. Collective.
   explicit SummedGradients(const comm::Communicator& comm);
 
-  /// next(): fills the next bucket and returns it, an empty one when there is none; done(bucket): with its sums. Adds
-  /// what it cost to phase dense. Collective.
+  /// Sums all buckets. next(): fills the next bucket and returns it, an empty one when there is none; done(bucket):
+  /// called with its sums. Adds what it cost to phase dense. Collective.
   template <class Next, class Done>
   void run(PhaseCosts& costs, const Next& next, const Done& done) {
     bucket_ = 0;
@@ -47,7 +48,7 @@ class SummedGradients {
   const comm::Communicator& comm_;
   std::vector<Bucket> buckets_;
   std::size_t bucket_ = 0;
-  comm::Lane lane_;  ///< ends before what it uses
+  comm::Lane lane_;  ///< its thread ends before what it uses
 };
 
 }  // namespace shardmark::workloads

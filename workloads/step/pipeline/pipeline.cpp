@@ -12,12 +12,13 @@
 namespace shardmark::workloads {
 namespace {
 
+/// Returns how the threads wait, the same on all ranks.
 comm::Waiting waiting_of_threads(const comm::Communicator& comm, const StagePool& pool) {
   if (pool.kind == PoolKind::inlined || pool.kind == PoolKind::dedicated) return comm::Waiting::poll;
   return waiting_beside_compute(comm);
 }
 
-/// The same ranks and nodes; what exchange auto knows of them is not timed again.
+/// Returns a communicator of the same ranks and nodes; what exchange auto knows of them is not timed again.
 comm::Communicator duplicate(const comm::Communicator& parent, const Case& how) {
   std::vector<int> leaders;
   for (int r = 0; r < parent.size(); ++r) leaders.push_back(parent.ranks_of(parent.node_of(r)).front());
@@ -34,7 +35,7 @@ PipelineShape shape_of(const Async& async, std::int64_t threads) {
           .in_order = async.in_order()};
 }
 
-/// Inline no row is stale.
+/// Returns whether stale rows are patched: inline no row is stale.
 bool patches_rows(const Async& async) { return async.mode == AsyncMode::patched && !async.inlined(); }
 
 }  // namespace
@@ -125,7 +126,7 @@ void Pipeline::look_up(Ticket ticket) {
                     });
 }
 
-/// In mode patched outputs are made of the vectors later.
+/// Delivers vectors home; in mode patched outputs are made of them later.
 void Pipeline::deliver(Ticket ticket) {
   Place& batch = place(ticket);
   batch.flight.each(batch.costs, Phase::output_dist, Phase::output_dist,
@@ -137,13 +138,13 @@ void Pipeline::deliver(Ticket ticket) {
                     });
 }
 
-/// Rank 0 tells: what it has complete all others are completing.
+/// Returns the ticket of rank 0: what it has complete all others are completing.
 Ticket Pipeline::choose(Ticket own) {
   comm::broadcast(comm_, std::as_writable_bytes(std::span(&own, 1)), 0);
   return own;
 }
 
-/// Of the step that would update version `now` of the tables; all ranks have seen the same one.
+/// Patches the vectors of the step that would update version `now` of the tables; all ranks have seen the same version.
 void Pipeline::patch(Place& batch, std::int64_t seen, std::int64_t now) {
   batch.flight.each(batch.costs, Phase::output_dist, Phase::output_dist,
                     [&](GroupFlight& flight, std::int64_t group, PhaseClock& clock) {

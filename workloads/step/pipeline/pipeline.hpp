@@ -14,16 +14,16 @@
 
 namespace shardmark::workloads {
 
-/// Training steps whose ids (and rows, as the case says) are prepared by threads of their own while the steps before
-/// them are taken. Every batch in flight has its own communicators, exchanges and buffers, so that all threads may use
-/// MPI at once (MPI_THREAD_MULTIPLE); kernels of several threads take turns on the rank's compute threads (Kokkos locks
-/// an execution space). Values are those of training_step, but in mode rows: there a row may lack the updates of the
-/// last `staleness_bound` steps. Inline (PipelineShape) the calling thread prepares each batch when its step begins, so
-/// that nothing is stale and nothing more than training_step is done.
+/// Takes training steps whose ids (and rows, as the case says) are prepared by threads of their own while the steps
+/// before them are taken. Every batch in flight has its own communicators, exchanges and buffers, so that all threads
+/// may use MPI at once (MPI_THREAD_MULTIPLE); kernels of several threads take turns on the rank's compute threads
+/// (Kokkos locks an execution space). Values are those of training_step, except in mode rows: there a row may lack the
+/// updates of the last `staleness_bound` steps. Inline (PipelineShape) the calling thread prepares each batch when its
+/// step begins, so that nothing is stale and nothing more than training_step is done.
 class Pipeline : private AheadWork {
  public:
-  /// Collective. All outlive the object. how: its mode is not off, its pool not automatic. threads: how many prepare
-  /// batches, bound to `cores` where these are given; 0 in an inline pool.
+  /// Makes the batches in flight. Collective. All outlive the object. how: its mode is not off, its pool not automatic.
+  /// threads: how many prepare batches, bound to `cores` where these are given; 0 in an inline pool.
   Pipeline(const comm::Communicator& comm, ShardedTables& tables, const placement::Plan& plan, const Case& how,
            const placement::Decisions& decided, Fault fault, std::int64_t threads,
            std::optional<comm::CoreSet> cores = {});
@@ -31,23 +31,24 @@ class Pipeline : private AheadWork {
 
   /// Begins to prepare batches first, first + 1, …, `steps` of them. Not collective.
   void start(const StepBatches& batches, std::int64_t first, std::int64_t steps);
-  /// There are `steps` more.
+  /// Adds `steps` more.
   void extend(std::int64_t steps);
-  /// Takes the next step. Collective. Rethrows what a thread threw. Costs: of all phases, wherever they ran; exposed
-  /// are calls of this thread and its waits for the batch.
+  /// Takes the next step. Collective. Rethrows what a thread threw. Costs are those of all phases, on whatever threads
+  /// they ran; the exposed ones are calls of this thread and its waits for the batch.
   PhaseCosts step(DenseModel& dense);
-  /// After the last step: joins the threads. Throws std::logic_error when steps are left.
+  /// Joins the threads after the last step. Throws std::logic_error when steps are left.
   void finish();
 
-  /// Of the latest step, until the next one: what it made, of what, and how many updates its rows lacked.
+  /// These return what the latest step made, until the next one, of which input, and how many updates its rows lacked.
   Flight& flight() { return current().flight; }
   const StepInput& input() { return *current().input; }
-  /// Its number among the batches, from 0: that of the step where they are taken in the order of the input.
+  /// Returns its number among the batches, from 0: that of the step where they are taken in the order of the input.
   Ticket ticket() const { return ticket_; }
   std::int64_t staleness() const { return staleness_; }
 
   ShardedTables& tables() { return places_.front()->embedding.tables(); }
-  /// Of the phases that a step does not find done.
+  /// Returns the first of the phases that a step runs itself: those before it have been run when the batch was
+  /// prepared.
   Phase first_phase_of_step() const {
     if (shape_.inlined()) return Phase::input_dist;
     if (!shape_.looks_up) return Phase::lookup;
@@ -55,24 +56,25 @@ class Pipeline : private AheadWork {
   }
   const PipelineShape& shape() const { return shape_; }
   Async how() const { return how_.async; }
-  /// Whether batches are read as they are taken.
+  /// Returns whether batches are read as they are taken.
   bool reads() const { return batches_ && batches_->reads(); }
-  /// What the threads are bound to, as Affinity::processing_units; empty where they are not.
+  /// Returns the processing units that the threads are bound to, as Affinity::processing_units; empty where they are
+  /// not bound.
   std::string processing_units() const { return cores_ ? cores_->processing_units() : ""; }
-  // From the latest start() on.
+  // These count from the latest start() on:
   PipelineCounts counts() const { return threads_ ? threads_->counts() : counts_; }
   const PatchCounts& patched() const { return patched_; }
-  /// Of this thread in steps, but those in which it waited for batches or lookups.
+  /// Returns the seconds of this thread in steps, without those in which it waited for batches or lookups.
   double main_seconds() const { return main_seconds_; }
-  /// Vectors, ids and weights of the batches in flight on this rank.
+  /// Returns the bytes of vectors, ids and weights of the batches in flight on this rank.
   std::int64_t buffered_bytes() const;
 
-  /// What the wire does to the vectors of all batches in flight (Wire).
+  /// These watch and return what the wire does to the vectors of all batches in flight (Wire).
   void watch_wire(bool on);
   kernels::VectorErrors wire_error(Direction direction) const;
 
  private:
-  /// A batch in flight.
+  /// Holds a batch in flight.
   struct Place {
     Place(const comm::Communicator& parent, ShardedTables& tables, const placement::Plan& plan, const Case& how,
           const placement::Decisions& decided, Fault fault);

@@ -11,7 +11,7 @@
 
 namespace shardmark::workloads {
 
-/// How often each small number occurred.
+/// Counts how often each small number occurred.
 class Histogram {
  public:
   void add(std::int64_t value) {
@@ -19,7 +19,7 @@ class Histogram {
     ++counts_[value];
   }
 
-  /// By value.
+  /// Returns the counts by value.
   const std::vector<std::int64_t>& counts() const { return counts_; }
   std::int64_t total() const {
     std::int64_t sum = 0;
@@ -32,7 +32,7 @@ class Histogram {
     for (std::size_t v = 0; v < counts_.size(); ++v) sum += static_cast<double>(v) * static_cast<double>(counts_[v]);
     return counts_.empty() ? 0.0 : sum / static_cast<double>(total());
   }
-  /// The least value that is not exceeded by `share` of all.
+  /// Returns the least value that is not exceeded by `share` of all.
   std::int64_t quantile(double share) const {
     const auto wanted = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(total())));
     std::int64_t below = 0;
@@ -52,7 +52,7 @@ class Histogram {
   std::vector<std::int64_t> counts_;
 };
 
-/// What a pipeline counted on this rank.
+/// Holds what a pipeline counted on this rank.
 struct PipelineCounts {
   std::int64_t steps = 0, prepared = 0;  ///< steps that were taken; batches that were prepared
   std::int64_t overtaking = 0;           ///< steps that took a batch before an older one
@@ -78,15 +78,15 @@ struct PipelineCounts {
   }
 };
 
-/// Steps per second that T threads allow: min(T / t_lookup, 1 / t_main) of the seconds that a thread takes to prepare
-/// a batch and a step takes with it (DeepRec's rule, which asks for T >= t_lookup / t_main). Without threads one thread
-/// does both, one after the other.
+/// Returns the steps per second that T threads allow: min(T / t_lookup, 1 / t_main) of the seconds that a thread takes
+/// to prepare a batch and a step takes with it (DeepRec's rule, which requires T >= t_lookup / t_main). Without threads
+/// one thread does both, one after the other.
 inline double predicted_rate(std::int64_t threads, double lookup_seconds, double main_seconds) {
   if (threads == 0) return 1.0 / (lookup_seconds + main_seconds);
   return std::min(static_cast<double>(threads) / lookup_seconds, 1.0 / main_seconds);
 }
 
-/// The fewest threads that keep the steps fed: t_lookup / t_main, rounded up, within [1, most].
+/// Returns the fewest threads that keep the steps fed: t_lookup / t_main, rounded up, within [1, most].
 inline std::int64_t threads_needed(double lookup_seconds, double main_seconds, std::int64_t most) {
   if (!(main_seconds > 0.0)) return most;
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(lookup_seconds / main_seconds)), 1, most);

@@ -76,7 +76,7 @@ void StageThreads::serve(const std::shared_ptr<Shared>& shared, const std::funct
   shared->changed.notify_all();
 }
 
-/// The stage of the task, which may begin; unlocked meanwhile.
+/// Runs the stage of the task, which may begin; unlocked meanwhile.
 void StageThreads::make_stage(Shared& shared, Lock& lock, AheadTask& task, double waiting_since) {
   shared.book.begin(task);
   const auto stage = static_cast<std::size_t>(task.stage);
@@ -104,7 +104,7 @@ double StageThreads::wait(Lock& lock, const Ready& ready) {
   return seconds_now() - begin;
 }
 
-/// The next batch, by this thread.
+/// Prepares the next batch by this thread.
 void StageThreads::prepare(Lock& lock) {
   AheadTask task;
   do make_stage(*shared_, lock, task, seconds_now());

@@ -7,24 +7,24 @@
 
 namespace shardmark::workloads {
 
-/// Number of a batch, from 0 in the order of the input. Every rank takes every ticket in this order.
+/// A ticket is the number of a batch, from 0 in the order of the input. Every rank takes every ticket in this order.
 using Ticket = std::int64_t;
 
-/// How far steps may be prepared ahead of the one that is taken.
+/// Bounds how many steps may be prepared before the one that is taken.
 struct PipelineShape {
   std::int64_t threads = 1;   ///< T: batches that are being prepared at once; 0: each in its turn, by the steps
-  std::int64_t capacity = 1;  ///< C: prepared ones that wait, beside one in the hands of each thread
+  std::int64_t capacity = 1;  ///< C: prepared ones that wait, beside one in work by each thread
   std::int64_t bound = 2;     ///< S: a lookup may miss the updates of so many steps before its own at most
-  bool looks_up = true;       ///< ahead of time; false: ids alone are sent ahead, and nothing is ever stale
+  bool looks_up = true;       ///< before their step; false: ids alone are sent before, and nothing is ever stale
   bool in_order = true;       ///< steps take batches in the order of the input; false: as they are complete
 
-  /// Nothing is ahead of the step that is taken: the thread of the steps prepares its batch when it needs it.
+  /// Returns whether nothing is prefetched: the thread of the steps prepares its batch when it needs it.
   bool inlined() const { return threads == 0; }
-  /// Batches in memory: those ahead, and the one whose step is taken.
+  /// Returns the number of batches in memory: those that are prepared, and the one whose step is taken.
   std::int64_t places() const { return inlined() ? 1 : capacity + threads + 1; }
 };
 
-/// What is done for a batch ahead of its step, in this order.
+/// These are the stages of a batch before its step, in this order.
 enum class AheadStage : std::size_t {
   read,        ///< samples of the batch, from a file or of those in memory
   distribute,  ///< ids to the owners of their rows
@@ -34,16 +34,16 @@ enum class AheadStage : std::size_t {
 };
 inline constexpr std::size_t ahead_stages = 5;
 
-/// Who prepares batches: which one, and what comes next. A thread, or an actor of a scripted clock.
+/// Is one preparation of a batch by a thread, or by an actor of a scripted clock: the batch and its next stage.
 struct AheadTask {
   AheadStage stage = AheadStage::read;
   Ticket ticket = -1;
   std::int64_t version = 0;  ///< agree: in, of this rank; out, the largest of all ranks
 };
 
-/// The rules of the pipeline, of one rank: who may do what now. No threads, no clock, no MPI; whoever drives it locks
-/// it. The version of the tables is the number of steps that have updated them, so that step s, of whatever ticket,
-/// makes version s + 1 of version s.
+/// Keeps the rules of the pipeline, of one rank: who may do what now. It has no threads, no clock, no MPI; whoever
+/// drives it locks it. The version of the tables is the number of steps that have updated them, so that step s, of
+/// whatever ticket, makes version s + 1 of version s.
 ///
 ///   - A batch is taken when its place is free, that of the ticket modulo the places; it keeps it until its step is
 ///     over. Nothing that is taken is ever dropped: there is no queue that could be full.
@@ -60,35 +60,37 @@ class TicketBook {
 
   const PipelineShape& shape() const { return shape_; }
 
-  /// There are tickets below `end`; never fewer than before.
+  /// Allows tickets below `end`; never fewer than before.
   void extend(Ticket end);
   Ticket end() const { return end_; }
 
-  // Ahead. begin() and end() enclose the work of the task's stage; end() moves the task on.
+  // These prepare batches: begin() and end() enclose the work of the task's stage; end() moves the task on.
   bool may_begin(const AheadTask& task) const;
   void begin(AheadTask& task);
   void end(AheadTask& task);
 
-  // The steps, one after the other: consume, update, release.
-  /// The ticket that the next step takes, complete: of those that may be, the one that was complete first.
+  // These take the steps, one after the other: consume, update, release.
+  /// Returns the ticket that the next step takes, complete: of those that may be taken, the one that was complete
+  /// first.
   std::optional<Ticket> next() const;
-  /// On another rank it was next().
+  /// Returns whether a ticket may be consumed that was next() on another rank.
   bool may_consume(Ticket ticket) const { return is_waiting(ticket) && lets_older_ones_wait(ticket); }
   void consume(Ticket ticket);
-  /// How many batches are prepared and wait.
+  /// Returns how many batches are prepared and wait.
   std::int64_t depth() const;
-  /// How many of the input before this one have not been taken yet.
+  /// Returns how many batches before this one in the input have not been taken yet.
   std::int64_t overtaken(Ticket ticket) const;
-  /// The version that the lookup of the ticket saw; in its step that of the tables, where it is made then.
+  /// Returns the version that the lookup of the ticket saw; where the lookup is made in the step, the version of the
+  /// tables.
   std::int64_t seen(Ticket ticket) const { return shape_.looks_up ? place(ticket).seen : version_; }
   bool may_update() const { return !held_ || version_ < *held_; }
   void begin_update();
   void end_update();
-  /// The place of the latest ticket that was consumed is free.
+  /// Frees the place of the latest ticket that was consumed.
   void release();
 
   std::int64_t version() const { return version_; }
-  /// Tickets whose steps are over.
+  /// Returns the number of tickets whose steps are over.
   Ticket released() const { return released_; }
   Ticket taken() const { return taken_; }
 
@@ -101,7 +103,7 @@ class TicketBook {
   };
   const Place& place(Ticket ticket) const { return places_[static_cast<std::size_t>(ticket % shape_.places())]; }
   Place& place(Ticket ticket) { return places_[static_cast<std::size_t>(ticket % shape_.places())]; }
-  /// Of tickets from oldest_ to taken_, whose places differ.
+  /// Returns whether a ticket is still to be consumed; for tickets from oldest_ to taken_, whose places differ.
   bool is_left(Ticket ticket) const { return place(ticket).state == State::ahead || is_waiting(ticket); }
   bool is_waiting(Ticket ticket) const { return ticket < taken_ && place(ticket).state == State::waiting; }
   bool lets_older_ones_wait(Ticket ticket) const;

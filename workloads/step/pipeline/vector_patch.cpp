@@ -6,7 +6,7 @@
 namespace shardmark::workloads {
 namespace {
 
-/// updated[first_key + key] = version of every row that has a gradient.
+/// Sets updated[first_key + key] to `version` for every row that has a gradient.
 void mark_rows(const RowGradients& rows, std::int64_t first_key, std::int32_t version,
                const DeviceArray<std::int32_t>& updated) {
   const Execution exec;
@@ -53,7 +53,8 @@ void RowVersions::find_stale(GroupFlight& flight, std::int64_t seen, const Devic
 
 namespace {
 
-/// own slots to every rank, those of each rank from it.
+/// Returns the route of the counts: this rank sends those of its own slots to every rank, and receives from each rank
+/// those of its slots.
 comm::Route route_of_counts(const ShardLayout& layout) {
   std::vector<std::int64_t> sent(static_cast<std::size_t>(layout.ranks), std::ssize(layout.own_slots())), received;
   for (int r = 0; r < layout.ranks; ++r) received.push_back(layout.first_slot[r + 1] - layout.first_slot[r]);
@@ -119,7 +120,7 @@ std::int64_t VectorPatch::look_up_again(const std::vector<BagBlock>& blocks, Tab
   return bags;
 }
 
-/// The stale vectors of the owner, by home and slot: the blocks of bags are in this order.
+/// Lists the stale vectors of the owner, by home and slot: the blocks of bags are in this order.
 void VectorPatch::list_stale() {
   owner_.clear();
   owner_counts_.clear();
@@ -134,7 +135,7 @@ void VectorPatch::list_stale() {
   }
 }
 
-/// Of the stale vectors: how many of each slot, then which.
+/// Exchanges how many vectors of each slot are stale, then which.
 void VectorPatch::exchange_numbers() {
   const ShardLayout& layout = flight_.group.layout;
   home_counts_.resize(layout.slots.size());
@@ -179,7 +180,8 @@ void VectorPatch::send() {
   copy_runs(scattered_, received, flight_.vectors);
 }
 
-/// Between the slots and a buffer without gaps; neighbours in one. Returns the elements of the buffer.
+/// Lists the copies between the slots and a buffer without gaps; neighbours are one copy. Returns the elements of the
+/// buffer.
 std::int64_t VectorPatch::list_copies(const std::vector<Chosen>& slots, const std::vector<std::int32_t>& numbers,
                                       bool to_slots, std::vector<ElementRun>& runs) {
   runs.clear();

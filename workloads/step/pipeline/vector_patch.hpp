@@ -6,19 +6,19 @@
 
 namespace shardmark::workloads {
 
-/// In which step each row of a rank was last updated: of the shards that hold parts of tables, then of the replicated
-/// ones, under their keys. 4 bytes per row.
+/// Records in which step each row of a rank was last updated: of the shards that hold parts of tables, then of the
+/// replicated ones, under their keys. It takes 4 bytes per row.
 class RowVersions {
  public:
   explicit RowVersions(const GroupFlight& flight);
 
-  /// No row has been updated since version 0.
+  /// Records that no row has been updated since version 0.
   void clear();
 
-  /// The step whose gradients the flight holds has made this version of the tables.
+  /// Records that the step whose gradients the flight holds has made this version of the tables.
   void mark(const GroupFlight& flight, std::int64_t version);
 
-  /// stale[b] = 1 where the bag b of the flight reads a row that was updated after version `seen`. stale: [bags].
+  /// Sets stale[b] to 1 where the bag b of the flight reads a row that was updated after version `seen`. stale: [bags].
   void find_stale(GroupFlight& flight, std::int64_t seen, const DeviceArray<std::uint8_t>& stale) const;
 
  private:
@@ -26,7 +26,7 @@ class RowVersions {
   DeviceArray<std::int32_t> updated_;
 };
 
-/// How many pooled vectors a rank looked up, and how many of them again.
+/// Counts how many pooled embeddings a rank looked up, and how many of them again.
 struct PatchCounts {
   std::int64_t vectors = 0, again = 0;
 
@@ -37,24 +37,24 @@ struct PatchCounts {
   }
 };
 
-/// Neighbouring elements that are copied from one array to another.
+/// Describes neighbouring elements that are copied from one array to another.
 struct ElementRun {
   std::int64_t from = 0, to = 0, elements = 0;
 };
 
-/// Makes vectors that were looked up ahead of their step what they would be now: bags with a row that was updated since
-/// are looked up again by their owners, and these vectors alone go home, each to where the stale one lies. The values
-/// are those of a lookup now, bit for bit. Between send_vectors and make_outputs of the flight.
+/// Patches vectors that were looked up before earlier steps had updated their rows: owners look up again the bags with
+/// a row that was updated since, and send only these vectors home, each to where the stale one lies. The values are
+/// those of a lookup now, bit for bit. It runs between send_vectors and make_outputs of the flight.
 class VectorPatch {
  public:
-  /// The flight outlives the object.
+  /// Takes the flight, which outlives the object.
   explicit VectorPatch(GroupFlight& flight);
 
-  /// Collective. seen: version of the tables that the lookup saw.
+  /// Patches the stale vectors. Collective. seen: version of the tables that the lookup saw.
   PatchCounts run(const RowVersions& versions, std::int64_t seen);
 
  private:
-  /// Some vectors of a slot, by their numbers.
+  /// Names some vectors of a slot, by their numbers.
   struct Chosen {
     std::int64_t slot_vectors = 0;  ///< element of vector 0 among the vectors of the flight
     std::int64_t dim = 0;

@@ -61,7 +61,7 @@ void TtCache::populate_if_due() {
   populate();
 }
 
-/// The rows as their slices give them, in the order in which they are given; they are distinct.
+/// Returns the rows as their slices give them, in the order in which they are passed; they are distinct.
 DeviceArray<float> TtCache::contracted(const ConstDeviceArray<std::int64_t>& rows) {
   const Execution exec;
   const auto count = static_cast<std::int64_t>(rows.extent(0));

@@ -13,7 +13,7 @@
 
 namespace shardmark::workloads {
 
-/// The cache of one tensor train: which of its rows are kept as vectors (RowCacheDirectory), these with their optimizer
+/// Is the cache of one tt table: which of its rows are kept as vectors (RowCacheDirectory), these with their optimizer
 /// state, and what rows learned that have left.
 class TtCache {
  public:
@@ -29,24 +29,24 @@ class TtCache {
   /// Adds what it has counted to the numbers of tt_report.hpp. Waits for the device.
   void report(std::span<std::int64_t> numbers) const;
 
-  /// Where rows lie, see RowCacheDirectory::find.
+  /// Finds where rows lie, see RowCacheDirectory::find.
   void find(const ConstDeviceArray<std::int64_t>& rows, const DeviceArray<std::int64_t>& slots) const {
     directory_->find(Execution(), rows, version_, slots);
   }
-  /// The vectors of `rows` as their slices give them, [n, dim], become the values of the rows: what they learned while
-  /// they were cached is added, and copies in the cache that are older are renewed.
+  /// Turns the vectors of `rows` as their slices give them, [n, dim], into the values of the rows: adds what they
+  /// learned while they were cached, and renews copies in the cache that are older.
   void complete(const DeviceArray<std::int64_t>& rows, const DeviceArray<float>& vectors);
 
-  /// After step number `step` has updated the cores. What it is time for then is done before the next lookup, since a
+  /// Ends step number `step`, which has updated the cores. What is due then is done before the next lookup, since a
   /// step of several groups of tables ends several times.
   void end_step(std::int64_t step) {
     step_ = step;
     if (train_.what.optimizer.kind != OptimizerKind::none) version_ = step;
   }
-  /// Chooses the cached rows anew where it is time.
+  /// Chooses the cached rows again where it is time.
   void populate_if_due();
 
-  /// The cached rows as a shard whose rows are slots, with keys from first_key.
+  /// Returns the cached rows as a shard whose rows are slots, with keys from first_key.
   kernels::UpdateShard update_shard(std::int64_t first_key) const;
   std::int64_t slots() const { return directory_->shape().rows(); }
 
@@ -74,15 +74,15 @@ class TtCache {
   DeviceScratch<float> products_{"shardmark::cache_products"}, vectors_{"shardmark::cache_vectors"};
 };
 
-/// By shard, of those that have one.
+/// Holds the caches by shard, for those that have one.
 using TtCaches = std::map<std::int64_t, TtCache>;
 
-/// Bytes of a cache of the table, without the differences of rows that left, of which nobody knows how many there will
-/// be.
+/// Returns the bytes of a cache of the table, without the differences of rows that left, whose number is unknown
+/// beforehand.
 double train_cache_bytes(const Table& table);
 
-/// Room for some rows of `dim` floats that begin at a multiple of their size in memory, so that rows of several such
-/// arrays can be numbered from the first of one of them. values: at least (rows + 1) dim.
+/// Returns room for some rows of `dim` floats that begin at a multiple of their size in memory, so that rows of several
+/// such arrays can be numbered from the first of one of them. values: at least (rows + 1) dim.
 DeviceArray<float> row_aligned(const DeviceArray<float>& values, std::int64_t dim);
 
 }  // namespace shardmark::workloads

@@ -22,7 +22,7 @@ TtTable kept_train(std::int64_t shard, std::int64_t table, const Table& what) {
   return train;
 }
 
-/// Every array [a][q][b] of `slices` as [b][q][a]; one of `vectors` numbers in each `stride`.
+/// Transposes every array [a][q][b] of `values` to [b][q][a].
 void transpose(std::vector<float>& values, std::int64_t a, std::int64_t q, std::int64_t b) {
   const std::int64_t elements = a * q * b;
   std::vector<float> slice(static_cast<std::size_t>(elements));
@@ -34,7 +34,8 @@ void transpose(std::vector<float>& values, std::int64_t a, std::int64_t q, std::
   }
 }
 
-/// The state of slices, [vectors of the optimizer] of the elements and the numbers of the whole slice behind them.
+/// Transposes the state of slices, [vectors of the optimizer] of the elements and the numbers of the whole slice behind
+/// them.
 void transpose_state(std::vector<float>& state, const TtTable& train, int place, bool to_kept) {
   const auto vectors = static_cast<std::int64_t>(choice_of(train.what.optimizer.kind).vectors);
   const std::int64_t elements = train.contracted.slice_elements(place);

@@ -9,23 +9,23 @@
 
 namespace shardmark::workloads {
 
-/// A table of Storage::tt, as its rank keeps it.
+/// Describes a table of Storage::tt as its rank keeps it.
 struct TtTable {
   std::int64_t shard = 0, table = 0;
   Table what;
   TensorTrainShape shape;       ///< of the table
   TensorTrainShape contracted;  ///< of the cores in the order of contraction: the last one first if mirrored
   bool mirrored = false;
-  /// By core in the order of contraction: where its slices and their state begin, in bytes and in floats.
+  /// These say by core in the order of contraction where its slices and their state begin, in bytes and in floats.
   std::array<std::int64_t, TensorTrainShape::most_cores> values{}, state{};
 
-  /// The place in the order of contraction of core t of the table, and the other way round.
+  /// Returns the place in the order of contraction of core t of the table, and the inverse.
   int place(int t) const { return mirrored ? shape.cores - 1 - t : t; }
   kernels::TrainKeys keys(std::int64_t first_key) const { return {shape, mirrored, first_key}; }
 };
 
-/// The cores of all tensor trains of a rank with their optimizer state. Where the last core comes first, the mirrored
-/// train is kept, which is contracted like any other: the cores in reverse, each slice [r[t + 1]][q[t]][r[t]].
+/// Holds the cores of all tt tables of a rank with their optimizer state. Where the last core comes first, the mirrored
+/// tensor train is kept, which is contracted like any other: the cores in reverse, each slice [r[t + 1]][q[t]][r[t]].
 class TtCores {
  public:
   TtCores(const ShardLayout& layout, const std::vector<Table>& tables, const std::vector<std::int64_t>& shards);
@@ -33,15 +33,16 @@ class TtCores {
   void fill(const RowValues& initial);
 
   const std::vector<TtTable>& trains() const { return trains_; }
-  /// The train of a shard; nullptr for shards of other stores.
+  /// Returns the tt table of a shard; nullptr for shards of other stores.
   const TtTable* find(std::int64_t shard) const;
 
-  /// For kernels: the rows of the train have keys from first_key, its slices from first_slice, core by core.
+  /// Returns the cores for kernels: the rows of the table have keys from first_key, its slices from first_slice, core
+  /// by core.
   kernels::TensorTrainCores cores(const TtTable& train, std::int64_t first_key, std::int64_t first_slice) const;
-  /// Core number `place` of the train as a shard whose rows are slices, with keys from first_key.
+  /// Returns core number `place` of the table as a shard whose rows are slices, with keys from first_key.
   kernels::UpdateShard update_shard(const TtTable& train, int place, std::int64_t first_key) const;
 
-  /// Store::read_rows and so on, of core t of the table.
+  /// These do what Store::read_rows and so on do, for core t of the table.
   std::vector<float> read(const TtTable& train, int t, const std::vector<std::int64_t>& slices) const;
   std::vector<float> read_state(const TtTable& train, int t, const std::vector<std::int64_t>& slices) const;
   void write_state(const TtTable& train, int t, std::int64_t slice, const std::vector<float>& state);

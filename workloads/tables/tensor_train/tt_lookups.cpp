@@ -97,7 +97,8 @@ void TtLookup::count_ids(const BagIds& bags) {
   exec.fence("shardmark: the host reads how many ids name rows of tensor trains");
 }
 
-/// Of trains with a cache, with their rows in the place of keys. Where these are all ids, they are in their positions.
+/// Lists the ids; those of tt tables with a cache have their rows in the place of keys. Where all ids are of one such
+/// table, id i has position i.
 TtLookup::Keyed TtLookup::list_ids(const BagIds& bags) {
   const std::int64_t count = ids_before_.back();
   if (all_ids_) return {bags.ids, {}};
@@ -127,7 +128,8 @@ TtLookup::Keyed TtLookup::without_hits(const Keyed& all, const DeviceArray<std::
   return {part(missed.keys, 0, place), part(missed.positions, 0, place)};
 }
 
-/// Ids of one train: gives hits their slots as numbers, and appends the others to `missed`. Returns how many these are.
+/// Finds the hits among ids of one tt table: gives hits their slots as numbers, and appends the others to `missed`.
+/// Returns how many these are.
 std::int64_t TtLookup::find_hits(const Train& train, const Keyed& ids, const Keyed& missed, std::int64_t place,
                                  const DeviceArray<std::int64_t>& numbers) {
   const Execution exec;
@@ -154,7 +156,8 @@ void TtLookup::contract(const Keyed& ids, const DeviceArray<std::int64_t>& numbe
   number_rows(rows, numbers);
 }
 
-/// Of rows that are not in the caches: what they are but the product of their slices, and that they were missed.
+/// Completes rows that are not in the caches: adds what they are beside the product of their slices, and counts that
+/// they were missed.
 void TtLookup::complete(const DeviceArray<float>& vectors) {
   const Execution exec;
   const std::vector<std::int64_t>& begins = segments_(*unique_);
@@ -168,7 +171,7 @@ void TtLookup::complete(const DeviceArray<float>& vectors) {
   }
 }
 
-/// Of a train with a cache, rows are numbered from the first cached one, wherever they lie.
+/// Numbers the rows. In a tt table with a cache, rows are numbered from the first cached one, wherever they lie.
 void TtLookup::number_rows(const DeviceArray<float>& rows, const DeviceArray<std::int64_t>& numbers) {
   for (std::size_t t = 0; t < trains_.size(); ++t) {
     trains_[t].rows = trains_[t].cache == nullptr ? rows.data() : trains_[t].cache->rows();

@@ -11,24 +11,24 @@
 
 namespace shardmark::workloads {
 
-/// Lookups in the tensor trains of one dim: the distinct rows that a step names are contracted, one behind the other,
+/// Looks up rows of the tt tables of one dim: the distinct rows that a step names are contracted, one behind the other,
 /// ids become their numbers, and bags are pooled as those of any rows are. Rows that a cache holds are read there.
 class TtLookup {
  public:
   TtLookup(const TtCores& cores, TtCaches& caches, std::int64_t dim);
 
-  /// Store::Lookups::set, block by block.
+  /// These do what Store::Lookups::set does, block by block.
   void clear();
   void add(const BagBlock& block);
   void set();
 
-  /// numbers: [ids of all bags] of the rows, in the places of the ids of these blocks.
+  /// Runs the lookups. numbers: [ids of all bags] of the rows, in the places of the ids of these blocks.
   void run(const BagIds& bags, const DeviceArray<std::int64_t>& numbers, const DeviceArray<float>& output);
   void max_gradients(const BagIds& bags, const DeviceArray<std::int64_t>& numbers,
                      const ConstDeviceArray<float>& pooled, const ConstDeviceArray<float>& gradients,
                      const DeviceArray<float>& id_gradients);
 
-  /// Of the latest step.
+  /// Adds the numbers of the latest step.
   void report(std::span<std::int64_t> numbers) const;
 
  private:
@@ -40,7 +40,7 @@ class TtLookup {
     std::size_t begin = 0, end = 0;  ///< blocks among train_bags_
     const float* rows = nullptr;     ///< whose numbers are ids now
   };
-  /// Ids whose rows are contracted.
+  /// Lists the ids whose rows are contracted.
   struct Keyed {
     DeviceArray<std::int64_t> keys, positions;
   };
@@ -63,14 +63,14 @@ class TtLookup {
   kernels::ShardSegments<Execution> segments_;
 
   std::vector<std::pair<std::int64_t, kernels::TrainBags>> bags_of_shards_;
-  Listed<kernels::TrainBags> train_bags_;  ///< by train, those without a cache first
+  Listed<kernels::TrainBags> train_bags_;  ///< by tt table, those without a cache first
   std::vector<std::int64_t> shards_;       ///< of lookups_ and, behind them, of maxima_
   Listed<kernels::LookupBlock> lookups_;
   Listed<kernels::PooledGradient> maxima_;
   std::vector<std::int64_t> maximum_shards_;
 
   // Of the current step.
-  bool all_ids_ = false;                  ///< they are all of one train with a cache
+  bool all_ids_ = false;                  ///< they are all of one tt table with a cache
   std::vector<std::int64_t> ids_before_;  ///< by block of train_bags_, on the host
   std::optional<kernels::UniqueRows<Execution>> unique_;
   std::optional<kernels::PrefixTree<Execution>> tree_;
@@ -86,7 +86,7 @@ class TtLookup {
   DeviceScratch<float> rows_{"shardmark::contracted_rows"};
 };
 
-/// Store::Lookups of a TtCores: a TtLookup for each dim of its tables.
+/// Runs Store::Lookups for a TtCores: a TtLookup for each dim of its tables.
 class TtLookups : public Store::Lookups {
  public:
   TtLookups(const TtCores& cores, TtCaches& caches);

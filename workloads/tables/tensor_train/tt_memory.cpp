@@ -9,7 +9,8 @@
 namespace shardmark::workloads {
 namespace {
 
-/// What `rows` distinct rows, worked on together, keep between cores and rows (contract_rows.hpp, slice_gradients.cpp).
+/// Counts what `rows` distinct rows, worked on together, keep between cores and rows (contract_rows.hpp,
+/// slice_gradients.cpp).
 struct PassBytes {
   double products = 0.0;  ///< of prefixes that end two or more cores before the last
   double shares = 0.0;    ///< of the gradients of prefixes and rows for the cores before them and for the last one
@@ -37,7 +38,7 @@ PassBytes pass_bytes(const TensorTrainShape& shape, double rows) {
   return bytes;
 }
 
-/// Of the sums of all slices that so many rows touch.
+/// Returns the bytes of the sums of all slices that so many rows touch.
 double slice_sum_bytes(const TensorTrainShape& shape, double rows) {
   double bytes = 0.0;
   for (int t = 0; t < shape.cores; ++t)

@@ -16,13 +16,13 @@ double to_four_places(double value) { return std::round(1e4 * value) / 1e4; }
 
 double per(double over, double under) { return under > 0.0 ? to_four_places(over / under) : 0.0; }
 
-/// One name where all tables share it.
+/// Returns one name where all tables share it.
 nlohmann::ordered_json direction_of(const std::vector<std::string>& directions) {
   if (std::ranges::count(directions, directions.front()) == std::ssize(directions)) return directions.front();
   return directions;
 }
 
-/// From the first two cores on.
+/// Returns the products from the first two cores on.
 std::vector<std::int64_t> products_of(std::span<const std::int64_t> numbers) {
   std::vector<std::int64_t> products;
   for (int t = 1; t < TensorTrainShape::most_cores && numbers[tt_number("prefixes.1") + t] > 0; ++t)

@@ -7,7 +7,8 @@
 
 namespace shardmark::workloads {
 
-/// What stores of tensor trains report. prefixes.N: distinct products of the first N cores in the order of contraction.
+/// These are the numbers that stores of tt tables report. prefixes.N: distinct products of the first N cores in the
+/// order of contraction.
 inline constexpr std::array tt_numbers{
     ReportedNumber{"lookups", "ids", ReportedNumber::Of::step},
     ReportedNumber{"rows", "distinct contracted rows", ReportedNumber::Of::step},
@@ -27,12 +28,13 @@ inline constexpr std::array tt_numbers{
     ReportedNumber{"cache.kept_differences", "rows", ReportedNumber::Of::end},
 };
 
-/// Where some of them stand.
+/// Returns where a number stands among tt_numbers.
 constexpr std::size_t tt_number(std::string_view name) {
   return static_cast<std::size_t>(std::ranges::find(tt_numbers, name, &ReportedNumber::name) - tt_numbers.begin());
 }
 
-/// The object tensor_train of a record (results/tensor_train_fields.hpp). Rates are of the time of lookup and update.
+/// Returns the object tensor_train of a record (results/tensor_train_fields.hpp). Its rates refer to the time of lookup
+/// and update.
 nlohmann::ordered_json tt_details(std::span<const Table> tables, std::span<const std::int64_t> numbers,
                                   const StepMilliseconds& times);
 

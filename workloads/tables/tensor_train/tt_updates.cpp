@@ -7,7 +7,7 @@
 namespace shardmark::workloads {
 namespace {
 
-/// Where the rows of each shard begin, and where the last one ends.
+/// Returns where the rows of each shard begin, and where the last one ends.
 std::vector<std::int64_t> first_keys(const ShardLayout& layout, const std::vector<KeyedShard>& shards) {
   std::vector<std::int64_t> keys;
   for (const KeyedShard& shard : shards) keys.push_back(shard.first_key);
@@ -58,8 +58,8 @@ TtUpdates::TtUpdates(const TtCores& cores, TtCaches& caches, const ShardLayout& 
   cached_rows_ = kernels::shard_list(Execution(), caches_as_shards);
 }
 
-/// The distinct rows of every train, one behind the other; returns how many there are. Those of trains whose cached
-/// rows are trained are listed by row, not by key.
+/// Lists the distinct rows of every tt table, one behind the other; returns how many there are. Those of tables whose
+/// cached rows are trained are listed by row, not by key.
 std::int64_t TtUpdates::place_rows(const kernels::UniqueRows<Execution>& unique) {
   const std::vector<std::int64_t>& begins = segments_(unique);
   rows_.host.clear();
@@ -82,8 +82,8 @@ std::int64_t TtUpdates::place_rows(const kernels::UniqueRows<Execution>& unique)
   return place;
 }
 
-/// The gradients of rows that are trained through their slices, by key; those of the others go to cached_. Whatever is
-/// summed is summed later: rows only change their keys.
+/// Returns the gradients of rows that are trained through their slices, by key; those of the others go to cached_.
+/// Whatever is summed is summed later: rows only change their keys.
 RowGradients TtUpdates::without_cached(const RowGradients& rows, std::int64_t count) {
   const Execution exec;
   const auto all_keys = keys_.first(count), all_numbers = numbers_.first(count);
@@ -114,7 +114,8 @@ RowGradients TtUpdates::without_cached(const RowGradients& rows, std::int64_t co
           rows.gradient_offset, rows.weights, rows.gradients};
 }
 
-/// Rows of one train: appends them to those that are trained through slices, or to those that are trained in a cache.
+/// Splits rows of one tt table: appends them to those that are trained through slices, or to those that are trained in
+/// a cache.
 TtUpdates::Split TtUpdates::split_cached(const Train& train, const Keyed& rows, const Keyed& cored, std::int64_t at,
                                          const Keyed& cached, std::int64_t cached_at) {
   const Execution exec;
@@ -136,7 +137,7 @@ TtUpdates::Split TtUpdates::split_cached(const Train& train, const Keyed& rows, 
   return {split.missed, hits};
 }
 
-/// Where the gradients of rows that are not cached go, one behind the other.
+/// Places the gradients of rows that are not cached, one behind the other.
 void TtUpdates::place_missed(std::int64_t count) {
   std::int64_t vector = 0;
   for (std::size_t t = 0; t < packed_missed_.host.size(); ++t) {
@@ -175,7 +176,7 @@ RowGradients TtUpdates::part_gradients(const RowGradients& rows) {
   return kernels::slice_gradients<Execution>(exec, *tree_, trains_, packed, order_, workspace_);
 }
 
-/// The same gradients as one vector for each slice, in memory.
+/// Stores the same gradients in memory as one vector for each slice.
 RowGradients TtUpdates::stored(const RowGradients& slices) {
   const Execution exec;
   const std::vector<std::int64_t>& begins = core_segments_(slices.unique);

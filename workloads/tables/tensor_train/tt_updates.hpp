@@ -9,7 +9,7 @@
 
 namespace shardmark::workloads {
 
-/// Store::Updates of a TtCores: gradients of rows become gradients of the slices that they are made of, and the
+/// Runs Store::Updates for a TtCores: gradients of rows become gradients of the slices that they are made of, and the
 /// slices are updated as the rows of a dense table are.
 class TtUpdates : public Store::Updates {
  public:
@@ -34,7 +34,7 @@ class TtUpdates : public Store::Updates {
     TtCache* cache;               ///< or nullptr
     std::int64_t first_slot = 0;  ///< key of the first slot of a cache that is trained
   };
-  /// Distinct rows, and under which keys they go.
+  /// Lists distinct rows, and under which keys they go.
   struct Keyed {
     DeviceArray<std::int64_t> keys, numbers;
   };

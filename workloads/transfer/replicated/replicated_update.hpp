@@ -15,23 +15,25 @@
 
 namespace shardmark::workloads {
 
-/// The distinct rows of all ranks with their summed gradients, on every rank, in the order of the ranks (all-gather).
+/// Gathers the distinct rows of all ranks with their summed gradients on every rank, in the order of the ranks
+/// (all-gather).
 class RowGather {
  public:
   RowGather(const comm::Communicator& comm, comm::Lane& lane, comm::SentBytes& sent)
       : comm_(comm), lane_(lane), sent_(sent) {}
 
-  /// dims, first_keys: of the gathered tables, in ascending order of keys; then the number of all keys. Throws
-  /// InputError when it is 2^31 or more: rows travel as int32.
+  /// Sets the gathered tables. dims, first_keys: those of the tables, in ascending order of keys; then the number of
+  /// all keys. Throws InputError when it is 2^31 or more: rows travel as int32.
   void place(std::vector<std::int64_t> dims, const std::vector<std::int64_t>& first_keys);
 
   bool empty() const { return dims_.empty(); }
   std::size_t tables() const { return dims_.size(); }
 
-  /// Learns from all ranks how many rows each gives. Collective; the following hold until the next call.
+  /// Receives from all ranks how many rows each gives. Collective; the following hold until the next call.
   void count(const kernels::UniqueRows<Execution>& unique);
 
-  /// Number of the first distinct row of table k, and where the gradients [its distinct rows, dim] lie in packed().
+  /// Return the number of the first distinct row of table k, and where the gradients [its distinct rows, dim] lie in
+  /// packed().
   std::int64_t first_unique(std::size_t k) const { return begins_[k]; }
   std::int64_t packed_at(std::size_t k) const { return packed_at_[k]; }
   DeviceArray<float> packed() { return packed_.first(empty() ? 0 : elements_[comm_.rank()]); }
@@ -40,7 +42,7 @@ class RowGather {
     DeviceArray<std::int64_t> keys, gradient_offsets;
     DeviceArray<float> gradients;
   };
-  /// The rows and the gradients in packed() of all ranks. Collective.
+  /// Returns the rows and the gradients in packed() of all ranks. Collective.
   Rows gather(const kernels::UniqueRows<Execution>& unique);
 
  private:
@@ -66,46 +68,47 @@ class RowGather {
   DeviceScratch<float> packed_{"shardmark::row_gradients_sent"}, gradients_{"shardmark::gathered_gradients"};
 };
 
-/// The update of replicated tables and hot rows: every rank adds up the gradients of all ranks in the same order, so
-/// that the copies stay the same. Of each table either the gradients of all its replicated rows are reduced (dense), or
-/// the rows that any rank's ids name are gathered with their gradients. Of a table whose rows are made of those of
-/// several parts the gradients of all rows of the parts, which are few, are reduced in either case.
+/// Updates replicated tables and hot rows: every rank adds up the gradients of all ranks in the same order, so that the
+/// copies stay the same. For each table either the gradients of all its replicated rows are reduced (dense), or the
+/// rows that any rank's ids name are gathered with their gradients. For a table whose rows are computed from those of
+/// several parts, the gradients of all rows of the parts, which are few, are reduced in either case.
 class ReplicatedUpdate {
  public:
-  /// gathered: by table; empty: none.
+  /// Takes `gathered`: by table, whether its touched rows are gathered; empty: none is.
   ReplicatedUpdate(const comm::Communicator& comm, comm::Lane& lane, const ShardedTables& tables,
                    const ShardLayout& layout, const std::vector<bool>& gathered, comm::SentBytes& sent);
 
   bool empty() const { return replicas_.empty(); }
 
-  /// The replicated rows have keys of their own, table by table: of row 0 of a replicated shard, and how many there
-  /// are.
+  /// Return the key of row 0 of a replicated shard, and the number of keys: the replicated rows have keys of their own,
+  /// table by table.
   std::int64_t first_key(std::int64_t shard) const;
   std::int64_t keys() const { return keys_; }
-  /// Bytes of the distinct rows of some keys, each read once.
+  /// Returns the bytes of the distinct rows of some keys, each read once.
   std::int64_t row_bytes(const kernels::UniqueRows<Execution>& unique) const { return updates_->row_bytes(unique); }
-  /// TableUpdates::report.
+  /// Adds the numbers that TableUpdates::report adds.
   void report(Storage storage, std::span<std::int64_t> numbers) const { updates_->report(storage, numbers); }
 
-  /// Where the sums of a shard's rows begin, if those of all of them have a place; -1: they have not.
+  /// Returns where the sums of a shard's rows begin, if all of them have a place; -1 if they have none.
   std::int64_t sums_begin(std::int64_t shard) const;
   /// Clears these places. Those of shards of few rows may be filled before reduce(), with the help of so many pieces.
   kernels::FewRowSums<Execution> clear_sums(std::int64_t pieces);
-  /// Sums the gradients of each row over all ranks: `own` of this rank, under the keys of the rows, and what the places
-  /// hold already. Collective.
+  /// Sums the gradients of each row over all ranks: those of this rank, `own`, under the keys of the rows, and what the
+  /// places hold already. Collective.
   void reduce(RowGradients own);
   /// Updates the rows by these sums.
   void apply(const kernels::UpdateStep& now);
 
-  /// The replicated shards under their keys.
+  /// Returns the replicated shards under their keys.
   const std::vector<KeyedShard>& replicas() const { return replicas_; }
-  /// The sums of this step, reduced and gathered, of rows and of rows of parts.
+  /// Returns the sums of this step, reduced and gathered, of rows and of rows of parts.
   std::vector<RowGradients> sums() const;
-  /// Rows that this step updates, under their keys: of tables that are made of parts, those that this rank named.
+  /// Returns the rows that this step updates, under their keys; for tables that are made of parts, the rows that this
+  /// rank named.
   std::vector<RowGradients> updated_rows() const;
 
  private:
-  /// Rows whose gradients are summed where all of them have a place, with a count of the ranks that touched each.
+  /// Sums the gradients of rows all of which have a place, with a count of the ranks that touched each.
   struct DenseSums {
     std::vector<kernels::DenseShard> shards = {};
     std::int64_t keys = 0, elements = 0;
@@ -116,7 +119,7 @@ class ReplicatedUpdate {
 
     std::int64_t end() const { return begin + elements + keys; }
   };
-  /// Those of the parts that tables of one store are made of.
+  /// Sums the gradients of the parts that tables of one store are made of.
   struct PartSums : DenseSums {
     Store::Updates* updates = nullptr;
   };

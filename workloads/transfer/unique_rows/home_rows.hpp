@@ -15,17 +15,17 @@
 
 namespace shardmark::workloads {
 
-/// The bags of a rank's samples without the ids of hot rows, which it does not ask for; the other rows of their tables
-/// are counted from the first one. Where no rows are hot, the bags as they are.
+/// Holds the bags of a rank's samples without the ids of hot rows, which it does not request; the other rows of their
+/// tables are counted from the first one. Where no rows are hot, the bags are as they came.
 class AskedBags {
  public:
-  /// modes: by strip.
+  /// Takes `modes`: by strip.
   AskedBags(const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes, std::int64_t features);
 
-  /// The following hold until the next call.
+  /// Takes the bags of a step; what the following return holds until the next call.
   void set(const StepInput& input);
   const kernels::Bags<Execution, std::int64_t>& bags() const { return bags_; }
-  /// [features]: ids of each.
+  /// Returns [features]: the number of ids of each.
   const std::vector<std::int64_t>& ids() const { return ids_; }
 
  private:
@@ -36,11 +36,11 @@ class AskedBags {
   std::vector<std::int64_t> ids_;
 };
 
-/// What dedup does to the rows of a step.
+/// Counts what dedup does to the rows of a step.
 struct RowCounts {
   std::int64_t ids = 0;    ///< of this rank's samples, but of hot rows
-  std::int64_t asked = 0;  ///< rows that it asks for, of whatever rank
-  std::int64_t read = 0;   ///< rows that it reads from its tables for all who ask
+  std::int64_t asked = 0;  ///< rows that it requests, from whatever rank
+  std::int64_t read = 0;   ///< rows that it reads from its tables for all who request them
 
   RowCounts& operator+=(const RowCounts& other) {
     ids += other.ids;
@@ -50,46 +50,48 @@ struct RowCounts {
   }
 };
 
-/// The home of RowTransfer::unique_rows: a rank asks the owners for each distinct row of its samples once, whatever
-/// feature reads it, pools the rows that come, and returns the sum of each row's gradients. Lengths and weights of bags
-/// stay at home, so every pooling works, max of row-split tables included. The phases are collective.
+/// Is the requester of RowTransfer::unique_rows: a rank requests each distinct row of its samples from the owner once,
+/// whatever feature reads it, pools the rows that come, and returns the sum of each row's gradients. Lengths and
+/// weights of bags stay at home, so every pooling works, max of row-split tables included. The phases are collective.
 class HomeRows {
  public:
   HomeRows(const comm::Communicator& comm, comm::Exchange& exchange, Wire& wire, const ShardedTables& tables,
            const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes, placement::Dedup dedup);
 
-  /// Whether any rows of the plan travel this way.
+  /// Returns whether any rows of the plan travel one by one.
   bool any() const { return !shards_.empty(); }
 
-  /// Finds the distinct rows and tells the owners how many there are.
+  /// Finds the distinct rows and sends the owners their numbers.
   void request(const StepInput& input);
-  /// What other ranks, and itself, ask this rank for; what it asks their owners for.
+  /// Return the hop between this rank and the owners: what other ranks, and itself, request from this rank, and what it
+  /// requests from owners.
   RowHop& held() { return owners_; }
   const RowHop& held() const { return owners_; }
-  /// What its samples ask for: of the owners, or of ranks of its node.
+  /// Returns the distinct rows that its samples request: from the owners, or from ranks of its node.
   const DistinctRows& asked() const { return (node_ ? node_->homes() : owners_).asked(); }
-  /// Local shards whose rows others may ask for; whether each row is read once for all who ask.
+  /// Return the local shards whose rows others may request, and whether each row is read once for all who request it.
   std::vector<std::int64_t> held_shards() const;
   bool reads_once() const { return owner_ != nullptr; }
   RowCounts counts() const { return {positions_, asked().count(), owner_ ? owner_->count() : owners_.held_rows()}; }
   std::int64_t shards() const { return std::ssize(shards_.shards); }
   const RowShard& shard(std::int64_t number) const { return shards_.shards[number]; }
 
-  /// Lists what the kernels are told. By feature: where pool() writes among the vectors, and where gradients lie;
-  /// behind the gradients, their end.
+  /// Lists the blocks and pieces that the kernels take. By feature: where pool() writes among the vectors, and where
+  /// gradients lie; behind the gradients, their end.
   void lay_out(const StepInput& input, const std::vector<std::int64_t>& pooled_begin,
                const std::vector<std::int64_t>& gradient_begin);
 
-  /// The owner's part when it reads a row once for all who ask (dedup owner): find() tells the ids that it is asked
-  /// for, bags of one, as AnsweredRows::list; read() then fills `held`. Without it a lookup of these bags does.
+  /// Returns the owner's part when it reads a row once for all who request it (dedup owner): find() takes the requested
+  /// ids, bags of one, as AnsweredRows::list; read() then fills `held`. It is null without this dedup, and a lookup of
+  /// these bags fills `held`.
   OwnerRows* owner() { return owner_.get(); }
 
-  /// Rows from the owners; `held`: the rows that this rank is asked for. Returns them.
+  /// Receives rows from the owners and returns them; `held`: the rows that are requested from this rank.
   DeviceArray<float> receive(const DeviceArray<float>& held);
-  /// What the bags of all strips that travel this way pool of these rows: outputs, before they are divided, or partial
-  /// sums beside those of hot rows.
+  /// Pools these rows for the bags of all strips that travel row by row: the results are outputs, before they are
+  /// divided, or partial sums beside those of hot rows.
   void pool(const DeviceArray<float>& vectors);
-  /// Sums of the gradients of each row to the owners. vectors: of pool().
+  /// Sends the sums of the gradients of each row to the owners. vectors: of pool().
   void return_gradients(const DeviceArray<float>& vectors, const ConstDeviceArray<float>& gradients,
                         const DeviceArray<float>& held);
 

@@ -5,10 +5,11 @@
 
 namespace shardmark::workloads {
 
-/// The middle of a hierarchical lookup (HybridBackend's dual modulo): the ranks of a node ask the one among them that
-/// has the owner's local rank; it asks the owner once for what several of them want, hands the rows on, and sums their
-/// gradients. So only equal local ranks talk across nodes, and a row crosses them once per node. Within the node rows
-/// travel as fp32, so that each is rounded to a narrow wire type once each way.
+/// Is the middle of a hierarchical lookup (HybridBackend's dual modulo): the ranks of a node send their requests to the
+/// one among them that has the owner's local rank; it requests from the owner once what several of them want, hands the
+/// rows on, and sums their gradients. So only equal local ranks communicate across nodes, and a row crosses between
+/// them once per node. Within the node rows travel as fp32, so that each is rounded to a narrow wire type once in each
+/// direction.
 class NodeRows {
  public:
   /// Throws InputError where `unusable`. The row shards must be ordered by `places`.
@@ -16,26 +17,27 @@ class NodeRows {
   NodeRows(const NodeRows&) = delete;
   NodeRows& operator=(const NodeRows&) = delete;
 
-  /// Why dedup node cannot be: there must be several nodes with equally many ranks, several each. Empty when it can.
+  /// Returns why dedup node cannot be used: there must be several nodes with equally many ranks, several each. Empty
+  /// when it can.
   static std::string unusable(const comm::Communicator& comm);
   /// Throws InputError where `unusable`.
   static void require_usable(const comm::Communicator& comm);
 
-  /// [ranks]: the order of the row shards' ranks, by (local rank, rank), in which those that one rank of a node asks
-  /// for are contiguous.
+  /// Returns [ranks]: the order of the row shards' ranks, by (local rank, rank), in which those that one rank of a node
+  /// requests from are contiguous.
   static std::vector<int> places(const comm::Communicator& comm);
 
-  /// Homes to this rank.
+  /// Returns the hop from the homes to this rank.
   const RowHop& homes() const { return homes_; }
-  /// This rank to the owners.
+  /// Makes the hop from this rank to the owners.
   static RowHop owners(const comm::Communicator& comm, comm::Exchange& exchange, Wire& wire, const RowShards& rows);
 
-  /// What the ranks of the node ask for, as keys. Collective.
+  /// Returns what the ranks of the node request, as keys. Collective.
   ConstDeviceArray<std::int64_t> request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t bound);
 
-  /// Rows as they came from the owners to the homes of the node. Collective.
+  /// Hands rows on as they came from the owners to the homes of the node. Collective.
   void hand_on(const RowHop& owners, const DeviceArray<float>& from_owners, const DeviceArray<float>& packed);
-  /// packed: the homes' sums; to_owners: those of the node. Collective.
+  /// Sums the gradients of the homes. packed: the homes' sums; to_owners: those of the node. Collective.
   void collect(const RowHop& owners, const DeviceArray<float>& packed, const DeviceArray<float>& to_owners);
 
  private:

@@ -6,20 +6,20 @@
 
 namespace shardmark::workloads {
 
-/// The owner's part of dedup owner (HybridBackend's emb_shard_unique): of all rows that it is asked for, each distinct
-/// one is read from its table once and repeated for everyone who asked. That saves reads of tables, not bytes on the
-/// wire.
+/// Is the owner's part of dedup owner (HybridBackend's emb_shard_unique): of all rows that are requested from it, each
+/// distinct one is read from its table once and repeated for every requester. That saves reads of tables, not bytes on
+/// the wire.
 class OwnerRows {
  public:
   /// All outlive the object.
   OwnerRows(const RowShards& rows, const RowHop& owners, const ShardedTables& tables)
       : rows_(rows), owners_(owners), asked_(rows, owners), distinct_(rows), lookups_(tables) {}
 
-  /// As AnsweredRows::list.
+  /// Finds the distinct rows of requested ids; arguments as of AnsweredRows::list.
   void find(const ConstDeviceArray<std::int64_t>& offsets, const ConstDeviceArray<std::int64_t>& ids);
-  /// Distinct rows.
+  /// Returns the number of distinct rows.
   std::int64_t count() const { return distinct_.count(); }
-  /// held [RowHop::held_elements()]: the row of every position.
+  /// Writes the row of every position to held [RowHop::held_elements()].
   void read(const DeviceArray<float>& held);
 
  private:

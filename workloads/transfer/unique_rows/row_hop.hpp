@@ -15,7 +15,7 @@
 
 namespace shardmark::workloads {
 
-/// A shard whose rows travel one by one (RowTransfer::unique_rows): all features of its table ask for them together.
+/// Is a shard whose rows travel one by one (RowTransfer::unique_rows): all features of its table request them together.
 struct RowShard {
   int rank = 0;
   std::int64_t local_shard = -1;  ///< its number among the local shards, on its own rank
@@ -24,14 +24,14 @@ struct RowShard {
   std::int64_t first_key = 0;  ///< key of its row 0 among the rows of all row shards
 };
 
-/// The shards of a plan whose rows travel one by one, rank after rank, and the strips that read them.
+/// Lists the shards of a plan whose rows travel one by one, rank after rank, and the strips that read them.
 struct RowShards {
-  /// places [ranks]: the order of the ranks.
+  /// Takes places [ranks]: the order of the ranks.
   RowShards(const ShardLayout& layout, const std::vector<Table>& tables, const std::vector<Feature>& features,
             const std::vector<placement::RowTransfer>& modes, const std::vector<int>& places);
 
   bool empty() const { return shards.empty(); }
-  /// Numbers of the shards of a rank.
+  /// Returns the numbers of the shards of a rank.
   std::pair<std::int64_t, std::int64_t> of_rank(int rank) const;
 
   std::vector<RowShard> shards;
@@ -42,38 +42,40 @@ struct RowShards {
   std::int64_t groups = 0;
   std::int64_t keys = 0;
   std::int64_t largest_dim = 0;
-  /// By place in `strips`, of rows counted from the first that is not hot; `slot`: number of the shard.
+  /// These map the rows of the strips, by place in `strips`, to shards; rows are counted from the first that is not
+  /// hot; `slot`: number of the shard.
   kernels::RowOwners<Execution> owners;
 };
 
-/// The distinct rows among some positions, by row shard, and where they lie when they are packed: those of a shard
-/// together, shard after shard.
+/// Finds the distinct rows among some positions, by row shard, and where they lie when they are packed: those of a
+/// shard together, shard after shard.
 class DistinctRows {
  public:
   explicit DistinctRows(const RowShards& rows) : shards_(rows), segments_(rows.key_bounds) {}
 
-  /// keys [positions], see RowShard::first_key. With `repeated` a row that several positions name counts as often as
-  /// they name it. Waits for the device. Results are valid until the next call.
+  /// Finds the distinct rows of keys [positions], see RowShard::first_key. With `repeated` a row that several positions
+  /// name counts as often as they name it. Waits for the device. Results are valid until the next call.
   void find(const ConstDeviceArray<std::int64_t>& keys, bool repeated = false);
 
   const kernels::UniqueRows<Execution>& unique() const { return unique_; }
   std::int64_t count() const { return first_row_.back(); }
-  /// Row u of unique() is row u - first_row(shard) of its shard; shard in [0, row shards].
+  /// Returns the number of the first row of a shard: row u of unique() is row u - first_row(shard) of its shard; shard
+  /// in [0, row shards].
   std::int64_t first_row(std::int64_t shard) const { return first_row_[shard]; }
   std::int64_t rows(std::int64_t shard) const { return first_row(shard + 1) - first_row(shard); }
-  /// Element where the packed rows of a shard begin, and how many there are of all.
+  /// Return the element where the packed rows of a shard begin, and how many elements there are of all.
   std::int64_t packed_begin(std::int64_t shard) const { return packed_begin_[shard]; }
   std::int64_t packed_elements() const { return packed_begin_.back(); }
 
-  /// The packed rows as kernels take them.
+  /// Returns the packed rows as kernels take them.
   kernels::ShardList<Execution, kernels::PackedRows> packed() const { return {packed_, shards_.largest_dim}; }
 
-  /// ids [count]: the rows, as numbers within their shard.
+  /// Sets ids [count] to the rows, as numbers within their shard.
   template <class Index>
   void list_ids(const DeviceArray<Index>& ids) const {
     segments_.list_ids(unique_, 0, ids);
   }
-  /// numbers [positions]: u + shift[shard of row u] at the positions of row u.
+  /// Sets numbers [positions] to u + shift[shard of row u] at the positions of row u.
   void number_positions(const ConstDeviceArray<std::int64_t>& shift, const DeviceArray<std::int64_t>& numbers) const {
     kernels::invert_unique_rows(Execution(), unique_, shards_.first_keys, shift, numbers);
   }
@@ -89,33 +91,33 @@ class DistinctRows {
   ConstDeviceArray<kernels::PackedRows> packed_;
 };
 
-/// One hop of rows: a rank asks others for the distinct rows among its positions, once each; they send the rows, and
-/// get one gradient per row back. Ids are local rows of their shard, by (asker, row shard), ascending.
+/// Is one hop of rows: a rank requests from others the distinct rows among its positions, once each; they send the
+/// rows, and get one gradient per row back. Ids are local rows of their shard, by (requester, row shard), ascending.
 class RowHop {
  public:
-  /// Numbers of row shards, [first, second).
+  /// Names the numbers of row shards, [first, second).
   using Range = std::pair<std::int64_t, std::int64_t>;
 
-  /// asked [ranks]: the row shards that this rank asks each rank for, ascending; held: those that this rank is asked
-  /// for by the ranks r with askers[r].
+  /// Takes asked [ranks]: the row shards that this rank requests from each rank, ascending; held: those that the ranks
+  /// r with askers[r] request from this rank.
   RowHop(comm::Exchange& exchange, Wire& wire, const RowShards& rows, std::vector<Range> asked, Range held,
          const std::vector<bool>& askers);
 
-  /// Finds the distinct rows, or with `repeated` lists a row for every position, and tells their holders how many there
-  /// are. Collective. keys [positions]: of the row shards that are asked for; no rank has more than `bound` of them,
-  /// nor is asked for more rows.
+  /// Finds the distinct rows, or with `repeated` lists a row for every position, and sends their holders how many there
+  /// are. Collective. keys [positions]: of the row shards that are requested; no rank has more than `bound` of them,
+  /// nor has more rows requested from it.
   void request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t bound, bool repeated = false);
 
-  /// What this rank asks for; the rows come back packed.
+  /// Returns what this rank requests; the rows come back packed.
   const DistinctRows& asked() const { return distinct_; }
 
-  /// What this rank is asked for.
+  /// Return what is requested from this rank.
   Range held() const { return held_; }
   const std::vector<std::int64_t>& held_counts() const { return held_counts_; }  ///< [ranks x held shards]
   std::int64_t held_rows() const { return id_route_.receive_total(); }
   std::int64_t held_elements() const { return vectors_.owner_elements(); }
 
-  /// ids [held_rows()]. Collective, as what follows.
+  /// Receives ids [held_rows()]. Collective, as what follows.
   void receive_ids(const DeviceArray<std::int64_t>& ids);
   void send_rows(const DeviceArray<float>& held, const DeviceArray<float>& packed);
   void return_gradients(const DeviceArray<float>& packed, const DeviceArray<float>& held);
@@ -138,22 +140,22 @@ class RowHop {
   RowExchange vectors_;
 };
 
-/// The rows that a rank is asked for in a stage, by position: the same row from several askers, or from one several
-/// times. Who holds each distinct one of them once hands it to all positions.
+/// Lists the rows that are requested from a rank in a stage, by position: the same row from several requesters, or from
+/// one several times. The rank that has each distinct one of them once copies it to all positions.
 class AnsweredRows {
  public:
   /// Both outlive the object.
   AnsweredRows(const RowShards& rows, const RowHop& stage) : rows_(rows), stage_(stage) {}
 
-  /// ids [positions] as they came (RowHop::receive_ids), each a bag of one by offsets [positions + 1]; both are read
-  /// by the calls that follow, too.
+  /// Takes ids [positions] as they came (RowHop::receive_ids), each a bag of one by offsets [positions + 1]; the calls
+  /// that follow read both, too.
   void list(const ConstDeviceArray<std::int64_t>& offsets, const ConstDeviceArray<std::int64_t>& ids);
 
-  /// [positions]: their rows, and where their vectors begin among RowHop::held_elements().
+  /// Return [positions]: the keys of their rows, and where their vectors begin among RowHop::held_elements().
   const DeviceArray<std::int64_t>& keys() const { return keys_; }
   const DeviceArray<std::int64_t>& vector_begin() const { return vector_begin_; }
 
-  /// vectors [held_elements()]: the row of each position. distinct: of keys(); packed: their rows.
+  /// Writes to vectors [held_elements()] the row of each position. distinct: of keys(); packed: their rows.
   void repeat(const DistinctRows& distinct, const DeviceArray<float>& packed, const DeviceArray<float>& vectors);
 
  private:
