@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/array.hpp"
+#include "kernels/row_setting.hpp"
 
 namespace shardmark::kernels {
 
@@ -29,15 +30,6 @@ struct WordRows {
   std::int64_t row_words = 0;
 };
 
-/// Says how many rows before their use rows are prefetched, first into the second-level cache and then (0: not) into
-/// the first, how many rows a thread takes at a time, and whether only every other line is prefetched into the
-/// second-level cache.
-struct RowSetting {
-  std::int64_t far;
-  std::int64_t near;
-  std::int64_t grain;
-  bool in_pairs = false;
-};
 inline constexpr std::array row_settings{
     RowSetting{24, 0, 4096},      RowSetting{32, 0, 4096},  RowSetting{48, 0, 4096},  RowSetting{16, 8, 4096},
     RowSetting{32, 8, 4096},      RowSetting{48, 8, 4096},  RowSetting{32, 4, 4096},  RowSetting{32, 8, 16384},

@@ -1,31 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
-#include <string>
-
+#include "kernels/route/bounds_check.hpp"
 #include "kernels/route/bucketize.hpp"
-#include "reference/named.hpp"
 
 namespace shardmark::kernels {
-
-/// Selects what happens to ids outside their table and weights that are not finite. Offsets that are no CSR always
-/// throw, since it is unknown which bags they mean.
-enum class BoundsCheck { on, warn, off };
-
-inline constexpr std::array bounds_checks{
-    Choice<BoundsCheck>{"on", "the first bad id, weight or offset is an error", BoundsCheck::on},
-    Choice<BoundsCheck>{"warn", "bad ids become row 0, bad ids and weights are counted", BoundsCheck::warn},
-    Choice<BoundsCheck>{"off", "nothing is looked at", BoundsCheck::off},
-};
-constexpr auto choices_of(BoundsCheck) { return Choices{"bounds check", bounds_checks}; }
-
-/// Counts what a pass with BoundsCheck::warn let through.
-struct BagWarnings {
-  std::int64_t ids = 0;      ///< replaced by row 0 of their table
-  std::int64_t weights = 0;  ///< not finite, left as they are
-  std::string first;         ///< the first of them, in words; empty when there is none
-};
 
 /// Inspects all ids, weights and offsets of a batch before anything is read by them. Throws InputError with the words
 /// of check_batch, naming feature, sample and value: for bad offsets, and with BoundsCheck::on for a bad id or weight.

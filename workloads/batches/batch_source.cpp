@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "comm/agree.hpp"
+#include "kernels/route/check_bags.hpp"
 #include "workloads/batches/execution.hpp"
 #include "workloads/batches/id_generator.hpp"
 #include "workloads/batches/learnable_samples.hpp"
@@ -150,26 +151,6 @@ std::unique_ptr<BatchSource> checked(std::unique_ptr<BatchSource> source, kernel
                                      std::vector<std::int64_t> rows, const datasets::Notice& notice) {
   if (mode == kernels::BoundsCheck::off) return source;
   return std::make_unique<CheckedBatches>(std::move(source), mode, std::move(rows), notice);
-}
-
-StepBatches::StepBatches(const std::vector<StepInput>& in_memory, const RunOptions& options, BatchSource& source)
-    : in_memory_(&in_memory), options_(&options) {
-  if (options.data.reading == DataReading::steps) source_ = &source;
-}
-
-StepBatches StepBatches::all_read(const std::vector<StepInput>& in_memory, const RunOptions& options,
-                                  BatchSource& source) {
-  StepBatches batches(in_memory, options, source);
-  batches.source_ = &source;
-  return batches;
-}
-
-const StepInput& StepBatches::get(const comm::Communicator& comm, std::int64_t number, StepInput& own) const {
-  if (!reads()) return (*in_memory_)[static_cast<std::size_t>(number % std::ssize(*in_memory_))];
-  const SampleRange range = samples_of(options_->workload.global_batch, comm.size(), comm.rank());
-  const datasets::Samples samples = comm::agree(comm, [&] { return source_->read(number, range.first, range.count); });
-  own = make_step_input(comm, options_->workload, samples, range.first, number, options_->gradients(), *in_memory_);
-  return own;
 }
 
 }  // namespace shardmark::workloads

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "datasets/id_mapping.hpp"
-#include "kernels/route/check_bags.hpp"
+#include "kernels/route/bounds_check.hpp"
 #include "reference/dense/dense_spec.hpp"
 #include "reference/row_values.hpp"
 #include "workloads/cases/case.hpp"

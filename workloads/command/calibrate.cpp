@@ -9,7 +9,7 @@
 #include "comm/agree.hpp"
 #include "comm/session.hpp"
 #include "reference/output_file.hpp"
-#include "workloads/batches/execution.hpp"
+#include "workloads/batches/compute_threads.hpp"
 #include "workloads/command/calibration_report.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
@@ -30,7 +30,7 @@ struct CalibrateArguments {
 
 int run_on(const comm::Communicator& world, const CalibrateArguments& arguments) {
   const comm::Affinity affinity = comm::agree(world, comm::observed_affinity);
-  const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, arguments.threads));
+  const ComputeThreads threads(world, affinity, arguments.threads);
   const Watchdog watchdog(world, arguments.watchdog);
   std::optional<OutputFile> file;
   std::ofstream stream;

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "workloads/batches/execution.hpp"
+#include "workloads/batches/compute_threads.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t worst_cases = 5;
 
 void print_ceilings(const Json& machine, int ranks) {
-  fmt::print("# {} ranks of {} threads, all at once; min and max over the ranks\n", ranks, Execution().concurrency());
+  fmt::print("# {} ranks of {} threads, all at once; min and max over the ranks\n", ranks, compute_thread_count());
   fmt::print("# tables of {} MB per rank, {:.0f} % in huge pages; arrays of {} MB\n",
              machine.at("table_bytes").get<std::int64_t>() / 1000000,
              100 * machine.at("huge_page_share").at("min").get<double>(),

@@ -8,7 +8,8 @@
 #include "comm/placement/plan_request.hpp"
 #include "workloads/cases/spec.hpp"
 #include "workloads/command/case_arguments.hpp"
-#include "workloads/measure/prepare.hpp"
+#include "workloads/measure/job.hpp"
+#include "workloads/measure/status.hpp"
 
 namespace shardmark::workloads {
 

@@ -5,14 +5,12 @@
 #include <hdf5.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
-#include <sstream>
 
 #include "comm/collectives.hpp"
-#include "workloads/batches/execution.hpp"
+#include "workloads/batches/compute_threads.hpp"
 #include "workloads/step/watchdog.hpp"
 
 namespace shardmark::workloads {
@@ -25,20 +23,18 @@ Json libraries() {
   int length = 0;
   MPI_Get_library_version(mpi.data(), &length);
   const std::string version(mpi.data());
-  std::ostringstream kokkos;
-  Kokkos::print_configuration(kokkos);
   unsigned major = 0, minor = 0, release = 0;
   H5get_libversion(&major, &minor, &release);
   return {{"mpi", version.substr(0, version.find(','))},
-          {"kokkos", fmt::format("{}.{}.{}", KOKKOS_VERSION / 10000, KOKKOS_VERSION / 100 % 100, KOKKOS_VERSION % 100)},
-          {"kokkos_configuration", kokkos.str()},
+          {"kokkos", kokkos_version()},
+          {"kokkos_configuration", kokkos_configuration()},
           {"hdf5", fmt::format("{}.{}.{}", major, minor, release)}};
 }
 
 /// Where every rank may run, as it is now.
 Json observed_ranks(const comm::Communicator& world, const comm::Affinity& affinity) {
   const auto units = comm::all_gather(world, affinity.processing_units);
-  const auto threads = comm::all_gather(world, static_cast<std::int64_t>(Execution().concurrency()));
+  const auto threads = comm::all_gather(world, compute_thread_count());
   Json ranks = Json::array();
   for (int r = 0; r < world.size(); ++r)
     ranks.push_back({{"rank", r}, {"host", world.host_of(r)}, {"cpus", units[r]}, {"threads", threads[r]}});
@@ -54,14 +50,6 @@ std::vector<std::string> command_line() {
 }
 
 }  // namespace
-
-Kokkos::InitializationSettings kokkos_settings(const comm::Communicator& world, const comm::Affinity& affinity,
-                                               std::int64_t threads) {
-  int count = comm::threads_for_rank(world, affinity);
-  if (const char* wanted = std::getenv("OMP_NUM_THREADS")) count = std::max(1, std::atoi(wanted));
-  if (threads > 0) count = static_cast<int>(threads);
-  return Kokkos::InitializationSettings().set_num_threads(count).set_disable_warnings(true);
-}
 
 Status status_line(const comm::Communicator& world) {
   if (world.rank() != 0) return [](const std::string& text) { enter(text); };

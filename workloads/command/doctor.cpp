@@ -4,7 +4,7 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/session.hpp"
-#include "workloads/batches/execution.hpp"
+#include "workloads/batches/compute_threads.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
 #include "workloads/command/doctor/facts.hpp"
@@ -16,7 +16,7 @@ namespace {
 std::vector<RankFacts> rank_facts(const comm::Communicator& world, const comm::Affinity& affinity) {
   const auto cpus = comm::all_gather(world, affinity.processing_units);
   const auto cores = comm::all_gather(world, std::span<const int>(affinity.cores));
-  const auto threads = comm::all_gather(world, static_cast<std::int64_t>(Execution().concurrency()));
+  const auto threads = comm::all_gather(world, compute_thread_count());
   std::vector<RankFacts> ranks;
   for (int r = 0; r < world.size(); ++r)
     ranks.push_back({.host = world.host_of(r),
@@ -30,7 +30,7 @@ std::vector<RankFacts> rank_facts(const comm::Communicator& world, const comm::A
 int print_page(const comm::Communicator& world) {
   const MachineFacts machine = comm::agree(world, machine_facts);
   const comm::Affinity affinity = comm::agree(world, comm::observed_affinity);
-  const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, 0));
+  const ComputeThreads threads(world, affinity, 0);
   const Status status = status_line(world);
   status("measuring ceilings for a few seconds");
   const Facts facts{.build = build_facts(),

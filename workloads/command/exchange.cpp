@@ -12,6 +12,7 @@
 #include "comm/placement/traffic/traffic_file.hpp"
 #include "comm/session.hpp"
 #include "results/json_lines.hpp"
+#include "workloads/batches/compute_threads.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/cases/options.hpp"
 #include "workloads/command/command.hpp"
@@ -85,7 +86,7 @@ std::string circumstances(const comm::Communicator& world, const nlohmann::order
 int run_on(const comm::Communicator& world, const ExchangeArguments& arguments, const std::vector<std::int64_t>& sizes,
            const RunOptions& settings) {
   const comm::Affinity affinity = comm::agree(world, comm::observed_affinity);
-  const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, 1));
+  const ComputeThreads threads(world, affinity, 1);
   const Watchdog watchdog(world, arguments.watchdog);
   const Status status = status_line(world);
   const auto cases = comm::agree(world, [&] { return traffic_cases(arguments, sizes, world.size(), settings.seed); });

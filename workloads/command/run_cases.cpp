@@ -10,6 +10,7 @@
 #include "comm/placement/idle_ranks.hpp"
 #include "comm/session.hpp"
 #include "results/verdict.hpp"
+#include "workloads/batches/compute_threads.hpp"
 #include "workloads/batches/lookup_statistics.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/command/async_pools.hpp"
@@ -26,7 +27,7 @@
 #include "workloads/measure/predictions.hpp"
 #include "workloads/step/watchdog.hpp"
 #include "workloads/sweep/exchange_sweep.hpp"
-#include "workloads/transfer/unique_rows/node_rows.hpp"
+#include "workloads/transfer/unique_rows/node_dedup.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -72,7 +73,7 @@ void use_ratios(const comm::Communicator& world, const ChosenMachine& machine) {
 int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
   const comm::Affinity affinity = comm::agree(world, comm::observed_affinity);
   const CoreShares cores = core_shares(world, affinity, arguments);
-  const Kokkos::ScopeGuard kokkos(kokkos_settings(world, affinity, cores.threads_to_compute(arguments.threads)));
+  const ComputeThreads threads(world, affinity, cores.threads_to_compute(arguments.threads));
   sleep_where_processors_are_shared(world);
   const Watchdog watchdog(world, arguments.watchdog);
   const Status status = status_line(world);
@@ -88,7 +89,7 @@ int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
     auto result = cases_of(arguments, given);
     result.second = with_pools_in_effect(std::move(result.second), facts);
     for (const Case& how : result.second)
-      if (how.movement.dedup == placement::Dedup::node) NodeRows::require_usable(world);
+      if (how.movement.dedup == placement::Dedup::node) require_node_dedup(world);
     return result;
   });
   comm::agree(world, [&] {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "reference/oracle.hpp"
-#include "workloads/batches/batch_source.hpp"
+#include "workloads/batches/step_batches.hpp"
 #include "workloads/measure/dense/expected_dense.hpp"
 #include "workloads/measure/wrong_values.hpp"
 #include "workloads/step/pipeline/pipeline.hpp"

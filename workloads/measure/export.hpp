@@ -5,7 +5,7 @@
 
 #include "comm/placement/plan.hpp"
 #include "workloads/batches/batch_source.hpp"
-#include "workloads/step/training_step.hpp"
+#include "workloads/cases/case.hpp"
 
 namespace shardmark::workloads {
 

@@ -17,6 +17,7 @@
 #include "workloads/measure/dense/training_window.hpp"
 #include "workloads/measure/interruption.hpp"
 #include "workloads/measure/predictions.hpp"
+#include "workloads/measure/prepare.hpp"
 #include "workloads/measure/schedule.hpp"
 #include "workloads/measure/twins.hpp"
 

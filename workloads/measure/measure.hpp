@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "results/record.hpp"
-#include "workloads/measure/prepare.hpp"
+#include "workloads/batches/batch_source.hpp"
+#include "workloads/measure/job.hpp"
+#include "workloads/measure/status.hpp"
 
 namespace shardmark::workloads {
 

@@ -47,17 +47,6 @@ FirstStep::FirstStep(const comm::Communicator& comm, const RunOptions& options, 
   tables->fill(options.row_values());
 }
 
-std::vector<std::size_t> Job::cases_of(std::size_t plan) const {
-  std::vector<std::size_t> numbers;
-  for (std::size_t c = 0; c < cases.size(); ++c)
-    if (cases[c].plan == plan) numbers.push_back(c);
-  return numbers;
-}
-
-std::string Job::name_of(std::size_t number) const {
-  return fmt::format("{} {}", planned(number).plan.name, cases[number].how.name());
-}
-
 Prepared::Prepared(const Job& job, BatchSource& batches, const Status& status)
     : job_(job),
       source_(batches),

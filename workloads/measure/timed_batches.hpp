@@ -13,14 +13,12 @@
 #include "workloads/batches/batch_source.hpp"
 #include "workloads/batches/step_input.hpp"
 #include "workloads/cases/spec.hpp"
+#include "workloads/measure/status.hpp"
 
 namespace shardmark::workloads {
 
 /// Returns the bytes of all rows and their optimizer state, each table once.
 double table_bytes(const Workload& workload);
-
-/// Receives messages about the progress, for people who wait.
-using Status = std::function<void(const std::string&)>;
 
 /// Holds the batches that the steps of a job rotate through, and the reason for their number.
 struct TimedBatches {

@@ -12,7 +12,7 @@
 #include "comm/exchange/exchange_calibration.hpp"
 #include "comm/exchange/exchanges.hpp"
 #include "comm/exchange/named_exchange.hpp"
-#include "workloads/transfer/unique_rows/node_rows.hpp"
+#include "workloads/transfer/unique_rows/node_dedup.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -85,7 +85,7 @@ NetWorld::NetWorld(const comm::Communicator& world) : world_(world) {
       for (const comm::ExchangeChoice& each : comm::exchanges)
         if (const std::string why = each.unusable(*comm); !why.empty())
           facts.unusable[fmt::format("exchange {}", each.name)] = why;
-      if (const std::string why = NodeRows::unusable(*comm); !why.empty()) facts.unusable["dedup node"] = why;
+      if (const std::string why = why_no_node_dedup(*comm); !why.empty()) facts.unusable["dedup node"] = why;
       comm::set_calibration(*comm, taking_turns(*comm));
       facts.pools = pool_facts(*comm, affinity);
     }

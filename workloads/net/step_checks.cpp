@@ -16,7 +16,7 @@
 #include "kernels/guard_bands.hpp"
 #include "kernels/huge_pages.hpp"
 #include "workloads/measure/memory.hpp"
-#include "workloads/transfer/unique_rows/node_rows.hpp"
+#include "workloads/transfer/unique_rows/node_dedup.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -146,7 +146,7 @@ std::string unequal_bytes(const comm::Communicator& comm, const CaseSetup& setup
   for (int r = 0; r < comm.size(); ++r) nodes.push_back(comm.node_of(r));
   const placement::Decisions decided = placement::predict_decisions(
       plan, workload.tables, workload.features, ids_of_ranks(workload, batches, 0, comm.size()), movement,
-      NodeRows::unusable(comm).empty() ? nodes : std::vector<int>());
+      why_no_node_dedup(comm).empty() ? nodes : std::vector<int>());
   const placement::Traffic traffic =
       placement::predict_traffic(plan, workload.tables, workload.features,
                                  ids_of_ranks(workload, batches, number, comm.size()), movement, decided, nodes);

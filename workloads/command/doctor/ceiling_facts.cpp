@@ -4,6 +4,7 @@
 #include "comm/collectives.hpp"
 #include "comm/placement/traffic/skew.hpp"
 #include "workloads/command/doctor/facts.hpp"
+#include "workloads/measure/machine_rates.hpp"
 #include "workloads/measure/memory.hpp"
 #include "workloads/measure/predictions.hpp"
 #include "workloads/sweep/exchange_sweep.hpp"

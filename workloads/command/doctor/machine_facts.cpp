@@ -6,9 +6,9 @@
 
 #include "comm/device_memory.hpp"
 #include "comm/exchange/nccl.hpp"
-#include "kernels/lanes.hpp"
 #include "results/build_info.hpp"
 #include "results/machine.hpp"
+#include "workloads/batches/compute_threads.hpp"
 #include "workloads/command/doctor/facts.hpp"
 #include "workloads/measure/control_groups.hpp"
 
@@ -46,19 +46,6 @@ std::int64_t gpu_devices() {
        entry.increment(error))
     ++count;
   return count;
-}
-
-/// What kernels/lanes.hpp was compiled for.
-std::string compiled_vectors() {
-#if defined(SHARDMARK_AVX512)
-  return "avx512";
-#elif defined(SHARDMARK_AVX2)
-  return "avx2";
-#elif defined(SHARDMARK_SSE2)
-  return "sse2";
-#else
-  return "other";
-#endif
 }
 
 std::string processor_vectors() {

@@ -4,7 +4,7 @@
 #include "workloads/measure/calibrate/exchange_times.hpp"
 #include "workloads/measure/calibrate/fingerprint.hpp"
 #include "workloads/measure/calibrate/fit_terms.hpp"
-#include "workloads/measure/predictions.hpp"
+#include "workloads/measure/machine_rates.hpp"
 
 namespace shardmark::workloads {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "workloads/measure/prepare.hpp"
-#include "workloads/measure/timed_batches.hpp"
+#include "workloads/measure/job.hpp"
+#include "workloads/measure/status.hpp"
 
 namespace shardmark::workloads {
 

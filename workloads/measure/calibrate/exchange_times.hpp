@@ -3,7 +3,7 @@
 
 #include "comm/communicator.hpp"
 #include "comm/placement/cost/machine_model.hpp"
-#include "workloads/measure/timed_batches.hpp"
+#include "workloads/measure/status.hpp"
 
 namespace shardmark::workloads {
 

@@ -11,6 +11,7 @@
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
 #include "workloads/step/training_step.hpp"
+#include "workloads/transfer/unique_rows/node_dedup.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -36,7 +37,7 @@ placement::Decisions decisions_of(const comm::Communicator& comm, const placemen
                                   const placement::Plan& plan, const Workload& workload,
                                   const std::vector<Batch>& first_homes) {
   return placement::predict_decisions(plan, workload.tables, workload.features, first_homes, movement,
-                                      NodeRows::unusable(comm).empty() ? nodes_of(comm) : std::vector<int>());
+                                      why_no_node_dedup(comm).empty() ? nodes_of(comm) : std::vector<int>());
 }
 
 void check_traffic(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
@@ -76,7 +77,7 @@ void check_every_movement(const comm::Communicator& comm, const RunOptions& opti
   for (const auto& how : placement::replicated_gradients)
     check_traffic(comm, options, plan, {.movement = {.replicated_gradients = how.value}});
   for (const auto& dedup : placement::dedups)
-    if (dedup.value != placement::Dedup::node || NodeRows::unusable(comm).empty())
+    if (dedup.value != placement::Dedup::node || why_no_node_dedup(comm).empty())
       check_traffic(comm, options, plan,
                     {.movement = {.transfer = placement::RowTransfer::unique_rows, .dedup = dedup.value}});
 }

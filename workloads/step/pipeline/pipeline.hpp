@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/affinity.hpp"
-#include "workloads/batches/batch_source.hpp"
+#include "workloads/batches/step_batches.hpp"
 #include "workloads/step/dense/dense_model.hpp"
 #include "workloads/step/pipeline/stage_threads.hpp"
 #include "workloads/step/pipeline/vector_patch.hpp"

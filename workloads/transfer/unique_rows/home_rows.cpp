@@ -8,6 +8,7 @@
 #include "kernels/route/bag_lengths.hpp"
 #include "kernels/route/strip_positions.hpp"
 #include "workloads/transfer/max_gradients.hpp"
+#include "workloads/transfer/unique_rows/node_dedup.hpp"
 
 namespace shardmark::workloads {
 
@@ -37,7 +38,7 @@ void AskedBags::set(const StepInput& input) {
 namespace {
 
 std::vector<int> places_of(const comm::Communicator& comm, placement::Dedup dedup) {
-  if (dedup == placement::Dedup::node) return NodeRows::places(comm);
+  if (dedup == placement::Dedup::node) return places_of_node_dedup(comm);
   std::vector<int> places(static_cast<std::size_t>(comm.size()));
   std::iota(places.begin(), places.end(), 0);
   return places;

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/transfer/unique_rows/node_rows.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "kernels/route/bag_lengths.hpp"
+#include "workloads/transfer/unique_rows/node_dedup.hpp"
 
 namespace shardmark::workloads {
 namespace {
-
-int local_rank(const comm::Communicator& comm, int rank) {
-  int before = 0;
-  for (int r = 0; r < rank; ++r) before += comm.node_of(r) == comm.node_of(rank) ? 1 : 0;
-  return before;
-}
 
 /// The row shards of the ranks with a local rank: they are contiguous.
 RowHop::Range of_local_rank(const comm::Communicator& comm, const RowShards& rows, int local) {
@@ -32,7 +25,7 @@ RowHop::Range of_local_rank(const comm::Communicator& comm, const RowShards& row
 }
 
 RowHop stage_of_homes(const comm::Communicator& comm, comm::Exchange& exchange, Wire& wire, const RowShards& rows) {
-  NodeRows::require_usable(comm);
+  require_node_dedup(comm);
   std::vector<RowHop::Range> asked;
   std::vector<bool> askers;
   for (int r = 0; r < comm.size(); ++r) {
@@ -47,29 +40,6 @@ RowHop stage_of_homes(const comm::Communicator& comm, comm::Exchange& exchange, 
 NodeRows::NodeRows(const comm::Communicator& comm, comm::Exchange& exchange, placement::IdType ids,
                    const RowShards& rows)
     : fp32_(WireTypes{}, ids), homes_(stage_of_homes(comm, exchange, fp32_, rows)), asked_(rows, homes_) {}
-
-void NodeRows::require_usable(const comm::Communicator& comm) {
-  if (const std::string reason = unusable(comm); !reason.empty())
-    throw InputError("dedup node: " + reason + "; use dedup local");
-}
-
-std::string NodeRows::unusable(const comm::Communicator& comm) {
-  for (int r = 0; r < comm.size(); ++r)
-    if (comm.nodes() * comm.node_size() != comm.size() || local_rank(comm, r) >= comm.node_size())
-      return fmt::format("{} ranks on {} nodes are not equally many on each", comm.size(), comm.nodes());
-  if (comm.nodes() < 2 || comm.node_size() < 2)
-    return fmt::format("needs several nodes with several ranks each, not {} with {}", comm.nodes(), comm.node_size());
-  return {};
-}
-
-std::vector<int> NodeRows::places(const comm::Communicator& comm) {
-  std::vector<std::pair<int, int>> order;
-  for (int r = 0; r < comm.size(); ++r) order.emplace_back(local_rank(comm, r), r);
-  std::ranges::sort(order);
-  std::vector<int> places(order.size());
-  for (std::size_t p = 0; p < order.size(); ++p) places[order[p].second] = static_cast<int>(p);
-  return places;
-}
 
 RowHop NodeRows::owners(const comm::Communicator& comm, comm::Exchange& exchange, Wire& wire, const RowShards& rows) {
   std::vector<RowHop::Range> asked;

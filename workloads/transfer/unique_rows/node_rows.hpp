@@ -12,20 +12,10 @@ namespace shardmark::workloads {
 /// direction.
 class NodeRows {
  public:
-  /// Throws InputError where `unusable`. The row shards must be ordered by `places`.
+  /// Throws InputError where ranks cannot use it (node_dedup.hpp), whose places must order the row shards.
   NodeRows(const comm::Communicator& comm, comm::Exchange& exchange, placement::IdType ids, const RowShards& rows);
   NodeRows(const NodeRows&) = delete;
   NodeRows& operator=(const NodeRows&) = delete;
-
-  /// Returns why dedup node cannot be used: there must be several nodes with equally many ranks, several each. Empty
-  /// when it can.
-  static std::string unusable(const comm::Communicator& comm);
-  /// Throws InputError where `unusable`.
-  static void require_usable(const comm::Communicator& comm);
-
-  /// Returns [ranks]: the order of the row shards' ranks, by (local rank, rank), in which those that one rank of a node
-  /// requests from are contiguous.
-  static std::vector<int> places(const comm::Communicator& comm);
 
   /// Returns the hop from the homes to this rank.
   const RowHop& homes() const { return homes_; }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/batches/compute_threads.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include "kernels/lanes.hpp"
+#include "workloads/batches/execution.hpp"
+
+namespace shardmark::workloads {
+namespace {
+
+Kokkos::InitializationSettings settings(const comm::Communicator& world, const comm::Affinity& affinity,
+                                        std::int64_t threads) {
+  int count = comm::threads_for_rank(world, affinity);
+  if (const char* wanted = std::getenv("OMP_NUM_THREADS")) count = std::max(1, std::atoi(wanted));
+  if (threads > 0) count = static_cast<int>(threads);
+  return Kokkos::InitializationSettings().set_num_threads(count).set_disable_warnings(true);
+}
+
+}  // namespace
+
+struct ComputeThreads::Guard {
+  Kokkos::ScopeGuard kokkos;
+};
+
+ComputeThreads::ComputeThreads(const comm::Communicator& world, const comm::Affinity& affinity, std::int64_t threads)
+    : guard_(new Guard{Kokkos::ScopeGuard(settings(world, affinity, threads))}) {}
+
+ComputeThreads::~ComputeThreads() = default;
+
+std::int64_t compute_thread_count() { return Execution().concurrency(); }
+
+std::string kokkos_version() {
+  return fmt::format("{}.{}.{}", KOKKOS_VERSION / 10000, KOKKOS_VERSION / 100 % 100, KOKKOS_VERSION % 100);
+}
+
+std::string kokkos_configuration() {
+  std::ostringstream text;
+  Kokkos::print_configuration(text);
+  return text.str();
+}
+
+std::string compiled_vectors() {
+#if defined(SHARDMARK_AVX512)
+  return "avx512";
+#elif defined(SHARDMARK_AVX2)
+  return "avx2";
+#elif defined(SHARDMARK_SSE2)
+  return "sse2";
+#else
+  return "other";
+#endif
+}
+
+}  // namespace shardmark::workloads
