@@ -11,7 +11,7 @@ namespace shardmark::comm {
 inline constexpr int exit_bad_input = 2;  ///< InputError
 inline constexpr int exit_failed = 4;     ///< anything else: MPI, memory, a bug
 
-/// Says which threads of a program use MPI: one at a time (exchange/lane.hpp), or several at once, each with
+/// Says which threads of a program use MPI: one at a time (exchange/progress_thread.hpp), or several at once, each with
 /// communicators of its own.
 enum class MpiThreads { one_at_a_time, several };
 

@@ -20,8 +20,8 @@ Waiting waiting();
 
 /// Stops waiting threads; it must be called before MPI ends. Threads that sleep while they wait, for what other ranks
 /// will never send, stay where they are from now on and call MPI no more. A job that ends by an error may leave threads
-/// of pipelines and lanes in that state. Returns false where there are such threads, or some that poll in MPI;
-/// MPI_Finalize may then wait for ever, for windows that are still in use.
+/// of pipelines and progress threads in that state. Returns false where there are such threads, or some that poll in
+/// MPI; MPI_Finalize may then wait for ever, for windows that are still in use.
 [[nodiscard]] bool hold_waiting_threads();
 
 /// Leaves the core to others, or sleeps, between two tests of a thread that waits for what other processes store.

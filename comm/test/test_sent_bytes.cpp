@@ -7,8 +7,8 @@
 #include <limits>
 #include <random>
 
-#include "comm/exchange/lane_exchange.hpp"
 #include "comm/exchange/named_exchange.hpp"
+#include "comm/exchange/progress_exchange.hpp"
 #include "comm/test/some_calibration.hpp"
 
 namespace {
@@ -122,9 +122,9 @@ void check_bytes(const Communicator& comm, const NamedExchange& named, const Nam
   const Route route = exchange_counts(comm, matrix[comm.rank()]);
   const std::vector<std::byte> send(route.send_total() * element_bytes);
   SentBytes sent(comm.rank(), comm.size(), 2);
-  Lane lane;
+  ProgressThread progress;
   const auto carrying = named.make(comm);
-  LaneExchange exchange(*carrying, lane, sent);
+  ProgressExchange exchange(*carrying, progress, sent);
   // Sizes are told in a route's first run; buffers of its own are what makes `persistent` set up its messages again.
   std::vector<std::vector<std::byte>> received(3, std::vector<std::byte>(route.receive_total() * element_bytes));
   for (auto& receive : received) {

@@ -13,9 +13,9 @@
 namespace shardmark::workloads {
 namespace {
 
-/// Makes a plain lane for one group.
-comm::Lane lane_of(const comm::Communicator& comm, std::int64_t groups) {
-  return groups == 1 ? comm::Lane() : comm::Lane(waiting_beside_compute(comm));
+/// Makes an inline one for one group.
+comm::ProgressThread progress_of(const comm::Communicator& comm, std::int64_t groups) {
+  return groups == 1 ? comm::ProgressThread() : comm::ProgressThread(waiting_beside_compute(comm));
 }
 
 /// Sets what follows from the layout and the modes.
@@ -44,7 +44,7 @@ Embedding::Embedding(const comm::Communicator& comm, ShardedTables& tables, cons
       fault_(fault),
       wire_(how.movement.wire, placement::id_type(how.movement.wire_ids, plan, tables.tables())),
       group_of_table_(placement::group_of_tables(how.groups, plan, tables.tables(), tables.features())),
-      lane_(lane_of(comm, placement::count_groups(group_of_table_))) {
+      progress_(progress_of(comm, placement::count_groups(group_of_table_))) {
   const std::int64_t count = placement::count_groups(group_of_table_);
   for (std::int64_t g = 0; g < count; ++g) {
     std::vector<bool> of_tables, of_features;
@@ -56,7 +56,7 @@ Embedding::Embedding(const comm::Communicator& comm, ShardedTables& tables, cons
       modes.push_back(
           decided_.transfer_of({tables.features()[strip.feature].table, strip.column_begin, strip.column_end}));
     groups_.push_back(std::make_unique<Group>(Group{.comm = comm_,
-                                                    .lane = lane_,
+                                                    .progress = progress_,
                                                     .wire = wire_,
                                                     .tables = tables_,
                                                     .plan = plan,

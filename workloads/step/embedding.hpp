@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "comm/exchange/lane.hpp"
+#include "comm/exchange/progress_thread.hpp"
 #include "comm/placement/traffic/decisions.hpp"
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/fault.hpp"
@@ -15,7 +15,7 @@ namespace shardmark::workloads {
 /// Holds the tables of a case that travel together, one group of them or all, and what no batch changes about them.
 struct Group {
   const comm::Communicator& comm;
-  comm::Lane& lane;
+  comm::ProgressThread& progress;
   Wire& wire;
   ShardedTables& tables;
   const placement::Plan& plan;
@@ -47,7 +47,7 @@ class Embedding {
   std::int64_t group_of_table(std::int64_t table) const { return group_of_table_[table]; }
 
   const comm::Communicator& comm() const { return comm_; }
-  comm::Lane& lane() { return lane_; }
+  comm::ProgressThread& progress() { return progress_; }
   ShardedTables& tables() { return tables_; }
   Fault fault() const { return fault_; }
 
@@ -68,7 +68,7 @@ class Embedding {
   Wire wire_;
   std::vector<std::int64_t> group_of_table_;
   std::vector<std::unique_ptr<Group>> groups_;
-  comm::Lane lane_;  ///< its thread ends before what it uses
+  comm::ProgressThread progress_;  ///< its thread ends before what it uses
 };
 
 }  // namespace shardmark::workloads

@@ -33,14 +33,14 @@ kernels::ShardList<Execution, kernels::GradientShard> gradient_shards_of(const G
 GroupFlight::GroupFlight(const Group& of)
     : group(of),
       sent(of.comm.rank(), of.comm.size(), phase_count),
-      exchange(*of.exchange, of.lane, sent),
+      exchange(*of.exchange, of.progress, sent),
       at_home(lie_at_home(of) ? std::make_optional<NodeVectors>(of.comm) : std::nullopt),
       pooled(make_pooled(
-          {of.comm, of.lane, exchange, of.wire, sent, of.how.movement.transfer, of.how.exchange.choice->reduction},
+          {of.comm, of.progress, exchange, of.wire, sent, of.how.movement.transfer, of.how.exchange.choice->reduction},
           at_home)),
       rows(of.comm, exchange, of.wire, of.tables, of.layout, of.modes, of.dedup),
-      replicated(of.comm, of.lane, of.tables, of.layout, of.gathered, sent),
-      ids(of.comm, of.lane, exchange, of.layout, of.tables, of.modes, of.wire.ids()),
+      replicated(of.comm, of.progress, of.tables, of.layout, of.gathered, sent),
+      ids(of.comm, of.progress, exchange, of.layout, of.tables, of.modes, of.wire.ids()),
       layout(of.tables, of.layout, rows, replicated),
       updates(of.tables, of.exchanged_shards),
       row_sums(of.comm, exchange, of.plan, of.tables.tables(), of.layout),
@@ -71,7 +71,7 @@ void GroupFlight::lay_out_at_home() {
   for (int rank = 0; rank < group.layout.ranks; ++rank)
     for (std::int64_t f = 0; f < std::ssize(group.tables.features()); ++f)
       gradients[rank] += bags(rank, f) * group.tables.table_of(group.tables.features()[f]).dim;
-  group.lane.run([&] { at_home->lay_out(layout.size(), gradients); });
+  group.progress.run([&] { at_home->lay_out(layout.size(), gradients); });
   vectors = at_home->vectors();
   packed_gradients = at_home->gradients();
   owner_gradients = at_home->all_gradients();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "comm/exchange/lane_exchange.hpp"
+#include "comm/exchange/progress_exchange.hpp"
 #include "kernels/lookup/bag_divisor.hpp"
 #include "kernels/update/summed_gradients.hpp"
 #include "workloads/batches/execution.hpp"
@@ -16,14 +16,14 @@
 namespace shardmark::workloads {
 
 /// Runs the exchange of a group in a region of Kokkos Tools.
-class RegionExchange : public comm::LaneExchange {
+class RegionExchange : public comm::ProgressExchange {
  public:
-  RegionExchange(comm::Exchange& exchange, comm::Lane& lane, comm::SentBytes& sent)
-      : LaneExchange(exchange, lane, sent), nests_(!lane.interleaves()) {}
+  RegionExchange(comm::Exchange& exchange, comm::ProgressThread& progress, comm::SentBytes& sent)
+      : ProgressExchange(exchange, progress, sent), nests_(!progress.interleaves()) {}
 
   void run(const comm::Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override {
     const Region region("exchange", nests_);
-    LaneExchange::run(route, send, receive, element_bytes);
+    ProgressExchange::run(route, send, receive, element_bytes);
   }
 
  private:
@@ -57,7 +57,7 @@ struct GroupFlight {
 
   const Group& group;
   comm::SentBytes sent;
-  RegionExchange exchange;  ///< of the group, on its lane, counted
+  RegionExchange exchange;  ///< of the group, on its progress, counted
 
   // These move the data:
   std::optional<NodeVectors> at_home;  ///< where all ranks reach all vectors
@@ -110,11 +110,11 @@ class Flight {
   Embedding& embedding() { return embedding_; }
 
   /// Calls body(group's part, its number, clock) for every group, from phase `first` to `last`; groups take turns while
-  /// others communicate (comm's Lane). Collective.
+  /// others communicate (comm's ProgressThread). Collective.
   template <class Body>
   void each(PhaseCosts& costs, Phase first, Phase last, const Body& body) {
-    interleave(embedding_.lane(), costs, std::ssize(groups_), [&](std::int64_t group) {
-      PhaseClock clock(costs, embedding_.lane(), first, last);
+    interleave(embedding_.progress(), costs, std::ssize(groups_), [&](std::int64_t group) {
+      PhaseClock clock(costs, embedding_.progress(), first, last);
       body(*groups_[group], group, clock);
     });
   }

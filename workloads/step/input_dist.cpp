@@ -63,11 +63,11 @@ kernels::RowPartition row_partition(const ShardLayout& layout, const ShardedTabl
 
 }  // namespace
 
-InputDist::InputDist(const comm::Communicator& comm, comm::Lane& lane, comm::Exchange& exchange,
+InputDist::InputDist(const comm::Communicator& comm, comm::ProgressThread& progress, comm::Exchange& exchange,
                      const ShardLayout& layout, const ShardedTables& tables,
                      const std::vector<placement::RowTransfer>& modes, placement::IdType id_type)
     : comm_(comm),
-      lane_(lane),
+      progress_(progress),
       exchange_(exchange),
       layout_(layout),
       features_(tables.features()),
@@ -94,7 +94,7 @@ BagCounts InputDist::count_bags(const StepInput& input) {
   if (std::ranges::any_of(features_, [](const Feature& f) { return f.pooling == Pooling::none; })) {
     std::vector<std::int64_t> own;
     for (std::size_t f = 0; f < features_.size(); ++f) own.push_back(input.bags_of(f));
-    lane_.run([&] { counts = comm::all_gather(comm_, std::span<const std::int64_t>(own)).values; });
+    progress_.run([&] { counts = comm::all_gather(comm_, std::span<const std::int64_t>(own)).values; });
   } else {
     for (int r = 0; r < layout_.ranks; ++r)
       counts.insert(counts.end(), features_.size(), samples_of(input.global_samples, layout_.ranks, r).count);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "comm/exchange/exchange.hpp"
-#include "comm/exchange/lane.hpp"
+#include "comm/exchange/progress_thread.hpp"
 #include "comm/placement/traffic/movement.hpp"
 #include "kernels/route/bucketize.hpp"
 #include "workloads/batches/execution.hpp"
@@ -32,8 +32,9 @@ class InputDist {
 
  public:
   /// Takes `modes`: by strip of the layout. All outlive the object.
-  InputDist(const comm::Communicator& comm, comm::Lane& lane, comm::Exchange& exchange, const ShardLayout& layout,
-            const ShardedTables& tables, const std::vector<placement::RowTransfer>& modes, placement::IdType id_type);
+  InputDist(const comm::Communicator& comm, comm::ProgressThread& progress, comm::Exchange& exchange,
+            const ShardLayout& layout, const ShardedTables& tables, const std::vector<placement::RowTransfer>& modes,
+            placement::IdType id_type);
 
   /// Counts the bags per rank and feature. Collective only when a feature is not pooled, for then they depend on the
   /// ids.
@@ -71,7 +72,7 @@ class InputDist {
   DeviceArray<float> receive_weights(const comm::Route& route, std::int64_t rows, std::int64_t own);
 
   const comm::Communicator& comm_;
-  comm::Lane& lane_;
+  comm::ProgressThread& progress_;
   comm::Exchange& exchange_;
   const ShardLayout& layout_;
   const std::vector<Feature>& features_;

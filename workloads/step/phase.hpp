@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "comm/exchange/lane.hpp"
+#include "comm/exchange/progress_thread.hpp"
 #include "comm/exchange/sent_bytes.hpp"
 #include "reference/phase.hpp"
 #include "workloads/step/watchdog.hpp"
@@ -58,13 +58,13 @@ class Region {
 /// meanwhile, and enters the next, the last of which is `last`.
 class PhaseClock {
  public:
-  PhaseClock(PhaseCosts& costs, const comm::Lane& lane, Phase first, Phase last)
-      : costs_(costs), lane_(lane), last_(last), since_(lane.now()) {
+  PhaseClock(PhaseCosts& costs, const comm::ProgressThread& progress, Phase first, Phase last)
+      : costs_(costs), progress_(progress), last_(last), since_(progress.now()) {
     begin(index_of(first));
   }
 
   void end(Phase phase) {
-    const double now = lane_.now();
+    const double now = progress_.now();
     costs_.seconds[index_of(phase)] += now - since_;
     since_ = now;
     region_.reset();
@@ -78,24 +78,24 @@ class PhaseClock {
  private:
   void begin(std::size_t phase) {
     enter(phase_names[phase]);
-    region_.emplace(phase_names[phase], !lane_.interleaves());
+    region_.emplace(phase_names[phase], !progress_.interleaves());
   }
 
   PhaseCosts& costs_;
-  const comm::Lane& lane_;
+  const comm::ProgressThread& progress_;
   Phase last_;
   double since_;
   std::optional<Region> region_;
 };
 
-/// Runs body(task) of `tasks` tasks in turns (Lane::interleave), and adds the time that the progress thread
+/// Runs body(task) of `tasks` tasks in turns (ProgressThread::interleave), and adds the time that the progress thread
 /// communicates meanwhile to the costs.
 template <class Body>
-void interleave(comm::Lane& lane, PhaseCosts& costs, std::int64_t tasks, Body&& body) {
-  const double busy = lane.busy_seconds(), exposed = lane.exposed_seconds();
-  lane.interleave(tasks, body);
-  costs.communication_seconds += lane.busy_seconds() - busy;
-  costs.exposed_seconds += lane.exposed_seconds() - exposed;
+void interleave(comm::ProgressThread& progress, PhaseCosts& costs, std::int64_t tasks, Body&& body) {
+  const double busy = progress.busy_seconds(), exposed = progress.exposed_seconds();
+  progress.interleave(tasks, body);
+  costs.communication_seconds += progress.busy_seconds() - busy;
+  costs.exposed_seconds += progress.exposed_seconds() - exposed;
 }
 
 }  // namespace shardmark::workloads

@@ -12,7 +12,7 @@ namespace shardmark::workloads {
 
 PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& dense) {
   PhaseCosts costs;
-  const comm::Lane& lane = flight.embedding().lane();
+  const comm::ProgressThread& progress = flight.embedding().progress();
   const Fault fault = flight.embedding().fault();
   flight.each(costs, Phase::input_dist, Phase::output_dist, [&](GroupFlight& group, std::int64_t, PhaseClock& clock) {
     const auto end = [&](Phase phase) {
@@ -26,7 +26,7 @@ PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& den
     output_dist(group, input);  // pooled vectors home to their samples
     end(Phase::output_dist);
   });
-  PhaseClock dense_clock(costs, lane, Phase::dense, Phase::dense);
+  PhaseClock dense_clock(costs, progress, Phase::dense, Phase::dense);
   const auto gradients = dense.run(input, flight, costs);  // outputs to their gradients
   dense_clock.end(Phase::dense);
   const kernels::UpdateStep now = flight.embedding().tables().next_step();

@@ -18,7 +18,7 @@ constexpr std::int64_t whole_lines(std::int64_t floats) {
 class NodePartials : public Transfer {
  public:
   NodePartials(const TransferContext& context, NodeVectors& vectors)
-      : lane_(context.lane), sent_(context.sent), vectors_(vectors) {}
+      : progress_(context.progress), sent_(context.sent), vectors_(vectors) {}
 
   VectorPlaces lay_out(const ShardLayout& layout, const std::vector<placement::RowTransfer>& /*modes*/,
                        const BagCounts& bags, const VectorCounts& /*counts*/) override {
@@ -50,14 +50,14 @@ class NodePartials : public Transfer {
 
   void pack(Direction, const DeviceArray<float>&) override {}
   void move(Direction direction, const DeviceArray<float>&, const DeviceArray<float>&) override {
-    lane_.run([&] { vectors_.meet(); });
+    progress_.run([&] { vectors_.meet(); });
     const auto& bytes = bytes_[number(direction)];
     for (std::size_t peer = 0; peer < bytes.size(); ++peer) sent_.add(static_cast<std::int64_t>(peer), bytes[peer]);
   }
   void unpack(Direction, const DeviceArray<float>&) override {}
 
  private:
-  comm::Lane& lane_;
+  comm::ProgressThread& progress_;
   comm::SentBytes& sent_;
   NodeVectors& vectors_;
   std::array<std::vector<std::int64_t>, 2> bytes_;  ///< by direction, to each rank

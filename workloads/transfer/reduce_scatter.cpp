@@ -21,7 +21,7 @@ std::string_view reduction_of(const TransferContext& context) {
 class ReduceScatter : public Transfer {
  public:
   explicit ReduceScatter(const TransferContext& context)
-      : lane_(context.lane),
+      : progress_(context.progress),
         sent_(context.sent),
         reduction_(choice_named(comm::reductions, "reduction", reduction_of(context)).make(context.comm)),
         whole_(context.exchange, context.wire) {}
@@ -46,7 +46,7 @@ class ReduceScatter : public Transfer {
 
   void move(Direction direction, const DeviceArray<float>& from, const DeviceArray<float>& to) override {
     whole_.move(direction, from, to);
-    lane_.run([&] {
+    progress_.run([&] {
       if (direction == Direction::forward)
         reduction_->reduce_scatter(behind(from, whole_.owner_elements()), behind(to, whole_.home_elements()));
       else
@@ -81,7 +81,7 @@ class ReduceScatter : public Transfer {
     }
   }
 
-  comm::Lane& lane_;
+  comm::ProgressThread& progress_;
   comm::SentBytes& sent_;
   std::unique_ptr<comm::Reduction> reduction_;
   RowExchange whole_;

@@ -7,7 +7,7 @@
 
 #include "comm/communicator.hpp"
 #include "comm/exchange/exchange.hpp"
-#include "comm/exchange/lane.hpp"
+#include "comm/exchange/progress_thread.hpp"
 #include "comm/exchange/sent_bytes.hpp"
 #include "comm/placement/traffic/movement.hpp"
 #include "workloads/transfer/vector_route.hpp"
@@ -38,7 +38,7 @@ class Transfer {
 /// Holds what a transfer is made with; all of it outlives the transfer.
 struct TransferContext {
   const comm::Communicator& comm;
-  comm::Lane& lane;
+  comm::ProgressThread& progress;
   comm::Exchange& exchange;
   Wire& wire;
   comm::SentBytes& sent;  ///< for what does not go by the exchange

@@ -195,9 +195,9 @@ TEST(TrainingStep, ReplicatedGradientsByRowsForEveryPoolingAndOptimizer) {
 
 TEST(TrainingStep, RowsThatInt32CannotNumberAreNotGathered) {
   const comm::Communicator comm(MPI_COMM_WORLD);
-  comm::Lane lane;
+  comm::ProgressThread progress;
   comm::SentBytes sent(comm.rank(), comm.size());
-  RowGather gather(comm, lane, sent);
+  RowGather gather(comm, progress, sent);
   const std::int64_t most = std::numeric_limits<std::int32_t>::max();
   EXPECT_NO_THROW(gather.place({4}, {0, most}));
   EXPECT_THROW(gather.place({4}, {0, most + 1}), InputError);

@@ -10,8 +10,8 @@
 namespace shardmark::workloads {
 namespace {
 
-comm::Lane lane_of_sums(const comm::Communicator& comm) {
-  return comm.size() == 1 ? comm::Lane() : comm::Lane(waiting_beside_compute(comm));
+comm::ProgressThread progress_of_sums(const comm::Communicator& comm) {
+  return comm.size() == 1 ? comm::ProgressThread() : comm::ProgressThread(waiting_beside_compute(comm));
 }
 
 /// Returns the number of values for each rank, shared as samples are.
@@ -23,7 +23,7 @@ std::vector<std::int64_t> even_shares(std::size_t values, int ranks) {
 
 }  // namespace
 
-SummedGradients::SummedGradients(const comm::Communicator& comm) : comm_(comm), lane_(lane_of_sums(comm)) {}
+SummedGradients::SummedGradients(const comm::Communicator& comm) : comm_(comm), progress_(progress_of_sums(comm)) {}
 
 void SummedGradients::sum(std::size_t number, std::span<float> values, PhaseCosts& costs) {
   if (number == buckets_.size()) buckets_.push_back({std::make_unique<comm::LibraryReduction>(comm_), {}, 0});

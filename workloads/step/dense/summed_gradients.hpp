@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm/exchange/lane.hpp"
+#include "comm/exchange/progress_thread.hpp"
 #include "comm/reduction/reduction.hpp"
 #include "workloads/step/phase.hpp"
 
@@ -28,10 +28,10 @@ class SummedGradients {
   void run(PhaseCosts& costs, const Next& next, const Done& done) {
     bucket_ = 0;
     constexpr std::int64_t under_way = 2;  // one travels, one is computed
-    interleave(lane_, costs, under_way, [&](std::int64_t) {
+    interleave(progress_, costs, under_way, [&](std::int64_t) {
       for (std::span<float> bucket = next(); !bucket.empty(); bucket = next()) {
         const std::size_t number = bucket_++;
-        if (comm_.size() > 1) lane_.run([&] { sum(number, bucket, costs); });
+        if (comm_.size() > 1) progress_.run([&] { sum(number, bucket, costs); });
         done(bucket);
       }
     });
@@ -48,7 +48,7 @@ class SummedGradients {
   const comm::Communicator& comm_;
   std::vector<Bucket> buckets_;
   std::size_t bucket_ = 0;
-  comm::Lane lane_;  ///< its thread ends before what it uses
+  comm::ProgressThread progress_;  ///< its thread ends before what it uses
 };
 
 }  // namespace shardmark::workloads

@@ -159,7 +159,7 @@ void Pipeline::patch(Place& batch, std::int64_t seen, std::int64_t now) {
 }
 
 void Pipeline::train(Place& batch, DenseModel& dense) {
-  PhaseClock dense_clock(batch.costs, batch.embedding.lane(), Phase::dense, Phase::dense);
+  PhaseClock dense_clock(batch.costs, batch.embedding.progress(), Phase::dense, Phase::dense);
   const auto gradients = dense.run(*batch.input, batch.flight, batch.costs);
   dense_clock.end(Phase::dense);
   const kernels::UpdateStep now = batch.embedding.tables().next_step();

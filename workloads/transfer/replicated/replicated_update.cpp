@@ -34,7 +34,7 @@ void RowGather::count(const kernels::UniqueRows<Execution>& unique) {
   const std::vector<std::int64_t> as_many(static_cast<std::size_t>(comm_.size()), tables);
   for (std::size_t peer = 0; peer < as_many.size(); ++peer)
     sent_.add(peer, tables * std::int64_t{sizeof(std::int64_t)});
-  lane_.run([&] { comm::all_gather_v(comm_, std::span<const std::int64_t>(own), as_many, std::span(counts_)); });
+  progress_.run([&] { comm::all_gather_v(comm_, std::span<const std::int64_t>(own), as_many, std::span(counts_)); });
   lay_out();
 }
 
@@ -66,7 +66,7 @@ DeviceArray<T> RowGather::share(const DeviceArray<T>& own, const std::vector<std
   const auto all = received.first(std::accumulate(by_rank.begin(), by_rank.end(), std::int64_t{0}));
   for (std::size_t peer = 0; peer < by_rank.size(); ++peer)
     sent_.add(peer, static_cast<std::int64_t>(own.extent(0) * sizeof(T)));
-  lane_.run([&] {
+  progress_.run([&] {
     comm::all_gather_v(comm_, std::span<const T>(own.data(), own.extent(0)), by_rank,
                        std::span<T>(all.data(), all.extent(0)));
   });
@@ -89,9 +89,10 @@ RowGather::Rows RowGather::gather(const kernels::UniqueRows<Execution>& unique) 
   return all;
 }
 
-ReplicatedUpdate::ReplicatedUpdate(const comm::Communicator& comm, comm::Lane& lane, const ShardedTables& tables,
-                                   const ShardLayout& layout, const std::vector<bool>& gathered, comm::SentBytes& sent)
-    : comm_(comm), lane_(lane), tables_(tables), sent_(sent), gather_(comm, lane, sent) {
+ReplicatedUpdate::ReplicatedUpdate(const comm::Communicator& comm, comm::ProgressThread& progress,
+                                   const ShardedTables& tables, const ShardLayout& layout,
+                                   const std::vector<bool>& gathered, comm::SentBytes& sent)
+    : comm_(comm), progress_(progress), tables_(tables), sent_(sent), gather_(comm, progress, sent) {
   add_replicas(layout, Way::dense, gathered);
   first_gathered_ = rows_.shards.size();
   add_replicas(layout, Way::gathered, gathered);
@@ -199,7 +200,7 @@ void ReplicatedUpdate::place_packed() {
 }
 
 void ReplicatedUpdate::reduce_dense() {
-  lane_.run([&] { comm::all_reduce(comm_, std::span<float>(dense_.data(), dense_.extent(0)), comm::Reduce::sum); });
+  progress_.run([&] { comm::all_reduce(comm_, std::span<float>(dense_.data(), dense_.extent(0)), comm::Reduce::sum); });
   sent_.add((comm_.rank() + 1) % comm_.size(), ring_bytes_);
   if (rows_.keys > 0) find_touched(rows_);
   for (PartSums& sums : parts_) find_touched(sums);

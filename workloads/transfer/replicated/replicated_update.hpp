@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "comm/communicator.hpp"
-#include "comm/exchange/lane.hpp"
+#include "comm/exchange/progress_thread.hpp"
 #include "comm/exchange/sent_bytes.hpp"
 #include "kernels/route/expand_positions.hpp"
 #include "kernels/sort/shard_segments.hpp"
@@ -19,8 +19,8 @@ namespace shardmark::workloads {
 /// (all-gather).
 class RowGather {
  public:
-  RowGather(const comm::Communicator& comm, comm::Lane& lane, comm::SentBytes& sent)
-      : comm_(comm), lane_(lane), sent_(sent) {}
+  RowGather(const comm::Communicator& comm, comm::ProgressThread& progress, comm::SentBytes& sent)
+      : comm_(comm), progress_(progress), sent_(sent) {}
 
   /// Sets the gathered tables. dims, first_keys: those of the tables, in ascending order of keys; then the number of
   /// all keys. Throws InputError when it is 2^31 or more: rows travel as int32.
@@ -51,7 +51,7 @@ class RowGather {
   DeviceArray<T> share(const DeviceArray<T>& own, const std::vector<std::int64_t>& by_rank, DeviceScratch<T>& received);
 
   const comm::Communicator& comm_;
-  comm::Lane& lane_;
+  comm::ProgressThread& progress_;
   comm::SentBytes& sent_;
   std::vector<std::int64_t> dims_;
   std::vector<std::int64_t> first_keys_;
@@ -75,7 +75,7 @@ class RowGather {
 class ReplicatedUpdate {
  public:
   /// Takes `gathered`: by table, whether its touched rows are gathered; empty: none is.
-  ReplicatedUpdate(const comm::Communicator& comm, comm::Lane& lane, const ShardedTables& tables,
+  ReplicatedUpdate(const comm::Communicator& comm, comm::ProgressThread& progress, const ShardedTables& tables,
                    const ShardLayout& layout, const std::vector<bool>& gathered, comm::SentBytes& sent);
 
   bool empty() const { return replicas_.empty(); }
@@ -133,7 +133,7 @@ class ReplicatedUpdate {
   void find_touched(DenseSums& sums);
 
   const comm::Communicator& comm_;
-  comm::Lane& lane_;
+  comm::ProgressThread& progress_;
   const ShardedTables& tables_;
   comm::SentBytes& sent_;
   std::vector<KeyedShard> replicas_;        ///< in the order of Way

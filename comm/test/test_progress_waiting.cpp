@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "comm/collectives.hpp"
-#include "comm/exchange/lane.hpp"
 #include "comm/exchange/named_exchange.hpp"
+#include "comm/exchange/progress_thread.hpp"
 
 namespace shardmark::comm {
 namespace {
@@ -18,21 +18,21 @@ class EndsWithin {
   ~EndsWithin() { alarm(0); }
 };
 
-/// As where ranks have unequal shares of the cores: some have one for the lane's thread and may poll, others must
+/// As where ranks have unequal shares of the cores: some have one for the progress thread and may poll, others must
 /// sleep. MPI matches no blocking collective call with a nonblocking one.
-TEST(LaneWaiting, RanksWithUnequalSharesOfCoresMakeTheSameCalls) {
+TEST(ProgressWaiting, RanksWithUnequalSharesOfCoresMakeTheSameCalls) {
   const Communicator comm(MPI_COMM_WORLD);
   const EndsWithin limit(30);
   for (int sleeper = 0; sleeper < comm.size(); ++sleeper) {
-    Lane lane(common_waiting(comm, comm.rank() == sleeper ? Waiting::sleep : Waiting::poll));
+    ProgressThread progress(common_waiting(comm, comm.rank() == sleeper ? Waiting::sleep : Waiting::poll));
     const auto exchange = exchange_named("mpi_alltoallv").make(comm);
     const Route route = exchange_counts(comm, std::vector<std::int64_t>(comm.size(), 1));
     const std::vector<int> send(comm.size(), comm.rank());
     std::vector<int> received(comm.size(), -1), ranks(comm.size());
     std::iota(ranks.begin(), ranks.end(), 0);
-    lane.interleave(2, [&](std::int64_t task) {
+    progress.interleave(2, [&](std::int64_t task) {
       int sum = 1;
-      lane.run([&] {
+      progress.run([&] {
         if (task == 0) run(*exchange, route, std::span(send), std::span(received));
         if (task == 1) sum = all_reduce(comm, sum, Reduce::sum);
       });
@@ -42,12 +42,12 @@ TEST(LaneWaiting, RanksWithUnequalSharesOfCoresMakeTheSameCalls) {
   }
 }
 
-TEST(LaneWaiting, IsTheSameOnAllRanks) {
+TEST(ProgressWaiting, IsTheSameOnAllRanks) {
   const Communicator comm(MPI_COMM_WORLD);
   const auto waiting_with = [&](Waiting wanted) {
-    Lane lane(common_waiting(comm, wanted));
+    ProgressThread progress(common_waiting(comm, wanted));
     Waiting seen = Waiting::poll;
-    lane.interleave(2, [&](std::int64_t) { lane.run([&] { seen = waiting(); }); });
+    progress.interleave(2, [&](std::int64_t) { progress.run([&] { seen = waiting(); }); });
     return seen;
   };
   EXPECT_EQ(waiting_with(Waiting::poll), Waiting::poll);

@@ -5,19 +5,20 @@
 #include <string>
 
 #include "comm/exchange/exchange.hpp"
-#include "comm/exchange/lane.hpp"
+#include "comm/exchange/progress_thread.hpp"
 #include "comm/exchange/sent_bytes.hpp"
 
 namespace shardmark::comm {
 
-/// Runs an exchange whose MPI calls are made on a lane, so that other tasks of the lane may compute meanwhile, and adds
+/// Runs an exchange whose MPI calls are made by a progress thread, so that other tasks may compute meanwhile, and adds
 /// its bytes to `sent`. All three must outlive the object; several objects may use the same exchange.
-class LaneExchange : public Exchange {
+class ProgressExchange : public Exchange {
  public:
-  LaneExchange(Exchange& exchange, Lane& lane, SentBytes& sent) : exchange_(exchange), lane_(lane), sent_(sent) {}
+  ProgressExchange(Exchange& exchange, ProgressThread& progress, SentBytes& sent)
+      : exchange_(exchange), progress_(progress), sent_(sent) {}
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override {
-    lane_.run([&] {
+    progress_.run([&] {
       exchange_.run(route, send, receive, element_bytes);
       const std::span<const std::int64_t> forwarding = exchange_.sent();
       for (int peer = 0; peer < route.size(); ++peer) {
@@ -32,7 +33,7 @@ class LaneExchange : public Exchange {
 
  private:
   Exchange& exchange_;
-  Lane& lane_;
+  ProgressThread& progress_;
   SentBytes& sent_;
 };
 

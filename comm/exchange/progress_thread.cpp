@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/exchange/lane.hpp"
+#include "comm/exchange/progress_thread.hpp"
 
 #include <chrono>
 #include <stdexcept>
@@ -13,14 +13,14 @@ double seconds() { return std::chrono::duration<double>(std::chrono::steady_cloc
 
 }  // namespace
 
-Lane::Lane(Waiting waiting) : shared_(std::make_shared<Shared>()) {
+ProgressThread::ProgressThread(Waiting waiting) : shared_(std::make_shared<Shared>()) {
   thread_ = std::thread([shared = shared_, waiting] {
     set_waiting(waiting);
     serve(*shared);
   });
 }
 
-Lane::~Lane() {
+ProgressThread::~ProgressThread() {
   if (!shared_) return;
   bool working = false;
   {
@@ -37,7 +37,7 @@ Lane::~Lane() {
   }
 }
 
-void Lane::serve(Shared& shared) {
+void ProgressThread::serve(Shared& shared) {
   std::unique_lock lock(shared.mutex);
   for (;;) {
     shared.changed.wait(lock, [&] { return shared.closed || !shared.waiting.empty(); });
@@ -61,7 +61,7 @@ void Lane::serve(Shared& shared) {
   }
 }
 
-void Lane::run_job(Job& job) {
+void ProgressThread::run_job(Job& job) {
   if (current_ == nullptr) {
     const double begin = seconds();
     job.invoke(job.what);
@@ -81,33 +81,33 @@ void Lane::run_job(Job& job) {
   if (job.error) std::rethrow_exception(job.error);
 }
 
-void Lane::wait_for(const Job& job) {
+void ProgressThread::wait_for(const Job& job) {
   const double begin = seconds();
   std::unique_lock lock(shared_->mutex);
   shared_->changed.wait(lock, [&] { return job.done || (shared_->closed && !shared_->working); });
   exposed_ += seconds() - begin;
-  if (!job.done) throw std::runtime_error("lane: the call before this one failed");
+  if (!job.done) throw std::runtime_error("progress: the call before this one failed");
 }
 
-void Lane::run_task(void* started) {
+void ProgressThread::run_task(void* started) {
   Task& task = *static_cast<Task*>(started);
   try {
-    task.lane->body_(task.lane->what_, task.number);
+    task.progress->body_(task.progress->what_, task.number);
   } catch (...) {
     task.error = std::current_exception();
   }
   task.finished = true;
 }
 
-void Lane::start(Task& task) {
-  task.lane = this;
+void ProgressThread::start(Task& task) {
+  task.progress = this;
   task.finished = false;
   task.waits_for = nullptr;
   task.away = 0.0;
   task.stack.start(run_task, &task);
 }
 
-void Lane::resume(Task& task) {
+void ProgressThread::resume(Task& task) {
   if (task.waits_for != nullptr) {
     task.away += seconds() - task.away_since;  // what follows is its own wait
     wait_for(*task.waits_for);
@@ -119,7 +119,7 @@ void Lane::resume(Task& task) {
   if (task.error) std::rethrow_exception(task.error);
 }
 
-void Lane::interleave_tasks(std::int64_t count, void (*body)(void*, std::int64_t), void* what) {
+void ProgressThread::interleave_tasks(std::int64_t count, void (*body)(void*, std::int64_t), void* what) {
   if (!shared_ || count == 1) {
     for (std::int64_t task = 0; task < count; ++task) body(what, task);
     return;
@@ -147,7 +147,7 @@ void Lane::interleave_tasks(std::int64_t count, void (*body)(void*, std::int64_t
 }
 
 /// No more calls; the one that is being made may have buffers that go away, so it gets a little time.
-void Lane::give_up() {
+void ProgressThread::give_up() {
   current_ = nullptr;
   std::unique_lock lock(shared_->mutex);
   shared_->closed = true;
@@ -155,9 +155,9 @@ void Lane::give_up() {
   shared_->changed.wait_for(lock, time_to_finish, [&] { return !shared_->working; });
 }
 
-double Lane::now() const { return seconds() - (current_ != nullptr ? current_->away : 0.0); }
+double ProgressThread::now() const { return seconds() - (current_ != nullptr ? current_->away : 0.0); }
 
-double Lane::busy_seconds() const {
+double ProgressThread::busy_seconds() const {
   if (!shared_) return plain_busy_;
   const std::lock_guard lock(shared_->mutex);
   return plain_busy_ + shared_->busy;

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/exchange/lane.hpp"
+#include "comm/exchange/progress_thread.hpp"
 
 namespace shardmark::comm {
 namespace {
@@ -16,14 +16,14 @@ using std::chrono::milliseconds;
 
 void pass(int ms) { std::this_thread::sleep_for(milliseconds(ms)); }
 
-TEST(Lane, TasksTakeTurnsInOneOrderWhateverTheirCallsTake) {
+TEST(Progress, TasksTakeTurnsInOneOrderWhateverTheirCallsTake) {
   for (const int slow : {0, 1, 2}) {
-    Lane lane(Waiting::poll);
+    ProgressThread progress(Waiting::poll);
     std::vector<std::string> order, calls;
-    lane.interleave(3, [&](std::int64_t task) {
+    progress.interleave(3, [&](std::int64_t task) {
       for (int round = 0; round <= task; ++round) {
         order.push_back(std::to_string(task) + "." + std::to_string(round));
-        lane.run([&] {
+        progress.run([&] {
           pass(task == slow ? 5 : 0);
           calls.push_back(std::to_string(task) + "." + std::to_string(round));
         });
@@ -34,13 +34,13 @@ TEST(Lane, TasksTakeTurnsInOneOrderWhateverTheirCallsTake) {
   }
 }
 
-TEST(Lane, CallsHappenOnOneOtherThreadWhileTasksStayOnTheCallers) {
+TEST(Progress, CallsHappenOnOneOtherThreadWhileTasksStayOnTheCallers) {
   const auto caller = std::this_thread::get_id();
   std::thread::id calls;
-  Lane lane(Waiting::poll);
-  lane.interleave(2, [&](std::int64_t) {
+  ProgressThread progress(Waiting::poll);
+  progress.interleave(2, [&](std::int64_t) {
     EXPECT_EQ(std::this_thread::get_id(), caller);
-    lane.run([&] {
+    progress.run([&] {
       EXPECT_NE(std::this_thread::get_id(), caller);
       if (calls == std::thread::id()) calls = std::this_thread::get_id();
       EXPECT_EQ(std::this_thread::get_id(), calls);
@@ -49,43 +49,44 @@ TEST(Lane, CallsHappenOnOneOtherThreadWhileTasksStayOnTheCallers) {
   });
 }
 
-TEST(Lane, WithoutAThreadOrWithOneTaskACallIsACall) {
+TEST(Progress, WithoutAThreadOrWithOneTaskACallIsACall) {
   const auto caller = std::this_thread::get_id();
-  Lane plain, threaded(Waiting::poll);
-  for (Lane* lane : {&plain, &threaded}) {
-    lane->interleave(1, [&](std::int64_t) { lane->run([&] { EXPECT_EQ(std::this_thread::get_id(), caller); }); });
-    lane->run([&] { EXPECT_EQ(std::this_thread::get_id(), caller); });
+  ProgressThread plain, threaded(Waiting::poll);
+  for (ProgressThread* progress : {&plain, &threaded}) {
+    progress->interleave(1,
+                         [&](std::int64_t) { progress->run([&] { EXPECT_EQ(std::this_thread::get_id(), caller); }); });
+    progress->run([&] { EXPECT_EQ(std::this_thread::get_id(), caller); });
   }
 }
 
 /// Each task computes as long as its call takes: all calls but the last are hidden.
-TEST(Lane, CountsTheTimeThatNobodyCouldHide) {
-  Lane lane(Waiting::poll);
+TEST(Progress, CountsTheTimeThatNobodyCouldHide) {
+  ProgressThread progress(Waiting::poll);
   double of_tasks = 0.0;
-  const double begin = lane.now();
-  lane.interleave(4, [&](std::int64_t) {
-    const double task_begin = lane.now();
+  const double begin = progress.now();
+  progress.interleave(4, [&](std::int64_t) {
+    const double task_begin = progress.now();
     pass(40);
-    lane.run([] { pass(40); });
-    of_tasks += lane.now() - task_begin;
+    progress.run([] { pass(40); });
+    of_tasks += progress.now() - task_begin;
   });
-  const double all = lane.now() - begin;
-  EXPECT_GE(lane.busy_seconds(), 0.16);
-  EXPECT_LT(lane.exposed_seconds(), 0.75 * lane.busy_seconds());
-  EXPECT_GT(lane.exposed_seconds(), 0.03);
+  const double all = progress.now() - begin;
+  EXPECT_GE(progress.busy_seconds(), 0.16);
+  EXPECT_LT(progress.exposed_seconds(), 0.75 * progress.busy_seconds());
+  EXPECT_GT(progress.exposed_seconds(), 0.03);
   EXPECT_LE(of_tasks, 1.01 * all);  // nothing is charged to two
-  Lane plain;
+  ProgressThread plain;
   plain.run([] { pass(5); });
   EXPECT_GE(plain.exposed_seconds(), 0.005);
   EXPECT_GE(plain.busy_seconds(), 0.005);
 }
 
-TEST(Lane, AnErrorOfACallComesOutOfItsTask) {
-  Lane lane(Waiting::poll);
+TEST(Progress, AnErrorOfACallComesOutOfItsTask) {
+  ProgressThread progress(Waiting::poll);
   std::string caught;
   try {
-    lane.interleave(3, [&](std::int64_t task) {
-      lane.run([&] {
+    progress.interleave(3, [&](std::int64_t task) {
+      progress.run([&] {
         if (task == 1) throw std::runtime_error("call of task 1");
       });
     });
@@ -95,13 +96,13 @@ TEST(Lane, AnErrorOfACallComesOutOfItsTask) {
   EXPECT_EQ(caught, "call of task 1");
 }
 
-TEST(Lane, AnErrorOfATaskEndsAllWithoutWaitingForACallThatNeverEnds) {
+TEST(Progress, AnErrorOfATaskEndsAllWithoutWaitingForACallThatNeverEnds) {
   const auto begin = std::chrono::steady_clock::now();
   try {
-    Lane lane(Waiting::poll);
-    lane.interleave(2, [&](std::int64_t task) {
+    ProgressThread progress(Waiting::poll);
+    progress.interleave(2, [&](std::int64_t task) {
       if (task == 1) throw std::invalid_argument("task 1");
-      lane.run([] { pass(3000); });
+      progress.run([] { pass(3000); });
     });
     FAIL();
   } catch (const std::invalid_argument& error) {
