@@ -38,8 +38,7 @@ Json case_json(const CaseRecord& record, std::ptrdiff_t number) {
           {"options", record.options},
           {"valid", is_valid(record)},
           {"rank", nullptr},
-          {"step_ms",
-           {{"median", record.step_ms.median}, {"low", record.step_ms.low}, {"high", record.step_ms.high}}},
+          {"step_ms", {{"median", record.step_ms.median}, {"low", record.step_ms.low}, {"high", record.step_ms.high}}},
           {"samples_per_s", record.samples_per_s},
           {"ratio", nullptr},
           {"predicted_ms", or_null(record.predicted_ms)},
@@ -73,8 +72,8 @@ Json ratio_json(const CaseRecord& slow, const CaseRecord& fast, const TimeRatio&
 Json ratios_json(Cases cases) {
   Json json = Json::array();
   for (const CaseRecord& one : cases) {
-    const std::int64_t pairs = pairs_of(std::ranges::count_if(
-        cases, [&](const CaseRecord& each) { return is_valid(each) && same_job(each, one); }));
+    const std::int64_t pairs = pairs_of(
+        std::ranges::count_if(cases, [&](const CaseRecord& each) { return is_valid(each) && same_job(each, one); }));
     for (const CaseRecord& other : cases.subspan(static_cast<std::size_t>(number_of(one, cases)) + 1)) {
       if (!is_valid(one) || !is_valid(other) || one.workload != other.workload) continue;
       const TimeRatio r = time_ratio(other, one, pairs);
