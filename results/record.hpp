@@ -70,6 +70,9 @@ inline constexpr const char* untold_field = "untold";
 /// Names the detail with the first value that is wrong, and the expected one. It is absent where none is wrong.
 inline constexpr const char* first_wrong_field = "first_wrong";
 
+/// Names the detail that tells the jobs of a merged file from each other: scripts/measure puts it there.
+inline constexpr char part_field[] = "part";
+
 /// Names the detail that distinguishes plans of one name: the digest of the case's plan.
 inline constexpr char plan_digest_field[] = "plan_digest";
 

@@ -48,6 +48,23 @@ std::string as_markdown(std::span<const Report> reports, const TableOptions& opt
 /// 4180; lines end in \n alone. There is no verdict: `valid` says for each case whether it was checked and right.
 std::string as_csv(std::span<const Report> reports, const TableOptions& options);
 
+/// Prints one JSON document, an array with an object for each report, for other programs: what the table, the answer
+/// and the verdict say, as numbers. The keys of the object, in this order; what there is not is null:
+///   file         its name
+///   cases        of each case, in the order of the file: number (from 0 on), workload, plan, options, valid, rank
+///   (from
+///                1 on, among the cases of its job, as the table orders them), step_ms {median, low, high},
+///                samples_per_s, ratio (to the time per sample of the first of its job, where that is valid),
+///                predicted_ms, error (as in PredictedTime)
+///   ratios       of each two valid cases of a workload: slow, fast (their numbers), ratio (at least 1), low, high,
+///                rounds, distinguishable (TimeRatio). All pairs of a job are compared
+///   predictions  of the predicted valid cases of each workload, in the order of the file: workload, cases (how many),
+///                mean_error, rank_correlation, liked (its number), regret (PredictionQuality). The last, without a
+///                workload, is of all; where there are several workloads it has neither ranks nor regret
+///   answer       the sentences of ANSWER
+///   result       the last line, "RESULT: VALID"
+std::string as_json(std::span<const Report> reports, const TableOptions& options);
+
 /// A ResultsFormat is a way to print results.
 struct ResultsFormat {
   std::string_view name;
@@ -58,6 +75,7 @@ inline constexpr std::array results_formats{
     ResultsFormat{"text", "a table of at most 120 columns and the answer in words, for reading", as_text},
     ResultsFormat{"markdown", "the same as Markdown, for pasting", as_markdown},
     ResultsFormat{"csv", "every field of every case, for other programs", as_csv},
+    ResultsFormat{"json", "ranks, ratios and the answer as one document, for other programs", as_json},
 };
 
 }  // namespace shardmark::results

@@ -38,6 +38,10 @@ std::vector<double> in_blocks(const std::vector<double>& values) {
   return medians;
 }
 
+TimeRatio ratio_of_medians(const StepTime& slow, const StepTime& fast) {
+  return {slow.median / fast.median, slow.low / fast.high, slow.high / fast.low, 0};
+}
+
 TimeRatio scaled(TimeRatio r, double by) { return {r.ratio * by, r.low * by, r.high * by, r.rounds}; }
 
 }  // namespace
@@ -55,7 +59,7 @@ std::int64_t rounds_for_interval(std::int64_t comparisons) {
 
 TimeRatio time_ratio(const StepTime& slow, const StepTime& fast, std::int64_t comparisons) {
   const auto logs = log_ratios(slow, fast);
-  if (logs.empty()) return {slow.median / fast.median, slow.low / fast.high, slow.high / fast.low, 0};
+  if (logs.empty()) return ratio_of_medians(slow, fast);
   const double wanted = error_in_all / static_cast<double>(std::max<std::int64_t>(1, comparisons));
   Shift shift = paired_shift(in_blocks(logs), wanted);
   if (std::ssize(logs) < rounds_for_interval(comparisons) && logs.size() > 1) {
@@ -70,9 +74,15 @@ TimeRatio time_ratio(const StepTime& slow, const StepTime& fast, std::int64_t co
   return {std::exp(shift.estimate), std::exp(shift.low), std::exp(shift.high), std::ssize(logs)};
 }
 
+bool same_job(const CaseRecord& a, const CaseRecord& b) {
+  const auto part = [](const CaseRecord& record) { return record.details.value(part_field, nlohmann::ordered_json()); };
+  return part(a) == part(b);
+}
+
 TimeRatio time_ratio(const CaseRecord& slow, const CaseRecord& fast, std::int64_t comparisons) {
-  return scaled(time_ratio(slow.step_ms, fast.step_ms, comparisons),
-                static_cast<double>(fast.global_batch()) / static_cast<double>(slow.global_batch()));
+  const TimeRatio of_steps = same_job(slow, fast) ? time_ratio(slow.step_ms, fast.step_ms, comparisons)
+                                                  : ratio_of_medians(slow.step_ms, fast.step_ms);
+  return scaled(of_steps, static_cast<double>(fast.global_batch()) / static_cast<double>(slow.global_batch()));
 }
 
 /// With t = sqrt(degrees) tan(a) the density of a is proportional to cos(a)^(degrees - 1): a is counted down from pi /

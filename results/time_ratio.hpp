@@ -13,8 +13,10 @@ struct TimeRatio {
   double ratio = 1.0, low = 1.0, high = 1.0;
   std::int64_t rounds = 0;  ///< in which both were visited, of which it was taken; 0: not paired
 
-  /// Returns whether the two are statistically distinguishable: the interval holds no 1.
-  bool is_distinguishable() const { return low > 1.0 || high < 1.0; }
+  /// Returns whether low and high are an interval: a single round has none.
+  bool has_interval() const { return rounds != 1; }
+  /// Returns whether the two are statistically distinguishable: there is an interval, and it holds no 1.
+  bool is_distinguishable() const { return has_interval() && (low > 1.0 || high < 1.0); }
   /// Returns half the width of the interval of its logarithm: about that share of the ratio. It is infinite with fewer
   /// rounds than give an interval.
   double relative_half_width() const;
@@ -39,7 +41,12 @@ TimeRatio time_ratio(const StepTime& slow, const StepTime& fast, std::int64_t co
 /// Returns the two-sided quantile of Student's t: |t| exceeds it with probability `error`.
 double student_quantile(std::int64_t degrees, double error);
 
-/// Estimates the ratio of times per sample, since cases may differ in their batch.
+/// Returns whether one job measured both, so that they share its rounds: in a file that was merged of several jobs they
+/// have the same part (part_field).
+bool same_job(const CaseRecord& a, const CaseRecord& b);
+
+/// Estimates the ratio of times per sample, since cases may differ in their batch. Cases of different jobs are compared
+/// like samples that are not of visits.
 TimeRatio time_ratio(const CaseRecord& slow, const CaseRecord& fast, std::int64_t comparisons = 1);
 
 /// Returns the smallest ratio above 1, between two cases that are as noisy as these, that about 9 of 10 runs like this

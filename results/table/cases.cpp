@@ -19,24 +19,32 @@ bool all_have(const Records& records, const std::string& option) {
 
 }  // namespace
 
-Records ranked(std::span<const CaseRecord> records) {
+Records ranked(const Records& records) {
   struct Ranked {
     const CaseRecord* record;
     int verdict;
     double ratio;
   };
-  const CaseRecord* best = best_valid_case(records);
+  Records valid;
+  std::ranges::copy_if(records, std::back_inserter(valid), [](const CaseRecord* record) { return is_valid(*record); });
+  const CaseRecord* best = valid.empty() ? nullptr : fastest(valid);
   std::vector<Ranked> order;
-  for (const CaseRecord& record : records)
-    order.push_back({&record,
-                     is_valid(record)    ? 0
-                     : record.wrong == 0 ? 1
-                                         : 2,
-                     best ? time_ratio(record, *best).ratio : 1.0 / record.samples_per_s});
+  for (const CaseRecord* record : records)
+    order.push_back({record,
+                     is_valid(*record)    ? 0
+                     : record->wrong == 0 ? 1
+                                          : 2,
+                     best ? time_ratio(*record, *best).ratio : 1.0 / record->samples_per_s});
   std::ranges::stable_sort(order, {}, [](const Ranked& each) { return std::pair(each.verdict, each.ratio); });
   Records sorted;
   for (const Ranked& each : order) sorted.push_back(each.record);
   return sorted;
+}
+
+Records ranked(std::span<const CaseRecord> records) {
+  Records all;
+  for (const CaseRecord& record : records) all.push_back(&record);
+  return ranked(all);
 }
 
 std::string value_of(const CaseRecord& record, const std::string& field) {

@@ -16,6 +16,7 @@ using Records = std::vector<const CaseRecord*>;
 
 /// Ranks the records: valid before unchecked before wrong, then the fastest first, by the time per sample beside that
 /// of the fastest, within the rounds that both share.
+Records ranked(const Records& records);
 Records ranked(std::span<const CaseRecord> records);
 
 /// Returns what a user chose for the case: "plan", "workload", "ranks", "threads", or the name of an option; as people

@@ -6,17 +6,9 @@
 #include <algorithm>
 
 #include "results/async_fields.hpp"
-#include "results/prediction_quality.hpp"
 
 namespace shardmark::results {
 namespace {
-
-/// Returns the predicted and the measured ms of a sample of the case.
-std::optional<PredictedTime> predicted_time(const CaseRecord& record) {
-  if (!record.predicted_ms || *record.predicted_ms <= 0.0 || record.step_ms.median <= 0.0) return std::nullopt;
-  const auto samples = static_cast<double>(record.global_batch());
-  return PredictedTime{*record.predicted_ms / samples, record.step_ms.median / samples};
-}
 
 /// "+3.4 %"
 std::string error_text(double error) { return fmt::format("{:+.1f} %", 100.0 * error); }
@@ -81,6 +73,12 @@ PhaseTable phase_table(const CaseRecord& record, std::string title) {
 }
 
 }  // namespace
+
+std::optional<PredictedTime> predicted_time(const CaseRecord& record) {
+  if (!record.predicted_ms || *record.predicted_ms <= 0.0 || record.step_ms.median <= 0.0) return std::nullopt;
+  const auto samples = static_cast<double>(record.global_batch());
+  return PredictedTime{*record.predicted_ms / samples, record.step_ms.median / samples};
+}
 
 std::vector<Column> limit_columns(const Records& records) {
   Column limit{.header = "limit",

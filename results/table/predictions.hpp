@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "results/prediction_quality.hpp"
 #include "results/table/answer.hpp"
 #include "results/table/columns.hpp"
 #include "results/table/layout.hpp"
 
 namespace shardmark::results {
+
+/// Returns the predicted and the measured ms of a sample of the case; nothing where it was not predicted.
+std::optional<PredictedTime> predicted_time(const CaseRecord& record);
 
 /// Returns the columns "predicted" (ms of the step) and "error" (percent of what was measured); all cells are "-" where
 /// no record has a prediction.

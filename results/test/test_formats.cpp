@@ -105,6 +105,122 @@ TEST(Csv, TextThatHoldsSeparatorsIsQuoted) {
 
 TEST(Csv, OfNoCaseIsEmpty) { EXPECT_EQ(printed("csv", {}), ""); }
 
+nlohmann::json document(const std::vector<CaseRecord>& records) {
+  return nlohmann::json::parse(printed("json", records)).at(0);
+}
+
+TEST(JsonFormat, IsOneDocumentWithAnObjectForEachFile) {
+  const auto environment = sample_environment();
+  const auto records = three_cases();
+  const std::vector<Report> reports{{environment, records, "a.jsonl"}, {environment, records, "b.jsonl"}};
+  const auto json = nlohmann::ordered_json::parse(as_json(reports, {}));
+  ASSERT_EQ(json.size(), 2U);
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json[1].items()) keys.push_back(key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"file", "cases", "ratios", "predictions", "answer", "result"}));
+  EXPECT_EQ(json[1]["file"], "b.jsonl");
+  EXPECT_EQ(json[1]["answer"].get<std::vector<std::string>>(), answer_to(records));
+  EXPECT_EQ(json[1]["result"], "RESULT: VALID");
+}
+
+TEST(JsonFormat, CasesStandInTheOrderOfTheFileWithTheirRank) {
+  auto records = three_cases();
+  std::swap(records[0], records[1]);
+  records.push_back(sample_case("column_wise", 5.0));
+  records.back().wrong = 3;
+  const auto cases = document(records).at("cases");
+  const auto values = [&](const char* key) {
+    std::vector<nlohmann::json> found;
+    for (const auto& each : cases) found.push_back(each.at(key));
+    return nlohmann::json(found).dump();
+  };
+  EXPECT_EQ(values("number"), "[0,1,2,3]");
+  EXPECT_EQ(values("rank"), "[2,1,3,4]");
+  EXPECT_EQ(values("valid"), "[true,true,true,false]");
+  EXPECT_EQ(values("ratio"), "[1.1,1.0,2.0,0.5]");
+  EXPECT_EQ(values("plan"), R"(["table_wise","table_wise","row_wise","column_wise"])");
+  EXPECT_EQ(cases[1].at("step_ms").dump(), R"({"high":10.25,"low":9.75,"median":10.0})");
+  EXPECT_EQ(cases[1].at("samples_per_s"), 1638400.0);
+  EXPECT_EQ(cases[0].at("options").at("exchange"), "pairwise");
+  EXPECT_TRUE(cases[0].at("predicted_ms").is_null());
+  EXPECT_TRUE(cases[0].at("error").is_null());
+}
+
+TEST(JsonFormat, RatiosAreOfAllPairsOfValidCasesOfAWorkload) {
+  auto records = three_cases();
+  records.push_back(sample_case("column_wise", 5.0));
+  records.back().wrong = 3;
+  records.push_back(sample_case("table_wise", 2.0));
+  records.back().workload = "dlrm-dcnv2";
+  const auto ratios = document(records).at("ratios");
+  ASSERT_EQ(ratios.size(), 3U);
+  EXPECT_EQ(ratios[1].at("slow"), 2);
+  EXPECT_EQ(ratios[1].at("fast"), 0);
+  EXPECT_EQ(ratios[1].at("ratio"), 2.0);
+  EXPECT_EQ(ratios[1].at("low"), 19.75 / 10.25);
+  EXPECT_EQ(ratios[1].at("high"), 20.25 / 9.75);
+  EXPECT_EQ(ratios[1].at("rounds"), 0);
+  EXPECT_EQ(ratios[1].at("distinguishable"), true);
+}
+
+/// Eight rounds of 10 and 12, the last of 10 and 9: the table says the same of two cases, and of three.
+TEST(JsonFormat, RatiosAreThoseWithinRoundsOfAllPairsOfAJob) {
+  std::vector records{sample_case("table_wise", 10.0), sample_case("row_wise", 12.0), sample_case("grid", 30.0)};
+  const std::vector<std::int64_t> visits(8, 1);
+  records[0].step_ms = step_time({10, 10, 10, 10, 10, 10, 10, 10}, visits);
+  records[1].step_ms = step_time({12.0, 12.1, 12.2, 12.3, 12.4, 12.5, 12.6, 9.0}, visits);
+  records[2].step_ms = step_time({30, 30, 30, 30, 30, 30, 30, 30}, visits);
+  const auto first = [&] { return document(records).at("ratios").at(0); };
+  const TimeRatio of_three = time_ratio(records[1], records[0], 3);
+  EXPECT_EQ(first().at("low"), of_three.low);
+  EXPECT_EQ(first().at("rounds"), 8);
+  EXPECT_EQ(first().at("distinguishable"), of_three.is_distinguishable());
+  records[0].details[part_field] = records[1].details[part_field] = "one";
+  records[2].details[part_field] = "other";
+  EXPECT_EQ(first().at("low"), time_ratio(records[1], records[0]).low);
+  const auto merged = document(records);
+  EXPECT_EQ(merged.at("ratios").at(1).at("rounds"), 0);  // of different jobs
+  std::vector<int> ranks;
+  for (const auto& each : merged.at("cases")) ranks.push_back(each.at("rank"));
+  EXPECT_EQ(ranks, (std::vector{1, 2, 1}));
+  records[0].step_ms = step_time({10, 10}, {2});
+  EXPECT_TRUE(first().at("low").is_null());  // one round has no interval
+  EXPECT_EQ(first().at("distinguishable"), false);
+}
+
+/// Errors +10, -5, -25, 0 %; ranks 3 2 1 4 beside 3 1 2 4; lookup_greedy is liked best.
+TEST(JsonFormat, PredictionsAreRatedForEachWorkloadAndAll) {
+  std::vector records{sample_case("row_wise", 20.0), sample_case("search", 10.0), sample_case("lookup_greedy", 12.0),
+                      sample_case("random", 40.0), sample_case("table_wise", 10.0)};
+  const std::vector<double> predicted{22.0, 9.5, 9.0, 40.0, 11.0};
+  for (std::size_t i = 0; i < records.size(); ++i) records[i].predicted_ms = predicted[i];
+  const auto alone = document({records.begin(), records.begin() + 4}).at("predictions");
+  ASSERT_EQ(alone.size(), 2U);
+  EXPECT_EQ(alone[0].at("workload"), "criteo-kaggle");
+  EXPECT_EQ(alone[0].at("cases"), 4);
+  EXPECT_NEAR(alone[0].at("mean_error").get<double>(), 0.1, 1e-12);
+  EXPECT_NEAR(alone[0].at("rank_correlation").get<double>(), 0.8, 1e-12);
+  EXPECT_EQ(alone[0].at("liked"), 2);
+  EXPECT_NEAR(alone[0].at("regret").get<double>(), 0.2, 1e-12);
+  EXPECT_TRUE(alone[1].at("workload").is_null());
+  EXPECT_EQ(alone[1].at("liked"), 2);
+  records[4].workload = "dlrm-dcnv2";
+  const auto both = document(records);
+  ASSERT_EQ(both.at("predictions").size(), 3U);
+  EXPECT_TRUE(both.at("predictions")[1].at("rank_correlation").is_null());
+  EXPECT_EQ(both.at("predictions")[1].at("liked"), 4);
+  EXPECT_EQ(both.at("predictions")[2].at("cases"), 5);
+  EXPECT_NEAR(both.at("predictions")[2].at("mean_error").get<double>(), 0.1, 1e-12);
+  EXPECT_TRUE(both.at("predictions")[2].at("regret").is_null());
+  EXPECT_NEAR(both.at("cases")[2].at("error").get<double>(), -0.25, 1e-12);
+}
+
+TEST(JsonFormat, OfNoCaseHasOnlyTheVerdict) {
+  EXPECT_EQ(printed("json", {}),
+            "[\n {\n  \"file\": \"a.jsonl\",\n  \"cases\": [],\n  \"ratios\": [],\n  \"predictions\": [],\n"
+            "  \"answer\": [],\n  \"result\": \"RESULT: INVALID (no case was measured)\"\n }\n]\n");
+}
+
 TEST(Emphasis, OnATerminalTheBestIsBoldAndWhatIsWithinItsIntervalDim) {
   auto records = three_cases();
   records.push_back(sample_case("column_wise", 10.25));
@@ -112,7 +228,7 @@ TEST(Emphasis, OnATerminalTheBestIsBoldAndWhatIsWithinItsIntervalDim) {
   EXPECT_NE(text.find("\n\033[1m  table_wise"), std::string::npos) << text;
   EXPECT_NE(text.find("\n\033[2m  column_wise"), std::string::npos) << text;
   EXPECT_NE(text.find("\n  row_wise"), std::string::npos) << text;
-  for (const char* format : {"text", "markdown", "csv"})
+  for (const char* format : {"text", "markdown", "csv", "json"})
     EXPECT_EQ(printed(format, records).find('\033'), std::string::npos) << format;
 }
 

@@ -102,6 +102,28 @@ TEST(TimeRatio, OfSamplesWithoutVisitsComparesTheirIntervals) {
   EXPECT_EQ(ratio.high, 21.0 / 9.0);
 }
 
+/// Two jobs that a merged file holds did not run within the same seconds.
+TEST(TimeRatio, CasesOfDifferentJobsAreComparedByTheirMedians) {
+  CaseRecord slow, fast;
+  slow.step_ms = step_time({19, 20, 20, 20, 20, 21}, {1, 1, 1, 1, 1, 1});
+  fast.step_ms = step_time({9, 10, 10, 10, 10, 11}, {1, 1, 1, 1, 1, 1});
+  EXPECT_EQ(time_ratio(slow, fast).rounds, 6);
+  slow.details[part_field] = fast.details[part_field] = "one";
+  EXPECT_EQ(time_ratio(slow, fast).rounds, 6);
+  fast.details[part_field] = "other";
+  const TimeRatio ratio = time_ratio(slow, fast);
+  EXPECT_EQ(ratio.rounds, 0);
+  EXPECT_EQ(ratio.high, 21.0 / 9.0);
+}
+
+TEST(TimeRatio, OfOneRoundDistinguishesNothing) {
+  const TimeRatio ratio = time_ratio(step_time({20, 20}, {2}), step_time({10, 10}, {2}));
+  EXPECT_EQ(ratio.rounds, 1);
+  EXPECT_NEAR(ratio.ratio, 2.0, 1e-12);
+  EXPECT_FALSE(ratio.has_interval());
+  EXPECT_FALSE(ratio.is_distinguishable());
+}
+
 TEST(TimeRatio, ManyRoundsAreTakenInBlocks) {
   const auto times = simulated_times(quiet_machine, {1.0, 1.01}, 1234, 5);
   const TimeRatio ratio = time_ratio(times[1], times[0]);

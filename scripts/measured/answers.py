@@ -9,7 +9,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "peers"))
 import comparison  # noqa: E402
 
 from measured import peers, predictions, trains  # noqa: E402
-from measured.files import as_fast_as_best, best_of_each, faster_by, field, indistinguishable, kernel_rows, traffics  # noqa: E402
+from measured.files import best_of_each, field, kernel_rows, traffics  # noqa: E402
 from measured.text import figure, several, span_text  # noqa: E402
 
 LIBRARY = "mpi_alltoallv"
@@ -27,7 +27,7 @@ class Headline:
     claim: str
     ours: str
     peer: str
-    ratio: object  # peer's time / ours, above 1: ours is faster; or (ratio, least, most)
+    ratio: object  # peer's time / ours, above 1: ours is faster; or (ratio, low, high)
     results: object
 
 
@@ -40,13 +40,13 @@ def advice_of_cases(results):
     ranked = best_of_each(results)
     if len(ranked) < 2:
         return None
-    tied = as_fast_as_best(ranked)
+    tied = [record for record in ranked if results.indistinguishable(ranked[0], record)]
     chosen = [record for record in tied if name_of(record, results) == "auto"] or tied
     attempt = several([f"`--{results.campaign.axis} {name_of(record, results)}`" for record in chosen])
-    others = ranked[len(tied):]
+    others = [record for record in ranked if record not in tied]
     if not others:
         return Advice(results.campaign.when, f"any `--{results.campaign.axis}`", "none was faster beyond the scatter")
-    compared = [f"{faster_by(ranked[0], record)[0]:.2f} times as fast as `{name_of(record, results)}`"
+    compared = [f"{record['ratio']:.2f} times as fast as `{name_of(record, results)}`"
                 for record in others[:1] + others[1:][-1:]]
     return Advice(results.campaign.when, attempt, ", ".join(compared))
 
@@ -96,13 +96,12 @@ def ms(record):
 
 def headlines_of_cases(results):
     ranked = best_of_each(results)
-    if len(ranked) < 2 or indistinguishable(ranked[0], ranked[-1]):
+    if len(ranked) < 2 or results.indistinguishable(ranked[0], ranked[-1]):
         return []
     best, other = ranked[0], next((each for each in ranked if name_of(each, results) == results.campaign.against), ranked[-1])
     claim = f"{results.campaign.title}: the best {results.campaign.axis} against {results.campaign.against or 'the slowest'}"
-    lines = [Headline(claim, f"{name_of(best, results)} {ms(best)}", f"{name_of(other, results)} {ms(other)}",
-                      faster_by(best, other), results)]
-    return lines
+    return [Headline(claim, f"{name_of(best, results)} {ms(best)}", f"{name_of(other, results)} {ms(other)}",
+                     results.faster_by(best, other), results)]
 
 
 def peers_times(results, operation, setting):

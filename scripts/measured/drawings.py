@@ -7,7 +7,7 @@ import comparison
 
 from measured import trains
 from measured.answers import name_of
-from measured.files import best_of_each, faster_by, indistinguishable
+from measured.files import best_of_each
 from measured.text import circumstances, date_of, figure, origin
 
 
@@ -29,8 +29,7 @@ def of_cases(results):
         return None
     rows = [{"label": name_of(record, results), "median": record["step_ms"]["median"], "low": record["step_ms"]["low"],
              "high": record["step_ms"]["high"], "stopped": "stopped" in record,
-             "tied": record is records[0] or indistinguishable(records[0], record), "ratio": faster_by(records[0], record)[0],
-             "phases": phases_of(record)} for record in records]
+             "tied": results.indistinguishable(records[0], record), "ratio": record["ratio"], "phases": phases_of(record)} for record in records]
     best = rows[0]
     return {"kind": "cases", "title": f"{results.campaign.title}: {results.campaign.axis.removesuffix('s')}s by the time of a step",
             "note": f"{records[0]['workload']} on {origin(results)['cpu']}, {circumstances(results)}",

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of results: read, and stored beside others with what names a host or a path of the machine left out."""
+"""Files of results: read, with what the program says of their cases; and stored beside others with what names a host or a
+path of the machine left out."""
 import json
 import re
 import statistics
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from measured.campaigns import CAMPAIGNS, Campaign
+
+COMPARED = ("cases", "predictions", "trains")  # kinds of campaigns whose cases the program compares
 
 
 class BadInput(Exception):
@@ -15,15 +19,34 @@ class BadInput(Exception):
 
 @dataclass(frozen=True)
 class Results:
-    """A file of results. `environment`: of a results file of shardmark, of the peers, or Google Benchmark's context."""
+    """A file of results. `environment`: of a results file of shardmark, of the peers, or Google Benchmark's context.
+    Cases have a number, valid, rank, ratio and error of the program too (as_json() of results/table.hpp)."""
     campaign: Campaign
     path: Path
     environment: dict
     records: list
+    ratios: dict = None  # {(one, other), by their numbers: (ratio, low, high, distinguishable)}
+    predictions: dict = None  # {workload, None of all: how good they were}
 
     @property
     def told(self):  # {"command", "note"} that scripts/measure put there
         return self.environment.get("campaign", {})
+
+    @property
+    def ranked(self):
+        """The cases, as the program ranks those of a job: valid ones first, then the fastest."""
+        return sorted(self.records, key=lambda record: record["rank"])
+
+    @property
+    def valid(self):
+        return [record for record in self.ranked if record["valid"]]
+
+    def faster_by(self, one, other):
+        """(ratio, low, high): how many times as fast `one` is as `other`; both are valid and of one workload."""
+        return self.ratios[one["number"], other["number"]][:3]
+
+    def indistinguishable(self, one, other):
+        return one is other or not self.ratios[one["number"], other["number"]][3]
 
 
 def parse(path):
@@ -40,16 +63,36 @@ def parse(path):
         raise BadInput(f"{path}: not a file of results ({error!r}); measure again") from error
 
 
-def read(campaign, path):
-    return Results(campaign, path, *parse(path))
+def shown(program, path, *options, folder=None):
+    """What `shardmark results show` prints of the file; wrong values (1) are told there."""
+    if not program.exists():
+        raise BadInput(f"no {program}, which computes what pages say: build preset release, or name one with --program")
+    done = subprocess.run([program.resolve(), "results", "show", path, *options], cwd=folder, text=True, capture_output=True, check=False)
+    if done.returncode not in (0, 1):
+        raise BadInput(f"{program} results show {path} ended with {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
 
 
-def machines(folder):
+def read(campaign, path, program):
+    environment, records = parse(path)
+    if campaign.kind not in COMPARED:
+        return Results(campaign, path, environment, records)
+    facts, = json.loads(shown(program, path, "--format", "json"))
+    ratios = {}
+    for each in facts["ratios"]:
+        slow, fast, ratio, low, high = (each[key] for key in ("slow", "fast", "ratio", "low", "high"))
+        ratios[fast, slow] = ratio, low, high, each["distinguishable"]
+        ratios[slow, fast] = 1 / ratio, high and 1 / high, low and 1 / low, each["distinguishable"]
+    return Results(campaign, path, environment, [{**case, **record} for case, record in zip(facts["cases"], records, strict=True)],
+                   ratios, {each["workload"]: each for each in facts["predictions"]})
+
+
+def machines(folder, program):
     """{machine: [Results in the order of the campaigns]} of results/measured/; machines by name."""
     found = {}
     for machine in sorted(path for path in folder.iterdir() if path.is_dir()):
         files = [(campaign, machine / (campaign.name + campaign.suffix)) for campaign in CAMPAIGNS]
-        results = [read(campaign, path) for campaign, path in files if path.exists()]
+        results = [read(campaign, path, program) for campaign, path in files if path.exists()]
         if results:
             found[machine.name] = results
     return found
@@ -121,56 +164,17 @@ def median_ms(record):
     return record["step_ms"]["median"]
 
 
-def beside_best(best, record):
-    """{"ratio", "low", "high"} of the record's time to that of the best case of its job, as the program found it within
-    their rounds; None where the record has none, or `best` is not that case."""
-    found = record.get("vs_best")
-    return found if found and best is not record and found["best_ms"] == median_ms(best) and best["vs_best"]["ratio"] == 1 else None
-
-
-def ranked(records):
-    """Cases, the fastest first: by time per sample, since batches may differ; where the program compared them within
-    rounds, as it found."""
-    records = list(records)
-    if len({record.get("vs_best", {}).get("best_ms") for record in records}) == 1 and "vs_best" in records[0]:
-        return sorted(records, key=lambda record: record["vs_best"]["ratio"])
-    return sorted(records, key=lambda record: -record["samples_per_s"])
-
-
 def best_of_each(results):
     """The fastest valid case for every value of the campaign's axis, the fastest first."""
     found = {}
-    for record in ranked(record for record in results.records if record["checked_steps"] > 0 and record["wrong"] == 0):
+    for record in results.valid:
         found.setdefault(field(record, results.campaign.axis), record)
     return list(found.values())
-
-
-def faster_by(one, other):
-    """(ratio, least, most): how many times as fast `one` is as `other`: as the program found it where one of them is the
-    best of their job, else by medians and by the ends of their intervals."""
-    if found := beside_best(one, other):
-        return found["ratio"], found["low"], found["high"]
-    if found := beside_best(other, one):
-        return 1 / found["ratio"], 1 / found["high"], 1 / found["low"]
-    a, b = one["step_ms"], other["step_ms"]
-    scale = one["options"]["batch"] / other["options"]["batch"]
-    return scale * b["median"] / a["median"], scale * b["low"] / a["high"], scale * b["high"] / a["low"]
 
 
 def overlap(one, other):
     """Of two times with intervals of their own."""
     return one["low"] <= other["high"] and other["low"] <= one["high"]
-
-
-def indistinguishable(one, other):
-    """Whether 1 is in the interval of faster_by."""
-    _, low, high = faster_by(one, other)
-    return low <= 1 <= high
-
-
-def as_fast_as_best(records):
-    """The first of the ranked records and those that are statistically indistinguishable from it."""
-    return [record for record in records if record is records[0] or indistinguishable(records[0], record)]
 
 
 def traffics(results):

@@ -4,7 +4,7 @@ import comparison
 
 from measured import peers, predictions, trains
 from measured.answers import LIBRARY, advice, fastest, headlines
-from measured.files import beside_best, field, kernel_rows, overlap, ranked, traffics
+from measured.files import field, kernel_rows, overlap, traffics
 from measured.text import (circumstances, commit_of, date_of, figure, interval, markdown_table, origin, ranks_of, ratio_text,
                            size_text)
 
@@ -24,21 +24,25 @@ def at(record, path):
     return record
 
 
+def beside_best(results, best, record):
+    if best["valid"] and record["valid"] and record is not best:
+        return ratio_text(results.faster_by(best, record))
+    return f"{record['ratio']:.2f}" if best["valid"] else "-"
+
+
 def cases_table(results):
     """As the program prints it: the fields that differ, and what was measured."""
-    records = ranked(results.records)
+    records = results.ranked
     names = [name for name in FIELDS if len({field(record, name) for record in records}) > 1] or ["plan"]
-    valid = [record for record in records if record["wrong"] == 0 and record["checked_steps"] > 0]
     more = [column for name in names for column in MORE.get(name, ()) if any(at(record, column[0]) is not None for record in records)]
     rows = []
     for record in records:
-        ratio = valid[0]["samples_per_s"] / record["samples_per_s"] if valid else None
-        beside = valid and beside_best(valid[0], record)
         stopped = [f"stopped {record['stopped']}"] if "stopped" in record else []
         picked = [f"{record[key]}" for key in ("picked", "dedup_picked") if key in record and "auto" in
                   (field(record, "exchange"), field(record, "transfer"), field(record, "dedup"))]
         rows.append([*(field(record, name) for name in names), interval(record["step_ms"]), f"{record['samples_per_s']:,.0f}",
-                     *("-" if at(record, path) is None else figure(at(record, path)) for path, _ in more), figure(record["sent_bytes_max"] / 1e6), "-" if ratio is None else ratio_text((beside["ratio"], beside["low"], beside["high"])) if beside else f"{ratio:.2f}",
+                     *("-" if at(record, path) is None else figure(at(record, path)) for path, _ in more),
+                     figure(record["sent_bytes_max"] / 1e6), beside_best(results, records[0], record),
                      f"{record['wrong']:,}" if record["checked_steps"] else "unchecked", "; ".join(picked + stopped)])
     head = [*names, "ms [95 % interval]", "samples/s", *(title for _, title in more), "MB sent", "vs best", "wrong", "picked"]
     if not any(row[-1] for row in rows):

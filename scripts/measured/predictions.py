@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the campaigns of predictions say: predicted beside measured, `search` beside the other planners, the hold-out.
 
-The three figures are those of results/prediction_quality.hpp: MAPE, Spearman's rank correlation, regret."""
+The program computes the three figures (results/prediction_quality.hpp): MAPE, Spearman's rank correlation, regret."""
 import statistics
 
-from measured.files import BadInput, faster_by, median_ms, ranked
+from measured.files import BadInput, median_ms
 from measured.text import figure, interval, markdown_table, ratio_text
 
 SEARCH = "search"
@@ -20,57 +20,17 @@ def rule_of(record):
     return record["plan"].partition(":")[0]
 
 
-def valid(records):
-    return ranked(record for record in records if record["wrong"] == 0 and record["checked_steps"] > 0)
-
-
 def workloads(results):
     """{workload: its valid cases, the fastest first}, in the order of the file."""
     found = {}
-    for record in results.records:
+    for record in results.valid:  # the first of each job come first
         found.setdefault(record["workload"], []).append(record)
-    return {name: cases for name, records in found.items() if (cases := valid(records))}
+    return found
 
 
-def predicted(cases):
-    return [record for record in cases if record.get("predicted_ms")]
-
-
-def error(record):
-    """(predicted - measured) / measured"""
-    return record["predicted_ms"] / median_ms(record) - 1
-
-
-def mean_error(cases):
-    return sum(abs(error(record)) for record in cases) / len(cases)
-
-
-def mean_ranks(values):
-    """From 1 on, ascending; equal values have the mean of the ranks that they take."""
-    ordered = sorted(values)
-    return [ordered.index(value) + (ordered.count(value) + 1) / 2 for value in values]
-
-
-def rank_correlation(a, b):
-    """Spearman's rho; None where the values of one are all equal."""
-    a, b = mean_ranks(a), mean_ranks(b)
-    mean = (len(a) + 1) / 2
-    both = sum((x - mean) * (y - mean) for x, y in zip(a, b))
-    spread = sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b)
-    return both / spread ** 0.5 if spread else None
-
-
-def correlation_of(cases):
-    return rank_correlation([record["predicted_ms"] for record in cases], [median_ms(record) for record in cases])
-
-
-def liked(cases):
-    """The case of the least prediction; among equals the slowest of them."""
-    return min(cases, key=lambda record: (record["predicted_ms"], -median_ms(record)))
-
-
-def regret(cases):
-    return median_ms(liked(cases)) / min(map(median_ms, cases)) - 1
+def qualities(results):
+    """How good the predictions of each workload were, in the order of the file."""
+    return [quality for workload, quality in results.predictions.items() if workload]
 
 
 def beside_search(cases):
@@ -88,38 +48,35 @@ def signed(x):
     return f"{100 * x:+.1f} %"
 
 
-def ratio_or_dash(one, other):
-    return ratio_text(faster_by(one, other)) if one and other else "-"
+def beside(results, search, other):
+    """How many times as fast `search` is, and as what."""
+    return f"{ratio_text(results.faster_by(search, other))} (`{plan_of(other)}`)" if search and other else "-"
 
 
-def workload_row(name, cases):
-    told = predicted(cases)
-    quality = ["-"] * 4
-    if told:
-        correlation = correlation_of(told)
-        quality = [percent(mean_error(told)), "-" if correlation is None else f"{correlation:.2f}", percent(regret(told)),
-                   f"`{plan_of(liked(told))}`"]
+def workload_row(results, name, cases):
+    told = ["-"] * 4
+    if quality := results.predictions.get(name):
+        correlation = quality["rank_correlation"]
+        told = [percent(quality["mean_error"]), "-" if correlation is None else f"{correlation:.2f}", percent(quality["regret"]),
+                f"`{plan_of(results.records[quality['liked']])}`"]
     search, other, seed = beside_search(cases)
-    return [name, len(cases), f"`{plan_of(cases[0])}` {figure(median_ms(cases[0]))}", *quality,
-            f"{ratio_or_dash(search, other)}" + (f" (`{plan_of(other)}`)" if search and other else ""),
-            f"{ratio_or_dash(search, seed)}" + (f" (`{plan_of(seed)}`)" if search and seed else "")]
+    return [name, len(cases), f"`{plan_of(cases[0])}` {figure(median_ms(cases[0]))}", *told, beside(results, search, other),
+            beside(results, search, seed)]
 
 
 def summary(results):
     """[(what, its value)] over all workloads; without what was not measured."""
-    found = workloads(results)
-    told = {name: predicted(cases) for name, cases in found.items() if predicted(cases)}
     lines = []
-    if told:
-        lines.append(("mean error of all predictions (MAPE)", percent(mean_error([record for cases in told.values() for record in cases]))))
-        correlations = [rho for cases in told.values() if (rho := correlation_of(cases)) is not None]
+    if told := qualities(results):
+        lines.append(("mean error of all predictions (MAPE)", percent(results.predictions[None]["mean_error"])))
+        correlations = [each["rank_correlation"] for each in told if each["rank_correlation"] is not None]
         if correlations:
             lines.append(("rank correlation (Spearman), mean of the workloads", f"{statistics.mean(correlations):.2f}, least {min(correlations):.2f}"))
-        lines.append(("most regret of a workload", percent(max(regret(cases) for cases in told.values()))))
-    beside = [each for each in map(beside_search, found.values()) if all(each)]
-    if beside:
-        behind = max(median_ms(search) / median_ms(other) - 1 for search, other, _ in beside)
-        ahead = [median_ms(seed) / median_ms(search) - 1 for search, _, seed in beside]
+        lines.append(("most regret of a workload", percent(max(each["regret"] for each in told))))
+    compared = [each for each in map(beside_search, workloads(results).values()) if all(each)]
+    if compared:
+        behind = max(results.faster_by(other, search)[0] - 1 for search, other, _ in compared)
+        ahead = [results.faster_by(search, seed)[0] - 1 for search, _, seed in compared]
         lines.append((f"`{SEARCH}` behind the best other planner, at worst", signed(behind)))
         lines.append((f"`{SEARCH}` ahead of the best seed rule, mean and at most", f"{signed(statistics.mean(ahead))}, {signed(max(ahead))}"))
     return lines
@@ -127,18 +84,18 @@ def summary(results):
 
 def trust(results):
     """How far off the predictions were, in a sentence; None where there were none."""
-    told = [cases for each in workloads(results).values() if (cases := predicted(each))]
+    told = qualities(results)
     if not told:
         return None
-    cases = sum(told, [])
-    links = " between hosts" if results.campaign.links else ""
-    return (f"{len(cases)} cases of {len(told)} workloads on {cases[0]['ranks']} ranks{links}: {percent(mean_error(cases))} off on average; "
-            f"the plan that was liked best was at most {percent(max(map(regret, told)))} slower than the fastest.")
+    everything, links = results.predictions[None], " between hosts" if results.campaign.links else ""
+    return (f"{everything['cases']} cases of {len(told)} workloads on {results.records[0]['ranks']} ranks{links}: "
+            f"{percent(everything['mean_error'])} off on average; the plan that was liked best was at most "
+            f"{percent(max(each['regret'] for each in told))} slower than the fastest.")
 
 
 def cases_table(cases):
-    rows = [[f"`{plan_of(record)}`", interval(record["step_ms"]), *([figure(record["predicted_ms"]), signed(error(record))]
-             if record.get("predicted_ms") else ["-", "-"]), f"stopped {record['stopped']}" if "stopped" in record else ""]
+    rows = [[f"`{plan_of(record)}`", interval(record["step_ms"]), *(["-", "-"] if record["error"] is None
+             else [figure(record["predicted_ms"]), signed(record["error"])]), f"stopped {record['stopped']}" if "stopped" in record else ""]
             for record in cases]
     return markdown_table(["plan", "measured, ms [95 % interval]", "predicted, ms", "error", ""], rows)
 
@@ -158,7 +115,7 @@ def predictions_table(results):
     text = markdown_table(["over all workloads", ""], [list(line) for line in summary(results)])
     text += "\n\n" + markdown_table(
         ["workload", "plans", "fastest, ms", "MAPE", "Spearman", "regret", "liked best", f"best other / `{SEARCH}`",
-         f"best seed rule / `{SEARCH}`"], [workload_row(name, cases) for name, cases in found.items()])
+         f"best seed rule / `{SEARCH}`"], [workload_row(results, name, cases) for name, cases in found.items()])
     text += ("\n\nRegret: time of the plan that the predictions liked best / the least - 1. Seed rules: " +
              ", ".join(f"`{name}`" for name in SEEDS) + ". Least: what the measured speed of memory and links allows for the same bytes.")
     told = {part.name: part.when for part in results.campaign.parts}
@@ -173,7 +130,7 @@ def behind_best(found):
     behind = {}
     for cases in found.values():
         for record in cases:
-            behind.setdefault(plan_of(record), []).append(median_ms(record) / median_ms(cases[0]))
+            behind.setdefault(plan_of(record), []).append(record["ratio"])
     return {plan: times for plan, times in behind.items() if len(times) == len(found)}
 
 

@@ -1,6 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small files of results for the tests, with numbers that can be checked by eye."""
+"""Small files of results for the tests, with numbers that can be checked by eye.
+
+SHARDMARK is the program that compares their cases."""
 import json
+import os
+import tempfile
+from pathlib import Path
+
+from measured.campaigns import campaign_of
+from measured.files import read
 
 
 def environment(**more):
@@ -116,3 +124,16 @@ def write(path, lines):
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(lines) if isinstance(lines, dict) else "".join(json.dumps(line) + "\n" for line in lines)
     path.write_text(text, encoding="utf-8")
+
+
+def program():
+    return Path(os.environ["SHARDMARK"])
+
+
+def results(name, lines):
+    """The lines as scripts/report reads them from a file of the campaign."""
+    campaign = campaign_of(name)
+    with tempfile.TemporaryDirectory(prefix="shardmark-") as folder:
+        path = Path(folder) / (name + campaign.suffix)
+        write(path, lines)
+        return read(campaign, path, program())

@@ -9,11 +9,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measured import answers, pages, predictions, samples  # noqa: E402
 from measured.campaigns import CAMPAIGNS, campaign_of  # noqa: E402
-from measured.files import BadInput, Results  # noqa: E402
-
-
-def results(name, lines):
-    return Results(campaign_of(name), Path(name + ".jsonl"), lines[0], lines[1:])
+from measured.files import BadInput  # noqa: E402
+from measured.samples import results  # noqa: E402
 
 
 def holdout():
@@ -21,16 +18,11 @@ def holdout():
 
 
 class Quality(unittest.TestCase):
-    def test_ranks_that_are_equal_are_shared(self):
-        self.assertEqual(predictions.mean_ranks([7, 3, 7, 1, 7]), [4, 2, 4, 1, 4])
-        self.assertAlmostEqual(predictions.rank_correlation([10, 20, 20, 30], [1, 2, 3, 4]), 4.5 / 22.5 ** 0.5)
-        self.assertAlmostEqual(predictions.rank_correlation([1, 3, 2], [10, 20, 30]), 0.5)
-        self.assertIsNone(predictions.rank_correlation([1, 2], [3, 3]))
-
     def test_among_equal_predictions_the_slowest_case_counts(self):
         for order in ((4, 5), (5, 4)):
-            cases = [samples.predicted_case("w", "p", measured, 3) for measured in order]
-            self.assertEqual(predictions.regret(cases), 0.25)
+            cases = [samples.predicted_case("w", f"p{measured}", measured, 3) for measured in order]
+            quality, = predictions.qualities(results("predictions", [samples.environment(), *cases]))
+            self.assertEqual((quality["regret"], order[quality["liked"]]), (0.25, 5))
 
 
 class Predictions(unittest.TestCase):

@@ -14,19 +14,15 @@ SCRIPTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(SCRIPTS))
 from measured import answers, drawings, pages, samples, trains  # noqa: E402
 from measured.campaigns import campaign_of  # noqa: E402
-from measured.files import BadInput, Results, store  # noqa: E402
+from measured.files import BadInput, store  # noqa: E402
+from measured.samples import results  # noqa: E402
 
 PARTS = "".join(f"<!-- report: {name} -->\ntyped\n<!-- end -->\n" for name in ("picture", "decisions", "headlines"))
 
 
-def results(name, lines):
-    environment, records = (lines["context"], lines["benchmarks"]) if isinstance(lines, dict) else (lines[0], lines[1:])
-    campaign = campaign_of(name)
-    return Results(campaign, Path(name + campaign.suffix), environment, records)
-
-
 def report(root, *arguments):
-    return subprocess.run([SCRIPTS / "report", "--root", root, *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run([SCRIPTS / "report", "--root", root, "--program", samples.program(), *arguments], capture_output=True,
+                          text=True, check=False)
 
 
 def contrast_on_white(colour):
@@ -42,7 +38,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(table[0], "| plan | exchange | ms [95 % interval] | samples/s | MB sent | vs best | wrong | picked |")
         self.assertIn("| column_wise | auto | 10.00 [9.000, 11.00] | 1,638,400 | 6.900 | 0.53 | 3 |  |", table)
         self.assertIn("| data_parallel+table_wise | auto | 19.00 [18.50, 19.50] | 862,316 | 6.900 | 1.00 | 0 |  |", table)
-        self.assertIn("| grid | auto | 60.00 [50.00, 70.00] | 273,067 | 6.900 | 3.16 | 0 | stopped after round 6 |", table)
+        self.assertIn("| grid | auto | 60.00 [50.00, 70.00] | 273,067 | 6.900 | 3.16 [2.56, 3.78] | 0 | stopped after round 6 |", table)
 
     def test_an_exchange_wins_only_with_intervals_apart(self):
         table = pages.exchanges_table(results("exchanges", samples.EXCHANGES))
@@ -59,6 +55,13 @@ class Answers(unittest.TestCase):
         advice, = answers.advice(results("placements", samples.PLACEMENTS))
         self.assertEqual(advice.attempt, "`--plan data_parallel+table_wise` or `--plan table_wise`")
         self.assertEqual(advice.measured, "2.11 times as fast as `row_wise`, 3.16 times as fast as `grid`")
+
+    def test_advice_compares_with_those_alone_that_are_slower(self):
+        cases = [samples.environment(), *(samples.case(plan, ms, ms - scatter, ms + scatter) for plan, ms, scatter in (
+            ("row_wise", 10, 0.5), ("grid", 11, 0.1), ("table_wise", 12, 3)))]
+        advice, = answers.advice(results("placements", cases))
+        self.assertEqual(advice.attempt, "`--plan row_wise` or `--plan table_wise`")
+        self.assertEqual(advice.measured, "1.10 times as fast as `grid`")
 
     def test_advice_says_auto_where_it_is_no_slower(self):
         cases = [samples.environment(), *(samples.case("row_wise", ms, ms - 1, ms + 1, transfer=name) for name, ms in (
@@ -188,6 +191,12 @@ class Report(unittest.TestCase):
         machine = self.measured / "box-2" / "README.md"
         machine.write_text(machine.read_text().replace("19.00 [", "18.00 ["))
         self.assertIn("box-2/README.md is not what the files", self.run_report("--check", code=1))
+
+    def test_without_the_program_nothing_is_written(self):
+        self.add_all()
+        said = self.run_report("--program", "/nonexistent", code=2)
+        self.assertRegex(said, "^scripts/report: no /nonexistent, which .*\n$")
+        self.assertIn("typed", (self.root / "README.md").read_text())
 
     def test_a_readme_that_grows_too_long_is_named(self):
         (self.root / "README.md").write_text("line\n" * 151)

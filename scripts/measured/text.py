@@ -21,8 +21,10 @@ def interval(time):
 
 
 def ratio_text(ratio):
-    """A ratio of two medians alone, or with the least and most that their intervals allow."""
-    return f"{ratio:.2f}" if isinstance(ratio, float) else f"{ratio[0]:.2f} [{ratio[1]:.2f}, {ratio[2]:.2f}]"
+    """A ratio alone, or (ratio, low, high) with its interval, if it has one."""
+    if isinstance(ratio, float):
+        return f"{ratio:.2f}"
+    return f"{ratio[0]:.2f}" if ratio[1] is None else f"{ratio[0]:.2f} [{ratio[1]:.2f}, {ratio[2]:.2f}]"
 
 
 def size_text(count):

@@ -3,19 +3,15 @@
 import comparison
 import tensor_train_comparison
 
-from measured.files import faster_by, field, median_ms as median
+from measured.files import field, median_ms as median
 from measured.text import figure, interval, markdown_table, ratio_text, span_text
 
 IDS = {"uniform": "uniform", "zipf": "Zipf 1.05", "drift": "Zipf 1.05, hot rows drift"}
 PUBLISHED = 0.416  # us per lookup, FBTT-Embedding on its authors' GPU
 
 
-def valid(records):
-    return [record for record in records if record["wrong"] == 0 and record["checked_steps"] > 0]
-
-
 def of_part(results, name):
-    return [record for record in valid(results.records) if record.get("part") == name]
+    return [record for record in results.valid if record.get("part") == name]
 
 
 def train(record):
@@ -52,15 +48,15 @@ def sizes(results):
     return sorted(found, key=lambda each: (each[1], each[0]))
 
 
-def wins(pair):
-    return faster_by(pair["tt"], pair["dense"])[1] > 1
+def wins(results, pair):
+    return results.faster_by(pair["tt"], pair["dense"])[0] > 1 and not results.indistinguishable(pair["tt"], pair["dense"])
 
 
 def crossings(results):
     """{plan: sentence}: from which measured size on tt is faster, beyond the intervals."""
     said = {}
     for plan in dict.fromkeys(plan for _, plan, _ in sizes(results)):
-        measured = [(rows, wins(pair)) for rows, its_plan, pair in sizes(results) if its_plan == plan]
+        measured = [(rows, wins(results, pair)) for rows, its_plan, pair in sizes(results) if its_plan == plan]
         lost = [rows for rows, won in measured if not won]
         won = [rows for rows, _ in measured if not lost or rows > lost[-1]]
         said[plan] = (f"from {rounded(won[0])} rows on" + (f", not yet at {rounded(lost[-1])}" if lost else ", the least measured")
@@ -86,7 +82,7 @@ def fbtt_table(results):
 
 def sizes_table(results):
     rows = [[rounded(count), plan, interval(pair["dense"]["step_ms"]), interval(pair["tt"]["step_ms"]),
-             ratio_text(faster_by(pair["tt"], pair["dense"])),
+             ratio_text(results.faster_by(pair["tt"], pair["dense"])),
              *(" / ".join(figure(pair[storage][key] / 1e6) for storage in ("dense", "tt")) for key in ("table_bytes_max", "sent_bytes_max"))]
             for count, plan, pair in sizes(results)]
     head = ["rows of 64", "plan", "dense, ms", "tt, ms", "dense / tt", "MB of a rank, dense / tt", "MB sent, dense / tt"]
@@ -104,8 +100,8 @@ def cache_table(results):
     if not pair:
         return ""
     cache = train(pair["tt"]).get("cache", {})
-    rows = [[name, interval(record["step_ms"]), f"{median(record) / median(pair['dense']):.2f}", figure(record["table_bytes_max"] / 1e6)]
-            for name, record in (("dense", pair["dense"]), ("tt and its cache", pair["tt"]))]
+    rows = [[name, interval(record["step_ms"]), f"{ratio:.2f}", figure(record["table_bytes_max"] / 1e6)] for name, record, ratio in (
+        ("dense", pair["dense"], 1), ("tt and its cache", pair["tt"], results.faster_by(pair["dense"], pair["tt"])[0]))]
     return (f"**With a warm cache** of 10 % of {rounded(rows_of(pair['tt']))} rows, Zipf 1.05 (2 ranks of 1 thread); "
             f"{100 * cache.get('hit_rate', 0):.0f} % of the lookups hit it.\n\n"
             + markdown_table(["storage", "step, ms [95 % interval]", "of dense", "MB of a rank"], rows))
@@ -135,7 +131,7 @@ def headlines(results, headline):
     for count, plan, pair in [each for each in sizes(results) if each[1] == "data_parallel"][-1:]:
         lines.append(headline(f"{rounded(count)} rows of 64, {plan}: tensor train against dense",
                               f"{figure(median(pair['tt']))} ms", f"{figure(median(pair['dense']))} ms",
-                              faster_by(pair["tt"], pair["dense"]), results))
+                              results.faster_by(pair["tt"], pair["dense"]), results))
     return lines
 
 

@@ -285,13 +285,13 @@ class Run(ProgramTest):
         self.assertEqual([float(row["samples_per_s"]) for row in table],
                          [case["samples_per_s"] for case in records(file)[1:]])
         self.assertIn("\n| row_wise |", self.serial("results", "show", "--format", "markdown", file).out.replace("*", ""))
-        self.refuses_serial(["results", "show", "--format", "html", file], "html", "text, markdown, csv")
+        self.refuses_serial(["results", "show", "--format", "html", file], "html", "text, markdown, csv, json")
 
     def test_run_prints_other_formats(self):
         outcome, file = self.case(2, format="csv")
         self.assertEqual(len(list(csv.DictReader(self.succeeds(outcome).out.splitlines()))), 1)
         self.assertIn("RESULT: VALID", outcome.err)
-        self.refuses(self.case(1, format="html")[0], "html", "text, markdown, csv")
+        self.refuses(self.case(1, format="html")[0], "html", "text, markdown, csv, json")
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ TEST_F(ResultsCommand, show_prints_other_formats_and_refuses_unknown_ones) {
   EXPECT_EQ(results::input_error([&] {
               printed({"show", file, "--format", "html"});
             }),
-            "unknown format 'html'; valid: text, markdown, csv");
+            "unknown format 'html'; valid: text, markdown, csv, json");
 }
 
 TEST_F(ResultsCommand, what_people_see_is_emphasised_unless_they_set_no_color) {
