@@ -13,7 +13,9 @@ namespace {
 
 SearchResult found(const SearchWorkload& workload, int ranks, std::vector<std::string_view> families = all_families,
                    std::optional<double> memory = {}) {
-  return search(workload.step(ranks), described_cluster(), {.memory = memory, .families = std::move(families)}, {});
+  constexpr double seconds = 100.0;  // on a busy machine too the budget ends before the time
+  return search(workload.step(ranks), described_cluster(),
+                {.memory = memory, .seconds = seconds, .families = std::move(families)}, {});
 }
 
 double predicted(const SearchWorkload& workload, int ranks, const std::vector<TablePlacement>& placements) {
@@ -71,7 +73,7 @@ TEST(Search, is_no_slower_than_any_other_planner) {
       return predict_step(step, described_cluster(), make_plan(planner, workload.tables, workload.features, request))
           .seconds;
     };
-    const double of_search = seconds("search");
+    const double of_search = seconds("search:seconds=100");
     for (const Planner& planner : planners)
       EXPECT_LE(of_search, seconds(planner.name) * (1 + 1e-9)) << planner.name << ", seed " << seed;
   }
