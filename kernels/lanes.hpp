@@ -8,7 +8,7 @@
 // stores take how many of the lanes exist; the others load 0 and are not touched in memory. A float becomes 16 equal
 // lanes. 8 floats or 4 are loaded and stored without a mask: a load that follows a masked store waits long for it, and
 // a masked load of a row of 32 bytes touches the next cache line.
-#include "kernels/lanes/number.hpp"
+#include "kernels/lanes/lane_number.hpp"
 #if defined(SHARDMARK_AVX512)
 #include "kernels/lanes/avx512.hpp"
 #elif defined(SHARDMARK_AVX2)
@@ -42,4 +42,4 @@ KOKKOS_INLINE_FUNCTION bool whole_cache_lines(const float* first, std::int64_t s
 
 }  // namespace shardmark::kernels
 
-#include "kernels/lanes/rounding.hpp"  // stores of fp16 and bf16
+#include "kernels/lanes/lane_rounding.hpp"  // stores of fp16 and bf16

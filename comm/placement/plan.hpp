@@ -108,7 +108,7 @@ double dense_bytes(const Table& table, std::int64_t rows, std::int64_t columns);
 RankLoad load_of(const Shard& shard, const Table& table);
 
 /// Returns the loads of ranks 0 .. plan.ranks - 1 with the tables stored as the plan says. The plan must be sound
-/// (check.hpp).
+/// (plan_check.hpp).
 std::vector<RankLoad> loads_of(const Plan& plan, std::span<const Table> tables);
 
 }  // namespace shardmark::placement

@@ -20,7 +20,7 @@
 #include "comm/placement/planners/hugectr_table_row_wise.hpp"
 #include "comm/placement/planners/random.hpp"
 #include "comm/placement/planners/row_wise.hpp"
-#include "comm/placement/planners/search.hpp"
+#include "comm/placement/planners/search_planner.hpp"
 #include "comm/placement/planners/table_wise.hpp"
 #include "comm/placement/planners/torchrec.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/dense/linear.hpp"
+#include "kernels/dense/linear_layer.hpp"
 
 namespace shardmark::kernels {
 

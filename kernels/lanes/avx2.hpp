@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "kernels/lanes/number.hpp"
+#include "kernels/lanes/lane_number.hpp"
 
 #ifdef SHARDMARK_AVX2
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/lanes/number.hpp"
+#include "kernels/lanes/lane_number.hpp"
 
 namespace shardmark::kernels {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/device_tiles.hpp"
-#include "kernels/sort/hot_rows.hpp"
+#include "kernels/sort/hot_row_shards.hpp"
 
 namespace shardmark::kernels::device {
 

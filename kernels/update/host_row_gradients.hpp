@@ -3,7 +3,7 @@
 
 #include "kernels/lookup/column_blocks.hpp"
 #include "kernels/prefetch.hpp"
-#include "kernels/sort/hot_rows.hpp"
+#include "kernels/sort/hot_row_shards.hpp"
 
 namespace shardmark::kernels::host {
 

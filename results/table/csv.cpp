@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "results/json_text.hpp"
-#include "results/table.hpp"
+#include "results/results_table.hpp"
 #include "results/verdict.hpp"
 
 namespace shardmark::results {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "results/table.hpp"
+#include "results/results_table.hpp"
 #include "results/table/columns.hpp"
 #include "results/table/layout.hpp"
 #include "results/table/predictions.hpp"

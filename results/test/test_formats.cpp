@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "reference/named.hpp"
-#include "results/table.hpp"
+#include "results/results_table.hpp"
 #include "results/test/sample_records.hpp"
 
 namespace shardmark::results {

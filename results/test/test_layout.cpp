@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "results/table.hpp"
+#include "results/results_table.hpp"
 #include "results/table/layout.hpp"
 #include "results/test/sample_records.hpp"
 

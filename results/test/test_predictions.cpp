@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "results/table.hpp"
+#include "results/results_table.hpp"
 #include "results/table/answer.hpp"
 #include "results/test/sample_records.hpp"
 

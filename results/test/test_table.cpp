@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "results/table.hpp"
+#include "results/results_table.hpp"
 #include "results/test/sample_records.hpp"
 
 namespace shardmark::results {

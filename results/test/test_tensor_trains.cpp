@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "results/table.hpp"
+#include "results/results_table.hpp"
 #include "results/table/tensor_trains.hpp"
 #include "results/test/sample_records.hpp"
 

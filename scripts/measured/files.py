@@ -20,7 +20,7 @@ class BadInput(Exception):
 @dataclass(frozen=True)
 class Results:
     """A file of results. `environment`: of a results file of shardmark, of the peers, or Google Benchmark's context.
-    Cases have a number, valid, rank, ratio and error of the program too (as_json() of results/table.hpp)."""
+    Cases have a number, valid, rank, ratio and error of the program too (as_json() of results/results_table.hpp)."""
     campaign: Campaign
     path: Path
     environment: dict

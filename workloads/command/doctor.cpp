@@ -7,8 +7,8 @@
 #include "workloads/batches/compute_threads.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
+#include "workloads/command/doctor/doctor_page.hpp"
 #include "workloads/command/doctor/facts.hpp"
-#include "workloads/command/doctor/page.hpp"
 
 namespace shardmark::workloads {
 namespace {

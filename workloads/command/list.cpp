@@ -8,7 +8,7 @@
 #include "comm/placement/formats/plan_file.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/traffic/skew.hpp"
-#include "results/table.hpp"
+#include "results/results_table.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/cases/spec.hpp"
 #include "workloads/command/command.hpp"

@@ -16,7 +16,7 @@
 #include "comm/placement/show.hpp"
 #include "comm/placement/support.hpp"
 #include "reference/error.hpp"
-#include "workloads/batches/lookup_statistics.hpp"
+#include "workloads/batches/workload_statistics.hpp"
 #include "workloads/cases/placement_inputs.hpp"
 #include "workloads/command/case_arguments.hpp"
 #include "workloads/command/command.hpp"

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "results/table.hpp"
+#include "results/results_table.hpp"
 
 namespace CLI {
 class App;

@@ -11,8 +11,8 @@
 #include "results/statistics.hpp"
 #include "results/tensor_train_fields.hpp"
 #include "workloads/cases/option_table.hpp"
+#include "workloads/measure/case_predictions.hpp"
 #include "workloads/measure/memory.hpp"
-#include "workloads/measure/predictions.hpp"
 
 namespace shardmark::workloads {
 namespace {

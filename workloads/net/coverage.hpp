@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "workloads/net/case_setup.hpp"
 #include "workloads/net/net_case.hpp"
+#include "workloads/net/net_setup.hpp"
 
 namespace shardmark::workloads {
 

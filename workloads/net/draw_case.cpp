@@ -10,9 +10,9 @@
 #include "reference/number.hpp"
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/options.hpp"
-#include "workloads/net/case_setup.hpp"
 #include "workloads/net/coverage.hpp"
 #include "workloads/net/draw_workload.hpp"
+#include "workloads/net/net_setup.hpp"
 
 namespace shardmark::workloads {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "reference/storage.hpp"
 #include "workloads/cases/spec.hpp"
-#include "workloads/net/case_setup.hpp"
+#include "workloads/net/net_setup.hpp"
 
 namespace shardmark::workloads {
 namespace {

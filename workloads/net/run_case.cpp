@@ -13,7 +13,7 @@
 #include "workloads/measure/check.hpp"
 #include "workloads/measure/export.hpp"
 #include "workloads/measure/measure.hpp"
-#include "workloads/net/case_setup.hpp"
+#include "workloads/net/net_setup.hpp"
 #include "workloads/net/step_checks.hpp"
 
 namespace shardmark::workloads {

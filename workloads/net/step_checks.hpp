@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "workloads/net/case_setup.hpp"
+#include "workloads/net/net_setup.hpp"
 #include "workloads/step/flight.hpp"
 
 namespace shardmark::workloads {

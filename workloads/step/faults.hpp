@@ -2,7 +2,7 @@
 #pragma once
 
 #include "workloads/step/flight.hpp"
-#include "workloads/step/phase.hpp"
+#include "workloads/step/phase_clock.hpp"
 
 namespace shardmark::workloads {
 

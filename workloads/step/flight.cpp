@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "reference/work.hpp"
-#include "workloads/step/phase.hpp"
+#include "workloads/step/phase_clock.hpp"
 
 namespace shardmark::workloads {
 namespace {

@@ -7,7 +7,7 @@
 #include "workloads/batches/execution.hpp"
 #include "workloads/step/embedding.hpp"
 #include "workloads/step/input_dist.hpp"
-#include "workloads/step/phase.hpp"
+#include "workloads/step/phase_clock.hpp"
 #include "workloads/step/step_layout.hpp"
 #include "workloads/transfer/node_vectors.hpp"
 #include "workloads/transfer/row_sum_exchange.hpp"

@@ -5,7 +5,7 @@
 
 #include "kernels/ceilings.hpp"
 #include "workloads/step/faults.hpp"
-#include "workloads/step/phase.hpp"
+#include "workloads/step/phase_clock.hpp"
 #include "workloads/transfer/max_gradients.hpp"
 
 namespace shardmark::workloads {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <ranges>
 
-#include "comm/placement/cost/cached_rows.hpp"
+#include "comm/placement/cost/far_rows.hpp"
 #include "comm/placement/cost/row_transfer_choice.hpp"
 #include "comm/placement/traffic/decisions.hpp"
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "comm/placement/cost/buffers.hpp"
-#include "comm/placement/cost/cached_rows.hpp"
+#include "comm/placement/cost/far_rows.hpp"
 #include "comm/placement/cost/row_transfer_choice.hpp"
 
 namespace shardmark::placement {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "comm/placement/formats/json_text.hpp"
+#include "comm/placement/formats/plan_json_text.hpp"
 
 namespace shardmark::placement {
 namespace {

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "comm/placement/check.hpp"
 #include "comm/placement/memory_fit.hpp"
+#include "comm/placement/plan_check.hpp"
 #include "reference/error.hpp"
 #include "reference/json.hpp"
 

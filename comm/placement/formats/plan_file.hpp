@@ -50,8 +50,8 @@ inline constexpr std::array plan_formats{
 
 /// Reads a plan in any format: a JSON array is a HugeCTR plan file, an object with "shard_matrix" HugeCTR's later
 /// interface, one with "plan" TorchRec's (these plans are named after the file), anything else ours. Throws InputError
-/// naming the file when it cannot be read or the plan is not sound (check.hpp). The caller compares plan.ranks with the
-/// ranks it has.
+/// naming the file when it cannot be read or the plan is not sound (plan_check.hpp). The caller compares plan.ranks
+/// with the ranks it has.
 Plan read_plan(const std::string& path, std::span<const Table> tables, std::span<const Feature> features);
 
 /// Holds what a plan file is checked against.

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "comm/placement/formats/json_text.hpp"
+#include "comm/placement/formats/plan_json_text.hpp"
 #include "reference/named.hpp"
 #include "reference/storage.hpp"
 

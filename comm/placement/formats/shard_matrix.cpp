@@ -6,7 +6,7 @@
 #include <set>
 
 #include "comm/placement/formats/cannot_express.hpp"
-#include "comm/placement/formats/json_text.hpp"
+#include "comm/placement/formats/plan_json_text.hpp"
 
 namespace shardmark::placement {
 namespace {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "comm/placement/formats/cannot_express.hpp"
-#include "comm/placement/formats/json_text.hpp"
+#include "comm/placement/formats/plan_json_text.hpp"
 #include "reference/number.hpp"
 
 namespace shardmark::placement {

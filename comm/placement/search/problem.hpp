@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "comm/placement/cost/step_cost.hpp"
-#include "comm/placement/search/options.hpp"
 #include "comm/placement/search/step_seconds.hpp"
+#include "comm/placement/search/table_options.hpp"
 
 namespace shardmark::placement {
 
@@ -43,7 +43,7 @@ struct Placed {
 class SearchProblem {
  public:
   /// Makes the options of each table. step: settled; it and the machine outlive the object. memory: bytes of a rank, or
-  /// no_limit. Throws InputError where a table has no option (options.hpp).
+  /// no_limit. Throws InputError where a table has no option (table_options.hpp).
   SearchProblem(const StepContext& step, const MachineModel& machine, double memory,
                 std::span<const std::string_view> families);
 

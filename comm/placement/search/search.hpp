@@ -16,7 +16,7 @@ struct SearchSettings {
   double seconds = 5.0;          ///< after which the search ends wherever it is
   bool anneals = true;
   std::uint64_t seed = 1;
-  std::vector<std::string_view> families;  ///< of options (options.hpp)
+  std::vector<std::string_view> families;  ///< of options (table_options.hpp)
 };
 
 /// Holds a plan that the search may begin with; its result is no worse.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "comm/placement/cost/step_cost.hpp"
-#include "comm/placement/search/options.hpp"
+#include "comm/placement/search/table_options.hpp"
 
 namespace shardmark::placement {
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <random>
 
-#include "comm/placement/check.hpp"
+#include "comm/placement/plan_check.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/test/random_tables.hpp"
 #include "reference/error.hpp"

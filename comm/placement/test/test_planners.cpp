@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "comm/placement/check.hpp"
+#include "comm/placement/plan_check.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/test/random_tables.hpp"
 

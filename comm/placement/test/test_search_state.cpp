@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "comm/placement/check.hpp"
+#include "comm/placement/plan_check.hpp"
 #include "comm/placement/search/seating.hpp"
 #include "comm/placement/search/state.hpp"
 #include "comm/placement/test/search_workload.hpp"

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <random>
 
-#include "comm/placement/check.hpp"
+#include "comm/placement/plan_check.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/planners/sliced_columns.hpp"
 

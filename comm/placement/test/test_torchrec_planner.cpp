@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "comm/placement/check.hpp"
+#include "comm/placement/plan_check.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/planners/torchrec_partition.hpp"
 #include "comm/placement/test/random_tables.hpp"

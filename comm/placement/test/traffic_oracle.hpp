@@ -34,8 +34,8 @@ struct Traffic {
 ///                dense gradients of replicated tables and a count per row: a ring, 2 (P - 1) / P of them;
 ///                by rows: 4 for the id and s w for the gradient of each distinct row, and 8 per table, to every rank;
 ///                the same of hot rows, whose ids travel nowhere
-/// node_of [ranks] is needed for Dedup::node alone. The plan must be sound (check.hpp), and all its shards of a table
-/// with the same columns hold every row once that is not hot.
+/// node_of [ranks] is needed for Dedup::node alone. The plan must be sound (plan_check.hpp), and all its shards of a
+/// table with the same columns hold every row once that is not hot.
 Traffic predict_traffic(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
                         std::span<const Batch> homes, const Movement& movement, const Decisions& decided = {},
                         const std::vector<int>& node_of = {});

@@ -6,8 +6,8 @@
 namespace shardmark::placement {
 
 /// Combines a plan with how the data of its steps move: the functions of this folder compute bytes from it. The plan
-/// must be sound (check.hpp), and all its shards of a table with the same columns must together hold every row that is
-/// not hot once. Plan, tables and features outlive the object.
+/// must be sound (plan_check.hpp), and all its shards of a table with the same columns must together hold every row
+/// that is not hot once. Plan, tables and features outlive the object.
 struct MovedPlan {
   const Plan& plan;
   std::span<const Table> tables;

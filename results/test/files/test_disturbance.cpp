@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "results/disturbance.hpp"
-#include "results/table.hpp"
+#include "results/results_table.hpp"
 #include "results/test/sample_records.hpp"
 #include "results/verdict.hpp"
 

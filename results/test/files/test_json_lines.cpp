@@ -11,7 +11,7 @@
 #include <string>
 
 #include "results/json_lines.hpp"
-#include "results/table.hpp"
+#include "results/results_table.hpp"
 #include "results/test/sample_records.hpp"
 
 namespace shardmark::results {

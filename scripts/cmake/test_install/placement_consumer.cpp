@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <vector>
 
-#include "comm/placement/check.hpp"
 #include "comm/placement/plan.hpp"
+#include "comm/placement/plan_check.hpp"
 #include "reference/table.hpp"
 
 int main() {

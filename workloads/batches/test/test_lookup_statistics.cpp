@@ -8,7 +8,7 @@
 #include "comm/placement/test/counted_batch.hpp"
 #include "datasets/criteo_convert.hpp"
 #include "datasets/criteo_generate.hpp"
-#include "workloads/batches/lookup_statistics.hpp"
+#include "workloads/batches/workload_statistics.hpp"
 
 namespace shardmark::workloads {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "comm/placement/check.hpp"
+#include "comm/placement/plan_check.hpp"
 #include "comm/placement/planner.hpp"
 #include "workloads/cases/placement_inputs.hpp"
 #include "workloads/cases/spec.hpp"

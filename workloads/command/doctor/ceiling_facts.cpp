@@ -4,9 +4,9 @@
 #include "comm/collectives.hpp"
 #include "comm/placement/traffic/skew.hpp"
 #include "workloads/command/doctor/facts.hpp"
+#include "workloads/measure/case_predictions.hpp"
 #include "workloads/measure/machine_rates.hpp"
 #include "workloads/measure/memory.hpp"
-#include "workloads/measure/predictions.hpp"
 #include "workloads/sweep/exchange_sweep.hpp"
 
 namespace shardmark::workloads {

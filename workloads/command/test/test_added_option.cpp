@@ -9,7 +9,7 @@
 #include "comm/session.hpp"
 #include "datasets/hdf5.hpp"
 #include "results/launch.hpp"
-#include "results/table.hpp"
+#include "results/results_table.hpp"
 #include "workloads/cases/option_entry.hpp"
 #include "workloads/command/case_arguments.hpp"
 #include "workloads/command/command.hpp"

@@ -8,7 +8,7 @@
 
 #include "reference/error.hpp"
 #include "results/json_lines.hpp"
-#include "results/table.hpp"
+#include "results/results_table.hpp"
 #include "results/test/sample_records.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/printing.hpp"

@@ -13,8 +13,8 @@
 #include "comm/exchange/exchange_calibration.hpp"
 #include "comm/placement/cost/step_cost.hpp"
 #include "workloads/cases/placement_inputs.hpp"
+#include "workloads/measure/case_predictions.hpp"
 #include "workloads/measure/memory.hpp"
-#include "workloads/measure/predictions.hpp"
 
 namespace shardmark::workloads {
 namespace {

@@ -2,7 +2,7 @@
 // What is predicted of steps that are prepared ahead.
 #include <gtest/gtest.h>
 
-#include "workloads/measure/predictions.hpp"
+#include "workloads/measure/case_predictions.hpp"
 
 namespace shardmark::workloads {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "comm/collectives.hpp"
-#include "comm/placement/check.hpp"
+#include "comm/placement/plan_check.hpp"
 #include "comm/placement/test/traffic_oracle.hpp"
 #include "workloads/measure/test/planners_of_every_kind.hpp"
 #include "workloads/measure/test/plans.hpp"

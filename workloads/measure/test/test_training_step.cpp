@@ -8,7 +8,7 @@
 
 #include "comm/collectives.hpp"
 #include "comm/exchange/named_exchange.hpp"
-#include "comm/placement/check.hpp"
+#include "comm/placement/plan_check.hpp"
 #include "comm/placement/support.hpp"
 #include "workloads/measure/test/planners_of_every_kind.hpp"
 #include "workloads/measure/test/plans.hpp"

@@ -6,9 +6,9 @@
 #include "kernels/dense/dense_layers.hpp"
 #include "kernels/dense/dense_update.hpp"
 #include "reference/dense/dense_parameters.hpp"
+#include "workloads/step/dense/dense_gradient_sums.hpp"
 #include "workloads/step/dense/dense_model.hpp"
 #include "workloads/step/dense/feature_vectors.hpp"
-#include "workloads/step/dense/summed_gradients.hpp"
 
 namespace shardmark::workloads {
 

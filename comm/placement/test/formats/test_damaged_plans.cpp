@@ -5,8 +5,8 @@
 #include <sstream>
 #include <string>
 
-#include "comm/placement/check.hpp"
 #include "comm/placement/formats/plan_file.hpp"
+#include "comm/placement/plan_check.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/test/random_tables.hpp"
 #include "comm/placement/traffic/traffic_file.hpp"

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "comm/placement/check.hpp"
 #include "comm/placement/formats/hugectr_plan_file.hpp"
+#include "comm/placement/plan_check.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/test/random_tables.hpp"
 #include "reference/error.hpp"

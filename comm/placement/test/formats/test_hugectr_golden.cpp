@@ -5,9 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "comm/placement/check.hpp"
 #include "comm/placement/formats/hugectr_groups.hpp"
 #include "comm/placement/formats/hugectr_plan_file.hpp"
+#include "comm/placement/plan_check.hpp"
 #include "comm/placement/planner.hpp"
 #include "reference/error.hpp"
 

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <random>
 
-#include "comm/placement/check.hpp"
 #include "comm/placement/formats/plan_file.hpp"
 #include "comm/placement/named_plan.hpp"
+#include "comm/placement/plan_check.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/test/random_plan.hpp"
 #include "comm/placement/test/random_tables.hpp"

@@ -5,9 +5,9 @@
 #include <numeric>
 #include <random>
 
-#include "comm/placement/check.hpp"
 #include "comm/placement/formats/hugectr_plan_file.hpp"
 #include "comm/placement/formats/shard_matrix.hpp"
+#include "comm/placement/plan_check.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/test/random_tables.hpp"
 #include "reference/error.hpp"

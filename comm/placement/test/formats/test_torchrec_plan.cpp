@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "comm/placement/check.hpp"
 #include "comm/placement/formats/torchrec_plan.hpp"
+#include "comm/placement/plan_check.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/test/random_tables.hpp"
 #include "reference/error.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "workloads/command/doctor/page.hpp"
+#include "workloads/command/doctor/doctor_page.hpp"
 #include "workloads/command/doctor/test/some_facts.hpp"
 
 namespace shardmark::workloads {

@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-#include "workloads/command/predict/predictions.hpp"
+#include "workloads/command/predict/predicted_plans.hpp"
 
 namespace shardmark::workloads {
 

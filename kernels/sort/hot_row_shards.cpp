@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/sort/hot_rows.hpp"
+#include "kernels/sort/hot_row_shards.hpp"
 
 #include "kernels/instantiate.hpp"
 

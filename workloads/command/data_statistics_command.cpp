@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "workloads/batches/lookup_statistics.hpp"
+#include "workloads/batches/workload_statistics.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/launcher.hpp"
 

@@ -9,7 +9,7 @@
 #include "reference/error.hpp"
 #include "workloads/command/case_arguments.hpp"
 #include "workloads/command/command.hpp"
-#include "workloads/command/predict/page.hpp"
+#include "workloads/command/predict/predict_page.hpp"
 
 namespace shardmark::workloads {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/step/dense/summed_gradients.hpp"
+#include "workloads/step/dense/dense_gradient_sums.hpp"
 
 #include <numeric>
 

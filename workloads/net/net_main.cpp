@@ -10,8 +10,8 @@
 #include "comm/agree.hpp"
 #include "comm/session.hpp"
 #include "kernels/guard_bands.hpp"
-#include "workloads/net/case_setup.hpp"
 #include "workloads/net/coverage.hpp"
+#include "workloads/net/net_setup.hpp"
 #include "workloads/net/net_world.hpp"
 #include "workloads/net/shrink.hpp"
 

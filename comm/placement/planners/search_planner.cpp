@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/placement/planners/search.hpp"
+#include "comm/placement/planners/search_planner.hpp"
 
 #include <fmt/format.h>
 

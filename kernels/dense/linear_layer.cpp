@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/dense/linear.hpp"
+#include "kernels/dense/linear_layer.hpp"
 
 #include "kernels/dense/gemm.hpp"
 

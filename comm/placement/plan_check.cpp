@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/placement/check.hpp"
+#include "comm/placement/plan_check.hpp"
 
 #include <fmt/format.h>
 

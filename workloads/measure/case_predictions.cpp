@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/measure/predictions.hpp"
+#include "workloads/measure/case_predictions.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "comm/collectives.hpp"
 #include "reference/dense/dense_spec.hpp"
-#include "workloads/batches/lookup_statistics.hpp"
+#include "workloads/batches/workload_statistics.hpp"
 #include "workloads/cases/dense_spec_of.hpp"
 #include "workloads/cases/placement_inputs.hpp"
 

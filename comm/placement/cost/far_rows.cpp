@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/placement/cost/cached_rows.hpp"
+#include "comm/placement/cost/far_rows.hpp"
 
 #include <algorithm>
 #include <cmath>

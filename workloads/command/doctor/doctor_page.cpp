@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/command/doctor/page.hpp"
+#include "workloads/command/doctor/doctor_page.hpp"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/net/case_setup.hpp"
+#include "workloads/net/net_setup.hpp"
 
 #include <algorithm>
 #include <filesystem>
 
-#include "comm/placement/check.hpp"
 #include "comm/placement/formats/plan_json.hpp"
+#include "comm/placement/plan_check.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/support.hpp"
 #include "datasets/criteo_convert.hpp"

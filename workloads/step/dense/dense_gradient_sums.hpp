@@ -6,7 +6,7 @@
 
 #include "comm/exchange/progress_thread.hpp"
 #include "comm/reduction/reduction.hpp"
-#include "workloads/step/phase.hpp"
+#include "workloads/step/phase_clock.hpp"
 
 namespace shardmark::workloads {
 

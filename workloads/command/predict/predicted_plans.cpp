@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/command/predict/predictions.hpp"
+#include "workloads/command/predict/predicted_plans.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "comm/placement/support.hpp"
 #include "reference/dense/dense_spec.hpp"
 #include "reference/error.hpp"
-#include "workloads/batches/lookup_statistics.hpp"
+#include "workloads/batches/workload_statistics.hpp"
 #include "workloads/cases/dense_spec_of.hpp"
 #include "workloads/cases/placement_inputs.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/placement/search/options.hpp"
+#include "comm/placement/search/table_options.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/command/predict/page.hpp"
+#include "workloads/command/predict/predict_page.hpp"
 
 #include <fmt/format.h>
 
