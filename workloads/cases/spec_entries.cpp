@@ -65,6 +65,8 @@ bool is_entry(std::span<const Feature> features, std::size_t first, std::string_
 }  // namespace
 
 std::vector<Table> tables_of(std::span<const TableEntry> entries, const std::string& where) {
+  if (entries.empty())
+    throw InputError(fmt::format("{}: \"tables\" is empty; a workload has one table at least", where));
   std::vector<Table> tables;
   for (const TableEntry& entry : entries)
     for (std::int64_t i = 0; i < entry.tables(); ++i) {
@@ -100,6 +102,10 @@ std::vector<Feature> features_of(std::span<const FeatureEntry> features, std::sp
       if (several.contains(entry.table)) feature.name = numbered(entry.feature.name, i);
     }
   }
+  std::set<std::string_view> names;  // each has a place of its own in an export
+  for (const Feature& feature : all)
+    if (!names.insert(feature.name).second)
+      throw InputError(fmt::format("{}: two features are called \"{}\"", where, feature.name));
   return all;
 }
 
