@@ -172,8 +172,8 @@ void keys_of(Keys& keys, Workload& workload) {
   keys.list("features", features, {});
   if (!keys.reads()) return;
   workload.tables = tables_of(tables, keys.where());
-  workload.features = features_of(features, tables, keys.where());
   if (workload.tables.empty()) throw InputError(keys.where() + ": there are no tables");
+  workload.features = features_of(features, tables, keys.where());
   if (workload.features.empty()) throw InputError(keys.where() + ": there are no features");
 }
 

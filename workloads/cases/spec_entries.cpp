@@ -65,8 +65,6 @@ bool is_entry(std::span<const Feature> features, std::size_t first, std::string_
 }  // namespace
 
 std::vector<Table> tables_of(std::span<const TableEntry> entries, const std::string& where) {
-  if (entries.empty())
-    throw InputError(fmt::format("{}: \"tables\" is empty; a workload has one table at least", where));
   std::vector<Table> tables;
   for (const TableEntry& entry : entries)
     for (std::int64_t i = 0; i < entry.tables(); ++i) {

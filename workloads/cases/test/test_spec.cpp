@@ -150,7 +150,7 @@ TEST(Spec, ErrorsNameTheFileAndTheKey) {
   EXPECT_EQ("x.json: two features are called \"C1\"", message_of(broken));
   broken = json;
   broken["tables"] = nlohmann::ordered_json::array();
-  EXPECT_EQ("x.json: \"tables\" is empty; a workload has one table at least", message_of(broken));
+  EXPECT_EQ("x.json: there are no tables", message_of(broken));
   broken = json;
   broken["batch"] = 3;
   EXPECT_EQ("x.json: unknown key \"batch\"", message_of(broken));
