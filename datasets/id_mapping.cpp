@@ -16,7 +16,10 @@ constexpr std::uint32_t first_id = 2;
 
 void check_rows(const std::vector<std::int64_t>& rows) {
   if (std::ssize(rows) != criteo_categories)
-    throw InputError(fmt::format("Criteo data have 26 categorical columns, but {} tables were given", rows.size()));
+    throw InputError(
+        fmt::format("Criteo data have 26 categorical columns, but the workload has {} features; write samples of "
+                    "other workloads as HDF5 (docs/workload-specs.md)",
+                    rows.size()));
   for (std::size_t c = 0; c < rows.size(); ++c)
     if (rows[c] < 1)
       throw InputError(fmt::format("column C{}: its table has {} rows, 1 at least is needed", c + 1, rows[c]));

@@ -25,7 +25,7 @@ class BindRank(unittest.TestCase):
                                ("taskset", TASKSET)):
                 (Path(folder) / name).write_text(text)
                 (Path(folder) / name).chmod(0o755)
-            plain = {name: value for name, value in os.environ.items() if "RANK" not in name}
+            plain = {name: value for name, value in os.environ.items() if name == "PMI_RANK" or ("RANK" not in name and name != "SLURM_LOCALID")}
             return [subprocess.run([PROGRAM, str(ranks), "echo", "free"], check=True, capture_output=True, text=True, env={
                 **plain, "ALLOWED": allowed, "PATH": f"{folder}:{os.environ['PATH']}", variable: str(rank)}).stdout.strip()
                 for rank in range(ranks)]
@@ -44,8 +44,13 @@ class BindRank(unittest.TestCase):
         self.assertEqual(self.shares(ONE_SOCKET, "0-1", variable="OTHER"), ["free", "free"])
 
     def test_other_launchers_and_machines_without_nodes(self):
-        for variable in ("MPI_LOCALRANKID", "PMI_RANK"):
+        for variable in ("MPI_LOCALRANKID", "SLURM_LOCALID", "PMI_RANK"):
             self.assertEqual(self.shares(NO_NODES, "0-2", variable=variable), ["bound to 0", "bound to 1"])
+
+    def test_a_number_among_all_machines_is_the_last_to_be_asked(self):
+        os.environ["PMI_RANK"] = "7"
+        self.addCleanup(os.environ.pop, "PMI_RANK")
+        self.assertEqual(self.shares(NO_NODES, "0-2", variable="SLURM_LOCALID"), ["bound to 0", "bound to 1"])
 
 
 if __name__ == "__main__":

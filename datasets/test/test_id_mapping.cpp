@@ -86,7 +86,10 @@ TEST(IdMapping, Frequency) {
 }
 
 TEST(IdMapping, RefusesTablesThatCannotHoldTheRule) {
-  EXPECT_CONTAINS(error_of([] { IdMapping::modulo({1, 2}); }), "26 categorical columns, but 2 tables");
+  EXPECT_CONTAINS(error_of([] {
+                    IdMapping::modulo({1, 2});
+                  }),
+                  "26 categorical columns, but the workload has 2 features");
   EXPECT_CONTAINS(error_of([] { IdMapping::modulo(rows_of(0)); }),
                   "column C1: its table has 0 rows, 1 at least is needed");
   EXPECT_CONTAINS(error_of([] { frequency_of(0, {}); }), "column C1: its table has 0 rows");

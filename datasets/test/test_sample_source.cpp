@@ -121,7 +121,7 @@ TEST_F(SampleSources, RefusesWhatDoesNotFitTheWorkload) {
                   "a.h5: feature C4 has ids for 2202608 rows, the workload's table has 34415");
   options.rows.pop_back();
   EXPECT_CONTAINS(error_of([&] { open("a.h5"); }), "a.h5: has 26 sparse features, the workload 25");
-  EXPECT_CONTAINS(error_of([&] { open("a.tsv"); }), "26 categorical columns, but 25 tables");
+  EXPECT_CONTAINS(error_of([&] { open("a.tsv"); }), "26 categorical columns, but the workload has 25 features");
   options.rows.push_back(10);
   write("b.tsv", "");
   write("b.h5", "text");

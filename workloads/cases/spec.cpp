@@ -34,11 +34,25 @@ void keys_of(Keys& keys, Optimizer& optimizer) {
   keys.may("beta", optimizer.beta);
   keys.may("weight_decay", optimizer.weight_decay);
   keys.may("weight_decay_mode", optimizer.weight_decay_mode);
+  for (const auto& [key, number] :
+       std::initializer_list<std::pair<const char*, float>>{{"learning_rate", optimizer.learning_rate},
+                                                            {"epsilon", optimizer.epsilon},
+                                                            {"initial_accumulator", optimizer.initial_accumulator},
+                                                            {"momentum", optimizer.momentum},
+                                                            {"decay", optimizer.decay},
+                                                            {"beta1", optimizer.beta1},
+                                                            {"beta2", optimizer.beta2},
+                                                            {"l1", optimizer.l1},
+                                                            {"l2", optimizer.l2},
+                                                            {"beta", optimizer.beta},
+                                                            {"weight_decay", optimizer.weight_decay}})
+    keys.not_negative(key, number);
 }
 
 void keys_of(Keys& keys, IdSpec& ids) {
   keys.may("distribution", ids.distribution);
   keys.may("alpha", ids.alpha);
+  keys.not_negative("alpha", ids.alpha);
   keys.may("shuffled", ids.shuffled);
   keys.may("ragged", ids.ragged);
   keys.may("weighted", ids.weighted);
@@ -52,9 +66,11 @@ void keys_of(Keys& keys, PublishedStep& step) {
   keys.at_least(1, "ranks", step.ranks);
   keys.must("plan", step.plan);
   keys.must("ms", step.ms);
+  keys.not_negative("ms", step.ms);
   keys.must("source", step.source);
   keys.unless(false, "ids_at_owners", step.ids_at_owners);
   keys.unless(0.0, "evaluations", step.evaluations);
+  keys.not_negative("evaluations", step.evaluations);
   keys.unless(false, "used", step.used);
 }
 
@@ -143,7 +159,9 @@ void keys_of(Keys& keys, Workload& workload) {
   keys.may("ids", workload.ids);
   keys.may("plans", workload.plans);
   keys.may("replicate_rows", workload.replicate_rows);
+  keys.at_least(0, "replicate_rows", workload.replicate_rows);
   keys.unless(std::int64_t{0}, "tt_min_rows", workload.tt_min_rows);
+  keys.at_least(0, "tt_min_rows", workload.tt_min_rows);
   keys.may("scale", workload.scale);
   keys.at_least(1, "scale", workload.scale);
   keys.may("dense", workload.dense);
@@ -154,8 +172,8 @@ void keys_of(Keys& keys, Workload& workload) {
   keys.list("features", features, {});
   if (!keys.reads()) return;
   workload.tables = tables_of(tables, keys.where());
-  workload.features = features_of(features, tables, keys.where());
   if (workload.tables.empty()) throw InputError(keys.where() + ": there are no tables");
+  workload.features = features_of(features, tables, keys.where());
   if (workload.features.empty()) throw InputError(keys.where() + ": there are no features");
 }
 

@@ -100,6 +100,10 @@ std::vector<Feature> features_of(std::span<const FeatureEntry> features, std::sp
       if (several.contains(entry.table)) feature.name = numbered(entry.feature.name, i);
     }
   }
+  std::set<std::string_view> names;  // each has a place of its own in an export
+  for (const Feature& feature : all)
+    if (!names.insert(feature.name).second)
+      throw InputError(fmt::format("{}: two features are called \"{}\"", where, feature.name));
   return all;
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "reference/number.hpp"
@@ -59,6 +60,10 @@ class Keys {
   void at_least(std::int64_t least, const std::string& key, std::int64_t member) const {
     if (member < least)
       throw InputError(fmt::format("{}: \"{}\" must be at least {}, got {}", where_, key, least, member));
+  }
+
+  void not_negative(const std::string& key, double member) const {
+    if (!(member >= 0.0)) throw InputError(fmt::format("{}: \"{}\" must be at least 0, got {}", where_, key, member));
   }
 
   void within(std::int64_t least, std::int64_t most, const std::string& key, std::int64_t member) const {
@@ -132,6 +137,19 @@ class Keys {
       return !std::integral<T> || std::same_as<T, bool> || json.is_number_integer();
   }
 
+  /// Returns whether whole numbers, single or in a list, are in the range of T: the library would wrap them.
+  template <class T>
+  static bool is_in_range(const Json& json) {
+    if constexpr (std::same_as<T, std::vector<std::int64_t>>) {
+      return std::ranges::all_of(json, [](const Json& each) { return is_in_range<std::int64_t>(each); });
+    } else if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+      return json.is_number_unsigned() ? std::in_range<T>(json.get<std::uint64_t>())
+                                       : std::in_range<T>(json.get<std::int64_t>());
+    } else {
+      return true;
+    }
+  }
+
   template <class T>
   void set(T& member, const std::string& key, const Json& json) const {
     if constexpr (is_struct<T>) {
@@ -147,6 +165,8 @@ class Keys {
     } else {
       try {
         if (!is_whole<T>(json)) throw Json::type_error::create(302, "not a whole number", &json);
+        if (!is_in_range<T>(json))
+          throw InputError(fmt::format("{}: \"{}\" is too large or too small: {}", where_, key, json.dump()));
         json.get_to(member);
       } catch (const Json::exception&) {
         throw InputError(fmt::format("{}: key \"{}\" has the wrong type: {}", where_, key, json.dump()));

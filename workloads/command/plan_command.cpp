@@ -9,6 +9,7 @@
 #include <string>
 
 #include "comm/placement/formats/plan_file.hpp"
+#include "comm/placement/support.hpp"
 #include "reference/error.hpp"
 #include "reference/output_file.hpp"
 #include "workloads/cases/spec.hpp"
@@ -38,7 +39,15 @@ void check_file(const Options& options, const Workload& workload) {
                                     .global_batch = options.global_batch,
                                     .hugectr_limits = options.strict == "hugectr"};
   if (options.memory) expected.bytes_per_rank = static_cast<std::int64_t>(*options.memory);
-  const auto problems = placement::check_plan_file(options.plan, expected);
+  auto problems = placement::check_plan_file(options.plan, expected);
+  if (problems.empty()) {
+    try {
+      placement::require_supported(placement::read_plan(options.plan, workload.tables, workload.features),
+                                   workload.tables, workload.features, {.transfer = placement::RowTransfer::automatic});
+    } catch (const InputError& error) {
+      problems.emplace_back(error.what());
+    }
+  }
   for (const std::string& problem : problems) fmt::print(stderr, "{}\n", problem);
   if (!problems.empty())
     throw InputError(fmt::format("{}: {} problem{} for {}", options.plan, problems.size(),

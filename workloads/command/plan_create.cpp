@@ -78,6 +78,7 @@ void create(const PlanArguments& arguments) {
   placement::PlanRequest request = planned.request(arguments.ranks.value());
   request.remarks = &remarks;
   const placement::Plan plan = placement::make_plan(arguments.plan, workload.tables, workload.features, request);
+  placement::require_supported(plan, workload.tables, workload.features, planned.how.movement);
   if (planned.memory) placement::require_fit(plan, workload.tables, static_cast<double>(*planned.memory));
   write_plan(arguments.format, arguments.out, workload, plan);
   if (const std::string idle = placement::idle_ranks_text(plan); !idle.empty()) say(idle);

@@ -16,7 +16,8 @@ namespace shardmark::placement {
   throw InputError(fmt::format("table '{}': {} cannot express {}", table.name, format, what));
 }
 
-/// Throws InputError for what no format but ours can express: hot rows, and a storage that the plan chose.
+/// Throws InputError for what no format but ours can express: hot rows, a storage that the plan chose, and rows that
+/// are computed.
 inline void require_plain(std::string_view format, const Table& table, const TablePlacement& placement) {
   if (placement.hot_rows > 0)
     cannot_express(
@@ -25,6 +26,8 @@ inline void require_plain(std::string_view format, const Table& table, const Tab
   if (placement.storage)
     cannot_express(format, table,
                    fmt::format("its storage, {}; leave it as the workload says", name_of(*placement.storage)));
+  if (storage_of(table).computes())
+    cannot_express(format, table, fmt::format("its storage, {}; give it storage dense", name_of(table.storage)));
 }
 
 }  // namespace shardmark::placement

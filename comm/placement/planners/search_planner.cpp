@@ -5,6 +5,7 @@
 
 #include "comm/placement/planner.hpp"
 #include "comm/placement/search/search.hpp"
+#include "comm/placement/support.hpp"
 #include "reference/error.hpp"
 
 namespace shardmark::placement {
@@ -25,14 +26,18 @@ std::vector<std::string_view> joined_by_plus(std::string_view text) {
   return parts;
 }
 
-/// Returns the plans of the other planners that can place these tables under this request.
+/// Returns the plans of the other planners that can place these tables under this request, and that a step can do.
 std::vector<SearchStart> plans_of_others(std::span<const Table> tables, std::span<const Feature> features,
                                          const PlanRequest& request) {
   std::vector<SearchStart> starts;
+  Movement movement = request.movement;  // whose dedup is settled by what travels
+  movement.dedup = Dedup::automatic;
   for (const Planner& planner : planners) {
     if (planner.place == place_search) continue;
     try {
-      starts.push_back({std::string(planner.name), make_plan(planner.name, tables, features, request).tables});
+      const Plan plan = make_plan(planner.name, tables, features, request);
+      require_supported(plan, {tables.begin(), tables.end()}, {features.begin(), features.end()}, movement);
+      starts.push_back({std::string(planner.name), plan.tables});
     } catch (const InputError&) {
       // Nothing to begin with, which is no problem of the search.
     }
@@ -63,7 +68,10 @@ std::vector<TablePlacement> place_search(std::span<const Table> tables, std::spa
     throw InputError(fmt::format("planner 'search': reserve is a percentage, at most 100, not {}", reserve));
   if (request.memory) settings.memory = static_cast<double>(*request.memory) * (1.0 - reserve / 100);
   const MachineModel& machine = request.machine ? *request.machine : described_cluster();
-  SearchResult result = search(step, machine, settings, plans_of_others(tables, features, request));
+  // Those of others may place tables in any way.
+  const auto starts = options == search_settings.front().usual ? plans_of_others(tables, features, request)
+                                                               : std::vector<SearchStart>();
+  SearchResult result = search(step, machine, settings, starts);
   if (request.remarks) request.remarks->push_back(result.report.text());
   return std::move(result.placements);
 }

@@ -5,6 +5,7 @@
 #include "comm/placement/planner.hpp"
 #include "comm/placement/search/lower_bound.hpp"
 #include "comm/placement/search/search.hpp"
+#include "comm/placement/support.hpp"
 #include "comm/placement/test/search_oracle.hpp"
 #include "comm/placement/test/search_workload.hpp"
 
@@ -144,6 +145,28 @@ TEST(Search, bound_holds_under_a_memory_limit) {
     EXPECT_LE(lower_bound(problem).seconds, optimum * (1 + 1e-9)) << "seed " << seed;
     EXPECT_GE(optimum, fastest_plan(roomy, 1e9) * (1 - 1e-9)) << "seed " << seed;
   }
+}
+
+/// Plans of other planners, which it may begin with, split tables of storage tt, which no step can do.
+TEST(Search, finds_plans_that_a_step_can_do) {
+  SearchWorkload workload = SearchWorkload::alike(3);
+  workload.tables[1].storage = Storage::tt;
+  for (const int ranks : {1, 2, 4}) {
+    const Plan plan = make_plan("search", workload.tables, workload.features, {.ranks = ranks});
+    EXPECT_NO_THROW(require_supported(plan, workload.tables, workload.features, {}));
+  }
+}
+
+TEST(Search, places_tables_in_the_options_that_are_asked_for_alone) {
+  std::mt19937_64 random(6);
+  const SearchWorkload workload = SearchWorkload::random(random, 12, 1.05);
+  const Plan plan =
+      make_plan("search:options=data_parallel+row_wise_block", workload.tables, workload.features, {.ranks = 4});
+  for (const TablePlacement& placement : plan.tables)
+    for (const Shard& shard : placement.shards) {
+      EXPECT_EQ(shard.rows.stride, 1);
+      EXPECT_EQ(placement.hot_rows, 0);
+    }
 }
 
 TEST(Search, says_what_it_found) {

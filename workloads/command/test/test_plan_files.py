@@ -39,6 +39,24 @@ class OurFiles(ProgramTest):
         self.assertEqual([case["wrong"] for case in records(file)[1:]], [0, 0])
         self.refuses_serial(["plan", "convert", "criteo-kaggle", plan, "--to", "hugectr-v3.8"], "copies of its first 40 rows")
 
+    def test_what_no_step_can_do_is_neither_created_nor_sound(self):
+        spec = self.new_file({"name": "trains", "global_batch": 64, "optimizer": {"name": "sgd"},
+                              "tables": [{"name": "a", "rows": 1000, "dim": 16, "storage": "tt"}, {"name": "b", "rows": 900, "dim": 8}],
+                              "features": [{"name": "f", "table": "a"}, {"name": "g", "table": "b"}]})
+        self.refuses_serial(["plan", "create", spec, "--ranks", 2, "--planner", "row_wise"], "splits table a", "storage tt")
+        plan = self.new_path(".json")
+        for planner in ("search", "table_wise"):
+            self.succeeds(self.serial("plan", "create", spec, "--ranks", 2, "--planner", planner, "--out", plan))
+            plan.with_name(f"{planner}.json").write_text(plan.read_text())
+            plan.unlink()
+        whole = plan.with_name("table_wise.json")
+        self.succeeds(self.serial("plan", "check", spec, whole))
+        for other in ("hugectr-v3.8", "torchrec"):
+            self.refuses_serial(["plan", "convert", spec, whole, "--to", other], "table 'a'", "storage, tt")
+        split = json.loads(whole.read_text())
+        rows = next(table for table in split["tables"] if table["name"] == "a")["shards"]
+        rows[:] = [{**rows[0], "rows": [begin, begin + 500, 1], "rank": begin // 500} for begin in (0, 500)]
+        self.refuses_serial(["plan", "check", spec, self.new_file(split)], "splits table a", "1 problem")
 
     def test_plans_of_one_name_are_told_apart(self):
         plans = []
