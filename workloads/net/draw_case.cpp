@@ -36,7 +36,7 @@ std::string draw_real(Draw& draw, const NumberRule& rule, const Json& usual) {
 double chance_of(const Option& option) {
   if (option.name == "transfer" || option.name == "exchange" || option.name == "dense") return 0.6;
   if (option.name == "async") return 0.3;
-  if (option.valid == "a file") return 1.0;  // the files fit the workload
+  if (option.valid == "a file") return 1.0;                                        // the files fit the workload
   if (option.name == "dtype" || option.name == "stochastic_rounding") return 0.2;  // of use together alone
   switch (option.group) {
     case OptionGroup::movement:
