@@ -22,37 +22,23 @@ namespace spec_keys {
 
 void keys_of(Keys& keys, Optimizer& optimizer) {
   keys.must("name", optimizer.kind);
-  keys.may("learning_rate", optimizer.learning_rate);
-  keys.may("epsilon", optimizer.epsilon);
-  keys.may("initial_accumulator", optimizer.initial_accumulator);
-  keys.may("momentum", optimizer.momentum);
-  keys.may("decay", optimizer.decay);
-  keys.may("beta1", optimizer.beta1);
-  keys.may("beta2", optimizer.beta2);
-  keys.may("l1", optimizer.l1);
-  keys.may("l2", optimizer.l2);
-  keys.may("beta", optimizer.beta);
-  keys.may("weight_decay", optimizer.weight_decay);
+  keys.may_not_negative("learning_rate", optimizer.learning_rate);
+  keys.may_not_negative("epsilon", optimizer.epsilon);
+  keys.may_not_negative("initial_accumulator", optimizer.initial_accumulator);
+  keys.may_not_negative("momentum", optimizer.momentum);
+  keys.may_not_negative("decay", optimizer.decay);
+  keys.may_not_negative("beta1", optimizer.beta1);
+  keys.may_not_negative("beta2", optimizer.beta2);
+  keys.may_not_negative("l1", optimizer.l1);
+  keys.may_not_negative("l2", optimizer.l2);
+  keys.may_not_negative("beta", optimizer.beta);
+  keys.may_not_negative("weight_decay", optimizer.weight_decay);
   keys.may("weight_decay_mode", optimizer.weight_decay_mode);
-  for (const auto& [key, number] :
-       std::initializer_list<std::pair<const char*, float>>{{"learning_rate", optimizer.learning_rate},
-                                                            {"epsilon", optimizer.epsilon},
-                                                            {"initial_accumulator", optimizer.initial_accumulator},
-                                                            {"momentum", optimizer.momentum},
-                                                            {"decay", optimizer.decay},
-                                                            {"beta1", optimizer.beta1},
-                                                            {"beta2", optimizer.beta2},
-                                                            {"l1", optimizer.l1},
-                                                            {"l2", optimizer.l2},
-                                                            {"beta", optimizer.beta},
-                                                            {"weight_decay", optimizer.weight_decay}})
-    keys.not_negative(key, number);
 }
 
 void keys_of(Keys& keys, IdSpec& ids) {
   keys.may("distribution", ids.distribution);
-  keys.may("alpha", ids.alpha);
-  keys.not_negative("alpha", ids.alpha);
+  keys.may_not_negative("alpha", ids.alpha);
   keys.may("shuffled", ids.shuffled);
   keys.may("ragged", ids.ragged);
   keys.may("weighted", ids.weighted);

@@ -66,6 +66,13 @@ class Keys {
     if (!(member >= 0.0)) throw InputError(fmt::format("{}: \"{}\" must be at least 0, got {}", where_, key, member));
   }
 
+  /// Does what may() does, for a number that is not negative.
+  template <class T>
+  void may_not_negative(const std::string& key, T& member) {
+    may(key, member);
+    not_negative(key, member);
+  }
+
   void within(std::int64_t least, std::int64_t most, const std::string& key, std::int64_t member) const {
     at_least(least, key, member);
     if (member > most)

@@ -46,17 +46,6 @@ double max_gradient_bytes(std::int64_t dim, bool parts, bool replicas) {
 
 double summed_gradient_bytes(std::int64_t columns, double ids) { return ids * (16 + vector_bytes(columns)); }
 
-VectorBytes& VectorBytes::operator+=(const VectorBytes& other) {
-  outputs += other.outputs;
-  behind += other.behind;
-  packed += other.packed;
-  own_partials += other.own_partials;
-  reduced += other.reduced;
-  owner += other.owner;
-  held += other.held;
-  return *this;
-}
-
 void Pools::add(Pooling pooling) {
   by_max |= pooling == Pooling::max;
   divides |= pooling == Pooling::mean || pooling == Pooling::sqrtn;

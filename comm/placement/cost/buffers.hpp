@@ -61,8 +61,6 @@ struct VectorBytes {
   double reduced = 0.0;       ///< partial sums that are added on the way
   double owner = 0.0;         ///< that the rank sends home
   double held = 0.0;          ///< rows of its shards that are asked for one by one
-
-  VectorBytes& operator+=(const VectorBytes& other);
 };
 
 /// Says how the features of some tables pool.

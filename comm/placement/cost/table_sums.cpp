@@ -25,9 +25,8 @@ TableSums::TableSums(const StepContext& of_step, const MachineModel& of_machine,
 }
 
 TableWork TableSums::finished() {
-  const bool parts = !placement.shards.empty(), replicas = has_replicas(placement);
   add_buffer(everywhere(), own_id_bytes(own_ids));
-  if (pools.by_max) add_buffer(everywhere(), own_ids * max_gradient_bytes(table.dim, parts, replicas));
+  add_buffer(everywhere(), own_ids * bytes_of_max_gradient());
   work.at.assign(owners.begin(), owners.end());
   return std::move(work);
 }
@@ -102,9 +101,12 @@ void TableSums::add_codec(RankWork& to, double values) const {
   if (packing.wire.backward != ValueType::fp32) add(to, Term::coded_gradient, values);
 }
 
+double TableSums::bytes_of_max_gradient() const {
+  return pools.by_max ? max_gradient_bytes(table.dim, !placement.shards.empty(), has_replicas(placement)) : 0.0;
+}
+
 void TableSums::add_held_gradients(RankWork& to, double ids, std::int64_t columns) const {
-  if (pools.by_max)
-    add_buffer(to, ids * max_gradient_bytes(table.dim, !placement.shards.empty(), has_replicas(placement)));
+  add_buffer(to, ids * bytes_of_max_gradient());
   if (exchanged_row_sums(table, placement) > 0) add_buffer(to, summed_gradient_bytes(columns, ids));
 }
 

@@ -74,6 +74,8 @@ class TableSums {
   void add_held_gradients(RankWork& to, double ids, std::int64_t columns) const;
 
  private:
+  /// Returns what the gradient of an id takes in arrays of all ids, where a feature pools by max.
+  double bytes_of_max_gradient() const;
   double far_gradient_lines(double positions, double vectors, std::int64_t columns) const;
 };
 

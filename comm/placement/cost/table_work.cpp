@@ -70,7 +70,8 @@ class StripWork {
   /// Adds buffers of vectors: of outputs, of what travels of them, and of hot rows beside them.
   void add_vectors() {
     const RowTransfer transfer = transfer_;
-    const bool rows = transfer == RowTransfer::unique_rows, sparse = transfer == RowTransfer::sparse_partials;
+    const bool rows = transfer == RowTransfer::unique_rows;
+    const auto travelling = transfer == RowTransfer::sparse_partials ? &ShardCounts::touched_bags : &ShardCounts::bags;
     const auto bytes_of = [&](const VectorBytes& vectors) {
       return bytes_of_vectors(vectors, sums_.pools, transfer, sums_.packing.wire);
     };
@@ -78,14 +79,12 @@ class StripWork {
     if (sums_.placement.hot_rows > 0) home.own_partials = (rows ? 2 : 1) * home.outputs;
     if (reduces()) home.packed = home.outputs, home.reduced = home.owner = sums_.ranks() * home.outputs;
     if (!rows && !reduces())
-      for (const LookedUp& looked : looked_)
-        home.packed += 4 * (sparse ? looked.own.touched_bags : looked.own.bags) * w_;
+      for (const LookedUp& looked : looked_) home.packed += 4 * looked.own.*travelling * w_;
     const double at_home = bytes_of(home);
     TableSums::add_buffer(sums_.everywhere(), at_home);
     if (rows || reduces()) return;
     std::map<int, double> sent_home;
-    for (std::size_t s = 0; s < shards_.size(); ++s)
-      sent_home[shards_[s]->rank] += 4 * (sparse ? looked_[s].all.touched_bags : looked_[s].all.bags) * w_;
+    for (std::size_t s = 0; s < shards_.size(); ++s) sent_home[shards_[s]->rank] += 4 * looked_[s].all.*travelling * w_;
     for (const auto& [rank, bytes] : sent_home) {
       VectorBytes owner = home;
       owner.owner = bytes;
