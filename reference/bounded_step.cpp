@@ -15,10 +15,10 @@ namespace {
 
 /// Holds what the step of one column depends on: value, gradient, two numbers of state, two sums over the *other*
 /// columns of the row. So a sum never lies below what the column's own gradient adds to it.
-using Numbers = std::array<double, 6>;
+using StepNumbers = std::array<double, 6>;
 
 struct Column {
-  Numbers centre, error, least;  ///< least: a mean or a sum of squares is not negative
+  StepNumbers centre, error, least;  ///< least: a mean or a sum of squares is not negative
 };
 
 /// Returns the place in the state of a column of what is a sum or a mean of squares; past the end when there is none.
@@ -42,7 +42,7 @@ bool has_row_sums(OptimizerKind kind) {
   return kind == OptimizerKind::rowwise_adagrad || kind == OptimizerKind::rowwise_adam || kind == OptimizerKind::lamb;
 }
 
-Cell<double> cell_of(const Numbers& x) { return {.w = x[0], .g = x[1], .state = {x[2], x[3]}}; }
+Cell<double> cell_of(const StepNumbers& x) { return {.w = x[0], .g = x[1], .state = {x[2], x[3]}}; }
 
 /// Returns a cell that collects the roundings of the formulas. What is uncertain about 0 must not pass for an exact
 /// zero, which adds and multiplies without any: it gets an error that is lost beside all others.
@@ -53,12 +53,14 @@ Cell<Rounded> rounded_cell_of(const Column& column) {
   return {.w = number(0), .g = number(1), .state = {number(2), number(3)}};
 }
 
-RowSums<double> sums_of(const OptimizerRule& rule, const Numbers& x) {
+RowSums<double> sums_of(const OptimizerRule& rule, const StepNumbers& x) {
   const auto own = rule.row_terms(cell_of(x));
   return {x[4] + own[0], x[5] + own[1]};
 }
 
-Cell<double> stepped(const OptimizerRule& rule, const Numbers& x) { return rule.stepped(cell_of(x), sums_of(rule, x)); }
+Cell<double> stepped(const OptimizerRule& rule, const StepNumbers& x) {
+  return rule.stepped(cell_of(x), sums_of(rule, x));
+}
 
 /// Calls visit(corner) for every choice of the upper or lower end of each uncertain number, and there for each gradient
 /// between its ends at which a step may turn. Of the two sums only lamb has both, in a quotient: while one is at its
@@ -70,7 +72,7 @@ void for_each_corner(const OptimizerRule& rule, const Column& column, Visit&& vi
   for (std::size_t i = 0; i < uncertain.size(); ++i)
     if (column.error[i] != 0.0 || (i == 4 && column.error[5] != 0.0)) uncertain[count++] = i;
   for (std::size_t corner = 0; count > 0 && corner < (std::size_t{1} << count); ++corner) {
-    Numbers x = column.centre;
+    StepNumbers x = column.centre;
     const auto move = [&](std::size_t i, double sign) {
       x[i] = std::max(column.least[i], x[i] + sign * column.error[i]);
     };
@@ -116,7 +118,7 @@ RowSums<Rounded> add_row_sums(const OptimizerRule& rule, std::vector<Column>& co
   for (std::size_t c = 0; c < columns.size(); ++c) {
     const auto cell = cell_of(columns[c].centre);
     terms[c] = rule.row_terms(cell);
-    for_each_corner(rule, columns[c], [&](const Numbers& corner) {
+    for_each_corner(rule, columns[c], [&](const StepNumbers& corner) {
       const auto there = rule.row_terms(cell_of(corner));
       for (std::size_t i = 0; i < 2; ++i)
         deviations[c][i] = std::max(deviations[c][i], std::abs(there[i] - terms[c][i]));
@@ -150,7 +152,7 @@ Outcome outcome_of(const OptimizerRule& rule, const Column& column, const RowSum
   const auto rounded = rule.stepped(rounded_cell_of(column), sums);
   Outcome outcome{.after = rule.stepped(cell, {sums[0].value, sums[1].value})};
   const auto widen = [](double& error, double there, double here) { error = std::max(error, std::abs(there - here)); };
-  for_each_corner(rule, column, [&](const Numbers& corner) {
+  for_each_corner(rule, column, [&](const StepNumbers& corner) {
     const auto there = stepped(rule, corner);
     widen(outcome.error, there.w, outcome.after.w);
     for (std::size_t k = 0; k < 2; ++k) widen(outcome.state_error[k], there.state[k], outcome.after.state[k]);

@@ -9,7 +9,6 @@
 
 #include "comm/agree.hpp"
 #include "comm/session.hpp"
-#include "kernels/guard_bands.hpp"
 #include "workloads/net/coverage.hpp"
 #include "workloads/net/net_setup.hpp"
 #include "workloads/net/net_world.hpp"
@@ -228,7 +227,6 @@ void print_candidates(const std::string& file) {
 int run_net(const comm::Communicator& world, const NetArguments& arguments) {
   const Kokkos::ScopeGuard kokkos(
       Kokkos::InitializationSettings().set_num_threads(arguments.threads).set_disable_warnings(true));
-  kernels::guard_bands = true;
   NetWorld ranks(world);
   if (world.rank() != 0) {
     ranks.serve();

@@ -27,6 +27,8 @@ constexpr std::int64_t most_counted_ids = 20'000;
 /// Some oracles are asked in a share of the cases, by the seed, which stays while a case is made smaller.
 bool is_measured(const NetCase& one) { return one.seed % 8 == 0; }
 bool checks_memory(const NetCase& one) { return one.seed % 16 == 1; }
+/// Bands hold arrays apart: without them those of nothing may have one address, as in runs of users.
+bool guards_arrays(const NetCase& one) { return one.seed % 4 != 2; }
 
 /// Returns whether the sums of a step have no rounding anywhere, so that no output and no row may differ by a bit.
 bool is_bit_exact(const RunOptions& options, const Case& how) {
@@ -83,6 +85,7 @@ class CheckedCase {
                       ? "an output of exact mode has a bound above 0"
                       : "");
     check_bytes(ready);
+    if (ready.pipeline && ready.pipeline->shape().looks_up) check_staleness(*ready.pipeline);
   }
 
   const std::string& failed() const { return failed_; }
@@ -121,6 +124,12 @@ class CheckedCase {
     const std::int64_t number = ready.pipeline ? ready.pipeline->ticket() : options_.checked_steps - 1;
     const Flight& flight = ready.pipeline ? ready.pipeline->flight() : ready.flight;
     fail_if_any(unequal_bytes(comm_, setup_, batches_, number, flight));
+  }
+
+  /// Checks that no step looked up rows which lacked more updates than the case allows.
+  void check_staleness(const Pipeline& pipeline) {
+    const std::int64_t stale = pipeline.counts().staleness.largest(), bound = pipeline.shape().bound;
+    fail_if_any(stale > bound ? fmt::format("rows lacked {} updates, staleness_bound is {}", stale, bound) : "");
   }
 
   const comm::Communicator& comm_;
@@ -177,6 +186,7 @@ NetOutcome run_once(const comm::Communicator& comm, const NetCase& one, const Po
 NetOutcome run_case(const comm::Communicator& comm, const NetCase& one, const PoolFacts& facts,
                     const std::string& export_file) {
   NetOutcome outcome;
+  kernels::guard_bands = guards_arrays(one);
   try {
     outcome = run_once(comm, one, facts, export_file);
   } catch (const InputError& error) {

@@ -71,8 +71,11 @@ class CountedArrays {
   ~CountedArrays() {
     Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
     Kokkos::Tools::Experimental::set_deallocate_data_callback(nullptr);
-    kernels::guard_bands = true;
+    kernels::guard_bands = guarded_;
   }
+
+ private:
+  const bool guarded_ = kernels::guard_bands;
 };
 
 /// Lists the largest arrays, when the bytes of all were most.
