@@ -25,6 +25,11 @@ class ShardedTables {
     return step_;
   }
 
+  /// Return and set the latest step: with the rows of all stores (Store::read_range), all that a checkpoint of the
+  /// tables holds.
+  const kernels::UpdateStep& latest_step() const { return step_; }
+  void resume(const kernels::UpdateStep& latest) { step_ = latest; }
+
   const ShardLayout& layout() const { return layout_; }
   const std::vector<Table>& tables() const { return tables_; }
   const std::vector<Feature>& features() const { return features_; }

@@ -36,17 +36,15 @@ class TtStore : public Store {
   }
   bool has_parts() const override { return true; }
 
-  std::vector<float> read_rows(std::int64_t s, std::int64_t part,
-                               const std::vector<std::int64_t>& local_rows) const override {
+  ChosenRows read_rows(std::int64_t s, std::int64_t part, const std::vector<std::int64_t>& local_rows) const override {
     return cores_.read(train(s), static_cast<int>(part), local_rows);
   }
-  std::vector<float> read_state(std::int64_t s, std::int64_t part,
-                                const std::vector<std::int64_t>& local_rows) const override {
-    return cores_.read_state(train(s), static_cast<int>(part), local_rows);
+  StoredRows read_range(std::int64_t s, std::int64_t part, std::int64_t first, std::int64_t count) const override {
+    return cores_.read_range(train(s), static_cast<int>(part), first, count);
   }
-  void write_state(std::int64_t s, std::int64_t part, std::int64_t local_row,
-                   const std::vector<float>& row_state) override {
-    cores_.write_state(train(s), static_cast<int>(part), local_row, row_state);
+  void write_range(std::int64_t s, std::int64_t part, std::int64_t first, const StoredRows& stored) override {
+    cores_.write_range(train(s), static_cast<int>(part), first, stored);
+    if (const auto cache = caches_.find(s); cache != caches_.end()) cache->second.age();
   }
   std::int64_t changed_rows(std::int64_t s, std::int64_t part, const RowValues& initial) const override {
     return cores_.changed(train(s), static_cast<int>(part), initial);
