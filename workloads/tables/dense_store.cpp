@@ -200,8 +200,4 @@ std::unique_ptr<Store> make_dense_store(const ShardLayout& layout, const std::ve
   return std::make_unique<DenseStore>(layout, tables, shards);
 }
 
-double dense_store_bytes(const Table& table, std::int64_t rows, std::int64_t columns) {
-  return placement::dense_bytes(table, rows, columns);
-}
-
 }  // namespace shardmark::workloads

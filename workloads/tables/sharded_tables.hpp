@@ -11,7 +11,7 @@ namespace shardmark::workloads {
 class ShardedTables {
  public:
   ShardedTables(const placement::Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
-                int rank, std::span<const StorageMaker> makers = storage_makers);
+                int rank);
   ShardedTables(ShardedTables&&) = delete;  // the stores know where layout and tables lie
 
   /// Sets rows and state to their initial values; the next step is number 1.

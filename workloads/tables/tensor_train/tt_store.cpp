@@ -82,12 +82,9 @@ std::unique_ptr<Store> make_tt_store(const ShardLayout& layout, const std::vecto
   return std::make_unique<TtStore>(layout, tables, shards);
 }
 
-double tt_store_bytes(const Table& table, std::int64_t, std::int64_t) {
-  double bytes = train_cache_bytes(table);
-  for (const Table& core : core_tables(table))
-    bytes += static_cast<double>(core.rows) * static_cast<double>(row_bytes(core.value_type, core.dim) +
-                                                                  4 * state_per_row(core.optimizer.kind, core.dim));
-  return bytes;
+double tt_bytes_beside(const Table& table) {
+  const Table rows = storage_of(table).cached_rows(table);
+  return train_cache_bytes(table) - placement::stored_bytes(rows, rows.rows, rows.dim);
 }
 
 bool tt_direction_is_open(const Table& table) {
