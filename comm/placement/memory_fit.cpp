@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "reference/error.hpp"
-#include "reference/storage.hpp"
 
 namespace shardmark::placement {
 namespace {
@@ -24,19 +23,14 @@ struct Part {
   double bytes = 0.0;
 };
 
-/// Returns the bytes as a double: a plan that is refused may have more bytes than 64 bits count.
-double bytes_of(const RowSet& rows, std::int64_t columns, const Table& table) {
-  if (!storage_of(table).splits) return static_cast<double>(load_of(whole(table, 0), table).bytes());
-  return dense_bytes(table, rows.count(), columns);
-}
-
 /// Returns the shards of a rank, each table once, largest first.
 std::vector<Part> parts_of(const Plan& plan, std::span<const Table> tables, int rank) {
   std::vector<Part> parts;
   for (std::size_t t = 0; t < tables.size(); ++t) {
     Part part{t};
     for (const Shard& shard : plan.tables[t].shards)
-      if (shard.rank == rank) part.bytes += bytes_of(shard.rows, shard.columns(), stored(tables[t], plan.tables[t]));
+      if (shard.rank == rank)
+        part.bytes += stored_bytes(stored(tables[t], plan.tables[t]), shard.rows.count(), shard.columns());
     if (part.bytes > 0.0) parts.push_back(part);
   }
   std::ranges::stable_sort(parts, std::ranges::greater{}, &Part::bytes);
@@ -49,7 +43,7 @@ std::vector<Part> copies_of(const Plan& plan, std::span<const Table> tables) {
   for (std::size_t t = 0; t < tables.size(); ++t)
     if (has_replicas(plan.tables[t])) {
       const Table table = stored(tables[t], plan.tables[t]);
-      copies.push_back({t, bytes_of(replicated_rows(plan.tables[t], table), table.dim, table)});
+      copies.push_back({t, stored_bytes(table, replicated_rows(plan.tables[t], table).count(), table.dim)});
     }
   std::ranges::stable_sort(copies, std::ranges::greater{}, &Part::bytes);
   return copies;
@@ -62,7 +56,7 @@ std::vector<double> bytes_of_ranks(const Plan& plan, std::span<const Table> tabl
   std::vector<double> bytes(static_cast<std::size_t>(plan.ranks), copied);
   for (std::size_t t = 0; t < tables.size(); ++t)
     for (const Shard& shard : plan.tables[t].shards)
-      bytes[shard.rank] += bytes_of(shard.rows, shard.columns(), stored(tables[t], plan.tables[t]));
+      bytes[shard.rank] += stored_bytes(stored(tables[t], plan.tables[t]), shard.rows.count(), shard.columns());
   return bytes;
 }
 

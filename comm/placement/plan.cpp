@@ -94,8 +94,9 @@ RankLoad& RankLoad::operator+=(const RankLoad& other) {
   return *this;
 }
 
-double dense_bytes(const Table& table, std::int64_t rows, std::int64_t columns) {
-  const std::int64_t row = row_bytes(table.value_type, columns) + state_bytes_per_row(table, columns);
+double stored_bytes(const Table& table, std::int64_t rows, std::int64_t columns) {
+  if (!storage_of(table).splits) return static_cast<double>(load_of(whole(table, 0), table).bytes());
+  const std::int64_t row = storage_of(table).row_bytes(table, columns) + state_bytes_per_row(table, columns);
   return static_cast<double>(rows) * static_cast<double>(row);
 }
 
@@ -114,7 +115,7 @@ std::int64_t bytes_of_rows(const Table& table, std::int64_t rows, std::int64_t b
 
 /// Returns the load of rows and their state.
 RankLoad load_of_rows(const Table& table, std::int64_t rows, std::int64_t columns) {
-  return {.table_bytes = bytes_of_rows(table, rows, row_bytes(table.value_type, columns)),
+  return {.table_bytes = bytes_of_rows(table, rows, storage_of(table).row_bytes(table, columns)),
           .state_bytes = bytes_of_rows(table, rows, state_bytes_per_row(table, columns))};
 }
 

@@ -99,8 +99,9 @@ struct RankLoad {
   RankLoad& operator+=(const RankLoad& other);
 };
 
-/// Returns the bytes of that many rows and columns of a dense table, with their optimizer state.
-double dense_bytes(const Table& table, std::int64_t rows, std::int64_t columns);
+/// Returns the bytes of that many rows and columns of a table as it is stored, with their optimizer state; of all of it
+/// where shards do not split it. They are a double: a plan that is refused may have more bytes than 64 bits count.
+double stored_bytes(const Table& table, std::int64_t rows, std::int64_t columns);
 
 /// Returns the load that `shard` of `table`, as it is stored, puts on its rank (tables = 1). For a tensor train it is
 /// that of its cores and its cache, whole whatever the shard, because support.hpp lets no plan split it. Throws

@@ -9,6 +9,7 @@
 
 #include "reference/error.hpp"
 #include "reference/tensor_train/shape.hpp"
+#include "reference/tensor_train/stored_cores.hpp"
 
 namespace shardmark::reference {
 namespace {

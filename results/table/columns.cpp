@@ -204,6 +204,13 @@ void add_verdict(std::vector<Column>& columns, const Records& records, const Cas
                  records, [](const CaseRecord& r) { return r.details.contains("stopped") ? "*" : ""; }));
 }
 
+/// Returns whether the tables of any record are stored otherwise than those of others, or than the workload says.
+bool has_storages(const Records& records) {
+  return std::ranges::any_of(records, [&](const CaseRecord* r) {
+    return std::ranges::find(r->changed, "storage") != r->changed.end() || r->differs(*records.front(), "storage");
+  });
+}
+
 Column memory_column(const Records& records) {
   return with_cells({.header = "table MB",
                      .importance = Importance::memory,
@@ -229,7 +236,7 @@ std::vector<Column> measurements(const Records& records, const CaseRecord* best)
   std::ranges::move(limit_columns(records), std::back_inserter(columns));
   add_phases(columns, records);
   add_transport(columns, records);
-  if (has_tensor_trains(records)) columns.push_back(memory_column(records));
+  if (has_tensor_trains(records) || has_storages(records)) columns.push_back(memory_column(records));
   for (const char* quality : {"loss", "auc"}) columns.push_back(training_column(quality, records));
   for (const char* saving : {"ids_per_row", "rows_per_read"})
     columns.push_back(detail(saving, Importance::saving, records));

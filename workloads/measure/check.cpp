@@ -56,8 +56,7 @@ void compare_rows(const reference::TouchedTable& expected, const RowValues& init
     slots.push_back(slot);
     local_rows.push_back(shard.rows.local(row));
   }
-  const auto values = store.read_rows(number, part, local_rows);
-  const auto state = store.read_state(number, part, local_rows);
+  const auto [values, state] = store.read_rows(number, part, local_rows);
   const auto dim = static_cast<std::size_t>(shard.dim());
   const auto state_size = static_cast<std::size_t>(state_per_row(expected.table().optimizer.kind, shard.dim()));
   const auto first = static_cast<std::size_t>(shard.column_begin);

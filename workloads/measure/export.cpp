@@ -27,11 +27,6 @@ struct ExportedTable {
   std::vector<std::int64_t> touched;  ///< rows that the batch names, ascending
 };
 
-/// Holds values and state of some rows of a table, put together from all shards.
-struct TableRows {
-  std::vector<float> values, state;
-};
-
 class StepExport {
  public:
   StepExport(const comm::Communicator& comm, const RunOptions& options, const Batch& batch, const ShardedTables& tables,
@@ -165,13 +160,13 @@ class StepExport {
     return rows;
   }
 
-  /// Gathers rows: every rank fills in what it holds and leaves the rest 0, and the sum over ranks is the whole. Of
-  /// replicated tables, and of state that every column shard keeps, one holder counts.
-  TableRows gather_rows(const ExportedTable& part) const {
+  /// Gathers rows from all shards: every rank fills in what it holds and leaves the rest 0, and the sum over ranks is
+  /// the whole. Of replicated tables, and of state that every column shard keeps, one holder counts.
+  ChosenRows gather_rows(const ExportedTable& part) const {
     const auto& [table, group, number, part_number, touched] = part;
     const auto dim = static_cast<std::size_t>(table.dim);
     const auto state_size = static_cast<std::size_t>(state_per_row(table.optimizer.kind, table.dim));
-    TableRows whole{std::vector<float>(touched.size() * dim), std::vector<float>(touched.size() * state_size)};
+    ChosenRows whole{std::vector<float>(touched.size() * dim), std::vector<float>(touched.size() * state_size)};
     const auto& shards = tables_.layout().shards;
     for (std::int64_t s = 0; s < std::ssize(shards); ++s) {
       if (shards[s].table != number || (shards[s].replicated && comm_.rank() != 0)) continue;
@@ -186,8 +181,8 @@ class StepExport {
       }
       const auto width = static_cast<std::size_t>(held.dim());
       const auto first = static_cast<std::size_t>(held.column_begin);
-      place(store.read_rows(s, part_number, local_rows), {0, first, width}, at, touched.size(), whole.values);
-      const auto state = store.read_state(s, part_number, local_rows);
+      const auto [values, state] = store.read_rows(s, part_number, local_rows);
+      place(values, {0, first, width}, at, touched.size(), whole.values);
       const auto vectors = static_cast<std::size_t>(choice_of(table.optimizer.kind).vectors);
       for (std::size_t v = 0; v < vectors; ++v)
         place(state, {v * width, v * dim + first, width}, at, touched.size(), whole.state);
@@ -215,7 +210,7 @@ class StepExport {
   }
 
   void write_rows(const ExportedTable& part, const std::string& when) {
-    const TableRows rows = gather_rows(part);
+    const ChosenRows rows = gather_rows(part);
     const std::int64_t touched = std::ssize(part.touched);
     on_root([&] {
       file_->write_array<float>(part.group + "/" + when, rows.values, {touched, part.table.dim});

@@ -11,7 +11,7 @@ namespace shardmark::workloads {
 
 std::vector<StorageReport> empty_reports(const std::vector<Table>& tables) {
   std::vector<StorageReport> reports;
-  for (const StorageMaker& maker : storage_makers) {
+  for (const StorageMaker& maker : storage_makers()) {
     StorageReport report{&maker, {}, std::vector<std::int64_t>(maker.numbers.size())};
     std::ranges::copy_if(tables, std::back_inserter(report.tables),
                          [&](const Table& table) { return table.storage == maker.storage; });

@@ -36,7 +36,7 @@ bool is_bit_exact(const RunOptions& options, const Case& how) {
   const auto adds = [](const Feature& f) { return f.pooling == Pooling::sum || f.pooling == Pooling::none; };
   const auto steps_exactly = [](const Table& t) {
     const bool adds_gradient = t.optimizer.kind == OptimizerKind::sgd && t.optimizer.weight_decay == 0.0F;
-    return t.storage == Storage::dense && t.value_type == ValueType::fp32 &&
+    return !storage_of(t).computes() && t.value_type == ValueType::fp32 &&
            (adds_gradient || t.optimizer.kind == OptimizerKind::none);
   };
   return options.exact && how.movement.wire == WireTypes{} && !has_layers(options.dense.kind) &&

@@ -114,11 +114,11 @@ void spoil_state(GroupFlight& flight) {
       const Table& table = tables.tables()[local.table];
       const std::array whole{local.rows.global(row)};
       const std::int64_t of_part = storage_of(table).rows_of_parts(table, whole).front().front();
-      const std::vector<std::int64_t> changed{store.parts(shard).front().rows.local(of_part)};
-      std::vector<float> state = store.read_state(shard, 0, changed);
-      if (state.empty()) continue;
-      state.front() += 1.0F;
-      return store.write_state(shard, 0, changed.front(), state);
+      const std::int64_t changed = store.parts(shard).front().rows.local(of_part);
+      StoredRows stored = store.read_range(shard, 0, changed, 1);
+      if (stored.state.empty()) continue;
+      stored.state.front() += 1.0F;
+      return store.write_range(shard, 0, changed, stored);
     }
 }
 

@@ -8,19 +8,10 @@
 #include "kernels/lookup/pooled_gradients.hpp"
 #include "kernels/lookup/pooled_lookup.hpp"
 #include "kernels/update/row_sums.hpp"
-#include "workloads/batches/execution.hpp"
+#include "workloads/tables/row_arrays.hpp"
 
 namespace shardmark::workloads {
 namespace {
-
-/// Returns the columns of the wanted local rows, as fp32.
-std::vector<float> on_host(const kernels::ShardRows& shard, const void* rows, const std::vector<std::int64_t>& wanted) {
-  const Execution exec;
-  const DeviceArray<float> values("shardmark::read_rows", wanted.size() * static_cast<std::size_t>(shard.dim));
-  kernels::read_rows(exec, shard, rows, kernels::array_of(exec, wanted, "shardmark::wanted_rows"), values);
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), values);
-  return {host.data(), host.data() + host.extent(0)};
-}
 
 class DenseStore : public Store {
  public:
@@ -59,19 +50,15 @@ class DenseStore : public Store {
   std::vector<ShardPart> parts(std::int64_t s) const override {
     return {{local(s).rows, local(s).column_begin, local(s).column_end}};
   }
-  std::vector<float> read_rows(std::int64_t s, std::int64_t /*part*/,
-                               const std::vector<std::int64_t>& local_rows) const override {
-    return on_host(shard_rows(s), rows(s), local_rows);
+  ChosenRows read_rows(std::int64_t s, std::int64_t /*part*/,
+                       const std::vector<std::int64_t>& local_rows) const override {
+    return arrays(s).read_rows(local_rows);
   }
-  std::vector<float> read_state(std::int64_t s, std::int64_t /*part*/,
-                                const std::vector<std::int64_t>& local_rows) const override {
-    return on_host({.dim = state_size(s), .value_type = ValueType::fp32}, state(s), local_rows);
+  StoredRows read_range(std::int64_t s, std::int64_t /*part*/, std::int64_t first, std::int64_t count) const override {
+    return arrays(s).read_range(first, count);
   }
-  void write_state(std::int64_t s, std::int64_t /*part*/, std::int64_t local_row,
-                   const std::vector<float>& row_state) override {
-    const std::int64_t begin = state_begin_[s] + local_row * state_size(s);
-    Kokkos::deep_copy(part(state_, begin, begin + std::ssize(row_state)),
-                      kernels::array_of(Execution(), row_state, "shardmark::row_state"));
+  void write_range(std::int64_t s, std::int64_t /*part*/, std::int64_t first, const StoredRows& stored) override {
+    arrays(s).write_range(first, stored);
   }
 
   std::int64_t changed_rows(std::int64_t s, std::int64_t /*part*/, const RowValues& initial) const override {
@@ -156,8 +143,17 @@ class DenseStore : public Store {
   const LocalShard& local(std::int64_t s) const { return layout_.shards[s]; }
   const Table& table_of(std::int64_t s) const { return tables_[local(s).table]; }
   std::int64_t state_size(std::int64_t s) const { return state_per_row(table_of(s).optimizer.kind, local(s).dim()); }
-  void* rows(std::int64_t s) const { return values_.data() + value_begin_[s]; }
+  std::byte* rows(std::int64_t s) const { return values_.data() + value_begin_[s]; }
   float* state(std::int64_t s) const { return state_.data() + state_begin_[s]; }
+
+  RowArrays arrays(std::int64_t s) const {
+    return {.values = rows(s),
+            .state = state(s),
+            .rows = local(s).rows.count(),
+            .dim = local(s).dim(),
+            .value_type = table_of(s).value_type,
+            .optimizer = table_of(s).optimizer.kind};
+  }
 
   kernels::ShardRows shard_rows(std::int64_t s) const {
     return {.table = local(s).table,
@@ -202,10 +198,6 @@ class DenseStore : public Store {
 std::unique_ptr<Store> make_dense_store(const ShardLayout& layout, const std::vector<Table>& tables,
                                         const std::vector<std::int64_t>& shards) {
   return std::make_unique<DenseStore>(layout, tables, shards);
-}
-
-double dense_store_bytes(const Table& table, std::int64_t rows, std::int64_t columns) {
-  return placement::dense_bytes(table, rows, columns);
 }
 
 }  // namespace shardmark::workloads

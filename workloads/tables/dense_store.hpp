@@ -11,7 +11,4 @@ namespace shardmark::workloads {
 std::unique_ptr<Store> make_dense_store(const ShardLayout& layout, const std::vector<Table>& tables,
                                         const std::vector<std::int64_t>& shards);
 
-/// Returns the bytes of so many rows of so many columns of a table, with their optimizer state.
-double dense_store_bytes(const Table& table, std::int64_t rows, std::int64_t columns);
-
 }  // namespace shardmark::workloads

@@ -6,12 +6,12 @@
 namespace shardmark::workloads {
 
 ShardedTables::ShardedTables(const placement::Plan& plan, const std::vector<Table>& tables,
-                             const std::vector<Feature>& features, int rank, std::span<const StorageMaker> makers)
+                             const std::vector<Feature>& features, int rank)
     : tables_(tables),
       features_(features),
       layout_(plan, tables, features, rank),
       store_numbers_(layout_.shards.size()) {
-  for (const StorageMaker& maker : makers) {
+  for (const StorageMaker& maker : storage_makers()) {
     std::vector<std::int64_t> shards;
     for (std::int64_t s = 0; s < std::ssize(layout_.shards); ++s)
       if (tables_[layout_.shards[s].table].storage == maker.storage) shards.push_back(s);

@@ -11,7 +11,7 @@ namespace shardmark::workloads {
 class ShardedTables {
  public:
   ShardedTables(const placement::Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
-                int rank, std::span<const StorageMaker> makers = storage_makers);
+                int rank);
   ShardedTables(ShardedTables&&) = delete;  // the stores know where layout and tables lie
 
   /// Sets rows and state to their initial values; the next step is number 1.
@@ -24,6 +24,11 @@ class ShardedTables {
     ++step_.number;
     return step_;
   }
+
+  /// Return and set the latest step: with the rows of all stores (Store::read_range), all that a checkpoint of the
+  /// tables holds.
+  const kernels::UpdateStep& latest_step() const { return step_; }
+  void resume(const kernels::UpdateStep& latest) { step_ = latest; }
 
   const ShardLayout& layout() const { return layout_; }
   const std::vector<Table>& tables() const { return tables_; }

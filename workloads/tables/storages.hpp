@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "results/tensor_train_fields.hpp"
-#include "workloads/tables/dense_store.hpp"
-#include "workloads/tables/tensor_train/tt_store.hpp"
+#include "workloads/tables/shard_layout.hpp"
+#include "workloads/tables/store.hpp"
 
 namespace shardmark::workloads {
 
@@ -18,8 +15,8 @@ struct StorageMaker {
   Storage storage;
   std::unique_ptr<Store> (*make)(const ShardLayout&, const std::vector<Table>&,
                                  const std::vector<std::int64_t>& shards);
-  /// Returns the bytes of some rows and columns with their optimizer state.
-  double (*bytes)(const Table& table, std::int64_t rows, std::int64_t columns);
+  /// Returns the bytes that a table takes beside its rows and their optimizer state (placement::stored_bytes).
+  double (*bytes_beside)(const Table& table) = nullptr;
   /// Returns the bytes that a step takes beside ids, vectors and gradients. ids: that the rank looks up; distinct:
   /// different rows.
   double (*step_bytes)(const Table& table, double ids, double distinct) = nullptr;
@@ -38,20 +35,24 @@ struct StorageMaker {
                                     const StepMilliseconds& times) = nullptr;
 };
 
-/// A new storage is a store in this folder and a line here.
-inline constexpr std::array storage_makers{
-    StorageMaker{Storage::dense, make_dense_store, dense_store_bytes},
-    StorageMaker{Storage::tt, make_tt_store, tt_store_bytes, tt_step_bytes, tt_direction_is_open, set_tt_direction,
-                 steps_until_tt_is_warm, describe_cores, tt_numbers, results::tensor_train_fields::object, tt_details},
+/// Returns the table of what makes storages (storages.cpp).
+const std::vector<StorageMaker>& storage_makers();
+const StorageMaker& maker_of(const Table& table);
+
+/// Is a storage that exists as long as this object does, for tests.
+class AddedStorage {
+ public:
+  AddedStorage(const StorageChoice& choice, const StorageMaker& maker);
+  ~AddedStorage();
+  AddedStorage(const AddedStorage&) = delete;
+  AddedStorage& operator=(const AddedStorage&) = delete;
+
+ private:
+  reference::AddedStorageChoice choice_;
 };
 
-inline const StorageMaker& maker_of(const Table& table) {
-  return *std::ranges::find(storage_makers, table.storage, &StorageMaker::storage);
-}
-
-/// Returns the bytes of so many rows of so many columns of a table, with their optimizer state.
-inline double storage_bytes(const Table& table, std::int64_t rows, std::int64_t columns) {
-  return maker_of(table).bytes(table, rows, columns);
-}
+/// Returns the bytes of so many rows of so many columns of a table, with their optimizer state and what is kept beside
+/// them.
+double storage_bytes(const Table& table, std::int64_t rows, std::int64_t columns);
 
 }  // namespace shardmark::workloads

@@ -76,6 +76,17 @@ struct StepMilliseconds {
   double lookup_and_update = 0.0;
 };
 
+/// Holds chosen rows of a part, to compare them: values [rows, dim] as fp32, and state [rows, state per row].
+struct ChosenRows {
+  std::vector<float> values, state;
+};
+
+/// Holds consecutive rows of a part, bit for bit as they are stored: what a checkpoint of them needs.
+struct StoredRows {
+  std::vector<std::byte> values;  ///< [rows] of StorageChoice::row_bytes: int8 rows with their scale and offset
+  std::vector<float> state;       ///< [rows, state per row]
+};
+
 /// Says how an export shows the parts of a table: the name of the group that holds them, by number, beside attributes
 /// of the table that say how rows are computed from them.
 struct PartsDescription {
@@ -150,15 +161,16 @@ class Store {
   /// Returns whether rows are computed from those of several parts, so that Updates::parts() are what is updated.
   virtual bool has_parts() const { return false; }
 
-  /// Return values [local_rows, dim] as floats, and state [local_rows, state per row] of some rows of a part, on the
-  /// host.
-  virtual std::vector<float> read_rows(std::int64_t shard, std::int64_t part,
-                                       const std::vector<std::int64_t>& local_rows) const = 0;
-  virtual std::vector<float> read_state(std::int64_t shard, std::int64_t part,
-                                        const std::vector<std::int64_t>& local_rows) const = 0;
-  /// Sets the state of one row, as read_state() gives it.
-  virtual void write_state(std::int64_t shard, std::int64_t part, std::int64_t local_row,
-                           const std::vector<float>& row_state) = 0;
+  /// Returns some local rows of a part, in any order.
+  virtual ChosenRows read_rows(std::int64_t shard, std::int64_t part,
+                               const std::vector<std::int64_t>& local_rows) const = 0;
+  /// Return and set the local rows [first, first + count) of a part: steps that follow a write are, bit for bit, those
+  /// that would have followed the read (ShardedTables::resume). Rows that lie beside the parts and are trained
+  /// (StorageChoice::cached_rows) are left out. Throw InputError for rows that the part lacks, and for values and state
+  /// of different numbers of rows.
+  virtual StoredRows read_range(std::int64_t shard, std::int64_t part, std::int64_t first,
+                                std::int64_t count) const = 0;
+  virtual void write_range(std::int64_t shard, std::int64_t part, std::int64_t first, const StoredRows& rows) = 0;
 
   /// Counts the local rows of a part whose values are no longer, bit for bit, the initial ones.
   virtual std::int64_t changed_rows(std::int64_t shard, std::int64_t part, const RowValues& initial) const = 0;

@@ -5,22 +5,24 @@
 #include <cmath>
 #include <numeric>
 
+#include "reference/storage.hpp"
+
 namespace shardmark::placement {
 namespace {
 
 constexpr double most_steps = 4096;  ///< that a cache is taken to remember
 
 double bytes_of_row(const Table& table) {
-  return static_cast<double>(row_bytes(table.value_type, table.dim) +
+  return static_cast<double>(storage_of(table).row_bytes(table, table.dim) +
                              4 * state_per_row(table.optimizer.kind, table.dim));
 }
 
-/// Returns the bytes of the distinct rows of that many samples, in all dense tables.
+/// Returns the bytes of the distinct rows of that many samples, in all tables whose rows are stored.
 double footprint(const StepContext& step, double samples) {
   double bytes = 0.0;
   for (std::int64_t t = 0; t < std::ssize(step.tables()); ++t) {
     const Table& table = step.tables()[t];
-    if (table.storage == Storage::dense)
+    if (!storage_of(table).computes())
       bytes +=
           bytes_of_row(table) * step.statistics.expected(t, {0, table.rows, 1}, std::llround(samples)).distinct_rows;
   }

@@ -31,7 +31,7 @@ void add_replicas(TableSums& sums, const RowSet& rows) {
   const LookedUp looked = sums.looked_up(rows, 1.0 / sums.ranks());
   const ShardCounts& own = looked.own;
   const double outputs = own.bags * static_cast<double>(sums.table.dim);
-  work.memory += sums.resident_bytes(rows.count(), sums.table.dim) + replica_bytes(sums.table, rows.count());
+  work.memory += stored_bytes(sums.table, rows.count(), sums.table.dim) + replica_bytes(sums.table, rows.count());
   if (sums.placement.data_parallel) {
     const VectorBytes vectors{.outputs = 4 * outputs, .behind = 4 * outputs};
     TableSums::add_buffer(work, bytes_of_vectors(vectors, sums.pools, RowTransfer::dense_partials, {}));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "reference/storage.hpp"
 #include "reference/work.hpp"
 
 namespace shardmark::placement {
@@ -78,9 +79,9 @@ class TableKinds {
   bool alike(std::int64_t a, std::int64_t b) const {
     const auto key = [&](std::int64_t t) {
       const Table& table = tables_[t];
-      return std::tie(table.rows, table.dim, table.optimizer.kind, table.value_type, reads_[t]);
+      return std::tie(table.storage, table.rows, table.dim, table.optimizer.kind, table.value_type, reads_[t]);
     };
-    return tables_[a].storage == Storage::dense && tables_[b].storage == Storage::dense && key(a) == key(b);
+    return !storage_of(tables_[a]).computes() && key(a) == key(b);
   }
 
  private:

@@ -36,14 +36,9 @@ LookedUp TableSums::looked_up(const RowSet& rows, double share) const {
           step.statistics.expected(number, rows, step.global_batch), far_rows(step, number, rows, share)};
 }
 
-double TableSums::resident_bytes(std::int64_t rows, std::int64_t columns) const {
-  if (storage_of(table).splits) return dense_bytes(table, rows, columns);
-  return static_cast<double>(load_of(whole(table, 0), table).bytes());
-}
-
 void TableSums::read_rows(RankWork& to, const LookedUp& looked, double distinct, std::int64_t columns) const {
   if (!storage_of(table).computes())
-    return add(to, Term::lookup_line, looked.far.lookup * lines_of(row_bytes(table.value_type, columns)));
+    return add(to, Term::lookup_line, looked.far.lookup * lines_of(storage_of(table).row_bytes(table, columns)));
   const LookupFlops flops = storage_of(table).expected_flops(table, distinct);
   add(to, Term::train_flop, flops.forward);
   add(to, Term::train_gradient_flop, flops.backward);
@@ -80,7 +75,7 @@ void TableSums::update_rows(RankWork& to, const LookedUp& looked, double positio
   if (storage_of(table).computes()) return;
   const std::int64_t state = 4 * state_per_row(table.optimizer.kind, columns);
   add(to, Term::update_line,
-      looked.far.update * lines_of(row_bytes(table.value_type, columns)) +
+      looked.far.update * lines_of(storage_of(table).row_bytes(table, columns)) +
           (state > 0 ? looked.far.state * lines_of(state) : 0.0));
 }
 

@@ -46,8 +46,6 @@ class TableSums {
 
   double ranks() const { return step.ranks; }
   LookedUp looked_up(const RowSet& rows, double share) const;
-  /// Returns the bytes of rows and state.
-  double resident_bytes(std::int64_t rows, std::int64_t columns) const;
 
   /// Adds `distinct` rows that are read from memory, or computed from those of parts.
   void read_rows(RankWork& to, const LookedUp& looked, double distinct, std::int64_t columns) const;

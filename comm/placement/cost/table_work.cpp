@@ -177,7 +177,7 @@ TableWork table_work(const StepContext& step, const MachineModel& machine, std::
   TableSums sums(step, machine, t, placement);
   if (has_replicas(placement)) add_replicas(sums, replicated_rows(placement, sums.table));
   for (const Shard& shard : placement.shards)
-    sums.owners[shard.rank].memory += sums.resident_bytes(shard.rows.count(), shard.columns());
+    sums.owners[shard.rank].memory += stored_bytes(sums.table, shard.rows.count(), shard.columns());
   if (sums.features > 0.0) {
     for (const auto& [columns, shards] : shards_by_columns(placement)) StripWork(sums, shards).add();
     add_row_sums(sums);

@@ -26,7 +26,7 @@ Shard shard_from(const Json& object, const std::string& where) {
 }
 
 Storage storage_from(const Json& object, const std::string& where) {
-  return choice_named(storages, where + ": storage", text_of(object, "storage", where)).value;
+  return choice_named(storages(), where + ": storage", text_of(object, "storage", where)).value;
 }
 
 TablePlacement placement_from(const Json& object, const std::string& where) {

@@ -125,7 +125,7 @@ void propose_hot_rows(const TableToPlace& place, std::vector<TableOption>& optio
 }
 
 void propose_tensor_train(const TableToPlace& place, std::vector<TableOption>& options) {
-  for (const StorageChoice& storage : storages) {
+  for (const StorageChoice& storage : storages()) {
     if (storage.splits || place.table().storage == storage.value) continue;
     options.push_back({.placement = {.data_parallel = true, .shards = {}, .storage = storage.value}});
     options.push_back({.placement = {.shards = {whole(place.table(), 0)}, .storage = storage.value}});

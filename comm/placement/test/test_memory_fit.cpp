@@ -49,7 +49,7 @@ TEST(MemoryFit, CountsValuesAsTheTableKeepsThem) {
     table.value_type = type;
     EXPECT_EQ(load().table_bytes, 1000 * bytes) << name_of(type);
     EXPECT_EQ(load().state_bytes, state) << name_of(type);
-    EXPECT_EQ(dense_bytes(table, 1000, 64), static_cast<double>(load().bytes())) << name_of(type);
+    EXPECT_EQ(stored_bytes(table, 1000, 64), static_cast<double>(load().bytes())) << name_of(type);
   }
   table.value_type = ValueType::fp16;
   const Plan plan{.name = "p", .ranks = 1, .tables = {{.shards = {whole(table, 0)}}}};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reference/tensor_train/initial_cores.hpp"
+#include "reference/tensor_train/stored_cores.hpp"
 #include "reference/test/float_step.hpp"
 
 namespace shardmark::reference {

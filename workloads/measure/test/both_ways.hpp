@@ -29,8 +29,9 @@ inline std::vector<float> values_of(const ShardedTables& tables) {
   for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s) {
     std::vector<std::int64_t> rows(static_cast<std::size_t>(tables.layout().shards[s].rows.count()));
     for (std::size_t r = 0; r < rows.size(); ++r) rows[r] = static_cast<std::int64_t>(r);
-    for (const auto& values : {tables.store_of(s).read_rows(s, 0, rows), tables.store_of(s).read_state(s, 0, rows)})
-      all.insert(all.end(), values.begin(), values.end());
+    const auto [values, state] = tables.store_of(s).read_rows(s, 0, rows);
+    all.insert(all.end(), values.begin(), values.end());
+    all.insert(all.end(), state.begin(), state.end());
   }
   return all;
 }

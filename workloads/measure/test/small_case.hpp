@@ -70,12 +70,12 @@ inline std::unique_ptr<ReadyCase> ready_case(const comm::Communicator& comm, Sha
 }
 
 inline std::int64_t wrong_values(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
-                                 const Case& how, std::span<const StorageMaker> makers = storage_makers) {
+                                 const Case& how) {
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const Expectation expectation(comm, options, *batches, how.movement.wire);
   const auto inputs = inputs_of(comm, options, *batches);
   const auto& [described, features] = std::tie(options.workload.tables, options.workload.features);
-  ShardedTables tables(plan, with_decisions(comm, described, features, inputs.front()), features, comm.rank(), makers);
+  ShardedTables tables(plan, with_decisions(comm, described, features, inputs.front()), features, comm.rank());
   const auto ready = ready_case(comm, tables, plan, how, inputs.front(), options.fault);
   const auto dense = make_dense_model(comm, options);
   return find_wrong(comm, expectation, options.row_values(), ready->flight, *dense, inputs).count;

@@ -6,6 +6,7 @@
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
 #include "workloads/step/training_step.hpp"
+#include "workloads/tables/dense_store.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -13,9 +14,8 @@ namespace {
 /// Tables of a storage that exists in this test alone lie in a second store, beside those of the first.
 TEST(Seams, TablesOfSeveralStoragesShareAStep) {
   const comm::Communicator comm(MPI_COMM_WORLD);
-  constexpr auto other = static_cast<Storage>(storages.size());
-  constexpr std::array makers{StorageMaker{Storage::dense, make_dense_store, dense_store_bytes},
-                              StorageMaker{other, make_dense_store, dense_store_bytes}};
+  const auto other = static_cast<Storage>(storages().size());
+  const AddedStorage added({{"other", "as dense", other}}, {other, make_dense_store});
   for (const auto& [pooling, kind, exact] : {std::tuple(Pooling::sum, OptimizerKind::sgd, true),
                                              std::tuple(Pooling::max, OptimizerKind::rowwise_adagrad, false),
                                              std::tuple(Pooling::mean, OptimizerKind::lamb, false)}) {
@@ -30,8 +30,7 @@ TEST(Seams, TablesOfSeveralStoragesShareAStep) {
       const auto hot = [](const placement::TablePlacement& placement) { return placement.hot_rows > 0; };
       if (pooling == Pooling::max && std::ranges::any_of(plan.tables, hot)) continue;  // support.hpp
       for (const Case& how : cases)
-        EXPECT_EQ(0, wrong_values(comm, options, plan, how, makers))
-            << planner << " " << how.name() << " " << name_of(pooling);
+        EXPECT_EQ(0, wrong_values(comm, options, plan, how)) << planner << " " << how.name() << " " << name_of(pooling);
     }
   }
 }

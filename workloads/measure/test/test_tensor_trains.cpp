@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "workloads/measure/test/small_trains.hpp"
+#include "workloads/tables/tensor_train/tt_report.hpp"
 
 namespace shardmark::workloads {
 namespace {

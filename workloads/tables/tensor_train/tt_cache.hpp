@@ -41,8 +41,10 @@ class TtCache {
   /// step of several groups of tables ends several times.
   void end_step(std::int64_t step) {
     step_ = step;
-    if (train_.what.optimizer.kind != OptimizerKind::none) version_ = step;
+    if (train_.what.optimizer.kind != OptimizerKind::none) age();
   }
+  /// Makes copies stale: the cores are others now.
+  void age() { ++version_; }
   /// Chooses the cached rows again where it is time.
   void populate_if_due();
 
@@ -62,7 +64,7 @@ class TtCache {
   DeviceArray<float> rows_;   ///< [slots, dim], at a multiple of the bytes of a row
   DeviceArray<float> state_;  ///< [slots, state per row], of CacheWrites::trained
   std::int64_t step_ = 0;     ///< the latest one
-  std::int64_t version_ = 0;  ///< of the cores: the latest step that has changed them
+  std::int64_t version_ = 0;  ///< of the cores: how often they have changed
   std::int64_t populated_ = 0;
 
   ConstDeviceArray<std::int64_t> zero_;  ///< [1]

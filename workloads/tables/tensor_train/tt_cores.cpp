@@ -22,31 +22,48 @@ TtTable kept_train(std::int64_t shard, std::int64_t table, const Table& what) {
   return train;
 }
 
-/// Transposes every array [a][q][b] of `values` to [b][q][a].
-void transpose(std::vector<float>& values, std::int64_t a, std::int64_t q, std::int64_t b) {
-  const std::int64_t elements = a * q * b;
-  std::vector<float> slice(static_cast<std::size_t>(elements));
-  for (std::int64_t begin = 0; begin < std::ssize(values); begin += elements) {
-    std::copy_n(values.begin() + begin, elements, slice.begin());
+/// Transposes every array [a][q][b] of elements of `size` bytes to [b][q][a].
+void transpose(std::span<std::byte> values, std::size_t size, std::int64_t a, std::int64_t q, std::int64_t b) {
+  const std::size_t bytes = static_cast<std::size_t>(a * q * b) * size;
+  std::vector<std::byte> slice(bytes);
+  for (std::size_t begin = 0; begin + bytes <= values.size(); begin += bytes) {
+    std::ranges::copy(values.subspan(begin, bytes), slice.begin());
     for (std::int64_t i = 0; i < a; ++i)
       for (std::int64_t j = 0; j < q; ++j)
-        for (std::int64_t k = 0; k < b; ++k) values[begin + (k * q + j) * a + i] = slice[(i * q + j) * b + k];
+        for (std::int64_t k = 0; k < b; ++k)
+          std::memcpy(&values[begin + static_cast<std::size_t>((k * q + j) * a + i) * size],
+                      &slice[static_cast<std::size_t>((i * q + j) * b + k) * size], size);
   }
 }
 
-/// Transposes the state of slices, [vectors of the optimizer] of the elements and the numbers of the whole slice behind
-/// them.
-void transpose_state(std::vector<float>& state, const TtTable& train, int place, bool to_kept) {
-  const auto vectors = static_cast<std::int64_t>(choice_of(train.what.optimizer.kind).vectors);
-  const std::int64_t elements = train.contracted.slice_elements(place);
-  const std::int64_t size = state_per_row(train.what.optimizer.kind, elements);
-  const std::int64_t a = train.contracted.r[place], q = train.contracted.q[place], b = train.contracted.r[place + 1];
-  for (std::int64_t begin = 0; size > 0 && begin < std::ssize(state); begin += size) {
-    std::vector<float> whole(state.begin() + begin, state.begin() + begin + vectors * elements);
-    to_kept ? transpose(whole, b, q, a) : transpose(whole, a, q, b);
-    std::ranges::copy(whole, state.begin() + begin);
-  }
+std::size_t element_bytes(const TtTable& train) {
+  return static_cast<std::size_t>(row_bytes(train.what.value_type, 1));
 }
+
+/// Transposes slices of core t where the mirrored tensor train is kept: from their order in the table to that in which
+/// they are kept, or back.
+struct Mirror {
+  const TtTable& train;
+  int t;
+  bool to_kept;
+
+  void turn(std::span<std::byte> values, std::size_t size) const {
+    if (!train.mirrored) return;
+    const std::int64_t a = train.shape.r[t], q = train.shape.q[t], b = train.shape.r[t + 1];
+    to_kept ? transpose(values, size, a, q, b) : transpose(values, size, b, q, a);
+  }
+  void turn(std::vector<float>& values) const { turn(std::as_writable_bytes(std::span(values)), sizeof(float)); }
+
+  /// Does so with the state of slices: [vectors of the optimizer] of the elements, and the numbers of the whole slice
+  /// behind them.
+  void turn_state(std::vector<float>& state) const {
+    const auto vectors = static_cast<std::int64_t>(choice_of(train.what.optimizer.kind).vectors);
+    const std::int64_t elements = train.shape.slice_elements(t);
+    const std::int64_t size = state_per_row(train.what.optimizer.kind, elements);
+    for (std::int64_t begin = 0; size > 0 && begin + size <= std::ssize(state); begin += size)
+      turn(std::as_writable_bytes(std::span(state).subspan(begin, vectors * elements)), sizeof(float));
+  }
+};
 
 template <class T>
 void store_as(const std::vector<float>& values, std::vector<std::byte>& bytes) {
@@ -66,15 +83,6 @@ std::vector<std::byte> stored(ValueType type, const std::vector<float>& values) 
   else
     store_as<float>(values, bytes);
   return bytes;
-}
-
-std::vector<float> read_on_host(const kernels::ShardRows& rows, const void* values,
-                                const std::vector<std::int64_t>& wanted) {
-  const Execution exec;
-  const DeviceArray<float> output("shardmark::read_slices", wanted.size() * static_cast<std::size_t>(rows.dim));
-  kernels::read_rows(exec, rows, values, kernels::array_of(exec, wanted, "shardmark::wanted_slices"), output);
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), output);
-  return {host.data(), host.data() + host.extent(0)};
 }
 
 std::vector<std::int64_t> first_numbers(std::int64_t count) {
@@ -117,7 +125,7 @@ void TtCores::fill(const RowValues& initial) {
     for (int t = 0; t < train.shape.cores; ++t) {
       const int place = train.place(t);
       std::vector<float> core = initial_core(train.what, train.shape, train.table, t, initial);
-      if (train.mirrored) transpose(core, train.shape.r[t], train.shape.q[t], train.shape.r[t + 1]);
+      Mirror{train, t, true}.turn(core);
       const std::vector<std::byte> bytes = stored(train.what.value_type, core);
       const std::int64_t begin = train.values[place];
       Kokkos::deep_copy(
@@ -158,33 +166,40 @@ kernels::UpdateShard TtCores::update_shard(const TtTable& train, int place, std:
           .table = core_number(train.table, train.place(place))};
 }
 
-std::vector<float> TtCores::read(const TtTable& train, int t, const std::vector<std::int64_t>& slices) const {
-  const int place = train.place(t);
-  const kernels::ShardRows rows{.dim = train.contracted.slice_elements(place), .value_type = train.what.value_type};
-  std::vector<float> kept = read_on_host(rows, values(train, place), slices);
-  if (train.mirrored) transpose(kept, train.shape.r[t + 1], train.shape.q[t], train.shape.r[t]);
-  return kept;
+RowArrays TtCores::arrays(const TtTable& train, int place) const {
+  return {.values = values(train, place),
+          .state = state(train, place),
+          .rows = train.contracted.p[place],
+          .dim = train.contracted.slice_elements(place),
+          .value_type = train.what.value_type,
+          .optimizer = train.what.optimizer.kind};
 }
 
-std::vector<float> TtCores::read_state(const TtTable& train, int t, const std::vector<std::int64_t>& slices) const {
-  const int place = train.place(t);
-  std::vector<float> kept =
-      read_on_host({.dim = state_size(train, place), .value_type = ValueType::fp32}, state(train, place), slices);
-  if (train.mirrored) transpose_state(kept, train, place, false);
-  return kept;
+ChosenRows TtCores::read(const TtTable& train, int t, const std::vector<std::int64_t>& slices) const {
+  ChosenRows chosen = arrays(train, train.place(t)).read_rows(slices);
+  const Mirror from_kept{train, t, false};
+  from_kept.turn(chosen.values);
+  from_kept.turn_state(chosen.state);
+  return chosen;
 }
 
-void TtCores::write_state(const TtTable& train, int t, std::int64_t slice, const std::vector<float>& slice_state) {
-  const int place = train.place(t);
-  std::vector<float> kept = slice_state;
-  if (train.mirrored) transpose_state(kept, train, place, true);
-  const std::int64_t begin = train.state[place] + slice * state_size(train, place);
-  Kokkos::deep_copy(part(state_, begin, begin + std::ssize(kept)),
-                    kernels::array_of(Execution(), kept, "shardmark::slice_state"));
+StoredRows TtCores::read_range(const TtTable& train, int t, std::int64_t first, std::int64_t count) const {
+  StoredRows slices = arrays(train, train.place(t)).read_range(first, count);
+  const Mirror from_kept{train, t, false};
+  from_kept.turn(slices.values, element_bytes(train));
+  from_kept.turn_state(slices.state);
+  return slices;
+}
+
+void TtCores::write_range(const TtTable& train, int t, std::int64_t first, StoredRows slices) const {
+  const Mirror to_kept{train, t, true};
+  to_kept.turn(slices.values, element_bytes(train));
+  to_kept.turn_state(slices.state);
+  arrays(train, train.place(t)).write_range(first, slices);
 }
 
 std::int64_t TtCores::changed(const TtTable& train, int t, const RowValues& initial) const {
-  const std::vector<float> now = read(train, t, first_numbers(train.shape.p[t]));
+  const std::vector<float> now = read(train, t, first_numbers(train.shape.p[t])).values;
   std::vector<float> before = initial_core(train.what, train.shape, train.table, t, initial);
   for (float& value : before) value = rounded_to(train.what.value_type, value);
   const std::int64_t elements = train.shape.slice_elements(t);

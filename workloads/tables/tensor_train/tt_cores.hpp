@@ -4,8 +4,8 @@
 #include "kernels/tensor_train/cores.hpp"
 #include "kernels/tensor_train/train_keys.hpp"
 #include "kernels/update/update_shard.hpp"
+#include "workloads/tables/row_arrays.hpp"
 #include "workloads/tables/shard_layout.hpp"
-#include "workloads/tables/store.hpp"
 
 namespace shardmark::workloads {
 
@@ -42,17 +42,18 @@ class TtCores {
   /// Returns core number `place` of the table as a shard whose rows are slices, with keys from first_key.
   kernels::UpdateShard update_shard(const TtTable& train, int place, std::int64_t first_key) const;
 
-  /// These do what Store::read_rows and so on do, for core t of the table.
-  std::vector<float> read(const TtTable& train, int t, const std::vector<std::int64_t>& slices) const;
-  std::vector<float> read_state(const TtTable& train, int t, const std::vector<std::int64_t>& slices) const;
-  void write_state(const TtTable& train, int t, std::int64_t slice, const std::vector<float>& state);
+  /// These do what Store::read_rows and so on do, for core t of the table: a slice is [r[t]][q[t]][r[t + 1]].
+  ChosenRows read(const TtTable& train, int t, const std::vector<std::int64_t>& slices) const;
+  StoredRows read_range(const TtTable& train, int t, std::int64_t first, std::int64_t count) const;
+  void write_range(const TtTable& train, int t, std::int64_t first, StoredRows slices) const;
   std::int64_t changed(const TtTable& train, int t, const RowValues& initial) const;
 
   double huge_page_share() const;
 
  private:
   std::int64_t state_size(const TtTable& train, int place) const;
-  void* values(const TtTable& train, int place) const { return values_.data() + train.values[place]; }
+  RowArrays arrays(const TtTable& train, int place) const;
+  std::byte* values(const TtTable& train, int place) const { return values_.data() + train.values[place]; }
   float* state(const TtTable& train, int place) const { return state_.data() + train.state[place]; }
 
   std::vector<TtTable> trains_;

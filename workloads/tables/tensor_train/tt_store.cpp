@@ -36,17 +36,15 @@ class TtStore : public Store {
   }
   bool has_parts() const override { return true; }
 
-  std::vector<float> read_rows(std::int64_t s, std::int64_t part,
-                               const std::vector<std::int64_t>& local_rows) const override {
+  ChosenRows read_rows(std::int64_t s, std::int64_t part, const std::vector<std::int64_t>& local_rows) const override {
     return cores_.read(train(s), static_cast<int>(part), local_rows);
   }
-  std::vector<float> read_state(std::int64_t s, std::int64_t part,
-                                const std::vector<std::int64_t>& local_rows) const override {
-    return cores_.read_state(train(s), static_cast<int>(part), local_rows);
+  StoredRows read_range(std::int64_t s, std::int64_t part, std::int64_t first, std::int64_t count) const override {
+    return cores_.read_range(train(s), static_cast<int>(part), first, count);
   }
-  void write_state(std::int64_t s, std::int64_t part, std::int64_t local_row,
-                   const std::vector<float>& row_state) override {
-    cores_.write_state(train(s), static_cast<int>(part), local_row, row_state);
+  void write_range(std::int64_t s, std::int64_t part, std::int64_t first, const StoredRows& stored) override {
+    cores_.write_range(train(s), static_cast<int>(part), first, stored);
+    if (const auto cache = caches_.find(s); cache != caches_.end()) cache->second.age();
   }
   std::int64_t changed_rows(std::int64_t s, std::int64_t part, const RowValues& initial) const override {
     return cores_.changed(train(s), static_cast<int>(part), initial);
@@ -84,12 +82,9 @@ std::unique_ptr<Store> make_tt_store(const ShardLayout& layout, const std::vecto
   return std::make_unique<TtStore>(layout, tables, shards);
 }
 
-double tt_store_bytes(const Table& table, std::int64_t, std::int64_t) {
-  double bytes = train_cache_bytes(table);
-  for (const Table& core : core_tables(table))
-    bytes += static_cast<double>(core.rows) * static_cast<double>(row_bytes(core.value_type, core.dim) +
-                                                                  4 * state_per_row(core.optimizer.kind, core.dim));
-  return bytes;
+double tt_bytes_beside(const Table& table) {
+  const Table rows = storage_of(table).cached_rows(table);
+  return train_cache_bytes(table) - placement::stored_bytes(rows, rows.rows, rows.dim);
 }
 
 bool tt_direction_is_open(const Table& table) {

@@ -12,9 +12,8 @@ namespace shardmark::workloads {
 std::unique_ptr<Store> make_tt_store(const ShardLayout& layout, const std::vector<Table>& tables,
                                      const std::vector<std::int64_t>& shards);
 
-/// Returns the bytes of the cores of a table with their optimizer state and of its cache, whatever rows and columns are
-/// passed.
-double tt_store_bytes(const Table& table, std::int64_t rows, std::int64_t columns);
+/// Returns the bytes of what the cache of a table keeps beside its rows and their state: which rows they are.
+double tt_bytes_beside(const Table& table);
 
 /// Returns the bytes of what a step makes for lookups in a table and their update, beside the ids, vectors and
 /// gradients that any table has: the tree of prefixes, twice, contracted rows and their gradients, products between

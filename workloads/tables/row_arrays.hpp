@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "workloads/tables/store.hpp"
+
+namespace shardmark::workloads {
+
+/// Is where the rows of one part lie, back to back in one array, and their state in another: it reads and writes them
+/// as Store does.
+struct RowArrays {
+  std::byte* values = nullptr;  ///< [rows] of row_bytes(value_type, dim)
+  float* state = nullptr;       ///< [rows, state_per_row(optimizer, dim)]
+  std::int64_t rows = 0, dim = 0;
+  ValueType value_type = ValueType::fp32;
+  OptimizerKind optimizer = OptimizerKind::none;
+
+  ChosenRows read_rows(const std::vector<std::int64_t>& local_rows) const;
+  StoredRows read_range(std::int64_t first, std::int64_t count) const;
+  void write_range(std::int64_t first, const StoredRows& stored) const;
+
+ private:
+  std::int64_t value_bytes() const { return row_bytes(value_type, dim); }
+  std::int64_t state_size() const { return state_per_row(optimizer, dim); }
+  void require(std::int64_t first, std::int64_t count) const;
+};
+
+}  // namespace shardmark::workloads
