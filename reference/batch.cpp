@@ -10,6 +10,8 @@ namespace shardmark::reference {
 
 Batch slice_samples(const Batch& batch, std::int64_t first, std::int64_t count) {
   Batch slice{.samples = count, .features = batch.features, .offsets = {0}, .indices = {}, .weights = {}};
+  const bool nested = !batch.first_segment.empty();
+  if (nested) slice.first_segment = slice.segment_offsets = {0};
   slice.offsets.reserve(slice.bags() + 1);
   for (std::int64_t f = 0; f < batch.features; ++f) {
     const auto begin_bag = batch.offsets.begin() + f * batch.samples + first;
@@ -20,6 +22,12 @@ Batch slice_samples(const Batch& batch, std::int64_t first, std::int64_t count) 
     slice.indices.insert(slice.indices.end(), batch.indices.begin() + begin, batch.indices.begin() + end);
     if (!batch.weights.empty())
       slice.weights.insert(slice.weights.end(), batch.weights.begin() + begin, batch.weights.begin() + end);
+    for (std::int64_t s = first; nested && s < first + count; ++s) {
+      const auto bag = batch.first_segment.begin() + f * batch.samples + s;
+      for (std::int64_t k = *bag; k < *(bag + 1); ++k)
+        slice.segment_offsets.push_back(batch.segment_offsets[k + 1] + base);
+      slice.first_segment.push_back(std::ssize(slice.segment_offsets) - 1);
+    }
   }
   return slice;
 }
@@ -48,6 +56,25 @@ void check_offsets(const Batch& batch) {
                      " ids");
 }
 
+/// Checks that the segments of each bag begin and end where its ids do.
+void check_segments(const Batch& batch) {
+  const auto &first = batch.first_segment, &offsets = batch.segment_offsets;
+  if (first.empty() && offsets.empty()) return;
+  if (std::ssize(first) != batch.bags() + 1 || offsets.empty() || first.front() != 0 ||
+      first.back() != std::ssize(offsets) - 1)
+    throw InputError("batch: " + std::to_string(first.size()) + " first segments of bags and " +
+                     std::to_string(offsets.size()) + " offsets of segments do not fit " +
+                     std::to_string(batch.bags()) + " bags");
+  for (std::int64_t bag = 0; bag < batch.bags(); ++bag) {
+    bool fits = first[bag] <= first[bag + 1] && first[bag + 1] <= first.back();
+    if (fits) fits = offsets[first[bag]] == batch.offsets[bag] && offsets[first[bag + 1]] == batch.offsets[bag + 1];
+    for (std::int64_t k = first[bag]; fits && k < first[bag + 1]; ++k) fits = offsets[k] <= offsets[k + 1];
+    if (!fits)
+      throw InputError("batch: segments do not divide the ids of feature " + std::to_string(bag / batch.samples) +
+                       ", sample " + std::to_string(bag % batch.samples));
+  }
+}
+
 void check_ids(const Batch& batch, std::int64_t bag, std::int64_t rows) {
   const auto where = [&] {
     return " of feature " + std::to_string(bag / batch.samples) + ", sample " + std::to_string(bag % batch.samples);
@@ -69,6 +96,7 @@ void check_batch(const Batch& batch, std::span<const std::int64_t> rows) {
     throw InputError("batch: " + std::to_string(batch.features) + " features of " + std::to_string(batch.samples) +
                      " samples, but " + std::to_string(rows.size()) + " features are known");
   check_offsets(batch);
+  check_segments(batch);
   for (std::int64_t bag = 0; bag < batch.bags(); ++bag) check_ids(batch, bag, rows[bag / batch.samples]);
 }
 

@@ -107,13 +107,14 @@ void Oracle::add_table(const Table& table, const RowValues& initial) {
 
 Expected Oracle::lookup(const Batch& batch, std::int64_t feature, std::int64_t first, std::int64_t count) {
   Expected expected;
-  for_each_bag(batch, feature, features_[feature].pooling, first, count,
+  for_each_bag(batch, feature, features_[feature], first, count,
                [&](const Bag& bag) { look_up(bag, feature, expected); });
   return expected;
 }
 
 void Oracle::look_up(const Bag& bag, std::int64_t feature, Expected& expected) {
-  const auto& [name, number, pooling, hotness] = features_[feature];
+  const std::int64_t number = features_[feature].table;
+  const Pooling pooling = features_[feature].pooling;
   TouchedTable& table = tables_[number];
   std::vector<std::int64_t> slots;
   for (const std::int64_t id : bag.ids) slots.push_back(table.touch(id));

@@ -37,8 +37,7 @@ class Oracle {
   Oracle(const std::vector<Table>& tables, std::vector<Feature> features, const RowValues& rows,
          const GradientValues& gradients, WireTypes wire = {});
 
-  /// Returns the pooled output of samples [first, first + count) of `feature`, [count, dim]; [ids, dim] for
-  /// Pooling::none.
+  /// Returns the pooled output of samples [first, first + count) of `feature`, [bags, dim] (for_each_bag).
   Expected lookup(const Batch& batch, std::int64_t feature, std::int64_t first, std::int64_t count);
 
   /// Appends the vector of one bag of `feature` to `expected`.

@@ -105,7 +105,7 @@ RowGradients sum_gradients(TouchedTable& table, const std::vector<Feature>& feat
   for (std::int64_t f = 0; f < std::ssize(features); ++f) {
     const auto& feature = features[f];
     if (feature.table != table.number()) continue;
-    for_each_bag(batch, f, feature.pooling, 0, batch.samples, [&](const Bag& bag) {
+    for_each_bag(batch, f, feature, 0, batch.samples, [&](const Bag& bag) {
       std::ranges::fill(bounds, 0.0F);
       gradients(f, bag, gradient, bounds);
       for (std::size_t c = 0; c < gradient.size(); ++c) largest[c] = std::abs(gradient[c]) + bounds[c];

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 
 #include "reference/optimizer.hpp"
 #include "reference/pooling.hpp"
@@ -26,16 +27,38 @@ struct Table {
   TensorTrain tensor_train{};        ///< of Storage::tt
 };
 
-/// Is one lookup: a bag of ids per sample into table number `table`, pooled. Several features may share a table.
+/// Is one lookup: bags of ids of a sample into table number `table`, pooled. Several features may share a table. The
+/// ids of a sample may be nested: they are a list of segments, such as the baskets of a customer, and a segment is a
+/// list of ids. segment_rank then selects what is a bag (HybridBackend's emb_segment_rank): 0 the sample, 1 the
+/// segment.
 struct Feature {
   std::string name;
   std::int64_t table = 0;
   Pooling pooling = Pooling::sum;
-  std::int64_t hotness = 1;  ///< ids per sample that a generator draws
+  std::int64_t hotness = 1;   ///< ids per sample that a generator draws
+  std::int64_t segments = 0;  ///< per sample, equal shares of its hotness; 0: its ids are not nested
+  std::int64_t segment_rank = 0;
 };
+
+/// Returns whether every sample has one bag, however many ids and segments it has.
+inline bool has_bag_per_sample(const Feature& feature) {
+  return feature.pooling != Pooling::none && feature.segment_rank == 0;
+}
+
+/// Returns the bags of a sample that a generator draws, the mean where their number is ragged: vectors per sample.
+inline std::int64_t bags_per_sample(const Feature& feature) {
+  if (feature.pooling == Pooling::none) return feature.hotness;
+  return feature.segment_rank == 0 ? 1 : feature.segments;
+}
+
+/// Returns what decides the ids, bags and pooling of a feature, whatever its name and table.
+inline auto reading_of(const Feature& feature) {
+  return std::tuple(feature.hotness, feature.pooling, feature.segments, feature.segment_rank);
+}
 
 }  // namespace shardmark::reference
 
 namespace shardmark {  // words of every folder
-using reference::Feature, reference::Storage, reference::Table;
+using reference::bags_per_sample, reference::Feature, reference::has_bag_per_sample, reference::reading_of,
+    reference::Storage, reference::Table;
 }  // namespace shardmark

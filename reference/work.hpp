@@ -163,14 +163,6 @@ constexpr Work count_changed_rows_work(std::int64_t rows, ValueType type, std::i
   return {.bytes_read = rows * row_bytes(type, dim), .bytes_written = 0, .flops = 0};
 }
 
-constexpr Work segment_sum_work(std::int64_t segments, std::int64_t values, std::int64_t dim) {
-  return {
-      .bytes_read = values * dim * 4 + (segments + 1) * 8, .bytes_written = segments * dim * 4, .flops = values * dim};
-}
-constexpr Work segment_sum_backward_work(std::int64_t segments, std::int64_t values, std::int64_t dim) {
-  return {.bytes_read = segments * dim * 4 + (segments + 1) * 8, .bytes_written = values * dim * 4, .flops = 0};
-}
-
 /// Reads or writes `home_elements`, the values of the vectors at home, and `packed_elements`, the values of all
 /// partials of them.
 constexpr Work sum_partials_work(std::int64_t home_elements, std::int64_t packed_elements) {
@@ -196,6 +188,5 @@ using reference::LookupCounts, reference::UpdateCounts, reference::Work, referen
     reference::decode_wire_work, reference::encode_wire_work, reference::expand_positions_work,
     reference::fused_update_work, reference::max_gradients_work, reference::pack_row_gradients_work,
     reference::pooled_lookup_work, reference::radix_passes, reference::reduce_to_dense_work, reference::row_sums_work,
-    reference::segment_sum_backward_work, reference::segment_sum_work, reference::sum_partials_work,
-    reference::unique_rows_work, reference::weight_gradients_work;
+    reference::sum_partials_work, reference::unique_rows_work, reference::weight_gradients_work;
 }  // namespace shardmark

@@ -186,10 +186,8 @@ class Feature:
         self.table = tables[table]
         self.table.features.append(self)
 
-        offsets = array(group, "offsets", np.int64, (None,))
         ids = array(group, "indices", np.int64, (None,))
-        csr = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(ids) and (np.diff(offsets) >= 0).all()
-        require(csr, f"{group.name}/offsets", f"do not ascend from 0 to the {len(ids)} ids")
+        offsets = read_offsets(group, "offsets", len(ids), "ids")
         self.places = self.table.places_of(ids, f"{group.name}/indices")
         self.weights = np.ones(len(ids))
         if "weights" in group:
@@ -198,9 +196,32 @@ class Feature:
 
         self.samples = len(offsets) - 1
         self.offsets = np.arange(len(ids) + 1) if self.pooling == "none" else offsets
+        if "segment_rank" in group.attrs:
+            self.read_segments(group, offsets)
         shape = (len(self.offsets) - 1, self.table.dim)
         self.output, self.gradient = (
             array(child(file, kind, h5py.Group, "group"), name, np.float32, shape) for kind in ("outputs", "gradients"))
+
+
+    def read_segments(self, group, offsets):
+        """Segments of the samples and ids of the segments, which are the bags at rank 1."""
+        rank = count_attribute(group, "segment_rank")
+        require(rank in (0, 1), group.name, f"segment_rank is {rank}, expected 0 or 1")
+        require(rank == 0 or self.pooling != "none", group.name, "segment_rank 1 has no meaning without pooling")
+        segments = read_offsets(group, "segment_offsets", offsets[-1], "ids")
+        first_segment = read_offsets(group, "first_segment", len(segments) - 1, "segments")
+        nested = len(first_segment) == len(offsets) and (segments[first_segment] == offsets).all()
+        require(nested, f"{group.name}/segment_offsets", "the segments of a sample do not hold its ids")
+        if rank == 1:
+            self.offsets = segments
+
+
+def read_offsets(group, name, count, what):
+    """Offsets of lists that hold `count` things together."""
+    offsets = array(group, name, np.int64, (None,))
+    csr = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == count and (np.diff(offsets) >= 0).all()
+    require(csr, f"{group.name}/{name}", f"do not ascend from 0 to the {count} {what}")
+    return offsets
 
 
 def read_step(path):

@@ -77,14 +77,18 @@ def stepped(spec, w, g, state):
     return w.astype(F), state.astype(F)
 
 
+def offsets_of(lists):
+    return np.cumsum([0] + [len(each) for each in lists]).astype(np.int64)
+
+
 class Step:
     """One table T and two features, a and b, of `pooling`; every array of the export, by its path, and attributes."""
 
     def __init__(self, pooling, optimizer, seed=0, weighted=True, exact=False, initial=0.0, lr=None, samples=13, rows=9,
-                 dim=5, longest=4, value_type="fp32", stochastic=False, **hyperparameters):
+                 dim=5, longest=4, value_type="fp32", stochastic=False, segment_rank=None, **hyperparameters):
         self.random = np.random.default_rng(seed)
         self.pooling, self.exact = pooling, exact
-        self.value_type, self.stochastic = value_type, stochastic
+        self.value_type, self.stochastic, self.segment_rank = value_type, stochastic, segment_rank
         self.spec = {"name": optimizer} | SPEC | {"learning_rate": lr or (0.0625 if exact else 0.01)} | hyperparameters
         self.arrays, self.attributes = {}, {}
         before = self.rows_before(rows, dim)
@@ -116,8 +120,11 @@ class Step:
         return total
 
     def add_feature(self, f, bags, before, contributions, weighted):
+        segments = [] if self.segment_rank is None else [self.cut(ids) for ids in bags]
         if self.pooling == "none":
             vectors = [np.array([i]) for ids in bags for i in ids]
+        elif self.segment_rank == 1:
+            vectors = [part for parts in segments for part in parts]
         else:
             vectors = bags
         weights = [self.random.integers(1, 9, len(v)) / 4 if weighted else np.ones(len(v)) for v in vectors]
@@ -138,12 +145,21 @@ class Step:
                 contributions[int(x)].append(w[i] * (shares[i] * g / d).astype(F))
         group = f"/features/{f}"
         self.attributes[group] = {"table": "T", "pooling": self.pooling}
-        self.arrays[f"{group}/offsets"] = np.cumsum([0] + [len(ids) for ids in bags]).astype(np.int64)
+        self.arrays[f"{group}/offsets"] = offsets_of(bags)
+        if self.segment_rank is not None:
+            self.attributes[group]["segment_rank"] = self.segment_rank
+            self.arrays[f"{group}/first_segment"] = offsets_of(segments)
+            self.arrays[f"{group}/segment_offsets"] = offsets_of([part for parts in segments for part in parts])
         self.arrays[f"{group}/indices"] = np.concatenate(bags).astype(np.int64)
         if weighted:
             self.arrays[f"{group}/weights"] = np.concatenate(weights) if weights else np.zeros(0, dtype=F)
         self.arrays[f"/outputs/{f}"] = np.array(outputs, dtype=F).reshape(-1, dim)
         self.arrays[f"/gradients/{f}"] = gradients
+
+    def cut(self, ids):
+        """Segments of a sample, some of them empty; none where it has no ids, at times."""
+        cuts = np.sort(self.random.integers(0, len(ids) + 1, self.random.integers(0, 3)))
+        return np.split(ids, cuts) if len(ids) > 0 or self.random.random() < 0.5 else []
 
     def add_table(self, used, before, gradients, initial, rows):
         self.add_rows("/tables/T", used, before, gradients, initial, rows)

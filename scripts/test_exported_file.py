@@ -32,6 +32,24 @@ class Bad(VerifyExport):
             step.arrays["/features/a/offsets"][-1] = -1
             self.assert_bad(step, f"/features/a/offsets: do not ascend from 0 to the {count} ids")
 
+    def test_segments(self):
+        step = Step("sum", "sgd", segment_rank=1)
+        step.arrays["/features/a/segment_offsets"][-1] += 1
+        count = len(step.arrays["/features/a/indices"])
+        self.assert_bad(step, f"/features/a/segment_offsets: do not ascend from 0 to the {count} ids")
+        step = Step("sum", "sgd", segment_rank=0)
+        step.arrays["/features/a/first_segment"] = step.arrays["/features/a/first_segment"][1:]
+        step.arrays["/features/a/first_segment"][0] = 0
+        self.assert_bad(step, "/features/a/segment_offsets: the segments of a sample do not hold its ids")
+        step = Step("sum", "sgd", segment_rank=1)
+        del step.arrays["/features/a/first_segment"]
+        self.assert_bad(step, "/features/a/first_segment: dataset is missing")
+        for pooling, rank, message in (("sum", 2, "segment_rank is 2, expected 0 or 1"),
+                                       ("none", 1, "segment_rank 1 has no meaning without pooling")):
+            step = Step(pooling, "sgd", segment_rank=0)
+            step.attributes["/features/a"]["segment_rank"] = rank
+            self.assert_bad(step, f"/features/a: {message}")
+
     def test_shapes_and_types(self):
         step = Step("sum", "sgd")
         step.arrays["/outputs/a"] = step.arrays["/outputs/a"][:-1]

@@ -28,6 +28,15 @@ class Right(VerifyExport):
         for seed in range(5):
             self.assert_ok(Step("sum", "sgd", seed, exact=True, lr=0.01))
 
+    def test_segments(self):
+        for seed, (pooling, optimizer) in enumerate(self.each_choice()):
+            for rank in (0, 1):
+                if pooling == "none" and rank == 1:
+                    continue
+                for exact in (False, True):
+                    with self.subTest(pooling=pooling, optimizer=optimizer, rank=rank, exact=exact, seed=seed):
+                        self.assert_ok(Step(pooling, optimizer, seed, segment_rank=rank, exact=exact, initial=0.25))
+
     def test_weight_decay(self):
         for seed, (pooling, optimizer) in enumerate(self.each_choice()):
             for mode in ("l2", "decoupled"):
@@ -114,6 +123,14 @@ class Wrong(VerifyExport):
         step = Step("sum", "adagrad", exact=True, samples=1000, rows=2, initial=0.25)
         step.arrays["/tables/T/state_after"][1, 1] *= F(1 + 1e-6)
         self.assert_wrong(step, values=1)
+
+    def test_ids_in_another_segment(self):
+        step = Step("sum", "sgd", segment_rank=1, samples=30)
+        starts = step.arrays["/features/a/first_segment"]
+        offsets = step.arrays["/features/a/segment_offsets"]
+        inner = next(k for s, end in zip(starts, starts[1:]) for k in range(s + 1, end) if offsets[k] < offsets[k + 1])
+        offsets[inner] += 1  # the first id of a segment is taken for the last of the one before it
+        self.assert_wrong(step)
 
     def test_one_id_weight_or_gradient(self):
         for pooling, optimizer in self.each_choice():

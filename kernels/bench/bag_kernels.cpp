@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands beside the pooled lookup: the check of the ids, gradients of maxima and weights, segment sums, wire
-// codec, vectors packed for two owners of row-split tables and added up again.
+// What stands beside the pooled lookup: the check of the ids, gradients of maxima and weights, wire codec,
+// vectors packed for two owners of row-split tables and added up again.
 #include "kernels/bench/suite.hpp"
 #include "kernels/lookup/pooled_gradients.hpp"
-#include "kernels/lookup/segment_sum.hpp"
 #include "kernels/route/check_bags.hpp"
 #include "kernels/route/vector_pieces.hpp"
 #include "kernels/wire/wire_codec.hpp"
@@ -66,22 +65,6 @@ void gradients_of(benchmark::State& state, Suite& suite, const Case& shape, Pool
           {gather_ceiling(suite, rows)});
 }
 
-void segment_sum_of(benchmark::State& state, Suite& suite, const Case& shape, bool backward) {
-  const Problem& problem = suite.start(shape);
-  const auto values = ones(problem.ids() * shape.dim);
-  const auto sums = ones(problem.elements());
-  const auto run = [&](std::size_t) {
-    if (backward)
-      segment_sum_backward<Exec>(suite.exec(), problem.offsets, sums, shape.dim, values);
-    else
-      segment_sum<Exec>(suite.exec(), problem.offsets, values, shape.dim, sums);
-  };
-  measure(state, suite, run,
-          backward ? segment_sum_backward_work(problem.bags(), problem.ids(), shape.dim)
-                   : segment_sum_work(problem.bags(), problem.ids(), shape.dim),
-          {});
-}
-
 /// The vectors of every id of a batch; fp32 is the copy that the other types are held against.
 void wire_codec_of(benchmark::State& state, Suite& suite, const Case& shape, ValueType type, bool decode) {
   const Problem& problem = suite.start(shape);
@@ -138,8 +121,6 @@ void add_bag_kernels(Suite& suite, const Case& shape, ValueType type) {
   add("check_bags" + name, [&suite, &shape](auto& state) { check_bags_of(state, suite, shape); });
   add("max_gradients" + name, [&suite, &shape](auto& state) { gradients_of(state, suite, shape, Pooling::max); });
   add("weight_gradients" + name, [&suite, &shape](auto& state) { gradients_of(state, suite, shape, Pooling::sum); });
-  add("segment_sum" + name, [&suite, &shape](auto& state) { segment_sum_of(state, suite, shape, false); });
-  add("segment_sum_backward" + name, [&suite, &shape](auto& state) { segment_sum_of(state, suite, shape, true); });
 }
 
 }  // namespace shardmark::kernels::bench

@@ -32,7 +32,7 @@ class Program(unittest.TestCase):
                 self.assertRegex(names, f"(?m)^pooled_lookup/case:{case}/.*/values:{values}/ids:int64")
             for optimizer in ("sgd", "rowwise_adagrad"):
                 self.assertRegex(names, f"(?m)^backward_update/case:{case}/.*/optimizer:{optimizer}/")
-            for kernel in ("bucketize", "unique_rows", "segment_sum", "check_bags", "pack_vectors", "expand_positions",
+            for kernel in ("bucketize", "unique_rows", "check_bags", "pack_vectors", "expand_positions",
                            "pack_row_gradients", "row_sums"):
                 self.assertRegex(names, f"(?m)^{kernel}/case:{case}/")
         self.assertEqual(re.findall("reduce_to_dense/case:(.)", names), list("def"))

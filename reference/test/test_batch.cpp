@@ -73,6 +73,73 @@ TEST(Batch, SliceWithoutWeightsHasNone) {
   EXPECT_TRUE(slice_samples(batch, 0, 2).weights.empty());
 }
 
+// Feature 0: {{1, 2}, {}}, {}, {{}, {3}}; feature 1 has no segments of its own.
+Batch nested_batch() {
+  Batch batch = two_features_of_three_samples();
+  batch.first_segment = {0, 2, 2, 4, 5, 6, 7};
+  batch.segment_offsets = {0, 2, 2, 2, 3, 4, 7, 7};
+  return batch;
+}
+
+/// The bags of samples [first, first + count) of feature 0, as "sample.position: ids".
+std::vector<std::string> bags_of(const Batch& batch, const Feature& feature, std::int64_t first, std::int64_t count) {
+  std::vector<std::string> bags;
+  for_each_bag(batch, 0, feature, first, count, [&](const Bag& bag) {
+    std::string text = std::to_string(bag.sample) + "." + std::to_string(bag.position) + ":";
+    for (std::size_t i = 0; i < bag.ids.size(); ++i)
+      text += " " + std::to_string(bag.ids[i]) + "x" + std::to_string(static_cast<int>(2 * bag.weight(i)));
+    bags.push_back(std::move(text));
+  });
+  return bags;
+}
+
+TEST(Batch, SegmentRankSaysWhatIsABag) {
+  using Texts = std::vector<std::string>;
+  const Feature by_sample{.name = "f", .segments = 2}, by_segment{.name = "f", .segments = 2, .segment_rank = 1};
+  EXPECT_EQ(bags_of(nested_batch(), by_sample, 0, 3), (Texts{"0.0: 1x1 2x2", "1.0:", "2.0: 3x3"}));
+  EXPECT_EQ(bags_of(nested_batch(), by_segment, 0, 3), (Texts{"0.0: 1x1 2x2", "0.1:", "2.0:", "2.1: 3x3"}));
+  EXPECT_EQ(bags_of(nested_batch(), by_segment, 2, 1), (Texts{"2.0:", "2.1: 3x3"}));
+  EXPECT_EQ(bags_of(nested_batch(), {.name = "f", .pooling = Pooling::none, .segments = 2}, 0, 3),
+            (Texts{"0.0: 1x1", "0.1: 2x2", "2.0: 3x3"}));
+}
+
+TEST(Batch, BagsPerSample) {
+  EXPECT_EQ(bags_per_sample({.name = "f", .hotness = 6}), 1);
+  EXPECT_EQ(bags_per_sample({.name = "f", .hotness = 6, .segments = 3}), 1);
+  EXPECT_EQ(bags_per_sample({.name = "f", .hotness = 6, .segments = 3, .segment_rank = 1}), 3);
+  EXPECT_EQ(bags_per_sample({.name = "f", .pooling = Pooling::none, .hotness = 6, .segments = 3}), 6);
+}
+
+TEST(Batch, SliceTakesTheSegmentsOfItsSamples) {
+  const Batch slice = slice_samples(nested_batch(), 1, 2);
+  EXPECT_EQ(slice.first_segment, (Ids{0, 0, 2, 3, 4}));
+  EXPECT_EQ(slice.segment_offsets, (Ids{0, 0, 1, 4, 4}));
+  EXPECT_EQ(refusal_of(slice), "accepted");
+  const Batch whole = slice_samples(nested_batch(), 0, 3);
+  EXPECT_EQ(whole.first_segment, nested_batch().first_segment);
+  EXPECT_EQ(whole.segment_offsets, nested_batch().segment_offsets);
+  EXPECT_TRUE(slice_samples(two_features_of_three_samples(), 1, 2).first_segment.empty());
+}
+
+TEST(Batch, RefusesSegmentsThatDoNotFit) {
+  EXPECT_EQ(refusal_of(nested_batch()), "accepted");
+  Batch batch = nested_batch();
+  batch.first_segment.pop_back();
+  EXPECT_EQ(refusal_of(batch), "batch: 6 first segments of bags and 8 offsets of segments do not fit 6 bags");
+  batch = nested_batch();
+  batch.segment_offsets.pop_back();
+  EXPECT_EQ(refusal_of(batch), "batch: 7 first segments of bags and 7 offsets of segments do not fit 6 bags");
+  batch = nested_batch();
+  batch.segment_offsets[2] = 1;  // the end of the last segment of sample 0, which has 2 ids
+  EXPECT_EQ(refusal_of(batch), "batch: segments do not divide the ids of feature 0, sample 0");
+  batch = nested_batch();
+  batch.segment_offsets[3] = 5;
+  EXPECT_EQ(refusal_of(batch), "batch: segments do not divide the ids of feature 0, sample 2");
+  batch = nested_batch();
+  batch.first_segment[5] = 9;
+  EXPECT_EQ(refusal_of(batch), "batch: segments do not divide the ids of feature 1, sample 1");
+}
+
 TEST(Batch, AcceptsAGoodOne) {
   EXPECT_EQ(refusal_of(two_features_of_three_samples()), "accepted");
   EXPECT_EQ(refusal_of({.samples = 0, .features = 2, .offsets = {0}, .indices = {}, .weights = {}}), "accepted");

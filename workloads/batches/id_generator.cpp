@@ -39,7 +39,7 @@ std::int64_t permute(std::uint64_t seed, std::int64_t rows, std::int64_t id) {
 
 namespace {
 
-enum class Draw : int { length, id, weight };
+enum class Draw : int { length, id, weight, segments };
 
 std::int64_t draw(const IdSpec& ids, double r, std::int64_t rows) {
   switch (ids.distribution) {
@@ -62,6 +62,11 @@ std::uint64_t bits(std::uint64_t seed, std::int64_t step, std::int64_t feature, 
   return random_bits(seed ^ 0x6964735f67656e73ULL, step, feature, sample, static_cast<int>(what), position);
 }
 
+/// Returns `number`, or a number from 0 to twice that with the same mean.
+std::int64_t drawn_length(bool ragged, std::uint64_t random, std::int64_t number) {
+  return ragged ? draw_uniform(unit_interval(random), 2 * number + 1) : number;
+}
+
 }  // namespace
 
 Batch generate_batch(const Workload& workload, std::uint64_t seed, std::int64_t step, std::int64_t first,
@@ -69,22 +74,33 @@ Batch generate_batch(const Workload& workload, std::uint64_t seed, std::int64_t 
   Batch batch{
       .samples = count, .features = std::ssize(workload.features), .offsets = {0}, .indices = {}, .weights = {}};
   batch.offsets.reserve(batch.bags() + 1);
+  const bool ragged = workload.ids.ragged;
+  const auto is_nested = [](const Feature& feature) { return feature.segments > 0; };
+  const bool any_nested = std::ranges::any_of(workload.features, is_nested);
+  if (any_nested) batch.first_segment = batch.segment_offsets = {0};
   for (std::int64_t f = 0; f < batch.features; ++f) {
     const Feature& feature = workload.features[f];
     const std::int64_t rows = workload.tables[feature.table].rows;
+    const std::int64_t of_segment = is_nested(feature) ? feature.hotness / feature.segments : feature.hotness;
     for (std::int64_t sample = first; sample < first + count; ++sample) {
-      const std::int64_t length =
-          workload.ids.ragged
-              ? draw_uniform(unit_interval(bits(seed, step, f, sample, Draw::length, 0)), 2 * feature.hotness + 1)
-              : feature.hotness;
-      for (std::int64_t i = 0; i < length; ++i) {
-        const std::int64_t drawn = draw(workload.ids, unit_interval(bits(seed, step, f, sample, Draw::id, i)), rows);
-        const std::int64_t id = drifted(drawn, workload.ids.drift, step, rows);
-        batch.indices.push_back(workload.ids.shuffled ? permute(random_bits(seed, feature.table), rows, id) : id);
-        if (workload.ids.weighted)
-          batch.weights.push_back(0.25F * static_cast<float>(1 + (bits(seed, step, f, sample, Draw::weight, i) >> 61)));
+      const std::int64_t segments =
+          is_nested(feature) ? drawn_length(ragged, bits(seed, step, f, sample, Draw::segments, 0), feature.segments)
+                             : 1;
+      std::int64_t i = 0;
+      for (std::int64_t k = 0; k < segments; ++k) {
+        const std::int64_t end = i + drawn_length(ragged, bits(seed, step, f, sample, Draw::length, k), of_segment);
+        for (; i < end; ++i) {
+          const std::int64_t drawn = draw(workload.ids, unit_interval(bits(seed, step, f, sample, Draw::id, i)), rows);
+          const std::int64_t id = drifted(drawn, workload.ids.drift, step, rows);
+          batch.indices.push_back(workload.ids.shuffled ? permute(random_bits(seed, feature.table), rows, id) : id);
+          if (workload.ids.weighted)
+            batch.weights.push_back(0.25F *
+                                    static_cast<float>(1 + (bits(seed, step, f, sample, Draw::weight, i) >> 61)));
+        }
+        if (any_nested) batch.segment_offsets.push_back(batch.nnz());
       }
       batch.offsets.push_back(batch.nnz());
+      if (any_nested) batch.first_segment.push_back(std::ssize(batch.segment_offsets) - 1);
     }
   }
   return batch;

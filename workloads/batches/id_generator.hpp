@@ -19,9 +19,10 @@ std::int64_t draw_uniform(double r, std::int64_t rows);
 std::int64_t permute(std::uint64_t seed, std::int64_t rows, std::int64_t id);
 
 /// Generates samples [first, first + count) of global batch number `step`, keyed (seed, step, feature, sample): the
-/// same ids for any number of ranks. A bag holds `hotness` ids, or 0 to 2 x hotness of them when the lengths are
-/// ragged; ids may repeat within a bag. With a drift of n rows, row i of batch 0 is row i + n step, modulo the rows, of
-/// batch `step`; rows are then scattered where ids are shuffled. Weights are multiples of 1/4 in (0, 2].
+/// same ids for any number of ranks. A sample holds `hotness` ids, or 0 to 2 x hotness of them when the lengths are
+/// ragged; ids may repeat. Nested ids are in `segments` segments of hotness / segments ids, or when ragged in 0 to
+/// twice as many, each of 0 to twice as many. With a drift of n rows, row i of batch 0 is row i + n step, modulo the
+/// rows, of batch `step`; rows are then scattered where ids are shuffled. Weights are multiples of 1/4 in (0, 2].
 Batch generate_batch(const Workload& workload, std::uint64_t seed, std::int64_t step, std::int64_t first,
                      std::int64_t count);
 

@@ -16,22 +16,17 @@ SampleRange samples_of(std::int64_t global_batch, int ranks, int rank) {
 namespace {
 
 /// Writes the gradients of one feature, [bags, dim].
-void write_gradients(const Batch& own, std::int64_t feature, Pooling pooling, std::int64_t dim, std::int64_t first,
-                     std::int64_t step, const GradientValues& values, float* gradient) {
-  for (std::int64_t s = 0; s < own.samples; ++s) {
-    const auto bag = static_cast<std::size_t>(feature * own.samples + s);
-    const std::int64_t vectors = pooling == Pooling::none ? own.offsets[bag + 1] - own.offsets[bag] : 1;
-    for (std::int64_t position = 0; position < vectors; ++position)
-      for (std::int64_t c = 0; c < dim; ++c) *gradient++ = values(step, feature, first + s, position, c);
-  }
+void write_gradients(const Batch& own, std::int64_t number, const Feature& feature, std::int64_t dim,
+                     std::int64_t first, std::int64_t step, const GradientValues& values, float* gradient) {
+  reference::for_each_bag(own, number, feature, 0, own.samples, [&](const reference::Bag& bag) {
+    for (std::int64_t c = 0; c < dim; ++c) *gradient++ = values(step, number, first + bag.sample, bag.position, c);
+  });
 }
 
 /// Returns whether batches with as many vectors have the same gradients, which are those of samples and positions in
 /// their bags.
 bool counts_say_positions(const Workload& workload) {
-  return !workload.ids.ragged || std::ranges::none_of(workload.features, [](const Feature& feature) {
-    return feature.pooling == Pooling::none;
-  });
+  return !workload.ids.ragged || std::ranges::all_of(workload.features, has_bag_per_sample);
 }
 
 }  // namespace
@@ -48,12 +43,9 @@ StepInput make_step_input(const comm::Communicator& comm, const Workload& worklo
   for (std::int64_t f = 0; f < own.features; ++f) {
     const Feature& feature = workload.features[f];
     const std::int64_t dim = workload.tables[feature.table].dim;
-    if (feature.pooling == Pooling::none) {
-      for (std::int64_t i = own.begin_of(f); i < own.end_of(f); ++i) offsets.push_back(i + 1);
-    } else {
-      const auto begin = own.offsets.begin() + f * own.samples + 1;
-      offsets.insert(offsets.end(), begin, begin + own.samples);
-    }
+    reference::for_each_bag(own, f, feature, 0, own.samples, [&](const reference::Bag& bag) {
+      offsets.push_back(offsets.back() + std::ssize(bag.ids));
+    });
     input.ids.push_back(own.end_of(f) - own.begin_of(f));
     input.first_bag.push_back(std::ssize(offsets) - 1);
     input.first_element.push_back(input.elements() + input.bags_of(f) * dim);
@@ -71,7 +63,7 @@ StepInput make_step_input(const comm::Communicator& comm, const Workload& worklo
     input.gradients = kernels::allocate<Execution, float>("shardmark::gradients", input.elements());
     for (std::int64_t f = 0; f < own.features; ++f) {
       const Feature& feature = workload.features[f];
-      write_gradients(own, f, feature.pooling, workload.tables[feature.table].dim, first, step, values,
+      write_gradients(own, f, feature, workload.tables[feature.table].dim, first, step, values,
                       input.gradients.data() + input.first_element[f]);
     }
   }

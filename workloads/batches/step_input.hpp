@@ -18,7 +18,8 @@ struct SampleRange {
 SampleRange samples_of(std::int64_t global_batch, int ranks, int rank);
 
 /// Holds one global batch as a rank sees it, ready for a step: its own samples' ids, and the gradients that the dense
-/// model would return for them. A feature without pooling has a bag per id, each of one id.
+/// model would return for them. Its bags are those of reference::for_each_bag: a feature without pooling has a bag per
+/// id, one of segment rank 1 a bag per segment.
 struct StepInput {
   std::vector<std::int64_t> first_bag;      ///< [features + 1]: where the bags of each feature begin
   std::vector<std::int64_t> first_element;  ///< [features + 1]: where the vectors [bags, dim] of each feature begin

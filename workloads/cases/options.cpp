@@ -126,6 +126,7 @@ void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<Gi
   keep_small_tables_dense(run.workload);
   import_cores(run.workload);
   require_use(run, cases, given);
+  check_nested_ids(run);
   check_dense_options(run);
   check_optimizers(run);
   if (std::ranges::any_of(cases, [](const Case& how) { return how.async != Async{}; }))
@@ -306,6 +307,15 @@ void check_optimizers(const RunOptions& run) {
     check_optimizer("dense model " + std::string(name_of(run.dense.kind)), run.dense.optimizer_of_weights());
 }
 
+void check_nested_ids(const RunOptions& run) {
+  for (const Feature& feature : run.workload.features) {
+    const std::string whose = "feature " + feature.name;
+    check_segments(feature, whose);
+    if (feature.segments > 0 && !run.data.file.empty())
+      throw InputError(fmt::format("{} has segments, which data files do not have; leave data or segments out", whose));
+  }
+}
+
 void check_dense_options(const RunOptions& run) {
   const DenseKind kind = run.dense.kind;
   const bool layers = has_layers(kind);
@@ -314,11 +324,12 @@ void check_dense_options(const RunOptions& run) {
     throw InputError(fmt::format("exact: dense model {} is not exact in fp32; use --dense exact", name_of(kind)));
   const Workload& workload = run.workload;
   for (const Feature& feature : workload.features)
-    if (feature.pooling == Pooling::none && workload.ids.ragged && run.data.file.empty())
-      throw InputError(
-          fmt::format("dense model {}: samples have different numbers of vectors of feature {}, which has "
-                      "no pooling; use ids.ragged=false or pool it",
-                      name_of(kind), feature.name));
+    if (!has_bag_per_sample(feature) && workload.ids.ragged && run.data.file.empty())
+      throw InputError(fmt::format(
+          "dense model {}: samples have different numbers of vectors of feature {}, which has {}; use ids.ragged=false "
+          "or {}",
+          name_of(kind), feature.name, feature.pooling == Pooling::none ? "no pooling" : "segment_rank 1",
+          feature.pooling == Pooling::none ? "pool it" : "segment_rank 0"));
   if (!layers) return;
   dense_spec_of(workload, kind);
   reference::check_dense_optimizer(run.dense.optimizer_of_weights());

@@ -99,6 +99,9 @@ Seconds seconds_in(std::string_view text);
 /// such tables, layers without a model that has some, a pipeline that no case has.
 void require_use(const RunOptions& run, const std::vector<Case>& cases, const std::vector<GivenOption>& given);
 
+/// Throws InputError naming the feature whose segments or segment rank cannot be (check_segments), or are of data.
+void check_nested_ids(const RunOptions& run);
+
 /// Throws InputError where the workload has no such dense model, or one that cannot be as the options select it.
 void check_dense_options(const RunOptions& run);
 

@@ -127,11 +127,16 @@ void keys_of(Keys& keys, TableEntry& entry, const Optimizer& usual) {
 }
 
 void keys_of(Keys& keys, FeatureEntry& entry) {
+  const Feature plain;
   keys.must("name", entry.feature.name);
   keys.must("table", entry.table);
   keys.may("pooling", entry.feature.pooling);
   keys.may("hotness", entry.feature.hotness);
   keys.at_least(0, "hotness", entry.feature.hotness);
+  keys.unless(plain.segments, "segments", entry.feature.segments);
+  keys.at_least(0, "segments", entry.feature.segments);
+  keys.unless(plain.segment_rank, "segment_rank", entry.feature.segment_rank);
+  if (keys.reads()) check_segments(entry.feature, keys.where());
 }
 
 void keys_of(Keys& keys, Workload& workload) {
@@ -207,8 +212,27 @@ std::vector<std::int64_t> rows_of_features(const Workload& workload) {
 std::vector<std::int64_t> output_widths(const Workload& workload) {
   std::vector<std::int64_t> widths;
   for (const Feature& feature : workload.features)
-    widths.push_back(workload.tables[feature.table].dim * (feature.pooling == Pooling::none ? feature.hotness : 1));
+    widths.push_back(workload.tables[feature.table].dim * bags_per_sample(feature));
   return widths;
+}
+
+void check_segments(const Feature& feature, const std::string& where) {
+  const auto [name, table, pooling, hotness, segments, rank] = feature;
+  const auto refuse = [&](const std::string& why) { throw InputError(where + ": " + why); };
+  if (rank < 0 || rank > 1)
+    refuse(
+        fmt::format("segment_rank {} is neither 0, a bag per sample, nor 1, a bag per segment; for a vector per id "
+                    "use pooling none",
+                    rank));
+  if (rank == 1 && segments == 0)
+    refuse("segment_rank 1 pools segments, but the ids are not nested; give segments, how many a sample has");
+  if (rank == 1 && pooling == Pooling::none)
+    refuse(
+        "segment_rank 1 pools segments, but pooling none gives a vector per id; use segment_rank 0 or another "
+        "pooling");
+  if (segments > 0 && hotness % segments != 0)
+    refuse(fmt::format("{} ids per sample are no multiple of its {} segments; change hotness or segments", hotness,
+                       segments));
 }
 
 void scale_rows(Workload& workload, std::int64_t divisor) {

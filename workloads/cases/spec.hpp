@@ -29,7 +29,7 @@ struct IdSpec {
   IdDistribution distribution = IdDistribution::power_law;
   double alpha = 1.05;     ///< power_law: P(i) ~ (i + 1)^-alpha
   bool shuffled = false;   ///< hot ids scattered over the table by a seeded permutation instead of 0 being the hottest
-  bool ragged = false;     ///< bags of 0 to 2 x hotness ids instead of always hotness
+  bool ragged = false;     ///< 0 to 2 x hotness ids, and segments, per sample instead of always as many
   bool weighted = false;   ///< draw a weight per id too
   std::int64_t drift = 0;  ///< rows by which all ids move from one batch to the next, modulo the rows of the table
 };
@@ -60,9 +60,12 @@ Workload load_workload(const std::string& name_or_file, std::string_view scale =
 /// Returns the rows of the table that each feature reads.
 std::vector<std::int64_t> rows_of_features(const Workload& workload);
 
-/// Returns the number of values that each feature gives for a sample: the dim of its table, without pooling for each of
-/// its ids.
+/// Returns the number of values that each feature gives for a sample: the dim of its table for each of its bags.
 std::vector<std::int64_t> output_widths(const Workload& workload);
+
+/// Throws InputError, prefixed by `where`, for a segment rank that is none, or that a feature has no segments or a
+/// pooling for, and for segments that cannot share the hotness evenly.
+void check_segments(const Feature& feature, const std::string& where);
 
 /// Divides the rows of every table by `divisor`, rounding up, so that no table vanishes. Row shapes of cores that were
 /// given for the whole table are left to be chosen.

@@ -55,8 +55,8 @@ bool is_entry(std::span<const Feature> features, std::size_t first, std::string_
   const Feature& like = features[first];
   for (std::int64_t i = 0; i < count; ++i) {
     const Feature& feature = features[first + i];
-    if (feature.name != numbered(stem, i) || feature.table != first_table + i || feature.pooling != like.pooling ||
-        feature.hotness != like.hotness)
+    if (feature.name != numbered(stem, i) || feature.table != first_table + i ||
+        reading_of(feature) != reading_of(like))
       return false;
   }
   return true;

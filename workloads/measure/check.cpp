@@ -93,15 +93,15 @@ void compare_rows(const reference::TouchedTable& expected, const RowValues& init
 
 }  // namespace
 
-ExpectedOutputs::ExpectedOutputs(reference::Oracle& oracle, const Batch& batch, std::int64_t feature, Pooling pooling,
-                                 SampleRange own, std::int64_t dim)
+ExpectedOutputs::ExpectedOutputs(reference::Oracle& oracle, const Batch& batch, std::int64_t number,
+                                 const Feature& feature, SampleRange own, std::int64_t dim)
     : dim_(dim) {
   std::unordered_map<std::string, std::int64_t> seen;  // by the bytes of ids and weights
-  reference::for_each_bag(batch, feature, pooling, own.first, own.count, [&](const reference::Bag& bag) {
+  reference::for_each_bag(batch, number, feature, own.first, own.count, [&](const reference::Bag& bag) {
     std::string key(reinterpret_cast<const char*>(bag.ids.data()), bag.ids.size_bytes());
     key.append(reinterpret_cast<const char*>(bag.weights.data()), bag.weights.size_bytes());
     const auto [entry, is_new] = seen.try_emplace(std::move(key), std::ssize(seen));
-    if (is_new) oracle.look_up(bag, feature, expected_);
+    if (is_new) oracle.look_up(bag, number, expected_);
     vector_of_.push_back(entry->second);
   });
   expected_.values.shrink_to_fit();
@@ -136,7 +136,7 @@ void Expectation::look_up(const Batch& batch, std::int64_t number) {
   for (std::int64_t f = 0; f < batch.features; ++f) {
     const Feature& feature = options_.workload.features[f];
     enter("the reference's lookup of feature " + feature.name);
-    outputs.emplace_back(oracle_, batch, f, feature.pooling, own_, options_.workload.tables[feature.table].dim);
+    outputs.emplace_back(oracle_, batch, f, feature, own_, options_.workload.tables[feature.table].dim);
   }
 }
 

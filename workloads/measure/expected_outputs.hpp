@@ -14,8 +14,8 @@ namespace shardmark::workloads {
 class ExpectedOutputs {
  public:
   /// Looks up the samples `own` of the batch.
-  ExpectedOutputs(reference::Oracle& oracle, const Batch& batch, std::int64_t feature, Pooling pooling, SampleRange own,
-                  std::int64_t dim);
+  ExpectedOutputs(reference::Oracle& oracle, const Batch& batch, std::int64_t number, const Feature& feature,
+                  SampleRange own, std::int64_t dim);
 
   std::int64_t bags() const { return std::ssize(vector_of_); }
   std::int64_t dim() const { return dim_; }

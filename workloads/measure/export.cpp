@@ -79,13 +79,11 @@ class StepExport {
     const auto begin = static_cast<std::size_t>(batch_.begin_of(f));
     const auto count = static_cast<std::size_t>(batch_.end_of(f)) - begin;
     on_root([&] {
-      std::vector<std::int64_t> offsets(batch_.offsets.begin() + f * batch_.samples,
-                                        batch_.offsets.begin() + (f + 1) * batch_.samples + 1);
-      for (std::int64_t& offset : offsets) offset -= static_cast<std::int64_t>(begin);
       file_->create_group(group);
       file_->write_attribute(group, "table", table.name);
       file_->write_attribute(group, "pooling", std::string(name_of(feature.pooling)));
-      file_->write_array<std::int64_t>(group + "/offsets", offsets, {std::ssize(offsets)});
+      write_offsets(group + "/offsets", batch_.offsets, f * batch_.samples, batch_.samples);
+      if (feature.segments > 0) write_segments(group, f, feature);
       file_->write_array(group + "/indices", std::span(batch_.indices).subspan(begin, count), {std::int64_t(count)});
       if (!batch_.weights.empty())
         file_->write_array(group + "/weights", std::span(batch_.weights).subspan(begin, count), {std::int64_t(count)});
@@ -127,6 +125,23 @@ class StepExport {
     comm::agree(comm_, [&] {
       if (comm_.rank() == 0) work();
     });
+  }
+
+  /// Writes offsets [first, first + count], from 0.
+  void write_offsets(const std::string& object, const std::vector<std::int64_t>& of_all, std::int64_t first,
+                     std::int64_t count) {
+    std::vector<std::int64_t> offsets(of_all.begin() + first, of_all.begin() + first + count + 1);
+    for (std::int64_t& offset : offsets) offset -= of_all[first];
+    file_->write_array<std::int64_t>(object, offsets, {std::ssize(offsets)});
+  }
+
+  /// Writes the segments of the samples and the ids of the segments.
+  void write_segments(const std::string& group, std::int64_t f, const Feature& feature) {
+    const std::int64_t bag = f * batch_.samples, first = batch_.first_segment[bag],
+                       count = batch_.first_segment[bag + batch_.samples] - first;
+    file_->write_attribute(group, "segment_rank", feature.segment_rank);
+    write_offsets(group + "/first_segment", batch_.first_segment, bag, batch_.samples);
+    write_offsets(group + "/segment_offsets", batch_.segment_offsets, first, count);
   }
 
   void add_parts(std::int64_t number) {

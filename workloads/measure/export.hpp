@@ -13,8 +13,11 @@ namespace shardmark::workloads {
 ///   attributes of /            format_version, workload, case (JSON: plan and every option of the case), seed, ranks
 ///   /features/<name>           offsets int64 [batch + 1], indices int64 [nnz], weights float32 [nnz] where there are
 ///   any;
-///                              attributes table, pooling
-///   /outputs/<feature>         float32 [batch, dim] pooled output; [nnz, dim] without pooling
+///                              attributes table, pooling; of nested ids also segment_rank (0 or 1) and
+///                              first_segment int64 [batch + 1], segment_offsets int64 [segments + 1] (Batch)
+///   /outputs/<feature>         float32 [bags, dim] pooled output; a sample is a bag, with segment_rank 1 a segment,
+///   without
+///                              pooling an id
 ///   /gradients/<feature>       the gradient of it that the update used
 ///   /tables/<name>             rows int64 [touched] ascending; before, after float32 [touched, dim]; state_before,
 ///                              state_after float32 [touched, state per row] where the optimizer has state;

@@ -226,9 +226,9 @@ double step_bytes(const comm::Communicator& comm, const Plan& plan, const Worklo
 /// Returns how many different vectors are among the expected outputs of a feature in so many samples, of which
 /// `distinct` rows are named.
 double distinct_outputs(const Workload& workload, const Feature& feature, double samples, double distinct) {
-  const double ids = samples * static_cast<double>(feature.hotness);
-  const double bags = feature.pooling == Pooling::none ? ids : samples;
-  const bool rows = feature.pooling == Pooling::none || (feature.hotness == 1 && !workload.ids.ragged);
+  const double bags = samples * static_cast<double>(bags_per_sample(feature));
+  const bool rows =
+      feature.pooling == Pooling::none || (feature.hotness == bags_per_sample(feature) && !workload.ids.ragged);
   return rows && !workload.ids.weighted ? std::min(bags, distinct) : bags;
 }
 
@@ -272,12 +272,15 @@ double reference_bytes(const RunOptions& options, std::int64_t batches, std::int
     passing = std::max({passing, rows * (16 * row + 80),
                         growing * of_step[t] * static_cast<double>(table.dim) * sizeof(reference::GradientSum)});
   }
+  const bool nested = std::ranges::any_of(workload.features, [](const Feature& f) { return f.segments > 0; });
   for (const Feature& feature : workload.features) {
-    const auto bags = static_cast<double>(samples * (feature.pooling == Pooling::none ? feature.hotness : 1));
+    const auto bags = static_cast<double>(samples * bags_per_sample(feature));
     const double vectors = distinct_outputs(workload, feature, static_cast<double>(samples), own[feature.table]);
     kept += versions * static_cast<double>(batches) *
             (8 * bags + 8 * vectors * static_cast<double>(workload.tables[feature.table].dim));
-    of_batch += static_cast<double>(workload.global_batch) * (8 + 24 * static_cast<double>(feature.hotness));
+    of_batch += static_cast<double>(workload.global_batch) *
+                static_cast<double>(8 + 24 * feature.hotness +
+                                    (nested ? 8 + 8 * std::max<std::int64_t>(feature.segments, 1) : 0));
   }
   return options.checked_steps == 0 ? 0.0 : kept + passing + of_batch;
 }
@@ -348,10 +351,13 @@ double patch_bytes(const comm::Communicator& comm, const placement::Plan& plan, 
     const placement::TablePlacement& placement = plan.tables[t];
     if (placement::has_replicas(placement))
       rows += static_cast<double>(placement::replicated_rows(placement, workload.tables[t]).count());
-    double features = 0.0;
-    for (const Feature& feature : workload.features) features += feature.table == static_cast<std::int64_t>(t) ? 1 : 0;
+    double bags_of_sample = 0.0;
+    for (const Feature& feature : workload.features)
+      if (feature.table == static_cast<std::int64_t>(t))
+        bags_of_sample += static_cast<double>(bags_per_sample(feature));
     for (const placement::Shard& shard : placement.shards) {
-      const double home = features * batch / plan.ranks, owner = shard.rank == comm.rank() ? features * batch : 0.0;
+      const double home = bags_of_sample * batch / plan.ranks,
+                   owner = shard.rank == comm.rank() ? bags_of_sample * batch : 0.0;
       if (shard.rank == comm.rank()) rows += static_cast<double>(shard.rows.count());
       bags += home + owner;
       vectors += (home + owner) * 4 * static_cast<double>(shard.columns());

@@ -55,6 +55,13 @@ Table draw_table(Draw& draw, int ranks) {
   return table;
 }
 
+/// Nests the ids of a feature, and pools their segments where its pooling can.
+void draw_segments(Draw& draw, Feature& feature) {
+  feature.segments = draw.log_whole(1, 6);
+  feature.hotness = (feature.hotness + feature.segments - 1) / feature.segments * feature.segments;
+  if (feature.pooling != Pooling::none && draw.chance(0.7)) feature.segment_rank = 1;
+}
+
 IdSpec draw_ids(Draw& draw) {
   IdSpec ids;
   ids.distribution = draw.of(id_distributions).value;
@@ -82,7 +89,8 @@ DenseSpec draw_dense(Draw& draw, std::int64_t numerical) {
 double elements_of_sample(const Workload& workload) {
   double elements = 1.0;
   for (const Feature& feature : workload.features)
-    elements += static_cast<double>((1 + feature.hotness) * workload.tables[feature.table].dim);
+    elements += static_cast<double>((std::max<std::int64_t>(1, bags_per_sample(feature)) + feature.hotness) *
+                                    workload.tables[feature.table].dim);
   return elements;
 }
 
@@ -122,6 +130,9 @@ Json draw_workload(Draw& draw, int ranks) {
   if (workload.features.empty())
     workload.features.push_back({.name = "f0", .table = 0, .pooling = common, .hotness = 2});
   std::ranges::shuffle(workload.features, draw.random());
+  if (draw.chance(0.3))
+    for (Feature& feature : workload.features)
+      if (draw.chance(0.6)) draw_segments(draw, feature);
   workload.ids = draw_ids(draw);
   workload.replicate_rows = draw.of({10, 100, 6000});
   if (draw.chance(0.95)) workload.dense = draw_dense(draw, draw.whole(0, 5));

@@ -196,8 +196,12 @@ class Smaller {
         if (all) break;
       }
     }
-    for (std::size_t f = 0; f < workload_.features.size(); ++f)
+    for (std::size_t f = 0; f < workload_.features.size(); ++f) {
       simplify([&](Workload& w) { w.features[f].pooling = Pooling::sum; });
+      simplify([&](Workload& w) { w.features[f].segment_rank = 0; });
+      simplify([&](Workload& w) { w.features[f].segments = w.features[f].segment_rank = 0; });
+      simplify([&](Workload& w) { w.features[f].segments = w.features[f].hotness = 1; });
+    }
   }
 
   const NetCase& one_;

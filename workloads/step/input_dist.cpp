@@ -91,7 +91,7 @@ InputDist::InputDist(const comm::Communicator& comm, comm::ProgressThread& progr
 BagCounts InputDist::count_bags(const StepInput& input) {
   const auto features = std::ssize(features_);
   std::vector<std::int64_t> counts;
-  if (std::ranges::any_of(features_, [](const Feature& f) { return f.pooling == Pooling::none; })) {
+  if (!std::ranges::all_of(features_, has_bag_per_sample)) {
     std::vector<std::int64_t> own;
     for (std::size_t f = 0; f < features_.size(); ++f) own.push_back(input.bags_of(f));
     progress_.run([&] { counts = comm::all_gather(comm_, std::span<const std::int64_t>(own)).values; });

@@ -10,7 +10,7 @@
 
 namespace shardmark::workloads {
 
-/// Counts the bags of every feature on every rank: a rank's own samples, or its own ids for Pooling::none.
+/// Counts the bags of every feature on every rank: those of its own samples.
 class BagCounts {
  public:
   BagCounts() = default;

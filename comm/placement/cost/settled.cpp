@@ -64,7 +64,7 @@ bool sends_dense_partials(const StepContext& step, const Plan& plan) {
 double vector_bytes(const StepContext& step) {
   double bytes = 0.0;
   for (const Feature& feature : step.features())
-    bytes += 4.0 * static_cast<double>(step.samples() * step.tables()[feature.table].dim);
+    bytes += 4.0 * static_cast<double>(step.samples() * bags_per_sample(feature) * step.tables()[feature.table].dim);
   return bytes;
 }
 

@@ -72,7 +72,7 @@ namespace {
 class TableKinds {
  public:
   explicit TableKinds(const StepContext& step) : tables_(step.tables()), reads_(step.tables().size()) {
-    for (const Feature& feature : step.features()) reads_[feature.table].emplace_back(feature.hotness, feature.pooling);
+    for (const Feature& feature : step.features()) reads_[feature.table].push_back(reading_of(feature));
     for (auto& reads : reads_) std::ranges::sort(reads);
   }
 
@@ -86,7 +86,7 @@ class TableKinds {
 
  private:
   std::span<const Table> tables_;
-  std::vector<std::vector<std::pair<std::int64_t, Pooling>>> reads_;
+  std::vector<std::vector<decltype(reading_of(Feature{}))>> reads_;
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ std::vector<TableDemand> table_demands(std::span<const Table> tables, std::span<
   for (const Feature& feature : features) {
     const auto dim = static_cast<double>(tables[feature.table].dim), hotness = static_cast<double>(feature.hotness);
     demands[feature.table].looked_up += hotness * dim;
-    demands[feature.table].sent += feature.pooling == Pooling::none ? hotness * dim : dim;
+    demands[feature.table].sent += static_cast<double>(bags_per_sample(feature)) * dim;
   }
   return demands;
 }

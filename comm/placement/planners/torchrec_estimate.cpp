@@ -20,7 +20,7 @@ struct RankLookups {
       const double of_bag = step.pooling_factor > 0 ? step.pooling_factor : static_cast<double>(feature.hotness);
       const bool sequence = feature.pooling == Pooling::none;
       ids += of_bag * step.samples;
-      vectors += (sequence ? of_bag : 1.0) * step.samples;
+      vectors += (sequence ? of_bag : static_cast<double>(bags_per_sample(feature))) * step.samples;
       pooled &= !sequence;
     }
   }

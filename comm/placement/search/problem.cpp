@@ -7,13 +7,13 @@
 namespace shardmark::placement {
 namespace {
 
-using Reads = std::vector<std::pair<std::int64_t, Pooling>>;
+using Reads = std::vector<decltype(reading_of(Feature{}))>;
 
-/// Hotness and pooling of the features of each table, sorted.
+/// Readings of the features of each table, sorted.
 std::vector<Reads> reads_of(const StepContext& step) {
   std::vector<Reads> reads(step.tables().size());
   for (const Feature& feature : step.features())
-    reads[static_cast<std::size_t>(feature.table)].emplace_back(feature.hotness, feature.pooling);
+    reads[static_cast<std::size_t>(feature.table)].push_back(reading_of(feature));
   for (Reads& of_table : reads) std::ranges::sort(of_table);
   return reads;
 }

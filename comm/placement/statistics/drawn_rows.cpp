@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -10,7 +11,8 @@
 namespace shardmark::placement {
 namespace {
 
-/// Returns the logarithm of the probability that a bag names none of the rows that an id names with probability p.
+/// Returns the logarithm of the probability that a list of `hotness` ids, or of 0 to twice as many, names none of the
+/// rows that an id names with probability p.
 double log_missed(double hotness, double p, bool ragged) {
   if (!ragged) return hotness * std::log1p(-p);
   // The mean of (1 - p)^length over lengths 0 to 2 x hotness is a geometric series; its first terms for small p, where
@@ -18,6 +20,18 @@ double log_missed(double hotness, double p, bool ragged) {
   const double lengths = 2 * hotness + 1;
   if (lengths * p < 1e-7) return -hotness * p;
   return std::log(-std::expm1(lengths * std::log1p(-p)) / (lengths * p));
+}
+
+/// Returns the same of a segment of a sample; of the whole sample where its ids are not nested.
+double log_missed_by_segment(const Feature& feature, double p, bool ragged) {
+  return log_missed(static_cast<double>(feature.hotness / std::max<std::int64_t>(feature.segments, 1)), p, ragged);
+}
+
+/// Returns the same of a sample: a list of segments, each of which names such rows with a probability.
+double log_missed_by_sample(const Feature& feature, double p, bool ragged) {
+  const double of_segment = log_missed_by_segment(feature, p, ragged);
+  if (feature.segments == 0) return of_segment;
+  return log_missed(static_cast<double>(feature.segments), -std::expm1(of_segment), ragged);
 }
 
 /// Sums over row sets of a smooth value of the row. Keeps what shards of one split share.
@@ -60,10 +74,9 @@ class RowSums {
 class DrawnRows : public RowDistribution {
  public:
   DrawnRows(std::int64_t rows, std::span<const Feature> features, const IdStatistics& ids)
-      : rows_(rows), ids_(ids), law_(rows, ids.alpha) {
-    for (const Feature& feature : features) hotness_.push_back(static_cast<double>(feature.hotness));
+      : rows_(rows), ids_(ids), law_(rows, ids.alpha), features_(features.begin(), features.end()) {
     if (ids.ragged) return;
-    for (const double hotness : hotness_) ids_per_sample_ += hotness;
+    for (const Feature& feature : features) ids_per_sample_ += static_cast<double>(feature.hotness);
   }
 
   double mass(const RowSet& rows) const override {
@@ -75,7 +88,7 @@ class DrawnRows : public RowDistribution {
 
   double distinct(const RowSet& rows, std::int64_t samples) const override {
     const auto named = [&](double row) {
-      return -std::expm1(static_cast<double>(samples) * log_missed_by_sample(row));
+      return -std::expm1(static_cast<double>(samples) * log_missed_by_features(row));
     };
     if (ids_.alpha == 0.0) return static_cast<double>(rows.count()) * named(0.0);
     if (ids_.scattered) return share(rows) * sums_.of({0, rows_, 1}, samples, named);
@@ -83,27 +96,29 @@ class DrawnRows : public RowDistribution {
   }
 
   double touched(std::size_t feature, double mass) const override {
-    return -std::expm1(log_missed(hotness_[feature], mass, ids_.ragged));
+    const Feature& of = features_[feature];
+    return -std::expm1(of.segment_rank == 0 ? log_missed_by_sample(of, mass, ids_.ragged)
+                                            : log_missed_by_segment(of, mass, ids_.ragged));
   }
 
-  double hotness(std::size_t feature) const override { return hotness_[feature]; }
+  double hotness(std::size_t feature) const override { return static_cast<double>(features_[feature].hotness); }
 
  private:
   bool alike() const { return ids_.scattered || ids_.alpha == 0.0; }
   double share(const RowSet& rows) const { return static_cast<double>(rows.count()) / static_cast<double>(rows_); }
 
-  double log_missed_by_sample(double row) const {
+  double log_missed_by_features(double row) const {
     const double p = law_(row);
     if (!ids_.ragged) return log_missed(ids_per_sample_, p, false);
     double sum = 0.0;
-    for (const double hotness : hotness_) sum += log_missed(hotness, p, true);
+    for (const Feature& feature : features_) sum += log_missed_by_sample(feature, p, true);
     return sum;
   }
 
   std::int64_t rows_;
   IdStatistics ids_;
   PowerLaw law_;
-  std::vector<double> hotness_;
+  std::vector<Feature> features_;
   double ids_per_sample_ = 0.0;
   RowSums sums_;
 };

@@ -15,7 +15,7 @@ struct MeasuredIds;
 struct IdStatistics {
   double alpha = 0.0;
   bool scattered = false;  ///< popular rows lie anywhere in the table, instead of at its beginning
-  bool ragged = false;     ///< bags of 0 to 2 x hotness ids, all lengths equally likely, instead of always hotness
+  bool ragged = false;     ///< lists of 0 to twice as many ids or segments, all lengths equally likely
   std::shared_ptr<const MeasuredIds> measured = {};  ///< counted in data (measured_ids.hpp): no law then
 };
 

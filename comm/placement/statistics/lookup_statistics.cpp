@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "comm/placement/statistics/measured_ids.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 /// Holds what decides the counts of a table, whatever its number.
 struct Reads {
   std::int64_t rows = 0;
-  std::vector<std::pair<std::int64_t, bool>> features;  ///< hotness, without pooling
+  std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> features;  ///< hotness, segments, bags per sample
 
   auto operator<=>(const Reads&) const = default;
 };
@@ -20,7 +21,7 @@ struct Reads {
 Reads reads_of(const Table& table, const std::vector<Feature>& features) {
   Reads reads{.rows = table.rows, .features = {}};
   for (const Feature& feature : features)
-    reads.features.emplace_back(feature.hotness, feature.pooling == Pooling::none);
+    reads.features.emplace_back(feature.hotness, feature.segments, bags_per_sample(feature));
   std::ranges::sort(reads.features);
   return reads;
 }
@@ -78,9 +79,10 @@ ShardCounts LookupStatistics::counted(const Kind& kind, const RowSet& rows, std:
     const auto of_all = static_cast<double>(samples);
     const double ids = of_all * kind.rows->hotness(f);
     const bool pooled = kind.features[f].pooling != Pooling::none;
-    counts.bags += pooled ? of_all : ids;
+    const double bags = pooled ? of_all * static_cast<double>(bags_per_sample(kind.features[f])) : ids;
+    counts.bags += bags;
     counts.ids += ids * held;
-    counts.touched_bags += pooled ? of_all * kind.rows->touched(f, held) : ids * held;
+    counts.touched_bags += pooled ? bags * kind.rows->touched(f, held) : ids * held;
   }
   counts.distinct_rows = kind.rows->distinct(rows, samples);
   return counts;

@@ -12,7 +12,7 @@ namespace shardmark::placement {
 /// Counts what some samples (of one rank, of the ranks of a node, or of all) look up in one shard, by all features that
 /// read its table. Counts are exact, then they are whole numbers, which a double holds below 2^53; or expected.
 struct ShardCounts {
-  double bags = 0;           ///< whether they name a row of the shard or not; without pooling a bag per id of the table
+  double bags = 0;           ///< whether they name a row of the shard or not (bags_per_sample)
   double ids = 0;            ///< that name rows of the shard
   double touched_bags = 0;   ///< with at least one such id
   double distinct_rows = 0;  ///< that such ids name
@@ -29,7 +29,7 @@ std::vector<Shard> counted_shards(const TablePlacement& placement, const Table& 
 
 /// Holds the ids of one feature in some samples: bag b has ids [offsets[b], offsets[b + 1]) of `indices`.
 struct FeatureBags {
-  std::span<const std::int64_t> offsets;  ///< [bags + 1]; a bag per id for Pooling::none
+  std::span<const std::int64_t> offsets;  ///< [bags + 1], of reference::for_each_bag
   std::span<const std::int64_t> indices;
 };
 

@@ -21,8 +21,8 @@ class RowDistribution {
   /// Returns how many of these rows that many samples are expected to name, by all features that read the table.
   virtual double distinct(const RowSet& rows, std::int64_t samples) const = 0;
 
-  /// Returns the probability that a bag of feature number `feature`, among those that read the table, names rows of
-  /// this mass.
+  /// Returns the probability that a pooled bag of feature number `feature`, among those that read the table, names rows
+  /// of this mass.
   virtual double touched(std::size_t feature, double mass) const = 0;
 
   /// Returns the ids per sample of feature number `feature`.

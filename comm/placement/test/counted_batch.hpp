@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <numeric>
-
 #include "comm/placement/statistics/plan_counts.hpp"
 #include "reference/batch.hpp"
 
 namespace shardmark::placement {
 
-/// The bags of a batch by feature, a bag per id where a feature does not pool. The batch must outlive the object.
+/// The bags of a batch by feature. The batch must outlive the object.
 class BagsOfBatch {
  public:
   BagsOfBatch(const Batch& batch, std::span<const Feature> features) : offsets_(features.size()) {
     for (std::int64_t f = 0; f < batch.features; ++f) {
       auto& offsets = offsets_[f];
-      const auto begin = batch.offsets.begin() + f * batch.samples;
-      offsets.assign(begin, begin + batch.samples + 1);
-      if (features[f].pooling == Pooling::none) {
-        offsets.resize(batch.end_of(f) - batch.begin_of(f) + 1);
-        std::iota(offsets.begin(), offsets.end(), batch.begin_of(f));
-      }
+      offsets = {batch.begin_of(f)};
+      reference::for_each_bag(batch, f, features[f], 0, batch.samples, [&](const reference::Bag& bag) {
+        offsets.push_back(offsets.back() + std::ssize(bag.ids));
+      });
       bags_.push_back({offsets, batch.indices});
     }
   }
@@ -52,7 +48,10 @@ inline PlanCounts counts_together(const Plan& plan, std::span<const Table> table
         all.offsets.push_back(all.nnz());
       }
     }
-  return counts_of_rows(plan, tables, named_rows(tables, features, BagsOfBatch(all, features).bags()));
+  std::vector<FeatureBags> bags;
+  for (std::int64_t f = 0; f < all.features; ++f)
+    bags.push_back({std::span(all.offsets).subspan(f * all.samples, all.samples + 1), all.indices});
+  return counts_of_rows(plan, tables, named_rows(tables, features, bags));
 }
 
 }  // namespace shardmark::placement

@@ -28,6 +28,8 @@ struct RandomStep {
     for (Table& table : tables) table.optimizer.kind = optimizers[draw(0, std::ssize(optimizers) - 1)].value;
     constexpr std::array often{Pooling::sum, Pooling::mean, Pooling::none};
     for (Feature& feature : features) feature.pooling = draw(0, 9) == 0 ? Pooling::max : often[draw(0, 2)];
+    for (Feature& feature : features)
+      if (feature.pooling != Pooling::none && draw(0, 3) == 0) feature.segments = 3, feature.segment_rank = 1;
     if (draw(0, 2) == 0) features.pop_back();  // perhaps the only one of its table
     const int ranks = static_cast<int>(draw(1, 7));
     plan = random_plan(tables, ranks, random);
@@ -80,10 +82,16 @@ struct RandomStep {
     for (int r = 0; r < ranks; ++r) {
       Batch& home = homes.emplace_back();
       home = {.samples = draw(0, 12), .features = std::ssize(features), .offsets = {0}, .indices = {}, .weights = {}};
+      home.first_segment = home.segment_offsets = {0};
       for (std::int64_t bag = 0; bag < home.bags(); ++bag) {
-        const std::int64_t rows = tables[features[bag / home.samples].table].rows;
-        for (std::int64_t i = draw(longest / 4, longest); i > 0; --i) home.indices.push_back(draw(0, rows - 1));
+        const Feature& feature = features[bag / home.samples];
+        const std::int64_t rows = tables[feature.table].rows;
+        for (std::int64_t segment = feature.segments == 0 ? 1 : draw(0, 4); segment > 0; --segment) {
+          for (std::int64_t i = draw(longest / 4, longest); i > 0; --i) home.indices.push_back(draw(0, rows - 1));
+          home.segment_offsets.push_back(home.nnz());
+        }
         home.offsets.push_back(home.nnz());
+        home.first_segment.push_back(std::ssize(home.segment_offsets) - 1);
       }
       if (weights) home.weights.assign(home.indices.size(), 1.0F);
     }

@@ -67,6 +67,46 @@ TEST(ExpectedCounts, AreTheSumsOverAllRows) {
       }
 }
 
+/// A sum over the number of segments that a sample may have, each of which misses the rows or not.
+TEST(ExpectedCounts, OfNestedIdsAreTheSumsOverAllSegments) {
+  constexpr std::int64_t samples = 3000, rows = 300, segments = 4, of_segment = 3;
+  const std::vector<Table> tables{{.name = "t", .rows = rows, .dim = 4}};
+  const std::vector<double> p = row_probabilities(rows, 1.05);
+  for (const std::int64_t rank : {0, 1})
+    for (const bool ragged : {false, true}) {
+      SCOPED_TRACE(std::to_string(rank) + (ragged ? ", ragged" : ""));
+      const std::vector<Feature> features{{.name = "f",
+                                           .table = 0,
+                                           .pooling = Pooling::mean,
+                                           .hotness = segments * of_segment,
+                                           .segments = segments,
+                                           .segment_rank = rank}};
+      const auto missed_by_sample = [&](double q) {
+        const double by_segment = missed(q, of_segment, ragged);
+        if (!ragged) return std::pow(by_segment, segments);
+        double sum = 0.0;
+        for (std::int64_t count = 0; count <= 2 * segments; ++count) sum += std::pow(by_segment, count);
+        return sum / (2 * segments + 1);
+      };
+      const Plan plan = make_plan("row_wise_block", tables, features, {.ranks = 3});
+      const PlanCounts counts = expected_counts(plan, tables, features, samples, {.alpha = 1.05, .ragged = ragged});
+      const auto shards = counted_shards(plan.tables[0], tables[0]);
+      for (std::size_t s = 0; s < shards.size(); ++s) {
+        double held = 0.0, distinct = 0.0;
+        for (std::int64_t i = shards[s].rows.begin; i < shards[s].rows.end; ++i) {
+          held += p[i];
+          distinct += 1 - std::pow(missed_by_sample(p[i]), samples);
+        }
+        const double touched = rank == 0 ? samples * (1 - missed_by_sample(held))
+                                         : segments * samples * (1 - missed(held, of_segment, ragged));
+        EXPECT_NEAR(counts[0][s].bags, (rank == 0 ? 1 : segments) * samples, 1e-6);
+        EXPECT_NEAR(counts[0][s].ids, segments * of_segment * samples * held, 1e-2);
+        EXPECT_NEAR(counts[0][s].touched_bags, touched, 1e-5 * touched);
+        EXPECT_NEAR(counts[0][s].distinct_rows, distinct, 1e-5 * distinct);
+      }
+    }
+}
+
 /// The mean over drawn samples differs from the expectation by its spread.
 TEST(ExpectedCounts, AreTheMeansOfExactOnes) {
   constexpr std::int64_t samples = 200, rows = 2000;

@@ -73,6 +73,21 @@ TEST(Traffic, OfWeightsAndOfBagsPerId) {
   EXPECT_EQ(two({{{0, 4, 1}, 0, 6, 1}}).output_dist, matrix({{0, 0}, {3 * 6 * 4, 0}}));
 }
 
+/// Rank 0 has segments {0}, {1, 1} and {} in sample 0 and none in sample 1.
+TEST(Traffic, OfBagsPerSegment) {
+  TwoRanks two;
+  two.features[0].segments = 2;
+  two.features[0].segment_rank = 1;
+  two.homes[0].first_segment = {0, 3, 3};
+  two.homes[0].segment_offsets = {0, 1, 3, 3};
+  two.homes[1].first_segment = two.homes[1].segment_offsets = {0, 1};
+  const std::vector<Shard> shards{{{0, 4, 2}, 0, 6, 0}, {{1, 4, 2}, 0, 6, 1}};
+  const Traffic dense = two(shards);
+  EXPECT_EQ(dense.input_dist, matrix({{0, 3 * 4 + 2 * 4}, {1 * 4, 0}}));
+  EXPECT_EQ(dense.output_dist, matrix({{0, 1 * 6 * 4}, {3 * 6 * 4, 0}}));
+  EXPECT_EQ(two(shards, {RowTransfer::sparse_partials}).output_dist, matrix({{0, 0}, {1 * 6 * 4, 0}}));
+}
+
 TEST(Traffic, OfWideIds) {
   TwoRanks two;
   const std::vector<Shard> shards{{{0, 4, 2}, 0, 6, 0}, {{1, 4, 2}, 0, 6, 1}};

@@ -81,7 +81,10 @@ class Prediction {
     return std::span(batch.indices).subspan(begin, static_cast<std::size_t>(batch.end_of(f)) - begin);
   }
   std::int64_t bags(std::int64_t f, int rank) const {
-    return feature(f).pooling == Pooling::none ? std::ssize(ids(f, rank)) : home(rank).samples;
+    if (feature(f).pooling == Pooling::none) return std::ssize(ids(f, rank));
+    if (feature(f).segment_rank == 0) return home(rank).samples;
+    const auto first = home(rank).first_segment.begin() + f * home(rank).samples;
+    return *(first + home(rank).samples) - *first;
   }
   bool row_split(std::int64_t t, const Shard& shard) const {
     return shard.rows.count() < table(t).rows - placement_of(t).hot_rows;
@@ -118,9 +121,12 @@ class Prediction {
   std::int64_t touched_bags(std::int64_t f, int i, const Shard& shard) const {
     const auto held = [&](std::int64_t id) { return shard.rows.contains(id); };
     if (feature(f).pooling == Pooling::none) return std::ranges::count_if(ids(f, i), held);
-    const auto* const bag = &home(i).offsets[f * home(i).samples];
+    const Batch& batch = home(i);
+    const bool by_segment = feature(f).segment_rank == 1;
+    const auto* const bag =
+        by_segment ? &batch.segment_offsets[batch.first_segment[f * batch.samples]] : &batch.offsets[f * batch.samples];
     std::int64_t touched = 0;
-    for (std::int64_t s = 0; s < home(i).samples; ++s) {
+    for (std::int64_t s = 0; s < bags(f, i); ++s) {
       const auto begin = home(i).indices.begin();
       touched += std::any_of(begin + bag[s], begin + bag[s + 1], held);
     }

@@ -17,7 +17,7 @@ std::vector<std::int64_t> weights_of(const std::vector<std::size_t>& chosen, con
   std::vector<std::int64_t> of_table(tables.size()), weights;
   for (const Feature& feature : features) {
     const auto t = static_cast<std::size_t>(feature.table);
-    of_table[t] += tables[t].dim * (feature.pooling == Pooling::none ? feature.hotness : 1);
+    of_table[t] += tables[t].dim * bags_per_sample(feature);
   }
   for (const std::size_t t : chosen) weights.push_back(of_table[t]);
   return weights;

@@ -72,6 +72,40 @@ TEST(IdGenerator, RaggedBagsHoldUpToTwiceTheHotness) {
   }
 }
 
+Workload nested(bool ragged) {
+  Workload workload = two_features(ragged);
+  workload.features[0].hotness = 6;
+  workload.features[0].segments = 3;
+  return workload;
+}
+
+TEST(IdGenerator, NestedIdsFillTheSegments) {
+  const Batch batch = generate_batch(nested(false), 3, 0, 0, 100);
+  for (std::int64_t s = 0; s <= 100; ++s) EXPECT_EQ(batch.first_segment[s], 3 * s);
+  for (std::int64_t k = 0; k <= 300; ++k) EXPECT_EQ(batch.segment_offsets[k], 2 * k);
+  for (std::int64_t s = 100; s < 200; ++s) EXPECT_EQ(batch.first_segment[s + 1] - batch.first_segment[s], 1);
+  Workload flat = nested(false);
+  flat.features[0].segments = 0;
+  EXPECT_EQ(batch.indices, generate_batch(flat, 3, 0, 0, 100).indices);
+  EXPECT_TRUE(generate_batch(flat, 3, 0, 0, 100).first_segment.empty());
+}
+
+TEST(IdGenerator, RaggedSegmentsAreUpToTwiceAsManyAndAsLong) {
+  const Batch batch = generate_batch(nested(true), 3, 2, 0, 400);
+  EXPECT_NO_THROW(check_batch(batch, std::array<std::int64_t, 2>{1000, 3}));
+  std::set<std::int64_t> segments, lengths;
+  for (std::int64_t s = 0; s < 400; ++s) segments.insert(batch.first_segment[s + 1] - batch.first_segment[s]);
+  for (std::int64_t k = 0; k < batch.first_segment[400]; ++k)
+    lengths.insert(batch.segment_offsets[k + 1] - batch.segment_offsets[k]);
+  EXPECT_EQ(segments, (std::set<std::int64_t>{0, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(lengths, (std::set<std::int64_t>{0, 1, 2, 3, 4}));
+  EXPECT_NEAR(static_cast<double>(batch.end_of(0)) / 400, 6.0, 0.6);
+  const Batch part = generate_batch(nested(true), 3, 2, 150, 90), expected = slice_samples(batch, 150, 90);
+  EXPECT_EQ(part.first_segment, expected.first_segment);
+  EXPECT_EQ(part.segment_offsets, expected.segment_offsets);
+  EXPECT_EQ(part.indices, expected.indices);
+}
+
 TEST(IdGenerator, DriftMovesTheHotRowsFromBatchToBatch) {
   Workload workload = two_features(true);
   const auto rows = rows_of_features(workload);

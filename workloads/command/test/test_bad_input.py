@@ -153,6 +153,32 @@ class Specs(ProgramTest):
     def changed(self, **changes):
         return {**big_spec(100), **changes}
 
+    def test_segments_that_cannot_be_are_refused_with_what_to_do(self):
+        def spec(**keys):
+            feature = {**big_spec(100)["features"][0], "hotness": 6, **keys}
+            return {**big_spec(100), "features": [feature]}
+        for keys, message in (
+                ({"segment_rank": 1}, "segment_rank 1 pools segments, but the ids are not nested; give segments"),
+                ({"segments": 2, "segment_rank": 2}, "segment_rank 2 is neither 0, a bag per sample, nor 1, a bag per "
+                                                     "segment; for a vector per id use pooling none"),
+                ({"segments": 2, "segment_rank": -1}, "segment_rank -1 is neither 0"),
+                ({"segments": 2, "segment_rank": 1, "pooling": "none"},
+                 "pooling none gives a vector per id; use segment_rank 0 or another pooling"),
+                ({"segments": 4}, "6 ids per sample are no multiple of its 4 segments; change hotness or segments"),
+                ({"segments": -1}, '"segments" must be at least 0, got -1'),
+                ({"segments": 1.5}, 'key "segments" has the wrong type: 1.5')):
+            with self.subTest(keys=keys):
+                self.refuses_spec(spec(**keys), f"features[0]: {message}")
+        nested = self.new_file(spec(segments=2, segment_rank=1))
+        name = spec()["features"][0]["name"]
+        for given, message in (({"pooling": "none"}, "segment_rank 1 pools segments, but pooling none"),
+                               ({"segments": "none"}, "but the ids are not nested; give segments"),
+                               ({"set": ["hotness=5"]}, "5 ids per sample are no multiple of its 2 segments"),
+                               ({"data": self.new_file("", ".h5")}, "has segments, which data files do not have; leave "
+                                                                    "data or segments out")):
+            with self.subTest(given=given):
+                self.refuses_case(f"feature {name}", message, ranks=[1], workload=nested, scale=1, **given)
+
     def test_a_spec_that_cannot_be_read_is_named(self):
         self.refuses_case("missing.json", workload="missing.json")
         folder = self.new_path(".json")

@@ -82,6 +82,15 @@ class WithoutMpi(ProgramTest):
         again = self.serial("run", self.new_file(spec), "--dry-run")
         self.assertEqual(json.loads(self.succeeds(again).out), spec)
 
+    def test_dry_run_prints_segments(self):
+        arguments = ["--hotness", "12", "--segments", "4", "--segment-rank", "1", "--dry-run"]
+        spec = json.loads(self.succeeds(self.serial("run", "criteo-kaggle", *arguments)).out)
+        feature = spec["features"][0]
+        self.assertEqual([feature[key] for key in ("hotness", "segments", "segment_rank")], [12, 4, 1])
+        again = self.serial("run", self.new_file(spec), "--dry-run")
+        self.assertEqual(json.loads(self.succeeds(again).out), spec)
+        self.assertNotIn("segments", self.serial("run", "criteo-kaggle", "--dry-run").out)
+
     def test_every_setting_is_an_option_and_every_option_a_setting(self):
         spelled = ["--ids.ragged", "true", "--hotness=3", "--set", "optimizer=adam", "--set", "batch=96", "--set", "scale=1/64",
                    "--weight-decay-mode", "decoupled", "--storage", "dense"]

@@ -53,6 +53,16 @@ class DenseRun(ProgramTest):
                 self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
                 self.assertGreater(records(file)[1]["loss"], 0)
 
+    def test_layers_take_the_segments_of_a_sample_where_all_have_as_many(self):
+        nested = {"segments": 2, "segment_rank": 1, "set": ["hotness=4"]}
+        outcome, file = self.case(2, "hybridbackend-ranking", batch=24, dense="mlp", scale="1/65536", **nested)
+        self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+        self.assertEqual([records(file)[1]["options"][key] for key in ("segments", "segment_rank")], [2, 1])
+        nested["set"].append("ids.ragged=true")
+        self.refuses_case("dense model mlp: samples have different numbers of vectors of feature", "which has segment_rank 1; "
+                          "use ids.ragged=false or segment_rank 0", ranks=[1], workload="hybridbackend-ranking", dense="mlp",
+                          **nested)
+
     def test_models_that_are_not_there_are_refused(self):
         self.refuses_case("workload fbtt describes no layers", ranks=[1], workload="fbtt", dense="dlrm")
         self.refuses_case("hybridbackend-taobao", "dlrm", "one width", ranks=[1], workload="hybridbackend-taobao", dense="dlrm")

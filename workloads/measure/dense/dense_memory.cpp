@@ -25,8 +25,7 @@ double reference_bytes_per_parameter(const Optimizer& optimizer) {
 }  // namespace
 
 double input_bytes(const RunOptions& options, const InputSizes& sizes) {
-  const bool shared = std::ranges::none_of(options.workload.features,
-                                           [](const Feature& feature) { return feature.pooling == Pooling::none; });
+  const bool shared = std::ranges::all_of(options.workload.features, has_bag_per_sample);
   const auto batches = static_cast<double>(sizes.batches);
   const auto gradients =
       static_cast<double>(shared ? std::min(sizes.batches, GradientValues::distinct_steps) : sizes.batches);

@@ -85,17 +85,17 @@ ExpectedDense::Input ExpectedDense::input_of(const datasets::Samples& batch, std
     const Feature& feature = options_.workload.features[f];
     auto& vectors = input.vectors.emplace_back(samples, widths_[f]);
     std::int64_t number = 0;
-    reference::for_each_bag(batch.batch, static_cast<std::int64_t>(f), feature.pooling, first + begin, samples,
-                            [&](const reference::Bag& bag) {
-                              const double shared = std::sqrt(shared_.vectors(feature.table, bag));
-                              for (std::int64_t c = 0; c < dim; ++c) {
-                                const double error = error_of_output(outputs[f].bounds(begin * bags + number)[c],
-                                                                     static_cast<std::int64_t>(f));
-                                vectors.values[number * dim + c] = {double{outputs[f].values(begin * bags + number)[c]},
-                                                                    error, shared * error};
-                              }
-                              ++number;
-                            });
+    reference::for_each_bag(
+        batch.batch, static_cast<std::int64_t>(f), feature, first + begin, samples, [&](const reference::Bag& bag) {
+          const double shared = std::sqrt(shared_.vectors(feature.table, bag));
+          for (std::int64_t c = 0; c < dim; ++c) {
+            const double error =
+                error_of_output(outputs[f].bounds(begin * bags + number)[c], static_cast<std::int64_t>(f));
+            vectors.values[number * dim + c] = {double{outputs[f].values(begin * bags + number)[c]}, error,
+                                                shared * error};
+          }
+          ++number;
+        });
   }
   const std::int64_t numerical = layers_ ? layers_->spec().numerical_features : 0;
   input.numerical = {samples, numerical};

@@ -40,6 +40,18 @@ inline RunOptions small_case(Pooling pooling, OptimizerKind optimizer, bool exac
   return options;
 }
 
+/// The case with nested ids in all features but one, 1 to 3 segments per sample, at this segment rank.
+inline RunOptions nested(RunOptions options, std::int64_t segment_rank) {
+  auto& features = options.workload.features;
+  for (std::size_t f = 0; f < features.size(); ++f) {
+    if (f == 1) continue;
+    features[f].segments = 1 + static_cast<std::int64_t>(f) % 3;
+    features[f].hotness *= features[f].segments;
+    features[f].segment_rank = segment_rank;
+  }
+  return options;
+}
+
 /// 37 samples of 40 unweighted ids into one table of 12 rows of 4: nine samples name them all.
 inline RunOptions one_small_table() {
   RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);

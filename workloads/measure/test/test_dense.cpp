@@ -86,6 +86,14 @@ TEST(DenseStep, PoolingsWiresAndGroupsMakeNoDifference) {
   }
 }
 
+TEST(DenseStep, SegmentsOfASampleStandOneAfterTheOther) {
+  for (const DenseKind kind : {DenseKind::exact, DenseKind::mlp, DenseKind::dcnv2}) {
+    RunOptions options = nested(dense_case(kind, Pooling::sum), 1);
+    options.workload.ids.ragged = false;
+    check_plans(options, false);
+  }
+}
+
 TEST(DenseStep, SamplesMayBeFewerThanRanks) {
   for (const DenseKind kind : {DenseKind::exact, DenseKind::dlrm}) {
     RunOptions options = dense_case(kind, Pooling::sum);

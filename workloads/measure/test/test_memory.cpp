@@ -125,6 +125,22 @@ TEST(Memory, NeededIsEnoughAndNotFarFromWhatIsAllocated) {
   }
 }
 
+TEST(Memory, OfSegmentsIsEnoughAndNotFarFromWhatIsAllocated) {
+  count_allocations();
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  for (const std::int64_t rank : {0, 1}) {
+    RunOptions options = large_case(Pooling::sum);
+    for (Feature& feature : options.workload.features) {
+      feature.segments = 4;
+      feature.hotness = 8;
+      feature.segment_rank = rank;
+    }
+    SCOPED_TRACE(rank);
+    for (const auto& transfer : placement::transfers)
+      check_estimate(comm, options, {.movement = {.transfer = transfer.value}});
+  }
+}
+
 TEST(Memory, OfHotRowsIsEnoughAndNotFarFromWhatIsAllocated) {
   count_allocations();
   const comm::Communicator comm(MPI_COMM_WORLD);

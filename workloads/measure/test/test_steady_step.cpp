@@ -84,6 +84,13 @@ TEST_F(SteadySteps, OfEveryTransferAndDedupAllocateNothing) {
   }
 }
 
+TEST_F(SteadySteps, OfSegmentsAllocateNothing) {
+  const RunOptions options = nested(small_case(Pooling::mean, OptimizerKind::adagrad, false), 1);
+  for (const auto& transfer : placement::transfers)
+    for (const char* planner : {"row_wise", "hot_rows"})
+      expect_none(options, planner, {.movement = {.transfer = transfer.value}});
+}
+
 TEST_F(SteadySteps, OfEveryOptimizerAllocateNothing) {
   for (const auto& optimizer : optimizers) {
     SCOPED_TRACE(optimizer.name);

@@ -95,6 +95,13 @@ TEST(Traffic, IsWhatIsSentOnEveryPlan) {
     }
 }
 
+TEST(Traffic, IsWhatIsSentForSegments) {
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  const RunOptions options = nested(small_case(Pooling::sum, OptimizerKind::sgd, false), 1);
+  for (const std::string_view planner : planners_of_every_kind(comm.size()))
+    check_every_movement(comm, options, plan_of(planner, options, comm.size()));
+}
+
 TEST(Traffic, IsWhatIsSentInEveryWireType) {
   const comm::Communicator comm(MPI_COMM_WORLD);
   const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, false);

@@ -53,6 +53,10 @@ TEST(TrainingStep, ExactSgdIsBitEqualForEveryPlanTransferAndExchange) {
   check_all_movements(small_case(Pooling::none, OptimizerKind::sgd, true));
 }
 
+TEST(TrainingStep, SegmentsAreBitEqualForEveryPlanTransferAndExchange) {
+  check_all_movements(nested(small_case(Pooling::sum, OptimizerKind::sgd, true), 1));
+}
+
 /// Plans, transfers and exchanges take turns, so that the combinations below meet all of them.
 class Movements {
  public:
@@ -94,6 +98,21 @@ TEST(TrainingStep, EveryPoolingOptimizerAndValueTypeStaysInsideItsBound) {
         movements.check_next(small_case(pooling.value, optimizer.value, true, type.value));
         movements.check_next(small_case(pooling.value, optimizer.value, false, type.value));
       }
+}
+
+TEST(TrainingStep, EveryPoolingOfSamplesAndSegmentsStaysInsideItsBound) {
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  Movements movements(comm, small_case(Pooling::sum, OptimizerKind::sgd, false));
+  for (const auto& pooling : poolings)
+    for (const std::int64_t rank : {0, 1})
+      for (const bool ragged : {false, true})
+        for (const OptimizerKind optimizer : {OptimizerKind::sgd, OptimizerKind::adagrad}) {
+          if (pooling.value == Pooling::none && rank == 1) continue;
+          SCOPED_TRACE(fmt::format("{} {} {} {}", pooling.name, rank, ragged, name_of(optimizer)));
+          RunOptions options = nested(small_case(pooling.value, optimizer, false), rank);
+          options.workload.ids.ragged = ragged;
+          movements.check_next(options);
+        }
 }
 
 /// Whose gradients are sorted by shard, and in shards of few rows added without.
