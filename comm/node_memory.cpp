@@ -61,16 +61,16 @@ bool NodeMemory::resize(std::int64_t bytes) {
     const std::int64_t skip = -reinterpret_cast<std::intptr_t>(begin) & (line_pair - 1);
     parts_.push_back(begin + skip + sizeof(Header));
   }
-  meetings_ = 0;
+  barriers_ = 0;
   show(header(node_.rank()).met, 0);
   barrier(node_);
   return true;
 }
 
-void NodeMemory::meet() {
-  show(header(node_.rank()).met, ++meetings_);
+void NodeMemory::node_barrier() {
+  show(header(node_.rank()).met, ++barriers_);
   for (int number = 0; number < node_.size(); ++number)
-    while (seen(header(number).met) < meetings_) wait_a_moment();
+    while (seen(header(number).met) < barriers_) wait_a_moment();
 }
 
 }  // namespace shardmark::comm

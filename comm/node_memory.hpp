@@ -35,7 +35,7 @@ class NodeMemory {
   std::byte* part(int number) const { return parts_[number]; }
 
   /// Waits for all ranks of the node (a barrier): after it, each rank sees what the others stored before it.
-  void meet();
+  void node_barrier();
 
  private:
   struct Header;
@@ -45,7 +45,7 @@ class NodeMemory {
   MPI_Win window_ = MPI_WIN_NULL;
   std::int64_t room_ = -1;
   std::vector<std::byte*> parts_;
-  std::uint64_t meetings_ = 0;
+  std::uint64_t barriers_ = 0;
 };
 
 /// Loads a count in such memory, which one rank raises by show() and others read (acquire and release): a rank that

@@ -15,23 +15,23 @@ std::string name_of_core(int t) { return fmt::format("/core{}", t); }
 
 }  // namespace
 
-void write_cores(const std::string& path, const Table& table, const DecomposedTable& train) {
+void write_cores(const std::string& path, const Table& table, const DecomposedTable& tt) {
   OutputFile output(path);
   hdf5::File file = hdf5::File::create(output);
   file.write_attribute("/", "format", format);
   file.write_attribute("/", "rows", table.rows);
   file.write_attribute("/", "dim", table.dim);
-  file.write_attribute("/", "cores", std::int64_t{train.shape.cores});
-  for (int t = 0; t < train.shape.cores; ++t) {
-    const auto& core = train.cores[t];
+  file.write_attribute("/", "cores", std::int64_t{tt.shape.cores});
+  for (int t = 0; t < tt.shape.cores; ++t) {
+    const auto& core = tt.cores[t];
     {
       auto data =
           hdf5::Dataset<float>::create(file, name_of_core(t), std::min(std::ssize(core), hdf5::chunk_bytes / 4));
       data.append(core);
     }
-    file.write_attribute(name_of_core(t), "p", train.shape.p[t]);
-    file.write_attribute(name_of_core(t), "q", train.shape.q[t]);
-    file.write_attribute(name_of_core(t), "rank", train.shape.r[t + 1]);
+    file.write_attribute(name_of_core(t), "p", tt.shape.p[t]);
+    file.write_attribute(name_of_core(t), "q", tt.shape.q[t]);
+    file.write_attribute(name_of_core(t), "rank", tt.shape.r[t + 1]);
   }
   file.close();
   output.commit();
@@ -53,15 +53,15 @@ DecomposedTable read_cores(const std::string& path, const Table& table) {
     if (t + 1 < asked.tensor_train.cores)
       asked.tensor_train.ranks.push_back(file.read_integer(name_of_core(t), "rank"));
   }
-  DecomposedTable train{.shape = tensor_train_shape(asked), .cores = {}};
-  for (int t = 0; t < train.shape.cores; ++t) {
+  DecomposedTable tt{.shape = tensor_train_shape(asked), .cores = {}};
+  for (int t = 0; t < tt.shape.cores; ++t) {
     const auto data = hdf5::Dataset<float>::open(file, name_of_core(t));
-    if (data.size() != train.shape.p[t] * train.shape.slice_elements(t))
+    if (data.size() != tt.shape.p[t] * tt.shape.slice_elements(t))
       file.fail(name_of_core(t), fmt::format("holds {} entries, not the {} of its shape", data.size(),
-                                             train.shape.p[t] * train.shape.slice_elements(t)));
-    data.read(0, train.cores.emplace_back(static_cast<std::size_t>(data.size())));
+                                             tt.shape.p[t] * tt.shape.slice_elements(t)));
+    data.read(0, tt.cores.emplace_back(static_cast<std::size_t>(data.size())));
   }
-  return train;
+  return tt;
 }
 
 }  // namespace shardmark::datasets

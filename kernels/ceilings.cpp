@@ -135,12 +135,12 @@ void modify_rows(const Exec& exec, const WordRows& rows, const WordRows& state, 
 
 template <class Exec>
 void stream_copy(const Exec& exec, ConstArray<Exec, float> from, const Array<Exec, float>& to) {
-  constexpr std::int64_t grain = on_device<Exec> ? lane_count : 4096;
+  constexpr std::int64_t grain = on_device<Exec> ? simd_width : 4096;
   const auto size = static_cast<std::int64_t>(to.extent(0));
   Kokkos::parallel_for(
       "shardmark::stream_copy", static_range(exec, (size + grain - 1) / grain),
       KOKKOS_LAMBDA(const std::int64_t range) {
-        const bool past_caches = streams_output(to, lane_count, lane_count, to.data());
+        const bool past_caches = streams_output(to, simd_width, simd_width, to.data());
         const std::int64_t begin = range * grain;
         copy_vector(from.data() + begin, to.data() + begin, Kokkos::min(size - begin, grain), past_caches);
         finish_stores_past_caches();

@@ -195,7 +195,8 @@ void bounded_step(TouchedTable& table, std::int64_t slot, std::int64_t t, std::s
   const auto are_finite = [](const auto& bounds) {
     return std::ranges::all_of(bounds, [](auto bound) { return std::isfinite(bound); });
   };
-  const bool told = are_finite(errors) && are_finite(table.value_bounds(slot)) && are_finite(table.state_bounds(slot));
+  const bool bounded =
+      are_finite(errors) && are_finite(table.value_bounds(slot)) && are_finite(table.state_bounds(slot));
   const Optimizer& optimizer = table.table().optimizer;
   const OptimizerRule rule(optimizer, t, std::ssize(gradient));
   const auto rounding = rounding_of(table, slot, t);
@@ -218,7 +219,7 @@ void bounded_step(TouchedTable& table, std::int64_t slot, std::int64_t t, std::s
   const RowRounding fp32{};
   for (std::size_t i = 0; i < state.size(); ++i)
     store(new_state[i], state_error[i], fp32, 0, state[i], state_bounds[i]);
-  if (told) return;
+  if (bounded) return;
   std::ranges::fill(table.value_bounds(slot), INFINITY);
   std::ranges::fill(state_bounds, INFINITY);
 }

@@ -27,16 +27,16 @@ NodeAware::NodeAware(const Communicator& comm)
     : comm_(comm), node_(comm.node_of(comm.rank())), number_(comm.node_rank()), messages_(comm) {}
 
 void NodeAware::find_sizes(const Route& route, Sizes& sizes) {
-  Sizes told(comm_.node_size(), std::vector<std::int64_t>(comm_.nodes()));
-  sizes = told;
+  Sizes sent(comm_.node_size(), std::vector<std::int64_t>(comm_.nodes()));
+  sizes = sent;
   for (int number = 0; number < comm_.node_size(); ++number) {
-    for (int node = 0; node < comm_.nodes(); ++node) told[number][node] = route.send_counts()[on(node, number)];
+    for (int node = 0; node < comm_.nodes(); ++node) sent[number][node] = route.send_counts()[on(node, number)];
     if (number == number_) {
-      sizes[number] = told[number];
+      sizes[number] = sent[number];
       continue;
     }
     messages_.receive(std::as_writable_bytes(std::span(sizes[number])), on(node_, number));
-    messages_.send(std::as_bytes(std::span(told[number])), on(node_, number));
+    messages_.send(std::as_bytes(std::span(sent[number])), on(node_, number));
   }
   messages_.wait();
 }

@@ -33,7 +33,7 @@ NodeShared::NodeShared(const Communicator& comm) : comm_(comm), messages_(comm),
     show(channels_of(own)[sender].filled, 0);
     show(channels_of(own)[sender].emptied, 0);
   }
-  memory_.meet();
+  memory_.node_barrier();
   const std::vector<int>& ranks = comm_.ranks_of(comm_.node_of(comm_.rank()));
   for (int distance = 1; distance < node.size(); ++distance) {
     const int source = rank_before(node, distance), target = rank_after(node, distance);

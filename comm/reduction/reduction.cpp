@@ -36,7 +36,7 @@ void Reduction::all_gather(std::span<const float> own, std::span<float> all) {
   go(&Reduction::gather, own, own_size(), all, total());
 }
 
-void Reduction::go(Way way, std::span<const float> from, std::size_t from_size, std::span<float> to,
+void Reduction::go(Path path, std::span<const float> from, std::size_t from_size, std::span<float> to,
                    std::size_t to_size) {
   if (from.size() < from_size || to.size() < to_size)
     throw std::invalid_argument("reduction: a buffer is smaller than the counts");
@@ -48,7 +48,7 @@ void Reduction::go(Way way, std::span<const float> from, std::size_t from_size, 
   const auto room_from = staged_from ? host_room(sent_copy_, from) : std::span<float>();
   const auto room_to = staged_to ? host_room(received_copy_, to) : to;
   if (staged_from) copy(room_from, from);
-  (this->*way)(staged_from ? room_from : from, room_to);
+  (this->*path)(staged_from ? room_from : from, room_to);
   if (staged_to) copy(to, room_to);
 }
 

@@ -69,9 +69,9 @@ class Reduction {
   virtual void gather(std::span<const float> own, std::span<float> all) = 0;
   virtual bool reads_gpus() const { return false; }
 
-  using Way = void (Reduction::*)(std::span<const float>, std::span<float>);
+  using Path = void (Reduction::*)(std::span<const float>, std::span<float>);
   void count(int peer, std::int64_t values);
-  void go(Way way, std::span<const float> from, std::size_t from_size, std::span<float> to, std::size_t to_size);
+  void go(Path path, std::span<const float> from, std::size_t from_size, std::span<float> to, std::size_t to_size);
 
   Messages messages_;
   std::vector<std::int64_t> sent_;

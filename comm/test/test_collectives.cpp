@@ -41,8 +41,8 @@ void check_in_place(const Communicator& comm) {
 }
 
 TEST_P(Collectives, ReduceSpansInPlace) {
-  for (const auto way : {Waiting::sleep, Waiting::poll}) {
-    set_waiting(way);
+  for (const auto path : {Waiting::sleep, Waiting::poll}) {
+    set_waiting(path);
     check_in_place<int>(comm_);
     check_in_place<std::int64_t>(comm_);
     check_in_place<float>(comm_);

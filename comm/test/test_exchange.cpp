@@ -226,8 +226,8 @@ TEST_P(Exchanges, AcceptNullForNothing) {
 /// Of ranks that only send, or only receive, both parts of one array may begin at one place.
 TEST_P(Exchanges, TakeOneArrayForWhatIsSentAndForWhatComes) {
   constexpr std::int64_t count = 3;
-  for (const Waiting way : {Waiting::poll, Waiting::sleep}) {
-    set_waiting(way);
+  for (const Waiting path : {Waiting::poll, Waiting::sleep}) {
+    set_waiting(path);
     std::vector<std::int64_t> counts(ranks_, 0);
     if (self_ > 0) counts[0] = count;
     const Route route = exchange_counts(comm_, counts);

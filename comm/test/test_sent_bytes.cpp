@@ -66,7 +66,7 @@ int leader_of(const Communicator& comm, int rank, int leaders) {
 }
 
 /// The ranks that a block comes to after it leaves `from`, the last of them `to`.
-std::vector<int> way(const Communicator& comm, const NamedExchange& exchange, int from, int to) {
+std::vector<int> path(const Communicator& comm, const NamedExchange& exchange, int from, int to) {
   std::vector<int> stops;
   const std::string_view name = exchange.choice->name;
   if (name == "bruck") {  // one message for each digit of the distance, in base `radix`, that is not zero
@@ -94,7 +94,7 @@ std::vector<std::int64_t> sent_by(const Communicator& comm, const NamedExchange&
   for (int from = 0; from < comm.size(); ++from)
     for (int to = 0; to < comm.size(); ++to) {
       int at = from;
-      for (const int next : way(comm, exchange, from, to)) {
+      for (const int next : path(comm, exchange, from, to)) {
         if (at == rank && next != rank) sent[next] += matrix[from][to] * element_bytes;
         at = next;
       }

@@ -50,10 +50,10 @@ TEST(WaitingThreads, WaitByMessagesAtTheSameTime) {
 
 /// The last test of the program: threads that wait for what never comes do not call MPI when it has ended.
 TEST(WaitingThreads, AreHeldWhenMpiEnds) {
-  for (const Waiting way : {Waiting::sleep, Waiting::messages}) {
+  for (const Waiting path : {Waiting::sleep, Waiting::messages}) {
     std::atomic<bool> waits = false;
-    std::thread([way, &waits] {
-      set_waiting(way);
+    std::thread([path, &waits] {
+      set_waiting(path);
       int value = 0;
       MPI_Request request = MPI_REQUEST_NULL;
       MPI_Irecv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &request);

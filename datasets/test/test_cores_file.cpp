@@ -67,11 +67,11 @@ TEST_F(ImportFiles, CoresComeBack) {
   const Table table{.name = "x", .rows = 50, .dim = 8, .storage = Storage::tt, .tensor_train = {.ranks = {3, 2}}};
   std::vector<float> values;
   for (int i = 0; i < 400; ++i) values.push_back(static_cast<float>(i * 37 % 101));
-  const DecomposedTable train = tt_svd(table, values);
-  write_cores(path_, table, train);
+  const DecomposedTable tt = tt_svd(table, values);
+  write_cores(path_, table, tt);
   const DecomposedTable read = read_cores(path_, table);
-  EXPECT_EQ(read.shape, train.shape);
-  EXPECT_EQ(read.cores, train.cores);
+  EXPECT_EQ(read.shape, tt.shape);
+  EXPECT_EQ(read.cores, tt.cores);
   Table other = table;
   other.rows = 51;
   try {

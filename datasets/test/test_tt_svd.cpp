@@ -26,17 +26,17 @@ Floats random_values(const Table& table, std::uint64_t seed) {
 }
 
 /// [shape.rows()][dim]
-std::vector<double> rows_of(const DecomposedTable& train) {
+std::vector<double> rows_of(const DecomposedTable& tt) {
   std::vector<std::vector<double>> cores;
-  for (const auto& core : train.cores) cores.emplace_back(core.begin(), core.end());
-  return reference::full_table(train.shape, cores);
+  for (const auto& core : tt.cores) cores.emplace_back(core.begin(), core.end());
+  return reference::full_table(tt.shape, cores);
 }
 
 /// |table - cores| / |table|, entry by entry, over the rows and over the padding, which should be 0.
-double measured_error(const Table& table, const Floats& values, const DecomposedTable& train) {
-  const std::vector<double> rows = rows_of(train);
+double measured_error(const Table& table, const Floats& values, const DecomposedTable& tt) {
+  const std::vector<double> rows = rows_of(tt);
   double all = 0.0, wrong = 0.0;
-  for (std::int64_t row = 0; row < train.shape.rows(); ++row)
+  for (std::int64_t row = 0; row < tt.shape.rows(); ++row)
     for (std::int64_t column = 0; column < table.dim; ++column) {
       const double wanted = row < table.rows ? static_cast<double>(values[row * table.dim + column]) : 0.0;
       all += wanted * wanted;
@@ -50,9 +50,9 @@ TEST(TtSvd, FullRanksRecoverTheTable) {
            {12, 6, 2}, {60, 12, 3}, {71, 6, 3}, {48, 10, 4}, {64, 12, 5}, {70, 8, 6}, {5, 7, 3}}) {
     const Table table = table_of(rows, dim, {.cores = cores, .compression = 1e-6});
     const Floats values = random_values(table, 11);
-    const DecomposedTable train = tt_svd(table, values);
-    EXPECT_LT(train.relative_error, 1e-12) << rows << " x " << dim << ", " << cores << " cores, seed 11";
-    EXPECT_LT(measured_error(table, values, train), 1e-6) << rows << " x " << dim << ", " << cores << " cores, seed 11";
+    const DecomposedTable tt = tt_svd(table, values);
+    EXPECT_LT(tt.relative_error, 1e-12) << rows << " x " << dim << ", " << cores << " cores, seed 11";
+    EXPECT_LT(measured_error(table, values, tt), 1e-6) << rows << " x " << dim << ", " << cores << " cores, seed 11";
   }
 }
 
@@ -60,23 +60,23 @@ TEST(TtSvd, TheErrorIsThatOfWhatWasCutOff) {
   for (const std::vector<std::int64_t>& ranks : {std::vector<std::int64_t>{1, 1}, {2, 5}, {5, 2}, {6, 7}, {7, 3}}) {
     const Table table = table_of(72, 12, {.row_shape = {3, 4, 6}, .dim_shape = {3, 2, 2}, .ranks = ranks});
     const Floats values = random_values(table, 12);
-    const DecomposedTable train = tt_svd(table, values);
-    EXPECT_GT(train.relative_error, 0.1);
-    EXPECT_NEAR(measured_error(table, values, train), train.relative_error, 1e-6) << "seed 12";
+    const DecomposedTable tt = tt_svd(table, values);
+    EXPECT_GT(tt.relative_error, 0.1);
+    EXPECT_NEAR(measured_error(table, values, tt), tt.relative_error, 1e-6) << "seed 12";
   }
 }
 
 TEST(TtSvd, MoreRankIsNeverWorseAndEnoughOfItIsExact) {
-  // A table that is a train of ranks 3 and 4.
+  // A table that is a tt of ranks 3 and 4.
   const Table made = table_of(60, 8, {.ranks = {3, 4}});
-  DecomposedTable train{.shape = tensor_train_shape(made), .cores = {}};
+  DecomposedTable tt{.shape = tensor_train_shape(made), .cores = {}};
   std::mt19937_64 random(13);
   std::normal_distribution<float> normal;
   for (int t = 0; t < 3; ++t) {
-    auto& core = train.cores.emplace_back(static_cast<std::size_t>(train.shape.p[t] * train.shape.slice_elements(t)));
+    auto& core = tt.cores.emplace_back(static_cast<std::size_t>(tt.shape.p[t] * tt.shape.slice_elements(t)));
     for (float& entry : core) entry = normal(random);
   }
-  const std::vector<double> rows = rows_of(train);
+  const std::vector<double> rows = rows_of(tt);
   const Floats values(rows.begin(), rows.begin() + made.rows * made.dim);
   double before = 1.0;
   for (const std::int64_t rank : {1, 2, 3, 4}) {

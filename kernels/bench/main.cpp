@@ -88,7 +88,7 @@ std::string numbers(const List& list, const Of& of) {
 }
 
 /// {"name", "dim", "batch", "alpha", "shuffled", "rows": [of each table], "hotness": [of each table]}
-std::string told(const Case& shape, const Options& options) {
+std::string json_text(const Case& shape, const Options& options) {
   char alpha[32];
   std::snprintf(alpha, sizeof(alpha), "%g", shape.alpha);
   return "{\"name\": \"" + std::string(shape.name) + "\", \"dim\": " + std::to_string(shape.dim) +
@@ -100,7 +100,7 @@ std::string told(const Case& shape, const Options& options) {
 
 /// {"name", "dense", "batch", "widths": [of each vector], "numerical_features", "bottom_mlp", "top_mlp",
 /// "cross_layers", "cross_rank"}
-std::string told(const DenseCase& model, const Options& options) {
+std::string json_text(const DenseCase& model, const Options& options) {
   const DenseSpec& spec = model.spec;
   const auto list = [](const auto& values) { return numbers(values, std::identity()); };
   return "{\"name\": \"" + std::string(model.name) + "\", \"dense\": \"" + std::string(name_of(spec.kind)) +
@@ -118,11 +118,11 @@ void list_cases(const Options& options) {
     return numbers(std::span(all).first(count), std::identity());
   };
   std::string text;
-  for (const auto& shape : cases) text += (text.empty() ? "[" : ",\n ") + told(shape, options) + '}';
+  for (const auto& shape : cases) text += (text.empty() ? "[" : ",\n ") + json_text(shape, options) + '}';
   for (const auto& shape : tensor_train_cases)
-    text += ",\n " + told(shape, options) + ", \"p\": " + factors(fbtt_shape.p, 3) +
+    text += ",\n " + json_text(shape, options) + ", \"p\": " + factors(fbtt_shape.p, 3) +
             ", \"q\": " + factors(fbtt_shape.q, 3) + ", \"r\": " + factors(fbtt_shape.r, 4) + '}';
-  for (const auto& model : dense_cases()) text += ",\n " + told(model, options);
+  for (const auto& model : dense_cases()) text += ",\n " + json_text(model, options);
   std::printf("%s]\n", text.c_str());
 }
 

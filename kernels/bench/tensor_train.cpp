@@ -4,7 +4,7 @@
 #include "kernels/lookup/pooled_lookup.hpp"
 #include "kernels/tensor_train/contract_rows.hpp"
 #include "kernels/tensor_train/slice_gradients.hpp"
-#include "kernels/tensor_train/train_keys.hpp"
+#include "kernels/tensor_train/tt_keys.hpp"
 #include "kernels/update/stored_gradients.hpp"
 #include "reference/row_values.hpp"
 
@@ -70,9 +70,9 @@ void fill_core(const Exec& exec, void* core, std::int64_t count) {
 }
 
 /// The cores and all that a step needs beside them.
-class Train {
+class Tt {
  public:
-  Train(const Suite& suite, const Training& of)
+  Tt(const Suite& suite, const Training& of)
       : exec_(suite.exec()), problem_(suite.problem()), order_(of.order), gradients_(gradients_of(suite)) {
     keys_of_ = {fbtt_shape, of.mirrored, 0};
     TensorTrainCores cores{.shape = of.mirrored ? shardmark::mirrored(fbtt_shape) : fbtt_shape,
@@ -86,10 +86,10 @@ class Train {
       shard.first_key = cores.first_slice[t] = slices;
       cores.cores[t] = shard.rows;
     }
-    trains_ = tensor_trains(exec_, std::vector{cores});
+    tts_ = tensor_trains(exec_, std::vector{cores});
     shards_ = shard_list(exec_, shards);
     packed_ = shard_list(exec_, std::vector{PackedRows{.dim = dim_}});
-    bags_ = array_of(exec_, std::vector{TrainBags{0, problem_.bags(), keys_of_}}, "shardmark::bench_bags");
+    bags_ = array_of(exec_, std::vector{TtBags{0, problem_.bags(), keys_of_}}, "shardmark::bench_bags");
     before_ = array_of(exec_, std::vector<std::int64_t>{0, problem_.ids()}, "shardmark::bench_before");
     zero_ = array_of(exec_, std::vector<std::int64_t>{0}, "shardmark::bench_zero");
     inverse_ = allocate<Exec, std::int64_t>("shardmark::bench_inverse", problem_.ids());
@@ -99,11 +99,11 @@ class Train {
   void forward(std::size_t batch) {
     const std::int64_t ids = problem_.ids();
     const auto keys = keys_.first(ids), places = places_.first(ids);
-    list_train_ids<Exec>(exec_, bags_, problem_.offsets, before_, problem_.batches[batch].ids, keys, places);
+    list_tt_ids<Exec>(exec_, bags_, problem_.offsets, before_, problem_.batches[batch].ids, keys, places);
     const auto unique = unique_rows<Exec>(exec_, keys, fbtt_shape.rows(), places, ids, unique_workspace_);
-    const auto tree = prefix_tree(exec_, unique, trains_, tree_workspace_);
+    const auto tree = prefix_tree(exec_, unique, tts_, tree_workspace_);
     const auto rows = rows_.first(tree.rows() * dim_);
-    contract_rows(exec_, tree, trains_, workspace_, rows, dim_);
+    contract_rows(exec_, tree, tts_, workspace_, rows, dim_);
     invert_unique_rows<Exec>(exec_, unique, zero_, zero_, inverse_);
     const LookupBlock block{.bags = problem_.bags(), .rows = rows.data(), .dim = dim_, .output_stride = dim_};
     pooled_lookup<Exec>(exec_, blocks_.holding(exec_, {block}), problem_.offsets, inverse_, {}, pooled_);
@@ -118,11 +118,11 @@ class Train {
     const auto packed = rows_.first(count * dim_);
     pack_row_gradients(exec_, of_rows, packed_, row_workspace_, packed);
     const auto row_keys = row_keys_.first(count), vectors = vectors_.first(count);
-    const TrainRows all{.rows = count, .dim = dim_, .keys = keys_of_};
-    list_train_rows<Exec>(exec_, of_rows.unique, train_rows_.holding(exec_, {all}), row_keys, vectors);
+    const TtRows all{.rows = count, .dim = dim_, .keys = keys_of_};
+    list_tt_rows<Exec>(exec_, of_rows.unique, tt_rows_.holding(exec_, {all}), row_keys, vectors);
     const auto unique = unique_rows<Exec>(exec_, row_keys, fbtt_shape.rows(), vectors, count * dim_, sorted_workspace_);
-    const auto tree = prefix_tree(exec_, unique, trains_, tree_workspace_);
-    fused_update(exec_, slice_gradients<Exec>(exec_, tree, trains_, packed, order_, workspace_), shards_, UpdateStep{},
+    const auto tree = prefix_tree(exec_, unique, tts_, tree_workspace_);
+    fused_update(exec_, slice_gradients<Exec>(exec_, tree, tts_, packed, order_, workspace_), shards_, UpdateStep{},
                  slice_workspace_);
   }
 
@@ -153,20 +153,20 @@ class Train {
   const Problem& problem_;
   SliceSums order_;
   Gradients gradients_;
-  TrainKeys keys_of_;
+  TtKeys keys_of_;
   std::vector<Array<Exec, std::uint32_t>> held_;
   std::vector<Array<Exec, float>> held_state_;
-  TensorTrains<Exec> trains_;
+  TensorTrains<Exec> tts_;
   ShardList<Exec, UpdateShard> shards_;
   ShardList<Exec, PackedRows> packed_;
-  Array<Exec, TrainBags> bags_;
+  Array<Exec, TtBags> bags_;
   Array<Exec, std::int64_t> before_, zero_, inverse_;
   Array<Exec, float> pooled_;
   Scratch<Exec, std::int64_t> keys_{"shardmark::bench_keys"}, places_{"shardmark::bench_places"},
       row_keys_{"shardmark::bench_row_keys"}, vectors_{"shardmark::bench_vectors"};
   Scratch<Exec, float> rows_{"shardmark::bench_rows"};
   Scratch<Exec, LookupBlock> blocks_{"shardmark::bench_blocks"};
-  Scratch<Exec, TrainRows> train_rows_{"shardmark::bench_train_rows"};
+  Scratch<Exec, TtRows> tt_rows_{"shardmark::bench_train_rows"};
   UniqueRowsWorkspace<Exec> unique_workspace_, sorted_workspace_;
   PrefixTreeWorkspace<Exec> tree_workspace_;
   TensorTrainWorkspace<Exec> workspace_;
@@ -177,12 +177,12 @@ class Train {
 /// twice forward.
 void tensor_train_of(benchmark::State& state, Suite& suite, const Training& of) {
   const Problem& problem = suite.start(of.shape);
-  Train train(suite, of);
+  Tt tt(suite, of);
   const Contracted rows = contracted(problem, of);
   const Work work = work_of(problem, of, rows);
   const auto run = [&](std::size_t batch) {
-    if (of.part != Part::backward) train.forward(batch);
-    if (of.part != Part::forward) train.backward(batch);
+    if (of.part != Part::backward) tt.forward(batch);
+    if (of.part != Part::forward) tt.backward(batch);
   };
   measure(state, suite, run, work, {gemm_ceiling(suite, work.flops)});
   auto& counters = state.counters;

@@ -58,7 +58,7 @@ DenseLayers::DenseLayers(const DenseSpec& spec) : spec_(spec) {
   };
   add_stages(Part::top, std::ssize(top_layers_));
   add_stages(Part::cross, std::ssize(cross_first_));
-  stages_.push_back({Part::meeting});
+  stages_.push_back({Part::interaction});
   add_stages(Part::bottom, std::ssize(bottom_layers_));
 }
 
@@ -127,7 +127,7 @@ double DenseLayers::forward(const DenseBatch& batch) {
     input = bottom_[l];
   }
   if (bottom_layers_.empty()) copy_columns(batch.numerical, lead());
-  meet(batch);
+  interact(batch);
   input = x_.back();
   for (std::size_t l = 0; l < top_layers_.size(); ++l) {
     linear(input, weight(top_layers_[l], parameters_.data()), bias(top_layers_[l], parameters_.data()),
@@ -138,7 +138,7 @@ double DenseLayers::forward(const DenseBatch& batch) {
   return logit_loss(logits_.data, batch.labels, batch.samples, batch.global_batch, gradient_.data);
 }
 
-void DenseLayers::meet(const DenseBatch& batch) {
+void DenseLayers::interact(const DenseBatch& batch) {
   const Floats x = x_.front();
   const std::int64_t lead_width = spec_.lead_width();
   if (spec_.kind == DenseKind::dlrm)
@@ -154,8 +154,8 @@ void DenseLayers::meet(const DenseBatch& batch) {
 ParameterRange DenseLayers::backward(const DenseBatch& batch, std::int64_t stage) {
   const auto [part, l] = stages_[stage];
   if (part == Part::cross) return cross_backward(l);
-  if (part == Part::meeting) {
-    meet_backward(batch);
+  if (part == Part::interaction) {
+    interact_backward(batch);
     return {};
   }
   const bool top = part == Part::top;
@@ -185,7 +185,7 @@ ParameterRange DenseLayers::cross_backward(std::int64_t layer) {
   return {first, first + 2 * rank * n + n};
 }
 
-void DenseLayers::meet_backward(const DenseBatch& batch) {
+void DenseLayers::interact_backward(const DenseBatch& batch) {
   const Floats x = gradient_;
   const std::int64_t lead_width = spec_.lead_width();
   const bool averaged = spec_.kind == DenseKind::mlp;

@@ -51,7 +51,7 @@ class DenseLayers {
   ParameterRange backward(const DenseBatch& batch, std::int64_t stage);
 
  private:
-  enum class Part { top, cross, meeting, bottom };
+  enum class Part { top, cross, interaction, bottom };
   struct Stage {
     Part part;
     std::int64_t layer = 0;
@@ -68,8 +68,8 @@ class DenseLayers {
   Floats lead() const;
   std::vector<ConstFloats> dotted(const DenseBatch& batch) const;
 
-  void meet(const DenseBatch& batch);
-  void meet_backward(const DenseBatch& batch);
+  void interact(const DenseBatch& batch);
+  void interact_backward(const DenseBatch& batch);
   ParameterRange layer_backward(const Layer& layer, ConstFloats x, ConstFloats y, Floats& gradient, bool needs_dx);
   ParameterRange cross_backward(std::int64_t layer);
 

@@ -17,16 +17,16 @@ template <class Step>
 void update_values(const Step& step, const DecayFactors& decay, const ValueArrays& at, std::int64_t begin,
                    std::int64_t end) {
   constexpr int vectors = choice_of(Step::kind).vectors;
-  for (std::int64_t i = begin; i < end; i += lane_count) {
-    const std::int64_t count = std::min<std::int64_t>(lane_count, end - i);
-    const Lanes w = load_lanes(at.w + i, count);
-    const Lanes g = fused(decay.l2, w, load_lanes(at.g + i, count));
-    Lanes m = 0.0F, v = 0.0F;
-    if constexpr (vectors > 0) m = load_lanes(at.m + i, count);
-    if constexpr (vectors > 1) v = load_lanes(at.v + i, count);
-    store_lanes(at.w + i, fused(-decay.decoupled, w, step(w, g, m, v)), count);
-    if constexpr (vectors > 0) store_lanes(at.m + i, m, count);
-    if constexpr (vectors > 1) store_lanes(at.v + i, v, count);
+  for (std::int64_t i = begin; i < end; i += simd_width) {
+    const std::int64_t count = std::min<std::int64_t>(simd_width, end - i);
+    const Simd w = load_simd(at.w + i, count);
+    const Simd g = fused(decay.l2, w, load_simd(at.g + i, count));
+    Simd m = 0.0F, v = 0.0F;
+    if constexpr (vectors > 0) m = load_simd(at.m + i, count);
+    if constexpr (vectors > 1) v = load_simd(at.v + i, count);
+    store_simd(at.w + i, fused(-decay.decoupled, w, step(w, g, m, v)), count);
+    if constexpr (vectors > 0) store_simd(at.m + i, m, count);
+    if constexpr (vectors > 1) store_simd(at.v + i, v, count);
   }
 }
 
@@ -38,7 +38,7 @@ void dense_update(const Optimizer& optimizer, std::int64_t number, std::span<flo
   const DecayFactors decay(optimizer);
   with_step(optimizer, number, [&](const auto& step) {
     if constexpr (row_sum_count(std::decay_t<decltype(step)>::kind) == 0)
-      for_each_part(std::ssize(values), lane_count, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+      for_each_part(std::ssize(values), simd_width, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
         update_values(step, decay, at, begin, end);
       });
   });

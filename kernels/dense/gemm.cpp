@@ -24,11 +24,11 @@ int blas_int(std::int64_t extent) {
 /// Calls the BLAS, whose matrices are column-major: what is row-major is the transpose there, and c^T = b^T a^T.
 void sgemm(char a_is, ConstFloats a, char b_is, ConstFloats b, std::int64_t depth, Floats c, float beta) {
   if (c.rows == 0 || c.columns == 0) return;
-  static const bool told = [] {
+  static const bool single_threaded = [] {
     if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
     return true;
   }();
-  static_cast<void>(told);
+  static_cast<void>(single_threaded);
   const int m = blas_int(c.columns), n = blas_int(c.rows), k = blas_int(depth);
   const auto stride = [](const auto& matrix) { return std::max(1, blas_int(matrix.stride)); };
   const int lda = stride(a), ldb = stride(b), ldc = stride(c);

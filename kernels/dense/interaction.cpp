@@ -22,7 +22,7 @@ struct DotTile {
   std::int64_t n, dim, padded;
   float *vectors, *transposed, *products;
 
-  static std::int64_t padded_to_lanes(std::int64_t n) { return (n + lane_count - 1) / lane_count * lane_count; }
+  static std::int64_t padded_to_lanes(std::int64_t n) { return (n + simd_width - 1) / simd_width * simd_width; }
   static std::int64_t size(std::int64_t n, std::int64_t dim) { return n * dim + (n + dim) * padded_to_lanes(n); }
   DotTile(float* at, std::int64_t n_, std::int64_t dim_)
       : n(n_),

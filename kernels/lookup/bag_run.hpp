@@ -36,7 +36,7 @@ struct BagRows {
 
   /// These are the columns that are worked on at a time, and the registers they take.
   static constexpr std::int64_t tile = std::is_same_v<Dim, AnyWidth> ? 64 : Dim::capacity;
-  static constexpr std::int64_t blocks = (tile + lane_count - 1) / lane_count;
+  static constexpr std::int64_t blocks = (tile + simd_width - 1) / simd_width;
 
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t bytes() const { return Row::bytes(dim); }
   KOKKOS_FORCEINLINE_FUNCTION const char* row(std::int64_t position) const {
@@ -57,22 +57,22 @@ struct BagRows {
 
   /// Returns how many of the simd lanes from `column` on are columns of the row.
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t lanes_at(std::int64_t column) const {
-    return Kokkos::max(std::int64_t{0}, Kokkos::min(std::int64_t{lane_count}, dim - column));
+    return Kokkos::max(std::int64_t{0}, Kokkos::min(std::int64_t{simd_width}, dim - column));
   }
-  KOKKOS_FORCEINLINE_FUNCTION Lanes lanes(std::int64_t position, std::int64_t column) const {
+  KOKKOS_FORCEINLINE_FUNCTION Simd lanes(std::int64_t position, std::int64_t column) const {
     return Row(row(position)).lanes(column, lanes_at(column));
   }
 };
 
 /// Adds up weighted rows in order, from 0.
 struct SumRows {
-  KOKKOS_FORCEINLINE_FUNCTION static Lanes first(Lanes value) { return 0.0F + value; }
-  KOKKOS_FORCEINLINE_FUNCTION static Lanes join(Lanes pooled, Lanes value) { return pooled + value; }
+  KOKKOS_FORCEINLINE_FUNCTION static Simd first(Simd value) { return 0.0F + value; }
+  KOKKOS_FORCEINLINE_FUNCTION static Simd join(Simd pooled, Simd value) { return pooled + value; }
 };
 /// Takes their maximum, column by column.
 struct MaxRows {
-  KOKKOS_FORCEINLINE_FUNCTION static Lanes first(Lanes value) { return value; }
-  KOKKOS_FORCEINLINE_FUNCTION static Lanes join(Lanes pooled, Lanes value) { return larger(pooled, value); }
+  KOKKOS_FORCEINLINE_FUNCTION static Simd first(Simd value) { return value; }
+  KOKKOS_FORCEINLINE_FUNCTION static Simd join(Simd pooled, Simd value) { return larger(pooled, value); }
 };
 
 /// Pools consecutive bags of one shard, one after the other, while the rows of later ids are prefetched.
@@ -91,34 +91,34 @@ struct BagRun {
   }
 
  private:
-  KOKKOS_FORCEINLINE_FUNCTION Lanes value(std::int64_t position, std::int64_t column) const {
-    const Lanes lanes = rows.lanes(position, column);
+  KOKKOS_FORCEINLINE_FUNCTION Simd value(std::int64_t position, std::int64_t column) const {
+    const Simd lanes = rows.lanes(position, column);
     return Weighted ? weights[position] * lanes : lanes;
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void pool_tile(std::int64_t begin, std::int64_t end, std::int64_t column,
                                              float* vector) const {
-    Lanes pooled[blocks];
+    Simd pooled[blocks];
     if (begin == end) {
       for (std::int64_t b = 0; b < blocks; ++b) pooled[b] = 0.0F;
     } else {
       if (column == 0) rows.ask_far_ahead_of(begin);
-      for (std::int64_t b = 0; b < blocks; ++b) pooled[b] = Join::first(value(begin, column + b * lane_count));
+      for (std::int64_t b = 0; b < blocks; ++b) pooled[b] = Join::first(value(begin, column + b * simd_width));
     }
     for (std::int64_t i = begin + 1; i < end; ++i) {
       if (column == 0) {
         rows.ask_far_ahead_of(i);
         rows.ask_near_ahead_of(i);
       }
-      for (std::int64_t b = 0; b < blocks; ++b) pooled[b] = Join::join(pooled[b], value(i, column + b * lane_count));
+      for (std::int64_t b = 0; b < blocks; ++b) pooled[b] = Join::join(pooled[b], value(i, column + b * simd_width));
     }
     if (divides(pooling)) divide_lanes(pooled, bag_divisor(pooling, Weighted ? weights : nullptr, begin, end));
-    for (std::int64_t c = column, b = 0; b < blocks; c += lane_count, ++b)
+    for (std::int64_t c = column, b = 0; b < blocks; c += simd_width, ++b)
       store(vector + c, pooled[b], rows.lanes_at(c), past_caches);
   }
 
   /// Divides as divide() does. Dividing by a float gives the same bits in fp32 as in double.
-  KOKKOS_FORCEINLINE_FUNCTION static void divide_lanes(Lanes (&pooled)[blocks], double divisor) {
+  KOKKOS_FORCEINLINE_FUNCTION static void divide_lanes(Simd (&pooled)[blocks], double divisor) {
     if (divisor == 1) return;
     const auto fp32_divisor = static_cast<float>(divisor);
     for (std::int64_t b = 0; b < blocks; ++b) {
@@ -127,10 +127,10 @@ struct BagRun {
       } else if (static_cast<double>(fp32_divisor) == divisor) {
         pooled[b] = pooled[b] / fp32_divisor;
       } else {
-        float values[lane_count];
-        store_lanes(values, pooled[b], lane_count);
-        divide(values, Block<lane_count>{}, divisor);
-        pooled[b] = load_lanes(values, lane_count);
+        float values[simd_width];
+        store_simd(values, pooled[b], simd_width);
+        divide(values, Block<simd_width>{}, divisor);
+        pooled[b] = load_simd(values, simd_width);
       }
     }
   }

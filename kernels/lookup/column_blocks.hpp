@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/lanes.hpp"
+#include "kernels/simd.hpp"
 
 namespace shardmark::kernels {
 
@@ -20,8 +20,8 @@ struct UpTo {
   KOKKOS_FUNCTION constexpr operator std::int64_t() const { return size; }
 };
 
-/// Counts the columns behind the last whole Lanes of a row.
-using Rest = UpTo<lane_count>;
+/// Counts the columns behind the last whole Simd of a row.
+using Rest = UpTo<simd_width>;
 
 /// This is the number of columns of a row that are summed at a time when its dim is none of those `with_width` knows.
 inline constexpr std::int64_t column_tile = 256;
@@ -36,7 +36,7 @@ KOKKOS_FORCEINLINE_FUNCTION void with_block(std::int64_t dim, Other other, const
 
 /// Calls body(first column, Block<N>) for the blocks that make up [first, width): as many of the first of Sizes as fit,
 /// then of the next, and so on; then for what is left body(column, Block<8>, Block<4> or Rest). The last of Sizes is
-/// lane_count.
+/// simd_width.
 template <int Size, int... Smaller, class Body>
 KOKKOS_FORCEINLINE_FUNCTION void for_blocks(std::int64_t width, const Body& body, std::int64_t first = 0) {
   for (; first + Size <= width; first += Size) body(first, Block<Size>{});
@@ -68,15 +68,15 @@ KOKKOS_FORCEINLINE_FUNCTION void with_width(std::int64_t dim, const Body& body) 
 template <class Width, class VectorAt, class WeightAt>
 KOKKOS_FORCEINLINE_FUNCTION void add_vectors(float* sum, Width width, std::int64_t begin, std::int64_t end,
                                              const VectorAt& vector_at, const WeightAt& weight_at) {
-  Lanes total[(Width::capacity + lane_count - 1) / lane_count];
+  Simd total[(Width::capacity + simd_width - 1) / simd_width];
   for (auto& lanes : total) lanes = 0.0F;
   for (std::int64_t i = begin; i < end; ++i) {
     const float* vector = vector_at(i);
     const float weight = weight_at(i);
-    for (std::int64_t c = 0; c < Width::capacity; c += lane_count)
-      total[c / lane_count] = total[c / lane_count] + weight * load_lanes(vector + c, width - c);
+    for (std::int64_t c = 0; c < Width::capacity; c += simd_width)
+      total[c / simd_width] = total[c / simd_width] + weight * load_simd(vector + c, width - c);
   }
-  for (std::int64_t c = 0; c < Width::capacity; c += lane_count) store_lanes(sum + c, total[c / lane_count], width - c);
+  for (std::int64_t c = 0; c < Width::capacity; c += simd_width) store_simd(sum + c, total[c / simd_width], width - c);
 }
 
 }  // namespace shardmark::kernels

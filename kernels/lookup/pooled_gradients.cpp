@@ -64,7 +64,7 @@ struct MaxGradients {
       if (block.pooling != Pooling::max) return;
       rows.ask_for_first(bags.offsets(first));
       for (std::int64_t bag = first; bag < stop; ++bag)
-        for (std::int64_t column = 0; column < block.dim; column += lane_count) share(rows, block, bag, column);
+        for (std::int64_t column = 0; column < block.dim; column += simd_width) share(rows, block, bag, column);
     });
   }
 
@@ -75,17 +75,17 @@ struct MaxGradients {
     const std::int64_t lanes = rows.lanes_at(column);
     const std::int64_t vector = bag - block.first_bag;
     const auto value = [&](std::int64_t i) { return bags.weight(i) * rows.lanes(i, column); };
-    const Lanes maximum = load_lanes(&pooled(block.output + vector * block.output_stride + column), lanes);
-    Lanes ties = 0.0F;
+    const Simd maximum = load_simd(&pooled(block.output + vector * block.output_stride + column), lanes);
+    Simd ties = 0.0F;
     for (std::int64_t i = bags.offsets(bag); i < bags.offsets(bag + 1); ++i) {
       if (column == 0) rows.ask_far_ahead_of(i);
       ties = ties + where_equal(value(i), maximum, 1.0F);
     }
-    const Lanes part =
-        load_lanes(&bags.gradients(block.gradient + vector * block.gradient_stride + column), lanes) / ties;
+    const Simd part =
+        load_simd(&bags.gradients(block.gradient + vector * block.gradient_stride + column), lanes) / ties;
     for (std::int64_t i = bags.offsets(bag); i < bags.offsets(bag + 1); ++i)
-      store_lanes(&id_gradients(block.id_gradient + i * block.id_gradient_stride + column),
-                  where_equal(value(i), maximum, part), lanes);
+      store_simd(&id_gradients(block.id_gradient + i * block.id_gradient_stride + column),
+                 where_equal(value(i), maximum, part), lanes);
   }
 };
 
@@ -124,9 +124,9 @@ struct WeightGradients {
   /// Returns sum_c gradient[c] x_i[c], over 16 interleaved sums that are added pairwise.
   template <class Rows>
   KOKKOS_FORCEINLINE_FUNCTION static float dot(const Rows& rows, std::int64_t i, const float* gradient) {
-    Lanes sum = 0.0F;
-    for (std::int64_t column = 0; column < rows.dim; column += lane_count)
-      sum = sum + load_lanes(gradient + column, rows.lanes_at(column)) * rows.lanes(i, column);
+    Simd sum = 0.0F;
+    for (std::int64_t column = 0; column < rows.dim; column += simd_width)
+      sum = sum + load_simd(gradient + column, rows.lanes_at(column)) * rows.lanes(i, column);
     return sum_of(sum);
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/lanes.hpp"
+#include "kernels/simd.hpp"
 
 namespace shardmark::kernels {
 
@@ -13,8 +13,8 @@ struct StoredRow {
   static constexpr std::int64_t bytes(std::int64_t dim) { return dim * std::int64_t{sizeof(T)}; }
   KOKKOS_FORCEINLINE_FUNCTION explicit StoredRow(const char* row) : values(reinterpret_cast<const T*>(row)) {}
   KOKKOS_FORCEINLINE_FUNCTION float operator[](std::int64_t c) const { return to_float(values[c]); }
-  KOKKOS_FORCEINLINE_FUNCTION Lanes lanes(std::int64_t c, std::int64_t count) const {
-    return load_lanes(values + c, count);
+  KOKKOS_FORCEINLINE_FUNCTION Simd lanes(std::int64_t c, std::int64_t count) const {
+    return load_simd(values + c, count);
   }
 };
 
@@ -31,8 +31,8 @@ struct QuantizedRow {
   KOKKOS_FORCEINLINE_FUNCTION float operator[](std::int64_t c) const {
     return scale * static_cast<float>(values[c]) + offset;
   }
-  KOKKOS_FORCEINLINE_FUNCTION Lanes lanes(std::int64_t c, std::int64_t count) const {
-    return scale * load_lanes(values + c, count) + offset;
+  KOKKOS_FORCEINLINE_FUNCTION Simd lanes(std::int64_t c, std::int64_t count) const {
+    return scale * load_simd(values + c, count) + offset;
   }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/lanes.hpp"
+#include "kernels/simd.hpp"
 
 namespace shardmark::kernels {
 
@@ -15,17 +15,17 @@ KOKKOS_INLINE_FUNCTION bool streams_output(const Output& output, std::int64_t st
 }
 
 /// Stores the simd lanes of a vector of which `count` columns are left. past_caches: the result of streams_output.
-KOKKOS_FORCEINLINE_FUNCTION void store(float* to, const Lanes& lanes, std::int64_t count, bool past_caches) {
-  if (past_caches && count >= lane_count)
+KOKKOS_FORCEINLINE_FUNCTION void store(float* to, const Simd& lanes, std::int64_t count, bool past_caches) {
+  if (past_caches && count >= simd_width)
     store_past_caches(to, lanes);
   else
-    store_lanes(to, lanes, count);
+    store_simd(to, lanes, count);
 }
 
 /// Copies from[dim] to to[dim].
 template <class Dim>
 KOKKOS_FORCEINLINE_FUNCTION void copy_vector(const float* from, float* to, Dim dim, bool past_caches) {
-  for (std::int64_t c = 0; c < dim; c += lane_count) store(to + c, load_lanes(from + c, dim - c), dim - c, past_caches);
+  for (std::int64_t c = 0; c < dim; c += simd_width) store(to + c, load_simd(from + c, dim - c), dim - c, past_caches);
 }
 
 }  // namespace shardmark::kernels

@@ -40,19 +40,19 @@ struct SumPartials {
                                               Dim dim) const {
     const bool past_caches = streams_output(home, piece.home_stride, dim, home.data() + piece.home);
     for (std::int64_t bag = first; bag < end; ++bag)
-      for (std::int64_t c = 0; c < dim; c += lane_count)
+      for (std::int64_t c = 0; c < dim; c += simd_width)
         store(home.data() + piece.home + bag * piece.home_stride + c, sum(piece, bag, c, dim), dim - c, past_caches);
   }
 
-  /// Returns the sum of columns c .. c + lane_count.
+  /// Returns the sum of columns c .. c + simd_width.
   template <class Dim>
-  KOKKOS_FORCEINLINE_FUNCTION Lanes sum(const VectorPiece& piece, std::int64_t bag, std::int64_t c, Dim dim) const {
-    Lanes sum = 0.0F;
+  KOKKOS_FORCEINLINE_FUNCTION Simd sum(const VectorPiece& piece, std::int64_t bag, std::int64_t c, Dim dim) const {
+    Simd sum = 0.0F;
     bool found = false;
     for (std::int64_t k = 0; k < piece.partials; ++k) {
       const std::int64_t at = partials.find(piece.first_partial + k, bag, dim);
       if (at < 0) continue;
-      const Lanes partial = load_lanes(packed.data() + at + c, dim - c);
+      const Simd partial = load_simd(packed.data() + at + c, dim - c);
       sum = found ? sum + partial : partial;
       found = true;
     }

@@ -18,25 +18,25 @@ void number_hits(const Exec& exec, ConstArray<Exec, std::int64_t> slots, ConstAr
 }
 
 template <class Exec>
-void list_chosen(const Exec& exec, const TrainKeys& train, ConstArray<Exec, std::int64_t> chosen,
+void list_chosen(const Exec& exec, const TtKeys& tt, ConstArray<Exec, std::int64_t> chosen,
                  ConstArray<Exec, std::int64_t> rows, ConstArray<Exec, std::int64_t> positions,
                  Array<Exec, std::int64_t> chosen_keys, Array<Exec, std::int64_t> chosen_positions) {
   Kokkos::parallel_for(
       "shardmark::list_chosen", static_range(exec, static_cast<std::int64_t>(chosen.extent(0))),
       KOKKOS_LAMBDA(const std::int64_t i) {
-        chosen_keys(i) = train(rows(chosen(i)));
+        chosen_keys(i) = tt(rows(chosen(i)));
         chosen_positions(i) = positions.extent(0) == 0 ? chosen(i) : positions(chosen(i));
       });
 }
 
 template <class Exec>
-void list_uses(const Exec& exec, const UniqueRows<Exec>& unique, std::int64_t first_unique, const TrainKeys& train,
+void list_uses(const Exec& exec, const UniqueRows<Exec>& unique, std::int64_t first_unique, const TtKeys& tt,
                Array<Exec, std::int64_t> rows, Array<Exec, std::int64_t> uses) {
   Kokkos::parallel_for(
       "shardmark::list_uses", static_range(exec, static_cast<std::int64_t>(rows.extent(0))),
       KOKKOS_LAMBDA(const std::int64_t i) {
         const std::int64_t u = first_unique + i;
-        rows(i) = train.row(unique.key(u));
+        rows(i) = tt.row(unique.key(u));
         uses(i) = unique.begin(u + 1) - unique.begin(u);
       });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/tensor_train/train_keys.hpp"
+#include "kernels/tensor_train/tt_keys.hpp"
 #include "reference/optimizer.hpp"
 
 namespace shardmark::kernels {
@@ -15,14 +15,14 @@ void number_hits(const Exec& exec, ConstArray<Exec, std::int64_t> slots, ConstAr
 ///   rows, positions: of all ids of the tt table, or no positions where id i has position i
 ///   chosen, chosen_keys, chosen_positions: [n]
 template <class Exec>
-void list_chosen(const Exec& exec, const TrainKeys& train, ConstArray<Exec, std::int64_t> chosen,
+void list_chosen(const Exec& exec, const TtKeys& tt, ConstArray<Exec, std::int64_t> chosen,
                  ConstArray<Exec, std::int64_t> rows, ConstArray<Exec, std::int64_t> positions,
                  Array<Exec, std::int64_t> chosen_keys, Array<Exec, std::int64_t> chosen_positions);
 
 /// Lists the distinct rows from first_unique on, all of one tt table, and at how many positions each is used. rows,
 /// uses: [n].
 template <class Exec>
-void list_uses(const Exec& exec, const UniqueRows<Exec>& unique, std::int64_t first_unique, const TrainKeys& train,
+void list_uses(const Exec& exec, const UniqueRows<Exec>& unique, std::int64_t first_unique, const TtKeys& tt,
                Array<Exec, std::int64_t> rows, Array<Exec, std::int64_t> uses);
 
 /// Returns some of the distinct rows under other keys: row i is row numbers[i] of `unique` with the key keys[i], and

@@ -8,7 +8,7 @@ namespace shardmark::kernels {
 template <class Exec>
 struct NodeProducts {
   PrefixNodes<Exec> tree;
-  TensorTrains<Exec> trains;
+  TensorTrains<Exec> tts;
   LevelVectors products;
   int level;
   std::int64_t first_run;
@@ -17,11 +17,11 @@ struct NodeProducts {
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const NodeTile<Exec, Team> tile(team, tree, trains, tree.runs(first_run + team.league_rank()), level);
+    const NodeTile<Exec, Team> tile(team, tree, tts, tree.runs(first_run + team.league_rank()), level);
     if (tile.t == 0) return;  // the slice is the product
     ScratchFloats scratch = scratch_floats(team, scratch_level, floats);
-    float* left = scratch.take(trains.largest[level].tile_left);
-    float* product = scratch.take(trains.largest[level].tile_product);
+    float* left = scratch.take(tts.largest[level].tile_left);
+    float* product = scratch.take(tts.largest[level].tile_product);
     const float* slice = tile.slice_of(tile.t, tile.run.slice, scratch.next);
     tile.for_each_tile([&](std::int64_t begin, std::int64_t count, bool) {
       tile.pack_left(begin, count, products[level + 1], left);
@@ -36,16 +36,16 @@ struct NodeProducts {
 };
 
 template <class Exec>
-void node_products(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& trains,
-                   const BlockPass& pass, const LevelVectors& products) {
-  for (int level = trains.levels - 2; level > 1; --level) {
+void node_products(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& tts, const BlockPass& pass,
+                   const LevelVectors& products) {
+  for (int level = tts.levels - 2; level > 1; --level) {
     const std::int64_t first = tree.first_run(level, pass.begin), runs = tree.first_run(level, pass.end) - first;
-    const auto& largest = trains.largest[level];
+    const auto& largest = tts.largest[level];
     const std::int64_t floats = ScratchFloats::padded(largest.tile_left) + ScratchFloats::padded(largest.tile_product) +
-                                (trains.converts ? largest.slice : 0);
+                                (tts.converts ? largest.slice : 0);
     const auto [policy, scratch_level] = team_per_run(exec, runs, floats);
     Kokkos::parallel_for("shardmark::node_products", policy,
-                         NodeProducts<Exec>{tree.nodes, trains, products, level, first, scratch_level, floats});
+                         NodeProducts<Exec>{tree.nodes, tts, products, level, first, scratch_level, floats});
   }
 }
 
@@ -58,7 +58,7 @@ struct ContractRows {
   static constexpr int level = 1;
 
   PrefixNodes<Exec> tree;
-  TensorTrains<Exec> trains;
+  TensorTrains<Exec> tts;
   LevelVectors products;
   Array<Exec, float> rows;
   std::int64_t stride;
@@ -68,11 +68,11 @@ struct ContractRows {
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const NodeTile<Exec, Team> tile(team, tree, trains, tree.runs(first_run + team.league_rank()), level);
+    const NodeTile<Exec, Team> tile(team, tree, tts, tree.runs(first_run + team.league_rank()), level);
     ScratchFloats scratch = scratch_floats(team, scratch_level, floats);
-    float* left = scratch.take(trains.largest[level].tile_left);
-    float* product = scratch.take(trains.largest[level].tile_product);
-    float* slice_space = scratch.take(trains.converts ? trains.largest[level].slice : 0);
+    float* left = scratch.take(tts.largest[level].tile_left);
+    float* product = scratch.take(tts.largest[level].tile_product);
+    float* slice_space = scratch.take(tts.converts ? tts.largest[level].slice : 0);
     const float* slice = tile.slice_of(tile.t, tile.run.slice, slice_space);
     tile.for_each_tile([&](std::int64_t begin, std::int64_t count, bool) {
       tile.pack_left(begin, count, products[level + 1], left);
@@ -107,13 +107,13 @@ struct ContractRows {
     const CoreStep last = cores.step(tile.t + 1);
     const std::int64_t digit = (tree.rows.key(u) - cores.first_key) % cores.shape.p[tile.t + 1];
     float* out = rows.data() + u * stride;
-    float* natural = cores.mirrored ? scratch.take(trains.tables.largest_dim) : out;
+    float* natural = cores.mirrored ? scratch.take(tts.tables.largest_dim) : out;
     const float* slice = tile.slice_of(tile.t + 1, digit, scratch.next);
     small_gemm(tile.team, {last.before, last.q, last.r_in}, GemmLeft<float>{product, last.r_in, 1},
                GemmRows<const float>{slice, last.q}, GemmRows<float>{natural, last.q}, GemmStart::zero);
     if (cores.value_type != ValueType::fp32 || cores.mirrored) tile.team.team_barrier();
     if (!cores.mirrored) return;
-    const std::int32_t* columns = trains.columns_of(tile.run.table);
+    const std::int32_t* columns = tts.columns_of(tile.run.table);
     Kokkos::parallel_for(Kokkos::TeamVectorRange(tile.team, cores.dim),
                          [&](const std::int64_t c) { out[columns[c]] = natural[c]; });
     tile.team.team_barrier();
@@ -121,22 +121,22 @@ struct ContractRows {
 };
 
 template <class Exec>
-void contract_rows(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& trains,
+void contract_rows(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& tts,
                    TensorTrainWorkspace<Exec>& workspace, Array<Exec, float> rows, std::int64_t stride) {
-  const FloatsPerNode per_node = kept_products(trains);
-  const auto& largest = trains.largest[1];
+  const FloatsPerNode per_node = kept_products(tts);
+  const auto& largest = tts.largest[1];
   const std::int64_t floats = ScratchFloats::padded(largest.tile_left) + ScratchFloats::padded(largest.tile_product) +
-                              ScratchFloats::padded(trains.tables.largest_dim) +
-                              (trains.converts ? ScratchFloats::padded(largest.slice) + trains.largest[0].slice : 0);
+                              ScratchFloats::padded(tts.tables.largest_dim) +
+                              (tts.converts ? ScratchFloats::padded(largest.slice) + tts.largest[0].slice : 0);
   for (const BlockPass& pass :
        block_passes(tree, per_node, false, workspace.most_bytes / std::int64_t{sizeof(float)})) {
     float* next = workspace.vectors.first(floats_of(tree, per_node, pass)).data();
     const LevelVectors products = lay_out(tree, per_node, pass, next);
-    node_products(exec, tree, trains, pass, products);
+    node_products(exec, tree, tts, pass, products);
     const std::int64_t first = tree.first_run(1, pass.begin);
     const auto [policy, scratch_level] = team_per_run(exec, tree.first_run(1, pass.end) - first, floats);
     Kokkos::parallel_for("shardmark::contract_rows", policy,
-                         ContractRows<Exec>{tree.nodes, trains, products, rows, stride, first, scratch_level, floats});
+                         ContractRows<Exec>{tree.nodes, tts, products, rows, stride, first, scratch_level, floats});
   }
 }
 

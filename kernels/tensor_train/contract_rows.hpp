@@ -81,23 +81,23 @@ LevelVectors lay_out(const PrefixTree<Exec>& tree, const FloatsPerNode& per_node
 
 /// Returns the number of floats of the products that are kept: those of all levels but rows, their parents and core 0.
 template <class Exec>
-FloatsPerNode kept_products(const TensorTrains<Exec>& trains) {
+FloatsPerNode kept_products(const TensorTrains<Exec>& tts) {
   FloatsPerNode floats{};
-  for (int level = 2; level + 1 < trains.levels; ++level) floats[level] = trains.largest[level].product;
+  for (int level = 2; level + 1 < tts.levels; ++level) floats[level] = tts.largest[level].product;
   return floats;
 }
 
 /// Computes products[level] of the nodes in these blocks, for the levels that kept_products keeps.
 template <class Exec>
-void node_products(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& trains,
-                   const BlockPass& pass, const LevelVectors& products);
+void node_products(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& tts, const BlockPass& pass,
+                   const LevelVectors& products);
 
 /// Sets rows(u * stride + c) to column c of distinct row u, for all rows of the tree. Entry (i, j) of a table is the
 /// product of matrices G_0[i_0][:, j_0, :] G_1[i_1][:, j_1, :] .., from the left, each element of each product one
 /// chain of fused multiply-adds in fp32 over the rank. What rows share is computed once. stride: at least the largest
 /// dim.
 template <class Exec>
-void contract_rows(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& trains,
+void contract_rows(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& tts,
                    TensorTrainWorkspace<Exec>& workspace, Array<Exec, float> rows, std::int64_t stride);
 
 }  // namespace shardmark::kernels

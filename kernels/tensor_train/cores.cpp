@@ -22,18 +22,18 @@ static std::vector<std::int32_t> columns_outside(const TensorTrainCores& cores) 
 
 template <class Exec>
 TensorTrains<Exec> tensor_trains(const Exec& exec, const std::vector<TensorTrainCores>& cores) {
-  TensorTrains<Exec> trains;
-  trains.tables = shard_list(exec, cores);
-  std::vector<std::int32_t> columns(static_cast<std::size_t>(std::ssize(cores) * trains.tables.largest_dim));
+  TensorTrains<Exec> tts;
+  tts.tables = shard_list(exec, cores);
+  std::vector<std::int32_t> columns(static_cast<std::size_t>(std::ssize(cores) * tts.tables.largest_dim));
   for (std::int64_t table = 0; const TensorTrainCores& of : cores) {
-    std::ranges::copy(columns_outside(of), columns.begin() + table++ * trains.tables.largest_dim);
-    trains.levels = std::max(trains.levels, of.shape.cores);
-    trains.converts |= of.value_type != ValueType::fp32;
+    std::ranges::copy(columns_outside(of), columns.begin() + table++ * tts.tables.largest_dim);
+    tts.levels = std::max(tts.levels, of.shape.cores);
+    tts.converts |= of.value_type != ValueType::fp32;
     for (int t = 0; t < of.shape.cores; ++t) {
-      trains.slices = std::max(trains.slices, of.first_slice[t] + of.shape.p[t]);
+      tts.slices = std::max(tts.slices, of.first_slice[t] + of.shape.p[t]);
       const CoreStep step = of.step(t);
-      trains.elements += of.shape.p[t] * step.padded_slice();
-      auto& largest = trains.largest[of.shape.cores - 1 - t];
+      tts.elements += of.shape.p[t] * step.padded_slice();
+      auto& largest = tts.largest[of.shape.cores - 1 - t];
       largest.left = std::max(largest.left, step.left());
       largest.product = std::max(largest.product, step.product());
       largest.slice = std::max(largest.slice, step.slice());
@@ -41,8 +41,8 @@ TensorTrains<Exec> tensor_trains(const Exec& exec, const std::vector<TensorTrain
       largest.tile_product = std::max(largest.tile_product, step.tile() * step.product());
     }
   }
-  trains.columns = array_of(exec, columns, "shardmark::tensor_train_columns");
-  return trains;
+  tts.columns = array_of(exec, columns, "shardmark::tensor_train_columns");
+  return tts;
 }
 
 #define CORES_ON(Exec) SHARDMARK_INSTANCE(tensor_trains<Exec>)

@@ -69,7 +69,7 @@ KOKKOS_FORCEINLINE_FUNCTION void transpose(const Team& team, const float* from, 
 template <class Exec>
 struct PackLastSlices {
   PrefixNodes<Exec> tree;
-  TensorTrains<Exec> trains;
+  TensorTrains<Exec> tts;
   LastSlices<Exec> last;
   int scratch_level;
   std::int64_t floats;
@@ -77,7 +77,7 @@ struct PackLastSlices {
   template <class Team>
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     const std::int64_t number = team.league_rank();
-    const NodeTile<Exec, Team> tile(team, tree, trains, tree.runs(number), 0);
+    const NodeTile<Exec, Team> tile(team, tree, tts, tree.runs(number), 0);
     const float* slice = tile.slice_of(tile.t, tile.run.slice, scratch_floats(team, scratch_level, floats).next);
     transpose(team, slice, tile.step.r_in, tile.step.q, last.of_run(number));
     Kokkos::parallel_for(Kokkos::TeamVectorRange(team, tile.run.end - tile.run.begin),
@@ -90,7 +90,7 @@ struct PackLastSlices {
 template <class Exec>
 struct NodeGradients {
   PrefixNodes<Exec> tree;
-  TensorTrains<Exec> trains;
+  TensorTrains<Exec> tts;
   ConstArray<Exec, float> row_gradients;
   LevelVectors products;
   LevelVectors shares;  ///< from level 1 on, [before, r_in] of the parent's dX; of level 0, [q, r] of the last slice
@@ -106,25 +106,25 @@ struct NodeGradients {
     float *left, *product, *gradient, *transposed, *slice, *sum;
     ScratchFloats rest;
   };
-  static std::int64_t scratch_size(const TensorTrains<Exec>& trains, int level, bool unordered) {
+  static std::int64_t scratch_size(const TensorTrains<Exec>& tts, int level, bool unordered) {
     const auto padded = [](std::int64_t count) { return ScratchFloats::padded(count); };
-    const auto& largest = trains.largest[level];
+    const auto& largest = tts.largest[level];
     return padded(largest.tile_left) + 2 * padded(largest.tile_product) +
-           (1 + trains.converts + unordered) * padded(largest.slice) + 2 * padded(trains.largest[0].slice) +
-           padded(trains.tables.largest_dim);
+           (1 + tts.converts + unordered) * padded(largest.slice) + 2 * padded(tts.largest[0].slice) +
+           padded(tts.tables.largest_dim);
   }
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     const std::int64_t run = first_run + team.league_rank();
-    const NodeTile<Exec, Team> tile(team, tree, trains, tree.runs(run), level);
+    const NodeTile<Exec, Team> tile(team, tree, tts, tree.runs(run), level);
     const CoreStep& step = tile.step;
     const Arrays at = arrays(team);
     const float* slice = tile.slice_of(tile.t, tile.run.slice, at.slice);
     if (tile.t > 0) transpose(team, slice, step.r_in, step.columns(), at.transposed);
     float* sum = places.unordered() ? at.sum : places.of(run, level);
     tile.for_each_tile([&](std::int64_t begin, std::int64_t count, bool first) {
-      tile.pack_left(begin, count, products[level + 1 < trains.levels ? level + 1 : level], at.left);
+      tile.pack_left(begin, count, products[level + 1 < tts.levels ? level + 1 : level], at.left);
       if (level == 1) {
         ask_for_rows(tile, begin, count);
         tile.multiply(count, at.left, slice, at.product);
@@ -151,13 +151,13 @@ struct NodeGradients {
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION Arrays arrays(const Team& team) const {
     ScratchFloats scratch = scratch_floats(team, scratch_level, floats);
-    const auto& largest = trains.largest[level];
+    const auto& largest = tts.largest[level];
     Arrays at{};
     at.left = scratch.take(largest.tile_left);
     at.product = scratch.take(largest.tile_product);
     at.gradient = scratch.take(largest.tile_product);
     at.transposed = scratch.take(largest.slice);
-    if (trains.converts) at.slice = scratch.take(largest.slice);
+    if (tts.converts) at.slice = scratch.take(largest.slice);
     if (places.unordered()) at.sum = scratch.take(largest.slice);
     at.rest = scratch;
     return at;
@@ -214,7 +214,7 @@ struct NodeGradients {
   KOKKOS_FORCEINLINE_FUNCTION const float* row_gradient(const Tile& tile, std::int64_t u, float* space) const {
     const float* outside = row_gradients.data() + tree.rows.position(tree.rows.begin(u));
     if (!tile.cores.mirrored) return outside;
-    const std::int32_t* columns = trains.columns_of(tile.run.table);
+    const std::int32_t* columns = tts.columns_of(tile.run.table);
     Kokkos::parallel_for(Kokkos::TeamVectorRange(tile.team, tile.cores.dim),
                          [&](const std::int64_t c) { space[c] = outside[columns[c]]; });
     tile.team.team_barrier();
@@ -254,7 +254,7 @@ struct LastCoreGradients {
   static constexpr std::int64_t ahead = 8;
 
   PrefixNodes<Exec> tree;
-  TensorTrains<Exec> trains;
+  TensorTrains<Exec> tts;
   NodeVectors shares;
   SlicePlaces<Exec> places;
   std::int64_t first_run;
@@ -264,7 +264,7 @@ struct LastCoreGradients {
   template <class Team>
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     const std::int64_t number = first_run + team.league_rank();
-    const NodeTile<Exec, Team> tile(team, tree, trains, tree.runs(number), 0);
+    const NodeTile<Exec, Team> tile(team, tree, tts, tree.runs(number), 0);
     const std::int64_t size = tile.step.slice(), q = tile.step.q, r = tile.step.r_in;
     float* sum = scratch_floats(team, scratch_level, floats).next;
     Kokkos::parallel_for(Kokkos::TeamVectorRange(team, size), [&](const std::int64_t i) { sum[i] = 0.0F; });

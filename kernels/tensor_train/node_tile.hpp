@@ -67,12 +67,12 @@ struct NodeTile {
   int t;  ///< core of the slice
   CoreStep step;
 
-  KOKKOS_FORCEINLINE_FUNCTION NodeTile(const Team& of, const PrefixNodes<Exec>& nodes, const TensorTrains<Exec>& trains,
+  KOKKOS_FORCEINLINE_FUNCTION NodeTile(const Team& of, const PrefixNodes<Exec>& nodes, const TensorTrains<Exec>& tts,
                                        const SliceRun& at, int level)
       : team(of),
         tree(nodes),
         run(at),
-        cores(trains.tables.shards(at.table)),
+        cores(tts.tables.shards(at.table)),
         t(cores.shape.cores - 1 - level),
         step(cores.step(t)) {}
 

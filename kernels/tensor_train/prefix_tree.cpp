@@ -35,12 +35,12 @@ constexpr std::int64_t longest_run(int level) {
 template <class Exec>
 struct RowStarts {
   UniqueRows<Exec> rows;
-  TensorTrains<Exec> trains;
+  TensorTrains<Exec> tts;
   Array<Exec, RowStart> starts;
 
   KOKKOS_FUNCTION void find(std::int64_t u) const {
-    const std::int64_t table = trains.tables.find(rows.key(u));
-    const TensorTrainCores& cores = trains.tables.shards(table);
+    const std::int64_t table = tts.tables.find(rows.key(u));
+    const TensorTrainCores& cores = tts.tables.shards(table);
     const std::int64_t row = rows.key(u) - cores.first_key, before = u == 0 ? -1 : rows.key(u - 1) - cores.first_key;
     int levels = before < 0 ? cores.shape.cores : 1;
     std::int64_t below = 1;
@@ -81,14 +81,14 @@ struct NodeLister {
     if (u > 0) end_nodes(u, nodes);
     if (u == tree.row_count()) return;
     const RowStart start = starts.starts(u);
-    const TensorTrainCores& cores = starts.trains.tables.shards(start.table);
+    const TensorTrainCores& cores = starts.tts.tables.shards(start.table);
     std::int64_t rest = starts.rows.key(u) - cores.first_key;
     for (int level = 0; level < start.levels; ++level) {
       const int t = cores.shape.cores - 1 - level;
       const std::int64_t slice = rest % cores.shape.p[t], number = next(level, nodes);
       rest /= cores.shape.p[t];
       keys(number) =
-          (level * tree.blocks + u / std::int64_t{tree_block}) * starts.trains.slices + cores.first_slice[t] + slice;
+          (level * tree.blocks + u / std::int64_t{tree_block}) * starts.tts.slices + cores.first_slice[t] + slice;
       if (level == 0) continue;
       PrefixNode& node = tree.at(number);
       node.begin = next(level - 1, nodes);
@@ -106,7 +106,7 @@ struct NodeLister {
   KOKKOS_FUNCTION void end_nodes(std::int64_t u, const NodesByLevel& nodes) const {
     const std::int32_t table = starts.starts(u - 1).table;
     const bool same = u < tree.row_count() && starts.starts(u).table == table;
-    const int levels = same ? starts.starts(u).levels : starts.trains.tables.shards(table).shape.cores;
+    const int levels = same ? starts.starts(u).levels : starts.tts.tables.shards(table).shape.cores;
     for (int level = 1; level < levels; ++level) tree.at(next(level, nodes) - 1).end = next(level - 1, nodes);
   }
 };
@@ -135,9 +135,9 @@ struct RunsAndElements {
 
 /// Lists the runs of every group. tail: [2], their number and that of the elements of their gradients.
 template <class Exec>
-void list_runs(const Exec& exec, const PrefixNodes<Exec>& tree, const TensorTrains<Exec>& trains,
+void list_runs(const Exec& exec, const PrefixNodes<Exec>& tree, const TensorTrains<Exec>& tts,
                const Array<Exec, std::int64_t>& tail) {
-  const std::int64_t slices = trains.slices, blocks = tree.blocks;
+  const std::int64_t slices = tts.slices, blocks = tree.blocks;
   Kokkos::parallel_scan(
       "shardmark::slice_runs", static_range(exec, tree.groups.positions() + 1),
       KOKKOS_LAMBDA(const std::int64_t g, RunsAndElements& before, const bool final) {
@@ -150,8 +150,8 @@ void list_runs(const Exec& exec, const PrefixNodes<Exec>& tree, const TensorTrai
         const std::int64_t key = tree.groups.key(g), begin = tree.groups.begin(g), end = tree.groups.begin(g + 1);
         const int level = static_cast<int>(key / slices / blocks);
         const std::int64_t longest = longest_run<Exec>(level), first = tree.groups.position(begin);
-        const std::int64_t table = level == 0 ? trains.tables.find(tree.rows.key(first)) : tree.at(first).table;
-        const TensorTrainCores& cores = trains.tables.shards(table);
+        const std::int64_t table = level == 0 ? tts.tables.find(tree.rows.key(first)) : tree.at(first).table;
+        const TensorTrainCores& cores = tts.tables.shards(table);
         const int t = cores.shape.cores - 1 - level;
         for (std::int64_t at = begin; at < end; at += longest) {
           if (final)
@@ -187,13 +187,13 @@ void find_bounds(const Exec& exec, const PrefixNodes<Exec>& tree, std::int64_t s
 }
 
 template <class Exec>
-PrefixTree<Exec> prefix_tree(const Exec& exec, const UniqueRows<Exec>& rows, const TensorTrains<Exec>& trains,
+PrefixTree<Exec> prefix_tree(const Exec& exec, const UniqueRows<Exec>& rows, const TensorTrains<Exec>& tts,
                              PrefixTreeWorkspace<Exec>& workspace) {
   PrefixTree<Exec> tree;
   PrefixNodes<Exec>& nodes = tree.nodes;
   nodes.rows = rows;
-  nodes.levels = trains.levels;
-  const RowStarts<Exec> starts{rows, trains, workspace.starts.first(rows.positions())};
+  nodes.levels = tts.levels;
+  const RowStarts<Exec> starts{rows, tts, workspace.starts.first(rows.positions())};
   const NodesByLevel counts = find_starts(exec, starts);
   for (int level = 0; level < TensorTrainShape::most_cores; ++level)
     nodes.first[level + 1] = nodes.first[level] + counts.at[level];
@@ -202,13 +202,13 @@ PrefixTree<Exec> prefix_tree(const Exec& exec, const UniqueRows<Exec>& rows, con
   nodes.nodes = workspace.nodes.first(all - nodes.row_count());
   const Array<Exec, std::int64_t> keys = workspace.keys.first(all);
   if (all > 0) list_nodes(exec, NodeLister<Exec>{starts, nodes, keys});
-  nodes.groups = unique_rows<Exec>(exec, keys, nodes.levels * nodes.blocks * trains.slices, workspace.groups);
+  nodes.groups = unique_rows<Exec>(exec, keys, nodes.levels * nodes.blocks * tts.slices, workspace.groups);
   nodes.runs = workspace.runs.first(all);
   const Array<Exec, std::int64_t> tail = workspace.tail.first(2);
-  list_runs(exec, nodes, trains, tail);
+  list_runs(exec, nodes, tts, tail);
   const std::int64_t bounds = nodes.levels * nodes.blocks + 1;
   const Array<Exec, std::int64_t> found = workspace.bounds.first(3 * bounds);
-  find_bounds(exec, nodes, trains.slices, tail, found);
+  find_bounds(exec, nodes, tts.slices, tail, found);
   std::vector<std::int64_t> on_host(static_cast<std::size_t>(3 * bounds));
   Kokkos::deep_copy(
       exec, Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(on_host.data(), on_host.size()),
@@ -223,20 +223,20 @@ PrefixTree<Exec> prefix_tree(const Exec& exec, const UniqueRows<Exec>& rows, con
 template <class Exec>
 std::vector<std::array<std::int64_t, TensorTrainShape::most_cores>> count_prefixes(const Exec& exec,
                                                                                    const PrefixTree<Exec>& tree,
-                                                                                   const TensorTrains<Exec>& trains) {
+                                                                                   const TensorTrains<Exec>& tts) {
   constexpr int most = TensorTrainShape::most_cores;
   const PrefixNodes<Exec>& nodes = tree.nodes;
-  const Array<Exec, std::int64_t> counts("shardmark::prefix_counts", trains.tables.count() * most);
+  const Array<Exec, std::int64_t> counts("shardmark::prefix_counts", tts.tables.count() * most);
   Kokkos::parallel_for(
       "shardmark::count_prefixes_of_tables", static_range(exec, nodes.first.back()),
       KOKKOS_LAMBDA(const std::int64_t number) {
         const bool is_row = number < nodes.row_count();
-        const std::int64_t table = is_row ? trains.tables.find(nodes.rows.key(number)) : nodes.at(number).table;
+        const std::int64_t table = is_row ? tts.tables.find(nodes.rows.key(number)) : nodes.at(number).table;
         int level = 0;
         while (number >= nodes.first[level + 1]) ++level;
-        Kokkos::atomic_inc(&counts(table * most + trains.tables.shards(table).shape.cores - 1 - level));
+        Kokkos::atomic_inc(&counts(table * most + tts.tables.shards(table).shape.cores - 1 - level));
       });
-  std::vector<std::array<std::int64_t, most>> result(static_cast<std::size_t>(trains.tables.count()));
+  std::vector<std::array<std::int64_t, most>> result(static_cast<std::size_t>(tts.tables.count()));
   Kokkos::deep_copy(exec,
                     Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
                         result.empty() ? nullptr : result.front().data(), counts.extent(0)),

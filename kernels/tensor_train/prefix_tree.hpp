@@ -82,12 +82,12 @@ struct PrefixTreeWorkspace {
   UniqueRowsWorkspace<Exec> groups;
 };
 
-/// Returns the tree of distinct rows, whose keys are first_key + row of their table in `trains`. Neighbours in the
+/// Returns the tree of distinct rows, whose keys are first_key + row of their table in `tts`. Neighbours in the
 /// order of the rows share the longest prefixes, so the nodes of every level are runs of rows, found by comparing
 /// neighbours (EcoRec does so for one level). The tree lives in `workspace` until the next call with it. The host waits
 /// twice for the device, since the launches and the memory that they need depend on the numbers of nodes and runs.
 template <class Exec>
-PrefixTree<Exec> prefix_tree(const Exec& exec, const UniqueRows<Exec>& rows, const TensorTrains<Exec>& trains,
+PrefixTree<Exec> prefix_tree(const Exec& exec, const UniqueRows<Exec>& rows, const TensorTrains<Exec>& tts,
                              PrefixTreeWorkspace<Exec>& workspace);
 
 /// Returns the number of distinct prefixes i_0 .. i_t of each table: result[table][t], the last of them its distinct
@@ -95,6 +95,6 @@ PrefixTree<Exec> prefix_tree(const Exec& exec, const UniqueRows<Exec>& rows, con
 template <class Exec>
 std::vector<std::array<std::int64_t, TensorTrainShape::most_cores>> count_prefixes(const Exec& exec,
                                                                                    const PrefixTree<Exec>& tree,
-                                                                                   const TensorTrains<Exec>& trains);
+                                                                                   const TensorTrains<Exec>& tts);
 
 }  // namespace shardmark::kernels

@@ -23,13 +23,13 @@ void list_gradients(const Exec& exec, const PrefixTree<Exec>& tree, const Array<
 /// Gives the sum of each slice a place, without gaps; `slices` has the runs of each. of_run: [runs] that of its slice.
 /// Returns the places by slice.
 template <class Exec>
-UniqueRows<Exec> place_sums(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& trains,
+UniqueRows<Exec> place_sums(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& tts,
                             const UniqueRows<Exec>& slices, const Array<Exec, std::int64_t>& of_run,
                             UniqueRowsWorkspace<Exec>& workspace) {
   const std::int64_t runs = tree.runs();
   const UniqueRows<Exec> result{workspace.words.first(runs), workspace.segments.first(runs + 1),
                                 workspace.total.first(1),
-                                RadixPlan(runs, tree.gradient_elements(), trains.slices).position_bits};
+                                RadixPlan(runs, tree.gradient_elements(), tts.slices).position_bits};
   const PrefixNodes<Exec> nodes = tree.nodes;
   Kokkos::parallel_scan(
       "shardmark::place_slice_sums", static_range(exec, runs + 1),
@@ -44,7 +44,7 @@ UniqueRows<Exec> place_sums(const Exec& exec, const PrefixTree<Exec>& tree, cons
           for (std::int64_t i = begin; i < end; ++i) of_run(slices.position(i)) = place;
         }
         const SliceRun& run = nodes.runs(slices.position(begin));
-        place += trains.tables.shards(run.table).step(run.core).padded_slice();
+        place += tts.tables.shards(run.table).step(run.core).padded_slice();
       });
   return result;
 }
@@ -53,7 +53,7 @@ UniqueRows<Exec> place_sums(const Exec& exec, const PrefixTree<Exec>& tree, cons
 template <class Exec>
 struct SumRuns {
   PrefixNodes<Exec> tree;
-  TensorTrains<Exec> trains;
+  TensorTrains<Exec> tts;
   UniqueRows<Exec> slices;
   SlicePlaces<Exec> runs, sums;
   std::array<std::int64_t, TensorTrainShape::most_cores> first_run, end_run;  ///< of the pass, by level
@@ -68,7 +68,7 @@ struct SumRuns {
         if (run < first_run[level] || run >= end_run[level]) continue;
         const float* from = runs.of(run, level);
         float* to = sums.of(run, level);
-        const CoreStep step = trains.tables.shards(tree.runs(run).table).step(tree.runs(run).core);
+        const CoreStep step = tts.tables.shards(tree.runs(run).table).step(tree.runs(run).core);
         Kokkos::parallel_for(Kokkos::TeamVectorRange(team, step.slice()),
                              [&](const std::int64_t e) { to[e] += from[e]; });
       }
@@ -77,23 +77,23 @@ struct SumRuns {
 };
 
 template <class Exec>
-LastSlices<Exec> pack_last_slices(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& trains,
+LastSlices<Exec> pack_last_slices(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& tts,
                                   TensorTrainWorkspace<Exec>& workspace) {
-  const std::int64_t stride = ScratchFloats::padded(trains.largest[0].slice), runs = tree.first_run(1, 0);
+  const std::int64_t stride = ScratchFloats::padded(tts.largest[0].slice), runs = tree.first_run(1, 0);
   const LastSlices<Exec> last{workspace.last_slices.first(runs * stride), workspace.run_of_row.first(tree.rows()),
                               stride};
   const auto [policy, scratch_level] = team_per_run(exec, runs, stride);
   Kokkos::parallel_for("shardmark::pack_last_slices", policy,
-                       PackLastSlices<Exec>{tree.nodes, trains, last, scratch_level, stride});
+                       PackLastSlices<Exec>{tree.nodes, tts, last, scratch_level, stride});
   return last;
 }
 
 /// Returns the floats of what nodes give to their parents and rows to the last core.
 template <class Exec>
-FloatsPerNode kept_shares(const TensorTrains<Exec>& trains, bool unordered) {
+FloatsPerNode kept_shares(const TensorTrains<Exec>& tts, bool unordered) {
   FloatsPerNode floats{};
-  for (int level = 1; level + 1 < trains.levels; ++level) floats[level] = trains.largest[level].left;
-  if (!unordered) floats[0] = trains.largest[0].slice;
+  for (int level = 1; level + 1 < tts.levels; ++level) floats[level] = tts.largest[level].left;
+  if (!unordered) floats[0] = tts.largest[0].slice;
   return floats;
 }
 
@@ -112,9 +112,9 @@ SlicePlaces<Exec> places_of_runs(const PrefixTree<Exec>& tree, const BlockPass& 
 }
 
 template <class Exec>
-void sum_runs(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& trains, const BlockPass& pass,
+void sum_runs(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& tts, const BlockPass& pass,
               const UniqueRows<Exec>& slices, const SlicePlaces<Exec>& runs, const SlicePlaces<Exec>& sums) {
-  SumRuns<Exec> kernel{tree.nodes, trains, slices, runs, sums, {}, {}};
+  SumRuns<Exec> kernel{tree.nodes, tts, slices, runs, sums, {}, {}};
   for (int level = 0; level < tree.nodes.levels; ++level) {
     kernel.first_run[level] = tree.first_run(level, pass.begin);
     kernel.end_run[level] = tree.first_run(level, pass.end);
@@ -125,14 +125,14 @@ void sum_runs(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains
 /// Adds a step's gradients, pass by pass. `slices` has the runs of each slice if their gradients are summed behind each
 /// pass.
 template <class Exec>
-void add_passes(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& trains,
+void add_passes(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& tts,
                 ConstArray<Exec, float> gradients, ConstArray<Exec, std::int64_t> of_run,
                 const UniqueRows<Exec>* slices, const SlicePlaces<Exec>& sums, TensorTrainWorkspace<Exec>& workspace) {
   const bool unordered = sums.unordered();
-  const LastSlices<Exec> last_slices = pack_last_slices(exec, tree, trains, workspace);
-  const FloatsPerNode of_products = kept_products(trains), of_shares = kept_shares(trains, unordered);
+  const LastSlices<Exec> last_slices = pack_last_slices(exec, tree, tts, workspace);
+  const FloatsPerNode of_products = kept_products(tts), of_shares = kept_shares(tts, unordered);
   FloatsPerNode both = of_shares;
-  for (int level = 0; level < trains.levels; ++level) both[level] += of_products[level];
+  for (int level = 0; level < tts.levels; ++level) both[level] += of_products[level];
   const bool with_runs = slices != nullptr;
   for (const BlockPass& pass :
        block_passes(tree, both, with_runs, workspace.most_bytes / std::int64_t{sizeof(float)})) {
@@ -141,31 +141,31 @@ void add_passes(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrai
     float* next = vectors.data();
     const LevelVectors products = lay_out(tree, of_products, pass, next), shares = lay_out(tree, of_shares, pass, next);
     const SlicePlaces<Exec> places = with_runs ? places_of_runs<Exec>(tree, pass, of_run, vectors, next) : sums;
-    node_products(exec, tree, trains, pass, products);
+    node_products(exec, tree, tts, pass, products);
     const auto launch = [&](const std::string& label, int level, std::int64_t floats, const auto& kernel) {
       const std::int64_t first = tree.first_run(level, pass.begin);
       const auto [policy, scratch_level] = team_per_run(exec, tree.first_run(level, pass.end) - first, floats);
       Kokkos::parallel_for(label, policy, kernel(first, scratch_level, floats));
     };
-    for (int level = 1; level < trains.levels; ++level)
-      launch("shardmark::slice_gradients", level, NodeGradients<Exec>::scratch_size(trains, level, unordered),
+    for (int level = 1; level < tts.levels; ++level)
+      launch("shardmark::slice_gradients", level, NodeGradients<Exec>::scratch_size(tts, level, unordered),
              [&](std::int64_t first, int scratch_level, std::int64_t floats) {
-               return NodeGradients<Exec>{tree.nodes,  trains, gradients, products,      shares, places,
-                                          last_slices, level,  first,     scratch_level, floats};
+               return NodeGradients<Exec>{tree.nodes,  tts,   gradients, products,      shares, places,
+                                          last_slices, level, first,     scratch_level, floats};
              });
     if (unordered) continue;
-    launch("shardmark::slice_gradients_of_last_core", 0, trains.largest[0].slice,
+    launch("shardmark::slice_gradients_of_last_core", 0, tts.largest[0].slice,
            [&](std::int64_t first, int scratch_level, std::int64_t floats) {
-             return LastCoreGradients<Exec>{tree.nodes, trains, shares[0], places, first, scratch_level, floats};
+             return LastCoreGradients<Exec>{tree.nodes, tts, shares[0], places, first, scratch_level, floats};
            });
-    if (with_runs) sum_runs(exec, tree, trains, pass, *slices, places, sums);
+    if (with_runs) sum_runs(exec, tree, tts, pass, *slices, places, sums);
   }
 }
 
 /// Sums the gradients of slices. For one block the gradients of runs are the result, whose reader adds them; for
 /// several they would be as many times as large as the slices, and are added to a sum of each slice behind each pass.
 template <class Exec>
-RowGradients<Exec> slice_gradients(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& trains,
+RowGradients<Exec> slice_gradients(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& tts,
                                    ConstArray<Exec, float> gradients, SliceSums order,
                                    TensorTrainWorkspace<Exec>& workspace) {
   const bool unordered = order == SliceSums::unordered;
@@ -173,22 +173,22 @@ RowGradients<Exec> slice_gradients(const Exec& exec, const PrefixTree<Exec>& tre
   const Array<Exec, std::int64_t> of_run = workspace.gradient_places.first(tree.runs());
   list_gradients(exec, tree, keys, of_run);
   if (!unordered && tree.nodes.blocks <= 1) {
-    const auto runs = unique_rows<Exec>(exec, keys, trains.slices, of_run, tree.gradient_elements(), workspace.slices);
+    const auto runs = unique_rows<Exec>(exec, keys, tts.slices, of_run, tree.gradient_elements(), workspace.slices);
     const Array<Exec, float> values = workspace.gradients.first(tree.gradient_elements());
-    add_passes<Exec>(exec, tree, trains, gradients, of_run, nullptr,
+    add_passes<Exec>(exec, tree, tts, gradients, of_run, nullptr,
                      {.gradients = values, .of_run = of_run, .shift = {}, .locks = {}}, workspace);
     return {runs, {}, {}, values};
   }
-  const UniqueRows<Exec> slices = unique_rows<Exec>(exec, keys, trains.slices, workspace.slices);
+  const UniqueRows<Exec> slices = unique_rows<Exec>(exec, keys, tts.slices, workspace.slices);
   const Array<Exec, std::int64_t> sum_of_run = workspace.sum_places.first(tree.runs());
-  const UniqueRows<Exec> result = place_sums<Exec>(exec, tree, trains, slices, sum_of_run, workspace.sums);
-  const Array<Exec, float> values = workspace.gradients.first(std::min(tree.gradient_elements(), trains.elements));
+  const UniqueRows<Exec> result = place_sums<Exec>(exec, tree, tts, slices, sum_of_run, workspace.sums);
+  const Array<Exec, float> values = workspace.gradients.first(std::min(tree.gradient_elements(), tts.elements));
   Kokkos::deep_copy(exec, values, 0.0F);
   if (unordered && workspace.locks.extent(0) == 0)
     workspace.locks = Array<Exec, std::uint32_t>("shardmark::slice_locks", std::size_t{1} << slice_lock_bits);
   SlicePlaces<Exec> sums{.gradients = values, .of_run = sum_of_run, .shift = {}, .locks = {}};
   if (unordered) sums.locks = workspace.locks;
-  add_passes<Exec>(exec, tree, trains, gradients, of_run, unordered ? nullptr : &slices, sums, workspace);
+  add_passes<Exec>(exec, tree, tts, gradients, of_run, unordered ? nullptr : &slices, sums, workspace);
   return {result, {}, {}, values};
 }
 

@@ -16,7 +16,7 @@ namespace shardmark::kernels {
 /// The result is keyed by first_slice + slice, for fused_update, reduce_to_dense or pack_row_gradients with the cores
 /// as shards; only slices that a row uses appear. It lives in `workspace` until the next call with it.
 template <class Exec>
-RowGradients<Exec> slice_gradients(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& trains,
+RowGradients<Exec> slice_gradients(const Exec& exec, const PrefixTree<Exec>& tree, const TensorTrains<Exec>& tts,
                                    ConstArray<Exec, float> gradients, SliceSums order,
                                    TensorTrainWorkspace<Exec>& workspace);
 

@@ -4,8 +4,8 @@
 #include <type_traits>
 
 #include "kernels/array.hpp"
-#include "kernels/lanes/groups.hpp"
 #include "kernels/lookup/column_blocks.hpp"
+#include "kernels/simd/groups.hpp"
 
 namespace shardmark::kernels {
 
@@ -41,22 +41,22 @@ namespace host {
 template <int Rows, class Width, class A, class B>
 KOKKOS_FORCEINLINE_FUNCTION void gemm_tile(Width width, std::int64_t depth, GemmLeft<A> a, GemmRows<const B> b,
                                            GemmRows<float> c, GemmStart start) {
-  constexpr std::int64_t lanes = (Width::capacity + lane_count - 1) / lane_count;
-  const auto count = [&](std::int64_t l) { return width - l * lane_count; };
-  Lanes sum[Rows][lanes];
+  constexpr std::int64_t lanes = (Width::capacity + simd_width - 1) / simd_width;
+  const auto count = [&](std::int64_t l) { return width - l * simd_width; };
+  Simd sum[Rows][lanes];
   for (int i = 0; i < Rows; ++i)
     for (std::int64_t l = 0; l < lanes; ++l)
-      sum[i][l] = start == GemmStart::zero ? Lanes(0.0F) : load_lanes(c.data + i * c.row + l * lane_count, count(l));
+      sum[i][l] = start == GemmStart::zero ? Simd(0.0F) : load_simd(c.data + i * c.row + l * simd_width, count(l));
   for (std::int64_t k = 0; k < depth; ++k, a.data += a.column, b.data += b.row) {
-    Lanes row[lanes];
-    for (std::int64_t l = 0; l < lanes; ++l) row[l] = in_register(load_lanes(b.data + l * lane_count, count(l)));
+    Simd row[lanes];
+    for (std::int64_t l = 0; l < lanes; ++l) row[l] = in_register(load_simd(b.data + l * simd_width, count(l)));
     for (int i = 0; i < Rows; ++i) {
-      const Lanes factor = to_float(a.data[i * a.row]);
+      const Simd factor = to_float(a.data[i * a.row]);
       for (std::int64_t l = 0; l < lanes; ++l) sum[i][l] = fused(factor, row[l], sum[i][l]);
     }
   }
   for (int i = 0; i < Rows; ++i)
-    for (std::int64_t l = 0; l < lanes; ++l) store_lanes(c.data + i * c.row + l * lane_count, sum[i][l], count(l));
+    for (std::int64_t l = 0; l < lanes; ++l) store_simd(c.data + i * c.row + l * simd_width, sum[i][l], count(l));
 }
 
 /// Computes the rows from `first` on: by as many tiles of Rows as fit, then of half of them, and so on.
@@ -70,21 +70,21 @@ KOKKOS_FORCEINLINE_FUNCTION void gemm_column_block(Width width, const GemmSize& 
   if constexpr (Rows > 1) gemm_column_block<Rows / 2>(width, size, a, b, c, start, first);
 }
 
-/// Computes Groups * 16 / Width rows of C, which has Width (4 or 8) columns: each Lanes holds several rows. The rows of
+/// Computes Groups * 16 / Width rows of C, which has Width (4 or 8) columns: each Simd holds several rows. The rows of
 /// A are read four numbers at a time (depth >= 4, the last four again for what a multiple of four leaves).
 template <int Groups, int Width>
 KOKKOS_FORCEINLINE_FUNCTION void narrow_gemm_tile(std::int64_t depth, const GemmLeft<float>& a,
                                                   const GemmRows<const float>& b, const GemmRows<float>& c,
                                                   GemmStart start) {
-  constexpr std::int64_t rows = lane_count / Width;
-  Lanes sum[Groups], fours[Groups];
+  constexpr std::int64_t rows = simd_width / Width;
+  Simd sum[Groups], fours[Groups];
   for (int g = 0; g < Groups; ++g)
-    sum[g] = start == GemmStart::zero ? Lanes(0.0F) : load_groups<Width>(c.data + g * rows * c.row, c.row);
+    sum[g] = start == GemmStart::zero ? Simd(0.0F) : load_groups<Width>(c.data + g * rows * c.row, c.row);
   const auto add_fours = [&](const float* from, const float* row, int first) {
     for (int g = 0; g < Groups; ++g) fours[g] = load_fours<Width>(from + g * rows * a.row, a.row);
     const auto add = [&](auto place) {
       if (first > place) return;
-      const Lanes repeated = load_repeated<Width>(row + place * b.row);
+      const Simd repeated = load_repeated<Width>(row + place * b.row);
       for (int g = 0; g < Groups; ++g) sum[g] = fused(spread_in_fours<place>(fours[g]), repeated, sum[g]);
     };
     add(std::integral_constant<int, 0>{});
@@ -99,12 +99,12 @@ KOKKOS_FORCEINLINE_FUNCTION void narrow_gemm_tile(std::int64_t depth, const Gemm
   for (int g = 0; g < Groups; ++g) store_groups<Width>(c.data + g * rows * c.row, c.row, sum[g]);
 }
 
-/// Computes rows by tiles of Groups Lanes, of half as many, and so on; returns the first row that is left.
+/// Computes rows by tiles of Groups Simd, of half as many, and so on; returns the first row that is left.
 template <int Groups, int Width>
 KOKKOS_FORCEINLINE_FUNCTION std::int64_t narrow_gemm(const GemmSize& size, const GemmLeft<float>& a,
                                                      const GemmRows<const float>& b, const GemmRows<float>& c,
                                                      GemmStart start, std::int64_t first = 0) {
-  constexpr std::int64_t rows = Groups * lane_count / Width;
+  constexpr std::int64_t rows = Groups * simd_width / Width;
   for (; first + rows <= size.m; first += rows)
     narrow_gemm_tile<Groups, Width>(size.k, GemmLeft<float>{a.data + first * a.row, a.row, a.column}, b,
                                     GemmRows<float>{c.data + first * c.row, c.row}, start);

@@ -7,7 +7,7 @@
 #include "kernels/tensor_train/small_gemm.hpp"
 #include "kernels/test/bags.hpp"
 
-// Built three times, as test_lanes.cpp is.
+// Built three times, as test_simd.cpp is.
 
 namespace shardmark::kernels::test {
 namespace {

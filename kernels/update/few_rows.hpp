@@ -63,8 +63,8 @@ struct FewRows {
       prefetch(vector(Kokkos::min(i + ahead, count - 1)), dim * std::int64_t{sizeof(float)});
       const float* gradient = vector(i);
       float* const to = sums + row * dim;
-      for (std::int64_t c = 0; c < dim; c += lane_count)
-        store_lanes(to + c, load_lanes(to + c, dim - c) + load_lanes(gradient + c, dim - c), dim - c);
+      for (std::int64_t c = 0; c < dim; c += simd_width)
+        store_simd(to + c, load_simd(to + c, dim - c) + load_simd(gradient + c, dim - c), dim - c);
     }
   }
 

@@ -21,8 +21,8 @@ KOKKOS_FORCEINLINE_FUNCTION void copy_gradient(Dim dim, const Tile& tile, float*
   for (std::int64_t column = 0; column < dim; column += column_tile) {
     const std::int64_t width = Kokkos::min(std::int64_t{column_tile}, dim - column);
     const float* g = tile(column, width);
-    for (std::int64_t c = 0; c < width; c += lane_count)
-      store_lanes(out + column + c, load_lanes(g + c, width - c), width - c);
+    for (std::int64_t c = 0; c < width; c += simd_width)
+      store_simd(out + column + c, load_simd(g + c, width - c), width - c);
   }
 }
 
@@ -55,7 +55,7 @@ struct GradientSums {
     const std::int64_t end = inputs.unique.begin(u + 1);
     if (end - begin <= hot_row_piece) return of_positions(sum, column, width, begin, end, last_position);
     const auto pieces = hot.of(begin, end);
-    for_blocks<128, 64, lane_count>(width, [&](std::int64_t c, auto block) {
+    for_blocks<128, 64, simd_width>(width, [&](std::int64_t c, auto block) {
       const auto partial_sum = [&](std::int64_t i) { return hot.partial_sum(i) + column + c; };
       add_vectors(sum + c, block, pieces.first, pieces.stop, partial_sum, [](std::int64_t) { return 1.0F; });
     });
@@ -64,7 +64,7 @@ struct GradientSums {
   /// Sets `sum` to the columns [column, column + width) of the sum over the sorted positions [begin, end).
   KOKKOS_FUNCTION void of_positions(float* sum, std::int64_t column, std::int64_t width, std::int64_t begin,
                                     std::int64_t end, std::int64_t last_position) const {
-    for_blocks<128, 64, lane_count>(width, [&](std::int64_t c, auto block) {
+    for_blocks<128, 64, simd_width>(width, [&](std::int64_t c, auto block) {
       const std::int64_t ahead = prefetch_policy().gradients(block);
       const auto vector_ahead = [&](std::int64_t i) __attribute__((always_inline)) {
         prefetch_vector(i + ahead, last_position, column + c, block);

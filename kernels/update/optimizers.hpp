@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/lanes.hpp"
+#include "kernels/simd.hpp"
 #include "reference/optimizer.hpp"
 
 namespace shardmark::kernels {
@@ -25,7 +25,7 @@ struct DecayFactors {
 };
 
 // These are the rules of reference/optimizer.hpp in fp32, one class each, made of the hyperparameters and the number of
-// the step. A Number is a float or Lanes.
+// the step. A Number is a float or Simd.
 //   w' = step(w, g, m, v)             one value; m and v, its numbers in the state vectors, are replaced
 // and where row_sum_count is not 0:
 //   add(w, g, m, v, first, second)    what the value adds to the sums of its row

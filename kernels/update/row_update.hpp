@@ -57,10 +57,10 @@ struct Rounding {
   }
 
   template <class Count>
-  KOKKOS_FORCEINLINE_FUNCTION void store(const Lanes& next, Value* values, std::int64_t column, Count count) const {
+  KOKKOS_FORCEINLINE_FUNCTION void store(const Simd& next, Value* values, std::int64_t column, Count count) const {
     if constexpr (!std::is_same_v<Value, float>)
       if (stochastic) return store_stochastically(values, next, row_bits, column_begin + column, count);
-    store_lanes(values, next, count);
+    store_simd(values, next, count);
   }
 };
 
@@ -94,10 +94,10 @@ struct RowUpdate {
   template <class RowStep, class Tile>
   KOKKOS_FORCEINLINE_FUNCTION void apply(const RowStep& step, const Tile& tile, const Rounding<Value>& rounding) const {
     for_each_lanes(tile, [&](std::int64_t column, const float* g, auto count) {
-      auto e = load<Lanes>(column, g, count);
+      auto e = load<Simd>(column, g, count);
       rounding.store(fused(-decay.decoupled, e.w, step(e.w, e.g, e.m, e.v)), values + column, column, count);
-      if constexpr (vectors > 0) store_lanes(state + column, e.m, count);
-      if constexpr (vectors > 1) store_lanes(state + dim + column, e.v, count);
+      if constexpr (vectors > 0) store_simd(state + column, e.m, count);
+      if constexpr (vectors > 1) store_simd(state + dim + column, e.v, count);
     });
   }
 
@@ -106,14 +106,14 @@ struct RowUpdate {
   /// need nothing but the gradient, so that the row is not read.
   template <bool of_gradient = false, class Tile>
   KOKKOS_FORCEINLINE_FUNCTION SumsOfRow sums(const Step& step, const Tile& tile) const {
-    Lanes first = 0.0F, second = 0.0F;
+    Simd first = 0.0F, second = 0.0F;
     for_each_lanes(tile, [&](std::int64_t column, const float* g, auto count) {
-      Elements<Lanes> e;
+      Elements<Simd> e;
       if constexpr (of_gradient)
-        e = {0.0F, load_lanes(g, count), 0.0F, 0.0F};
+        e = {0.0F, load_simd(g, count), 0.0F, 0.0F};
       else
-        e = load<Lanes>(column, g, count);
-      Lanes more_first = first, more_second = second;
+        e = load<Simd>(column, g, count);
+      Simd more_first = first, more_second = second;
       step.add(e.w, e.g, e.m, e.v, more_first, more_second);
       first = first_lanes(more_first, count, first);
       second = first_lanes(more_second, count, second);
@@ -128,8 +128,8 @@ struct RowUpdate {
     for (std::int64_t column = 0; column < dim; column += column_tile) {
       const std::int64_t width = Kokkos::min(std::int64_t{column_tile}, dim - column);
       const float* g = tile(column, width);
-      const std::int64_t whole = width / lane_count * lane_count;
-      for (std::int64_t c = 0; c < whole; c += lane_count) body(column + c, g + c, Block<lane_count>{});
+      const std::int64_t whole = width / simd_width * simd_width;
+      for (std::int64_t c = 0; c < whole; c += simd_width) body(column + c, g + c, Block<simd_width>{});
       if (whole < width) body(column + whole, g + whole, width - whole);
     }
   }

@@ -62,8 +62,8 @@ struct ScatterSgd {
       const std::atomic_ref lock(locks(static_cast<std::uint64_t>(key) * 0x9e3779b97f4a7c15ULL >> (64 - lock_bits)));
       while (lock.exchange(1, std::memory_order_acquire) != 0) {
       }
-      for (std::int64_t c = 0; c < dim; c += lane_count)
-        store_lanes(w + c, fused(factor, load_lanes(g + c, dim - c), load_lanes(w + c, dim - c)), dim - c);
+      for (std::int64_t c = 0; c < dim; c += simd_width)
+        store_simd(w + c, fused(factor, load_simd(g + c, dim - c), load_simd(w + c, dim - c)), dim - c);
       lock.store(0, std::memory_order_release);
     }))
     KOKKOS_IF_ON_DEVICE((for (std::int64_t c = 0; c < dim; ++c) Kokkos::atomic_add(w + c, factor * g[c]);))

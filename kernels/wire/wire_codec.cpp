@@ -13,7 +13,7 @@ namespace shardmark::kernels {
 template <class T>
 KOKKOS_FORCEINLINE_FUNCTION void encode_row(const float* vector, char* row, std::int64_t dim, RowType<StoredRow<T>>) {
   T* values = reinterpret_cast<T*>(row);
-  for (std::int64_t c = 0; c < dim; c += lane_count) store_lanes(values + c, load_lanes(vector + c, dim - c), dim - c);
+  for (std::int64_t c = 0; c < dim; c += simd_width) store_simd(values + c, load_simd(vector + c, dim - c), dim - c);
 }
 
 /// Encodes a row as RowScale::quantized does: adding 2^23 leaves the nearest integer, ties to even, in the low bits.
@@ -40,7 +40,7 @@ KOKKOS_FORCEINLINE_FUNCTION void encode_row(const float* vector, char* row, Dim 
 template <class Row, class Dim>
 KOKKOS_FORCEINLINE_FUNCTION void decode_row(const char* row, float* vector, Dim dim, RowType<Row>) {
   const Row values(row);
-  for (std::int64_t c = 0; c < dim; c += lane_count) store_lanes(vector + c, values.lanes(c, dim - c), dim - c);
+  for (std::int64_t c = 0; c < dim; c += simd_width) store_simd(vector + c, values.lanes(c, dim - c), dim - c);
 }
 
 /// Calls body(row type, byte of a row on the wire, element of its vector, dim) for rows [first, first + count) of a

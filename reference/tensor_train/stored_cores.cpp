@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "reference/storage.hpp"
-#include "reference/tensor_train/cached_train.hpp"
+#include "reference/tensor_train/cached_tt.hpp"
 #include "reference/tensor_train/contraction.hpp"
 
 namespace shardmark::reference {
@@ -61,7 +61,7 @@ Table cached_rows(const Table& table) {
 }
 
 std::unique_ptr<ComputedRows> computed_by_cores(const Table& table, std::int64_t number, const RowValues& initial) {
-  return std::make_unique<CachedTrain>(table, number, initial);
+  return std::make_unique<CachedTt>(table, number, initial);
 }
 
 LookupFlops contraction_flops(const Table& table, double rows) {

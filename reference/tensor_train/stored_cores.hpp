@@ -19,7 +19,7 @@ std::vector<std::vector<std::int64_t>> slices_of(const Table& table, std::span<c
 /// Returns the rows of the cache as a table: fp32, with the optimizer of the table where they are trained.
 Table cached_rows(const Table& table);
 
-/// Makes a CachedTrain.
+/// Makes a CachedTt.
 std::unique_ptr<ComputedRows> computed_by_cores(const Table& table, std::int64_t number, const RowValues& initial);
 
 /// Returns the flops of contracting so many distinct rows; where the direction is left open, those of the cheaper one.

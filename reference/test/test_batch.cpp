@@ -20,11 +20,11 @@ Batch two_features_of_three_samples() {
           .weights = {0.5F, 1.0F, 1.5F, 2.0F, 2.5F, 3.0F, 3.5F}};
 }
 
-const Ids table_rows{4, 10};
+const Ids rows_of_tables{4, 10};
 
 std::string refusal_of(const Batch& batch) {
   try {
-    check_batch(batch, table_rows);
+    check_batch(batch, rows_of_tables);
   } catch (const InputError& error) {
     return error.what();
   }

@@ -26,9 +26,9 @@ bool says_nothing(const Column& column) {
 
 /// Leaves the value of an option that only some of the cases have, as those of tensor trains, where these agree.
 void settle(Column& column) {
-  const auto told = std::ranges::find_if(column.cells, [](const std::string& text) { return text != "-"; });
-  if (told == column.cells.end()) return;
-  const std::string value = *told;
+  const auto first_value = std::ranges::find_if(column.cells, [](const std::string& text) { return text != "-"; });
+  if (first_value == column.cells.end()) return;
+  const std::string value = *first_value;
   const auto agrees = [&](const std::string& text) { return text == "-" || text == value; };
   if (std::ranges::all_of(column.cells, agrees)) std::ranges::fill(column.cells, value);
 }
@@ -70,9 +70,9 @@ void merge(std::vector<Column>& columns, std::string_view one, std::string_view 
 
 /// What the cases are.
 std::vector<Column> choices(const Records& records) {
-  std::vector<std::string> fields{"plan", "workload", "ranks", "threads"}, told = told_options(records);
-  if (std::erase(told, "storage") > 0) fields.insert(fields.begin() + 1, "storage");
-  std::ranges::copy(told, std::back_inserter(fields));
+  std::vector<std::string> fields{"plan", "workload", "ranks", "threads"}, options = told_options(records);
+  if (std::erase(options, "storage") > 0) fields.insert(fields.begin() + 1, "storage");
+  std::ranges::copy(options, std::back_inserter(fields));
   std::vector<Column> columns;
   for (const std::string& field : fields)
     columns.push_back(with_cells({.header = field, .left_aligned = field != "ranks" && field != "threads"}, records,

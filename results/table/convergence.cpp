@@ -34,7 +34,7 @@ std::string bound_of(const CaseRecord& record) {
 }
 
 /// Returns what a line stands for: mode, order and bound.
-std::vector<std::string> way_of_training(const CaseRecord& record) {
+std::vector<std::string> training_config(const CaseRecord& record) {
   return {record.option("async"), record.option("async_order"), bound_of(record)};
 }
 
@@ -72,8 +72,8 @@ std::string line_of_training(const CaseRecord& record, const CaseRecord* never_s
 std::vector<std::string> convergence_lines(const Records& ranked) {
   Records trained;
   for (const CaseRecord* record : ranked) {
-    const auto same = [way = way_of_training(*record)](const CaseRecord* other) {
-      return way_of_training(*other) == way;
+    const auto same = [config = training_config(*record)](const CaseRecord* other) {
+      return training_config(*other) == config;
     };
     if (number_of(*record, "trained_steps").value_or(0) > 0 && std::ranges::none_of(trained, same))
       trained.push_back(record);
@@ -81,7 +81,7 @@ std::vector<std::string> convergence_lines(const Records& ranked) {
   if (trained.empty()) return {};
   std::ranges::stable_sort(trained, {}, [](const CaseRecord* record) {
     const std::string bound = bound_of(*record);
-    return std::tuple(record->option("async") != "off", way_of_training(*record).front(), bound.size(), bound);
+    return std::tuple(record->option("async") != "off", training_config(*record).front(), bound.size(), bound);
   });
   const bool off =
       std::ranges::any_of(trained, [](const CaseRecord* record) { return record->option("async") == "off"; });

@@ -10,10 +10,10 @@ namespace shardmark::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Row = std::vector<std::pair<std::string, std::string>>;  // field and value
+using FlatRecord = std::vector<std::pair<std::string, std::string>>;  // field and value
 
 /// The members of objects in objects, each by its path "step_ms.median".
-void flatten(const Json& json, const std::string& path, Row& row) {
+void flatten(const Json& json, const std::string& path, FlatRecord& row) {
   for (const auto& [name, value] : json.items()) {
     const std::string field = path + name;
     if (value.is_object())
@@ -23,11 +23,11 @@ void flatten(const Json& json, const std::string& path, Row& row) {
   }
 }
 
-Row row_of(const CaseRecord& record) {
+FlatRecord row_of(const CaseRecord& record) {
   Json json = to_json(record);
   json.erase("record");
   json["valid"] = is_valid(record);
-  Row row;
+  FlatRecord row;
   flatten(json, "", row);
   return row;
 }
@@ -50,9 +50,9 @@ std::string line_of(const std::vector<std::string>& cells) {
 }
 
 /// The fields of any row, in the order in which they first occur.
-std::vector<std::string> fields_of(const std::vector<Row>& rows) {
+std::vector<std::string> fields_of(const std::vector<FlatRecord>& rows) {
   std::vector<std::string> fields;
-  for (const Row& row : rows)
+  for (const FlatRecord& row : rows)
     for (const auto& [field, value] : row)
       if (std::ranges::find(fields, field) == fields.end()) fields.push_back(field);
   return fields;
@@ -61,20 +61,20 @@ std::vector<std::string> fields_of(const std::vector<Row>& rows) {
 }  // namespace
 
 std::string as_csv(std::span<const Report> reports, const TableOptions&) {
-  std::vector<Row> rows;
+  std::vector<FlatRecord> rows;
   for (const Report& report : reports)
     for (const CaseRecord& record : report.cases) {
-      Row row = row_of(record);
+      FlatRecord row = row_of(record);
       if (reports.size() > 1) row.insert(row.begin(), {"file", report.name});
       rows.push_back(std::move(row));
     }
   if (rows.empty()) return "";
   const std::vector<std::string> fields = fields_of(rows);
   std::string text = line_of(fields);
-  for (const Row& row : rows) {
+  for (const FlatRecord& row : rows) {
     std::vector<std::string> cells;
     for (const std::string& field : fields) {
-      const auto found = std::ranges::find(row, field, &Row::value_type::first);
+      const auto found = std::ranges::find(row, field, &FlatRecord::value_type::first);
       cells.push_back(found == row.end() ? "" : found->second);
     }
     text += line_of(cells);

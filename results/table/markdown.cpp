@@ -47,7 +47,7 @@ std::string page_markdown(const Page& page) {
     text += fmt::format("\n{}\n\n{}", phases.title, table(phases.columns, phases.lines));
   for (const auto* lines : {&page.pipelines, &page.qualities})
     if (!lines->empty()) text += fmt::format("\n```\n{}\n```\n", fmt::join(*lines, "\n"));
-  for (const std::string& line : page.trains) text += fmt::format("\n{}\n", line);
+  for (const std::string& line : page.tts) text += fmt::format("\n{}\n", line);
   if (!page.published.empty()) text += fmt::format("\n{}\n", page.published);
   text += '\n';
   if (!page.disturbance.empty()) text += fmt::format("**{}**\n\n", page.disturbance);

@@ -224,7 +224,7 @@ Page page_of(const Report& report, bool all) {
     page.phases = phases_of_cases(findings, all);
     page.pipelines = pipeline_lines(findings.cases);
     page.qualities = convergence_lines(findings.cases);
-    page.trains = tensor_train_lines(findings.cases);
+    page.tts = tensor_train_lines(findings.cases);
     page.disturbance = disturbance_text(findings.cases);
     page.sentences = answer(findings);
   }
@@ -237,10 +237,10 @@ Page page_of(const Report& report, bool all) {
 std::string legend(const Page& page, const std::vector<Column>& columns) {
   std::string text =
       fmt::format("ms: median of {}, each the slowest rank's, and its interval; phases: their median ms", page.steps);
-  std::vector<std::string> said;
+  std::vector<std::string> legends;
   for (const Column& column : columns) {
-    if (column.legend.empty() || std::ranges::find(said, column.legend) != said.end()) continue;
-    said.push_back(column.legend);
+    if (column.legend.empty() || std::ranges::find(legends, column.legend) != legends.end()) continue;
+    legends.push_back(column.legend);
     text += "; " + column.legend;
   }
   return text;

@@ -73,14 +73,14 @@ std::string line_of(const CaseRecord& record) {
 bool by_completion(const CaseRecord& record) { return record.option("async_order") == "completion"; }
 
 /// "rows", "rows by completion": where both orders are among the cases they stand apart.
-std::string way_of(const CaseRecord& record) {
+std::string config_of(const CaseRecord& record) {
   return plain(record.option("async")) + (by_completion(record) ? " by completion" : "");
 }
 
-Records fastest_of_each_way(const Records& ranked) {
+Records fastest_of_each_config(const Records& ranked) {
   Records fastest;
   for (const CaseRecord* record : ranked)
-    if (std::ranges::none_of(fastest, [&](const CaseRecord* other) { return way_of(*other) == way_of(*record); }))
+    if (std::ranges::none_of(fastest, [&](const CaseRecord* other) { return config_of(*other) == config_of(*record); }))
       fastest.push_back(record);
   return fastest;
 }
@@ -95,8 +95,8 @@ std::string read_ms_of(const CaseRecord& record) {
 }
 
 /// "off 1.2, rows 0.8"
-void append(std::string& list, const std::string& way, const std::string& value) {
-  if (!value.empty()) list += fmt::format("{}{} {}", list.empty() ? "" : ", ", way, value);
+void append(std::string& list, const std::string& label, const std::string& value) {
+  if (!value.empty()) list += fmt::format("{}{} {}", list.empty() ? "" : ", ", label, value);
 }
 
 }  // namespace
@@ -106,9 +106,9 @@ std::vector<std::string> pipeline_lines(const Records& ranked) {
   std::vector<std::string> lines{fmt::format(row_format, "async", "plan", "T,C,S", "stale", "depth", "waits", "prepare",
                                              "main", "formula", "ms", "error", "again", "MB")};
   std::string exposed, pools, overtaking, reading;
-  for (const CaseRecord* record : fastest_of_each_way(ranked)) {
+  for (const CaseRecord* record : fastest_of_each_config(ranked)) {
     const Json pipeline = pipeline_of(*record);
-    const std::string mode = way_of(*record);
+    const std::string mode = config_of(*record);
     lines.push_back(line_of(*record));
     append(pools, mode, pool_of(pipeline));
     append(reading, mode, read_ms_of(*record));

@@ -127,8 +127,8 @@ std::vector<std::string> prediction_sentences(const Findings& f) {
 std::vector<PhaseTable> phase_tables(const Findings& findings, const Records& records) {
   std::vector<PhaseTable> tables;
   for (const CaseRecord* record : records) {
-    const auto told = [](const PhaseTime& phase) { return phase.predicted_ms || phase.least_ms; };
-    if (std::ranges::none_of(record->phases, told)) continue;
+    const auto has_prediction = [](const PhaseTime& phase) { return phase.predicted_ms || phase.least_ms; };
+    if (std::ranges::none_of(record->phases, has_prediction)) continue;
     tables.push_back(
         phase_table(*record, fmt::format("phases of {}, ms; least: what the measured speed of memory and links "
                                          "allows for the same bytes",

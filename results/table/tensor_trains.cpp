@@ -19,9 +19,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace names = tensor_train_fields;
 
-Json train_of(const CaseRecord& record) {
-  const Json train = record.details.value(names::object, Json());
-  return train.is_object() ? train : Json::object();
+Json tt_of(const CaseRecord& record) {
+  const Json tt = record.details.value(names::object, Json());
+  return tt.is_object() ? tt : Json::object();
 }
 
 std::optional<double> number_in(const Json& object, const std::string& name) {
@@ -30,43 +30,42 @@ std::optional<double> number_in(const Json& object, const std::string& name) {
 }
 
 /// "1,024 lookups of 900 rows by 30 + 200 shared products (suffix)". Not with a cache, whose rows share no products.
-std::string sharing(const Json& train) {
-  if (train.contains(names::cache)) return "";
-  const auto lookups = number_in(train, names::lookups), rows = number_in(train, names::rows);
+std::string sharing(const Json& tt) {
+  if (tt.contains(names::cache)) return "";
+  const auto lookups = number_in(tt, names::lookups), rows = number_in(tt, names::rows);
   if (!lookups || !rows) return "";
   std::vector<std::string> shared;
-  const Json prefixes = train.value(names::prefixes, Json::array());
+  const Json prefixes = tt.value(names::prefixes, Json::array());
   for (const Json& count : prefixes)
     if (count.is_number()) shared.push_back(with_commas(count.get<double>()));
   if (!shared.empty()) shared.pop_back();  // the rows
-  const std::string direction = plain(text_of(train.value(names::direction, Json("prefix"))));
+  const std::string direction = plain(text_of(tt.value(names::direction, Json("prefix"))));
   return fmt::format(
       "; a step has {} lookups of {} rows{}", with_commas(*lookups), with_commas(*rows),
       shared.empty() ? "" : fmt::format(" by {} shared products ({})", fmt::join(shared, " + "), direction));
 }
 
 /// Not with a cache: the nominal flops are those of lookups that it answers too.
-std::string rates(const Json& train) {
-  if (train.contains(names::cache)) return "";
-  const auto nominal = number_in(train, names::nominal_gflops), executed = number_in(train, names::executed_gflops);
+std::string rates(const Json& tt) {
+  if (tt.contains(names::cache)) return "";
+  const auto nominal = number_in(tt, names::nominal_gflops), executed = number_in(tt, names::executed_gflops);
   if (!nominal || !executed) return "";
   return fmt::format("; {} GFLOP/s executed, {} nominal", figure(*executed), figure(*nominal));
 }
 
-std::string cache_hits(const Json& train) {
-  const Json cache = train.value(names::cache, Json());
+std::string cache_hits(const Json& tt) {
+  const Json cache = tt.value(names::cache, Json());
   const auto rate = cache.is_object() ? number_in(cache, names::hit_rate) : std::nullopt;
   return rate ? fmt::format("; {:.0f} % of the lookups hit its cache", 100.0 * *rate) : "";
 }
 
 /// Beside what FBTT-Embedding published of the workload that is named after it.
-std::string beside_fbtt(const Json& train) {
-  const auto own = number_in(train, names::us_per_lookup),
-             theirs = number_in(train, names::fbtt_published_us_per_lookup),
-             nominal = number_in(train, names::nominal_gflops), executed = number_in(train, names::executed_gflops),
-             printed = number_in(train, names::fbtt_printed_gflops);
+std::string beside_fbtt(const Json& tt) {
+  const auto own = number_in(tt, names::us_per_lookup), theirs = number_in(tt, names::fbtt_published_us_per_lookup),
+             nominal = number_in(tt, names::nominal_gflops), executed = number_in(tt, names::executed_gflops),
+             printed = number_in(tt, names::fbtt_printed_gflops);
   if (!own || !theirs) return "";
-  if (!nominal || !executed || !printed || train.contains(names::cache))
+  if (!nominal || !executed || !printed || tt.contains(names::cache))
     return fmt::format("fbtt: {} us per lookup forward + backward + update, {} published (GPU, without a cache)",
                        figure(*own), figure(*theirs));
   return fmt::format(
@@ -115,10 +114,10 @@ Pair fastest_beside(const Records& ranked) {
 }
 
 /// Returns the rows of all tables with storage tt, which have one dim.
-std::optional<double> rows_of(const CaseRecord& tt) {
-  const Json train = train_of(tt);
-  const auto parameters = number_in(train, names::parameters), compression = number_in(train, names::compression),
-             dim = number_in(tt.options, "dim");
+std::optional<double> rows_of(const CaseRecord& record) {
+  const Json tt = tt_of(record);
+  const auto parameters = number_in(tt, names::parameters), compression = number_in(tt, names::compression),
+             dim = number_in(record.options, "dim");
   if (!parameters || !compression || !dim || *dim <= 0.0) return {};
   return *parameters * *compression / *dim;
 }
@@ -211,18 +210,18 @@ std::string winning_size(const Findings& f, const Pair& best) {
 }  // namespace
 
 bool has_tensor_trains(const Records& records) {
-  return std::ranges::any_of(records, [](const CaseRecord* record) { return !train_of(*record).empty(); });
+  return std::ranges::any_of(records, [](const CaseRecord* record) { return !tt_of(*record).empty(); });
 }
 
 std::vector<std::string> tensor_train_lines(const Records& ranked) {
-  const auto found = std::ranges::find_if(ranked, [](const CaseRecord* record) { return !train_of(*record).empty(); });
+  const auto found = std::ranges::find_if(ranked, [](const CaseRecord* record) { return !tt_of(*record).empty(); });
   if (found == ranked.end()) return {};
-  const Json train = train_of(**found);
+  const Json tt = tt_of(**found);
   std::vector<std::string> lines;
-  if (const auto compression = number_in(train, names::compression))
+  if (const auto compression = number_in(tt, names::compression))
     lines.push_back(fmt::format("tt: tables as products of cores, {} times fewer values{}{}{}", figure(*compression),
-                                sharing(train), rates(train), cache_hits(train)));
-  if (std::string line = beside_fbtt(train); !line.empty()) lines.push_back(std::move(line));
+                                sharing(tt), rates(tt), cache_hits(tt)));
+  if (std::string line = beside_fbtt(tt); !line.empty()) lines.push_back(std::move(line));
   return lines;
 }
 

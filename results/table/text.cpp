@@ -50,7 +50,7 @@ std::string page_text(const Page& page, const TableOptions& options) {
   for (const PhaseTable& phases : page.phases) text += phases_text(phases, options.width);
   for (const auto* lines : {&page.pipelines, &page.qualities})
     for (const std::string& line : *lines) text += fmt::format("# {}\n", line);
-  for (const std::string& line : page.trains) text += wrapped(line, "# ", "#   ", options.width);
+  for (const std::string& line : page.tts) text += wrapped(line, "# ", "#   ", options.width);
   if (!page.published.empty()) text += wrapped(page.published, "# ", "#   ", options.width);
   if (!page.disturbance.empty()) text += wrapped(page.disturbance, "", "    ", options.width);
   std::string start = "ANSWER: ";

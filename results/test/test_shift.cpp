@@ -20,9 +20,9 @@ std::vector<double> up_to(int n) {
 }
 
 void expect_counts(const std::vector<double>& p, const std::vector<int>& counts) {
-  const double ways = std::accumulate(counts.begin(), counts.end(), 0.0);
+  const double paths = std::accumulate(counts.begin(), counts.end(), 0.0);
   ASSERT_EQ(p.size(), counts.size());
-  for (std::size_t i = 0; i < p.size(); ++i) EXPECT_DOUBLE_EQ(p[i], counts[i] / ways) << i;
+  for (std::size_t i = 0; i < p.size(); ++i) EXPECT_DOUBLE_EQ(p[i], counts[i] / paths) << i;
 }
 
 double up_to_and_with(const std::vector<double>& p, std::size_t x) {

@@ -88,6 +88,8 @@ function(shardmark_test name)
   shardmark_program(${target} SOURCES ${arg_SOURCES} LINK ${arg_LINK} GTest::gtest)
   target_compile_definitions(${target} PRIVATE SHARDMARK_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/test/data")
   shardmark_compile_quickly(${target})
+  # Of libraries more files are compiled at once where a preset says so; tests often give their samples the same names.
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 16)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()

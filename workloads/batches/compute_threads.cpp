@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "kernels/lanes.hpp"
+#include "kernels/simd.hpp"
 #include "workloads/batches/execution.hpp"
 
 namespace shardmark::workloads {

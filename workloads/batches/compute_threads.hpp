@@ -32,7 +32,7 @@ std::int64_t compute_thread_count();
 std::string kokkos_version();
 /// Returns what Kokkos prints of its configuration. Kokkos has started.
 std::string kokkos_configuration();
-/// Returns the vector instructions that kernels/lanes.hpp was compiled for: avx512, avx2, sse2 or other.
+/// Returns the vector instructions that kernels/simd.hpp was compiled for: avx512, avx2, sse2 or other.
 std::string compiled_vectors();
 
 }  // namespace shardmark::workloads

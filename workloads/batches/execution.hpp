@@ -24,7 +24,7 @@ DeviceArray<T> part(const DeviceArray<T>& array, std::int64_t begin, std::int64_
 
 /// Is a list that is made on the host and used by kernels; making it again allocates nothing while it does not grow.
 template <class T>
-struct Listed {
+struct HostList {
   std::vector<T> host;
 
   /// Copies what `host` holds now and returns the copy; valid until the next call.

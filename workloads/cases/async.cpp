@@ -38,9 +38,9 @@ bool splits_rows_of(const placement::TablePlacement& placement) {
 }  // namespace
 
 void require_async(const placement::Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
-                   const Case& how) {
-  if (!how.async.looks_up()) return;
-  const auto mode = name_of(how.async.mode);
+                   const Case& config) {
+  if (!config.async.looks_up()) return;
+  const auto mode = name_of(config.async.mode);
   for (const Table& table : tables)
     if (!storage_of(table).can_prefetch)
       throw InputError(
@@ -48,15 +48,15 @@ void require_async(const placement::Plan& plan, const std::vector<Table>& tables
                       "--async off or ids, or --storage dense",
                       table.name, name_of(table.storage), mode));
   for (const Feature& feature : features)
-    if (how.async.mode == AsyncMode::rows && feature.pooling == Pooling::max)
+    if (config.async.mode == AsyncMode::rows && feature.pooling == Pooling::max)
       throw InputError(
           fmt::format("feature {} pools by max: its gradient goes to the row that is the maximum, which "
                       "stale rows no longer are; use --async ids or patched",
                       feature.name));
-  const placement::RowTransfer transfer = how.transfer();
+  const placement::RowTransfer transfer = config.transfer();
   const bool one_by_one =
       transfer == placement::RowTransfer::dense_partials || transfer == placement::RowTransfer::sparse_partials;
-  if (how.async.mode != AsyncMode::patched || one_by_one) return;
+  if (config.async.mode != AsyncMode::patched || one_by_one) return;
   if (std::ranges::any_of(plan.tables, splits_rows_of))
     throw InputError(
         fmt::format("plan {}: --async patched sends single vectors again, which transfer {} does not have; "

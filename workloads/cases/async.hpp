@@ -100,6 +100,6 @@ struct Async {
 ///   - rows: no feature may pool by max, whose gradient goes to the row that equals the maximum now;
 ///   - patched: where tables are split by rows, vectors must travel one by one, so that single ones can be sent again.
 void require_async(const placement::Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
-                   const Case& how);
+                   const Case& config);
 
 }  // namespace shardmark::workloads

@@ -141,12 +141,12 @@ constexpr bool is_of_case =
 
 /// Calls `visit` with each struct of the type `Owner` that a case has: its Movement, all its tables' Optimizers, ...
 template <class Owner, class Run, class How, class Visit>
-void for_each_owner(Run& run, How& how, const Visit& visit) {
-  if constexpr (std::same_as<Owner, Case>) visit(how);
-  if constexpr (std::same_as<Owner, placement::Movement>) visit(how.movement);
-  if constexpr (std::same_as<Owner, WireTypes>) visit(how.movement.wire);
-  if constexpr (std::same_as<Owner, placement::TableGroups>) visit(how.groups);
-  if constexpr (std::same_as<Owner, Async>) visit(how.async);
+void for_each_owner(Run& run, How& config, const Visit& visit) {
+  if constexpr (std::same_as<Owner, Case>) visit(config);
+  if constexpr (std::same_as<Owner, placement::Movement>) visit(config.movement);
+  if constexpr (std::same_as<Owner, WireTypes>) visit(config.movement.wire);
+  if constexpr (std::same_as<Owner, placement::TableGroups>) visit(config.groups);
+  if constexpr (std::same_as<Owner, Async>) visit(config.async);
   if constexpr (std::same_as<Owner, RunOptions>) visit(run);
   if constexpr (std::same_as<Owner, DataOptions>) visit(run.data);
   if constexpr (std::same_as<Owner, DenseOptions>) visit(run.dense);
@@ -171,13 +171,13 @@ Option option_of(OptionGroup group, std::string_view name, std::string_view desc
   using option_values::Json;
   Option option{.name = name, .description = description, .group = group, .several = option_values::is_of_case<Owner>};
   option_values::say_valid<T>(rule, option);
-  option.set = [=](RunOptions& run, Case& how, const std::string& text) {
-    option_values::for_each_owner<Owner>(run, how,
+  option.set = [=](RunOptions& run, Case& config, const std::string& text) {
+    option_values::for_each_owner<Owner>(run, config,
                                          [&](Owner& owner) { option_values::read(text, rule, owner.*field); });
   };
-  option.get = [=](const RunOptions& run, const Case& how) {
+  option.get = [=](const RunOptions& run, const Case& config) {
     Json values = Json::array();
-    option_values::for_each_owner<Owner>(run, how, [&](const Owner& owner) {
+    option_values::for_each_owner<Owner>(run, config, [&](const Owner& owner) {
       Json value = option_values::json_of(owner.*field, rule);
       if (std::ranges::find(values, value) == values.end()) values.push_back(std::move(value));
     });

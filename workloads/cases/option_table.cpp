@@ -11,13 +11,13 @@ constexpr NumberRule positive{.least = 1.0};
 constexpr NumberRule auto_or_positive{.least = 1.0, .word = "auto"};
 
 /// Makes --wire, which sets both directions at once.
-Option wire_both_ways() {
+Option wire_both_directions() {
   Option option =
       option_of(OptionGroup::movement, "wire", "value type of vectors and gradients on the wire", &WireTypes::forward);
   option.get = nullptr;
   option.sets = {"wire_forward", "wire_backward"};
-  option.set = [](RunOptions&, Case& how, const std::string& text) {
-    how.movement.wire.forward = how.movement.wire.backward = named<ValueType>(text);
+  option.set = [](RunOptions&, Case& config, const std::string& text) {
+    config.movement.wire.forward = config.movement.wire.backward = named<ValueType>(text);
   };
   return option;
 }
@@ -35,9 +35,9 @@ Option storage() {
   Option option =
       option_of(OptionGroup::tables, "storage", "what stands for the rows of every table in memory", &Table::storage);
   option.several = true;
-  option.set = [](RunOptions&, Case& how, const std::string& text) { how.storage = named<Storage>(text); };
-  option.get = [of_tables = option.get](const RunOptions& run, const Case& how) {
-    return how.storage ? option_values::Json(name_of(*how.storage)) : of_tables(run, how);
+  option.set = [](RunOptions&, Case& config, const std::string& text) { config.storage = named<Storage>(text); };
+  option.get = [of_tables = option.get](const RunOptions& run, const Case& config) {
+    return config.storage ? option_values::Json(name_of(*config.storage)) : of_tables(run, config);
   };
   return option;
 }
@@ -46,17 +46,17 @@ Option storage() {
 Option async() {
   Option option = option_of(OptionGroup::movement, "async",
                             "what of a step is done while the steps before it are taken (on: rows)", &Async::mode);
-  option.set = [](RunOptions&, Case& how, const std::string& text) {
-    how.async.mode = text == "on" ? AsyncMode::rows : named<AsyncMode>(text);
+  option.set = [](RunOptions&, Case& config, const std::string& text) {
+    config.async.mode = text == "on" ? AsyncMode::rows : named<AsyncMode>(text);
   };
   return option;
 }
 
 /// Wraps an option of which 0 would stop every batch: rule says why.
 Option above_zero(Option option, std::string_view rule) {
-  option.set = [set = option.set, rule](RunOptions& run, Case& how, const std::string& text) {
+  option.set = [set = option.set, rule](RunOptions& run, Case& config, const std::string& text) {
     if (number_in<std::int64_t>(text) == 0) throw InputError(std::string(rule));
-    set(run, how, text);
+    set(run, config, text);
   };
   return option;
 }
@@ -72,7 +72,7 @@ std::vector<Option> table() {
       option_of(movement, "transfer", "what travels for row-split tables", &placement::Movement::transfer),
       option_of(movement, "exchange", "how it travels (:N is a number that can be given, and its default)",
                 &Case::exchange),
-      wire_both_ways(),
+      wire_both_directions(),
       option_of(movement, "wire_forward", "value type of vectors alone", &WireTypes::forward),
       option_of(movement, "wire_backward", "value type of gradients alone", &WireTypes::backward),
       option_of(movement, "wire_ids", "type of ids on the wire", &placement::Movement::wire_ids),

@@ -95,7 +95,9 @@ struct GivenOption {
   std::string where;
 
   /// Returns the text as it was given: "--wire-ids int64", "--set wire_ids=int64".
-  std::string said(const std::string& value) const { return where + (where.starts_with("--set ") ? '=' : ' ') + value; }
+  std::string as_given(const std::string& value) const {
+    return where + (where.starts_with("--set ") ? '=' : ' ') + value;
+  }
 };
 
 /// Parses "key=value", or with `several` "key=value,value" where the option takes them. Throws InputError for an
@@ -112,10 +114,10 @@ void apply_settings(RunOptions& run, const std::vector<std::string>& assignments
 
 /// Returns {name: value in effect} of all options that make the case what it is. `groups` and `wire_ids` are what the
 /// request comes to with this plan: a number, int32 or int64.
-nlohmann::ordered_json case_options(const RunOptions& run, const Case& how, const placement::Plan& plan);
+nlohmann::ordered_json case_options(const RunOptions& run, const Case& config, const placement::Plan& plan);
 /// Returns the same of the options of the schedule.
 nlohmann::ordered_json schedule_options(const RunOptions& run);
 /// Returns the names of those in case_options whose value is not the workload's or the program's.
-std::vector<std::string> changed_options(const RunOptions& run, const Case& how);
+std::vector<std::string> changed_options(const RunOptions& run, const Case& config);
 
 }  // namespace shardmark::workloads

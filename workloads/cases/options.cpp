@@ -55,19 +55,19 @@ std::vector<std::string> values_of(const GivenOption& given) {
   return values;
 }
 
-void set_one(const GivenOption& given, const std::string& text, RunOptions& run, Case& how) {
+void set_one(const GivenOption& given, const std::string& text, RunOptions& run, Case& config) {
   try {
-    given.option->set(run, how, text);
+    given.option->set(run, config, text);
   } catch (const InputError& error) {
-    throw InputError(fmt::format("{}: {}", given.said(text), error.what()));
+    throw InputError(fmt::format("{}: {}", given.as_given(text), error.what()));
   }
 }
 
 /// Returns all of `cases` with each of the values.
 std::vector<Case> each_with(const std::vector<Case>& cases, const GivenOption& given, RunOptions& run) {
   std::vector<Case> all;
-  for (const Case& how : cases)
-    for (const std::string& value : values_of(given)) set_one(given, value, run, all.emplace_back(how));
+  for (const Case& config : cases)
+    for (const std::string& value : values_of(given)) set_one(given, value, run, all.emplace_back(config));
   return all;
 }
 
@@ -129,7 +129,7 @@ void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<Gi
   check_nested_ids(run);
   check_dense_options(run);
   check_optimizers(run);
-  if (std::ranges::any_of(cases, [](const Case& how) { return how.async != Async{}; }))
+  if (std::ranges::any_of(cases, [](const Case& config) { return config.async != Async{}; }))
     cases = without_unused_async(std::move(cases));
   if (run.exact) make_exact(run.workload);
 }
@@ -138,10 +138,10 @@ void import_cores(Workload& workload) {
   for (Table& table : workload.tables) {
     TensorTrain& asked = table.tensor_train;
     if (asked.import_file.empty()) continue;
-    datasets::DecomposedTable train = datasets::read_cores(asked.import_file, table);
+    datasets::DecomposedTable tt = datasets::read_cores(asked.import_file, table);
     const bool given =
         !asked.row_shape.empty() || !asked.dim_shape.empty() || !asked.ranks.empty() || asked.compression > 0.0;
-    const TensorTrainShape& shape = train.shape;
+    const TensorTrainShape& shape = tt.shape;
     if (given && tensor_train_shape(table) != shape)
       throw InputError(
           fmt::format("{}: its cores have another shape or other ranks than are given for table {}; leave "
@@ -152,7 +152,7 @@ void import_cores(Workload& workload) {
     asked.dim_shape.assign(shape.q.begin(), shape.q.begin() + shape.cores);
     asked.ranks.assign(shape.r.begin() + 1, shape.r.begin() + shape.cores);
     asked.compression = 0.0;
-    asked.imported = std::make_shared<const std::vector<std::vector<float>>>(std::move(train.cores));
+    asked.imported = std::make_shared<const std::vector<std::vector<float>>>(std::move(tt.cores));
   }
 }
 
@@ -164,14 +164,14 @@ void apply_settings(RunOptions& run, const std::vector<std::string>& assignments
   run = with_storage(std::move(run), cases.front().storage);
 }
 
-Json case_options(const RunOptions& run, const Case& how, const placement::Plan& plan) {
+Json case_options(const RunOptions& run, const Case& config, const placement::Plan& plan) {
   Json values = Json::object();
   for (const Option& option : options())
-    if (option.group != OptionGroup::schedule && has_use(option, run)) values[option.name] = option.get(run, how);
+    if (option.group != OptionGroup::schedule && has_use(option, run)) values[option.name] = option.get(run, config);
   const Workload& workload = run.workload;
   values["groups"] =
-      placement::count_groups(placement::group_of_tables(how.groups, plan, workload.tables, workload.features));
-  values["wire_ids"] = name_of(placement::id_type(how.movement.wire_ids, plan, workload.tables));
+      placement::count_groups(placement::group_of_tables(config.groups, plan, workload.tables, workload.features));
+  values["wire_ids"] = name_of(placement::id_type(config.movement.wire_ids, plan, workload.tables));
   return values;
 }
 
@@ -182,12 +182,12 @@ Json schedule_options(const RunOptions& run) {
   return values;
 }
 
-std::vector<std::string> changed_options(const RunOptions& run, const Case& how) {
+std::vector<std::string> changed_options(const RunOptions& run, const Case& config) {
   std::vector<std::string> names;
   for (const Option& option : options()) {
     if (option.group == OptionGroup::schedule || !has_use(option, run)) continue;
     const auto usual = run.usual.find(option.name);
-    if (usual != run.usual.end() && option.get(run, how).dump() != usual->second) names.emplace_back(option.name);
+    if (usual != run.usual.end() && option.get(run, config).dump() != usual->second) names.emplace_back(option.name);
   }
   return names;
 }
@@ -264,22 +264,22 @@ bool has_readers(const Option& option, const RunOptions& run) {
 void require_async_use(const std::vector<Case>& cases, const GivenOption& given) {
   const bool bound = given.option->name == "staleness_bound";
   if (!bound && !given.option->name.starts_with("async_")) return;
-  const auto ahead = [&](const Case& how) { return bound ? how.async.looks_up() : how.async.on(); };
-  const auto by_threads = [&](const Case& how) {
-    return ahead(how) && (given.option->name == "async_pool" || !how.async.inlined());
+  const auto ahead = [&](const Case& config) { return bound ? config.async.looks_up() : config.async.on(); };
+  const auto by_threads = [&](const Case& config) {
+    return ahead(config) && (given.option->name == "async_pool" || !config.async.inlined());
   };
-  const auto reads = [&](const Case& how) {
-    return by_threads(how) && (given.option->name != "async_order" || how.async.threads != 1);
+  const auto reads = [&](const Case& config) {
+    return by_threads(config) && (given.option->name != "async_order" || config.async.threads != 1);
   };
   if (std::ranges::any_of(cases, reads)) return;
-  const std::string said = given.said(given.values.front());
+  const std::string option = given.as_given(given.values.front());
   if (std::ranges::any_of(cases, by_threads))
     throw InputError(fmt::format(
         "{}: one thread completes its batches in the order of the input; use --async-threads 2 or more, or auto",
-        said));
+        option));
   if (std::ranges::any_of(cases, ahead))
-    throw InputError(fmt::format("{}: a step prepares its batch itself; use --async-pool shared", said));
-  throw InputError(fmt::format("{}: {}; use --async {}", said,
+    throw InputError(fmt::format("{}: a step prepares its batch itself; use --async-pool shared", option));
+  throw InputError(fmt::format("{}: {}; use --async {}", option,
                                bound ? "no rows are looked up ahead" : "nothing is done ahead",
                                bound ? "rows or patched" : "ids, rows or patched"));
 }
@@ -337,35 +337,37 @@ void check_dense_options(const RunOptions& run) {
 
 std::vector<Case> without_unused_async(std::vector<Case> cases) {
   std::vector<Case> different;
-  for (Case& how : cases) {
-    if (!how.async.on()) how.async = {};
-    if (how.async.inlined()) how.async = {.mode = how.async.mode, .pool = how.async.pool};
-    if (!how.async.looks_up()) how.async.bound.reset();
-    if (how.async.in_order()) how.async.order = AsyncOrder::input;
-    const auto same = [name = how.name()](const Case& other) { return other.name() == name; };
-    if (std::ranges::none_of(different, same)) different.push_back(std::move(how));
+  for (Case& config : cases) {
+    if (!config.async.on()) config.async = {};
+    if (config.async.inlined()) config.async = {.mode = config.async.mode, .pool = config.async.pool};
+    if (!config.async.looks_up()) config.async.bound.reset();
+    if (config.async.in_order()) config.async.order = AsyncOrder::input;
+    const auto same = [name = config.name()](const Case& other) { return other.name() == name; };
+    if (std::ranges::none_of(different, same)) different.push_back(std::move(config));
   }
   return different;
 }
 
 void require_use(const RunOptions& run, const std::vector<Case>& cases, const std::vector<GivenOption>& given) {
   const auto has_storage = [&](const Option& option) {
-    return std::ranges::any_of(cases,
-                               [&](const Case& how) { return has_readers(option, with_storage(run, how.storage)); });
+    return std::ranges::any_of(
+        cases, [&](const Case& config) { return has_readers(option, with_storage(run, config.storage)); });
   };
   for (const GivenOption& each : given) {
     require_async_use(cases, each);
     if ((each.option->group == OptionGroup::dense || each.option->name == "train") && !has_layers(run.dense.kind))
       throw InputError(
-          fmt::format("{}: no layers are trained; use --dense mlp, dlrm or dcnv2", each.said(each.values.front())));
+          fmt::format("{}: no layers are trained; use --dense mlp, dlrm or dcnv2", each.as_given(each.values.front())));
     if (each.option->name == "reading" && run.data.file.empty())
-      throw InputError(fmt::format("{}: the ids come from no file; use --data FILE", each.said(each.values.front())));
+      throw InputError(
+          fmt::format("{}: the ids come from no file; use --data FILE", each.as_given(each.values.front())));
     if (each.option->group == OptionGroup::ids && !run.data.file.empty())
       throw InputError(fmt::format("{}: the ids come from --data {}; leave one of them out",
-                                   each.said(each.values.front()), run.data.file));
+                                   each.as_given(each.values.front()), run.data.file));
     if (each.option->group == OptionGroup::of_storage && !has_storage(*each.option))
       throw InputError(fmt::format(
-          "{}: no table has storage {}{}; use --storage {}", each.said(each.values.front()), storage_name(*each.option),
+          "{}: no table has storage {}{}; use --storage {}", each.as_given(each.values.front()),
+          storage_name(*each.option),
           run.workload.tt_min_rows > 0 ? fmt::format(" and at least {} rows", run.workload.tt_min_rows) : "",
           storage_name(*each.option)));
   }

@@ -19,17 +19,17 @@ placement::PlanRequest plan_request_of(const Workload& workload, int ranks, cons
 }
 
 placement::StepContext step_context_of(const placement::LookupStatistics& statistics, const Workload& workload,
-                                       const placement::Plan& plan, const Case& how, int ranks_per_node) {
+                                       const placement::Plan& plan, const Case& config, int ranks_per_node) {
   return {.statistics = statistics,
           .ranks = plan.ranks,
           .ranks_per_node = ranks_per_node,
           .global_batch = workload.global_batch,
-          .movement = how.movement,
+          .movement = config.movement,
           .weighted = workload.ids.weighted,
-          .exchange = how.exchange.name(),
-          .groups =
-              placement::count_groups(placement::group_of_tables(how.groups, plan, workload.tables, workload.features)),
-          .prefetches = how.async.on()};
+          .exchange = config.exchange.name(),
+          .groups = placement::count_groups(
+              placement::group_of_tables(config.groups, plan, workload.tables, workload.features)),
+          .prefetches = config.async.on()};
 }
 
 }  // namespace shardmark::workloads

@@ -19,6 +19,6 @@ placement::PlanRequest plan_request_of(const Workload& workload, int ranks, cons
 /// Returns what predictions of a workload's steps take beside the plan. statistics: of its tables and features. The
 /// dense part is left out, as in the steps that are measured.
 placement::StepContext step_context_of(const placement::LookupStatistics& statistics, const Workload& workload,
-                                       const placement::Plan& plan, const Case& how, int ranks_per_node);
+                                       const placement::Plan& plan, const Case& config, int ranks_per_node);
 
 }  // namespace shardmark::workloads

@@ -89,21 +89,21 @@ void keys_of(Keys& keys, RowCache& cache) {
   keys.unless(plain.populate_every, "populate_every", cache.populate_every);
 }
 
-void keys_of(Keys& keys, TensorTrain& train) {
+void keys_of(Keys& keys, TensorTrain& tt) {
   const TensorTrain plain;
-  keys.unless(plain.cores, "cores", train.cores);
-  keys.unless(plain.row_shape, "row_shape", train.row_shape);
-  keys.unless(plain.dim_shape, "dim_shape", train.dim_shape);
-  keys.unless(plain.ranks, "ranks", train.ranks);
-  keys.unless(plain.compression, "compression", train.compression);
-  keys.unless(plain.initializer, "initializer", train.initializer);
-  keys.unless(plain.variance, "variance", train.variance);
-  keys.unless(plain.import_file, "import", train.import_file);
-  keys.unless(plain.direction, "direction", train.direction);
-  keys.unless(plain.slice_sums, "slice_sums", train.slice_sums);
-  keys.unless(plain.fused_update, "fused_update", train.fused_update);
-  keys.unless(plain.workspace_mib, "workspace_mib", train.workspace_mib);
-  keys.unless(plain.cache, "cache", train.cache);
+  keys.unless(plain.cores, "cores", tt.cores);
+  keys.unless(plain.row_shape, "row_shape", tt.row_shape);
+  keys.unless(plain.dim_shape, "dim_shape", tt.dim_shape);
+  keys.unless(plain.ranks, "ranks", tt.ranks);
+  keys.unless(plain.compression, "compression", tt.compression);
+  keys.unless(plain.initializer, "initializer", tt.initializer);
+  keys.unless(plain.variance, "variance", tt.variance);
+  keys.unless(plain.import_file, "import", tt.import_file);
+  keys.unless(plain.direction, "direction", tt.direction);
+  keys.unless(plain.slice_sums, "slice_sums", tt.slice_sums);
+  keys.unless(plain.fused_update, "fused_update", tt.fused_update);
+  keys.unless(plain.workspace_mib, "workspace_mib", tt.workspace_mib);
+  keys.unless(plain.cache, "cache", tt.cache);
 }
 
 /// This is the largest number of tables that an entry may stand for.

@@ -62,7 +62,7 @@ CoreShares core_shares(const comm::Communicator& world, const comm::Affinity& af
 std::string why_inline(const std::vector<GivenOption>& given, const std::vector<Case>& cases, const PoolFacts& facts) {
   const auto names = values_of(given, "async_pool");
   const bool left_open = names.empty() || std::ranges::find(names, "auto") != names.end();
-  if (!left_open || std::ranges::none_of(cases, [](const Case& how) { return how.async.inlined(); })) return "";
+  if (!left_open || std::ranges::none_of(cases, [](const Case& config) { return config.async.inlined(); })) return "";
   return fmt::format("--async-pool auto is inline: {}",
                      facts.mpi == comm::MpiThreads::several
                          ? "ranks of one host without a core to spare would hide nothing"
@@ -70,8 +70,8 @@ std::string why_inline(const std::vector<GivenOption>& given, const std::vector<
 }
 
 std::vector<Case> with_pools_in_effect(std::vector<Case> cases, const PoolFacts& facts) {
-  for (Case& how : cases)
-    if (how.async.on()) how.async.pool = pool_in_effect(how.async.pool, facts);
+  for (Case& config : cases)
+    if (config.async.on()) config.async.pool = pool_in_effect(config.async.pool, facts);
   return without_unused_async(std::move(cases));
 }
 

@@ -38,8 +38,8 @@ bool says_storage(const placement::Plan& plan) {
 /// The storages that the cases say, in their order; "as the workload says" is one of them.
 std::vector<std::optional<Storage>> storages_of(const std::vector<Case>& cases) {
   std::vector<std::optional<Storage>> storages;
-  for (const Case& how : cases)
-    if (std::ranges::find(storages, how.storage) == storages.end()) storages.push_back(how.storage);
+  for (const Case& config : cases)
+    if (std::ranges::find(storages, config.storage) == storages.end()) storages.push_back(config.storage);
   return storages;
 }
 
@@ -73,14 +73,14 @@ void add_plan(const std::string& name, std::optional<Storage> storage, const std
   if (says_storage(planned.plan) && std::ranges::any_of(setup.plans, same)) return;  // another storage was asked for
   const bool transfers_differ = splits_rows(planned.plan);
   std::vector<PlannedCase> added;
-  for (const Case& how : cases) {
-    if (how.storage != storage) continue;
-    if (!transfers_differ && how.movement.transfer != cases.front().movement.transfer) continue;
-    placement::require_supported(planned.plan, workload.tables, workload.features, how.movement_in_effect());
-    require_async(planned.plan, workload.tables, workload.features, how);
-    placement::group_of_tables(how.groups, planned.plan, workload.tables, workload.features);
-    added.push_back({setup.plans.size(), how});
-    if (says_storage(planned.plan)) added.back().how.storage.reset();  // records then tell that of the tables
+  for (const Case& config : cases) {
+    if (config.storage != storage) continue;
+    if (!transfers_differ && config.movement.transfer != cases.front().movement.transfer) continue;
+    placement::require_supported(planned.plan, workload.tables, workload.features, config.movement_in_effect());
+    require_async(planned.plan, workload.tables, workload.features, config);
+    placement::group_of_tables(config.groups, planned.plan, workload.tables, workload.features);
+    added.push_back({setup.plans.size(), config});
+    if (says_storage(planned.plan)) added.back().config.storage.reset();  // records then tell that of the tables
   }
   setup.plans.push_back(std::move(planned));
   std::ranges::copy(added, std::back_inserter(setup.cases));

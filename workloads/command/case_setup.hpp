@@ -23,7 +23,7 @@ struct Setup {
   std::vector<Case> cases_of(std::size_t plan) const {
     std::vector<Case> of_plan;
     for (const PlannedCase& each : cases)
-      if (each.plan == plan) of_plan.push_back(each.how);
+      if (each.plan == plan) of_plan.push_back(each.config);
     return of_plan;
   }
 };

@@ -38,12 +38,12 @@ Table asked_table(const DecomposeArguments& arguments, const datasets::Matrix& m
                           .rows = matrix.rows,
                           .dim = matrix.columns,
                           .storage = Storage::tt}};
-  Case how;
+  Case config;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string& value = arguments.values[i];
     if (value.empty()) continue;
     try {
-      option_called(names[i]).set(run, how, value);
+      option_called(names[i]).set(run, config, value);
     } catch (const InputError& error) {
       throw InputError(fmt::format("{} {}: {}", flag_of(names[i]), value, error.what()));
     }
@@ -57,16 +57,16 @@ void decompose(const DecomposeArguments& arguments) {
   require_alone("data tensor-train");
   const datasets::Matrix matrix = datasets::read_npy(arguments.in);
   const Table table = asked_table(arguments, matrix);
-  const datasets::DecomposedTable train = datasets::tt_svd(table, matrix.values);
-  datasets::write_cores(arguments.out, table, train);
-  const TensorTrainShape& shape = train.shape;
+  const datasets::DecomposedTable tt = datasets::tt_svd(table, matrix.values);
+  datasets::write_cores(arguments.out, table, tt);
+  const TensorTrainShape& shape = tt.shape;
   const auto cores = static_cast<std::size_t>(shape.cores);
   const auto parameters = static_cast<double>(shape.parameters());
   fmt::print("{}: {} rows x {} as {} cores\nrow shape       {}\ndim shape       {}\nranks           {}\n",
              arguments.out, table.rows, table.dim, cores, listed(std::span(shape.p).first(cores)),
              listed(std::span(shape.q).first(cores)), listed(std::span(shape.r).subspan(1, cores - 1)));
   fmt::print("parameters      {}\ncompression     {:.3f}\nrelative error  {:.3e}\n", shape.parameters(),
-             static_cast<double>(table.rows * table.dim) / parameters, train.relative_error);
+             static_cast<double>(table.rows * table.dim) / parameters, tt.relative_error);
 }
 
 }  // namespace

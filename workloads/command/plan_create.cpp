@@ -39,7 +39,7 @@ void say(const std::string& text) { fmt::print(stderr, "shardmark: {}\n", text);
 /// A workload as it is run, and the machine that plans of it are for.
 struct PlanSubject {
   RunOptions run;
-  Case how;
+  Case config;
   placement::MachineModel machine;
   std::optional<int> ranks_per_node;
   std::optional<std::uint64_t> memory;
@@ -51,8 +51,8 @@ struct PlanSubject {
     run.workload = load_workload(arguments.of_case.workload);
     std::vector<Case> cases{Case{}};
     set_options(run, cases, arguments.of_case.given());
-    how = cases.front();
-    run = with_storage(std::move(run), how.storage);
+    config = cases.front();
+    run = with_storage(std::move(run), config.storage);
   }
 
   const Workload& workload() const { return run.workload; }
@@ -62,7 +62,7 @@ struct PlanSubject {
   }
 
   placement::PlanRequest request(int ranks) const {
-    placement::PlanRequest request = plan_request_of(workload(), ranks, how.movement);
+    placement::PlanRequest request = plan_request_of(workload(), ranks, config.movement);
     request.ids = id_statistics_of(workload(), run.data, say);
     request.ranks_per_node = per_node(ranks);
     request.machine = &machine;
@@ -78,7 +78,7 @@ void create(const PlanArguments& arguments) {
   placement::PlanRequest request = planned.request(arguments.ranks.value());
   request.remarks = &remarks;
   const placement::Plan plan = placement::make_plan(arguments.plan, workload.tables, workload.features, request);
-  placement::require_supported(plan, workload.tables, workload.features, planned.how.movement);
+  placement::require_supported(plan, workload.tables, workload.features, planned.config.movement);
   if (planned.memory) placement::require_fit(plan, workload.tables, static_cast<double>(*planned.memory));
   write_plan(arguments.format, arguments.out, workload, plan);
   if (const std::string idle = placement::idle_ranks_text(plan); !idle.empty()) say(idle);
@@ -103,7 +103,7 @@ std::string heading(const PlanSubject& planned, int ranks) {
       "# {}{}, batch {}, ids: {}; {}\n"
       "# predicted, not measured: for machine {} ({}), {} ranks a node\n",
       workload.name, workload.scale > 1 ? fmt::format(" at 1/{}", workload.scale) : "", workload.global_batch,
-      planned.run.data.file.empty() ? law : planned.run.data.file, planned.how.name(), planned.machine.name,
+      planned.run.data.file.empty() ? law : planned.run.data.file, planned.config.name(), planned.machine.name,
       planned.machine.source, planned.per_node(ranks));
 }
 
@@ -113,7 +113,7 @@ nlohmann::ordered_json heading_json(const PlanSubject& planned, int ranks) {
           {"scale", workload.scale},
           {"global_batch", workload.global_batch},
           {"data", planned.run.data.file},
-          {"case", planned.how.name()},
+          {"case", planned.config.name()},
           {"machine", planned.machine.name},
           {"machine_source", planned.machine.source},
           {"machine_measured", planned.machine.measured},
@@ -162,12 +162,12 @@ void show_plan(const PlanArguments& arguments) {
   const PlanSubject planned(arguments);
   const Workload& workload = planned.workload();
   const placement::Plan plan = plan_to_show(arguments, planned);
-  placement::require_supported(plan, workload.tables, workload.features, planned.how.movement_in_effect());
+  placement::require_supported(plan, workload.tables, workload.features, planned.config.movement_in_effect());
   const int per_node = planned.per_node(plan.ranks);
   placement::require_known(planned.machine, (plan.ranks + per_node - 1) / per_node);
   const placement::LookupStatistics statistics = lookup_statistics_of(workload, planned.run.data, say);
   const placement::PlanFacts facts =
-      placement::facts_of(step_context_of(statistics, workload, plan, planned.how, per_node), planned.machine, plan);
+      placement::facts_of(step_context_of(statistics, workload, plan, planned.config, per_node), planned.machine, plan);
   fmt::print("{}", format.text(planned, facts, plan));
 }
 

@@ -26,10 +26,10 @@ struct PredictArguments {
 PredictedCases cases_of(const PredictArguments& arguments) {
   PredictedCases cases;
   cases.options.workload = load_workload(arguments.of_case.workload);
-  std::vector<Case> how{Case{}};
-  set_options(cases.options, how, arguments.of_case.given());
-  cases.options = with_storage(cases.options, how.front().storage);
-  cases.how = how.front();
+  std::vector<Case> config{Case{}};
+  set_options(cases.options, config, arguments.of_case.given());
+  cases.options = with_storage(cases.options, config.front().storage);
+  cases.config = config.front();
   if (cases.options.workload.tables.empty())
     throw InputError(cases.options.workload.name + ": the workload has no tables to predict");
   cases.ranks = arguments.ranks;

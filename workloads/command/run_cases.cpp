@@ -79,17 +79,17 @@ int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
   const Status status = status_line(world);
 
   const auto given = usable_options(world, arguments);
-  std::set<std::string> said;
+  std::set<std::string> printed;
   const auto say = [&](const std::string& text) {
-    if (world.rank() == 0 && said.insert(text).second) fmt::print(stderr, "shardmark: {}\n", text);
+    if (world.rank() == 0 && printed.insert(text).second) fmt::print(stderr, "shardmark: {}\n", text);
   };
   if (const std::string why = why_alone(world.size()); !why.empty() && speaks()) say(why);
   const PoolFacts facts = pool_facts(world, affinity);
   const auto [asked, asked_cases] = comm::agree(world, [&] {
     auto result = cases_of(arguments, given);
     result.second = with_pools_in_effect(std::move(result.second), facts);
-    for (const Case& how : result.second)
-      if (how.movement.dedup == placement::Dedup::node) require_node_dedup(world);
+    for (const Case& config : result.second)
+      if (config.movement.dedup == placement::Dedup::node) require_node_dedup(world);
     return result;
   });
   comm::agree(world, [&] {
@@ -114,11 +114,11 @@ int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
       say(fmt::format("plan {}: {}", planned.plan.name, idle));
   const auto batches = comm::agree(world, [&] { return make_batch_source(options, say); });
   const PlannedTables& first = setup.plans.front();
-  const Case& how = setup.cases.front().how;
+  const Case& config = setup.cases.front().config;
   if (!arguments.export_file.empty())
-    export_step(world, first.options, first.plan, how, *batches, arguments.export_file);
+    export_step(world, first.options, first.plan, config, *batches, arguments.export_file);
   if (!arguments.traffic_file.empty())
-    write_step_traffic(world, first.options, first.plan, how, *batches, arguments.traffic_file);
+    write_step_traffic(world, first.options, first.plan, config, *batches, arguments.traffic_file);
   Json environment = results::environment_record(run_context(world, affinity, options.seed));
   if (const auto published = published_ratio(options.workload.published_steps))
     environment["published"] = {{"fast", published->fast},

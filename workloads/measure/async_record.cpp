@@ -58,7 +58,7 @@ void add_facts(const comm::Communicator& comm, const Pipeline& pipeline, AsyncFa
   std::copy_n(seconds.begin() + 3, ahead_stages, counts.work_seconds.begin());
   std::copy_n(seconds.begin() + 3 + ahead_stages, ahead_stages, counts.wait_seconds.begin());
   facts.shape = pipeline.shape();
-  facts.how = pipeline.how();
+  facts.config = pipeline.config();
   facts.reads = pipeline.reads();
   facts.processing_units = comm::all_gather(comm, pipeline.processing_units());
   facts.counts += counts;
@@ -72,7 +72,7 @@ void add_facts(const comm::Communicator& comm, const Pipeline& pipeline, AsyncFa
 AsyncJson async_details(const AsyncFacts& facts, double step_ms) {
   const PipelineCounts& counts = facts.counts;
   const bool inlined = facts.shape.inlined();
-  AsyncJson json{{names::pool, facts.how.pool.name()},
+  AsyncJson json{{names::pool, facts.config.pool.name()},
                  {names::threads, facts.shape.threads},
                  {names::capacity, inlined ? 0 : facts.shape.capacity}};
   if (!inlined && std::ranges::any_of(facts.processing_units, [](const auto& units) { return !units.empty(); }))

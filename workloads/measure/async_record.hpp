@@ -12,7 +12,7 @@ namespace shardmark::workloads {
 /// seconds are those of the slowest rank, bytes those of the rank with most, vectors those of all ranks.
 struct AsyncFacts {
   PipelineShape shape;
-  Async how = {};
+  Async config = {};
   std::vector<std::string> processing_units;  ///< by rank, of threads that are bound; empty where they are not
   PipelineCounts counts;
   PatchCounts patched;
@@ -20,7 +20,7 @@ struct AsyncFacts {
   bool reads = false;  ///< whether batches are read as they are taken
   std::int64_t buffered_bytes = 0;
 
-  bool any() const { return how.on(); }
+  bool any() const { return config.on(); }
   /// Return the seconds that a thread takes per batch, and the steps' thread per step.
   double prepare_seconds() const;
   double step_seconds() const;

@@ -25,7 +25,7 @@ results::VectorError wire_error(const comm::Communicator& comm, const kernels::V
 /// Returns whether two cases have one reference. Its values depend on the storage of the tables and how stale rows may
 /// be, its bounds on the wire types.
 bool CaseChecks::share_reference(std::size_t one, std::size_t other) const {
-  const Case &a = job_.cases[one].how, &b = job_.cases[other].how;
+  const Case &a = job_.cases[one].config, &b = job_.cases[other].config;
   if (follows_case(job_.options, a.async) || follows_case(job_.options, b.async)) return one == other;
   const auto tables_of = [&](std::size_t c) { return std::span(job_.planned(c).options.workload.tables); };
   return a.movement.wire == b.movement.wire && a.storage == b.storage && a.async.most_stale() == b.async.most_stale() &&
@@ -58,8 +58,8 @@ void CaseChecks::check(const std::vector<std::size_t>& cases, std::int64_t steps
     hooks_.status("computing the reference");
     const double begin = now();
     Expectation expectation = comm::agree(job_.comm, [&] {
-      const Case& how = job_.cases[first].how;
-      return Expectation(job_.comm, job_.planned(first).options, batches_, how.movement.wire, steps, how.async);
+      const Case& config = job_.cases[first].config;
+      return Expectation(job_.comm, job_.planned(first).options, batches_, config.movement.wire, steps, config.async);
     });
     reference_seconds_ += now() - begin;
     std::optional<std::map<std::string, std::int64_t>> untold;  // the same for all that share the reference

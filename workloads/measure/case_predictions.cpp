@@ -24,7 +24,7 @@ placement::StepContext context_of_case(const Job& job, std::size_t number,
                                        const placement::LookupStatistics& statistics) {
   const auto& [plan, options] = job.planned(number);
   placement::StepContext step =
-      step_context_of(statistics, options.workload, plan, job.cases[number].how, ranks_per_node(job.comm));
+      step_context_of(statistics, options.workload, plan, job.cases[number].config, ranks_per_node(job.comm));
   if (!has_layers(options.dense.kind)) return step;
   const DenseWork work = dense_work(dense_spec_of(options.workload, options.dense.kind));
   step.dense_flops = static_cast<double>(work.flops());
@@ -46,7 +46,7 @@ std::vector<std::optional<placement::StepPrediction>> predict_cases(const Job& j
     const placement::LookupStatistics statistics(workload.tables, workload.features, ids);
     for (const std::size_t c : job.cases_of(p))
       predictions[c] = prepared_ahead(placement::predict_step(context_of_case(job, c, statistics), *job.machine, plan),
-                                      job.cases[c].how.async);
+                                      job.cases[c].config.async);
   }
   return predictions;
 }

@@ -41,10 +41,10 @@ std::int64_t table_bytes_max(const PlannedTables& planned) {
 /// flops of ten iterations, and the time of one.
 void add_published_fbtt(nlohmann::ordered_json& details) {
   namespace fields = results::tensor_train_fields;
-  const auto train = details.find(fields::object);
-  if (train == details.end()) return;
-  (*train)[fields::fbtt_printed_gflops] = 10.0 * train->at(fields::nominal_gflops).get<double>();
-  (*train)[fields::fbtt_published_us_per_lookup] = 0.416;
+  const auto tt = details.find(fields::object);
+  if (tt == details.end()) return;
+  (*tt)[fields::fbtt_printed_gflops] = 10.0 * tt->at(fields::nominal_gflops).get<double>();
+  (*tt)[fields::fbtt_published_us_per_lookup] = 0.416;
 }
 
 }  // namespace
@@ -66,14 +66,14 @@ std::vector<std::size_t> by_promise(const std::vector<CaseState>& states, std::v
 
 results::CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const Prepared& prepared) {
   const Timings& timings = state.timings;
-  const Case& how = job.cases[number].how;
+  const Case& config = job.cases[number].config;
   const auto& [plan, options] = job.planned(number);
   results::CaseRecord record;
   record.workload = job.options.workload.name;
   record.plan = plan.name;
-  record.options = case_options(options, how, plan);
+  record.options = case_options(options, config, plan);
   record.options["batches"] = prepared.inputs().size();
-  record.changed = changed_options(options, how);
+  record.changed = changed_options(options, config);
   record.details = schedule_options(job.options);
   record.details[results::plan_digest_field] = state.plan_digest;
   record.ranks = job.comm.size();

@@ -181,7 +181,7 @@ std::int64_t untold_values(const reference::TouchedTable& table) {
   for (std::int64_t slot = 0; slot < std::ssize(table.rows()); ++slot) {
     const auto values = table.values(slot), bounds = table.value_bounds(slot);
     for (std::size_t c = 0; c < values.size(); ++c)
-      untold += bounds[c] < usual && is_told(values[c], bounds[c]) ? 0 : 1;
+      untold += bounds[c] < usual && is_testable(values[c], bounds[c]) ? 0 : 1;
   }
   return untold;
 }

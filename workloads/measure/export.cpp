@@ -254,13 +254,13 @@ class StepExport {
 }  // namespace
 
 void export_step(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
-                 const Case& how, BatchSource& batches, const std::string& file) {
+                 const Case& config, BatchSource& batches, const std::string& file) {
   const datasets::Samples samples =
       comm::agree(comm, [&] { return batches.read(0, 0, options.workload.global_batch); });
-  FirstStep first(comm, options, plan, how, batches);
+  FirstStep first(comm, options, plan, config, batches);
   StepExport out(comm, options, samples.batch, *first.tables, file);
   nlohmann::ordered_json description{{"plan", plan.name}};
-  description.update(case_options(options, how, plan));
+  description.update(case_options(options, config, plan));
   out.write_case(description.dump());
   out.write_tables_before();
   out.write_dense_before(samples, *first.dense);

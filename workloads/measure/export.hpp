@@ -27,9 +27,9 @@ namespace shardmark::workloads {
 ///   /tables/<name>/cores/<t>   core t in the table's own order (reference/tensor_train/shape.hpp), as a table whose
 ///                              rows are its slices
 ///   /dense                     of a dense model, its inputs, weights and outcome (dense/export_dense.hpp)
-/// On fresh tables no row is cached yet, so cores are all that a train has.
+/// On fresh tables no row is cached yet, so cores are all that a tt table has.
 /// Collective; rank 0 writes an OutputFile. Throws InputError when the file cannot be written.
 void export_step(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
-                 const Case& how, BatchSource& batches, const std::string& file);
+                 const Case& config, BatchSource& batches, const std::string& file);
 
 }  // namespace shardmark::workloads

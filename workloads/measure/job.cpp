@@ -13,7 +13,7 @@ std::vector<std::size_t> Job::cases_of(std::size_t plan) const {
 }
 
 std::string Job::name_of(std::size_t number) const {
-  return fmt::format("{} {}", planned(number).plan.name, cases[number].how.name());
+  return fmt::format("{} {}", planned(number).plan.name, cases[number].config.name());
 }
 
 }  // namespace shardmark::workloads

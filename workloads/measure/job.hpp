@@ -23,7 +23,7 @@ struct PlannedTables {
 /// Is one row of the results: a plan (number in the list of plans) and how its data move.
 struct PlannedCase {
   std::size_t plan = 0;
-  Case how;
+  Case config;
 };
 
 /// Says what is measured, on which ranks. All of it outlives the measurement.

@@ -179,11 +179,11 @@ double whole_table_bytes(const Plan& plan, const Workload& workload, std::int64_
 }
 
 /// Returns the bytes that a case allocates for its steps.
-double step_bytes(const comm::Communicator& comm, const Plan& plan, const Workload& workload, const Case& how,
+double step_bytes(const comm::Communicator& comm, const Plan& plan, const Workload& workload, const Case& config,
                   const StepCounts& counts) {
-  const Movement& movement = how.movement;
+  const Movement& movement = config.movement;
   if (movement.transfer == RowTransfer::automatic) {
-    Case rows = how, pooled = how;
+    Case rows = config, pooled = config;
     rows.movement.transfer = RowTransfer::unique_rows;
     pooled.movement.transfer = RowTransfer::dense_partials;
     return std::max(step_bytes(comm, plan, workload, rows, counts), step_bytes(comm, plan, workload, pooled, counts));
@@ -215,11 +215,11 @@ double step_bytes(const comm::Communicator& comm, const Plan& plan, const Worklo
     }
   }
   bytes += held_ids * of_max + summed_gradient_bytes(plan, workload, comm.rank(), held_ids);
-  const comm::ExchangeChoice& exchange = *how.exchange.choice;
+  const comm::ExchangeChoice& exchange = *config.exchange.choice;
   const auto groups =
-      placement::count_groups(placement::group_of_tables(how.groups, plan, workload.tables, workload.features));
+      placement::count_groups(placement::group_of_tables(config.groups, plan, workload.tables, workload.features));
   constexpr double small_arrays = 128e3;  // of a group, whatever its tables
-  return placement::room_to_grow * bytes + exchange.keeps(comm, how.exchange.number) * vectors.largest_route() +
+  return placement::room_to_grow * bytes + exchange.keeps(comm, config.exchange.number) * vectors.largest_route() +
          static_cast<double>(groups) * (exchange.has(comm) + small_arrays);
 }
 
@@ -234,7 +234,7 @@ double distinct_outputs(const Workload& workload, const Feature& feature, double
 
 /// Returns the bytes of the parts of a table in the reference: their initial values; of those that so many rows touch
 /// the values and state with bounds, also as copies to compare, and three times in double the values and the sums of
-/// their gradients (BoundedTrain).
+/// their gradients (BoundedTt).
 double part_bytes(const Table& table, double rows) {
   double bytes = 0.0;
   for (const Table& part : storage_of(table).parts(table)) {
@@ -297,11 +297,12 @@ double memory_needed(const comm::Communicator& comm, const Plan& plan, const Run
   const std::int64_t samples = samples_of(workload.global_batch, plan.ranks, comm.rank()).count;
   const StepCounts counts{static_cast<double>(samples), counts_of(samples), counts_of(workload.global_batch)};
   double largest_case = 0.0, versions = 1.0, flights = 1.0;
-  for (const Case& how : cases) {
-    const double bytes = step_bytes(comm, plan, workload, how, counts) + dense_gradient_bytes(plan, workload.tables);
-    largest_case = std::max(largest_case, most_flights(how.async) * bytes + patch_bytes(comm, plan, workload, how));
-    flights = std::max(flights, most_flights(how.async));
-    versions = std::max(versions, 1.0 + static_cast<double>(how.async.most_stale()));
+  for (const Case& config : cases) {
+    const double bytes = step_bytes(comm, plan, workload, config, counts) + dense_gradient_bytes(plan, workload.tables);
+    largest_case =
+        std::max(largest_case, most_flights(config.async) * bytes + patch_bytes(comm, plan, workload, config));
+    flights = std::max(flights, most_flights(config.async));
+    versions = std::max(versions, 1.0 + static_cast<double>(config.async.most_stale()));
   }
   double outputs = 0.0, ids = 0.0;
   for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t) {
@@ -343,8 +344,8 @@ double most_flights(const Async& async) {
 }
 
 double patch_bytes(const comm::Communicator& comm, const placement::Plan& plan, const Workload& workload,
-                   const Case& how) {
-  if (how.async.mode != AsyncMode::patched || how.async.inlined()) return 0.0;
+                   const Case& config) {
+  if (config.async.mode != AsyncMode::patched || config.async.inlined()) return 0.0;
   double rows = 0.0, vectors = 0.0, bags = 0.0;
   const double batch = static_cast<double>(workload.global_batch);
   for (std::size_t t = 0; t < workload.tables.size(); ++t) {
@@ -364,7 +365,7 @@ double patch_bytes(const comm::Communicator& comm, const placement::Plan& plan, 
     }
   }
   return 4 * rows +
-         most_flights(how.async) * (vectors + 160 * bags);  // runs of bags, blocks, copies: lists of both ends
+         most_flights(config.async) * (vectors + 160 * bags);  // runs of bags, blocks, copies: lists of both ends
 }
 
 std::vector<double> table_bytes(const placement::Plan& plan, const std::vector<Table>& tables) {

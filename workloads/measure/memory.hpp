@@ -49,6 +49,6 @@ double most_flights(const Async& async);
 /// (RowVersions), and for each batch in flight what is known of single bags and the vectors that are sent again, at
 /// most all.
 double patch_bytes(const comm::Communicator& comm, const placement::Plan& plan, const Workload& workload,
-                   const Case& how);
+                   const Case& config);
 
 }  // namespace shardmark::workloads

@@ -37,13 +37,14 @@ kernels::VectorErrors ReadyCase::wire_error(Direction direction) {
 }
 
 FirstStep::FirstStep(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
-                     const Case& how, BatchSource& batches)
+                     const Case& config, BatchSource& batches)
     : input(read_batch(comm, options, batches, 0)),
       tables(allocate(comm, with_decisions(comm, options.workload.tables, options.workload.features, input),
                       options.workload.features, plan)),
       dense(make_dense_model(comm, options)),
-      ready(comm, *tables, *dense, plan, how,
-            decide(comm, plan, tables->tables(), tables->features(), how.movement_in_effect(), input), options.fault) {
+      ready(comm, *tables, *dense, plan, config,
+            decide(comm, plan, tables->tables(), tables->features(), config.movement_in_effect(), input),
+            options.fault) {
   tables->fill(options.row_values());
 }
 
@@ -78,25 +79,25 @@ void Prepared::fill() {
 ReadyCase& Prepared::ready(std::size_t number) {
   if (ready_ && ready_number_ == number) return *ready_;
   ready_.reset();
-  const Case& how = job_.cases[number].how;
+  const Case& config = job_.cases[number].config;
   const placement::Plan& plan = job_.planned(number).plan;
   auto& decided = decided_[number];
   if (!decided)
-    decided = decide(job_.comm, plan, tables_->tables(), tables_->features(), how.movement_in_effect(),
+    decided = decide(job_.comm, plan, tables_->tables(), tables_->features(), config.movement_in_effect(),
                      batches_.inputs.front());
   ready_number_ = number;
-  ready_.emplace(job_.comm, *tables_, *dense_, plan, how, *decided, job_.options.fault);
-  if (how.async.on())
+  ready_.emplace(job_.comm, *tables_, *dense_, plan, config, *decided, job_.options.fault);
+  if (config.async.on())
     ready_->pipeline =
-        std::make_unique<Pipeline>(job_.comm, *tables_, plan, how, *decided, job_.options.fault, async_threads(number),
-                                   how.async.inlined() ? std::nullopt : job_.stage_cores);
+        std::make_unique<Pipeline>(job_.comm, *tables_, plan, config, *decided, job_.options.fault,
+                                   async_threads(number), config.async.inlined() ? std::nullopt : job_.stage_cores);
   return *ready_;
 }
 
 /// Returns the threads of the case that is ready: as many as were requested, or as many as the formula requires by the
 /// second of two steps that prepare nothing before, of the slowest rank.
 std::int64_t Prepared::async_threads(std::size_t number) {
-  const Async& async = job_.cases[number].how.async;
+  const Async& async = job_.cases[number].config.async;
   std::int64_t& threads = async_threads_[number];
   if (threads > 0 || async.inlined()) return threads;
   if (async.threads > 0) return threads = async.threads;

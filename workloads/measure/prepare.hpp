@@ -16,8 +16,8 @@ namespace shardmark::workloads {
 /// `pipeline`.
 struct ReadyCase {
   ReadyCase(const comm::Communicator& comm, ShardedTables& tables, DenseModel& model, const placement::Plan& plan,
-            const Case& how, const placement::Decisions& decided, Fault fault)
-      : embedding(comm, tables, plan, how, decided, fault), flight(embedding), dense(model) {}
+            const Case& config, const placement::Decisions& decided, Fault fault)
+      : embedding(comm, tables, plan, config, decided, fault), flight(embedding), dense(model) {}
 
   PhaseCosts step(const StepInput& input) { return training_step(flight, input, dense); }
 
@@ -33,7 +33,7 @@ struct ReadyCase {
 
 /// Holds step 0 of one case, which is about to be taken on fresh tables. Collective.
 struct FirstStep {
-  FirstStep(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan, const Case& how,
+  FirstStep(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan, const Case& config,
             BatchSource& batches);
 
   StepInput input;

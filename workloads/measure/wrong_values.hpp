@@ -15,7 +15,7 @@ namespace shardmark::workloads {
 
 /// Returns whether the check can test such a value. It cannot where fp32 may have no number, as in a training that
 /// diverges.
-inline bool is_told(double expected, double bound) {
+inline bool is_testable(double expected, double bound) {
   return std::abs(expected) + bound < reference::Uncertain::largest;
 }
 
@@ -23,7 +23,7 @@ inline bool is_told(double expected, double bound) {
 /// none: 0 / 0, of an optimizer whose epsilon and sum of squares are 0.
 inline bool differs(double actual, double expected, double bound) {
   if (std::isnan(expected) && std::isfinite(bound)) return !std::isnan(actual);
-  return is_told(expected, bound) && !(std::abs(actual - expected) <= bound);
+  return is_testable(expected, bound) && !(std::abs(actual - expected) <= bound);
 }
 
 std::string describe_difference(double actual, double expected, double bound);

@@ -22,7 +22,7 @@ std::set<std::string> values_of(const NetCase& one, const CaseSetup& setup) {
   std::set<std::string> values{fmt::format("ranks={}", one.ranks), fmt::format("threads={}", one.threads),
                                fmt::format("nodes={}", one.leaders.empty() ? "real" : "pretended"),
                                fmt::format("plan={}", one.planner.empty() ? "drawn" : one.planner)};
-  const Json in_effect = case_options(setup.planned().options, setup.how(), setup.planned().plan);
+  const Json in_effect = case_options(setup.planned().options, setup.config(), setup.planned().plan);
   for (const auto& [name, value] : in_effect.items()) {
     const Option& option = choice_named(options(), "option", name);
     if (!is_drawn(option)) continue;

@@ -81,20 +81,20 @@ std::string draw_value(Draw& draw, const Option& option, const Json& usual, cons
 Json draw_options(Draw& draw, const Json& workload, const NetFiles& files) {
   RunOptions run;
   run.workload = workload_from_json(workload, "workload");
-  Case how;
+  Case config;
   Json drawn = Json::object();
   for (const bool first : {true, false})
     for (const Option& option : options()) {
       if (!is_drawn(option) || decides_use(option) != first || !draw.chance(chance_of(option))) continue;
       if (option.valid == "a file" && !files.contains(option.name)) continue;
       if (!first && option.get && !has_use(option, run)) continue;
-      if (option.name.starts_with("async_") && !how.async.on()) continue;
-      if (option.name == "staleness_bound" && !how.async.looks_up()) continue;
-      const std::string value = draw_value(draw, option, option.get ? option.get(run, how) : Json(), files);
+      if (option.name.starts_with("async_") && !config.async.on()) continue;
+      if (option.name == "staleness_bound" && !config.async.looks_up()) continue;
+      const std::string value = draw_value(draw, option, option.get ? option.get(run, config) : Json(), files);
       drawn[option.name] = value;
       try {
-        option.set(run, how, value);
-        if (option.name == "storage") run = with_storage(std::move(run), how.storage);
+        option.set(run, config, value);
+        if (option.name == "storage") run = with_storage(std::move(run), config.storage);
       } catch (const InputError&) {  // it is refused, and counted, when all are set
       }
     }
@@ -181,19 +181,19 @@ std::vector<std::string> options_in(const std::string& message, const NetCase& o
 void drop_unused(NetCase& one, const Json& fixed) {
   RunOptions run;
   run.workload = workload_of(one);
-  Case how;
+  Case config;
   for (const GivenOption& each : given_options(one)) {
     try {
-      each.option->set(run, how, each.values.front());
+      each.option->set(run, config, each.values.front());
     } catch (const InputError&) {  // it is refused later
     }
   }
-  run = with_storage(std::move(run), how.storage);
+  run = with_storage(std::move(run), config.storage);
   for (const GivenOption& each : given_options(one)) {
     const std::string name(each.option->name);
     const bool unused = (each.option->get && !has_use(*each.option, run)) ||
-                        (name.starts_with("async_") && !how.async.on()) ||
-                        (name == "staleness_bound" && !how.async.looks_up());
+                        (name.starts_with("async_") && !config.async.on()) ||
+                        (name == "staleness_bound" && !config.async.looks_up());
     if (unused && !fixed.contains(name)) one.options.erase(name);
   }
 }
@@ -220,8 +220,8 @@ void resolve(NetCase& one, const NetConditions& conditions) {
     if (const auto why = facts.unusable.find(choice); why != facts.unusable.end())
       throw InputError(fmt::format("{}: {}", choice, why->second));
   };
-  require_usable(fmt::format("exchange {}", setup.how().exchange.choice->name));
-  require_usable(fmt::format("dedup {}", name_of(setup.how().movement.dedup)));
+  require_usable(fmt::format("exchange {}", setup.config().exchange.choice->name));
+  require_usable(fmt::format("dedup {}", name_of(setup.config().movement.dedup)));
   if (!one.plan.is_string()) return;
   one.planner = one.plan.get<std::string>();
   one.plan = Json::parse(placement::plan_to_json(setup.planned().plan, setup.planned().options.workload.tables));

@@ -123,7 +123,7 @@ class Net {
   std::string export_file(const NetCase& one) const {
     constexpr std::uint64_t share = 16;
     if (arguments_.exports.empty() || one.seed % share != 2) return {};
-    if (set_up_of(one).how().movement.wire != WireTypes{}) return {};
+    if (set_up_of(one).config().movement.wire != WireTypes{}) return {};
     const std::string name = fmt::format("{}/case_{}", arguments_.exports, one.number);
     write(one, name);
     return name + ".h5";

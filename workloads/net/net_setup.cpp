@@ -49,18 +49,18 @@ CaseSetup set_up(const NetCase& one, const PoolFacts& facts) {
   options.steps = 1;
   options.trained_steps = 0;
   if (cases.front().async.on()) cases.front().async.pool = pool_in_effect(cases.front().async.pool, facts);
-  Case how = without_unused_async(std::move(cases)).front();
-  PlannedTables planned{{}, with_storage(options, how.storage)};
+  Case config = without_unused_async(std::move(cases)).front();
+  PlannedTables planned{{}, with_storage(options, config.storage)};
   const Workload& workload = planned.options.workload;
-  planned.plan = plan_of(one, planned.options, how.movement);
+  planned.plan = plan_of(one, planned.options, config.movement);
   planned.options.workload.tables = placement::stored(workload.tables, planned.plan);
-  placement::require_supported(planned.plan, workload.tables, workload.features, how.movement_in_effect());
-  require_async(planned.plan, workload.tables, workload.features, how);
-  placement::group_of_tables(how.groups, planned.plan, workload.tables, workload.features);
+  placement::require_supported(planned.plan, workload.tables, workload.features, config.movement_in_effect());
+  require_async(planned.plan, workload.tables, workload.features, config);
+  placement::group_of_tables(config.groups, planned.plan, workload.tables, workload.features);
   if (std::ranges::any_of(planned.plan.tables, [](const auto& table) { return table.storage.has_value(); }))
-    how.storage.reset();
+    config.storage.reset();
   setup.plans.push_back(std::move(planned));
-  setup.cases.push_back({0, std::move(how)});
+  setup.cases.push_back({0, std::move(config)});
   return setup;
 }
 

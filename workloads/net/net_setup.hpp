@@ -19,7 +19,7 @@ struct CaseSetup {
   std::vector<PlannedCase> cases;
 
   const PlannedTables& planned() const { return plans.front(); }
-  const Case& how() const { return cases.front().how; }
+  const Case& config() const { return cases.front().config; }
 };
 
 /// Does what `shardmark run` does before it allocates anything, without communicating. Throws InputError where the

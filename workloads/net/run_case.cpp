@@ -31,7 +31,7 @@ bool checks_memory(const NetCase& one) { return one.seed % 16 == 1; }
 bool guards_arrays(const NetCase& one) { return one.seed % 4 != 2; }
 
 /// Returns whether the sums of a step have no rounding anywhere, so that no output and no row may differ by a bit.
-bool is_bit_exact(const RunOptions& options, const Case& how) {
+bool is_bit_exact(const RunOptions& options, const Case& config) {
   const Workload& workload = options.workload;
   const auto adds = [](const Feature& f) { return f.pooling == Pooling::sum || f.pooling == Pooling::none; };
   const auto steps_exactly = [](const Table& t) {
@@ -39,7 +39,7 @@ bool is_bit_exact(const RunOptions& options, const Case& how) {
     return !storage_of(t).computes() && t.value_type == ValueType::fp32 &&
            (adds_gradient || t.optimizer.kind == OptimizerKind::none);
   };
-  return options.exact && how.movement.wire == WireTypes{} && !has_layers(options.dense.kind) &&
+  return options.exact && config.movement.wire == WireTypes{} && !has_layers(options.dense.kind) &&
          std::ranges::all_of(workload.features, adds) && std::ranges::all_of(workload.tables, steps_exactly);
 }
 
@@ -68,9 +68,9 @@ class CheckedCase {
 
   /// Checks the case as a measurement checks one before it times it.
   void run() {
-    const Case& how = setup_.how();
+    const Case& config = setup_.config();
     Expectation expectation = comm::agree(comm_, [&] {
-      return Expectation(comm_, options_, batches_, how.movement.wire, options_.checked_steps, how.async);
+      return Expectation(comm_, options_, batches_, config.movement.wire, options_.checked_steps, config.async);
     });
     prepared_.hold(0);
     ReadyCase& ready = prepared_.ready(0);
@@ -80,7 +80,7 @@ class CheckedCase {
                        : find_wrong(comm_, expectation, initial, ready.flight, ready.dense, prepared_.inputs());
     gather(wrong.closeness);
     if (wrong.count > 0) fail(fmt::format("{} wrong values, {}", wrong.count, wrong.first));
-    if (!expectation.follows() && !how.async.looks_up() && is_bit_exact(options_, how))
+    if (!expectation.follows() && !config.async.looks_up() && is_bit_exact(options_, config))
       fail_if_any(has_loose_output(expectation, std::ssize(options_.workload.features))
                       ? "an output of exact mode has a bound above 0"
                       : "");
@@ -120,7 +120,7 @@ class CheckedCase {
   void check_bytes(ReadyCase& ready) {
     const auto computes = [](const Table& table) { return storage_of(table).computes(); };
     if (std::ranges::any_of(options_.workload.tables, computes)) return;
-    if (setup_.how().async.looks_up() || prepared_.inputs().front().global_ids > most_counted_ids) return;
+    if (setup_.config().async.looks_up() || prepared_.inputs().front().global_ids > most_counted_ids) return;
     const std::int64_t number = ready.pipeline ? ready.pipeline->ticket() : options_.checked_steps - 1;
     const Flight& flight = ready.pipeline ? ready.pipeline->flight() : ready.flight;
     fail_if_any(unequal_bytes(comm_, setup_, batches_, number, flight));
@@ -177,7 +177,7 @@ NetOutcome run_once(const comm::Communicator& comm, const NetCase& one, const Po
   if (outcome.failed.empty() && checks_memory(one)) outcome.failed = memory_beyond(comm, setup, *batches);
   if (outcome.failed.empty() && is_measured(one)) outcome.failed = measured_wrong(comm, setup, *batches);
   if (outcome.failed.empty() && !export_file.empty())
-    export_step(comm, setup.planned().options, setup.planned().plan, setup.how(), *batches, export_file);
+    export_step(comm, setup.planned().options, setup.planned().plan, setup.config(), *batches, export_file);
   return outcome;
 }
 

@@ -96,7 +96,7 @@ std::string memory_beyond(const comm::Communicator& comm, const CaseSetup& setup
   unchecked.asked.checked_steps = unchecked.plans.front().options.checked_steps = 0;
   unchecked.asked.batches = unchecked.plans.front().options.batches = 1;
   const double needed =
-      memory_needed(comm, unchecked.planned().plan, unchecked.planned().options, std::array{unchecked.how()});
+      memory_needed(comm, unchecked.planned().plan, unchecked.planned().options, std::array{unchecked.config()});
   double actual = 0.0;
   {
     const CountedArrays counted;
@@ -144,7 +144,7 @@ std::string unequal_bytes(const comm::Communicator& comm, const CaseSetup& setup
                           std::int64_t number, const Flight& flight) {
   const auto& [plan, options] = setup.planned();
   const Workload& workload = options.workload;
-  const placement::Movement& movement = setup.how().movement;
+  const placement::Movement& movement = setup.config().movement;
   std::vector<int> nodes;
   for (int r = 0; r < comm.size(); ++r) nodes.push_back(comm.node_of(r));
   const placement::Decisions decided = placement::predict_decisions(

@@ -36,14 +36,14 @@ void complete(Group& group) {
 }  // namespace
 
 Embedding::Embedding(const comm::Communicator& comm, ShardedTables& tables, const placement::Plan& plan,
-                     const Case& how, const placement::Decisions& decided, Fault fault)
+                     const Case& config, const placement::Decisions& decided, Fault fault)
     : comm_(comm),
       tables_(tables),
-      how_(how),
+      config_(config),
       decided_(decided),
       fault_(fault),
-      wire_(how.movement.wire, placement::id_type(how.movement.wire_ids, plan, tables.tables())),
-      group_of_table_(placement::group_of_tables(how.groups, plan, tables.tables(), tables.features())),
+      wire_(config.movement.wire, placement::id_type(config.movement.wire_ids, plan, tables.tables())),
+      group_of_table_(placement::group_of_tables(config.groups, plan, tables.tables(), tables.features())),
       progress_(progress_of(comm, placement::count_groups(group_of_table_))) {
   const std::int64_t count = placement::count_groups(group_of_table_);
   for (std::int64_t g = 0; g < count; ++g) {
@@ -60,12 +60,12 @@ Embedding::Embedding(const comm::Communicator& comm, ShardedTables& tables, cons
                                                     .wire = wire_,
                                                     .tables = tables_,
                                                     .plan = plan,
-                                                    .how = how_,
+                                                    .config = config_,
                                                     .layout = std::move(layout),
                                                     .modes = std::move(modes),
                                                     .dedup = decided_.dedup,
                                                     .gathered = decided_.by_rows,
-                                                    .exchange = how_.exchange.make(comm_)}));
+                                                    .exchange = config_.exchange.make(comm_)}));
     complete(*groups_.back());
   }
 }
@@ -81,7 +81,7 @@ std::string Embedding::picked_dedup() const {
   const bool rows_travel = std::ranges::any_of(groups_, [](const auto& group) {
     return std::ranges::count(group->modes, placement::RowTransfer::unique_rows) > 0;
   });
-  if (how_.movement.dedup != placement::Dedup::automatic || !rows_travel) return {};
+  if (config_.movement.dedup != placement::Dedup::automatic || !rows_travel) return {};
   return std::string(name_of(decided_.dedup));
 }
 

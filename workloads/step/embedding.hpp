@@ -19,7 +19,7 @@ struct Group {
   Wire& wire;
   ShardedTables& tables;
   const placement::Plan& plan;
-  const Case& how;
+  const Case& config;
   ShardLayout layout;                         ///< of the group's features
   std::vector<placement::RowTransfer> modes;  ///< what travels of each strip
   placement::Dedup dedup;                     ///< of strips whose rows travel one by one
@@ -38,7 +38,7 @@ class Embedding {
  public:
   /// Makes the groups. `comm`, `tables` and `plan` must outlive the object. decided: what the movement leaves open
   /// (decide.hpp). Collective. Throws InputError when the movement cannot carry the plan.
-  Embedding(const comm::Communicator& comm, ShardedTables& tables, const placement::Plan& plan, const Case& how,
+  Embedding(const comm::Communicator& comm, ShardedTables& tables, const placement::Plan& plan, const Case& config,
             const placement::Decisions& decided, Fault fault = Fault::none);
 
   std::int64_t groups() const { return std::ssize(groups_); }
@@ -62,7 +62,7 @@ class Embedding {
  private:
   const comm::Communicator& comm_;
   ShardedTables& tables_;
-  Case how_;
+  Case config_;
   placement::Decisions decided_;
   Fault fault_;
   Wire wire_;

@@ -10,10 +10,10 @@ namespace shardmark::workloads {
 namespace {
 
 bool lie_at_home(const Group& group) {
-  const Case& how = group.how;
+  const Case& config = group.config;
   const auto dense = [](placement::RowTransfer mode) { return mode == placement::RowTransfer::dense_partials; };
-  return placement::may_lie_at_home(*how.exchange.choice, group.comm.nodes(), how.groups.groups, how.async.on(),
-                                    how.movement.wire, group.tables.features()) &&
+  return placement::may_lie_at_home(*config.exchange.choice, group.comm.nodes(), config.groups.groups,
+                                    config.async.on(), config.movement.wire, group.tables.features()) &&
          std::ranges::all_of(group.modes, dense);
 }
 
@@ -35,9 +35,9 @@ GroupFlight::GroupFlight(const Group& of)
       sent(of.comm.rank(), of.comm.size(), phase_count),
       exchange(*of.exchange, of.progress, sent),
       at_home(lie_at_home(of) ? std::make_optional<NodeVectors>(of.comm) : std::nullopt),
-      pooled(make_pooled(
-          {of.comm, of.progress, exchange, of.wire, sent, of.how.movement.transfer, of.how.exchange.choice->reduction},
-          at_home)),
+      pooled(make_pooled({of.comm, of.progress, exchange, of.wire, sent, of.config.movement.transfer,
+                          of.config.exchange.choice->reduction},
+                         at_home)),
       rows(of.comm, exchange, of.wire, of.tables, of.layout, of.modes, of.dedup),
       replicated(of.comm, of.progress, of.tables, of.layout, of.gathered, sent),
       ids(of.comm, of.progress, exchange, of.layout, of.tables, of.modes, of.wire.ids()),

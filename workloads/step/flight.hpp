@@ -91,7 +91,7 @@ struct GroupFlight {
   std::vector<std::shared_ptr<const void>> bands;  ///< StepLayout::bands_in
   DeviceScratch<float> packed_gradients_scratch{"shardmark::packed_gradients"};
   DeviceScratch<float> owner_gradients_scratch{"shardmark::owner_gradients"};
-  Listed<kernels::BagVectors> divided_blocks;
+  HostList<kernels::BagVectors> divided_blocks;
   DeviceScratch<float> divided_gradients{"shardmark::divided_gradients"};
   DeviceScratch<float> max_gradients{"shardmark::max_gradients"};
   DeviceScratch<float> replicated_max_gradients{"shardmark::replicated_max_gradients"};

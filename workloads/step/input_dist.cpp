@@ -155,8 +155,8 @@ void InputDist::lay_out(const BagCounts& bags) {
   sent_touched_only.resize(sent_bags_);
   owned_touched_only.resize(owned_bags_);
   slot_begin.push_back(sent_bags_);
-  for (Listed<std::int64_t>* listed : {&slot_begin_, &source_bags_, &block_begin_}) listed->array();
-  for (Listed<std::uint8_t>* listed : {&sent_touched_only_, &owned_touched_only_}) listed->array();
+  for (HostList<std::int64_t>* listed : {&slot_begin_, &source_bags_, &block_begin_}) listed->array();
+  for (HostList<std::uint8_t>* listed : {&sent_touched_only_, &owned_touched_only_}) listed->array();
 }
 
 void InputDist::bucketize(const StepInput& input) {

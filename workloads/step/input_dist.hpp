@@ -87,10 +87,10 @@ class InputDist {
   comm::Route length_route_;
   std::int64_t sent_bags_ = 0, owned_bags_ = 0;
   std::int64_t first_replicated_bags_ = 0;  ///< of the first replicated feature
-  Listed<std::int64_t> slot_begin_;         ///< [slots + replicated features + asked_apart_ + 1] in those that are sent
-  Listed<std::int64_t> source_bags_;        ///< [ranks + 1] in those that are received
-  Listed<std::int64_t> block_begin_;        ///< [ranks x own slots + 1] there, by (source, own slot)
-  Listed<std::uint8_t> sent_touched_only_, owned_touched_only_;  ///< by bag: 1 when it must hold an id
+  HostList<std::int64_t> slot_begin_;       ///< [slots + replicated features + asked_apart_ + 1] in those that are sent
+  HostList<std::int64_t> source_bags_;      ///< [ranks + 1] in those that are received
+  HostList<std::int64_t> block_begin_;      ///< [ranks x own slots + 1] there, by (source, own slot)
+  HostList<std::uint8_t> sent_touched_only_, owned_touched_only_;  ///< by bag: 1 when it must hold an id
 
   // Of the current step.
   bool weighted_ = false;

@@ -141,8 +141,7 @@ void StepLayout::list_slots(const BagCounts& bags, const VectorCounts& counts, c
 }
 
 template <class ShardOf>
-StepLayout::ByShard StepLayout::ListedShards::list(std::span<const kernels::GradientBlock> of,
-                                                   const ShardOf& shard_of) {
+StepLayout::ByShard StepLayout::ShardLists::list(std::span<const kernels::GradientBlock> of, const ShardOf& shard_of) {
   ByShard result;
   blocks.host.assign(of.begin(), of.end());
   std::ranges::stable_sort(blocks.host, {}, &kernels::GradientBlock::first_key);
@@ -258,13 +257,13 @@ void StepLayout::add_block(std::int64_t bags, std::int64_t shard_number, std::in
   looked_up_ += bags * shard.dim();
 }
 
-void StepLayout::ListedPieces::clear() {
+void StepLayout::PieceLists::clear() {
   pieces.host.clear();
   partials.host.clear();
   rows = 0;
 }
 
-void StepLayout::ListedPieces::add(kernels::VectorPiece piece, const std::vector<kernels::Partial>& of_piece) {
+void StepLayout::PieceLists::add(kernels::VectorPiece piece, const std::vector<kernels::Partial>& of_piece) {
   piece.first_row = rows;
   piece.first_partial = std::ssize(partials.host);
   piece.partials = std::ssize(of_piece);

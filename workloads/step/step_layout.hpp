@@ -113,9 +113,9 @@ class StepLayout {
   std::vector<std::int64_t> sums_ends_;  ///< of the shards that have sums: where these end, likewise
   std::vector<std::int64_t> hot_begin_;  ///< by feature: where its hot rows are pooled; -1: it reads none
 
-  struct ListedPieces {
-    Listed<kernels::VectorPiece> pieces;
-    Listed<kernels::Partial> partials;
+  struct PieceLists {
+    HostList<kernels::VectorPiece> pieces;
+    HostList<kernels::Partial> partials;
     std::int64_t rows = 0;
 
     void clear();
@@ -123,17 +123,17 @@ class StepLayout {
     Pieces arrays() { return {pieces.array(), partials.array(), rows}; }
   };
   std::vector<BagBlock> exchanged_blocks_, replicated_blocks_;
-  Listed<kernels::GradientBlock> gradients_;
-  struct ListedShards {
-    Listed<kernels::GradientBlock> blocks;
-    Listed<kernels::ShardBlocks> shards;
+  HostList<kernels::GradientBlock> gradients_;
+  struct ShardLists {
+    HostList<kernels::GradientBlock> blocks;
+    HostList<kernels::ShardBlocks> shards;
 
     /// Orders the blocks by shard. shard_of(key): the shard of this first key that has rows, or the last of them.
     template <class ShardOf>
     ByShard list(std::span<const kernels::GradientBlock> of, const ShardOf& shard_of);
   };
-  ListedShards exchanged_shards_, replicated_shards_;
-  ListedPieces to_sum_, to_send_;
+  ShardLists exchanged_shards_, replicated_shards_;
+  PieceLists to_sum_, to_send_;
   std::vector<kernels::Partial> partials_;  ///< of one piece
 };
 

@@ -181,8 +181,8 @@ placement::ByteMatrix gathered(const comm::Communicator& comm, std::span<const s
 }  // namespace
 
 void write_step_traffic(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
-                        const Case& how, BatchSource& batches, const std::string& file) {
-  FirstStep first(comm, options, plan, how, batches);
+                        const Case& config, BatchSource& batches, const std::string& file) {
+  FirstStep first(comm, options, plan, config, batches);
   first.ready.step(first.input);
 
   placement::ByteMatrix all(comm.size());

@@ -72,6 +72,6 @@ class ExchangeSweep {
 /// together to FILE, and each that sends (input_dist, output_dist, grad_dist, update) to FILE.PHASE. What stays on a
 /// rank is 0. Collective; throws InputError when a file cannot be written.
 void write_step_traffic(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
-                        const Case& how, BatchSource& batches, const std::string& file);
+                        const Case& config, BatchSource& batches, const std::string& file);
 
 }  // namespace shardmark::workloads

@@ -109,8 +109,8 @@ class DenseStore : public Store {
 
    private:
     const DenseStore& store_;
-    Listed<kernels::LookupBlock> lookups_;
-    Listed<kernels::PooledGradient> maxima_;
+    HostList<kernels::LookupBlock> lookups_;
+    HostList<kernels::PooledGradient> maxima_;
     ConstDeviceArray<kernels::LookupBlock> lookup_blocks_;
     ConstDeviceArray<kernels::PooledGradient> maximum_blocks_;
   };

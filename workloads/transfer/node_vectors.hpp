@@ -28,7 +28,7 @@ class NodeVectors {
   const HomePlaces& homes() const { return homes_; }
 
   /// Waits until what every rank stored is seen by all. Collective.
-  void meet() { memory_.meet(); }
+  void node_barrier() { memory_.node_barrier(); }
 
  private:
   comm::NodeMemory memory_;

@@ -51,7 +51,7 @@ class RowExchange {
   /// Holds the blocks of one end as the codec takes them.
   struct End {
     std::int64_t elements = 0, rows = 0;
-    std::array<Listed<kernels::WireBlock>, 2> blocks;  ///< by direction: their places on the wire differ
+    std::array<HostList<kernels::WireBlock>, 2> blocks;  ///< by direction: their places on the wire differ
     std::array<std::int64_t, 2> wire_bytes{};
   };
 

@@ -59,7 +59,7 @@ class RowSumExchange {
   std::int64_t width_ = 0;
   std::vector<Message> sent_, received_;
   std::vector<Whole> wholes_;
-  Listed<kernels::RowSumTerms> terms_;
+  HostList<kernels::RowSumTerms> terms_;
   std::size_t most_members_ = 1;
   kernels::ShardSegments<Execution> segments_;
   DeviceScratch<double> send_scratch_{"shardmark::row_sums_sent"}, receive_scratch_{"shardmark::row_sums_received"};

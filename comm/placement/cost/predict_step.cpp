@@ -9,18 +9,18 @@ namespace shardmark::placement {
 namespace {
 
 /// Holds what each rank exchanges in one exchange phase of a step: with all, with its node, with its rail.
-struct Way {
+struct RankBytes {
   std::vector<double> all, node, rail;
 };
 
-Way way_of(const StepWork& work, WayBytes RankWork::*bytes) {
-  Way way;
+RankBytes rank_bytes(const StepWork& work, PhaseBytes RankWork::*bytes) {
+  RankBytes sent;
   for (const RankWork& rank : work.ranks) {
-    way.all.push_back((rank.*bytes).all);
-    way.node.push_back((rank.*bytes).node);
-    way.rail.push_back((rank.*bytes).rail);
+    sent.all.push_back((rank.*bytes).all);
+    sent.node.push_back((rank.*bytes).node);
+    sent.rail.push_back((rank.*bytes).rail);
   }
-  return way;
+  return sent;
 }
 
 bool moves(const std::vector<double>& bytes) {
@@ -40,7 +40,7 @@ class Prediction {
          {std::pair(Phase::input_dist, &RankWork::asked), std::pair(Phase::output_dist, &RankWork::vectors),
           std::pair(Phase::grad_dist, &RankWork::gradients)}) {
       const bool stays = step_.at_home && phase != Phase::input_dist;
-      add_exchange(phase, stays ? at_home_seconds(step_, machine_) : exchange(way_of(work_, bytes)));
+      add_exchange(phase, stays ? at_home_seconds(step_, machine_) : exchange(rank_bytes(work_, bytes)));
       result_.phases[index_of(phase)].least += link(bytes);
     }
     double row_sums = 0.0;
@@ -79,21 +79,21 @@ class Prediction {
   }
 
   /// Returns the seconds of an exchange in which each group of tables exchanges its share in turn.
-  double exchange(Way way) const {
+  double exchange(RankBytes sent) const {
     const auto groups = static_cast<double>(step_.groups);
-    for (auto* bytes : {&way.all, &way.node, &way.rail})
+    for (auto* bytes : {&sent.all, &sent.node, &sent.rail})
       for (double& of_rank : *bytes) of_rank /= groups;
-    double seconds = exchange_seconds(layout_, machine_, step_.exchange, way.all);
-    if (moves(way.node)) seconds += node_exchange_seconds(layout_, machine_, step_.exchange, way.node);
-    if (moves(way.rail)) seconds += rail_exchange_seconds(layout_, machine_, step_.exchange, way.rail);
+    double seconds = exchange_seconds(layout_, machine_, step_.exchange, sent.all);
+    if (moves(sent.node)) seconds += node_exchange_seconds(layout_, machine_, step_.exchange, sent.node);
+    if (moves(sent.rail)) seconds += rail_exchange_seconds(layout_, machine_, step_.exchange, sent.rail);
     return groups * seconds;
   }
 
   /// Returns the least seconds that the links allow. Where owners write and read what lies at home, no message is left,
   /// and only the floors of memory count.
-  double link(WayBytes RankWork::*bytes) const {
+  double link(PhaseBytes RankWork::*bytes) const {
     if (shape_of(step_.exchange).by_loads && layout_.nodes() == 1) return 0.0;
-    return link_seconds(layout_, machine_, step_.exchange, way_of(work_, bytes).all);
+    return link_seconds(layout_, machine_, step_.exchange, rank_bytes(work_, bytes).all);
   }
 
   /// Adds the least seconds that the ceilings of memory allow.
@@ -127,7 +127,7 @@ class Prediction {
   /// rail; an owner sends its vectors.
   void count_bytes() {
     const auto asked = [](const RankWork& rank) {
-      WayBytes bytes = rank.asked;
+      PhaseBytes bytes = rank.asked;
       return bytes += rank.gradients;
     };
     const auto answered = [](const RankWork& rank) { return rank.vectors; };
@@ -152,14 +152,14 @@ class Prediction {
     std::vector<double> node(layout_.nodes()), rail(per_node);
     double all = 0.0;
     for (int r = 0; r < layout_.ranks; ++r) {
-      const WayBytes bytes = bytes_of(work_.ranks[r]);
+      const PhaseBytes bytes = bytes_of(work_.ranks[r]);
       all += bytes.all;
       node[layout_.node_of(r)] += bytes.node;
       rail[r % per_node] += bytes.rail;
     }
     PeerBytes peers;
     for (int r = 0; r < layout_.ranks; ++r) {
-      const WayBytes own = bytes_of(work_.ranks[r]);
+      const PhaseBytes own = bytes_of(work_.ranks[r]);
       peers.to_others.push_back((layout_.ranks - 1) * own.all + (layout_.on_node(layout_.node_of(r)) - 1) * own.node +
                                 (layout_.nodes() - 1) * own.rail);
       peers.from_others.push_back(all - own.all + node[layout_.node_of(r)] - own.node + rail[r % per_node] - own.rail);

@@ -11,7 +11,7 @@ namespace shardmark::placement {
 
 namespace {
 
-void add(WayBytes& to, const WayBytes& other, double sign) {
+void add(PhaseBytes& to, const PhaseBytes& other, double sign) {
   to.all += sign * other.all;
   to.node += sign * other.node;
   to.rail += sign * other.rail;
@@ -32,7 +32,7 @@ void add(RankWork& to, const RankWork& other, double sign) {
 
 }  // namespace
 
-WayBytes& WayBytes::operator+=(const WayBytes& other) {
+PhaseBytes& PhaseBytes::operator+=(const PhaseBytes& other) {
   add(*this, other, 1.0);
   return *this;
 }

@@ -43,12 +43,12 @@ struct StepContext {
 double cached_samples(const StepContext& step, const MachineModel& machine);
 
 /// Holds the bytes of one exchange phase of a step: input_dist, output_dist or grad_dist.
-struct WayBytes {
+struct PhaseBytes {
   double all = 0.0;   ///< with each other rank
   double node = 0.0;  ///< besides with each other rank of its node: rows that its node asks for together (dedup node)
   double rail = 0.0;  ///< besides with each rank that has its number on another node
 
-  WayBytes& operator+=(const WayBytes& other);
+  PhaseBytes& operator+=(const PhaseBytes& other);
 };
 
 /// Counts what a rank does and sends in a step on account of some tables. It is additive: parts of a plan can be added
@@ -57,9 +57,9 @@ struct RankWork {
   TermCounts counts{};  ///< of sorts: with one pass; finished_counts() makes it as many as all keys take
   double sorted_keys = 0.0, update_keys = 0.0, replicated_keys = 0.0;  ///< rows that the keys of a sort tell apart
   double replicated_ids = 0.0;  ///< of update_sorted_id: those sorted by replicated keys
-  WayBytes asked;               ///< bytes that each other rank sends it in input_dist
-  WayBytes vectors;             ///< bytes that it sends each other rank in output_dist
-  WayBytes gradients;           ///< bytes that each other rank sends it in grad_dist
+  PhaseBytes asked;             ///< bytes that each other rank sends it in input_dist
+  PhaseBytes vectors;           ///< bytes that it sends each other rank in output_dist
+  PhaseBytes gradients;         ///< bytes that each other rank sends it in grad_dist
   double row_sums = 0.0;        ///< bytes that it sends in update for sums over whole rows, in all
   double memory = 0.0;          ///< bytes: rows, state, and what buffers grow by
 

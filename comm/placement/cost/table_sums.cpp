@@ -40,8 +40,8 @@ void TableSums::read_rows(RankWork& to, const LookedUp& looked, double distinct,
   if (!storage_of(table).computes())
     return add(to, Term::lookup_line, looked.far.lookup * lines_of(storage_of(table).row_bytes(table, columns)));
   const LookupFlops flops = storage_of(table).expected_flops(table, distinct);
-  add(to, Term::train_flop, flops.forward);
-  add(to, Term::train_gradient_flop, flops.backward);
+  add(to, Term::tt_flop, flops.forward);
+  add(to, Term::tt_gradient_flop, flops.backward);
   add(to, Term::lookup_value, distinct * static_cast<double>(columns));
 }
 

@@ -26,7 +26,7 @@ enum class Term : std::size_t {
   lookup_value,
   lookup_line,
   lookup_vector_line,
-  train_flop,
+  tt_flop,
   output_step,
   output_value,
   output_line,
@@ -50,7 +50,7 @@ enum class Term : std::size_t {
   optimizer_value,
   replicated_value,
   replicated_table,
-  train_gradient_flop,
+  tt_gradient_flop,
 };
 
 struct TermChoice {

@@ -16,9 +16,9 @@ double total(const std::array<double, phase_count>& seconds) {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0);
 }
 
-std::array<bool, ways> travels(const OptionWork& work) {
-  std::array<bool, ways> travels{};
-  for (std::size_t w = 0; w < ways; ++w)
+std::array<bool, exchange_phases> travels(const OptionWork& work) {
+  std::array<bool, exchange_phases> travels{};
+  for (std::size_t w = 0; w < exchange_phases; ++w)
     for (const RankSums& seat : work.seats) travels[w] |= seat[RankSums::asked + w] > 0.0;
   return travels;
 }
@@ -40,14 +40,14 @@ class Bound {
         price_(price),
         all_reduce_(all_reduce_price(problem.step(), problem.machine())),
         always_(problem.seconds().step({}, {}, {})) {
-    std::array<bool, ways> each;
+    std::array<bool, exchange_phases> each;
     each.fill(true);
     for (const TableKind& kind : problem.kinds()) {
       std::vector<Item>& items = items_.emplace_back();
       for (const OptionWork& work : kind.works) {
         items.push_back(item_of(work));
         const auto of_work = travels(work);
-        for (std::size_t w = 0; w < ways; ++w) each[w] &= of_work[w] || !items.back().travels;
+        for (std::size_t w = 0; w < exchange_phases; ++w) each[w] &= of_work[w] || !items.back().travels;
       }
     }
     starts_ = price.start * static_cast<double>(std::ranges::count(each, true));
@@ -86,7 +86,7 @@ class Bound {
     const double copies = item.everywhere + all_reduce_ * work.totals.all_reduced;
     item.mean += copies;
     item.alone = copies + total(heaviest);
-    for (std::size_t w = 0; w < ways; ++w) {
+    for (std::size_t w = 0; w < exchange_phases; ++w) {
       item.mean += price_.mean * all[RankSums::asked + w] / ranks;
       item.alone += price_.busiest * most[RankSums::asked + w];
       item.travels |= all[RankSums::asked + w] > 0.0;

@@ -7,14 +7,14 @@
 namespace shardmark::placement {
 namespace {
 
-using Reads = std::vector<decltype(reading_of(Feature{}))>;
+using FeatureReadings = std::vector<decltype(reading_of(Feature{}))>;
 
 /// Readings of the features of each table, sorted.
-std::vector<Reads> reads_of(const StepContext& step) {
-  std::vector<Reads> reads(step.tables().size());
+std::vector<FeatureReadings> reads_of(const StepContext& step) {
+  std::vector<FeatureReadings> reads(step.tables().size());
   for (const Feature& feature : step.features())
     reads[static_cast<std::size_t>(feature.table)].push_back(reading_of(feature));
-  for (Reads& of_table : reads) std::ranges::sort(of_table);
+  for (FeatureReadings& of_table : reads) std::ranges::sort(of_table);
   return reads;
 }
 

@@ -130,34 +130,34 @@ Score SearchState::evaluate_all() const {
   return score;
 }
 
-SearchState::WayBytes SearchState::exchanged_bytes() const {
+SearchState::PhaseBytes SearchState::exchanged_bytes() const {
   const StepSeconds& step = problem_->seconds();
-  WayBytes bytes;
+  PhaseBytes bytes;
   if (step.follows_from_busiest() && !step.has_nodes()) return bytes;
-  for (auto& of_way : bytes) of_way.resize(step.follows_from_busiest() ? problem_->nodes() : costs_.size());
+  for (auto& of_phase : bytes) of_phase.resize(step.follows_from_busiest() ? problem_->nodes() : costs_.size());
   for (std::size_t rank = 0; rank < costs_.size(); ++rank) {
     const RankSums sums = sums_with(rank);
-    for (std::size_t w = 0; w < ways; ++w)
+    for (std::size_t w = 0; w < exchange_phases; ++w)
       bytes[w][step.follows_from_busiest() ? problem_->node_of(rank) : rank] += sums[RankSums::asked + w];
   }
   return bytes;
 }
 
-double SearchState::seconds(const RankCosts& most, const WayBytes& bytes) const {
+double SearchState::seconds(const RankCosts& most, const PhaseBytes& bytes) const {
   const StepSeconds& step = problem_->seconds();
   StepTotals totals = totals_;
   totals += totals_by_;
-  std::array<double, ways> exchanges;
-  for (std::size_t w = 0; w < ways; ++w)
+  std::array<double, exchange_phases> exchanges;
+  for (std::size_t w = 0; w < exchange_phases; ++w)
     exchanges[w] =
         step.follows_from_busiest() ? step.exchange(most[RankCosts::sending + w], bytes[w]) : step.exchange(bytes[w]);
   return step.step(most, exchanges, totals);
 }
 
-void SearchState::add_touched_to(WayBytes& bytes, double sign) const {
+void SearchState::add_touched_to(PhaseBytes& bytes, double sign) const {
   if (bytes[0].empty()) return;
   for (const Touched& touched : touched_)
-    for (std::size_t w = 0; w < ways; ++w)
+    for (std::size_t w = 0; w < exchange_phases; ++w)
       bytes[w][problem_->node_of(static_cast<std::size_t>(touched.rank))] += sign * touched.by[RankSums::asked + w];
 }
 

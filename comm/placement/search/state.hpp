@@ -55,7 +55,7 @@ class SearchState {
     int rank = 0;
     RankSums by;
   };
-  using WayBytes = std::array<std::vector<double>, ways>;
+  using PhaseBytes = std::array<std::vector<double>, exchange_phases>;
 
   void gather(std::span<const Change> changes);
   void gather(const OptionWork& work, std::span<const int> ranks, bool leaves);
@@ -70,11 +70,11 @@ class SearchState {
   Score evaluate_touched();
   RankCosts most_of_untouched() const;
   double overflow_with(double most_memory) const;
-  double seconds(const RankCosts& most, const WayBytes& bytes) const;
+  double seconds(const RankCosts& most, const PhaseBytes& bytes) const;
   /// Returns the bytes exchanged with each other rank, by node; by rank where exchanges do not follow from the busiest;
   /// nothing where the exchange needs neither.
-  WayBytes exchanged_bytes() const;
-  void add_touched_to(WayBytes& bytes, double sign) const;
+  PhaseBytes exchanged_bytes() const;
+  void add_touched_to(PhaseBytes& bytes, double sign) const;
 
   const SearchProblem* problem_;
   std::vector<Placed> placed_;
@@ -84,7 +84,7 @@ class SearchState {
   StepTotals totals_;
   std::vector<RankCosts> costs_;  ///< by rank, with everywhere_
   std::array<std::array<int, kept>, RankCosts::places> most_{};
-  WayBytes bytes_;
+  PhaseBytes bytes_;
   Score score_;
   std::int64_t work_ = 0;
 

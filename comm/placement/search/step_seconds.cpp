@@ -8,7 +8,7 @@
 namespace shardmark::placement {
 namespace {
 
-constexpr std::array<Phase, ways> phase_of_way{Phase::input_dist, Phase::output_dist, Phase::grad_dist};
+constexpr std::array<Phase, exchange_phases> exchanged_phases{Phase::input_dist, Phase::output_dist, Phase::grad_dist};
 
 bool never_falls(const MessageCost& cost) {
   return std::ranges::is_sorted(cost.points, {}, &MessageCost::Point::seconds);
@@ -47,7 +47,7 @@ double StepSeconds::sending(double bytes) const {
 RankCosts StepSeconds::costs(const RankSums& sums) const {
   RankCosts costs;
   std::ranges::copy(compute_seconds(sums), costs.at.begin());
-  for (std::size_t w = 0; w < ways; ++w) costs[RankCosts::sending + w] = sending(sums[RankSums::asked + w]);
+  for (std::size_t w = 0; w < exchange_phases; ++w) costs[RankCosts::sending + w] = sending(sums[RankSums::asked + w]);
   costs[RankCosts::row_sums] = sums[RankSums::row_sums];
   costs[RankCosts::memory] = sums[RankSums::memory];
   return costs;
@@ -77,12 +77,12 @@ const std::array<double, phase_count>& StepSeconds::shared(const StepTotals& tot
   return of_last_;
 }
 
-double StepSeconds::step(const RankCosts& most, const std::array<double, ways>& exchanges,
+double StepSeconds::step(const RankCosts& most, const std::array<double, exchange_phases>& exchanges,
                          const StepTotals& totals) const {
   std::array<double, phase_count> computing = always_, travelling = shared(totals);
   for (std::size_t p = 0; p < phase_count; ++p) computing[p] += most[RankCosts::computing + p];
-  for (std::size_t w = 0; w < ways; ++w)
-    travelling[index_of(phase_of_way[w])] += w > 0 && step_.at_home ? at_home_ : exchanges[w];
+  for (std::size_t w = 0; w < exchange_phases; ++w)
+    travelling[index_of(exchanged_phases[w])] += w > 0 && step_.at_home ? at_home_ : exchanges[w];
   travelling[index_of(Phase::update)] += row_sum_seconds(step_, machine_, most[RankCosts::row_sums]);
   return overlapped_seconds(step_, computing, travelling);
 }

@@ -9,15 +9,15 @@
 
 namespace shardmark::placement {
 
-inline constexpr std::size_t ways = 3;  ///< exchange phases: input_dist, output_dist, grad_dist
+inline constexpr std::size_t exchange_phases = 3;  ///< exchange phases: input_dist, output_dist, grad_dist
 
 /// Holds the costs of a rank, of each of which a step takes the maximum over the ranks.
 struct RankCosts {
   enum Place : std::size_t {
-    computing,                  ///< seconds by phase, of the tables
-    sending = phase_count,      ///< seconds of its messages, by exchange phase
-    row_sums = sending + ways,  ///< bytes
-    memory,                     ///< bytes
+    computing,                             ///< seconds by phase, of the tables
+    sending = phase_count,                 ///< seconds of its messages, by exchange phase
+    row_sums = sending + exchange_phases,  ///< bytes
+    memory,                                ///< bytes
     places
   };
   std::array<double, places> at{};
@@ -52,7 +52,8 @@ class StepSeconds {
   /// Returns whether nodes limit exchanges.
   bool has_nodes() const;
 
-  double step(const RankCosts& most, const std::array<double, ways>& exchanges, const StepTotals& totals) const;
+  double step(const RankCosts& most, const std::array<double, exchange_phases>& exchanges,
+              const StepTotals& totals) const;
 
  private:
   double groups() const { return static_cast<double>(std::max<std::int64_t>(step_.groups, 1)); }

@@ -26,12 +26,12 @@ std::vector<std::int64_t> parts_up_to(std::int64_t most) {
 enum class Rows { modulo, blocks };
 
 /// Splits rows [first, rows) into that many parts; blocks differ by one row at most, the first ones being the longer.
-std::vector<RowSet> row_parts(std::int64_t first, std::int64_t rows, std::int64_t parts, Rows how) {
+std::vector<RowSet> row_parts(std::int64_t first, std::int64_t rows, std::int64_t parts, Rows split) {
   std::vector<RowSet> sets;
   std::int64_t begin = first;
   for (std::int64_t k = 0; k < parts; ++k) {
     const std::int64_t end = begin + (rows - first) / parts + (k < (rows - first) % parts ? 1 : 0);
-    sets.push_back(how == Rows::modulo ? RowSet{first + k, rows, parts} : RowSet{begin, end, 1});
+    sets.push_back(split == Rows::modulo ? RowSet{first + k, rows, parts} : RowSet{begin, end, 1});
     begin = end;
   }
   return sets;
@@ -50,15 +50,15 @@ TableOption grid(const Table& table, std::int64_t strips, const std::vector<RowS
   return option;
 }
 
-TableOption split_rows_of(const Table& table, std::int64_t first, std::int64_t parts, Rows how) {
-  TableOption option = grid(table, 1, row_parts(first, table.rows, parts, how));
+TableOption split_rows_of(const Table& table, std::int64_t first, std::int64_t parts, Rows split) {
+  TableOption option = grid(table, 1, row_parts(first, table.rows, parts, split));
   option.placement.hot_rows = first;
   return option;
 }
 
-void propose_rows(const TableToPlace& place, Rows how, std::vector<TableOption>& options) {
+void propose_rows(const TableToPlace& place, Rows split, std::vector<TableOption>& options) {
   for (const std::int64_t parts : parts_up_to(std::min<std::int64_t>(place.ranks, place.table().rows)))
-    options.push_back(split_rows_of(place.table(), 0, parts, how));
+    options.push_back(split_rows_of(place.table(), 0, parts, split));
 }
 
 bool has_nodes(const TableToPlace& place) { return place.node_size > 1 && place.node_size < place.ranks; }

@@ -91,8 +91,8 @@ Decisions predict_decisions(const Plan& plan, std::span<const Table> tables, std
     Plan part = part_of(plan, {});
     part.tables[t].data_parallel = plan.tables[t].data_parallel;
     part.tables[t].hot_rows = plan.tables[t].hot_rows;
-    const auto most = [&](ReplicatedGradients how) {
-      one.replicated_gradients = how;
+    const auto most = [&](ReplicatedGradients gradients) {
+      one.replicated_gradients = gradients;
       return busiest_in_update(predict_traffic(part, tables, features, homes, one));
     };
     const bool open = movement.replicated_gradients == ReplicatedGradients::automatic &&

@@ -48,17 +48,17 @@ class BranchAndBound {
     const StepSeconds& step = problem_.seconds();
     RankCosts most;
     double mean = 0.0;
-    std::vector<double> bytes[ways];
+    std::vector<double> bytes[exchange_phases];
     for (const RankSums& of_rank : sums_) {
       RankSums sums = of_rank;
       sums += everywhere_;
       most.raise_to(step.costs(sums));
       mean += computing(sums) / problem_.ranks();
-      for (std::size_t w = 0; w < ways; ++w) bytes[w].push_back(sums[RankSums::asked + w]);
+      for (std::size_t w = 0; w < exchange_phases; ++w) bytes[w].push_back(sums[RankSums::asked + w]);
     }
     if (most[RankCosts::memory] > problem_.memory()) return std::numeric_limits<double>::infinity();
-    std::array<double, ways> exchanges;
-    for (std::size_t w = 0; w < ways; ++w) exchanges[w] = step.exchange(bytes[w]);
+    std::array<double, exchange_phases> exchanges;
+    for (std::size_t w = 0; w < exchange_phases; ++w) exchanges[w] = step.exchange(bytes[w]);
     const double all = step.step(most, exchanges, totals_);
     RankCosts travelling = most;
     std::fill_n(travelling.at.begin(), phase_count, 0.0);

@@ -238,15 +238,15 @@ TEST(Check, agrees_with_counting_on_random_row_sets) {
       rest.rank = static_cast<int>(draw(0, 3));
       const RowSet rows = shard.rows;
       const std::int64_t n = rows.count();
-      const auto how = draw(0, 2);
-      if (how == 0 && n > 1) {
+      const auto kind = draw(0, 2);
+      if (kind == 0 && n > 1) {
         const std::int64_t cut = rows.global(draw(1, n - 1));
         shard.rows.end = cut;
         rest.rows.begin = cut;
-      } else if (how == 1 && n > 1) {
+      } else if (kind == 1 && n > 1) {
         shard.rows.stride = rows.stride * 2;
         rest.rows = {rows.begin + rows.stride, rows.end, rows.stride * 2};
-      } else if (how == 2 && shard.columns() > 1) {
+      } else if (kind == 2 && shard.columns() > 1) {
         shard.column_end = rest.column_begin = 1;
       } else {
         continue;

@@ -41,9 +41,9 @@ TEST(Greedy, AmongEqualsTheLowerTableAndTheLowerRankAreFirst) {
 }
 
 TEST(Greedy, TensorTrainsCountWhatTheyKeep) {
-  std::vector<Table> trains(3, Table{"T", 100000, 16, {}});
-  trains[0].storage = Storage::tt;  // a few thousand values instead of 1.6 million
-  EXPECT_EQ(ranks_of("size_greedy", trains, {}, 2), (std::vector{0, 0, 1}));
+  std::vector<Table> tts(3, Table{"T", 100000, 16, {}});
+  tts[0].storage = Storage::tt;  // a few thousand values instead of 1.6 million
+  EXPECT_EQ(ranks_of("size_greedy", tts, {}, 2), (std::vector{0, 0, 1}));
 }
 
 /// No rank has more than the others by more than the cost of its last table (Graham 1969).

@@ -67,11 +67,11 @@ TEST(Plan, tables_are_stored_as_their_placement_says) {
   const std::vector<Table> tables{{.name = "a", .rows = 1'000'000, .dim = 64, .storage = Storage::tt},
                                   {.name = "b", .rows = 1'000'000, .dim = 64}};
   Plan plan{"hand", 1, {{false, {whole(tables[0], 0)}}, {false, {whole(tables[1], 0)}}}};
-  const std::int64_t train = load_of(whole(tables[0], 0), tables[0]).bytes(), dense = 1'000'000 * 64 * 4;
-  EXPECT_LT(train, dense / 10);
-  EXPECT_EQ(loads_of(plan, tables)[0].bytes(), train + dense);
+  const std::int64_t tt = load_of(whole(tables[0], 0), tables[0]).bytes(), dense = 1'000'000 * 64 * 4;
+  EXPECT_LT(tt, dense / 10);
+  EXPECT_EQ(loads_of(plan, tables)[0].bytes(), tt + dense);
   plan.tables[1].storage = Storage::tt;
-  EXPECT_EQ(loads_of(plan, tables)[0].bytes(), train + train);
+  EXPECT_EQ(loads_of(plan, tables)[0].bytes(), tt + tt);
   plan.tables[0].storage = plan.tables[1].storage = Storage::dense;
   EXPECT_EQ(loads_of(plan, tables)[0].bytes(), dense + dense);
 }

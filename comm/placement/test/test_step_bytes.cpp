@@ -72,14 +72,14 @@ struct AlikeStep {
 };
 
 /// Bytes with which a way differs from a matrix, of home -> owner or the other way round.
-double difference(const StepContext& step, const StepWork& work, WayBytes RankWork::*way, const ByteMatrix& bytes,
+double difference(const StepContext& step, const StepWork& work, PhaseBytes RankWork::*sent, const ByteMatrix& bytes,
                   bool from_owner, double reduced) {
   double most = 0.0;
   const RankLayout layout = step.layout();
   for (int owner = 0; owner < step.ranks; ++owner)
     for (int home = 0; home < step.ranks; ++home) {
       if (home == owner) continue;
-      const WayBytes& of = work.ranks[owner].*way;
+      const PhaseBytes& of = work.ranks[owner].*sent;
       const bool node = layout.node_of(owner) == layout.node_of(home);
       const bool rail = !node && owner % layout.per_node == home % layout.per_node;
       const double said = of.all + (node ? of.node : 0.0) + (rail ? of.rail : 0.0) + reduced;

@@ -23,7 +23,7 @@ class TensorTrainPlans : public testing::Test {
     for (const std::string& word : words)
       EXPECT_NE(refusal(planner).find(word), std::string::npos) << planner << ": " << refusal(planner);
   }
-  Table& train() { return tables_[1]; }
+  Table& tt() { return tables_[1]; }
 
   std::vector<Table> tables_{{.name = "dense", .rows = 100, .dim = 8},
                              {.name = "train", .rows = 1000, .dim = 16, .storage = Storage::tt}};
@@ -39,7 +39,7 @@ TEST_F(TensorTrainPlans, WholeTablesAreSupported) {
 TEST_F(TensorTrainPlans, SplitTablesAreRefusedByName) {
   expect_refusal("row_wise", {"plan row_wise", "table train", "row_wise", "1000 rows", "data_parallel or table_wise"});
   expect_refusal("column_wise", {"plan column_wise", "table train", "column_wise", "data_parallel or table_wise"});
-  train().storage = Storage::dense;
+  tt().storage = Storage::dense;
   features_[1].pooling = Pooling::sum;
   EXPECT_EQ(refusal("row_wise"), "");
 }
@@ -48,7 +48,7 @@ TEST_F(TensorTrainPlans, HotRowsAreRefusedByName) {
   const std::string words = "hot_rows:rows=10";
   expect_refusal(words,
                  {"plan " + words, "table train", "hot_rows+row_wise", "1000 rows", "data_parallel or table_wise"});
-  train().storage = Storage::dense;
+  tt().storage = Storage::dense;
   expect_refusal(words,
                  {"plan " + words, "first 10 rows of table train", "feature g pools by max", "without hot_rows"});
   features_[1].pooling = Pooling::mean;
@@ -66,26 +66,26 @@ TEST_F(TensorTrainPlans, ThePlanSaysTheStorage) {
 }
 
 TEST_F(TensorTrainPlans, ReplicasHaveNoTrainedCache) {
-  train().tensor_train.cache.rows = 50;
+  tt().tensor_train.cache.rows = 50;
   EXPECT_EQ(refusal("table_wise"), "");
   expect_refusal("data_parallel", {"plan data_parallel", "table train", "cache of 50 rows", "read_only"});
-  train().tensor_train.cache.writes = CacheWrites::read_only;
+  tt().tensor_train.cache.writes = CacheWrites::read_only;
   EXPECT_EQ(refusal("data_parallel"), "");
 }
 
 TEST_F(TensorTrainPlans, CoresAreNoInt8) {
-  train().value_type = ValueType::int8;
-  train().optimizer.kind = OptimizerKind::none;
+  tt().value_type = ValueType::int8;
+  tt().optimizer.kind = OptimizerKind::none;
   expect_refusal("table_wise", {"table train", "int8", "fp16"});
-  train().storage = Storage::dense;
+  tt().storage = Storage::dense;
   EXPECT_EQ(refusal("table_wise"), "");
 }
 
 TEST_F(TensorTrainPlans, ShapesAreChecked) {
-  train().tensor_train.dim_shape = {2, 2, 5};
+  tt().tensor_train.dim_shape = {2, 2, 5};
   expect_refusal("table_wise", {"table train", "2,2,5", "20", "16"});
-  train().tensor_train.dim_shape = {};
-  train().tensor_train.cache.rows = 1001;
+  tt().tensor_train.dim_shape = {};
+  tt().tensor_train.cache.rows = 1001;
   expect_refusal("table_wise", {"table train", "1001", "1000"});
 }
 

@@ -106,14 +106,15 @@ class Prediction {
 
   /// Ids to the owner, vectors home, gradients to the owner.
   void add_lookups(std::int64_t f, const Shard& shard) {
-    const RowTransfer how = transfer_of(feature(f).table, shard);
-    if (how == RowTransfer::unique_rows) return;
+    const RowTransfer transfer = transfer_of(feature(f).table, shard);
+    if (transfer == RowTransfer::unique_rows) return;
     for (int i = 0; i < plan_.ranks; ++i) {
       const auto held = std::ranges::count_if(ids(f, i), [&](std::int64_t id) { return shard.rows.contains(id); });
       traffic_.input_dist.add(i, shard.rank,
                               bags(f, i) * length_bytes + held * (id_bytes_ + (weighted_ ? weight_bytes : 0)));
-      if (how == RowTransfer::dense_partials) add_vectors(i, shard.rank, bags(f, i), shard.columns());
-      if (how == RowTransfer::sparse_partials) add_vectors(i, shard.rank, touched_bags(f, i, shard), shard.columns());
+      if (transfer == RowTransfer::dense_partials) add_vectors(i, shard.rank, bags(f, i), shard.columns());
+      if (transfer == RowTransfer::sparse_partials)
+        add_vectors(i, shard.rank, touched_bags(f, i, shard), shard.columns());
     }
   }
 

@@ -15,7 +15,7 @@ using Row = std::vector<double>;
 using SumsOfSlices = std::map<std::pair<int, std::int64_t>, Row>;  ///< by core of the table and slice
 
 /// The cores of a table on the host, in the table's own order, and the definition of its rows and gradients.
-struct HostTrain {
+struct HostTt {
   TensorTrainShape shape;
   ValueType value_type = ValueType::fp32;
   bool mirrored = false;          ///< how the kernels are to contract it
@@ -24,7 +24,7 @@ struct HostTrain {
   reference::RowContraction contraction;
   std::array<Row, TensorTrainShape::most_cores> slice_values;  ///< of the latest row
 
-  HostTrain(const TensorTrainShape& of, ValueType type, bool mirror, Random& random, bool exact)
+  HostTt(const TensorTrainShape& of, ValueType type, bool mirror, Random& random, bool exact)
       : shape(of), value_type(type), mirrored(mirror), contraction(of) {
     std::normal_distribution<float> normal;
     for (int t = 0; t < shape.cores; ++t) {
@@ -105,14 +105,14 @@ inline std::int64_t longest_chain(const TensorTrainShape& shape) {
 
 /// Tables of a rank and the kernels' results for them.
 struct Contraction {
-  std::vector<HostTrain> tables;
+  std::vector<HostTt> tables;
   Space exec;
   std::vector<HostTable> stored;  ///< cores as the kernels want them
   std::vector<TensorTrainCores> cores;
   std::vector<std::pair<std::size_t, std::int64_t>> rows;  ///< table and id of each distinct row, in the kernels' order
   std::vector<float> gradients;                            ///< [distinct rows, stride], in the order of first use
   std::int64_t stride = 0;
-  TensorTrains<Space> trains;
+  TensorTrains<Space> tts;
   UniqueRowsWorkspace<Space> sort;
   PrefixTreeWorkspace<Space> tree_workspace;
   TensorTrainWorkspace<Space> workspace;
@@ -120,7 +120,7 @@ struct Contraction {
   UniqueRows<Space> unique;
   PrefixTree<Space> tree;
 
-  explicit Contraction(std::vector<HostTrain> of, const Space& on = {}) : tables(std::move(of)), exec(on) {
+  explicit Contraction(std::vector<HostTt> of, const Space& on = {}) : tables(std::move(of)), exec(on) {
     std::int64_t key = 0, slice = 0;
     for (const auto& table : tables)
       for (int t = 0; t < table.shape.cores; ++t) {
@@ -147,7 +147,7 @@ struct Contraction {
       key += table.shape.rows();
       stride = std::max(stride, result.dim + 3);
     }
-    trains = tensor_trains(exec, cores);
+    tts = tensor_trains(exec, cores);
     sort_rows(key);
   }
 
@@ -159,12 +159,12 @@ struct Contraction {
 
   std::vector<float> contracted() {
     const Array<Space, float> out("rows", std::size_t{rows.size()} * at(stride));
-    contract_rows<Space>(exec, tree, trains, workspace, out, stride);
+    contract_rows<Space>(exec, tree, tts, workspace, out, stride);
     exec.fence();
     return host(out);
   }
   RowGradients<Space> sliced(SliceSums order) {
-    return slice_gradients<Space>(exec, tree, trains, array_of(exec, gradients, "gradients"), order, workspace);
+    return slice_gradients<Space>(exec, tree, tts, array_of(exec, gradients, "gradients"), order, workspace);
   }
   /// The gradient of every slice that has one, by its key.
   std::map<std::int64_t, std::vector<float>> slice_sums(SliceSums order) {
@@ -221,7 +221,7 @@ struct Contraction {
     gradients.resize(keys.size() * at(stride));
     unique = unique_rows<Space>(exec, array_of(exec, keys, "keys"), key_bound, array_of(exec, places, "places"),
                                 std::ssize(gradients), sort);
-    tree = prefix_tree(exec, unique, trains, tree_workspace);
+    tree = prefix_tree(exec, unique, tts, tree_workspace);
   }
 };
 

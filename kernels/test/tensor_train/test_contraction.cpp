@@ -26,9 +26,9 @@ TensorTrainShape random_shape(Random& random, int cores, std::int64_t dim) {
 
 /// Tables of 2 to 6 cores, of all value types, both directions; one is asked for no row, one for its last and one that
 /// is repeated.
-std::vector<HostTrain> random_tables(std::uint64_t seed, bool exact) {
+std::vector<HostTt> random_tables(std::uint64_t seed, bool exact) {
   Random random(seed);
-  std::vector<HostTrain> tables;
+  std::vector<HostTt> tables;
   constexpr std::array types{ValueType::fp32, ValueType::fp16, ValueType::bf16};
   constexpr std::array dims{1, 7, 96, 128, 192};
   for (int n = 0; n < 6; ++n) {
@@ -48,7 +48,7 @@ void expect_rows(Contraction& problem, bool exact) {
   const auto got = problem.contracted();
   for (std::size_t u = 0; u < problem.rows.size(); ++u) {
     const auto& [s, id] = problem.rows[u];
-    HostTrain& table = problem.tables[s];
+    HostTt& table = problem.tables[s];
     SCOPED_TRACE("table " + std::to_string(s) + " row " + std::to_string(id));
     const Row expected = table.row(id, false), magnitudes = table.row(id, true);
     const double bound = exact ? 0 : unit * static_cast<double>(longest_chain(table.shape));
@@ -65,7 +65,7 @@ void expect_gradients(Contraction& problem, SliceSums order, bool exact) {
   EXPECT_EQ(got.size(), count);
   for (const auto& [key, sum] : got) {
     const auto place = problem.place_of(key);
-    const HostTrain& table = problem.tables[place.table];
+    const HostTt& table = problem.tables[place.table];
     const std::pair slice(table.core(place.t), place.slice);
     SCOPED_TRACE("table " + std::to_string(place.table) + " core " + std::to_string(place.t) + " slice " +
                  std::to_string(place.slice));
@@ -83,7 +83,7 @@ void expect_gradients(Contraction& problem, SliceSums order, bool exact) {
 TEST(Contraction, HandComputed) {
   Random random(1);
   TensorTrainShape shape{.cores = 2, .p = {2, 2}, .q = {2, 1}, .r = {1, 2, 1}};
-  HostTrain table(shape, ValueType::fp32, false, random, true);
+  HostTt table(shape, ValueType::fp32, false, random, true);
   table.cores[0].set_row(1, {1, 2, 3, 4});  // [q = 2][r = 2]
   table.cores[1].set_row(0, {5, 6});        // [r = 2][q = 1]
   table.ids = {2};
@@ -131,9 +131,9 @@ TEST(Contraction, TakesNoRows) {
 }
 
 /// Rows enough for several blocks, of tables of 2, 3 and 4 cores: nearly all of them below one prefix, or in one group.
-std::vector<HostTrain> large_tables(std::uint64_t seed) {
+std::vector<HostTt> large_tables(std::uint64_t seed) {
   Random random(seed);
-  std::vector<HostTrain> tables;
+  std::vector<HostTt> tables;
   const auto add = [&](const TensorTrainShape& shape, std::int64_t count) {
     tables.emplace_back(shape, ValueType::fp32, tables.size() % 2 == 1, random, false);
     for (std::int64_t i = 0; i < count; ++i) tables.back().ids.push_back(i % shape.rows());
@@ -168,7 +168,7 @@ TEST(Contraction, IsRightForManyRowsBelowOnePrefix) {
   const auto expected = problem.expected_sums(false), magnitudes = problem.expected_sums(true);
   for (const auto& [key, sum] : got) {
     const auto place = problem.place_of(key);
-    const HostTrain& table = problem.tables[place.table];
+    const HostTt& table = problem.tables[place.table];
     const std::pair slice(table.core(place.t), place.slice);
     for (std::size_t e = 0; e < sum.size(); ++e) {
       const auto i = at(table.element(place.t, static_cast<std::int64_t>(e)));
@@ -181,13 +181,12 @@ TEST(Contraction, IsRightForManyRowsBelowOnePrefix) {
 
 TEST(Contraction, CountsDistinctPrefixes) {
   Random random(70);
-  HostTrain three({.cores = 3, .p = {4, 5, 6}, .q = {1, 2, 1}, .r = {1, 2, 2, 1}}, ValueType::fp32, false, random,
-                  true);
-  HostTrain two({.cores = 2, .p = {7, 8}, .q = {1, 2}, .r = {1, 2, 1}}, ValueType::fp32, false, random, true);
+  HostTt three({.cores = 3, .p = {4, 5, 6}, .q = {1, 2, 1}, .r = {1, 2, 2, 1}}, ValueType::fp32, false, random, true);
+  HostTt two({.cores = 2, .p = {7, 8}, .q = {1, 2}, .r = {1, 2, 1}}, ValueType::fp32, false, random, true);
   three.ids = {0, 1, 6, 30, 31, 119, 1};  // (0,0) (0,1) (1,0) (3,4)
   two.ids = {8, 9, 17};
   Contraction problem({three, two});
-  const auto counts = count_prefixes(problem.exec, problem.tree, problem.trains);
+  const auto counts = count_prefixes(problem.exec, problem.tree, problem.tts);
   EXPECT_EQ(counts[0], (std::array<std::int64_t, 6>{3, 4, 6, 0, 0, 0}));
   EXPECT_EQ(counts[1], (std::array<std::int64_t, 6>{2, 3, 0, 0, 0, 0}));
 }
@@ -196,8 +195,8 @@ TEST(Contraction, CountsDistinctPrefixes) {
 /// gradient, and no other.
 TEST(Contraction, UpdatesEverySliceThatARowUsesAndNoOther) {
   Random random(80);
-  HostTrain table({.cores = 3, .p = {300, 280, 320}, .q = {2, 1, 2}, .r = {1, 2, 2, 1}}, ValueType::fp32, false, random,
-                  true);
+  HostTt table({.cores = 3, .p = {300, 280, 320}, .q = {2, 1, 2}, .r = {1, 2, 2, 1}}, ValueType::fp32, false, random,
+               true);
   for (std::int64_t i = 0; i < 200; ++i) table.ids.push_back(draw(random, 0, table.shape.rows() - 1));
   table.ids.push_back(table.shape.rows() - 1);
   Contraction problem({table});

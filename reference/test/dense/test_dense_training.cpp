@@ -142,7 +142,7 @@ class Training {
   }
 
   /// Loss and AUC of batch `number`; trains on it unless it is only looked at.
-  std::pair<double, double> see(std::int64_t number, bool train) {
+  std::pair<double, double> see(std::int64_t number, bool tt) {
     const std::int64_t samples = 64;
     const Batch batch = drawn_batch(samples, number);
     DenseInput<double> input{{}, Matrix<double>(samples, numericals), {}};
@@ -152,7 +152,7 @@ class Training {
       input.numerical.values[i] = static_cast<double>(numerical.values[i]) / 50.0 - 1.0;
     for (const Feature& feature : three_features) input.vectors.push_back(looked_up(feature, batch));
     const auto result = dense_pass(spec_, converted<double>(parameters_), input, samples);
-    if (train) step(batch, result);
+    if (tt) step(batch, result);
     const auto logits = converted<float>(result.logits);
     return {result.loss, *area_under_curve(logits.values, input.labels)};
   }

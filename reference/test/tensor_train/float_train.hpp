@@ -16,12 +16,12 @@ namespace shardmark::reference {
 /// A training step of one tensor train as a correct program might evaluate it in fp32: each contraction from the first
 /// core or from the last, its sums in any order, multiply-adds fused or not, the samples on two ranks whose gradients
 /// of slices are added at the end; all by chance.
-class FloatTrain {
+class FloatTt {
  public:
   using Row = FloatStep::Row;
 
-  FloatTrain(const Table& table, std::vector<Feature> features, const RowValues& initial,
-             const GradientValues& gradients, std::uint32_t seed)
+  FloatTt(const Table& table, std::vector<Feature> features, const RowValues& initial, const GradientValues& gradients,
+          std::uint32_t seed)
       : table_(table),
         shape_(tensor_train_shape(table)),
         seed_(initial.seed),

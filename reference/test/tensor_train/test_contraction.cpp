@@ -30,7 +30,7 @@ double entry(const TensorTrainShape& shape, const std::vector<std::vector<double
 }
 
 template <class Visit>
-void for_each_train(Visit&& visit) {
+void for_each_tt(Visit&& visit) {
   for (int cores = 2; cores <= TensorTrainShape::most_cores; ++cores)
     for (std::uint32_t seed = 0; seed < 20; ++seed) {
       std::mt19937 random(seed * 31 + static_cast<std::uint32_t>(cores));
@@ -41,7 +41,7 @@ void for_each_train(Visit&& visit) {
 }
 
 TEST(Contraction, IsTheSumOverAllRanks) {
-  for_each_train([](const TensorTrainShape& shape, const auto& cores, std::mt19937&) {
+  for_each_tt([](const TensorTrainShape& shape, const auto& cores, std::mt19937&) {
     const auto table = full_table(shape, cores);
     ASSERT_EQ(std::ssize(table), shape.rows() * shape.dim());
     for (std::int64_t row = 0; row < shape.rows(); ++row)
@@ -51,7 +51,7 @@ TEST(Contraction, IsTheSumOverAllRanks) {
 }
 
 TEST(Contraction, KeepsTheProductsOfLeadingDigits) {
-  for_each_train([](const TensorTrainShape& shape, const auto& cores, std::mt19937&) {
+  for_each_tt([](const TensorTrainShape& shape, const auto& cores, std::mt19937&) {
     RowContraction kept(shape), fresh(shape);
     auto before = shape.digits(0);
     for (std::int64_t row = 0; row < shape.rows(); ++row) {
@@ -67,7 +67,7 @@ TEST(Contraction, KeepsTheProductsOfLeadingDigits) {
 
 /// The row is linear in each slice, so that differences over a step of any size are its derivatives but for rounding.
 TEST(Contraction, GradientsAreFiniteDifferences) {
-  for_each_train([](const TensorTrainShape& shape, auto cores, std::mt19937& random) {
+  for_each_tt([](const TensorTrainShape& shape, auto cores, std::mt19937& random) {
     const auto row = static_cast<std::int64_t>(random()) % shape.rows();
     std::vector<double> gradient(static_cast<std::size_t>(shape.dim()));
     for (double& g : gradient) g = static_cast<double>(random() % 9) - 4.0;

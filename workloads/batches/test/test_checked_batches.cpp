@@ -66,11 +66,11 @@ TEST(CheckedBatches, OnStopsAtTheFirstFaultAndNamesIt) {
 
 /// The factors of a tensor train may have a larger product than its table has rows.
 TEST(CheckedBatches, PaddedRowsOfATensorTrainAreOutsideItsTable) {
-  Table train{.name = "t", .rows = 9, .dim = 4, .storage = Storage::tt};
-  train.tensor_train = {.cores = 2, .row_shape = {3, 4}, .dim_shape = {2, 2}, .ranks = {2}};
-  ASSERT_GT(tensor_train_shape(train).rows(), train.rows);
+  Table tt{.name = "t", .rows = 9, .dim = 4, .storage = Storage::tt};
+  tt.tensor_train = {.cores = 2, .row_shape = {3, 4}, .dim_shape = {2, 2}, .ranks = {2}};
+  ASSERT_GT(tensor_train_shape(tt).rows(), tt.rows);
   Workload workload;
-  workload.tables = {{.name = "d", .rows = 5, .dim = 4}, train};
+  workload.tables = {{.name = "d", .rows = 5, .dim = 4}, tt};
   workload.features = {{.name = "f", .table = 0}, {.name = "g", .table = 1}};
   const auto source = checked(std::make_unique<OneBatch>(broken()), BoundsCheck::on, rows_of_features(workload),
                               [](const std::string&) {});

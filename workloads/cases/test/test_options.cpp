@@ -13,8 +13,8 @@
 namespace shardmark::workloads {
 namespace {
 
-nlohmann::ordered_json case_options_of(const RunOptions& run, const Case& how) {
-  return case_options(run, how,
+nlohmann::ordered_json case_options_of(const RunOptions& run, const Case& config) {
+  return case_options(run, config,
                       placement::make_plan("row_wise", run.workload.tables, run.workload.features, {.ranks = 2}));
 }
 
@@ -86,9 +86,9 @@ TEST(Options, WithoutAStorageEachTableKeepsItsOwn) {
 
 TEST(Options, ACaseTellsAllThatHasAUseAndWhatOfItIsChanged) {
   const RunOptions run = with({"dim=16", "hotness=20", "dtype=fp16", "learning_rate=0.5", "seed=9", "batches=4"});
-  Case how{.movement = {.transfer = placement::RowTransfer::automatic, .wire_ids = placement::WireIds::int64},
-           .groups = {.groups = placement::TableGroups::table}};
-  const auto options = case_options_of(run, how);
+  Case config{.movement = {.transfer = placement::RowTransfer::automatic, .wire_ids = placement::WireIds::int64},
+              .groups = {.groups = placement::TableGroups::table}};
+  const auto options = case_options_of(run, config);
   for (const Option& option : workloads::options()) {
     const bool told = option.get && option.group != OptionGroup::schedule && option.group != OptionGroup::data &&
                       option.group != OptionGroup::of_storage && option.group != OptionGroup::dense;
@@ -100,7 +100,7 @@ TEST(Options, ACaseTellsAllThatHasAUseAndWhatOfItIsChanged) {
   EXPECT_EQ(options.at("wire_ids"), "int64");
   EXPECT_EQ(options.at("learning_rate"), 0.5);
   EXPECT_EQ(options.at("exact"), false);
-  EXPECT_EQ(changed_options(run, how),
+  EXPECT_EQ(changed_options(run, config),
             (std::vector<std::string>{"wire_ids", "groups", "dtype", "learning_rate", "hotness", "batches"}));
   EXPECT_EQ(schedule_options(run).dump(),
             R"({"seed":9,"steps":"auto","seconds":5.0,"budget":"none","train":"auto","check":2})");
@@ -166,13 +166,13 @@ TEST(Options, ImportedCoresBringTheirShapeAndAreTheInitialOnes) {
   for (std::int64_t i = 0; i < table.rows * table.dim; ++i) values.push_back(static_cast<float>(i % 97));
   Table asked = table;
   asked.tensor_train = {.cores = 4, .ranks = {3, 5, 4}};
-  const datasets::DecomposedTable train = datasets::tt_svd(asked, values);
-  datasets::write_cores(file, asked, train);
+  const datasets::DecomposedTable tt = datasets::tt_svd(asked, values);
+  datasets::write_cores(file, asked, tt);
   table.tensor_train = {};
   const RunOptions before = run;
   apply_settings(run, {"tt.import=" + file});
-  EXPECT_EQ(tensor_train_shape(table), train.shape);
-  for (int t = 0; t < 4; ++t) EXPECT_EQ(initial_core(table, train.shape, 0, t, run.row_values()), train.cores[t]);
+  EXPECT_EQ(tensor_train_shape(table), tt.shape);
+  for (int t = 0; t < 4; ++t) EXPECT_EQ(initial_core(table, tt.shape, 0, t, run.row_values()), tt.cores[t]);
   const auto refusal = [&](const std::vector<std::string>& settings) -> std::string {
     RunOptions again = before;
     try {
@@ -273,10 +273,10 @@ TEST(Options, EveryOptionAcceptsWhatItSaysAndWhatIsSetComesBack) {
   for (const Option& option : options())
     for (const NamedValue& value : option.values) {
       RunOptions run = with({});
-      Case how;
-      option.set(run, how, value.name);
+      Case config;
+      option.set(run, config, value.name);
       if (option.get) {
-        EXPECT_EQ(option.get(run, how), value.name) << option.name;
+        EXPECT_EQ(option.get(run, config), value.name) << option.name;
       }
     }
 }

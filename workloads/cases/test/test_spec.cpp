@@ -64,7 +64,7 @@ TEST(Spec, TheBenchmarkOfFbttIsThePublishedOne) {
   EXPECT_EQ(fbtt.tables.front().rows, 11'000'000);
   EXPECT_EQ(fbtt.global_batch * fbtt.features.front().hotness, 10240);
   EXPECT_EQ(fbtt.ids.distribution, IdDistribution::uniform);
-  // Scaled, it is still a train of three cores, whose rows follow the table and whose ranks what it can have.
+  // Scaled, it is still a tt of three cores, whose rows follow the table and whose ranks what it can have.
   for (const char* scale : {"1/64", "1/1000000", "1/11000000"}) {
     const Table table = load_workload("fbtt", scale).tables.front();
     EXPECT_LE(tensor_train_shape(table).rows(), 2 * table.rows) << scale;

@@ -38,7 +38,7 @@ std::string heading(const PredictedCases& cases) {
       "# ms of a step{}; speedup over the plan's fewest ranks; MB that the busiest rank sends; GB of the fullest "
       "rank\n",
       workload.name, workload.scale > 1 ? fmt::format(" at 1/{}", workload.scale) : "", workload.global_batch,
-      cases.how.name(), cases.machine.name, cases.machine.source,
+      cases.config.name(), cases.machine.name, cases.machine.source,
       cases.dense ? ", its dense half included" : " without its dense half");
 }
 
@@ -131,7 +131,7 @@ std::string predictions_json(const PredictedCases& cases, std::span<const Predic
             {"workload", workload.name},
             {"scale", workload.scale},
             {"global_batch", workload.global_batch},
-            {"case", cases.how.name()},
+            {"case", cases.config.name()},
             {"dense", cases.dense},
             {"cases", Json::array()}};
   for (const PredictedPlan& plan : predicted) {

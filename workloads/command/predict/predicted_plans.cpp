@@ -22,7 +22,7 @@ namespace {
 placement::StepContext context_of(const PredictedCases& cases, const placement::LookupStatistics& statistics,
                                   const placement::Plan& plan, int ranks_per_node) {
   const Workload& workload = cases.options.workload;
-  placement::StepContext step = step_context_of(statistics, workload, plan, cases.how, ranks_per_node);
+  placement::StepContext step = step_context_of(statistics, workload, plan, cases.config, ranks_per_node);
   if (!cases.dense || !workload.dense) return step;
   const DenseWork dense = dense_work(published_dense(workload));
   step.dense_flops = static_cast<double>(dense.flops());
@@ -64,7 +64,7 @@ PredictedPlan predict(const PredictedCases& cases, const placement::IdStatistics
   const int per_node = most_per_node > 0 ? std::min(most_per_node, ranks) : ranks;
   PredictedPlan predicted{.plan = name, .ranks = ranks, .nodes = (ranks + per_node - 1) / per_node};
   placement::require_known(cases.machine, predicted.nodes);
-  placement::PlanRequest request = plan_request_of(workload, ranks, cases.how.movement);
+  placement::PlanRequest request = plan_request_of(workload, ranks, cases.config.movement);
   request.ranks_per_node = per_node;
   request.machine = &cases.machine;
   request.ids = ids;
@@ -72,7 +72,7 @@ PredictedPlan predict(const PredictedCases& cases, const placement::IdStatistics
   placement::Plan plan;
   try {
     plan = placement::named_plan(name, workload.tables, workload.features, request);
-    placement::require_supported(plan, workload.tables, workload.features, cases.how.movement_in_effect());
+    placement::require_supported(plan, workload.tables, workload.features, cases.config.movement_in_effect());
   } catch (const InputError& error) {
     predicted.problem = error.what();
     return predicted;

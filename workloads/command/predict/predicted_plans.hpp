@@ -14,7 +14,7 @@ namespace shardmark::workloads {
 /// What predictions are made for.
 struct PredictedCases {
   RunOptions options;
-  Case how;
+  Case config;
   placement::MachineModel machine;
   std::vector<std::string> plans;     ///< planners or plan files
   std::vector<int> ranks;             ///< ascending

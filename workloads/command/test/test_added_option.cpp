@@ -50,7 +50,7 @@ class AddedOptions : public testing::Test {
     const comm::Communicator world(MPI_COMM_WORLD);
     const std::vector<PlannedTables> plans{{plan_of("row_wise", run_, world.size()), run_}};
     std::vector<PlannedCase> planned;
-    for (const Case& how : cases_) planned.push_back({0, how});
+    for (const Case& config : cases_) planned.push_back({0, config});
     const auto batches = make_batch_source(run_, [](const std::string&) {});
     return measure(
                {world, run_, plans, planned}, *batches, [](const std::string&) {}, [](const Measured&) {})

@@ -206,11 +206,11 @@ TEST_F(AddedStorages, TakesStepsThatTheReferenceConfirms) {
   for (std::size_t t = 0; t < options.workload.tables.size(); t += 2) options.workload.tables[t].storage = halves;
   for (const std::string_view planner : planners_of_every_kind(world_.size()))
     for (const auto transfer : {placement::RowTransfer::dense_partials, placement::RowTransfer::unique_rows}) {
-      const Case how{.movement = {.transfer = transfer}};
+      const Case config{.movement = {.transfer = transfer}};
       const placement::Plan plan = plan_of(planner, options, world_.size());
-      EXPECT_EQ(0, wrong_values(world_, options, plan, how)) << planner << " " << how.name();
+      EXPECT_EQ(0, wrong_values(world_, options, plan, config)) << planner << " " << config.name();
       options.fault = Fault::update;
-      EXPECT_NE(0, wrong_values(world_, options, plan, how)) << planner << " " << how.name();
+      EXPECT_NE(0, wrong_values(world_, options, plan, config)) << planner << " " << config.name();
       options.fault = Fault::none;
     }
 }
@@ -222,9 +222,9 @@ TEST_F(AddedStorages, IsInRecordAndPrintedTable) {
   set_options(options, cases, {given_setting("storage=dense,halves", true)});
   std::vector<PlannedTables> plans;
   std::vector<PlannedCase> planned;
-  for (const Case& how : cases) {
-    planned.push_back({plans.size(), how});
-    plans.push_back({plan_of("row_wise", options, world_.size()), with_storage(options, how.storage)});
+  for (const Case& config : cases) {
+    planned.push_back({plans.size(), config});
+    plans.push_back({plan_of("row_wise", options, world_.size()), with_storage(options, config.storage)});
   }
   const auto batches = batches_of(options);
   const auto records =

@@ -163,7 +163,8 @@ class Specs(ProgramTest):
                                                      "segment; for a vector per id use pooling none"),
                 ({"segments": 2, "segment_rank": -1}, "segment_rank -1 is neither 0"),
                 ({"segments": 2, "segment_rank": 1, "pooling": "none"},
-                 "pooling none gives a vector per id; use segment_rank 0 or another pooling"),
+                 "segment_rank 1 pools segments, but pooling none gives a vector per id; use segment_rank 0 or another "
+                 "pooling"),
                 ({"segments": 4}, "6 ids per sample are no multiple of its 4 segments; change hotness or segments"),
                 ({"segments": -1}, '"segments" must be at least 0, got -1'),
                 ({"segments": 1.5}, 'key "segments" has the wrong type: 1.5')):

@@ -47,7 +47,7 @@ double exchange_seconds(const CalibrationCase& of, const placement::MachineModel
   const Workload& workload = of.options.workload;
   const placement::LookupStatistics statistics(workload.tables, workload.features, id_statistics_of(workload.ids));
   const placement::StepPrediction step = placement::predict_step(
-      step_context_of(statistics, workload, of.plan(), of.how(), machine.ranks_per_node), machine, of.plan());
+      step_context_of(statistics, workload, of.plan(), of.config(), machine.ranks_per_node), machine, of.plan());
   return std::transform_reduce(step.phases.begin(), step.phases.end(), 0.0, std::plus<>(),
                                [](const placement::PhasePrediction& phase) { return phase.exchange; });
 }

@@ -147,15 +147,15 @@ CalibrationCase case_of(const Shape& shape, int ranks, double largest_table, dou
   RunOptions options;
   options.workload = workload_of(shape, ranks, largest_table, samples);
   options.checked_steps = 0;
-  Case how;
-  how.movement = {.transfer = shape.transfer,
-                  .wire = {shape.wire, shape.wire},
-                  .dedup = placement::Dedup::local,
-                  .replicated_gradients = shape.gradients};
+  Case config;
+  config.movement = {.transfer = shape.transfer,
+                     .wire = {shape.wire, shape.wire},
+                     .dedup = placement::Dedup::local,
+                     .replicated_gradients = shape.gradients};
   const Workload& workload = options.workload;
   placement::Plan plan = placement::make_plan(shape.planner, workload.tables, workload.features,
-                                              plan_request_of(workload, ranks, how.movement));
-  return {case_name(shape, workload), options, {{std::move(plan), options}}, {{0, std::move(how)}}};
+                                              plan_request_of(workload, ranks, config.movement));
+  return {case_name(shape, workload), options, {{std::move(plan), options}}, {{0, std::move(config)}}};
 }
 
 }  // namespace
@@ -232,7 +232,7 @@ double case_bytes(const CalibrationCase& of) {
   double bytes = bytes_of_batches + std::ranges::max(table_bytes(of.plan(), tables));
   for (std::size_t t = 0; t < tables.size(); ++t)
     if (of.plan().tables[t].data_parallel &&
-        of.how().movement.replicated_gradients == placement::ReplicatedGradients::dense)
+        of.config().movement.replicated_gradients == placement::ReplicatedGradients::dense)
       bytes += 8.0 * static_cast<double>(tables[t].rows * (tables[t].dim + 1));
   return bytes;
 }

@@ -19,7 +19,7 @@ struct CalibrationCase {
   std::vector<PlannedCase> cases;    ///< one
 
   const placement::Plan& plan() const { return plans.front().plan; }
-  const Case& how() const { return cases.front().how; }
+  const Case& config() const { return cases.front().config; }
   Job job(const comm::Communicator& comm) const { return {comm, options, plans, cases}; }
 };
 

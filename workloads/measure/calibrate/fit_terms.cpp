@@ -20,8 +20,9 @@ constexpr std::array cache_shares{0.0625, 0.125, 0.25, 0.5, 1.0, 2.0};
 struct KnownCase {
   KnownCase(const CalibrationCase& of, const placement::LookupStatistics& statistics, int ranks_per_node,
             const placement::MachineModel& machine)
-      : step(placement::settled(step_context_of(statistics, of.options.workload, of.plan(), of.how(), ranks_per_node),
-                                machine, of.plan())),
+      : step(
+            placement::settled(step_context_of(statistics, of.options.workload, of.plan(), of.config(), ranks_per_node),
+                               machine, of.plan())),
         work(placement::step_work(step, machine, of.plan())),
         optimizer(of.options.workload.tables.front().optimizer.kind) {
     for (const placement::RankWork& rank : work.ranks) counts.push_back(placement::finished_counts(step, rank));

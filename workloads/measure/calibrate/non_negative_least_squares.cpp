@@ -63,11 +63,11 @@ void descend(const Matrix& gram, std::span<const double> projected, Columns& cho
       chosen.pop_back();
       continue;
     }
-    double way = 1.0;
+    double path = 1.0;
     for (std::size_t i = 0; i < chosen.size(); ++i)
-      if (wanted[i] <= 0.0) way = std::min(way, x[chosen[i]] / (x[chosen[i]] - wanted[i]));
-    for (std::size_t i = 0; i < chosen.size(); ++i) x[chosen[i]] += way * (wanted[i] - x[chosen[i]]);
-    if (way == 1.0 && std::ranges::all_of(wanted, [](double value) { return value > 0.0; })) return;
+      if (wanted[i] <= 0.0) path = std::min(path, x[chosen[i]] / (x[chosen[i]] - wanted[i]));
+    for (std::size_t i = 0; i < chosen.size(); ++i) x[chosen[i]] += path * (wanted[i] - x[chosen[i]]);
+    if (path == 1.0 && std::ranges::all_of(wanted, [](double value) { return value > 0.0; })) return;
     std::erase_if(chosen, [&](std::size_t c) {
       const bool leaves = x[c] <= tolerance;
       if (leaves) x[c] = 0.0;

@@ -54,7 +54,7 @@ std::optional<TrainingWindow::Quality> TrainingWindow::quality(const comm::Commu
 std::int64_t steps_to_train(const Job& job, std::size_t number) {
   if (!has_layers(job.options.dense.kind)) return 0;
   const bool stale =
-      std::ranges::any_of(job.cases, [](const PlannedCase& each) { return each.how.async.most_stale() > 0; });
+      std::ranges::any_of(job.cases, [](const PlannedCase& each) { return each.config.async.most_stale() > 0; });
   const std::int64_t in_time = number == 0 ? RunOptions::trained_in_time : 0;
   return job.options.trained_steps.value_or(stale ? RunOptions::trained_with_stale_rows : in_time);
 }

@@ -73,22 +73,22 @@ inline std::vector<StepInput> inputs_of(const comm::Communicator& comm, const Ru
 
 /// A case whose first batch is `first`.
 inline std::unique_ptr<ReadyCase> ready_case(const comm::Communicator& comm, ShardedTables& tables,
-                                             const placement::Plan& plan, const Case& how, const StepInput& first,
+                                             const placement::Plan& plan, const Case& config, const StepInput& first,
                                              Fault fault = Fault::none) {
   static SyntheticGradient none;
   return std::make_unique<ReadyCase>(
-      comm, tables, none, plan, how,
-      decide(comm, plan, tables.tables(), tables.features(), how.movement_in_effect(), first), fault);
+      comm, tables, none, plan, config,
+      decide(comm, plan, tables.tables(), tables.features(), config.movement_in_effect(), first), fault);
 }
 
 inline std::int64_t wrong_values(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
-                                 const Case& how) {
+                                 const Case& config) {
   const auto batches = make_batch_source(options, [](const std::string&) {});
-  const Expectation expectation(comm, options, *batches, how.movement.wire);
+  const Expectation expectation(comm, options, *batches, config.movement.wire);
   const auto inputs = inputs_of(comm, options, *batches);
   const auto& [described, features] = std::tie(options.workload.tables, options.workload.features);
   ShardedTables tables(plan, with_decisions(comm, described, features, inputs.front()), features, comm.rank());
-  const auto ready = ready_case(comm, tables, plan, how, inputs.front(), options.fault);
+  const auto ready = ready_case(comm, tables, plan, config, inputs.front(), options.fault);
   const auto dense = make_dense_model(comm, options);
   return find_wrong(comm, expectation, options.row_values(), ready->flight, *dense, inputs).count;
 }

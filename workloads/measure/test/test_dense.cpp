@@ -48,12 +48,12 @@ void check_plans(const RunOptions& options, bool all_transfers) {
   for (const std::string_view planner : planners_of_every_kind(comm.size())) {
     const placement::Plan plan = plan_of(planner, options, comm.size());
     for (std::size_t t = 0; t < (all_transfers ? placement::transfers.size() : 1); ++t) {
-      const Case how{
+      const Case config{
           .movement = {.transfer =
                            placement::transfers[all_transfers ? t : turn++ % placement::transfers.size()].value}};
-      if (!is_supported(plan, options, how.movement)) continue;
-      EXPECT_EQ(0, wrong_values(comm, options, plan, how))
-          << planner << " " << how.name() << " " << name_of(options.dense.kind);
+      if (!is_supported(plan, options, config.movement)) continue;
+      EXPECT_EQ(0, wrong_values(comm, options, plan, config))
+          << planner << " " << config.name() << " " << name_of(options.dense.kind);
     }
   }
 }
@@ -79,10 +79,11 @@ TEST(DenseStep, PoolingsWiresAndGroupsMakeNoDifference) {
   const comm::Communicator comm(MPI_COMM_WORLD);
   for (const Pooling pooling : {Pooling::none, Pooling::max, Pooling::sqrtn}) {
     const RunOptions options = dense_case(DenseKind::dcnv2, pooling);
-    Case how{.movement = {.transfer = placement::RowTransfer::unique_rows, .wire = {ValueType::bf16, ValueType::fp16}}};
-    how.groups.groups = 2;
+    Case config{
+        .movement = {.transfer = placement::RowTransfer::unique_rows, .wire = {ValueType::bf16, ValueType::fp16}}};
+    config.groups.groups = 2;
     const placement::Plan plan = plan_of("row_wise", options, comm.size());
-    EXPECT_EQ(0, wrong_values(comm, options, plan, how)) << name_of(pooling);
+    EXPECT_EQ(0, wrong_values(comm, options, plan, config)) << name_of(pooling);
   }
 }
 

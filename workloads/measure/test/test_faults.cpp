@@ -10,11 +10,11 @@ namespace {
 
 /// The fault makes wrong values exactly where it finds something to spoil.
 void expect_found(const Choice<Fault>& fault, const comm::Communicator& comm, RunOptions options,
-                  std::string_view planner, const Case& how) {
+                  std::string_view planner, const Case& config) {
   options.fault = fault.value;
   const placement::Plan plan = plan_of(planner, options, comm.size());
-  EXPECT_EQ(wrong_values(comm, options, plan, how) > 0, finds_prey(fault.value, options, plan))
-      << fault.name << " " << planner << " " << how.name();
+  EXPECT_EQ(wrong_values(comm, options, plan, config) > 0, finds_prey(fault.value, options, plan))
+      << fault.name << " " << planner << " " << config.name();
 }
 
 /// Whether how data travel may hide it. The other faults are committed on what a rank holds in the end.
@@ -31,8 +31,8 @@ TEST(Faults, EveryFaultIsFoundInEveryPlan) {
         for (const auto& transfer : placement::transfers)
           if (depends_on_travel(fault.value) || transfer.value == placement::RowTransfer::dense_partials)
             expect_found(fault, comm, options, planner, {.movement = {.transfer = transfer.value}});
-      for (const auto& how : placement::replicated_gradients)
-        expect_found(fault, comm, options, "data_parallel", {.movement = {.replicated_gradients = how.value}});
+      for (const auto& config : placement::replicated_gradients)
+        expect_found(fault, comm, options, "data_parallel", {.movement = {.replicated_gradients = config.value}});
     }
   }
 }

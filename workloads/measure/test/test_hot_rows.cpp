@@ -35,10 +35,10 @@ TEST(HotRows, ForEveryPoolingAndOptimizer) {
       options.workload.replicate_rows = 0;
       const placement::Plan plan = plan_of(hot_planners[next % hot_planners.size()], options, comm.size());
       const auto& gradients = placement::replicated_gradients[next % placement::replicated_gradients.size()];
-      const Case how{.movement = {.transfer = placement::transfers[next % placement::transfers.size()].value,
-                                  .replicated_gradients = gradients.value}};
-      EXPECT_EQ(0, wrong_values(comm, options, plan, how))
-          << pooling.name << " " << optimizer.name << " " << plan.name << " " << how.name();
+      const Case config{.movement = {.transfer = placement::transfers[next % placement::transfers.size()].value,
+                                     .replicated_gradients = gradients.value}};
+      EXPECT_EQ(0, wrong_values(comm, options, plan, config))
+          << pooling.name << " " << optimizer.name << " " << plan.name << " " << config.name();
       ++next;
     }
 }

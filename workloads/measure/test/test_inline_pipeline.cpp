@@ -2,7 +2,7 @@
 // A pipeline without threads, under an MPI that only one thread at a time may use.
 #include <gtest/gtest.h>
 
-#include "workloads/measure/test/both_ways.hpp"
+#include "workloads/measure/test/both_directions.hpp"
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/step/pipeline/stage_pool.hpp"
 
@@ -27,9 +27,9 @@ TEST(InlinePipeline, EveryModeIsBitEqualAndNothingIsStale) {
   const RunOptions options = small_case(Pooling::mean, OptimizerKind::rowwise_adagrad, false);
   for (const AsyncMode mode : {AsyncMode::ids, AsyncMode::rows, AsyncMode::patched})
     for (const char* planner : {"row_wise", "data_parallel+table_wise"}) {
-      const Case how{.async = {.mode = mode, .pool = {PoolKind::inlined}}};
-      EXPECT_EQ(different_steps(comm, options, plan_of(planner, options, comm.size()), how, 50), 0)
-          << planner << " " << how.name();
+      const Case config{.async = {.mode = mode, .pool = {PoolKind::inlined}}};
+      EXPECT_EQ(different_steps(comm, options, plan_of(planner, options, comm.size()), config, 50), 0)
+          << planner << " " << config.name();
     }
 }
 

@@ -96,9 +96,9 @@ TEST_F(Measurements, CachesAreWarmBeforeACaseIsTimed) {
   RunOptions dense = one_small_table();
   dense.exact = false;
   dense.steps = 12;
-  RunOptions trains = with_storage(dense, Storage::tt);
-  trains.workload.tables[0].tensor_train = {.cores = 2, .ranks = {2}, .cache = {.rows = 12, .populate_every = 5}};
-  plans = {{plan_of("table_wise", dense, comm.size()), dense}, {plan_of("table_wise", trains, comm.size()), trains}};
+  RunOptions tts = with_storage(dense, Storage::tt);
+  tts.workload.tables[0].tensor_train = {.cores = 2, .ranks = {2}, .cache = {.rows = 12, .populate_every = 5}};
+  plans = {{plan_of("table_wise", dense, comm.size()), dense}, {plan_of("table_wise", tts, comm.size()), tts}};
   cases = {{0, {.storage = Storage::dense}}, {1, {.storage = Storage::tt}}};
   const auto batches = make_batch_source(dense, [](const std::string&) {});
   const auto records = measure({comm, dense, plans, cases}, *batches, silent, [](const Measured&) {}).records;

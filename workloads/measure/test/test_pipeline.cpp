@@ -5,7 +5,7 @@
 
 #include "comm/placement/support.hpp"
 #include "workloads/cases/async.hpp"
-#include "workloads/measure/test/both_ways.hpp"
+#include "workloads/measure/test/both_directions.hpp"
 #include "workloads/measure/test/planners_of_every_kind.hpp"
 #include "workloads/measure/test/plans.hpp"
 
@@ -15,11 +15,11 @@ int mpi_threads_of_tests() { return MPI_THREAD_MULTIPLE; }
 namespace shardmark::workloads {
 namespace {
 
-bool can_take(const RunOptions& options, const placement::Plan& plan, const Case& how) {
+bool can_take(const RunOptions& options, const placement::Plan& plan, const Case& config) {
   try {
-    placement::require_supported(plan, options.workload.tables, options.workload.features, how.movement);
-    require_async(plan, options.workload.tables, options.workload.features, how);
-    placement::group_of_tables(how.groups, plan, options.workload.tables, options.workload.features);
+    placement::require_supported(plan, options.workload.tables, options.workload.features, config.movement);
+    require_async(plan, options.workload.tables, options.workload.features, config);
+    placement::group_of_tables(config.groups, plan, options.workload.tables, options.workload.features);
     return true;
   } catch (const InputError&) {
     return false;
@@ -74,14 +74,14 @@ TEST(Pipeline, StaleRowsBehindDenseModelsAreThoseOfTheRecordedVersions) {
     for (const auto& async : stale_ones) {
       RunOptions options = case_with(kind);
       options.checked_steps = options.batches = 6;
-      const Case how{.async = async};
+      const Case config{.async = async};
       const placement::Plan plan = plan_of("row_wise", options, comm.size());
-      Both both(comm, options, plan, how);
-      Expectation expectation(comm, options, *both.batches, {}, {}, how.async);
+      Both both(comm, options, plan, config);
+      Expectation expectation(comm, options, *both.batches, {}, {}, config.async);
       ASSERT_TRUE(expectation.follows());
       EXPECT_EQ(
           find_wrong(comm, expectation, options.row_values(), *both.ready->pipeline, *both.dense, both.inputs).count, 0)
-          << name_of(kind) << " " << how.name();
+          << name_of(kind) << " " << config.name();
     }
 }
 
@@ -93,14 +93,14 @@ TEST(Pipeline, ExactModesAreBitEqualForEveryPlanTransferAndPooling) {
       for (const auto& transfer : placement::transfers) {
         const RunOptions options = small_case(pooling, OptimizerKind::adagrad, false);
         const placement::Plan plan = plan_of(planner, options, comm.size());
-        Case how{.movement = {.transfer = transfer.value}, .async = exact_ones[turn++ % exact_ones.size()]};
-        if (turn % 3 == 0) how.groups = {2};
+        Case config{.movement = {.transfer = transfer.value}, .async = exact_ones[turn++ % exact_ones.size()]};
+        if (turn % 3 == 0) config.groups = {2};
         if (turn % 5 == 0 && !placement::adds_on_the_way(transfer.value))
-          how.movement.wire = {ValueType::bf16, ValueType::fp16};
-        if (!can_take(options, plan, how)) continue;
+          config.movement.wire = {ValueType::bf16, ValueType::fp16};
+        if (!can_take(options, plan, config)) continue;
         ++taken;
-        EXPECT_EQ(different_steps(comm, options, plan, how, 7), 0)
-            << name_of(pooling) << " " << planner << " " << how.name();
+        EXPECT_EQ(different_steps(comm, options, plan, config, 7), 0)
+            << name_of(pooling) << " " << planner << " " << config.name();
       }
   EXPECT_GT(taken, 20u);
 }
@@ -111,13 +111,13 @@ TEST(Pipeline, StaleRowsAreThoseOfTheRecordedVersions) {
     for (const char* planner : {"row_wise", "column_wise", "data_parallel"}) {
       RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
       options.checked_steps = options.batches = 12;
-      const Case how{.async = async};
+      const Case config{.async = async};
       const placement::Plan plan = plan_of(planner, options, comm.size());
-      Both both(comm, options, plan, how);
-      Expectation expectation(comm, options, *both.batches, {}, {}, how.async);
+      Both both(comm, options, plan, config);
+      Expectation expectation(comm, options, *both.batches, {}, {}, config.async);
       EXPECT_EQ(
           find_wrong(comm, expectation, options.row_values(), *both.ready->pipeline, *both.dense, both.inputs).count, 0)
-          << planner << " " << how.name();
+          << planner << " " << config.name();
     }
 }
 
@@ -140,8 +140,8 @@ TEST(Pipeline, ALookupDuringTheStepBeforeIsStaleUnlessItIsPatched) {
   const comm::Communicator comm(MPI_COMM_WORLD);
   RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
   for (const AsyncMode mode : {AsyncMode::ids, AsyncMode::rows, AsyncMode::patched}) {
-    const Case how{.async = {.mode = mode}};
-    Both both(comm, options, plan_of("row_wise", options, comm.size()), how);
+    const Case config{.async = {.mode = mode}};
+    Both both(comm, options, plan_of("row_wise", options, comm.size()), config);
     training_step(both.ready->flight, both.inputs[0]);
     const auto reference = [&] {
       both.tables.fill(options.row_values());
@@ -183,9 +183,9 @@ TEST(Pipeline, FaultsAreFoundThoughStepsArePreparedAhead) {
       RunOptions options = small_case(Pooling::sum, OptimizerKind::adagrad, false);
       options.fault = fault.value;
       const placement::Plan plan = plan_of("data_parallel+table_wise", options, comm.size());
-      const Case how{.async = {.mode = mode}};
-      Both both(comm, options, plan, how);
-      Expectation expectation(comm, options, *both.batches, {}, {}, how.async);
+      const Case config{.async = {.mode = mode}};
+      Both both(comm, options, plan, config);
+      Expectation expectation(comm, options, *both.batches, {}, {}, config.async);
       EXPECT_EQ(
           find_wrong(comm, expectation, options.row_values(), *both.ready->pipeline, *both.dense, both.inputs).count >
               0,
@@ -197,9 +197,9 @@ TEST(Pipeline, FaultsAreFoundThoughStepsArePreparedAhead) {
 
 TEST(Pipeline, WhatCannotBePreparedAheadIsRefusedByName) {
   const RunOptions options = small_case(Pooling::max, OptimizerKind::sgd, false);
-  const auto message_of = [&](const RunOptions& run, const Case& how) -> std::string {
+  const auto message_of = [&](const RunOptions& run, const Case& config) -> std::string {
     try {
-      require_async(plan_of("row_wise", run, 2), run.workload.tables, run.workload.features, how);
+      require_async(plan_of("row_wise", run, 2), run.workload.tables, run.workload.features, config);
     } catch (const InputError& error) {
       return error.what();
     }
@@ -211,10 +211,10 @@ TEST(Pipeline, WhatCannotBePreparedAheadIsRefusedByName) {
                                  .async = {.mode = AsyncMode::patched}})
                 .find("plan row_wise: --async patched"),
             0u);
-  RunOptions trains = options;
-  trains.workload.tables.front().storage = Storage::tt;
-  EXPECT_EQ(message_of(trains, {.async = {.mode = AsyncMode::patched}}).find("table t0: storage tt"), 0u);
-  EXPECT_EQ(message_of(trains, {.async = {.mode = AsyncMode::ids}}), "supported");
+  RunOptions tts = options;
+  tts.workload.tables.front().storage = Storage::tt;
+  EXPECT_EQ(message_of(tts, {.async = {.mode = AsyncMode::patched}}).find("table t0: storage tt"), 0u);
+  EXPECT_EQ(message_of(tts, {.async = {.mode = AsyncMode::ids}}), "supported");
 }
 
 }  // namespace

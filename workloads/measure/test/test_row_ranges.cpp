@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "workloads/measure/test/both_ways.hpp"
-#include "workloads/measure/test/small_trains.hpp"
+#include "workloads/measure/test/both_directions.hpp"
+#include "workloads/measure/test/small_tts.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -112,11 +112,11 @@ TEST(RowRanges, StepsGoOnAfterDenseRowsAreWrittenBack) {
 
 TEST(RowRanges, StepsGoOnAfterSlicesOfCoresAreWrittenBack) {
   const comm::Communicator comm(MPI_COMM_WORLD);
-  for (const std::string_view planner : train_planners)
+  for (const std::string_view planner : tt_planners)
     for (const OptimizerKind kind : kinds_of_state)
       for (const ValueType type : {ValueType::fp32, ValueType::fp16, ValueType::bf16})
         for (const std::int64_t cached : {0, 16}) {
-          RunOptions options = small_trains(Pooling::sum, kind, false, type);
+          RunOptions options = small_tts(Pooling::sum, kind, false, type);
           for (Table& table : options.workload.tables)
             table.tensor_train.cache = {.rows = cached, .writes = CacheWrites::read_only, .populate_every = 2};
           check_break(comm, options, planner);
@@ -125,7 +125,7 @@ TEST(RowRanges, StepsGoOnAfterSlicesOfCoresAreWrittenBack) {
 
 TEST(RowRanges, RowsThatAPartLacksAreRefused) {
   const comm::Communicator comm(MPI_COMM_WORLD);
-  const RunOptions options = small_trains(Pooling::sum, OptimizerKind::adagrad, false);
+  const RunOptions options = small_tts(Pooling::sum, OptimizerKind::adagrad, false);
   ShardedTables tables(plan_of("data_parallel", options, comm.size()), options.workload.tables,
                        options.workload.features, comm.rank());
   tables.fill(options.row_values());

@@ -29,8 +29,9 @@ TEST(Seams, TablesOfSeveralStoragesShareAStep) {
       const placement::Plan plan = plan_of(planner, options, comm.size());
       const auto hot = [](const placement::TablePlacement& placement) { return placement.hot_rows > 0; };
       if (pooling == Pooling::max && std::ranges::any_of(plan.tables, hot)) continue;  // support.hpp
-      for (const Case& how : cases)
-        EXPECT_EQ(0, wrong_values(comm, options, plan, how)) << planner << " " << how.name() << " " << name_of(pooling);
+      for (const Case& config : cases)
+        EXPECT_EQ(0, wrong_values(comm, options, plan, config))
+            << planner << " " << config.name() << " " << name_of(pooling);
     }
   }
 }
@@ -102,13 +103,14 @@ std::vector<float> on_host(const DeviceArray<float>& values) {
 
 /// The outputs of all steps, which flights take in turns.
 std::vector<std::vector<float>> outputs_by(std::int64_t flights, const comm::Communicator& comm,
-                                           const RunOptions& options, const placement::Plan& plan, const Case& how) {
+                                           const RunOptions& options, const placement::Plan& plan, const Case& config) {
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const auto inputs = inputs_of(comm, options, *batches);
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
   tables.fill(options.row_values());
-  Embedding embedding(comm, tables, plan, how,
-                      decide(comm, plan, tables.tables(), tables.features(), how.movement_in_effect(), inputs.front()));
+  Embedding embedding(
+      comm, tables, plan, config,
+      decide(comm, plan, tables.tables(), tables.features(), config.movement_in_effect(), inputs.front()));
   std::vector<std::unique_ptr<Flight>> all;
   for (std::int64_t i = 0; i < flights; ++i) all.push_back(std::make_unique<Flight>(embedding));
   std::vector<std::vector<float>> outputs;
@@ -130,9 +132,9 @@ TEST(Seams, SeveralFlightsOfAnEmbeddingGiveTheValuesOfOne) {
          {placement::RowTransfer::sparse_partials, placement::RowTransfer::unique_rows})
       for (const char* exchange : {"mpi_alltoallv", "persistent", "bruck"}) {
         const placement::Plan plan = plan_of(planner, options, comm.size());
-        const Case how{.movement = {.transfer = transfer}, .exchange = comm::exchange_named(exchange)};
-        EXPECT_EQ(outputs_by(1, comm, options, plan, how), outputs_by(2, comm, options, plan, how))
-            << planner << " " << how.name();
+        const Case config{.movement = {.transfer = transfer}, .exchange = comm::exchange_named(exchange)};
+        EXPECT_EQ(outputs_by(1, comm, options, plan, config), outputs_by(2, comm, options, plan, config))
+            << planner << " " << config.name();
       }
 }
 

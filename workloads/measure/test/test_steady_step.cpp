@@ -9,7 +9,7 @@
 #include "reference/error.hpp"
 #include "workloads/measure/test/planners_of_every_kind.hpp"
 #include "workloads/measure/test/plans.hpp"
-#include "workloads/measure/test/small_trains.hpp"
+#include "workloads/measure/test/small_tts.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -29,12 +29,12 @@ class Watch {
 
 /// What the steps over all batches allocate when each has been taken before.
 std::map<std::string, int> allocated_by_steady_steps(const comm::Communicator& comm, const RunOptions& options,
-                                                     const placement::Plan& plan, const Case& how) {
+                                                     const placement::Plan& plan, const Case& config) {
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const auto inputs = inputs_of(comm, options, *batches);
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
   tables.fill(options.row_values());
-  const auto ready = ready_case(comm, tables, plan, how, inputs.front());
+  const auto ready = ready_case(comm, tables, plan, config, inputs.front());
   for (int round = 0; round < 2; ++round)
     for (const StepInput& input : inputs) training_step(ready->flight, input);
   const Watch watch;
@@ -50,15 +50,15 @@ TEST(SteadyStep, TheWatchSeesAllocations) {
 
 class SteadySteps : public testing::Test {
  protected:
-  void expect_none(const RunOptions& options, std::string_view planner, const Case& how) {
+  void expect_none(const RunOptions& options, std::string_view planner, const Case& config) {
     const placement::Plan plan = plan_of(planner, options, comm_.size());
     try {
-      placement::require_supported(plan, options.workload.tables, options.workload.features, how.movement);
+      placement::require_supported(plan, options.workload.tables, options.workload.features, config.movement);
     } catch (const InputError&) {
       return;
     }
-    EXPECT_EQ(allocated_by_steady_steps(comm_, options, plan, how), (std::map<std::string, int>()))
-        << planner << " " << how.name();
+    EXPECT_EQ(allocated_by_steady_steps(comm_, options, plan, config), (std::map<std::string, int>()))
+        << planner << " " << config.name();
   }
 
   const comm::Communicator comm_{MPI_COMM_WORLD};
@@ -79,8 +79,8 @@ TEST_F(SteadySteps, OfEveryTransferAndDedupAllocateNothing) {
         expect_none(options, planner,
                     {.movement = {.transfer = placement::RowTransfer::unique_rows, .dedup = dedup.value}});
     }
-    for (const auto& how : placement::replicated_gradients)
-      expect_none(options, "data_parallel", {.movement = {.replicated_gradients = how.value}});
+    for (const auto& config : placement::replicated_gradients)
+      expect_none(options, "data_parallel", {.movement = {.replicated_gradients = config.value}});
   }
 }
 
@@ -101,19 +101,19 @@ TEST_F(SteadySteps, OfEveryOptimizerAllocateNothing) {
 
 TEST_F(SteadySteps, OfTensorTrainsAllocateNothing) {
   for (const Pooling pooling : {Pooling::sum, Pooling::max})
-    for (const std::string_view planner : train_planners) {
-      RunOptions options = small_trains(pooling, OptimizerKind::adagrad, false);
+    for (const std::string_view planner : tt_planners) {
+      RunOptions options = small_tts(pooling, OptimizerKind::adagrad, false);
       for (Table& table : options.workload.tables) table.tensor_train.fused_update = pooling == Pooling::sum;
       expect_none(options, planner, {});
     }
-  RunOptions cached = small_trains(Pooling::sum, OptimizerKind::adagrad, false);
+  RunOptions cached = small_tts(Pooling::sum, OptimizerKind::adagrad, false);
   cached.workload.tables[2].tensor_train.cache = {.rows = 100, .populate_every = 1000};
   expect_none(cached, "table_wise", {});
 }
 
 TEST_F(SteadySteps, OfNarrowWiresAndGroupsAllocateNothing) {
   const RunOptions options = small_case(Pooling::mean, OptimizerKind::rowwise_adagrad, false);
-  for (const Case& how : narrow_movements()) expect_none(options, "row_wise", how);
+  for (const Case& config : narrow_movements()) expect_none(options, "row_wise", config);
   Case two_groups;
   two_groups.groups = {2, placement::GroupBalance::count};
   for (const auto& transfer : placement::transfers) {

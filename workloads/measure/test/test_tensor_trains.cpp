@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "workloads/measure/test/small_trains.hpp"
+#include "workloads/measure/test/small_tts.hpp"
 #include "workloads/tables/tensor_train/tt_report.hpp"
 
 namespace shardmark::workloads {
@@ -11,12 +11,12 @@ namespace {
 
 class TensorTrains : public testing::Test {
  protected:
-  void expect_right(const RunOptions& options, std::string_view planner, const Case& how = {}) {
-    EXPECT_EQ(0, wrong_values(comm_, options, plan_of(planner, options, comm_.size()), how))
-        << planner << " " << how.name();
+  void expect_right(const RunOptions& options, std::string_view planner, const Case& config = {}) {
+    EXPECT_EQ(0, wrong_values(comm_, options, plan_of(planner, options, comm_.size()), config))
+        << planner << " " << config.name();
   }
   void expect_right(const RunOptions& options) {
-    for (const std::string_view planner : train_planners) expect_right(options, planner);
+    for (const std::string_view planner : tt_planners) expect_right(options, planner);
   }
 
   const comm::Communicator comm_{MPI_COMM_WORLD};
@@ -24,7 +24,7 @@ class TensorTrains : public testing::Test {
 
 TEST_F(TensorTrains, ExactSgdIsBitEqual) {
   for (const Pooling pooling : {Pooling::sum, Pooling::none})
-    expect_right(small_trains(pooling, OptimizerKind::sgd, true));
+    expect_right(small_tts(pooling, OptimizerKind::sgd, true));
 }
 
 TEST_F(TensorTrains, EveryPoolingAndOptimizerStaysInsideItsBound) {
@@ -32,7 +32,7 @@ TEST_F(TensorTrains, EveryPoolingAndOptimizerStaysInsideItsBound) {
   for (const auto& pooling : poolings)
     for (const auto& optimizer : optimizers) {
       SCOPED_TRACE(fmt::format("{} {}", pooling.name, optimizer.name));
-      expect_right(small_trains(pooling.value, optimizer.value, false), train_planners[next++ % 2]);
+      expect_right(small_tts(pooling.value, optimizer.value, false), tt_planners[next++ % 2]);
     }
 }
 
@@ -43,17 +43,17 @@ TEST_F(TensorTrains, EveryValueTypeThatTrains) {
          {OptimizerKind::sgd, OptimizerKind::momentum, OptimizerKind::rowwise_adagrad, OptimizerKind::adam})
       for (const bool stochastic : {false, true}) {
         SCOPED_TRACE(fmt::format("{} {} {}", name_of(type), name_of(optimizer), stochastic));
-        RunOptions options = small_trains(Pooling::mean, optimizer, false, type);
+        RunOptions options = small_tts(Pooling::mean, optimizer, false, type);
         for (Table& table : options.workload.tables) {
           table.stochastic_rounding = stochastic;
           if (stochastic) table.tensor_train.direction = ContractionDirection::automatic;
         }
-        expect_right(options, train_planners[next++ / 2 % 2]);
+        expect_right(options, tt_planners[next++ / 2 % 2]);
       }
 }
 
 TEST_F(TensorTrains, StochasticRoundingOfMirroredSlicesIsRefused) {
-  RunOptions options = small_trains(Pooling::sum, OptimizerKind::sgd, false, ValueType::bf16);
+  RunOptions options = small_tts(Pooling::sum, OptimizerKind::sgd, false, ValueType::bf16);
   options.workload.tables[2].stochastic_rounding = true;
   const auto run = [&] { wrong_values(comm_, options, plan_of("table_wise", options, comm_.size()), {}); };
   EXPECT_THROW(run(), InputError);
@@ -61,7 +61,7 @@ TEST_F(TensorTrains, StochasticRoundingOfMirroredSlicesIsRefused) {
 
 TEST_F(TensorTrains, UnweightedIdsGroupsAndTransfersChangeNothing) {
   for (const Pooling pooling : {Pooling::sum, Pooling::max, Pooling::none}) {
-    RunOptions options = small_trains(pooling, OptimizerKind::adagrad, false);
+    RunOptions options = small_tts(pooling, OptimizerKind::adagrad, false);
     options.workload.ids.weighted = pooling == Pooling::max;
     options.workload.features[1].pooling = Pooling::mean;
     Case groups{.exchange = comm::exchange_named("pairwise")};
@@ -74,17 +74,17 @@ TEST_F(TensorTrains, UnweightedIdsGroupsAndTransfersChangeNothing) {
 }
 
 TEST_F(TensorTrains, GradientsOfReplicatedCoresAreReducedWhateverTravelsForRows) {
-  for (const auto& how : placement::replicated_gradients)
-    expect_right(small_trains(Pooling::sum, OptimizerKind::adam, false), "data_parallel",
-                 {.movement = {.replicated_gradients = how.value}});
+  for (const auto& config : placement::replicated_gradients)
+    expect_right(small_tts(Pooling::sum, OptimizerKind::adam, false), "data_parallel",
+                 {.movement = {.replicated_gradients = config.value}});
 }
 
 /// Rows that share their last digits are cheaper to contract from there.
 TEST_F(TensorTrains, TheFirstBatchDecidesTheDirection) {
-  RunOptions options = one_train(Pooling::sum, OptimizerKind::sgd);
+  RunOptions options = one_tt(Pooling::sum, OptimizerKind::sgd);
   options.workload.tables.push_back(options.workload.tables.front());
-  make_train(options.workload.tables[0], {20, 23, 2}, {2, 2, 2}, {3, 3}, ContractionDirection::automatic);
-  make_train(options.workload.tables[1], {2, 23, 20}, {2, 2, 2}, {3, 3}, ContractionDirection::automatic);
+  make_tt(options.workload.tables[0], {20, 23, 2}, {2, 2, 2}, {3, 3}, ContractionDirection::automatic);
+  make_tt(options.workload.tables[1], {2, 23, 20}, {2, 2, 2}, {3, 3}, ContractionDirection::automatic);
   options.workload.features[1].table = 1;
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const auto inputs = inputs_of(comm_, options, *batches);
@@ -99,7 +99,7 @@ TEST_F(TensorTrains, EveryDirectionOrderOfSumsAndUpdateIsRight) {
     for (const auto& order : slice_sums)
       for (const bool fused : {true, false}) {
         SCOPED_TRACE(fmt::format("{} {} {}", direction.name, order.name, fused));
-        RunOptions options = small_trains(Pooling::sum, OptimizerKind::adagrad, false);
+        RunOptions options = small_tts(Pooling::sum, OptimizerKind::adagrad, false);
         for (Table& table : options.workload.tables) {
           table.tensor_train.direction = direction.value;
           table.tensor_train.slice_sums = order.value;
@@ -110,28 +110,28 @@ TEST_F(TensorTrains, EveryDirectionOrderOfSumsAndUpdateIsRight) {
 }
 
 TEST_F(TensorTrains, ManyMoreRowsThanASliceHasElementsAllTrain) {
-  RunOptions options = one_train(Pooling::sum, OptimizerKind::sgd);
+  RunOptions options = one_tt(Pooling::sum, OptimizerKind::sgd);
   options.workload.tables[0].rows = 3000;
   options.workload.tables[0].dim = 2;
-  make_train(options.workload.tables[0], {600, 5}, {1, 2}, {1}, ContractionDirection::prefix);
+  make_tt(options.workload.tables[0], {600, 5}, {1, 2}, {1}, ContractionDirection::prefix);
   expect_right(options);
 }
 
 TEST_F(TensorTrains, MoreRanksThanSamples) {
-  RunOptions options = small_trains(Pooling::sum, OptimizerKind::sgd, true);
+  RunOptions options = small_tts(Pooling::sum, OptimizerKind::sgd, true);
   options.workload.global_batch = 1;
   expect_right(options);
 }
 
 /// Populates happen among the checked steps.
-TEST_F(TensorTrains, CachedRowsTrainOrAreCopied) {
+TEST_F(TensorTrains, CachedRowsAreTrainedOrCopied) {
   for (const auto& writes : cache_writes)
     for (const OptimizerKind optimizer :
          {OptimizerKind::sgd, OptimizerKind::rowwise_adagrad, OptimizerKind::adam, OptimizerKind::none})
       for (const Pooling pooling : {Pooling::sum, Pooling::max, Pooling::mean})
         for (const std::int64_t rows : {5, 64, 300}) {
           SCOPED_TRACE(fmt::format("{} {} {} {}", writes.name, name_of(optimizer), name_of(pooling), rows));
-          RunOptions options = one_train(pooling, optimizer);
+          RunOptions options = one_tt(pooling, optimizer);
           options.checked_steps = options.batches = 7;
           options.workload.tables[0].tensor_train.cache = {.rows = rows, .writes = writes.value, .populate_every = 2};
           options.workload.tables[0].tensor_train.direction =
@@ -144,7 +144,7 @@ TEST_F(TensorTrains, CachedRowsTrainOrAreCopied) {
 /// Copies of cores that do not change stay valid, others are stale after a step.
 TEST_F(TensorTrains, CopiesHoldUntilTheCoresChange) {
   for (const OptimizerKind optimizer : {OptimizerKind::none, OptimizerKind::sgd}) {
-    RunOptions options = one_train(Pooling::sum, optimizer);
+    RunOptions options = one_tt(Pooling::sum, optimizer);
     options.workload.tables[0].tensor_train.cache = {
         .rows = 300, .writes = CacheWrites::read_only, .populate_every = 1};
     const auto batches = make_batch_source(options, [](const std::string&) {});
@@ -164,23 +164,23 @@ TEST_F(TensorTrains, CopiesHoldUntilTheCoresChange) {
 
 TEST_F(TensorTrains, TablesWithAndWithoutACacheShareAStep) {
   for (const std::int64_t groups : {1, 2}) {
-    RunOptions options = small_trains(Pooling::sum, OptimizerKind::adagrad, false);
+    RunOptions options = small_tts(Pooling::sum, OptimizerKind::adagrad, false);
     options.checked_steps = options.batches = 6;
     options.workload.tables[2].dim = 16;  // as table 1, so that they are looked up together
     options.workload.tables[2].tensor_train.dim_shape = {4, 2, 2};
     options.workload.tables[2].tensor_train.cache = {.rows = 100, .populate_every = 1};
     options.workload.tables[4].tensor_train.cache = {.rows = 20, .populate_every = 3};
-    Case how;
-    how.groups = {groups, placement::GroupBalance::count};
-    expect_right(options, "table_wise", how);
+    Case config;
+    config.groups = {groups, placement::GroupBalance::count};
+    expect_right(options, "table_wise", config);
   }
 }
 
 TEST_F(TensorTrains, ValuesOfFaultsAreNoticed) {
-  for (const std::string_view planner : train_planners)
+  for (const std::string_view planner : tt_planners)
     for (const auto& fault : faults) {
       if (!makes_wrong_values(fault.value)) continue;
-      RunOptions options = one_train(Pooling::sum, OptimizerKind::adagrad);
+      RunOptions options = one_tt(Pooling::sum, OptimizerKind::adagrad);
       options.fault = fault.value;
       const placement::Plan plan = plan_of(planner, options, comm_.size());
       EXPECT_EQ(wrong_values(comm_, options, plan, {}) > 0, finds_prey(fault.value, options, plan))

@@ -41,21 +41,21 @@ placement::Decisions decisions_of(const comm::Communicator& comm, const placemen
 }
 
 void check_traffic(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
-                   const Case& how) {
-  SCOPED_TRACE(plan.name + " " + how.name());
+                   const Case& config) {
+  SCOPED_TRACE(plan.name + " " + config.name());
   const Workload& workload = options.workload;
   const auto batches = make_batch_source(options, [](const std::string&) {});
   ShardedTables tables(plan, workload.tables, workload.features, comm.rank());
   tables.fill(options.row_values());
   const auto inputs = inputs_of(comm, options, *batches);
-  const auto ready = ready_case(comm, tables, plan, how, inputs.front());
+  const auto ready = ready_case(comm, tables, plan, config, inputs.front());
   const placement::Decisions decided =
-      decisions_of(comm, how.movement, plan, workload, homes_of(options, *batches, 0, comm.size()));
+      decisions_of(comm, config.movement, plan, workload, homes_of(options, *batches, 0, comm.size()));
   for (std::int64_t step = 0; step < std::ssize(inputs); ++step) {
     const PhaseCosts costs = training_step(ready->flight, inputs[step]);
     const placement::Traffic traffic = placement::predict_traffic(plan, workload.tables, workload.features,
                                                                   homes_of(options, *batches, step, comm.size()),
-                                                                  how.movement, decided, nodes_of(comm));
+                                                                  config.movement, decided, nodes_of(comm));
     const auto expect_bytes = [&](Phase phase, const placement::ByteMatrix& bytes) {
       const auto where = std::string(phase_names[index_of(phase)]) + ", step " + std::to_string(step) + ", rank " +
                          std::to_string(comm.rank());
@@ -74,8 +74,8 @@ void check_traffic(const comm::Communicator& comm, const RunOptions& options, co
 void check_every_movement(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan) {
   for (const auto& transfer : placement::transfers)
     check_traffic(comm, options, plan, {.movement = {.transfer = transfer.value}});
-  for (const auto& how : placement::replicated_gradients)
-    check_traffic(comm, options, plan, {.movement = {.replicated_gradients = how.value}});
+  for (const auto& config : placement::replicated_gradients)
+    check_traffic(comm, options, plan, {.movement = {.replicated_gradients = config.value}});
   for (const auto& dedup : placement::dedups)
     if (dedup.value != placement::Dedup::node || why_no_node_dedup(comm).empty())
       check_traffic(comm, options, plan,

@@ -25,8 +25,8 @@ std::vector<Case> all_movements(const comm::Communicator& comm) {
     for (const auto& exchange : comm::all_exchanges())
       if (exchange.unusable(comm).empty())
         movements.push_back({.movement = {.transfer = transfer.value}, .exchange = exchange});
-  for (const auto& how : placement::replicated_gradients)
-    movements.push_back({.movement = {.replicated_gradients = how.value}});
+  for (const auto& config : placement::replicated_gradients)
+    movements.push_back({.movement = {.replicated_gradients = config.value}});
   return movements;
 }
 

@@ -19,11 +19,11 @@ comm::Waiting waiting_of_threads(const comm::Communicator& comm, const StagePool
 }
 
 /// Returns a communicator of the same ranks and nodes; what exchange auto knows of them is not timed again.
-comm::Communicator duplicate(const comm::Communicator& parent, const Case& how) {
+comm::Communicator duplicate(const comm::Communicator& parent, const Case& config) {
   std::vector<int> leaders;
   for (int r = 0; r < parent.size(); ++r) leaders.push_back(parent.ranks_of(parent.node_of(r)).front());
   comm::Communicator comm(parent.get(), parent.count_limit(), std::move(leaders));
-  if (how.exchange.choice->chooses) comm::set_calibration(comm, comm::calibration_of(parent));
+  if (config.exchange.choice->chooses) comm::set_calibration(comm, comm::calibration_of(parent));
   return comm;
 }
 
@@ -41,24 +41,24 @@ bool patches_rows(const Async& async) { return async.mode == AsyncMode::patched 
 }  // namespace
 
 Pipeline::Place::Place(const comm::Communicator& parent, ShardedTables& tables, const placement::Plan& plan,
-                       const Case& how, const placement::Decisions& decided, Fault fault)
-    : comm(duplicate(parent, how)), embedding(comm, tables, plan, how, decided, fault), flight(embedding) {
-  if (!patches_rows(how.async)) return;
+                       const Case& config, const placement::Decisions& decided, Fault fault)
+    : comm(duplicate(parent, config)), embedding(comm, tables, plan, config, decided, fault), flight(embedding) {
+  if (!patches_rows(config.async)) return;
   for (std::int64_t g = 0; g < flight.groups(); ++g) patches.push_back(std::make_unique<VectorPatch>(flight.group(g)));
 }
 
-Pipeline::Pipeline(const comm::Communicator& comm, ShardedTables& tables, const placement::Plan& plan, const Case& how,
-                   const placement::Decisions& decided, Fault fault, std::int64_t threads,
+Pipeline::Pipeline(const comm::Communicator& comm, ShardedTables& tables, const placement::Plan& plan,
+                   const Case& config, const placement::Decisions& decided, Fault fault, std::int64_t threads,
                    std::optional<comm::CoreSet> cores)
     : comm_(comm),
-      how_(how),
+      config_(config),
       fault_(fault),
-      shape_(shape_of(how.async, threads)),
-      waiting_(waiting_of_threads(comm, how.async.pool)),
+      shape_(shape_of(config.async, threads)),
+      waiting_(waiting_of_threads(comm, config.async.pool)),
       cores_(std::move(cores)) {
   while (std::ssize(places_) < shape_.places())
-    places_.push_back(std::make_unique<Place>(comm, tables, plan, how, decided, fault));
-  if (!patches_rows(how.async)) return;
+    places_.push_back(std::make_unique<Place>(comm, tables, plan, config, decided, fault));
+  if (!patches_rows(config.async)) return;
   Flight& first = places_.front()->flight;
   for (std::int64_t g = 0; g < first.groups(); ++g) versions_.emplace_back(first.group(g));
 }
@@ -132,9 +132,9 @@ void Pipeline::deliver(Ticket ticket) {
   batch.flight.each(batch.costs, Phase::output_dist, Phase::output_dist,
                     [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
                       send_vectors(flight);
-                      if (how_.async.mode != AsyncMode::patched) make_outputs(flight, *batch.input);
+                      if (config_.async.mode != AsyncMode::patched) make_outputs(flight, *batch.input);
                       clock.end(Phase::output_dist);
-                      if (how_.async.mode != AsyncMode::patched) commit_fault(fault_, Phase::output_dist, flight);
+                      if (config_.async.mode != AsyncMode::patched) commit_fault(fault_, Phase::output_dist, flight);
                     });
 }
 
@@ -198,7 +198,7 @@ PhaseCosts Pipeline::step(DenseModel& dense) {
   if (!shape_.looks_up) {
     look_up(ticket_);
     deliver(ticket_);
-  } else if (how_.async.mode == AsyncMode::patched) {
+  } else if (config_.async.mode == AsyncMode::patched) {
     patch(batch, seen, now);
     staleness_ = 0;
   }

@@ -22,9 +22,9 @@ namespace shardmark::workloads {
 /// step begins, so that nothing is stale and nothing more than training_step is done.
 class Pipeline : private AheadWork {
  public:
-  /// Makes the batches in flight. Collective. All outlive the object. how: its mode is not off, its pool not automatic.
-  /// threads: how many prepare batches, bound to `cores` where these are given; 0 in an inline pool.
-  Pipeline(const comm::Communicator& comm, ShardedTables& tables, const placement::Plan& plan, const Case& how,
+  /// Makes the batches in flight. Collective. All outlive the object. config: its mode is not off, its pool not
+  /// automatic. threads: how many prepare batches, bound to `cores` where these are given; 0 in an inline pool.
+  Pipeline(const comm::Communicator& comm, ShardedTables& tables, const placement::Plan& plan, const Case& config,
            const placement::Decisions& decided, Fault fault, std::int64_t threads,
            std::optional<comm::CoreSet> cores = {});
   ~Pipeline() override;
@@ -52,10 +52,10 @@ class Pipeline : private AheadWork {
   Phase first_phase_of_step() const {
     if (shape_.inlined()) return Phase::input_dist;
     if (!shape_.looks_up) return Phase::lookup;
-    return how_.async.mode == AsyncMode::patched ? Phase::output_dist : Phase::dense;
+    return config_.async.mode == AsyncMode::patched ? Phase::output_dist : Phase::dense;
   }
   const PipelineShape& shape() const { return shape_; }
-  Async how() const { return how_.async; }
+  Async config() const { return config_.async; }
   /// Returns whether batches are read as they are taken.
   bool reads() const { return batches_ && batches_->reads(); }
   /// Returns the processing units that the threads are bound to, as Affinity::processing_units; empty where they are
@@ -76,7 +76,7 @@ class Pipeline : private AheadWork {
  private:
   /// Holds a batch in flight.
   struct Place {
-    Place(const comm::Communicator& parent, ShardedTables& tables, const placement::Plan& plan, const Case& how,
+    Place(const comm::Communicator& parent, ShardedTables& tables, const placement::Plan& plan, const Case& config,
           const placement::Decisions& decided, Fault fault);
 
     comm::Communicator comm;
@@ -101,7 +101,7 @@ class Pipeline : private AheadWork {
   Place& current() { return place(ticket_); }
 
   const comm::Communicator& comm_;  ///< of the thread of the steps
-  Case how_;
+  Case config_;
   Fault fault_;
   PipelineShape shape_;
   comm::Waiting waiting_;

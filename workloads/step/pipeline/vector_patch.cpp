@@ -61,7 +61,7 @@ comm::Route route_of_counts(const ShardLayout& layout) {
   return comm::Route(std::move(sent), std::move(received), std::ssize(layout.slots) * layout.ranks);
 }
 
-void copy_runs(Listed<ElementRun>& runs, const DeviceArray<float>& from, const DeviceArray<float>& to) {
+void copy_runs(HostList<ElementRun>& runs, const DeviceArray<float>& from, const DeviceArray<float>& to) {
   const auto count = std::ssize(runs.host);
   if (count == 0) return;
   const auto listed = runs.array();

@@ -79,7 +79,7 @@ class VectorPatch {
   std::vector<std::int32_t> owner_counts_, home_counts_;  ///< likewise
   std::vector<std::int32_t> owner_numbers_, home_numbers_;
   RowBlocks row_blocks_;
-  Listed<ElementRun> gathered_, scattered_;
+  HostList<ElementRun> gathered_, scattered_;
   DeviceScratch<float> sent_{"shardmark::patch_sent"}, received_{"shardmark::patch_received"};
 };
 

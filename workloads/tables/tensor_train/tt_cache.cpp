@@ -13,17 +13,17 @@ DeviceArray<float> row_aligned(const DeviceArray<float>& values, std::int64_t di
   return part(values, skip, static_cast<std::int64_t>(values.extent(0)) - dim + skip);
 }
 
-TtCache::TtCache(const TtCores& cores, const TtTable& train)
-    : train_(train),
-      shape_(row_cache_shape(train.what.tensor_train.cache)),
-      cores_(kernels::tensor_trains(Execution(), {cores.cores(train, 0, 0)})),
+TtCache::TtCache(const TtCores& cores, const TtTable& tt)
+    : tt_(tt),
+      shape_(row_cache_shape(tt.what.tensor_train.cache)),
+      cores_(kernels::tensor_trains(Execution(), {cores.cores(tt, 0, 0)})),
       zero_(kernels::array_of(Execution(), std::vector<std::int64_t>{0}, "shardmark::zero")) {
-  workspace_.most_bytes = train.what.tensor_train.workspace_mib << 20;
+  workspace_.most_bytes = tt.what.tensor_train.workspace_mib << 20;
   rows_ =
       row_aligned(kernels::allocate<Execution, float>("shardmark::cached_rows", (shape_.rows() + 1) * dim()), dim());
-  if (trains())
+  if (is_trained())
     state_ = kernels::allocate<Execution, float>("shardmark::cached_state",
-                                                 shape_.rows() * state_per_row(train.what.optimizer.kind, dim()));
+                                                 shape_.rows() * state_per_row(tt.what.optimizer.kind, dim()));
   clear();
 }
 
@@ -38,14 +38,14 @@ void TtCache::report(std::span<std::int64_t> numbers) const {
 }
 
 void TtCache::clear() {
-  directory_.emplace(shape_, train_.what.rows, train_.what.tensor_train.cache.writes);
+  directory_.emplace(shape_, tt_.what.rows, tt_.what.tensor_train.cache.writes);
   differences_.emplace(dim());
   step_ = version_ = populated_ = 0;
 }
 
 void TtCache::complete(const DeviceArray<std::int64_t>& rows, const DeviceArray<float>& vectors) {
   const Execution exec;
-  if (trains()) return differences_->add_to(exec, rows, vectors, dim());
+  if (is_trained()) return differences_->add_to(exec, rows, vectors, dim());
   const auto slots = slots_.first(static_cast<std::int64_t>(rows.extent(0)));
   find(rows, slots);
   kernels::keep_stale(exec, slots);
@@ -55,7 +55,7 @@ void TtCache::complete(const DeviceArray<std::int64_t>& rows, const DeviceArray<
 }
 
 void TtCache::populate_if_due() {
-  const std::int64_t every = train_.what.tensor_train.cache.populate_every;
+  const std::int64_t every = tt_.what.tensor_train.cache.populate_every;
   if (step_ == populated_ || step_ % every != 0) return;
   populated_ = step_;
   populate();
@@ -66,8 +66,8 @@ DeviceArray<float> TtCache::contracted(const ConstDeviceArray<std::int64_t>& row
   const Execution exec;
   const auto count = static_cast<std::int64_t>(rows.extent(0));
   const auto keys = keys_.first(count), places = places_.first(count);
-  kernels::list_row_keys<Execution>(exec, train_.keys(0), rows, keys);
-  const auto unique = kernels::unique_rows<Execution>(exec, keys, train_.shape.rows(), unique_workspace_);
+  kernels::list_row_keys<Execution>(exec, tt_.keys(0), rows, keys);
+  const auto unique = kernels::unique_rows<Execution>(exec, keys, tt_.shape.rows(), unique_workspace_);
   const auto products = products_.first(count * dim()), vectors = vectors_.first(count * dim());
   kernels::contract_rows(exec, kernels::prefix_tree(exec, unique, cores_, tree_workspace_), cores_, workspace_,
                          products, dim());
@@ -82,7 +82,7 @@ void TtCache::populate() {
   const Execution exec;
   const auto changes = directory_->populate(exec);
   const std::int64_t leaving = changes.leaving(), count = leaving + changes.entering();
-  if (count == 0 || !trains()) return;
+  if (count == 0 || !is_trained()) return;
   const auto rows = changed_.first(count);
   Kokkos::deep_copy(exec, part(rows, 0, leaving), changes.leaving_rows);
   Kokkos::deep_copy(exec, part(rows, leaving, count), changes.entering_rows);
@@ -92,7 +92,7 @@ void TtCache::populate() {
   differences_->add_to(exec, changes.entering_rows, entering, dim());
   differences_->merge(exec, changes.leaving_rows, vectors, dim(), changes.entering_rows);
   kernels::copy_vectors(exec, count - leaving, dim(), ConstVectors{entering}, Vectors{rows_, changes.entering_slots});
-  kernels::reset_state(exec, train_.what.optimizer, dim(), changes.entering_slots, state_);
+  kernels::reset_state(exec, tt_.what.optimizer, dim(), changes.entering_slots, state_);
 }
 
 kernels::UpdateShard TtCache::update_shard(std::int64_t first_key) const {
@@ -101,19 +101,19 @@ kernels::UpdateShard TtCache::update_shard(std::int64_t first_key) const {
           .first_key = first_key,
           .dim = dim(),
           .full_dim = dim(),
-          .optimizer = train_.what.optimizer,
+          .optimizer = tt_.what.optimizer,
           .value_type = ValueType::fp32,
-          .table = train_.table};
+          .table = tt_.table};
 }
 
-double train_cache_bytes(const Table& table) {
+double tt_cache_bytes(const Table& table) {
   const RowCache& cache = table.tensor_train.cache;
   if (cache.rows == 0) return 0.0;
   const RowCacheShape shape = row_cache_shape(cache);
-  const bool trains = cache.writes == CacheWrites::trained;
-  const std::int64_t state = trains ? state_per_row(table.optimizer.kind, table.dim) : 0;
+  const bool is_trained = cache.writes == CacheWrites::trained;
+  const std::int64_t state = is_trained ? state_per_row(table.optimizer.kind, table.dim) : 0;
   const std::int64_t of_set = kernels::RowCacheArrays<Execution>::tag_words + 1 + 2 * shape.count_slots;  // words
-  const std::int64_t of_row = trains ? 2 : 3;
+  const std::int64_t of_row = is_trained ? 2 : 3;
   return 8.0 * static_cast<double>(shape.sets * of_set + shape.rows() * of_row) +
          4.0 * static_cast<double>(shape.rows() * (table.dim + state) + table.dim);
 }

@@ -17,13 +17,13 @@ namespace shardmark::workloads {
 /// state, and what rows learned that have left.
 class TtCache {
  public:
-  TtCache(const TtCores& cores, const TtTable& train);
+  TtCache(const TtCores& cores, const TtTable& tt);
 
   /// Forgets everything.
   void clear();
 
-  bool trains() const { return train_.what.tensor_train.cache.writes == CacheWrites::trained; }
-  std::int64_t dim() const { return train_.what.dim; }
+  bool is_trained() const { return tt_.what.tensor_train.cache.writes == CacheWrites::trained; }
+  std::int64_t dim() const { return tt_.what.dim; }
   const float* rows() const { return rows_.data(); }
   kernels::RowCacheDirectory<Execution>& directory() { return *directory_; }
   /// Adds what it has counted to the numbers of tt_report.hpp. Waits for the device.
@@ -41,7 +41,7 @@ class TtCache {
   /// step of several groups of tables ends several times.
   void end_step(std::int64_t step) {
     step_ = step;
-    if (train_.what.optimizer.kind != OptimizerKind::none) age();
+    if (tt_.what.optimizer.kind != OptimizerKind::none) age();
   }
   /// Makes copies stale: the cores are others now.
   void age() { ++version_; }
@@ -56,7 +56,7 @@ class TtCache {
   void populate();
   DeviceArray<float> contracted(const ConstDeviceArray<std::int64_t>& rows);
 
-  TtTable train_;
+  TtTable tt_;
   RowCacheShape shape_;
   kernels::TensorTrains<Execution> cores_;
   std::optional<kernels::RowCacheDirectory<Execution>> directory_;
@@ -81,7 +81,7 @@ using TtCaches = std::map<std::int64_t, TtCache>;
 
 /// Returns the bytes of a cache of the table, without the differences of rows that left, whose number is unknown
 /// beforehand.
-double train_cache_bytes(const Table& table);
+double tt_cache_bytes(const Table& table);
 
 /// Returns room for some rows of `dim` floats that begin at a multiple of their size in memory, so that rows of several
 /// such arrays can be numbered from the first of one of them. values: at least (rows + 1) dim.

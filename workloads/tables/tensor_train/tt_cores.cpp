@@ -15,11 +15,11 @@
 namespace shardmark::workloads {
 namespace {
 
-TtTable kept_train(std::int64_t shard, std::int64_t table, const Table& what) {
-  TtTable train{.shard = shard, .table = table, .what = what, .shape = tensor_train_shape(what), .contracted = {}};
-  train.mirrored = what.tensor_train.direction == ContractionDirection::suffix;
-  train.contracted = train.mirrored ? mirrored(train.shape) : train.shape;
-  return train;
+TtTable kept_tt(std::int64_t shard, std::int64_t table, const Table& what) {
+  TtTable tt{.shard = shard, .table = table, .what = what, .shape = tensor_train_shape(what), .contracted = {}};
+  tt.mirrored = what.tensor_train.direction == ContractionDirection::suffix;
+  tt.contracted = tt.mirrored ? mirrored(tt.shape) : tt.shape;
+  return tt;
 }
 
 /// Transposes every array [a][q][b] of elements of `size` bytes to [b][q][a].
@@ -36,20 +36,18 @@ void transpose(std::span<std::byte> values, std::size_t size, std::int64_t a, st
   }
 }
 
-std::size_t element_bytes(const TtTable& train) {
-  return static_cast<std::size_t>(row_bytes(train.what.value_type, 1));
-}
+std::size_t element_bytes(const TtTable& tt) { return static_cast<std::size_t>(row_bytes(tt.what.value_type, 1)); }
 
 /// Transposes slices of core t where the mirrored tensor train is kept: from their order in the table to that in which
 /// they are kept, or back.
 struct Mirror {
-  const TtTable& train;
+  const TtTable& tt;
   int t;
   bool to_kept;
 
   void turn(std::span<std::byte> values, std::size_t size) const {
-    if (!train.mirrored) return;
-    const std::int64_t a = train.shape.r[t], q = train.shape.q[t], b = train.shape.r[t + 1];
+    if (!tt.mirrored) return;
+    const std::int64_t a = tt.shape.r[t], q = tt.shape.q[t], b = tt.shape.r[t + 1];
     to_kept ? transpose(values, size, a, q, b) : transpose(values, size, b, q, a);
   }
   void turn(std::vector<float>& values) const { turn(std::as_writable_bytes(std::span(values)), sizeof(float)); }
@@ -57,9 +55,9 @@ struct Mirror {
   /// Does so with the state of slices: [vectors of the optimizer] of the elements, and the numbers of the whole slice
   /// behind them.
   void turn_state(std::vector<float>& state) const {
-    const auto vectors = static_cast<std::int64_t>(choice_of(train.what.optimizer.kind).vectors);
-    const std::int64_t elements = train.shape.slice_elements(t);
-    const std::int64_t size = state_per_row(train.what.optimizer.kind, elements);
+    const auto vectors = static_cast<std::int64_t>(choice_of(tt.what.optimizer.kind).vectors);
+    const std::int64_t elements = tt.shape.slice_elements(t);
+    const std::int64_t size = state_per_row(tt.what.optimizer.kind, elements);
     for (std::int64_t begin = 0; size > 0 && begin + size <= std::ssize(state); begin += size)
       turn(std::as_writable_bytes(std::span(state).subspan(begin, vectors * elements)), sizeof(float));
   }
@@ -97,13 +95,13 @@ TtCores::TtCores(const ShardLayout& layout, const std::vector<Table>& tables, co
   std::int64_t values = 0, state = 0;
   for (const std::int64_t s : shards) {
     const std::int64_t table = layout.shards[s].table;
-    TtTable& train = trains_.emplace_back(kept_train(s, table, tables[table]));
-    for (int place = 0; place < train.shape.cores; ++place) {
-      const std::int64_t slices = train.contracted.p[place], elements = train.contracted.slice_elements(place);
-      train.values[place] = values;
-      train.state[place] = state;
-      values += align(slices * row_bytes(train.what.value_type, elements), kernels::line_pair);
-      state += align(slices * state_size(train, place), kernels::line_pair / 4);
+    TtTable& tt = tts_.emplace_back(kept_tt(s, table, tables[table]));
+    for (int place = 0; place < tt.shape.cores; ++place) {
+      const std::int64_t slices = tt.contracted.p[place], elements = tt.contracted.slice_elements(place);
+      tt.values[place] = values;
+      tt.state[place] = state;
+      values += align(slices * row_bytes(tt.what.value_type, elements), kernels::line_pair);
+      state += align(slices * state_size(tt, place), kernels::line_pair / 4);
     }
   }
   values_ = kernels::allocate<Execution, std::byte>("shardmark::cores", values);
@@ -111,98 +109,98 @@ TtCores::TtCores(const ShardLayout& layout, const std::vector<Table>& tables, co
 }
 
 const TtTable* TtCores::find(std::int64_t shard) const {
-  const auto found = std::ranges::find(trains_, shard, &TtTable::shard);
-  return found == trains_.end() ? nullptr : &*found;
+  const auto found = std::ranges::find(tts_, shard, &TtTable::shard);
+  return found == tts_.end() ? nullptr : &*found;
 }
 
-std::int64_t TtCores::state_size(const TtTable& train, int place) const {
-  return state_per_row(train.what.optimizer.kind, train.contracted.slice_elements(place));
+std::int64_t TtCores::state_size(const TtTable& tt, int place) const {
+  return state_per_row(tt.what.optimizer.kind, tt.contracted.slice_elements(place));
 }
 
 void TtCores::fill(const RowValues& initial) {
   const Execution exec;
-  for (const TtTable& train : trains_)
-    for (int t = 0; t < train.shape.cores; ++t) {
-      const int place = train.place(t);
-      std::vector<float> core = initial_core(train.what, train.shape, train.table, t, initial);
-      Mirror{train, t, true}.turn(core);
-      const std::vector<std::byte> bytes = stored(train.what.value_type, core);
-      const std::int64_t begin = train.values[place];
+  for (const TtTable& tt : tts_)
+    for (int t = 0; t < tt.shape.cores; ++t) {
+      const int place = tt.place(t);
+      std::vector<float> core = initial_core(tt.what, tt.shape, tt.table, t, initial);
+      Mirror{tt, t, true}.turn(core);
+      const std::vector<std::byte> bytes = stored(tt.what.value_type, core);
+      const std::int64_t begin = tt.values[place];
       Kokkos::deep_copy(
           part(values_, begin, begin + std::ssize(bytes)),
           Kokkos::View<const std::byte*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(bytes.data(), bytes.size()));
-      kernels::fill_state(exec, train.what.optimizer, train.contracted.p[place], train.contracted.slice_elements(place),
-                          state(train, place));
+      kernels::fill_state(exec, tt.what.optimizer, tt.contracted.p[place], tt.contracted.slice_elements(place),
+                          state(tt, place));
     }
   exec.fence("shardmark: cores are filled");
 }
 
-kernels::TensorTrainCores TtCores::cores(const TtTable& train, std::int64_t first_key, std::int64_t first_slice) const {
-  kernels::TensorTrainCores cores{.shape = train.contracted,
+kernels::TensorTrainCores TtCores::cores(const TtTable& tt, std::int64_t first_key, std::int64_t first_slice) const {
+  kernels::TensorTrainCores cores{.shape = tt.contracted,
                                   .cores = {},
-                                  .value_type = train.what.value_type,
+                                  .value_type = tt.what.value_type,
                                   .first_key = first_key,
                                   .first_slice = {},
-                                  .mirrored = train.mirrored,
-                                  .dim = train.what.dim};
-  for (int place = 0; place < train.shape.cores; ++place) {
-    cores.cores[place] = values(train, place);
+                                  .mirrored = tt.mirrored,
+                                  .dim = tt.what.dim};
+  for (int place = 0; place < tt.shape.cores; ++place) {
+    cores.cores[place] = values(tt, place);
     cores.first_slice[place] = first_slice;
-    first_slice += train.contracted.p[place];
+    first_slice += tt.contracted.p[place];
   }
   return cores;
 }
 
-kernels::UpdateShard TtCores::update_shard(const TtTable& train, int place, std::int64_t first_key) const {
-  const std::int64_t elements = train.contracted.slice_elements(place);
-  return {.rows = values(train, place),
-          .state = state(train, place),
+kernels::UpdateShard TtCores::update_shard(const TtTable& tt, int place, std::int64_t first_key) const {
+  const std::int64_t elements = tt.contracted.slice_elements(place);
+  return {.rows = values(tt, place),
+          .state = state(tt, place),
           .first_key = first_key,
           .dim = elements,
           .full_dim = elements,
-          .optimizer = train.what.optimizer,
-          .value_type = train.what.value_type,
-          .stochastic_rounding = train.what.stochastic_rounding,
-          .table = core_number(train.table, train.place(place))};
+          .optimizer = tt.what.optimizer,
+          .value_type = tt.what.value_type,
+          .stochastic_rounding = tt.what.stochastic_rounding,
+          .table = core_number(tt.table, tt.place(place))};
 }
 
-RowArrays TtCores::arrays(const TtTable& train, int place) const {
-  return {.values = values(train, place),
-          .state = state(train, place),
-          .rows = train.contracted.p[place],
-          .dim = train.contracted.slice_elements(place),
-          .value_type = train.what.value_type,
-          .optimizer = train.what.optimizer.kind};
+RowArrays TtCores::arrays(const TtTable& tt, int place) const {
+  return {.values = values(tt, place),
+          .state = state(tt, place),
+          .rows = tt.contracted.p[place],
+          .dim = tt.contracted.slice_elements(place),
+          .value_type = tt.what.value_type,
+          .optimizer = tt.what.optimizer.kind};
 }
 
-ChosenRows TtCores::read(const TtTable& train, int t, const std::vector<std::int64_t>& slices) const {
-  ChosenRows chosen = arrays(train, train.place(t)).read_rows(slices);
-  const Mirror from_kept{train, t, false};
+ChosenRows TtCores::read(const TtTable& tt, int t, const std::vector<std::int64_t>& slices) const {
+  ChosenRows chosen = arrays(tt, tt.place(t)).read_rows(slices);
+  const Mirror from_kept{tt, t, false};
   from_kept.turn(chosen.values);
   from_kept.turn_state(chosen.state);
   return chosen;
 }
 
-StoredRows TtCores::read_range(const TtTable& train, int t, std::int64_t first, std::int64_t count) const {
-  StoredRows slices = arrays(train, train.place(t)).read_range(first, count);
-  const Mirror from_kept{train, t, false};
-  from_kept.turn(slices.values, element_bytes(train));
+StoredRows TtCores::read_range(const TtTable& tt, int t, std::int64_t first, std::int64_t count) const {
+  StoredRows slices = arrays(tt, tt.place(t)).read_range(first, count);
+  const Mirror from_kept{tt, t, false};
+  from_kept.turn(slices.values, element_bytes(tt));
   from_kept.turn_state(slices.state);
   return slices;
 }
 
-void TtCores::write_range(const TtTable& train, int t, std::int64_t first, StoredRows slices) const {
-  const Mirror to_kept{train, t, true};
-  to_kept.turn(slices.values, element_bytes(train));
+void TtCores::write_range(const TtTable& tt, int t, std::int64_t first, StoredRows slices) const {
+  const Mirror to_kept{tt, t, true};
+  to_kept.turn(slices.values, element_bytes(tt));
   to_kept.turn_state(slices.state);
-  arrays(train, train.place(t)).write_range(first, slices);
+  arrays(tt, tt.place(t)).write_range(first, slices);
 }
 
-std::int64_t TtCores::changed(const TtTable& train, int t, const RowValues& initial) const {
-  const std::vector<float> now = read(train, t, first_numbers(train.shape.p[t])).values;
-  std::vector<float> before = initial_core(train.what, train.shape, train.table, t, initial);
-  for (float& value : before) value = rounded_to(train.what.value_type, value);
-  const std::int64_t elements = train.shape.slice_elements(t);
+std::int64_t TtCores::changed(const TtTable& tt, int t, const RowValues& initial) const {
+  const std::vector<float> now = read(tt, t, first_numbers(tt.shape.p[t])).values;
+  std::vector<float> before = initial_core(tt.what, tt.shape, tt.table, t, initial);
+  for (float& value : before) value = rounded_to(tt.what.value_type, value);
+  const std::int64_t elements = tt.shape.slice_elements(t);
   std::int64_t changed = 0;
   for (std::int64_t begin = 0; begin < std::ssize(now); begin += elements)
     changed += std::memcmp(&now[begin], &before[begin], static_cast<std::size_t>(elements) * sizeof(float)) != 0;

@@ -12,23 +12,23 @@ TtLookup::TtLookup(const TtCores& cores, TtCaches& caches, std::int64_t dim) : d
   std::vector<kernels::TensorTrainCores> all;
   std::int64_t slices = 0;
   workspace_.most_bytes = std::numeric_limits<std::int64_t>::max();
-  for (const TtTable& train : cores.trains()) {
-    if (train.what.dim != dim) continue;
-    const auto cache = caches.find(train.shard);
-    trains_.push_back({.shard = train.shard,
-                       .keys = train.keys(key_bound_),
-                       .contracted = train.contracted,
-                       .cache = cache == caches.end() ? nullptr : &cache->second});
-    has_caches_ |= trains_.back().cache != nullptr;
-    all.push_back(cores.cores(train, key_bound_, slices));
+  for (const TtTable& tt : cores.tts()) {
+    if (tt.what.dim != dim) continue;
+    const auto cache = caches.find(tt.shard);
+    tts_.push_back({.shard = tt.shard,
+                    .keys = tt.keys(key_bound_),
+                    .contracted = tt.contracted,
+                    .cache = cache == caches.end() ? nullptr : &cache->second});
+    has_caches_ |= tts_.back().cache != nullptr;
+    all.push_back(cores.cores(tt, key_bound_, slices));
     first_keys_.host.push_back(key_bound_);
-    key_bound_ += train.shape.rows();
-    slices += train.shape.slices();
-    workspace_.most_bytes = std::min(workspace_.most_bytes, train.what.tensor_train.workspace_mib << 20);
+    key_bound_ += tt.shape.rows();
+    slices += tt.shape.slices();
+    workspace_.most_bytes = std::min(workspace_.most_bytes, tt.what.tensor_train.workspace_mib << 20);
   }
   cores_ = kernels::tensor_trains(Execution(), all);
   first_keys_.array();
-  shifts_.host.assign(trains_.size(), 0);
+  shifts_.host.assign(tts_.size(), 0);
   std::vector<std::int64_t> ends = first_keys_.host;
   ends.push_back(key_bound_);
   segments_ = kernels::ShardSegments<Execution>(ends);
@@ -42,13 +42,11 @@ void TtLookup::clear() {
   maximum_shards_.clear();
 }
 
-const TtLookup::Train& TtLookup::train_of(std::int64_t shard) const {
-  return *std::ranges::find(trains_, shard, &Train::shard);
-}
+const TtLookup::Tt& TtLookup::tt_of(std::int64_t shard) const { return *std::ranges::find(tts_, shard, &Tt::shard); }
 
 void TtLookup::add(const BagBlock& block) {
-  const Train& train = train_of(block.shard);
-  const kernels::TrainKeys keys = train.cache == nullptr ? train.keys : kernels::TrainKeys{};  // those: rows themselves
+  const Tt& tt = tt_of(block.shard);
+  const kernels::TtKeys keys = tt.cache == nullptr ? tt.keys : kernels::TtKeys{};  // those: rows themselves
   bags_of_shards_.push_back({block.shard, {.first_bag = block.first_bag, .bags = block.bags, .keys = keys}});
   shards_.push_back(block.shard);
   lookups_.host.push_back({.first_bag = block.first_bag,
@@ -67,28 +65,28 @@ void TtLookup::add(const BagBlock& block) {
 }
 
 void TtLookup::set() {
-  train_bags_.host.clear();
+  tt_bags_.host.clear();
   for (const bool cached : {false, true})
-    for (Train& train : trains_) {
-      if ((train.cache != nullptr) != cached) continue;
-      train.begin = train_bags_.host.size();
+    for (Tt& tt : tts_) {
+      if ((tt.cache != nullptr) != cached) continue;
+      tt.begin = tt_bags_.host.size();
       for (const auto& [shard, bags] : bags_of_shards_)
-        if (shard == train.shard) train_bags_.host.push_back(bags);
-      train.end = train_bags_.host.size();
+        if (shard == tt.shard) tt_bags_.host.push_back(bags);
+      tt.end = tt_bags_.host.size();
     }
-  train_bags_.array();
+  tt_bags_.array();
 }
 
 void TtLookup::count_ids(const BagIds& bags) {
   const Execution exec;
-  all_ids_ = bags_of_shards_.size() == 1 && train_of(bags_of_shards_.front().first).cache != nullptr &&
+  all_ids_ = bags_of_shards_.size() == 1 && tt_of(bags_of_shards_.front().first).cache != nullptr &&
              bags_of_shards_.front().second.bags + 1 == static_cast<std::int64_t>(bags.offsets.extent(0));
   if (all_ids_) {
     ids_before_ = {0, static_cast<std::int64_t>(bags.ids.extent(0))};
     return;
   }
-  const auto before = before_.first(std::ssize(train_bags_.host) + 1);
-  kernels::count_train_ids<Execution>(exec, train_bags_.made(), bags.offsets, before);
+  const auto before = before_.first(std::ssize(tt_bags_.host) + 1);
+  kernels::count_tt_ids<Execution>(exec, tt_bags_.made(), bags.offsets, before);
   ids_before_.resize(before.extent(0));
   Kokkos::deep_copy(
       exec,
@@ -103,9 +101,8 @@ TtLookup::Keyed TtLookup::list_ids(const BagIds& bags) {
   const std::int64_t count = ids_before_.back();
   if (all_ids_) return {bags.ids, {}};
   const Keyed all{keys_.first(count), positions_.first(count)};
-  kernels::list_train_ids<Execution>(Execution(), train_bags_.made(), bags.offsets,
-                                     before_.first(std::ssize(train_bags_.host) + 1), bags.ids, all.keys,
-                                     all.positions);
+  kernels::list_tt_ids<Execution>(Execution(), tt_bags_.made(), bags.offsets,
+                                  before_.first(std::ssize(tt_bags_.host) + 1), bags.ids, all.keys, all.positions);
   return all;
 }
 
@@ -114,32 +111,32 @@ TtLookup::Keyed TtLookup::without_hits(const Keyed& all, const DeviceArray<std::
   const auto count = static_cast<std::int64_t>(all.keys.extent(0));
   const Keyed missed{missed_keys_.first(count), missed_positions_.first(count)};
   std::int64_t place = -1;
-  for (const Train& train : trains_) {
-    if (train.cache == nullptr) continue;
-    const std::int64_t begin = ids_before_[train.begin], end = ids_before_[train.end];
-    if (place < 0) {  // those before are of trains without a cache
+  for (const Tt& tt : tts_) {
+    if (tt.cache == nullptr) continue;
+    const std::int64_t begin = ids_before_[tt.begin], end = ids_before_[tt.end];
+    if (place < 0) {  // those before are of tt tables without a cache
       place = begin;
       Kokkos::deep_copy(exec, part(missed.keys, 0, begin), part(all.keys, 0, begin));
       Kokkos::deep_copy(exec, part(missed.positions, 0, begin), part(all.positions, 0, begin));
     }
-    const Keyed of_train{part(all.keys, begin, end), all_ids_ ? all.positions : part(all.positions, begin, end)};
-    place += find_hits(train, of_train, missed, place, numbers);
+    const Keyed of_tt{part(all.keys, begin, end), all_ids_ ? all.positions : part(all.positions, begin, end)};
+    place += find_hits(tt, of_tt, missed, place, numbers);
   }
   return {part(missed.keys, 0, place), part(missed.positions, 0, place)};
 }
 
 /// Finds the hits among ids of one tt table: gives hits their slots as numbers, and appends the others to `missed`.
 /// Returns how many these are.
-std::int64_t TtLookup::find_hits(const Train& train, const Keyed& ids, const Keyed& missed, std::int64_t place,
+std::int64_t TtLookup::find_hits(const Tt& tt, const Keyed& ids, const Keyed& missed, std::int64_t place,
                                  const DeviceArray<std::int64_t>& numbers) {
   const Execution exec;
   const auto count = static_cast<std::int64_t>(ids.keys.extent(0));
   const auto slots = all_ids_ ? part(numbers, 0, count) : slots_.first(count), misses = misses_.first(count);
-  train.cache->find(ids.keys, slots);
-  train.cache->directory().count_found(exec, slots);
+  tt.cache->find(ids.keys, slots);
+  tt.cache->directory().count_found(exec, slots);
   const std::int64_t missing = kernels::split_found<Execution>(exec, slots, hits_.first(count), misses);
   if (!all_ids_) kernels::number_hits<Execution>(exec, slots, ids.positions, numbers);
-  kernels::list_chosen<Execution>(exec, train.keys, part(misses, 0, missing), ids.keys, ids.positions,
+  kernels::list_chosen<Execution>(exec, tt.keys, part(misses, 0, missing), ids.keys, ids.positions,
                                   part(missed.keys, place, place + missing),
                                   part(missed.positions, place, place + missing));
   return missing;
@@ -161,22 +158,22 @@ void TtLookup::contract(const Keyed& ids, const DeviceArray<std::int64_t>& numbe
 void TtLookup::complete(const DeviceArray<float>& vectors) {
   const Execution exec;
   const std::vector<std::int64_t>& begins = segments_(*unique_);
-  for (std::size_t t = 0; t < trains_.size(); ++t) {
+  for (std::size_t t = 0; t < tts_.size(); ++t) {
     const std::int64_t begin = begins[t], end = begins[t + 1];
-    if (trains_[t].cache == nullptr || begin == end) continue;
+    if (tts_[t].cache == nullptr || begin == end) continue;
     const auto rows = missed_rows_.first(end - begin), uses = uses_.first(end - begin);
-    kernels::list_uses<Execution>(exec, *unique_, begin, trains_[t].keys, rows, uses);
-    trains_[t].cache->directory().count_missed(exec, rows, uses, !trains_[t].keys.mirrored);
-    trains_[t].cache->complete(rows, part(vectors, begin * dim_, end * dim_));
+    kernels::list_uses<Execution>(exec, *unique_, begin, tts_[t].keys, rows, uses);
+    tts_[t].cache->directory().count_missed(exec, rows, uses, !tts_[t].keys.mirrored);
+    tts_[t].cache->complete(rows, part(vectors, begin * dim_, end * dim_));
   }
 }
 
 /// Numbers the rows. In a tt table with a cache, rows are numbered from the first cached one, wherever they lie.
 void TtLookup::number_rows(const DeviceArray<float>& rows, const DeviceArray<std::int64_t>& numbers) {
-  for (std::size_t t = 0; t < trains_.size(); ++t) {
-    trains_[t].rows = trains_[t].cache == nullptr ? rows.data() : trains_[t].cache->rows();
+  for (std::size_t t = 0; t < tts_.size(); ++t) {
+    tts_[t].rows = tts_[t].cache == nullptr ? rows.data() : tts_[t].cache->rows();
     const auto bytes = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(rows.data()) -
-                                                 reinterpret_cast<std::uintptr_t>(trains_[t].rows));
+                                                 reinterpret_cast<std::uintptr_t>(tts_[t].rows));
     shifts_.host[t] = bytes / (dim_ * std::int64_t{sizeof(float)});
   }
   kernels::invert_unique_rows<Execution>(Execution(), *unique_, first_keys_.made(), shifts_.array(), numbers);
@@ -184,9 +181,9 @@ void TtLookup::number_rows(const DeviceArray<float>& rows, const DeviceArray<std
 
 void TtLookup::run(const BagIds& bags, const DeviceArray<std::int64_t>& numbers, const DeviceArray<float>& output) {
   if (lookups_.host.empty()) return;
-  for (Train& train : trains_) {
-    train.rows = train.cache == nullptr ? nullptr : train.cache->rows();
-    if (train.cache != nullptr && train.begin < train.end) train.cache->populate_if_due();
+  for (Tt& tt : tts_) {
+    tt.rows = tt.cache == nullptr ? nullptr : tt.cache->rows();
+    if (tt.cache != nullptr && tt.begin < tt.end) tt.cache->populate_if_due();
   }
   unique_.reset();
   tree_.reset();
@@ -196,8 +193,8 @@ void TtLookup::run(const BagIds& bags, const DeviceArray<std::int64_t>& numbers,
     const Keyed ids = has_caches_ ? without_hits(all, numbers) : all;
     if (ids.keys.extent(0) > 0) contract(ids, numbers);
   }
-  for (std::size_t b = 0; b < shards_.size(); ++b) lookups_.host[b].rows = train_of(shards_[b]).rows;
-  for (std::size_t b = 0; b < maximum_shards_.size(); ++b) maxima_.host[b].rows = train_of(maximum_shards_[b]).rows;
+  for (std::size_t b = 0; b < shards_.size(); ++b) lookups_.host[b].rows = tt_of(shards_[b]).rows;
+  for (std::size_t b = 0; b < maximum_shards_.size(); ++b) maxima_.host[b].rows = tt_of(maximum_shards_[b]).rows;
   kernels::pooled_lookup(Execution(), lookups_.array(), bags.offsets, numbers, bags.weights, output);
 }
 
@@ -212,13 +209,12 @@ void TtLookup::max_gradients(const BagIds& bags, const DeviceArray<std::int64_t>
 void TtLookup::report(std::span<std::int64_t> numbers) const {
   if (lookups_.host.empty() || ids_before_.empty()) return;
   numbers[tt_number("lookups")] += ids_before_.back();
-  for (const Train& train : trains_)
-    numbers[tt_number("nominal_flops")] +=
-        nominal_flops(train.contracted, ids_before_[train.end] - ids_before_[train.begin]);
+  for (const Tt& tt : tts_)
+    numbers[tt_number("nominal_flops")] += nominal_flops(tt.contracted, ids_before_[tt.end] - ids_before_[tt.begin]);
   if (!tree_) return;
   const auto prefixes = kernels::count_prefixes(Execution(), *tree_, cores_);
-  for (std::size_t t = 0; t < trains_.size(); ++t) {
-    const TensorTrainShape& shape = trains_[t].contracted;
+  for (std::size_t t = 0; t < tts_.size(); ++t) {
+    const TensorTrainShape& shape = tts_[t].contracted;
     numbers[tt_number("executed_flops")] += forward_flops(shape, prefixes[t]);
     for (int level = 0; level < shape.cores; ++level) numbers[tt_number("prefixes.1") + level] += prefixes[t][level];
     numbers[tt_number("rows")] += prefixes[t][shape.cores - 1];
@@ -226,7 +222,7 @@ void TtLookup::report(std::span<std::int64_t> numbers) const {
 }
 
 TtLookups::TtLookups(const TtCores& cores, TtCaches& caches) : cores_(cores) {
-  for (const TtTable& train : cores.trains()) by_dim_.try_emplace(train.what.dim, cores, caches, train.what.dim);
+  for (const TtTable& tt : cores.tts()) by_dim_.try_emplace(tt.what.dim, cores, caches, tt.what.dim);
 }
 
 void TtLookups::set(const std::vector<BagBlock>& blocks) {

@@ -32,9 +32,9 @@ class TtLookup {
   void report(std::span<std::int64_t> numbers) const;
 
  private:
-  struct Train {
+  struct Tt {
     std::int64_t shard;
-    kernels::TrainKeys keys;
+    kernels::TtKeys keys;
     TensorTrainShape contracted;
     TtCache* cache;                  ///< or nullptr
     std::size_t begin = 0, end = 0;  ///< blocks among train_bags_
@@ -48,25 +48,25 @@ class TtLookup {
   void count_ids(const BagIds& bags);
   Keyed list_ids(const BagIds& bags);
   Keyed without_hits(const Keyed& all, const DeviceArray<std::int64_t>& numbers);
-  std::int64_t find_hits(const Train& train, const Keyed& ids, const Keyed& missed, std::int64_t place,
+  std::int64_t find_hits(const Tt& tt, const Keyed& ids, const Keyed& missed, std::int64_t place,
                          const DeviceArray<std::int64_t>& numbers);
   void contract(const Keyed& ids, const DeviceArray<std::int64_t>& numbers);
   void number_rows(const DeviceArray<float>& rows, const DeviceArray<std::int64_t>& numbers);
   void complete(const DeviceArray<float>& rows);
-  const Train& train_of(std::int64_t shard) const;
+  const Tt& tt_of(std::int64_t shard) const;
 
   std::int64_t dim_;
-  std::vector<Train> trains_;  ///< by ascending key
+  std::vector<Tt> tts_;  ///< by ascending key
   std::int64_t key_bound_ = 0;
   bool has_caches_ = false;
   kernels::TensorTrains<Execution> cores_;
   kernels::ShardSegments<Execution> segments_;
 
-  std::vector<std::pair<std::int64_t, kernels::TrainBags>> bags_of_shards_;
-  Listed<kernels::TrainBags> train_bags_;  ///< by tt table, those without a cache first
-  std::vector<std::int64_t> shards_;       ///< of lookups_ and, behind them, of maxima_
-  Listed<kernels::LookupBlock> lookups_;
-  Listed<kernels::PooledGradient> maxima_;
+  std::vector<std::pair<std::int64_t, kernels::TtBags>> bags_of_shards_;
+  HostList<kernels::TtBags> tt_bags_;  ///< by tt table, those without a cache first
+  std::vector<std::int64_t> shards_;   ///< of lookups_ and, behind them, of maxima_
+  HostList<kernels::LookupBlock> lookups_;
+  HostList<kernels::PooledGradient> maxima_;
   std::vector<std::int64_t> maximum_shards_;
 
   // Of the current step.
@@ -78,8 +78,8 @@ class TtLookup {
   kernels::UniqueRowsWorkspace<Execution> unique_workspace_;
   kernels::PrefixTreeWorkspace<Execution> tree_workspace_;
   kernels::TensorTrainWorkspace<Execution> workspace_;
-  Listed<std::int64_t> first_keys_, shifts_;
-  DeviceScratch<std::int64_t> before_{"shardmark::train_ids_before"}, keys_{"shardmark::train_keys"},
+  HostList<std::int64_t> first_keys_, shifts_;
+  DeviceScratch<std::int64_t> before_{"shardmark::train_ids_before"}, keys_{"shardmark::tt_keys"},
       positions_{"shardmark::train_positions"}, missed_keys_{"shardmark::missed_keys"},
       missed_positions_{"shardmark::missed_positions"}, slots_{"shardmark::found_slots"}, hits_{"shardmark::hits"},
       misses_{"shardmark::misses"}, missed_rows_{"shardmark::missed_rows"}, uses_{"shardmark::missed_uses"};

@@ -14,8 +14,8 @@ class TtStore : public Store {
  public:
   TtStore(const ShardLayout& layout, const std::vector<Table>& tables, const std::vector<std::int64_t>& shards)
       : layout_(layout), cores_(layout, tables, shards) {
-    for (const TtTable& train : cores_.trains())
-      if (train.what.tensor_train.cache.rows > 0) caches_.try_emplace(train.shard, cores_, train);
+    for (const TtTable& tt : cores_.tts())
+      if (tt.what.tensor_train.cache.rows > 0) caches_.try_emplace(tt.shard, cores_, tt);
   }
 
   void fill(const RowValues& initial) override {
@@ -30,24 +30,24 @@ class TtStore : public Store {
 
   std::vector<ShardPart> parts(std::int64_t s) const override {
     std::vector<ShardPart> parts;
-    const TensorTrainShape& shape = train(s).shape;
+    const TensorTrainShape& shape = tt(s).shape;
     for (int t = 0; t < shape.cores; ++t) parts.push_back({{0, shape.p[t], 1}, 0, shape.slice_elements(t)});
     return parts;
   }
   bool has_parts() const override { return true; }
 
   ChosenRows read_rows(std::int64_t s, std::int64_t part, const std::vector<std::int64_t>& local_rows) const override {
-    return cores_.read(train(s), static_cast<int>(part), local_rows);
+    return cores_.read(tt(s), static_cast<int>(part), local_rows);
   }
   StoredRows read_range(std::int64_t s, std::int64_t part, std::int64_t first, std::int64_t count) const override {
-    return cores_.read_range(train(s), static_cast<int>(part), first, count);
+    return cores_.read_range(tt(s), static_cast<int>(part), first, count);
   }
   void write_range(std::int64_t s, std::int64_t part, std::int64_t first, const StoredRows& stored) override {
-    cores_.write_range(train(s), static_cast<int>(part), first, stored);
+    cores_.write_range(tt(s), static_cast<int>(part), first, stored);
     if (const auto cache = caches_.find(s); cache != caches_.end()) cache->second.age();
   }
   std::int64_t changed_rows(std::int64_t s, std::int64_t part, const RowValues& initial) const override {
-    return cores_.changed(train(s), static_cast<int>(part), initial);
+    return cores_.changed(tt(s), static_cast<int>(part), initial);
   }
 
   void report(std::span<std::int64_t> numbers) const override {
@@ -57,7 +57,7 @@ class TtStore : public Store {
   double huge_page_share() const override { return cores_.huge_page_share(); }
 
  private:
-  const TtTable& train(std::int64_t s) const { return *cores_.find(s); }
+  const TtTable& tt(std::int64_t s) const { return *cores_.find(s); }
 
   const ShardLayout& layout_;
   TtCores cores_;
@@ -84,7 +84,7 @@ std::unique_ptr<Store> make_tt_store(const ShardLayout& layout, const std::vecto
 
 double tt_bytes_beside(const Table& table) {
   const Table rows = storage_of(table).cached_rows(table);
-  return train_cache_bytes(table) - placement::stored_bytes(rows, rows.rows, rows.dim);
+  return tt_cache_bytes(table) - placement::stored_bytes(rows, rows.rows, rows.dim);
 }
 
 bool tt_direction_is_open(const Table& table) {

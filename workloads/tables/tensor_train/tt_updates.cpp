@@ -21,39 +21,39 @@ TtUpdates::TtUpdates(const TtCores& cores, TtCaches& caches, const ShardLayout& 
                      const std::vector<KeyedShard>& shards)
     : segments_(first_keys(layout, shards)) {
   workspace_.most_bytes = std::numeric_limits<std::int64_t>::max();
-  std::vector<kernels::TensorTrainCores> trains;
+  std::vector<kernels::TensorTrainCores> tts;
   std::vector<kernels::UpdateShard> core_shards, caches_as_shards;
   std::vector<std::int64_t> first_slices;
   for (std::size_t s = 0; s < shards.size(); ++s) {
-    const TtTable* train = cores.find(shards[s].shard);
-    packed_rows_.host.push_back({.first_key = shards[s].first_key, .dim = train != nullptr ? train->what.dim : 0});
-    if (train == nullptr) continue;
-    const auto cache = caches.find(train->shard);
-    Train& added = trains_of_shards_.emplace_back(
-        Train{s, *train, train->keys(key_bound_), slices_, cache == caches.end() ? nullptr : &cache->second});
+    const TtTable* tt = cores.find(shards[s].shard);
+    packed_rows_.host.push_back({.first_key = shards[s].first_key, .dim = tt != nullptr ? tt->what.dim : 0});
+    if (tt == nullptr) continue;
+    const auto cache = caches.find(tt->shard);
+    Tt& added = tts_of_shards_.emplace_back(
+        Tt{s, *tt, tt->keys(key_bound_), slices_, cache == caches.end() ? nullptr : &cache->second});
     if (is_trained(added)) {
       added.first_slot = slots_of_caches_;
       caches_as_shards.push_back(added.cache->update_shard(slots_of_caches_));
       slots_of_caches_ += added.cache->slots();
     }
-    trains.push_back(cores.cores(*train, key_bound_, slices_));
-    largest_dim_ = std::max(largest_dim_, train->what.dim);
-    for (int place = 0; place < train->shape.cores; ++place) {
-      const kernels::UpdateShard& core = core_shards.emplace_back(cores.update_shard(*train, place, slices_));
+    tts.push_back(cores.cores(*tt, key_bound_, slices_));
+    largest_dim_ = std::max(largest_dim_, tt->what.dim);
+    for (int place = 0; place < tt->shape.cores; ++place) {
+      const kernels::UpdateShard& core = core_shards.emplace_back(cores.update_shard(*tt, place, slices_));
       packed_slices_.host.push_back({.first_key = slices_, .dim = core.dim});
-      parts_.push_back({shards[s].shard, train->place(place), slices_, train->contracted.p[place], core.dim});
+      parts_.push_back({shards[s].shard, tt->place(place), slices_, tt->contracted.p[place], core.dim});
       first_slices.push_back(slices_);
-      slices_ += train->contracted.p[place];
+      slices_ += tt->contracted.p[place];
     }
-    key_bound_ += train->shape.rows();
-    if (train->what.tensor_train.slice_sums == SliceSums::ordered) order_ = SliceSums::ordered;
-    fused_ &= train->what.tensor_train.fused_update;
-    updates_ |= train->what.optimizer.kind != OptimizerKind::none;
-    workspace_.most_bytes = std::min(workspace_.most_bytes, train->what.tensor_train.workspace_mib << 20);
+    key_bound_ += tt->shape.rows();
+    if (tt->what.tensor_train.slice_sums == SliceSums::ordered) order_ = SliceSums::ordered;
+    fused_ &= tt->what.tensor_train.fused_update;
+    updates_ |= tt->what.optimizer.kind != OptimizerKind::none;
+    workspace_.most_bytes = std::min(workspace_.most_bytes, tt->what.tensor_train.workspace_mib << 20);
   }
   first_slices.push_back(slices_);
   core_segments_ = kernels::ShardSegments<Execution>(first_slices);
-  trains_ = kernels::tensor_trains(Execution(), trains);
+  tts_ = kernels::tensor_trains(Execution(), tts);
   cores_ = kernels::shard_list(Execution(), core_shards);
   cached_rows_ = kernels::shard_list(Execution(), caches_as_shards);
 }
@@ -64,18 +64,18 @@ std::int64_t TtUpdates::place_rows(const kernels::UniqueRows<Execution>& unique)
   const std::vector<std::int64_t>& begins = segments_(unique);
   rows_.host.clear();
   std::int64_t place = 0, vector = 0;
-  for (const Train& train : trains_of_shards_) {
-    kernels::PackedRows& packed = packed_rows_.host[train.number];
-    const std::int64_t rows = begins[train.number + 1] - begins[train.number];
-    packed.first_row = begins[train.number];
+  for (const Tt& tt : tts_of_shards_) {
+    kernels::PackedRows& packed = packed_rows_.host[tt.number];
+    const std::int64_t rows = begins[tt.number + 1] - begins[tt.number];
+    packed.first_row = begins[tt.number];
     packed.output = vector;
-    rows_.host.push_back({.first_unique = begins[train.number],
+    rows_.host.push_back({.first_unique = begins[tt.number],
                           .rows = rows,
                           .row_key = packed.first_key,
                           .place = place,
                           .vector = vector,
                           .dim = packed.dim,
-                          .keys = is_trained(train) ? kernels::TrainKeys{} : train.keys});
+                          .keys = is_trained(tt) ? kernels::TtKeys{} : tt.keys});
     place += rows;
     vector += rows * packed.dim;
   }
@@ -89,19 +89,19 @@ RowGradients TtUpdates::without_cached(const RowGradients& rows, std::int64_t co
   const auto all_keys = keys_.first(count), all_numbers = numbers_.first(count);
   const Keyed cored{core_keys_.first(count), core_numbers_.first(count)};
   const Keyed cached{cached_keys_.first(count), cached_numbers_.first(count)};
-  for (kernels::TrainRows& train : rows_.host) {  // so that what is listed as vectors is numbers of distinct rows
-    train.vector = train.first_unique;
-    train.dim = 1;
+  for (kernels::TtRows& tt : rows_.host) {  // so that what is listed as vectors is numbers of distinct rows
+    tt.vector = tt.first_unique;
+    tt.dim = 1;
   }
-  kernels::list_train_rows<Execution>(exec, rows.unique, rows_.array(), all_keys, all_numbers);
+  kernels::list_tt_rows<Execution>(exec, rows.unique, rows_.array(), all_keys, all_numbers);
   std::int64_t missed = 0, hits = 0;
   packed_missed_.host.clear();
-  for (std::size_t t = 0; t < trains_of_shards_.size(); ++t) {
-    const Train& train = trains_of_shards_[t];
+  for (std::size_t t = 0; t < tts_of_shards_.size(); ++t) {
+    const Tt& tt = tts_of_shards_[t];
     const std::int64_t begin = rows_.host[t].place, end = begin + rows_.host[t].rows;
-    const Keyed of_train{part(all_keys, begin, end), part(all_numbers, begin, end)};
-    packed_missed_.host.push_back({.first_key = train.keys.first_key, .dim = train.what.what.dim, .first_row = missed});
-    const Split split = split_cached(train, of_train, cored, missed, cached, hits);
+    const Keyed of_tt{part(all_keys, begin, end), part(all_numbers, begin, end)};
+    packed_missed_.host.push_back({.first_key = tt.keys.first_key, .dim = tt.what.what.dim, .first_row = missed});
+    const Split split = split_cached(tt, of_tt, cored, missed, cached, hits);
     missed += split.missed;
     hits += split.hits;
   }
@@ -116,24 +116,24 @@ RowGradients TtUpdates::without_cached(const RowGradients& rows, std::int64_t co
 
 /// Splits rows of one tt table: appends them to those that are trained through slices, or to those that are trained in
 /// a cache.
-TtUpdates::Split TtUpdates::split_cached(const Train& train, const Keyed& rows, const Keyed& cored, std::int64_t at,
+TtUpdates::Split TtUpdates::split_cached(const Tt& tt, const Keyed& rows, const Keyed& cored, std::int64_t at,
                                          const Keyed& cached, std::int64_t cached_at) {
   const Execution exec;
   const auto count = static_cast<std::int64_t>(rows.keys.extent(0));
-  if (!is_trained(train)) {
+  if (!is_trained(tt)) {
     Kokkos::deep_copy(exec, part(cored.keys, at, at + count), rows.keys);
     Kokkos::deep_copy(exec, part(cored.numbers, at, at + count), rows.numbers);
     return {count, 0};
   }
   const auto slots = slots_.first(count), found = hits_.first(count), missed = misses_.first(count);
-  train.cache->find(rows.keys, slots);
+  tt.cache->find(rows.keys, slots);
   const Split split{kernels::split_found<Execution>(exec, slots, found, missed), 0};
   const std::int64_t hits = count - split.missed;
-  kernels::list_chosen<Execution>(exec, train.keys, part(missed, 0, split.missed), rows.keys, rows.numbers,
+  kernels::list_chosen<Execution>(exec, tt.keys, part(missed, 0, split.missed), rows.keys, rows.numbers,
                                   part(cored.keys, at, at + split.missed), part(cored.numbers, at, at + split.missed));
-  kernels::list_chosen<Execution>(
-      exec, kernels::TrainKeys{.shape = {}, .first_key = train.first_slot}, part(found, 0, hits), slots, rows.numbers,
-      part(cached.keys, cached_at, cached_at + hits), part(cached.numbers, cached_at, cached_at + hits));
+  kernels::list_chosen<Execution>(exec, kernels::TtKeys{.shape = {}, .first_key = tt.first_slot}, part(found, 0, hits),
+                                  slots, rows.numbers, part(cached.keys, cached_at, cached_at + hits),
+                                  part(cached.numbers, cached_at, cached_at + hits));
   return {split.missed, hits};
 }
 
@@ -170,17 +170,17 @@ RowGradients TtUpdates::part_gradients(const RowGradients& rows) {
   if (count == 0) return {kernels::unique_rows<Execution>(exec, keys, 1, unique_workspace_), {}, {}, packed};
   kernels::pack_row_gradients(exec, cored, {(splits ? packed_missed_ : packed_rows_).array(), largest_dim_},
                               row_workspace_, packed);
-  kernels::list_train_rows<Execution>(exec, cored.unique, rows_.array(), keys, vectors);
+  kernels::list_tt_rows<Execution>(exec, cored.unique, rows_.array(), keys, vectors);
   const auto unique = kernels::unique_rows<Execution>(exec, keys, key_bound_, vectors, elements, unique_workspace_);
-  tree_ = kernels::prefix_tree(exec, unique, trains_, tree_workspace_);
-  return kernels::slice_gradients<Execution>(exec, *tree_, trains_, packed, order_, workspace_);
+  tree_ = kernels::prefix_tree(exec, unique, tts_, tree_workspace_);
+  return kernels::slice_gradients<Execution>(exec, *tree_, tts_, packed, order_, workspace_);
 }
 
 /// Stores the same gradients in memory as one vector for each slice.
 RowGradients TtUpdates::stored(const RowGradients& slices) {
   const Execution exec;
   const std::vector<std::int64_t>& begins = core_segments_(slices.unique);
-  std::vector<kernels::TrainRows>& rows = rows_.host;
+  std::vector<kernels::TtRows>& rows = rows_.host;
   rows.clear();
   std::int64_t elements = 0, largest = 0;
   for (std::size_t c = 0; c < packed_slices_.host.size(); ++c) {
@@ -199,7 +199,7 @@ RowGradients TtUpdates::stored(const RowGradients& slices) {
   const auto packed = slice_gradients_.first(elements);
   const auto keys = keys_.first(begins.back()), vectors = numbers_.first(begins.back());
   kernels::pack_row_gradients(exec, slices, {packed_slices_.array(), largest}, slice_workspace_, packed);
-  kernels::list_train_rows<Execution>(exec, slices.unique, rows_.array(), keys, vectors);
+  kernels::list_tt_rows<Execution>(exec, slices.unique, rows_.array(), keys, vectors);
   return {kernels::unique_rows<Execution>(exec, keys, slices_, vectors, elements, stored_workspace_), {}, {}, packed};
 }
 
@@ -209,8 +209,8 @@ void TtUpdates::update_parts(const RowGradients& slices, const kernels::UpdateSt
 }
 
 void TtUpdates::end_step(const kernels::UpdateStep& now) {
-  for (const Train& train : trains_of_shards_)
-    if (train.cache != nullptr) train.cache->end_step(now.number);
+  for (const Tt& tt : tts_of_shards_)
+    if (tt.cache != nullptr) tt.cache->end_step(now.number);
 }
 
 void TtUpdates::run(const RowGradients& gradients, const kernels::UpdateStep& now, const kernels::RowSums<Execution>&) {
@@ -222,28 +222,28 @@ void TtUpdates::run(const RowGradients& gradients, const kernels::UpdateStep& no
 
 void TtUpdates::report(std::span<std::int64_t> numbers) const {
   if (!tree_) return;
-  const auto prefixes = kernels::count_prefixes(Execution(), *tree_, trains_);
-  for (std::size_t t = 0; t < trains_of_shards_.size(); ++t)
-    numbers[tt_number("executed_flops")] += backward_flops(trains_of_shards_[t].what.contracted, prefixes[t]);
+  const auto prefixes = kernels::count_prefixes(Execution(), *tree_, tts_);
+  for (std::size_t t = 0; t < tts_of_shards_.size(); ++t)
+    numbers[tt_number("executed_flops")] += backward_flops(tts_of_shards_[t].what.contracted, prefixes[t]);
 }
 
 kernels::RowElements TtUpdates::count(const kernels::UniqueRows<Execution>& unique) {
   const Execution exec;
   kernels::RowElements elements{.rows = place_rows(unique)};
   std::vector<std::int64_t> first_slices;
-  for (const Train& train : trains_of_shards_) first_slices.push_back(train.first_slice);
+  for (const Tt& tt : tts_of_shards_) first_slices.push_back(tt.first_slice);
   const DeviceArray<std::int32_t> touched("shardmark::touched_slices", static_cast<std::size_t>(slices_));
-  kernels::mark_train_slices<Execution>(exec, unique, rows_.array(),
-                                        kernels::array_of(exec, first_slices, "shardmark::first_slices"), touched);
+  kernels::mark_tt_slices<Execution>(exec, unique, rows_.array(),
+                                     kernels::array_of(exec, first_slices, "shardmark::first_slices"), touched);
   const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), touched);
-  for (const Train& train : trains_of_shards_) {
-    std::int64_t slice = train.first_slice;
-    for (int t = 0; t < train.what.shape.cores; ++t) {
-      const std::int64_t end = slice + train.what.shape.p[t], size = train.what.shape.slice_elements(t);
+  for (const Tt& tt : tts_of_shards_) {
+    std::int64_t slice = tt.first_slice;
+    for (int t = 0; t < tt.what.shape.cores; ++t) {
+      const std::int64_t end = slice + tt.what.shape.p[t], size = tt.what.shape.slice_elements(t);
       const std::int64_t slices = std::count(host.data() + slice, host.data() + end, 1);
       elements.values += slices * size;
-      elements.bytes += slices * row_bytes(train.what.what.value_type, size);
-      elements.state += slices * state_per_row(train.what.what.optimizer.kind, size);
+      elements.bytes += slices * row_bytes(tt.what.what.value_type, size);
+      elements.state += slices * state_per_row(tt.what.what.optimizer.kind, size);
       slice = end;
     }
   }

@@ -26,10 +26,10 @@ class TtUpdates : public Store::Updates {
   void report(std::span<std::int64_t> numbers) const override;
 
  private:
-  struct Train {
+  struct Tt {
     std::size_t number;  ///< among the shards
     TtTable what;
-    kernels::TrainKeys keys;
+    kernels::TtKeys keys;
     std::int64_t first_slice;
     TtCache* cache;               ///< or nullptr
     std::int64_t first_slot = 0;  ///< key of the first slot of a cache that is trained
@@ -41,28 +41,28 @@ class TtUpdates : public Store::Updates {
   struct Split {
     std::int64_t missed, hits;
   };
-  bool is_trained(const Train& train) const { return train.cache != nullptr && train.cache->trains(); }
+  bool is_trained(const Tt& tt) const { return tt.cache != nullptr && tt.cache->is_trained(); }
   std::int64_t place_rows(const kernels::UniqueRows<Execution>& unique);
   RowGradients without_cached(const RowGradients& rows, std::int64_t count);
-  Split split_cached(const Train& train, const Keyed& rows, const Keyed& cored, std::int64_t at, const Keyed& cached,
+  Split split_cached(const Tt& tt, const Keyed& rows, const Keyed& cored, std::int64_t at, const Keyed& cached,
                      std::int64_t cached_at);
   void place_missed(std::int64_t count);
   RowGradients stored(const RowGradients& slices);
   void end_step(const kernels::UpdateStep& now);
 
   std::vector<KeyedPart> parts_;
-  std::vector<Train> trains_of_shards_;
+  std::vector<Tt> tts_of_shards_;
   std::int64_t key_bound_ = 0, slices_ = 0;
   SliceSums order_ = SliceSums::unordered;  ///< unless a table wants its sums ordered
   bool fused_ = true;                       ///< for all tables
   bool updates_ = false;                    ///< some table
   kernels::ShardSegments<Execution> segments_, core_segments_;
-  kernels::TensorTrains<Execution> trains_;
+  kernels::TensorTrains<Execution> tts_;
   kernels::ShardList<Execution, kernels::UpdateShard> cores_, cached_rows_;
   std::int64_t slots_of_caches_ = 0;
 
-  Listed<kernels::PackedRows> packed_rows_, packed_missed_, packed_slices_;
-  Listed<kernels::TrainRows> rows_;
+  HostList<kernels::PackedRows> packed_rows_, packed_missed_, packed_slices_;
+  HostList<kernels::TtRows> rows_;
   std::int64_t largest_dim_ = 0, largest_slice_ = 0;
   kernels::UniqueRowsWorkspace<Execution> unique_workspace_, stored_workspace_;
   kernels::RowGradientsWorkspace<Execution> row_workspace_, slice_workspace_;

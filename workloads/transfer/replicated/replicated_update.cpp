@@ -93,9 +93,9 @@ ReplicatedUpdate::ReplicatedUpdate(const comm::Communicator& comm, comm::Progres
                                    const ShardedTables& tables, const ShardLayout& layout,
                                    const std::vector<bool>& gathered, comm::SentBytes& sent)
     : comm_(comm), progress_(progress), tables_(tables), sent_(sent), gather_(comm, progress, sent) {
-  add_replicas(layout, Way::dense, gathered);
+  add_replicas(layout, Path::dense, gathered);
   first_gathered_ = rows_.shards.size();
-  add_replicas(layout, Way::gathered, gathered);
+  add_replicas(layout, Path::gathered, gathered);
   std::vector<std::int64_t> gathered_dims, gathered_keys;
   for (std::size_t k = first_gathered_; k < rows_.shards.size(); ++k) {
     gathered_dims.push_back(rows_.shards[k].dim);
@@ -103,7 +103,7 @@ ReplicatedUpdate::ReplicatedUpdate(const comm::Communicator& comm, comm::Progres
   }
   gathered_keys.push_back(keys_);
   gather_.place(gathered_dims, gathered_keys);
-  add_replicas(layout, Way::by_parts, gathered);
+  add_replicas(layout, Path::by_parts, gathered);
   rows_.list = kernels::shard_list(Execution(), rows_.shards);
   updates_.emplace(tables, replicas_);
   add_parts();
@@ -111,24 +111,24 @@ ReplicatedUpdate::ReplicatedUpdate(const comm::Communicator& comm, comm::Progres
                                                parts_.empty() ? rows_.end() : parts_.back().end());
 }
 
-ReplicatedUpdate::Way ReplicatedUpdate::way(std::int64_t shard, std::int64_t table,
-                                            const std::vector<bool>& gathered) const {
-  if (tables_.store_of(shard).has_parts()) return Way::by_parts;
-  return !gathered.empty() && gathered[table] ? Way::gathered : Way::dense;
+ReplicatedUpdate::Path ReplicatedUpdate::path(std::int64_t shard, std::int64_t table,
+                                              const std::vector<bool>& gathered) const {
+  if (tables_.store_of(shard).has_parts()) return Path::by_parts;
+  return !gathered.empty() && gathered[table] ? Path::gathered : Path::dense;
 }
 
 /// Only the dense ones take part of the dense sums; the others' places are not in memory, or found in every step.
-void ReplicatedUpdate::add_replicas(const ShardLayout& layout, Way wanted, const std::vector<bool>& gathered) {
+void ReplicatedUpdate::add_replicas(const ShardLayout& layout, Path wanted, const std::vector<bool>& gathered) {
   for (const std::int64_t s : layout.replicas) {
     const LocalShard& shard = layout.shards[s];
-    if (way(s, shard.table, gathered) != wanted) continue;
+    if (path(s, shard.table, gathered) != wanted) continue;
     replicas_.push_back({s, keys_});
     rows_.shards.push_back({.first_key = keys_,
-                            .dim = wanted == Way::by_parts ? 0 : shard.dim(),
-                            .output = wanted == Way::dense ? rows_.elements : 0,
-                            .first_unique = wanted == Way::dense ? -1 : 0});
+                            .dim = wanted == Path::by_parts ? 0 : shard.dim(),
+                            .output = wanted == Path::dense ? rows_.elements : 0,
+                            .first_unique = wanted == Path::dense ? -1 : 0});
     keys_ += shard.rows.count();
-    if (wanted != Way::dense) continue;
+    if (wanted != Path::dense) continue;
     rows_.elements += shard.rows.count() * shard.dim();
     ring_bytes_ += placement::ring_bytes(shard.rows.count() * (shard.dim() + 1), comm_.size());
     rows_.keys = keys_;

@@ -61,7 +61,7 @@ class RowGather {
   std::vector<std::int64_t> packed_at_;
   std::vector<std::int64_t> counts_;           ///< [ranks x tables] distinct rows
   std::vector<std::int64_t> rows_, elements_;  ///< [ranks]
-  Listed<kernels::GradientBlock> blocks_;      ///< [ranks x tables]: the rows of a table that a rank gives
+  HostList<kernels::GradientBlock> blocks_;    ///< [ranks x tables]: the rows of a table that a rank gives
   DeviceScratch<std::int32_t> ids_sent_{"shardmark::row_ids_sent"}, ids_received_{"shardmark::row_ids_received"};
   DeviceScratch<std::int64_t> keys_{"shardmark::gathered_keys"}, offsets_{"shardmark::gathered_offsets"};
   DeviceScratch<std::int64_t> gradient_offsets_{"shardmark::gathered_gradient_offsets"};
@@ -124,9 +124,9 @@ class ReplicatedUpdate {
     Store::Updates* updates = nullptr;
   };
 
-  enum class Way { dense, gathered, by_parts };
-  Way way(std::int64_t shard, std::int64_t table, const std::vector<bool>& gathered) const;
-  void add_replicas(const ShardLayout& layout, Way way, const std::vector<bool>& gathered);
+  enum class Path { dense, gathered, by_parts };
+  Path path(std::int64_t shard, std::int64_t table, const std::vector<bool>& gathered) const;
+  void add_replicas(const ShardLayout& layout, Path path, const std::vector<bool>& gathered);
   void add_parts();
   void place_packed();
   void reduce_dense();

@@ -115,7 +115,7 @@ class HomeRows {
 
   // Of the current step: bags and positions by strip.
   std::int64_t positions_ = 0;
-  Listed<std::int64_t> first_of_strip_, position_shift_;
+  HostList<std::int64_t> first_of_strip_, position_shift_;
   DeviceScratch<std::int64_t> offsets_scratch_{"shardmark::home_offsets"}, keys_{"shardmark::home_keys"};
   DeviceScratch<float> weights_scratch_{"shardmark::home_weights"};
   DeviceArray<std::int64_t> offsets_;
@@ -126,15 +126,15 @@ class HomeRows {
   std::vector<std::int64_t> group_row_;    ///< [row shards] number of the shard's first row in its group
   DeviceScratch<float> packed_scratch_{"shardmark::rows_received"}, rows_scratch_{"shardmark::home_rows"};
   DeviceArray<float> packed_, rows_;
-  Listed<kernels::VectorPiece> pieces_;
-  Listed<kernels::Partial> partials_;
-  Listed<std::int64_t> row_shift_;  ///< [row shards] from the number among all distinct rows to that in the group
+  HostList<kernels::VectorPiece> pieces_;
+  HostList<kernels::Partial> partials_;
+  HostList<std::int64_t> row_shift_;  ///< [row shards] from the number among all distinct rows to that in the group
   DeviceScratch<std::int64_t> indices_scratch_{"shardmark::home_indices"};
   DeviceArray<std::int64_t> indices_;  ///< [positions] row in its group
 
-  Listed<kernels::LookupBlock> lookups_;
-  Listed<kernels::GradientBlock> gradients_;
-  Listed<kernels::PooledGradient> maxima_;
+  HostList<kernels::LookupBlock> lookups_;
+  HostList<kernels::GradientBlock> gradients_;
+  HostList<kernels::PooledGradient> maxima_;
   DeviceScratch<std::int64_t> gradient_offsets_{"shardmark::home_gradient_offsets"};
   DeviceScratch<float> max_gradients_{"shardmark::home_max_gradients"};
   DeviceScratch<float> packed_gradients_{"shardmark::row_gradients_sent"};

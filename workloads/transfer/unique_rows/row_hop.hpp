@@ -87,7 +87,7 @@ class DistinctRows {
   kernels::UniqueRows<Execution> unique_;
   kernels::ShardSegments<Execution> segments_;
   std::vector<std::int64_t> first_row_{0}, packed_begin_{0};  ///< [row shards + 1]
-  Listed<kernels::PackedRows> packed_rows_;
+  HostList<kernels::PackedRows> packed_rows_;
   ConstDeviceArray<kernels::PackedRows> packed_;
 };
 
@@ -167,9 +167,9 @@ class AnsweredRows {
   DeviceArray<std::int64_t> keys_, vector_begin_;
   DeviceScratch<std::int64_t> keys_scratch_{"shardmark::asked_keys"}, begin_scratch_{"shardmark::asked_vectors"};
   DeviceScratch<std::int64_t> indices_{"shardmark::asked_indices"};
-  Listed<kernels::GradientBlock> blocks_;  ///< one per (asker, held row shard)
-  Listed<kernels::LookupBlock> lookups_;
-  Listed<std::int64_t> shift_;
+  HostList<kernels::GradientBlock> blocks_;  ///< one per (asker, held row shard)
+  HostList<kernels::LookupBlock> lookups_;
+  HostList<std::int64_t> shift_;
 };
 
 }  // namespace shardmark::workloads

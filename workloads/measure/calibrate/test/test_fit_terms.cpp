@@ -31,7 +31,7 @@ std::vector<CaseTimes> times_on(const placement::MachineModel& machine, std::spa
     const Workload& workload = each.options.workload;
     const placement::LookupStatistics statistics(workload.tables, workload.features, id_statistics_of(workload.ids));
     const placement::StepPrediction step = placement::predict_step(
-        step_context_of(statistics, workload, each.plan(), each.how(), per_node), machine, each.plan());
+        step_context_of(statistics, workload, each.plan(), each.config(), per_node), machine, each.plan());
     CaseTimes& of = times.emplace_back();
     for (std::size_t p = 0; p < phase_count; ++p) of.step += of.phases[p] = step.phases[p].seconds;
   }

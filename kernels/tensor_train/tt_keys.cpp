@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/tensor_train/train_keys.hpp"
+#include "kernels/tensor_train/tt_keys.hpp"
 
 #include "kernels/instantiate.hpp"
 #include "kernels/sort/balanced_ranges.hpp"
@@ -24,16 +24,16 @@ void for_each_of_runs(const char* label, const Exec& exec, std::int64_t size, st
 }
 
 template <class Exec>
-void list_row_keys(const Exec& exec, const TrainKeys& train, ConstArray<Exec, std::int64_t> rows,
+void list_row_keys(const Exec& exec, const TtKeys& tt, ConstArray<Exec, std::int64_t> rows,
                    Array<Exec, std::int64_t> keys) {
   Kokkos::parallel_for(
       "shardmark::list_row_keys", static_range(exec, static_cast<std::int64_t>(rows.extent(0))),
-      KOKKOS_LAMBDA(const std::int64_t i) { keys(i) = train(rows(i)); });
+      KOKKOS_LAMBDA(const std::int64_t i) { keys(i) = tt(rows(i)); });
 }
 
 template <class Exec>
-void count_train_ids(const Exec& exec, ConstArray<Exec, TrainBags> blocks, ConstArray<Exec, std::int64_t> offsets,
-                     Array<Exec, std::int64_t> before) {
+void count_tt_ids(const Exec& exec, ConstArray<Exec, TtBags> blocks, ConstArray<Exec, std::int64_t> offsets,
+                  Array<Exec, std::int64_t> before) {
   const auto count = static_cast<std::int64_t>(blocks.extent(0));
   Kokkos::parallel_scan(
       "shardmark::count_train_ids", static_range(exec, count + 1),
@@ -44,9 +44,9 @@ void count_train_ids(const Exec& exec, ConstArray<Exec, TrainBags> blocks, Const
 }
 
 template <class Exec>
-void list_train_ids(const Exec& exec, ConstArray<Exec, TrainBags> blocks, ConstArray<Exec, std::int64_t> offsets,
-                    ConstArray<Exec, std::int64_t> before, ConstArray<Exec, std::int64_t> ids,
-                    Array<Exec, std::int64_t> keys, Array<Exec, std::int64_t> positions) {
+void list_tt_ids(const Exec& exec, ConstArray<Exec, TtBags> blocks, ConstArray<Exec, std::int64_t> offsets,
+                 ConstArray<Exec, std::int64_t> before, ConstArray<Exec, std::int64_t> ids,
+                 Array<Exec, std::int64_t> keys, Array<Exec, std::int64_t> positions) {
   for_each_of_runs(
       "shardmark::list_train_ids", exec, static_cast<std::int64_t>(keys.extent(0)),
       static_cast<std::int64_t>(blocks.extent(0)), before, KOKKOS_LAMBDA(const std::int64_t b, const std::int64_t i) {
@@ -57,33 +57,33 @@ void list_train_ids(const Exec& exec, ConstArray<Exec, TrainBags> blocks, ConstA
 }
 
 template <class Exec>
-void list_train_rows(const Exec& exec, const UniqueRows<Exec>& unique, ConstArray<Exec, TrainRows> trains,
-                     Array<Exec, std::int64_t> keys, Array<Exec, std::int64_t> vectors) {
+void list_tt_rows(const Exec& exec, const UniqueRows<Exec>& unique, ConstArray<Exec, TtRows> tts,
+                  Array<Exec, std::int64_t> keys, Array<Exec, std::int64_t> vectors) {
   for_each_of_runs(
       "shardmark::list_train_rows", exec, static_cast<std::int64_t>(keys.extent(0)),
-      static_cast<std::int64_t>(trains.extent(0)), KOKKOS_LAMBDA(const std::int64_t k) { return trains(k).place; },
+      static_cast<std::int64_t>(tts.extent(0)), KOKKOS_LAMBDA(const std::int64_t k) { return tts(k).place; },
       KOKKOS_LAMBDA(const std::int64_t k, const std::int64_t i) {
-        const TrainRows& train = trains(k);
-        const std::int64_t number = i - train.place;
-        keys(i) = train.keys(unique.key(train.first_unique + number) - train.row_key);
-        vectors(i) = train.vector + number * train.dim;
+        const TtRows& tt = tts(k);
+        const std::int64_t number = i - tt.place;
+        keys(i) = tt.keys(unique.key(tt.first_unique + number) - tt.row_key);
+        vectors(i) = tt.vector + number * tt.dim;
       });
 }
 
 template <class Exec>
-void mark_train_slices(const Exec& exec, const UniqueRows<Exec>& unique, ConstArray<Exec, TrainRows> trains,
-                       ConstArray<Exec, std::int64_t> first_slice, Array<Exec, std::int32_t> touched) {
+void mark_tt_slices(const Exec& exec, const UniqueRows<Exec>& unique, ConstArray<Exec, TtRows> tts,
+                    ConstArray<Exec, std::int64_t> first_slice, Array<Exec, std::int32_t> touched) {
   Kokkos::deep_copy(exec, touched, 0);
   std::int64_t rows = 0;
   Kokkos::parallel_reduce(
-      "shardmark::count_train_rows", static_range(exec, static_cast<std::int64_t>(trains.extent(0))),
-      KOKKOS_LAMBDA(const std::int64_t k, std::int64_t& sum) { sum += trains(k).rows; }, rows);
+      "shardmark::count_train_rows", static_range(exec, static_cast<std::int64_t>(tts.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t k, std::int64_t& sum) { sum += tts(k).rows; }, rows);
   for_each_of_runs(
-      "shardmark::mark_train_slices", exec, rows, static_cast<std::int64_t>(trains.extent(0)),
-      KOKKOS_LAMBDA(const std::int64_t k) { return trains(k).place; },
+      "shardmark::mark_train_slices", exec, rows, static_cast<std::int64_t>(tts.extent(0)),
+      KOKKOS_LAMBDA(const std::int64_t k) { return tts(k).place; },
       KOKKOS_LAMBDA(const std::int64_t k, const std::int64_t i) {
-        const TensorTrainShape& shape = trains(k).keys.shape;
-        std::int64_t row = unique.key(trains(k).first_unique + i - trains(k).place) - trains(k).row_key;
+        const TensorTrainShape& shape = tts(k).keys.shape;
+        std::int64_t row = unique.key(tts(k).first_unique + i - tts(k).place) - tts(k).row_key;
         std::int64_t slice = first_slice(k) + shape.slices();
         for (int t = shape.cores - 1; t >= 0; --t) {
           slice -= shape.p[t];
@@ -93,12 +93,12 @@ void mark_train_slices(const Exec& exec, const UniqueRows<Exec>& unique, ConstAr
       });
 }
 
-#define TRAIN_KEYS_ON(Exec)                 \
-  SHARDMARK_INSTANCE(list_row_keys<Exec>)   \
-  SHARDMARK_INSTANCE(count_train_ids<Exec>) \
-  SHARDMARK_INSTANCE(list_train_ids<Exec>)  \
-  SHARDMARK_INSTANCE(list_train_rows<Exec>) \
-  SHARDMARK_INSTANCE(mark_train_slices<Exec>)
-SHARDMARK_ON_EACH_SPACE(TRAIN_KEYS_ON)
+#define TT_KEYS_ON(Exec)                  \
+  SHARDMARK_INSTANCE(list_row_keys<Exec>) \
+  SHARDMARK_INSTANCE(count_tt_ids<Exec>)  \
+  SHARDMARK_INSTANCE(list_tt_ids<Exec>)   \
+  SHARDMARK_INSTANCE(list_tt_rows<Exec>)  \
+  SHARDMARK_INSTANCE(mark_tt_slices<Exec>)
+SHARDMARK_ON_EACH_SPACE(TT_KEYS_ON)
 
 }  // namespace shardmark::kernels

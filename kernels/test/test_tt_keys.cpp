@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <random>
 
-#include "kernels/tensor_train/train_keys.hpp"
+#include "kernels/tensor_train/tt_keys.hpp"
 
 namespace shardmark::kernels {
 namespace {
@@ -18,9 +18,9 @@ Numbers on_host(const Array<Exec, std::int64_t>& values) { return {values.data()
 
 const TensorTrainShape shape{.cores = 3, .p = {4, 3, 5}, .q = {1, 2, 2}, .r = {1, 2, 2, 1}};
 
-TEST(TrainKeys, MirroredRowsHaveTheirDigitsReversedAndComeBack) {
+TEST(TtKeys, MirroredRowsHaveTheirDigitsReversedAndComeBack) {
   for (const bool mirrored : {false, true}) {
-    const TrainKeys keys{shape, mirrored, 100};
+    const TtKeys keys{shape, mirrored, 100};
     for (std::int64_t row = 0; row < shape.rows(); ++row) {
       const auto digits = shape.digits(row);
       const std::int64_t reversed = (digits[2] * 3 + digits[1]) * 4 + digits[0];
@@ -30,23 +30,23 @@ TEST(TrainKeys, MirroredRowsHaveTheirDigitsReversedAndComeBack) {
   }
 }
 
-/// Bags of three trains between bags of other tables, more ids than a chunk holds, and empty blocks.
-TEST(TrainKeys, IdsOfTheirBlocksAreListedWithTheirPositions) {
+/// Bags of three tt tables between bags of other tables, more ids than a chunk holds, and empty blocks.
+TEST(TtKeys, IdsOfTheirBlocksAreListedWithTheirPositions) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     Numbers offsets{0}, ids, keys, positions;
-    std::vector<TrainBags> blocks;
+    std::vector<TtBags> blocks;
     for (std::int64_t bag = 0; bag < 40;) {
       const auto bags = static_cast<std::int64_t>(random() % 5);
-      const TrainKeys train{shape, random() % 2 == 0, static_cast<std::int64_t>(random() % 3) * shape.rows()};
-      const bool is_train = random() % 2 == 0;
-      if (is_train) blocks.push_back({bag, bags, train});
+      const TtKeys tt{shape, random() % 2 == 0, static_cast<std::int64_t>(random() % 3) * shape.rows()};
+      const bool is_tt = random() % 2 == 0;
+      if (is_tt) blocks.push_back({bag, bags, tt});
       for (std::int64_t end = bag + bags; bag < end; ++bag) {
         for (auto more = random() % 60; more > 0; --more) {
           ids.push_back(static_cast<std::int64_t>(random() % shape.rows()));
-          if (!is_train) continue;
-          keys.push_back(train(ids.back()));
+          if (!is_tt) continue;
+          keys.push_back(tt(ids.back()));
           positions.push_back(std::ssize(ids) - 1);
         }
         offsets.push_back(std::ssize(ids));
@@ -55,33 +55,33 @@ TEST(TrainKeys, IdsOfTheirBlocksAreListedWithTheirPositions) {
     const Exec exec;
     const auto on_device_blocks = array_of(exec, blocks, "blocks");
     const Array<Exec, std::int64_t> before("before", blocks.size() + 1);
-    count_train_ids<Exec>(exec, on_device_blocks, on_device_of(offsets), before);
+    count_tt_ids<Exec>(exec, on_device_blocks, on_device_of(offsets), before);
     ASSERT_EQ(on_host(before).back(), std::ssize(keys));
     const Array<Exec, std::int64_t> found("keys", keys.size()), at("positions", keys.size());
-    list_train_ids<Exec>(exec, on_device_blocks, on_device_of(offsets), before, on_device_of(ids), found, at);
+    list_tt_ids<Exec>(exec, on_device_blocks, on_device_of(offsets), before, on_device_of(ids), found, at);
     EXPECT_EQ(on_host(found), keys);
     EXPECT_EQ(on_host(at), positions);
   }
 }
 
-/// Of two trains, the second mirrored, behind rows of another table.
-TEST(TrainKeys, DistinctRowsAreListedWithTheirVectorsAndMarkTheirSlices) {
+/// Two tt tables, the second mirrored, behind rows of another table.
+TEST(TtKeys, DistinctRowsAreListedWithTheirVectorsAndMarkTheirSlices) {
   const Numbers rows{0, 7, 59, 3, 3, 40};
   Numbers keys{1, 2, 9};
   for (std::size_t i = 0; i < rows.size(); ++i) keys.push_back((i < 3 ? 10 : 100) + rows[i]);
   const Exec exec;
   UniqueRowsWorkspace<Exec> workspace;
   const auto unique = unique_rows<Exec>(exec, on_device_of(keys), 200, workspace);
-  const std::vector<TrainRows> trains{{3, 3, 10, 0, 0, 4, {shape, false, 0}}, {6, 2, 100, 3, 12, 8, {shape, true, 60}}};
-  const auto on_device_trains = array_of(exec, trains, "trains");
+  const std::vector<TtRows> tts{{3, 3, 10, 0, 0, 4, {shape, false, 0}}, {6, 2, 100, 3, 12, 8, {shape, true, 60}}};
+  const auto on_device_tts = array_of(exec, tts, "trains");
   const Array<Exec, std::int64_t> found("keys", 5), vectors("vectors", 5);
-  list_train_rows<Exec>(exec, unique, on_device_trains, found, vectors);
-  const TrainKeys second{shape, true, 60};
+  list_tt_rows<Exec>(exec, unique, on_device_tts, found, vectors);
+  const TtKeys second{shape, true, 60};
   EXPECT_EQ(on_host(found), (Numbers{0, 7, 59, second(3), second(40)}));
   EXPECT_EQ(on_host(vectors), (Numbers{0, 4, 8, 12, 20}));
 
   const Array<Exec, std::int32_t> touched("touched", 24);
-  mark_train_slices<Exec>(exec, unique, on_device_trains, on_device_of({0, 12}), touched);
+  mark_tt_slices<Exec>(exec, unique, on_device_tts, on_device_of({0, 12}), touched);
   std::vector<std::int32_t> expected(24);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto digits = shape.digits(rows[i]);

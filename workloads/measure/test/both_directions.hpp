@@ -38,15 +38,15 @@ inline std::vector<float> values_of(const ShardedTables& tables) {
 
 /// A case of a plan that can take steps both ways, on tables of its own.
 struct Both {
-  Both(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan, const Case& how)
+  Both(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan, const Case& config)
       : batches(make_batch_source(options, [](const std::string&) {})),
         inputs(inputs_of(comm, options, *batches)),
         tables(plan, options.workload.tables, options.workload.features, comm.rank()),
         dense(make_dense_model(comm, options)),
-        decided(decide(comm, plan, tables.tables(), tables.features(), how.movement_in_effect(), inputs.front())),
-        ready(std::make_unique<ReadyCase>(comm, tables, *dense, plan, how, decided, options.fault)) {
-    const std::int64_t threads = how.async.inlined() ? 0 : how.async.threads;
-    ready->pipeline = std::make_unique<Pipeline>(comm, tables, plan, how, decided, options.fault, threads);
+        decided(decide(comm, plan, tables.tables(), tables.features(), config.movement_in_effect(), inputs.front())),
+        ready(std::make_unique<ReadyCase>(comm, tables, *dense, plan, config, decided, options.fault)) {
+    const std::int64_t threads = config.async.inlined() ? 0 : config.async.threads;
+    ready->pipeline = std::make_unique<Pipeline>(comm, tables, plan, config, decided, options.fault, threads);
   }
 
   std::unique_ptr<BatchSource> batches;
@@ -98,8 +98,8 @@ inline StepsTaken steps_again(Both& both, const RunOptions& options, const std::
 
 /// Steps whose outputs, rows or state are not bit for bit those of steps one after the other, of any rank.
 inline std::int64_t different_steps(const comm::Communicator& comm, const RunOptions& options,
-                                    const placement::Plan& plan, const Case& how, std::int64_t steps) {
-  Both both(comm, options, plan, how);
+                                    const placement::Plan& plan, const Case& config, std::int64_t steps) {
+  Both both(comm, options, plan, config);
   const StepsTaken ahead = steps_ahead(both, options, steps), again = steps_again(both, options, ahead.batches);
   std::int64_t different = (ahead.values != again.values ? 1 : 0) + (ahead.weights != again.weights ? 1 : 0);
   for (std::size_t step = 0; step < ahead.outputs.size(); ++step)
@@ -107,7 +107,7 @@ inline std::int64_t different_steps(const comm::Communicator& comm, const RunOpt
   std::vector<std::int64_t> batches = ahead.batches;
   std::ranges::sort(batches);
   for (std::int64_t step = 0; step < steps; ++step)
-    different += (how.async.in_order() ? ahead.batches[step] : batches[step]) != step ? 1 : 0;
+    different += (config.async.in_order() ? ahead.batches[step] : batches[step]) != step ? 1 : 0;
   return comm::all_reduce(comm, different, comm::Reduce::sum);
 }
 

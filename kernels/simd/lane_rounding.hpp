@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/lanes.hpp"
+#include "kernels/simd.hpp"
 #include "reference/rounding.hpp"
 
-// These functions round Lanes to fp16 and bf16, of which the first `count` are stored: to nearest as rounded_to does,
+// These functions round Simd to fp16 and bf16, of which the first `count` are stored: to nearest as rounded_to does,
 // or as stochastically_rounded_to does with the rounding_bits of `row_bits` and columns `column`, column + 1, ..
 // With AVX-512 they use vectors of words, else they go number by number: GCC 12 takes such vectors apart for AVX2.
 
@@ -22,7 +22,7 @@ using Floats = float __attribute__((vector_size(64)));
 using LongWords = std::uint64_t __attribute__((vector_size(64)));
 using FourLongWords = std::uint64_t __attribute__((vector_size(32)));
 
-inline Words words_of(Lanes lanes) { return reinterpret_cast<Words>(lanes.v); }
+inline Words words_of(Simd lanes) { return reinterpret_cast<Words>(lanes.v); }
 inline Words all_equal(std::uint32_t word) { return Words{} + word; }
 
 /// Returns 16 random bits of each column, from `column` on: element k of the 16-bit words goes to the upper half of
@@ -106,17 +106,17 @@ inline __m256i rounded_halves(Words bits, Fp16) {
 }
 
 inline void store_halves(void* to, __m256i halves, std::int64_t count) {
-  if (count >= lane_count) return _mm256_storeu_si256(static_cast<__m256i*>(to), halves);
+  if (count >= simd_width) return _mm256_storeu_si256(static_cast<__m256i*>(to), halves);
   _mm256_mask_storeu_epi16(to, lane_mask(count), halves);
 }
 }  // namespace detail
 
 template <HalfPrecision T>
-void store_lanes(T* to, Lanes lanes, std::int64_t count) {
+void store_simd(T* to, Simd lanes, std::int64_t count) {
   detail::store_halves(to, detail::rounded_halves(detail::words_of(lanes), T{}), count);
 }
 template <HalfPrecision T>
-void store_stochastically(T* to, Lanes lanes, std::uint64_t row_bits, std::int64_t column, std::int64_t count) {
+void store_stochastically(T* to, Simd lanes, std::uint64_t row_bits, std::int64_t column, std::int64_t count) {
   const detail::Words random = detail::rounding_words(row_bits, column);
   const detail::Words rounded = detail::stochastically_rounded_to(detail::words_of(lanes), random, T{});
   detail::store_halves(to, detail::lower_halves(rounded), count);
@@ -125,18 +125,18 @@ void store_stochastically(T* to, Lanes lanes, std::uint64_t row_bits, std::int64
 #else
 
 template <HalfPrecision T>
-KOKKOS_FORCEINLINE_FUNCTION void store_lanes(T* to, const Lanes& lanes, std::int64_t count) {
-  float each[lane_count];
-  store_lanes(each, lanes, lane_count);
-  count = Kokkos::min(count, std::int64_t{lane_count});
+KOKKOS_FORCEINLINE_FUNCTION void store_simd(T* to, const Simd& lanes, std::int64_t count) {
+  float each[simd_width];
+  store_simd(each, lanes, simd_width);
+  count = Kokkos::min(count, std::int64_t{simd_width});
   SHARDMARK_SIMD for (std::int64_t c = 0; c < count; ++c) to[c] = rounded_to<T>(each[c]);
 }
 template <HalfPrecision T>
-KOKKOS_FORCEINLINE_FUNCTION void store_stochastically(T* to, const Lanes& lanes, std::uint64_t row_bits,
+KOKKOS_FORCEINLINE_FUNCTION void store_stochastically(T* to, const Simd& lanes, std::uint64_t row_bits,
                                                       std::int64_t column, std::int64_t count) {
-  float each[lane_count];
-  store_lanes(each, lanes, lane_count);
-  count = Kokkos::min(count, std::int64_t{lane_count});
+  float each[simd_width];
+  store_simd(each, lanes, simd_width);
+  count = Kokkos::min(count, std::int64_t{simd_width});
   for (std::int64_t c = 0; c < count; ++c)
     to[c] = stochastically_rounded_to<T>(each[c], rounding_bits(row_bits, column + c));
 }

@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "kernels/lanes.hpp"
-#include "kernels/lanes/groups.hpp"
+#include "kernels/simd.hpp"
+#include "kernels/simd/groups.hpp"
 #include "kernels/test/bags.hpp"
 
 // Built three times: as the machine has it, without AVX-512, and without AVX.
@@ -17,14 +17,14 @@
 namespace shardmark::kernels::test {
 namespace {
 
-using Values = std::array<float, lane_count>;
+using Values = std::array<float, simd_width>;
 
-Values values_of(const Lanes& lanes) {
+Values values_of(const Simd& lanes) {
   Values values;
-  store_lanes(values.data(), lanes, lane_count);
+  store_simd(values.data(), lanes, simd_width);
   return values;
 }
-Lanes lanes_of(const Values& values) { return load_lanes(values.data(), lane_count); }
+Simd lanes_of(const Values& values) { return load_simd(values.data(), simd_width); }
 
 /// Any numbers below 2, and in every fourth place one that is special in some way.
 Values draw_values(std::mt19937& random) {
@@ -44,7 +44,7 @@ void expect_same(float lane, float expected) {
       << lane << " is not " << expected;
 }
 
-TEST(Lanes, DoToEachWhatIsDoneToANumber) {
+TEST(Simd, DoToEachWhatIsDoneToANumber) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed_line(seed));
     std::mt19937 random(seed);
@@ -67,7 +67,7 @@ TEST(Lanes, DoToEachWhatIsDoneToANumber) {
   }
 }
 
-TEST(Lanes, AreAddedHalvesToHalves) {
+TEST(Simd, AreAddedHalvesToHalves) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed_line(seed));
     std::mt19937 random(seed);
@@ -81,17 +81,17 @@ TEST(Lanes, AreAddedHalvesToHalves) {
   }
 }
 
-TEST(Lanes, BeyondTheCountAreNeitherReadNorWritten) {
+TEST(Simd, BeyondTheCountAreNeitherReadNorWritten) {
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-  for (std::int64_t count = 1; count <= lane_count; ++count) {
+  for (std::int64_t count = 1; count <= simd_width; ++count) {
     SCOPED_TRACE(count);
-    const auto expect = [&](const Lanes& lanes, float behind, const auto& value) {
-      for (std::int64_t i = 0; i < lane_count; ++i) expect_same(values_of(lanes)[i], i < count ? value(i) : behind);
+    const auto expect = [&](const Simd& lanes, float behind, const auto& value) {
+      for (std::int64_t i = 0; i < simd_width; ++i) expect_same(values_of(lanes)[i], i < count ? value(i) : behind);
     };
     const auto expect_loaded = [&](const auto& of) {
       std::vector<decltype(of(0))> from;  // its end is watched by preset asan
       for (std::int64_t i = 0; i < count; ++i) from.push_back(of(static_cast<float>(i + 1)));
-      expect(load_lanes(from.data(), count), 0.0F, [](std::int64_t i) { return static_cast<float>(i + 1); });
+      expect(load_simd(from.data(), count), 0.0F, [](std::int64_t i) { return static_cast<float>(i + 1); });
     };
     expect_loaded([](float value) { return value; });
     expect_loaded([](float value) { return rounded_to<Fp16>(value); });
@@ -102,21 +102,21 @@ TEST(Lanes, BeyondTheCountAreNeitherReadNorWritten) {
     expect(first_lanes(2.0F, count, nan), nan, two);
     Values stored;
     stored.fill(-1.0F);
-    store_lanes(stored.data(), 2.0F, count);
+    store_simd(stored.data(), 2.0F, count);
     expect(lanes_of(stored), -1.0F, two);
   }
 }
 
 template <int Width>
 void expect_groups() {
-  constexpr std::int64_t stride = 11, rows = lane_count / Width;
+  constexpr std::int64_t stride = 11, rows = simd_width / Width;
   std::array<float, rows * stride> from{}, to{};
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
   const Values fours = values_of(load_fours<Width>(from.data(), stride));
   const Values repeated = values_of(load_repeated<Width>(from.data()));
   const Values groups = values_of(load_groups<Width>(from.data(), stride));
   const Values second = values_of(spread_in_fours<1>(lanes_of(fours)));
-  for (std::int64_t j = 0; j < lane_count; ++j) {
+  for (std::int64_t j = 0; j < simd_width; ++j) {
     expect_same(fours[j], from[j / Width * stride + j % 4]);
     expect_same(repeated[j], from[j % Width]);
     expect_same(groups[j], from[j / Width * stride + j % Width]);
@@ -126,7 +126,7 @@ void expect_groups() {
   for (std::int64_t i = 0; i < std::ssize(to); ++i) expect_same(to[i], i % stride < Width ? from[i] : 0.0F);
 }
 
-TEST(Lanes, HoldSeveralShortRows) {
+TEST(Simd, HoldSeveralShortRows) {
   expect_groups<4>();
   expect_groups<8>();
 }
@@ -160,12 +160,12 @@ template <HalfPrecision T>
 void expect_rounded_as_numbers(unsigned seed) {
   std::mt19937 random(seed);
   const Values values = seed % 3 == 0 ? draw_usual(random) : draw_for_rounding(random);
-  const auto count = static_cast<std::int64_t>(random() % lane_count + 1);
+  const auto count = static_cast<std::int64_t>(random() % simd_width + 1);
   const std::uint64_t row_bits = random();
   const auto column = static_cast<std::int64_t>(random() % 1000);
   std::vector<T> nearest(static_cast<std::size_t>(count)),
       stochastic = nearest;  // their ends are watched by preset asan
-  store_lanes(nearest.data(), lanes_of(values), count);
+  store_simd(nearest.data(), lanes_of(values), count);
   store_stochastically(stochastic.data(), lanes_of(values), row_bits, column, count);
   for (std::size_t i = 0; i < nearest.size(); ++i) {
     const std::uint32_t bits = rounding_bits(row_bits, column + static_cast<std::int64_t>(i));
@@ -174,7 +174,7 @@ void expect_rounded_as_numbers(unsigned seed) {
   }
 }
 
-TEST(Lanes, AreRoundedAsNumbersAre) {
+TEST(Simd, AreRoundedAsNumbersAre) {
   for (unsigned seed = 0; seed < 3000; ++seed) {
     SCOPED_TRACE(seed_line(seed));
     expect_rounded_as_numbers<Fp16>(seed);
@@ -182,7 +182,7 @@ TEST(Lanes, AreRoundedAsNumbersAre) {
   }
 }
 
-TEST(Lanes, StoredPastTheCachesArrive) {
+TEST(Simd, StoredPastTheCachesArrive) {
   alignas(64) Values stored{};
   store_past_caches(stored.data(), 3.0F);
   finish_stores_past_caches();

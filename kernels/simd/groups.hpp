@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/lanes.hpp"
+#include "kernels/simd.hpp"
 
-// These functions see Lanes as groups of Width (4 or 8) numbers: short rows beside each other, where a row for each
-// Lanes would leave most of them empty. Rows are `stride` numbers apart.
+// These functions see Simd as groups of Width (4 or 8) numbers: short rows beside each other, where a row for each
+// Simd would leave most of them empty. Rows are `stride` numbers apart.
 
 namespace shardmark::kernels {
 
 /// Loads from[j / Width * stride + j % 4] into lane j: the first four numbers of a row, once or twice.
 template <int Width>
-KOKKOS_FORCEINLINE_FUNCTION Lanes load_fours(const float* from, std::int64_t stride);
+KOKKOS_FORCEINLINE_FUNCTION Simd load_fours(const float* from, std::int64_t stride);
 /// Loads from[j % Width] into lane j.
 template <int Width>
-KOKKOS_FORCEINLINE_FUNCTION Lanes load_repeated(const float* from);
+KOKKOS_FORCEINLINE_FUNCTION Simd load_repeated(const float* from);
 /// Loads from[j / Width * stride + j % Width] into lane j.
 template <int Width>
-KOKKOS_FORCEINLINE_FUNCTION Lanes load_groups(const float* from, std::int64_t stride);
+KOKKOS_FORCEINLINE_FUNCTION Simd load_groups(const float* from, std::int64_t stride);
 template <int Width>
-KOKKOS_FORCEINLINE_FUNCTION void store_groups(float* to, std::int64_t stride, const Lanes& lanes);
+KOKKOS_FORCEINLINE_FUNCTION void store_groups(float* to, std::int64_t stride, const Simd& lanes);
 /// Copies lane j / 4 * 4 + Place to lane j.
 template <int Place>
-KOKKOS_FORCEINLINE_FUNCTION Lanes spread_in_fours(const Lanes& lanes);
+KOKKOS_FORCEINLINE_FUNCTION Simd spread_in_fours(const Simd& lanes);
 
 #if defined(SHARDMARK_AVX512)
 
@@ -32,30 +32,30 @@ inline __m512 twice(const float* from) { return _mm512_maskz_broadcast_f32x8(all
 }  // namespace detail
 
 template <int Width>
-Lanes load_fours(const float* from, std::int64_t stride) {
+Simd load_fours(const float* from, std::int64_t stride) {
   __m512 rows = detail::four_times(from);
   constexpr unsigned group = (1U << Width) - 1U;
-  for (int i = 1; i < lane_count / Width; ++i)
+  for (int i = 1; i < simd_width / Width; ++i)
     rows =
         _mm512_mask_broadcast_f32x4(rows, static_cast<__mmask16>(group << i * Width), _mm_loadu_ps(from + i * stride));
   return rows;
 }
 template <int Width>
-Lanes load_repeated(const float* from) {
+Simd load_repeated(const float* from) {
   if constexpr (Width == 4)
     return detail::four_times(from);
   else
     return detail::twice(from);
 }
 template <int Width>
-Lanes load_groups(const float* from, std::int64_t stride) {
+Simd load_groups(const float* from, std::int64_t stride) {
   if constexpr (Width == 4)
     return load_fours<4>(from, stride);
   else
     return _mm512_mask_broadcast_f32x8(detail::twice(from), 0xff00, _mm256_loadu_ps(from + stride));
 }
 template <int Width>
-void store_groups(float* to, std::int64_t stride, const Lanes& lanes) {
+void store_groups(float* to, std::int64_t stride, const Simd& lanes) {
   const __m256 low = detail::half_of<0>(lanes.v), high = detail::half_of<1>(lanes.v);
   if constexpr (Width == 4) {
     _mm_storeu_ps(to, _mm256_castps256_ps128(low));
@@ -68,7 +68,7 @@ void store_groups(float* to, std::int64_t stride, const Lanes& lanes) {
   }
 }
 template <int Place>
-Lanes spread_in_fours(const Lanes& lanes) {
+Simd spread_in_fours(const Simd& lanes) {
   return _mm512_maskz_permute_ps(all_lanes, lanes.v, Place * 0x55);
 }
 
@@ -81,25 +81,25 @@ inline __m256 two_fours(const float* low, const float* high) {
 }  // namespace detail
 
 template <int Width>
-Lanes load_fours(const float* from, std::int64_t stride) {
+Simd load_fours(const float* from, std::int64_t stride) {
   const std::int64_t step = Width == 4 ? stride : 0;
   const float* const high = from + 8 / Width * stride;
   return {detail::two_fours(from, from + step), detail::two_fours(high, high + step)};
 }
 template <int Width>
-Lanes load_repeated(const float* from) {
+Simd load_repeated(const float* from) {
   const __m256 half = detail::two_fours(from, from + Width - 4);
   return {half, half};
 }
 template <int Width>
-Lanes load_groups(const float* from, std::int64_t stride) {
+Simd load_groups(const float* from, std::int64_t stride) {
   if constexpr (Width == 4)
     return load_fours<4>(from, stride);
   else
     return {_mm256_loadu_ps(from), _mm256_loadu_ps(from + stride)};
 }
 template <int Width>
-void store_groups(float* to, std::int64_t stride, const Lanes& lanes) {
+void store_groups(float* to, std::int64_t stride, const Simd& lanes) {
   if constexpr (Width == 4) {
     _mm_storeu_ps(to, _mm256_castps256_ps128(lanes.low));
     _mm_storeu_ps(to + stride, _mm256_extractf128_ps(lanes.low, 1));
@@ -111,31 +111,31 @@ void store_groups(float* to, std::int64_t stride, const Lanes& lanes) {
   }
 }
 template <int Place>
-Lanes spread_in_fours(const Lanes& lanes) {
+Simd spread_in_fours(const Simd& lanes) {
   return {_mm256_permute_ps(lanes.low, Place * 0x55), _mm256_permute_ps(lanes.high, Place * 0x55)};
 }
 
 #else
 
 template <int Width>
-KOKKOS_FORCEINLINE_FUNCTION Lanes load_fours(const float* from, std::int64_t stride) {
-  return Lanes::each([&](std::int64_t j) { return from[j / Width * stride + j % 4]; });
+KOKKOS_FORCEINLINE_FUNCTION Simd load_fours(const float* from, std::int64_t stride) {
+  return Simd::each([&](std::int64_t j) { return from[j / Width * stride + j % 4]; });
 }
 template <int Width>
-KOKKOS_FORCEINLINE_FUNCTION Lanes load_repeated(const float* from) {
-  return Lanes::each([&](std::int64_t j) { return from[j % Width]; });
+KOKKOS_FORCEINLINE_FUNCTION Simd load_repeated(const float* from) {
+  return Simd::each([&](std::int64_t j) { return from[j % Width]; });
 }
 template <int Width>
-KOKKOS_FORCEINLINE_FUNCTION Lanes load_groups(const float* from, std::int64_t stride) {
-  return Lanes::each([&](std::int64_t j) { return from[j / Width * stride + j % Width]; });
+KOKKOS_FORCEINLINE_FUNCTION Simd load_groups(const float* from, std::int64_t stride) {
+  return Simd::each([&](std::int64_t j) { return from[j / Width * stride + j % Width]; });
 }
 template <int Width>
-KOKKOS_FORCEINLINE_FUNCTION void store_groups(float* to, std::int64_t stride, const Lanes& lanes) {
-  for (std::int64_t j = 0; j < lane_count; ++j) to[j / Width * stride + j % Width] = lanes.v[j];
+KOKKOS_FORCEINLINE_FUNCTION void store_groups(float* to, std::int64_t stride, const Simd& lanes) {
+  for (std::int64_t j = 0; j < simd_width; ++j) to[j / Width * stride + j % Width] = lanes.v[j];
 }
 template <int Place>
-KOKKOS_FORCEINLINE_FUNCTION Lanes spread_in_fours(const Lanes& lanes) {
-  return Lanes::each([&](std::int64_t j) { return lanes.v[j / 4 * 4 + Place]; });
+KOKKOS_FORCEINLINE_FUNCTION Simd spread_in_fours(const Simd& lanes) {
+  return Simd::each([&](std::int64_t j) { return lanes.v[j / 4 * 4 + Place]; });
 }
 
 #endif

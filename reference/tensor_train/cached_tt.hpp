@@ -8,7 +8,7 @@
 
 #include "reference/computed_rows.hpp"
 #include "reference/row_values.hpp"
-#include "reference/tensor_train/bounded_train.hpp"
+#include "reference/tensor_train/bounded_tt.hpp"
 #include "reference/tensor_train/row_cache.hpp"
 
 namespace shardmark::reference {
@@ -20,11 +20,11 @@ namespace shardmark::reference {
 ///   one that enters begins with w = P + d.
 /// So a choice of cached rows changes the value of no row but by rounding, and forgets nothing that was learned.
 /// CacheWrites::read_only changes no value at all and so is not known here.
-class CachedTrain : public ComputedRows {
+class CachedTt : public ComputedRows {
  public:
-  CachedTrain(const Table& table, std::int64_t number, const RowValues& initial);
+  CachedTt(const Table& table, std::int64_t number, const RowValues& initial);
 
-  std::span<const TouchedTable> parts() const override { return train_.cores(); }
+  std::span<const TouchedTable> parts() const override { return tt_.cores(); }
   const CachedRows& cache() const { return cache_; }
   /// Returns w and state of the rows that are cached.
   const TouchedTable& cached() const { return cached_; }
@@ -35,7 +35,7 @@ class CachedTrain : public ComputedRows {
   void add_gradient(std::int64_t row, std::int64_t uses, const BoundedGradient& gradient, std::int64_t step) override;
   /// Updates the slices by what was added, and where it is time chooses the cached rows again: populate().
   void finish(std::int64_t step) override;
-  void update_slices(std::int64_t step) { train_.step(step); }
+  void update_slices(std::int64_t step) { tt_.step(step); }
   void populate();
 
  private:
@@ -43,7 +43,7 @@ class CachedTrain : public ComputedRows {
     std::vector<float> values, bounds;
   };
 
-  BoundedTrain train_;
+  BoundedTt tt_;
   bool has_cache_;
   std::int64_t populate_every_;
   CachedRows cache_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/tensor_train/cached_train.hpp"
+#include "reference/tensor_train/cached_tt.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -53,40 +53,39 @@ void copy_row(const TouchedTable& from, TouchedTable& to, std::int64_t row) {
 
 }  // namespace
 
-CachedTrain::CachedTrain(const Table& table, std::int64_t number, const RowValues& initial)
-    : train_(tensor_train_shape(table), initial_core_tables(table, number, initial)),
+CachedTt::CachedTt(const Table& table, std::int64_t number, const RowValues& initial)
+    : tt_(tensor_train_shape(table), initial_core_tables(table, number, initial)),
       has_cache_(table.tensor_train.cache.rows > 0 && table.tensor_train.cache.writes == CacheWrites::trained),
       populate_every_(table.tensor_train.cache.populate_every),
       cache_(table.tensor_train.cache),
       cached_(without_rows(table, number)) {}
 
-void CachedTrain::row(std::int64_t row, std::span<float> values, std::span<float> bounds) {
+void CachedTt::row(std::int64_t row, std::span<float> values, std::span<float> bounds) {
   if (const std::int64_t slot = cached_.find(row); slot >= 0) {
     std::ranges::copy(std::as_const(cached_).values(slot), values.begin());
     std::ranges::copy(std::as_const(cached_).value_bounds(slot), bounds.begin());
     return;
   }
-  train_.row(row, values, bounds);
+  tt_.row(row, values, bounds);
   const auto difference = differences_.find(row);
   if (difference == differences_.end()) return;
   add(difference->second.values, difference->second.bounds, values, bounds);
 }
 
-void CachedTrain::add_gradient(std::int64_t row, std::int64_t uses, const BoundedGradient& gradient,
-                               std::int64_t step) {
+void CachedTt::add_gradient(std::int64_t row, std::int64_t uses, const BoundedGradient& gradient, std::int64_t step) {
   if (has_cache_) cache_.count(row, uses);
   if (const std::int64_t slot = cached_.find(row); slot >= 0)
     bounded_step(cached_, slot, step, gradient.value, gradient.error);
   else
-    train_.add_gradient(row, uses, gradient);
+    tt_.add_gradient(row, uses, gradient);
 }
 
-void CachedTrain::finish(std::int64_t step) {
+void CachedTt::finish(std::int64_t step) {
   update_slices(step);
   if (has_cache_ && step % populate_every_ == 0) populate();
 }
 
-void CachedTrain::populate() {
+void CachedTt::populate() {
   const auto [entered, left] = cache_.populate();
   TouchedTable cached = cached_.untouched();
   for (const std::int64_t row : cached_.rows())
@@ -98,7 +97,7 @@ void CachedTrain::populate() {
   for (const std::int64_t row : left) {
     Difference difference{std::vector<float>(cached_.table().dim), {}};
     difference.bounds.resize(difference.values.size());
-    train_.row(row, difference.values, difference.bounds);
+    tt_.row(row, difference.values, difference.bounds);
     for (float& x : difference.values) x = -x;
     const std::int64_t slot = cached_.find(row);
     add(std::as_const(cached_).values(slot), std::as_const(cached_).value_bounds(slot), difference.values,

@@ -42,7 +42,7 @@ KOKKOS_FORCEINLINE_FUNCTION float square_root(float a) { return Kokkos::sqrt(a);
 KOKKOS_FORCEINLINE_FUNCTION float larger(float a, float b) { return a < b ? b : a; }
 KOKKOS_FORCEINLINE_FUNCTION float smaller(float a, float b) { return b < a ? b : a; }
 
-inline constexpr std::int64_t lane_count = 16;
+inline constexpr std::int64_t simd_width = 16;
 
 #if defined(SHARDMARK_AVX512) || defined(SHARDMARK_AVX2)
 /// Returns the sum of 8 lanes, halves added to halves.

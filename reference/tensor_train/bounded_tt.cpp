@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/tensor_train/bounded_train.hpp"
+#include "reference/tensor_train/bounded_tt.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,13 +10,13 @@
 
 namespace shardmark::reference {
 
-BoundedTrain::BoundedTrain(const TensorTrainShape& shape, std::vector<TouchedTable> cores)
+BoundedTt::BoundedTt(const TensorTrainShape& shape, std::vector<TouchedTable> cores)
     : shape_(shape),
       cores_(std::move(cores)),
       core_(cores_.size()),
       contractions_{RowContraction(shape), RowContraction(shape), RowContraction(shape)} {}
 
-std::int64_t BoundedTrain::touch(int t, std::int64_t slice) {
+std::int64_t BoundedTt::touch(int t, std::int64_t slice) {
   const std::int64_t slot = cores_[t].touch(slice);
   Core& core = core_[t];
   if (slot < std::ssize(core.uses)) return slot;
@@ -27,7 +27,7 @@ std::int64_t BoundedTrain::touch(int t, std::int64_t slice) {
   return slot;
 }
 
-void BoundedTrain::refresh(int t, std::int64_t slot) {
+void BoundedTt::refresh(int t, std::int64_t slot) {
   const std::int64_t size = shape_.slice_elements(t);
   Numbers& entries = core_[t].entries;
   const auto values = std::as_const(cores_[t]).values(slot), bounds = std::as_const(cores_[t]).value_bounds(slot);
@@ -40,7 +40,7 @@ void BoundedTrain::refresh(int t, std::int64_t slot) {
   }
 }
 
-std::array<std::span<const double>, 3> BoundedTrain::contract(std::int64_t row) {
+std::array<std::span<const double>, 3> BoundedTt::contract(std::int64_t row) {
   const auto digits = shape_.digits(row);
   const auto before = shape_.digits(std::max<std::int64_t>(latest_, 0));
   int kept = 0;
@@ -57,7 +57,7 @@ std::array<std::span<const double>, 3> BoundedTrain::contract(std::int64_t row) 
   return rows;
 }
 
-void BoundedTrain::row(std::int64_t row, std::span<float> values, std::span<float> bounds) {
+void BoundedTt::row(std::int64_t row, std::span<float> values, std::span<float> bounds) {
   double roundings = 2;
   for (int t = 1; t < shape_.cores; ++t) roundings += static_cast<double>(shape_.r[t]);
   const auto [value, least, most] = contract(row);
@@ -68,7 +68,7 @@ void BoundedTrain::row(std::int64_t row, std::span<float> values, std::span<floa
   }
 }
 
-void BoundedTrain::add_gradient(std::int64_t row, std::int64_t uses, const BoundedGradient& gradient) {
+void BoundedTt::add_gradient(std::int64_t row, std::int64_t uses, const BoundedGradient& gradient) {
   contract(row);
   auto most = gradient.magnitude;
   for (std::size_t c = 0; c < most.size(); ++c) most[c] += gradient.error[c];
@@ -87,7 +87,7 @@ void BoundedTrain::add_gradient(std::int64_t row, std::int64_t uses, const Bound
 }
 
 /// Returns the factor by which the products and sums with the other cores multiply a partial product, and its rounding.
-double BoundedTrain::largest_factor() const {
+double BoundedTt::largest_factor() const {
   double factor = 1.0;
   for (int t = 0; t < shape_.cores; ++t)
     factor *= std::max(1.0, static_cast<double>(shape_.r[t] * shape_.q[t]) * core_[t].largest);
@@ -96,14 +96,14 @@ double BoundedTrain::largest_factor() const {
 
 /// Counts the roundings of a gradient, with the sums of every core but t, in any direction, and those over the columns
 /// of the others.
-double BoundedTrain::roundings_of_gradient(int t) const {
+double BoundedTt::roundings_of_gradient(int t) const {
   std::int64_t roundings = 2 + shape_.dim() / shape_.q[t];
   for (int s = 0; s < shape_.cores; ++s)
     if (s != t) roundings += (shape_.q[s] + 1) * std::max(shape_.r[s], shape_.r[s + 1]);
   return static_cast<double>(roundings);
 }
 
-void BoundedTrain::step(std::int64_t step) {
+void BoundedTt::step(std::int64_t step) {
   const double factor = largest_factor();
   for (int t = 0; t < shape_.cores; ++t) {
     Core& core = core_[t];

@@ -23,9 +23,9 @@ namespace shardmark::reference {
 /// rows that the batch names have the slice, each as often as it is named; in any order, atomically, or put together
 /// from the parts of several ranks. A rounding to a subnormal number is off by a fixed distance instead of u, times the
 /// entries by which it is multiplied afterwards.
-class BoundedTrain {
+class BoundedTt {
  public:
-  BoundedTrain(const TensorTrainShape& shape, std::vector<TouchedTable> cores);
+  BoundedTt(const TensorTrainShape& shape, std::vector<TouchedTable> cores);
 
   const TensorTrainShape& shape() const { return shape_; }
   std::span<const TouchedTable> cores() const { return cores_; }

@@ -14,7 +14,7 @@
 namespace shardmark::reference {
 namespace {
 
-struct TrainCase {
+struct TtCase {
   Pooling pooling = Pooling::sum;
   Optimizer optimizer{};
   std::uint32_t seed = 0;
@@ -54,7 +54,7 @@ struct TrainCase {
   Batch batch() const { return random_batch(2, std::min<std::int64_t>(table().rows, 40), weighted, seed); }
   RowValues row_values() const { return {.seed = seed, .scale = scale}; }
   Oracle oracle() const { return Oracle({table()}, features(), row_values(), {.seed = seed}); }
-  FloatTrain program() const { return FloatTrain(table(), features(), row_values(), {.seed = seed}, seed + 1); }
+  FloatTt program() const { return FloatTt(table(), features(), row_values(), {.seed = seed}, seed + 1); }
 
   std::string name() const {
     return std::string(name_of(pooling)) + " " + std::string(name_of(optimizer.kind)) + " " +
@@ -80,7 +80,7 @@ struct Distances {
   }
 };
 
-void compare_outputs(Oracle& oracle, FloatTrain& program, const Batch& batch, const Batch& of_program,
+void compare_outputs(Oracle& oracle, FloatTt& program, const Batch& batch, const Batch& of_program,
                      Distances& distances) {
   for (std::int64_t f = 0; f < batch.features; ++f) {
     const Expected expected = oracle.lookup(batch, f, 0, batch.samples);
@@ -88,7 +88,7 @@ void compare_outputs(Oracle& oracle, FloatTrain& program, const Batch& batch, co
   }
 }
 
-void compare_cores(const Oracle& oracle, FloatTrain& program, Distances& distances) {
+void compare_cores(const Oracle& oracle, FloatTt& program, Distances& distances) {
   const auto cores = oracle.parts(0);
   for (int t = 0; t < static_cast<int>(cores.size()); ++t)
     for (std::int64_t slot = 0; slot < std::ssize(cores[t].rows()); ++slot) {
@@ -99,11 +99,11 @@ void compare_cores(const Oracle& oracle, FloatTrain& program, Distances& distanc
 }
 
 template <class Visit>
-void for_each_train_case(std::uint32_t seeds, Visit&& visit) {
+void for_each_tt_case(std::uint32_t seeds, Visit&& visit) {
   for (const auto& pooling : poolings)
     for (const auto& optimizer : optimizers)
       for (std::uint32_t seed = 0; seed < seeds; ++seed) {
-        TrainCase run{.pooling = pooling.value, .optimizer = optimizer_of(optimizer.value, seed), .seed = seed};
+        TtCase run{.pooling = pooling.value, .optimizer = optimizer_of(optimizer.value, seed), .seed = seed};
         run.weighted = seed / 5 % 2 == 1;
         run.value_type = std::array{ValueType::fp32, ValueType::fp16, ValueType::bf16}[seed % 3];
         run.stochastic = run.value_type != ValueType::fp32 && seed % 2 == 1;
@@ -112,11 +112,11 @@ void for_each_train_case(std::uint32_t seeds, Visit&& visit) {
       }
 }
 
-TEST(OracleTrain, BoundsHoldForAnyDirectionOrderAndFusing) {
+TEST(OracleTt, BoundsHoldForAnyDirectionOrderAndFusing) {
   Distances outputs, cores;
-  for_each_train_case(10, [&](const TrainCase& run) {
+  for_each_tt_case(10, [&](const TtCase& run) {
     Oracle oracle = run.oracle();
-    FloatTrain program = run.program();
+    FloatTt program = run.program();
     const Batch batch = run.batch();
     for (std::int64_t step = 0; step < 3; ++step) {
       compare_outputs(oracle, program, batch, batch, outputs);
@@ -135,13 +135,13 @@ TEST(OracleTrain, BoundsHoldForAnyDirectionOrderAndFusing) {
   EXPECT_GT(cores.largest, 0.2);
 }
 
-TEST(OracleTrain, BoundsHoldForSubnormalRows) {
+TEST(OracleTt, BoundsHoldForSubnormalRows) {
   for (const float scale : {0x1p-126F, 0x1p-135F, 0x1p-145F})
     for (std::uint32_t seed = 0; seed < 20; ++seed) {
-      const TrainCase run{.pooling = Pooling::mean, .seed = seed, .weighted = seed % 2 == 1, .scale = scale};
+      const TtCase run{.pooling = Pooling::mean, .seed = seed, .weighted = seed % 2 == 1, .scale = scale};
       SCOPED_TRACE(run.name());
       Oracle oracle = run.oracle();
-      FloatTrain program = run.program();
+      FloatTt program = run.program();
       const Batch batch = run.batch();
       Distances outputs, cores;
       for (std::int64_t step = 0; step < 2; ++step) {
@@ -158,12 +158,12 @@ TEST(OracleTrain, BoundsHoldForSubnormalRows) {
 
 /// Where the sign of a gradient is uncertain, an adaptive optimizer may go a step either way: what is wide then stays a
 /// number, so that it does not condemn a correct program.
-TEST(OracleTrain, BoundsThatGrowDoNotOverflow) {
+TEST(OracleTt, BoundsThatGrowDoNotOverflow) {
   for (std::uint32_t seed = 0; seed < 10; ++seed) {
-    const TrainCase run{.optimizer = {.kind = OptimizerKind::adam, .learning_rate = 0.5F}, .seed = seed};
+    const TtCase run{.optimizer = {.kind = OptimizerKind::adam, .learning_rate = 0.5F}, .seed = seed};
     SCOPED_TRACE(run.name());
     Oracle oracle = run.oracle();
-    FloatTrain program = run.program();
+    FloatTt program = run.program();
     Distances outputs, cores;
     for (std::int64_t step = 0; step < 40; ++step) {
       oracle.update(run.batch(), step);
@@ -177,13 +177,13 @@ TEST(OracleTrain, BoundsThatGrowDoNotOverflow) {
 }
 
 /// A program that reads or trains other rows than those that are named is found out by its first step.
-TEST(OracleTrain, AnotherIdLeavesTheBounds) {
+TEST(OracleTt, AnotherIdLeavesTheBounds) {
   for (std::uint32_t seed = 0; seed < 30; ++seed) {
-    const TrainCase run{.optimizer = {.learning_rate = 0.05F}, .seed = seed};
+    const TtCase run{.optimizer = {.learning_rate = 0.05F}, .seed = seed};
     if (run.table().rows < 2) continue;
     SCOPED_TRACE(run.name());
     Oracle oracle = run.oracle();
-    FloatTrain program = run.program();
+    FloatTt program = run.program();
     Batch other = run.batch();
     other.indices.front() = (other.indices.front() + 1) % std::min<std::int64_t>(run.table().rows, 40);
     Distances outputs, cores;
@@ -196,9 +196,9 @@ TEST(OracleTrain, AnotherIdLeavesTheBounds) {
   }
 }
 
-TEST(OracleTrain, RowsAreProductsOfTheInitialCores) {
+TEST(OracleTt, RowsAreProductsOfTheInitialCores) {
   for (std::uint32_t seed = 0; seed < 30; ++seed) {
-    const TrainCase run{.pooling = Pooling::none, .seed = seed};
+    const TtCase run{.pooling = Pooling::none, .seed = seed};
     SCOPED_TRACE(run.name());
     const Table table = run.table();
     const TensorTrainShape shape = tensor_train_shape(table);
@@ -221,9 +221,9 @@ TEST(OracleTrain, RowsAreProductsOfTheInitialCores) {
   }
 }
 
-TEST(OracleTrain, TheNamedSlicesAreUpdatedAndNoOthers) {
+TEST(OracleTt, TheNamedSlicesAreUpdatedAndNoOthers) {
   for (std::uint32_t seed = 0; seed < 30; ++seed) {
-    const TrainCase run{.optimizer = {.kind = OptimizerKind::momentum}, .seed = seed};
+    const TtCase run{.optimizer = {.kind = OptimizerKind::momentum}, .seed = seed};
     SCOPED_TRACE(run.name());
     const TensorTrainShape shape = tensor_train_shape(run.table());
     Oracle oracle = run.oracle();
