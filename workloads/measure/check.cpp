@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -84,7 +85,10 @@ void compare_rows(const reference::TouchedTable& expected, const RowValues& init
     const auto vectors = static_cast<std::size_t>(optimizer.vectors);
     for (std::size_t v = 0; v < vectors; ++v) compare_state(v * dim, v * full_dim + first, dim);
     compare_state(vectors * dim, vectors * full_dim, state_size - vectors * dim);  // beside every column range
-    changed += !std::ranges::equal(row_values, fresh.values(fresh.touch(row)).subspan(first, dim));
+    const auto bits = [](float value) {
+      return std::bit_cast<std::uint32_t>(value);
+    };  // Store::changed_rows tells -0 from 0
+    changed += !std::ranges::equal(row_values, fresh.values(fresh.touch(row)).subspan(first, dim), {}, bits, bits);
   }
   const std::int64_t unasked = store.changed_rows(number, part, initial) - changed;
   wrong.add(unasked,

@@ -211,6 +211,8 @@ def run_drawn(launches, options):
             count = options.launch // 10  # of pairs
             pairs.write_text(json.dumps(rare[:count]))
             rare, drawn = rare[count:], ["--pairs", str(pairs)]
+        elif not options.set:
+            drawn += ["--turn", str(first + counts.launches)]
         summary.unlink(missing_ok=True)
         code = launches.run(options.ranks, threads[counts.launches % len(threads)], "--first", str(number), *drawn, "--found",
                             str(launches.folder), "--summary", str(summary), "--tries", str(options.tries), *fixed,

@@ -6,8 +6,10 @@
 #include <Kokkos_Core.hpp>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "comm/agree.hpp"
+#include "comm/exchange/exchanges.hpp"
 #include "comm/session.hpp"
 #include "workloads/net/coverage.hpp"
 #include "workloads/net/net_setup.hpp"
@@ -27,6 +29,7 @@ struct NetArguments {
   std::vector<std::string> files, fixed;
   std::string data, state, summary, found, exports, candidates, pairs;
   int tries = 300;
+  std::optional<std::size_t> turn;
   bool times = false;
 };
 
@@ -40,6 +43,8 @@ NetArguments read_arguments(CLI::App& app, int argc, char** argv) {
       ->take_last();
   app.add_option("--case", arguments.files, "files of cases to run instead");
   app.add_option("--set", arguments.fixed, "KEY=VALUE: options that all cases have");
+  app.add_option("--turn", arguments.turn,
+                 "of this launch among others: its first case takes the exchange of this turn");
   app.add_option("--pairs", arguments.pairs,
                  "file of [value, value, cases]: so many cases for each two values instead, such as async=rows");
   app.add_option("--data", arguments.data, "folder for files of samples, which are made where they are missing");
@@ -74,8 +79,10 @@ class Net {
   int run() {
     if (!arguments_.pairs.empty())
       draw_pairs(read_json(arguments_.pairs));
-    else if (arguments_.files.empty())
+    else if (arguments_.files.empty()) {
+      if (arguments_.turn) draw_first(*arguments_.turn);
       for (; number_ < arguments_.first + arguments_.cases && !is_late(); ++number_) draw();
+    }
     for (const std::string& file : arguments_.files) check(case_of(file));
     report();
     return failed_ == 0 ? 0 : 1;
@@ -92,6 +99,18 @@ class Net {
     seconds_of_draws_ += MPI_Wtime() - begin;
     if (one) check(*one);
     return one.has_value();
+  }
+
+  /// Draws a case whose threads are the first of the launch to use an exchange: what MPI opens once, such as its
+  /// topologies, they would open at one time.
+  void draw_first(std::size_t turn) {
+    const Json fixed = conditions_.fixed;
+    conditions_.fixed.update({{"async", "ids"},
+                              {"async_pool", "shared"},
+                              {"async_threads", "4"},
+                              {"exchange", comm::exchanges[turn % comm::exchanges.size()].name}});
+    draw();
+    conditions_.fixed = fixed;
   }
 
   /// Draws cases for pairs of values: the case of a number is another for other values.
