@@ -19,6 +19,7 @@ using StepNumbers = std::array<double, 6>;
 
 struct Column {
   StepNumbers centre, error, least;  ///< least: a mean or a sum of squares is not negative
+  double decay = 0.0;                ///< weights of the column that its gradient has beside x[1] (WeightDecay::l2)
 };
 
 /// Returns the place in the state of a column of what is a sum or a mean of squares; past the end when there is none.
@@ -64,17 +65,21 @@ Cell<double> stepped(const OptimizerRule& rule, const StepNumbers& x) {
 
 /// Calls visit(corner) for every choice of the upper or lower end of each uncertain number, and there for each gradient
 /// between its ends at which a step may turn. Of the two sums only lamb has both, in a quotient: while one is at its
-/// upper end, the other is at its lower one.
+/// upper end, the other is at its lower one. With a decay d a step is w - h(g + d w), which turns where h grows faster
+/// than w: so g + d w goes from end to end whatever w is.
 template <class Visit>
 void for_each_corner(const OptimizerRule& rule, const Column& column, Visit&& visit) {
+  StepNumbers error = column.error;
+  error[1] += column.decay * error[0];
   std::array<std::size_t, 5> uncertain{};
   std::size_t count = 0;
   for (std::size_t i = 0; i < uncertain.size(); ++i)
-    if (column.error[i] != 0.0 || (i == 4 && column.error[5] != 0.0)) uncertain[count++] = i;
+    if (error[i] != 0.0 || (i == 4 && error[5] != 0.0)) uncertain[count++] = i;
   for (std::size_t corner = 0; count > 0 && corner < (std::size_t{1} << count); ++corner) {
     StepNumbers x = column.centre;
     const auto move = [&](std::size_t i, double sign) {
-      x[i] = std::max(column.least[i], x[i] + sign * column.error[i]);
+      x[i] = std::max(column.least[i], x[i] + sign * error[i]);
+      if (i == 0) x[1] -= column.decay * (x[0] - column.centre[0]);
     };
     for (std::size_t k = 0; k < count; ++k) {
       const double sign = (corner >> k & 1U) != 0 ? 1.0 : -1.0;
@@ -82,9 +87,10 @@ void for_each_corner(const OptimizerRule& rule, const Column& column, Visit&& vi
       if (uncertain[k] == 4) move(5, -sign);
     }
     visit(x);
-    if (x[1] <= column.centre[1]) continue;  // the corner that differs in this end has the same gradients between
+    const double centre = column.centre[1] - column.decay * (x[0] - column.centre[0]);
+    if (x[1] <= centre) continue;  // the corner that differs in this end has the same gradients between
     for (const double g : rule.turning_gradients(cell_of(x), x[4])) {
-      if (!(std::abs(g - column.centre[1]) < column.error[1])) continue;
+      if (!(std::abs(g - centre) < error[1])) continue;
       x[1] = g;
       visit(x);
     }
@@ -94,7 +100,9 @@ void for_each_corner(const OptimizerRule& rule, const Column& column, Visit&& vi
 /// Returns the columns of a row; the bounds of its values and state are their errors.
 std::vector<Column> columns_of(const TouchedTable& table, std::int64_t slot, std::span<const double> gradient,
                                std::span<const double> errors) {
-  const OptimizerKind kind = table.table().optimizer.kind;
+  const Optimizer& optimizer = table.table().optimizer;
+  const OptimizerKind kind = optimizer.kind;
+  const double decay = optimizer.weight_decay_mode == WeightDecay::l2 ? double{optimizer.weight_decay} : 0.0;
   const auto centres = cells_of(kind, table.values(slot), table.state(slot), gradient);
   const auto bounds = cells_of(kind, table.value_bounds(slot), table.state_bounds(slot), errors);
   constexpr double lowest = -std::numeric_limits<double>::infinity();
@@ -104,7 +112,8 @@ std::vector<Column> columns_of(const TouchedTable& table, std::int64_t slot, std
     const auto& [w_error, g_error, state_error] = bounds[c];
     columns.push_back({.centre = {w, g, state[0], state[1], 0.0, 0.0},
                        .error = {w_error, g_error, state_error[0], state_error[1], 0.0, 0.0},
-                       .least = {lowest, lowest, lowest, lowest, 0.0, 0.0}});
+                       .least = {lowest, lowest, lowest, lowest, 0.0, 0.0},
+                       .decay = decay});
     if (const auto k = place_of_squares(kind); k < state.size()) columns.back().least[2 + k] = 0.0;
   }
   return columns;
