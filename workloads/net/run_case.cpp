@@ -8,6 +8,7 @@
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/waiting.hpp"
 #include "kernels/guard_bands.hpp"
 #include "reference/storage.hpp"
 #include "workloads/measure/check.hpp"
@@ -27,8 +28,9 @@ constexpr std::int64_t most_counted_ids = 20'000;
 /// Some oracles are asked in a share of the cases, by the seed, which stays while a case is made smaller.
 bool is_measured(const NetCase& one) { return one.seed % 8 == 0; }
 bool checks_memory(const NetCase& one) { return one.seed % 16 == 1; }
-/// Bands hold arrays apart: without them those of nothing may have one address, as in runs of users.
-bool guards_arrays(const NetCase& one) { return one.seed % 4 != 2; }
+/// Some cases run as those of users whose ranks share cores: waiting ranks sleep, which takes other calls of MPI; and
+/// no bands hold arrays apart, so that arrays of nothing may have one address.
+bool shares_cores(const NetCase& one) { return one.seed % 4 == 2; }
 
 /// Returns whether the sums of a step have no rounding anywhere, so that no output and no row may differ by a bit.
 bool is_bit_exact(const RunOptions& options, const Case& config) {
@@ -186,7 +188,8 @@ NetOutcome run_once(const comm::Communicator& comm, const NetCase& one, const Po
 NetOutcome run_case(const comm::Communicator& comm, const NetCase& one, const PoolFacts& facts,
                     const std::string& export_file) {
   NetOutcome outcome;
-  kernels::guard_bands = guards_arrays(one);
+  kernels::guard_bands = !shares_cores(one);
+  comm::set_waiting(shares_cores(one) ? comm::Waiting::sleep : comm::Waiting::poll);
   try {
     outcome = run_once(comm, one, facts, export_file);
   } catch (const InputError& error) {
