@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands beside the pooled lookup: the check of the ids, gradients of maxima and weights, wire codec,
-// vectors packed for two owners of row-split tables and added up again.
+// These benchmarks are of what stands beside the pooled lookup: the check of the ids, gradients of maxima and weights,
+// wire codec, vectors packed for two owners of row-split tables and added up again.
 #include "kernels/bench/suite.hpp"
 #include "kernels/lookup/pooled_gradients.hpp"
 #include "kernels/route/check_bags.hpp"

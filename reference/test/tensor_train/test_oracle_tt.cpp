@@ -112,18 +112,23 @@ void for_each_tt_case(std::uint32_t seeds, Visit&& visit) {
       }
 }
 
+/// Takes steps on one batch, and compares the outputs before each and the cores behind it.
+void compare_steps(const TtCase& run, std::int64_t steps, Distances& outputs, Distances& cores) {
+  Oracle oracle = run.oracle();
+  FloatTt program = run.program();
+  const Batch batch = run.batch();
+  for (std::int64_t step = 0; step < steps; ++step) {
+    compare_outputs(oracle, program, batch, batch, outputs);
+    oracle.update(batch, step);
+    program.update(batch, step);
+    compare_cores(oracle, program, cores);
+  }
+}
+
 TEST(OracleTt, BoundsHoldForAnyDirectionOrderAndFusing) {
   Distances outputs, cores;
   for_each_tt_case(10, [&](const TtCase& run) {
-    Oracle oracle = run.oracle();
-    FloatTt program = run.program();
-    const Batch batch = run.batch();
-    for (std::int64_t step = 0; step < 3; ++step) {
-      compare_outputs(oracle, program, batch, batch, outputs);
-      oracle.update(batch, step);
-      program.update(batch, step);
-      compare_cores(oracle, program, cores);
-    }
+    compare_steps(run, 3, outputs, cores);
     EXPECT_EQ(outputs.wrong, 0);
     EXPECT_EQ(cores.wrong, 0);
     outputs.wrong = cores.wrong = 0;
@@ -140,16 +145,8 @@ TEST(OracleTt, BoundsHoldForSubnormalRows) {
     for (std::uint32_t seed = 0; seed < 20; ++seed) {
       const TtCase run{.pooling = Pooling::mean, .seed = seed, .weighted = seed % 2 == 1, .scale = scale};
       SCOPED_TRACE(run.name());
-      Oracle oracle = run.oracle();
-      FloatTt program = run.program();
-      const Batch batch = run.batch();
       Distances outputs, cores;
-      for (std::int64_t step = 0; step < 2; ++step) {
-        compare_outputs(oracle, program, batch, batch, outputs);
-        oracle.update(batch, step);
-        program.update(batch, step);
-        compare_cores(oracle, program, cores);
-      }
+      compare_steps(run, 2, outputs, cores);
       EXPECT_GT(outputs.seen, 0);
       EXPECT_EQ(outputs.wrong, 0);
       EXPECT_EQ(cores.wrong, 0);
