@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "results/prediction_quality.hpp"
+#include "results/results_table.hpp"
 #include "results/table/answer.hpp"
 #include "results/table/predictions.hpp"
 #include "results/verdict.hpp"
