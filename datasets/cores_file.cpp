@@ -45,15 +45,15 @@ DecomposedTable read_cores(const std::string& path, const Table& table) {
   if (rows != table.rows || dim != table.dim)
     throw InputError(fmt::format("{}: holds cores of {} rows of {} columns, but table {} has {} of {}", path, rows, dim,
                                  table.name, table.rows, table.dim));
-  Table asked = table;
-  asked.tensor_train = {.cores = file.read_integer("/", "cores")};
-  for (int t = 0; t < asked.tensor_train.cores; ++t) {
-    asked.tensor_train.row_shape.push_back(file.read_integer(name_of_core(t), "p"));
-    asked.tensor_train.dim_shape.push_back(file.read_integer(name_of_core(t), "q"));
-    if (t + 1 < asked.tensor_train.cores)
-      asked.tensor_train.ranks.push_back(file.read_integer(name_of_core(t), "rank"));
+  Table requested = table;
+  requested.tensor_train = {.cores = file.read_integer("/", "cores")};
+  for (int t = 0; t < requested.tensor_train.cores; ++t) {
+    requested.tensor_train.row_shape.push_back(file.read_integer(name_of_core(t), "p"));
+    requested.tensor_train.dim_shape.push_back(file.read_integer(name_of_core(t), "q"));
+    if (t + 1 < requested.tensor_train.cores)
+      requested.tensor_train.ranks.push_back(file.read_integer(name_of_core(t), "rank"));
   }
-  DecomposedTable tt{.shape = tensor_train_shape(asked), .cores = {}};
+  DecomposedTable tt{.shape = tensor_train_shape(requested), .cores = {}};
   for (int t = 0; t < tt.shape.cores; ++t) {
     const auto data = hdf5::Dataset<float>::open(file, name_of_core(t));
     if (data.size() != tt.shape.p[t] * tt.shape.slice_elements(t))

@@ -65,7 +65,7 @@ struct WireError {
 
 /// Names the detail that counts, by table or weights, the values for which the check of a case cannot tell whether they
 /// are right. It is absent where there are none.
-inline constexpr const char* untold_field = "untold";
+inline constexpr const char* unjudged_field = "untold";
 
 /// Names the detail with the first value that is wrong, and the expected one. It is absent where none is wrong.
 inline constexpr const char* first_wrong_field = "first_wrong";

@@ -13,8 +13,8 @@ namespace {
 
 using Floats = std::vector<float>;
 
-Table table_of(std::int64_t rows, std::int64_t dim, TensorTrain asked) {
-  return {.name = "x", .rows = rows, .dim = dim, .storage = Storage::tt, .tensor_train = std::move(asked)};
+Table table_of(std::int64_t rows, std::int64_t dim, TensorTrain requested) {
+  return {.name = "x", .rows = rows, .dim = dim, .storage = Storage::tt, .tensor_train = std::move(requested)};
 }
 
 Floats random_values(const Table& table, std::uint64_t seed) {

@@ -140,7 +140,7 @@ class CachedProducts {
 };
 
 void measure_steps(benchmark::State& state, const Suite& suite, const DenseSpec& spec, OptimizerKind optimizer) {
-  const std::int64_t samples = scaled(dense_batch, suite.options());
+  const std::int64_t samples = scaled_batch(dense_batch, suite.options());
   DenseSteps steps(spec, samples, optimizer);
   DenseProducts products(spec, samples);
   const CachedProducts cached;
@@ -167,7 +167,7 @@ void measure_steps(benchmark::State& state, const Suite& suite, const DenseSpec&
 }  // namespace
 
 void add_dense_layers(Suite& suite) {
-  const std::string batch = std::to_string(scaled(dense_batch, suite.options()));
+  const std::string batch = std::to_string(scaled_batch(dense_batch, suite.options()));
   for (const DenseCase& of : dense_cases())
     for (const OptimizerKind optimizer : {OptimizerKind::sgd, OptimizerKind::adagrad})
       add("dense_step/case:" + std::string(of.name) + "/batch:" + batch +

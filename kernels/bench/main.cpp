@@ -23,8 +23,10 @@ constexpr std::array kernels{add_pooled_lookup, add_bag_kernels, add_id_kernels,
                              add_gradient_kernels};
 
 constexpr std::string_view usage =
-    "shardmark-kernels [options of Google Benchmark] [--scale=1/N] [--ceilings=on|off] [--list-cases]\n"
+    "shardmark-kernels [options of Google Benchmark] [--scale=1/N] [--batch-times=N] [--ceilings=on|off] "
+    "[--list-cases]\n"
     "  --scale=1/N        divide the rows of every table, and the batch, by N\n"
+    "  --batch-times=N    multiply the batch by N: a GPU wants 8 to 16 times as many samples at once as a processor\n"
     "  --ceilings=on|off  measure the ceilings between the timed calls (default on)\n"
     "  --list-cases       print the cases as JSON and end\n";
 
@@ -36,6 +38,9 @@ Options parse(int argc, char** argv) {
     if (argument.starts_with("--scale=1/")) {
       options.divisor = number_in<decltype(options.divisor)>(value.substr(2)).value_or(0);
       if (options.divisor > 0) continue;
+    } else if (argument.starts_with("--batch-times=")) {
+      options.batch_times = number_in<decltype(options.batch_times)>(value).value_or(0);
+      if (options.batch_times > 0 && options.batch_times <= 1 << 20) continue;
     } else if (argument == "--ceilings=on" || argument == "--ceilings=off") {
       options.ceilings = value == "on";
       continue;
@@ -76,6 +81,7 @@ void add_context(const Options& options) {
   AddCustomContext("threads", std::to_string(Exec{}.concurrency()));
   AddCustomContext("transparent_huge_pages", first_line("/sys/kernel/mm/transparent_hugepage/enabled"));
   AddCustomContext("scale", "1/" + std::to_string(options.divisor));
+  AddCustomContext("batch_times", std::to_string(options.batch_times));
   AddCustomContext("blas", blas_name());
   AddCustomContext("kokkos", kokkos_configuration());
 }
@@ -92,7 +98,7 @@ std::string json_text(const Case& shape, const Options& options) {
   char alpha[32];
   std::snprintf(alpha, sizeof(alpha), "%g", shape.alpha);
   return "{\"name\": \"" + std::string(shape.name) + "\", \"dim\": " + std::to_string(shape.dim) +
-         ", \"batch\": " + std::to_string(scaled(shape.batch, options)) + ", \"alpha\": " + alpha +
+         ", \"batch\": " + std::to_string(scaled_batch(shape.batch, options)) + ", \"alpha\": " + alpha +
          ", \"shuffled\": " + (shape.shuffled ? "true" : "false") +
          ", \"rows\": " + numbers(shape.tables, [&](const TableShape& t) { return scaled(t.rows, options); }) +
          ", \"hotness\": " + numbers(shape.tables, [](const TableShape& t) { return t.hotness; });
@@ -104,7 +110,7 @@ std::string json_text(const DenseCase& model, const Options& options) {
   const DenseSpec& spec = model.spec;
   const auto list = [](const auto& values) { return numbers(values, std::identity()); };
   return "{\"name\": \"" + std::string(model.name) + "\", \"dense\": \"" + std::string(name_of(spec.kind)) +
-         "\", \"batch\": " + std::to_string(scaled(dense_batch, options)) + ", \"widths\": " + list(spec.widths) +
+         "\", \"batch\": " + std::to_string(scaled_batch(dense_batch, options)) + ", \"widths\": " + list(spec.widths) +
          ", \"numerical_features\": " + std::to_string(spec.numerical_features) +
          ", \"bottom_mlp\": " + list(spec.bottom_mlp) + ", \"top_mlp\": " + list(spec.top_mlp) +
          ", \"cross_layers\": " + std::to_string(spec.cross_layers) +

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <future>
 
 #include "kernels/bench/suite.hpp"
 #include "reference/counter_random.hpp"
@@ -19,33 +20,42 @@ std::int64_t draw(double r, std::int64_t rows, const Case& of) {
   return of.shuffled ? row * 2'654'435'761 % rows : row;
 }
 
-IdBatch draw_batch(const Problem& problem, std::size_t number) {
-  std::vector<std::int64_t> ids, keys;
+/// A batch on the host, in the words of IdBatch.
+struct HostBatch {
+  std::vector<std::int64_t> ids, keys, distinct, sorted;
+};
+
+HostBatch draw_batch(const Problem& problem, std::size_t number) {
+  HostBatch drawn;
   for (std::size_t t = 0; t < problem.table_rows.size(); ++t)
     for (std::int64_t i = 0; i < problem.batch * problem.shape.tables[t].hotness; ++i) {
       const double r = unit_interval(random_bits(7, number, t, i));
-      ids.push_back(draw(r, problem.table_rows[t], problem.shape));
-      keys.push_back(problem.first_key[t] + ids.back());
+      drawn.ids.push_back(draw(r, problem.table_rows[t], problem.shape));
+      drawn.keys.push_back(problem.first_key[t] + drawn.ids.back());
     }
   std::vector<bool> seen(static_cast<std::size_t>(problem.rows()));
-  std::vector<std::int64_t> distinct;
-  for (const std::int64_t key : keys)
+  for (const std::int64_t key : drawn.keys)
     if (auto known = seen[key]; !known) {
       known = true;
-      distinct.push_back(key);
+      drawn.distinct.push_back(key);
     }
-  std::vector<std::int64_t> sorted = distinct;
-  std::sort(sorted.begin(), sorted.end());
-  const Exec exec;
-  return {array_of(exec, ids, "shardmark::bench_ids"),
-          array_of(exec, std::vector<std::int32_t>(ids.begin(), ids.end()), "shardmark::bench_ids32"),
-          array_of(exec, keys, "shardmark::bench_keys"), array_of(exec, distinct, "shardmark::bench_distinct"),
-          array_of(exec, sorted, "shardmark::bench_sorted")};
+  drawn.sorted = drawn.distinct;
+  std::sort(drawn.sorted.begin(), drawn.sorted.end());
+  return drawn;
+}
+
+IdBatch batch_of(const Exec& exec, const HostBatch& drawn) {
+  return {array_of(exec, drawn.ids, "shardmark::bench_ids"),
+          array_of(exec, std::vector<std::int32_t>(drawn.ids.begin(), drawn.ids.end()), "shardmark::bench_ids32"),
+          array_of(exec, drawn.keys, "shardmark::bench_keys"),
+          array_of(exec, drawn.distinct, "shardmark::bench_distinct"),
+          array_of(exec, drawn.sorted, "shardmark::bench_sorted")};
 }
 
 }  // namespace
 
-Problem::Problem(const Case& of, const Options& options) : shape(of), batch(scaled(of.batch, options)), first_key{0} {
+Problem::Problem(const Case& of, const Options& options)
+    : shape(of), batch(scaled_batch(of.batch, options)), first_key{0} {
   std::vector<std::int64_t> ends{0}, bags{0};
   for (const auto& table : shape.tables) {
     table_rows.push_back(scaled(table.rows, options));
@@ -55,7 +65,10 @@ Problem::Problem(const Case& of, const Options& options) : shape(of), batch(scal
   }
   first_bag = array_of(Exec{}, bags, "shardmark::bench_first_bag");
   offsets = array_of(Exec{}, ends, "shardmark::bench_offsets");
-  for (std::size_t number = 0; number < batch_count; ++number) batches.push_back(draw_batch(*this, number));
+  std::vector<std::future<HostBatch>> drawn;
+  for (std::size_t number = 0; number < batch_count; ++number)
+    drawn.push_back(std::async(std::launch::async, [this, number] { return draw_batch(*this, number); }));
+  for (auto& batch_drawn : drawn) batches.push_back(batch_of(Exec{}, batch_drawn.get()));
 }
 
 std::int64_t Problem::distinct() const {
@@ -69,7 +82,7 @@ std::string Problem::name(const Case& shape, ValueType type, const Options& opti
   for (const auto& table : shape.tables) rows += scaled(table.rows, options);
   return "case:" + std::string(shape.name) + "/tables:" + std::to_string(shape.tables.size()) +
          "/rows:" + std::to_string(rows) + "/dim:" + std::to_string(shape.dim) +
-         "/batch:" + std::to_string(scaled(shape.batch, options)) + "/values:" + std::string(name_of(type));
+         "/batch:" + std::to_string(scaled_batch(shape.batch, options)) + "/values:" + std::string(name_of(type));
 }
 
 }  // namespace shardmark::kernels::bench

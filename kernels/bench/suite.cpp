@@ -12,8 +12,13 @@
 namespace shardmark::kernels::bench {
 namespace {
 
-/// MemAvailable of Linux; without it as much as anybody may ask for.
+/// What is free where the tables go: on a device its own memory; else MemAvailable of Linux, and without that as much
+/// as anybody may ask for.
 std::int64_t available_bytes() {
+#ifdef KOKKOS_ENABLE_CUDA
+  std::size_t free = 0, total = 0;
+  if (cudaMemGetInfo(&free, &total) == cudaSuccess) return static_cast<std::int64_t>(free);
+#endif
   std::ifstream file("/proc/meminfo");
   for (std::string key; file >> key; file.ignore(256, '\n')) {
     std::int64_t kilobytes = 0;
@@ -105,6 +110,7 @@ Array<Exec, float> Suite::state(OptimizerKind kind) {
 }
 
 double Suite::huge_page_share() const {
+  if (on_device<Exec>) return 0;
   return kernels::huge_page_share(rows_.data(), static_cast<std::int64_t>(rows_.size()) * 4);
 }
 

@@ -20,14 +20,19 @@ namespace shardmark::kernels::bench {
 using Exec = Kokkos::DefaultExecutionSpace;
 
 struct Options {
-  std::int64_t divisor = 1;  ///< of the rows of every table, and of the batch
-  bool ceilings = true;      ///< measure them between the timed calls
+  std::int64_t divisor = 1;      ///< of the rows of every table, and of the batch
+  std::int64_t batch_times = 1;  ///< the batch is multiplied by this
+  bool ceilings = true;          ///< measure them between the timed calls
   bool list_cases = false;
 };
 
 /// A number of rows or samples divided by options.divisor, rounded up.
 inline std::int64_t scaled(std::int64_t count, const Options& options) {
   return (count + options.divisor - 1) / options.divisor;
+}
+
+inline std::int64_t scaled_batch(std::int64_t samples, const Options& options) {
+  return scaled(samples * options.batch_times, options);
 }
 
 /// A batch of ids, feature after feature, sample after sample; keys number the rows of all tables of the case.

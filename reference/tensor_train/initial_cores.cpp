@@ -101,8 +101,8 @@ std::vector<float> initial_core(const Table& table, const TensorTrainShape& shap
   if (table.tensor_train.imported) return (*table.tensor_train.imported)[t];
   switch (table.tensor_train.initializer) {
     case CoreInitializer::scaled: {
-      const double scale = values.scale, asked = table.tensor_train.variance;
-      const double variance = asked > 0.0 ? asked : scale * scale / 3.0;
+      const double scale = values.scale, requested = table.tensor_train.variance;
+      const double variance = requested > 0.0 ? requested : scale * scale / 3.0;
       const double half_width = std::sqrt(3.0 * std::pow(variance / ranks, 1.0 / cores));
       return filled(shape, t, [&](auto... at) { return uniform(draw(at...), -half_width, half_width); });
     }

@@ -51,25 +51,26 @@ void require_factors(const Table& table, std::string_view what, const Numbers& f
 }
 
 Numbers row_shape(const Table& table) {
-  const TensorTrain& asked = table.tensor_train;
-  if (asked.row_shape.empty()) return rounded_up_shape(table.rows, static_cast<int>(asked.cores));
-  require_factors(table, "row shape", asked.row_shape);
-  const std::int64_t rows = product(asked.row_shape);
+  const TensorTrain& requested = table.tensor_train;
+  if (requested.row_shape.empty()) return rounded_up_shape(table.rows, static_cast<int>(requested.cores));
+  require_factors(table, "row shape", requested.row_shape);
+  const std::int64_t rows = product(requested.row_shape);
   if (rows < table.rows)
-    refuse(table, "row shape ", text_of(asked.row_shape), " makes ", rows, " rows, fewer than the ", table.rows,
+    refuse(table, "row shape ", text_of(requested.row_shape), " makes ", rows, " rows, fewer than the ", table.rows,
            " of the table; make it larger, or leave it out");
-  if (rows == huge) refuse(table, "row shape ", text_of(asked.row_shape), " makes more rows than 64 bits can number");
-  return asked.row_shape;
+  if (rows == huge)
+    refuse(table, "row shape ", text_of(requested.row_shape), " makes more rows than 64 bits can number");
+  return requested.row_shape;
 }
 
 Numbers dim_shape(const Table& table) {
-  const TensorTrain& asked = table.tensor_train;
-  if (asked.dim_shape.empty()) return exact_shape(table.dim, static_cast<int>(asked.cores));
-  require_factors(table, "dim shape", asked.dim_shape);
-  if (product(asked.dim_shape) != table.dim)
-    refuse(table, "dim shape ", text_of(asked.dim_shape), " makes ", product(asked.dim_shape), " columns, not the ",
-           table.dim, " of the table; columns are never padded");
-  return asked.dim_shape;
+  const TensorTrain& requested = table.tensor_train;
+  if (requested.dim_shape.empty()) return exact_shape(table.dim, static_cast<int>(requested.cores));
+  require_factors(table, "dim shape", requested.dim_shape);
+  if (product(requested.dim_shape) != table.dim)
+    refuse(table, "dim shape ", text_of(requested.dim_shape), " makes ", product(requested.dim_shape),
+           " columns, not the ", table.dim, " of the table; columns are never padded");
+  return requested.dim_shape;
 }
 
 /// Returns the most that rank t (1 .. cores - 1) can be: the rank of a matrix is no larger than either of its sides,
@@ -131,28 +132,28 @@ void give_ranks(const Table& table, TensorTrainShape& shape) {
 }
 
 void require_sense(const Table& table) {
-  const TensorTrain& asked = table.tensor_train;
+  const TensorTrain& requested = table.tensor_train;
   const auto at_least = [&](std::int64_t least, std::string_view what, std::int64_t value) {
     if (value < least) refuse(table, what, " ", value, " must be at least ", least);
   };
-  if (asked.cores < 2 || asked.cores > TensorTrainShape::most_cores)
-    refuse(table, asked.cores, " cores; a tensor train has 2 to ", TensorTrainShape::most_cores);
+  if (requested.cores < 2 || requested.cores > TensorTrainShape::most_cores)
+    refuse(table, requested.cores, " cores; a tensor train has 2 to ", TensorTrainShape::most_cores);
   at_least(1, "rows", table.rows);
   at_least(1, "dim", table.dim);
   // Comparisons that NaN fails too.
-  if (!(asked.compression >= 0.0)) refuse(table, "compression ", asked.compression, " must be above 0");
-  if (!(asked.variance >= 0.0)) refuse(table, "variance ", asked.variance, " must be above 0");
-  if (!asked.ranks.empty() && asked.compression > 0.0)
-    refuse(table, "ranks ", text_of(asked.ranks), " and compression ", asked.compression,
+  if (!(requested.compression >= 0.0)) refuse(table, "compression ", requested.compression, " must be above 0");
+  if (!(requested.variance >= 0.0)) refuse(table, "variance ", requested.variance, " must be above 0");
+  if (!requested.ranks.empty() && requested.compression > 0.0)
+    refuse(table, "ranks ", text_of(requested.ranks), " and compression ", requested.compression,
            " are both given; leave one of them out (ranks auto)");
-  if (asked.initializer == CoreInitializer::approx_uniform && asked.cores != 3)
-    refuse(table, "initializer approx_uniform is for 3 cores, not ", asked.cores, "; use scaled");
-  at_least(1, "workspace MiB", asked.workspace_mib);
-  at_least(0, "cache rows", asked.cache.rows);
-  at_least(0, "count slots", asked.cache.count_slots);
-  at_least(1, "steps between populates", asked.cache.populate_every);
-  if (asked.cache.rows > table.rows)
-    refuse(table, "a cache of ", asked.cache.rows, " rows is larger than the table of ", table.rows);
+  if (requested.initializer == CoreInitializer::approx_uniform && requested.cores != 3)
+    refuse(table, "initializer approx_uniform is for 3 cores, not ", requested.cores, "; use scaled");
+  at_least(1, "workspace MiB", requested.workspace_mib);
+  at_least(0, "cache rows", requested.cache.rows);
+  at_least(0, "count slots", requested.cache.count_slots);
+  at_least(1, "steps between populates", requested.cache.populate_every);
+  if (requested.cache.rows > table.rows)
+    refuse(table, "a cache of ", requested.cache.rows, " rows is larger than the table of ", table.rows);
 }
 
 }  // namespace

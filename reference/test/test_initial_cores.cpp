@@ -15,8 +15,8 @@ namespace {
 
 using Cores = std::vector<std::vector<float>>;
 
-Table table_of(std::int64_t rows, std::int64_t dim, TensorTrain asked) {
-  return {.name = "x", .rows = rows, .dim = dim, .storage = Storage::tt, .tensor_train = std::move(asked)};
+Table table_of(std::int64_t rows, std::int64_t dim, TensorTrain requested) {
+  return {.name = "x", .rows = rows, .dim = dim, .storage = Storage::tt, .tensor_train = std::move(requested)};
 }
 
 Cores cores_of(const Table& table, const RowValues& values, std::int64_t number = 0) {
@@ -72,10 +72,10 @@ TEST(InitialCores, ScaledEntriesHaveTheRequestedVariance) {
       {.cores = 2, .ranks = {7}},       {.cores = 3, .ranks = {8, 8}},       {.cores = 3, .ranks = {5, 17}},
       {.cores = 4, .ranks = {3, 9, 6}}, {.cores = 5, .ranks = {4, 6, 5, 3}}, {.cores = 6, .ranks = {4, 5, 6, 5, 4}},
   };
-  for (TensorTrain asked : shapes)
+  for (TensorTrain requested : shapes)
     for (const double variance : {0.0, 1.0 / 3e6}) {
-      asked.variance = variance;
-      const Table table = table_of(1'000'000, 64, asked);
+      requested.variance = variance;
+      const Table table = table_of(1'000'000, 64, requested);
       const double wanted = variance > 0.0 ? variance : 0.05 * 0.05 / 3.0;
       // Entries that share slices are correlated, so the mean is over several draws of the cores.
       std::vector<double> entries;
@@ -85,8 +85,8 @@ TEST(InitialCores, ScaledEntriesHaveTheRequestedVariance) {
         entries.insert(entries.end(), of_seed.begin(), of_seed.end());
       }
       const Moments moments = moments_of(entries);
-      EXPECT_NEAR(moments.variance / wanted, 1.0, 0.15) << asked.cores << " cores, seeds 1 to 24";
-      EXPECT_NEAR(moments.mean / std::sqrt(wanted), 0.0, 0.05) << asked.cores << " cores, seeds 1 to 24";
+      EXPECT_NEAR(moments.variance / wanted, 1.0, 0.15) << requested.cores << " cores, seeds 1 to 24";
+      EXPECT_NEAR(moments.mean / std::sqrt(wanted), 0.0, 0.05) << requested.cores << " cores, seeds 1 to 24";
     }
 }
 

@@ -40,17 +40,17 @@ Column with_cells(Column column, const Records& records, Cell&& cell) {
 }
 
 /// These options stand above the table even where they are at their defaults.
-constexpr std::array<std::string_view, 4> always_told{"scale", "batch", "optimizer", "dtype"};
+constexpr std::array<std::string_view, 4> always_printed{"scale", "batch", "optimizer", "dtype"};
 
 /// Returns the options to print: transfer and exchange, those always printed, those that are not at their defaults in
 /// some record, and those in which records differ; in the order in which programs write them.
-std::vector<std::string> told_options(const Records& records) {
+std::vector<std::string> printed_options(const Records& records) {
   std::vector<std::string> names{"transfer", "exchange"};
   const auto add = [&](const std::string& name) {
     const auto tells = [&](const CaseRecord* r) {
       return std::ranges::find(r->changed, name) != r->changed.end() || r->differs(*records.front(), name);
     };
-    const bool always = std::ranges::find(always_told, name) != always_told.end();
+    const bool always = std::ranges::find(always_printed, name) != always_printed.end();
     if (std::ranges::find(names, name) == names.end() && (always || std::ranges::any_of(records, tells)))
       names.push_back(name);
   };
@@ -70,7 +70,7 @@ void merge(std::vector<Column>& columns, std::string_view one, std::string_view 
 
 /// What the cases are.
 std::vector<Column> choices(const Records& records) {
-  std::vector<std::string> fields{"plan", "workload", "ranks", "threads"}, options = told_options(records);
+  std::vector<std::string> fields{"plan", "workload", "ranks", "threads"}, options = printed_options(records);
   if (std::erase(options, "storage") > 0) fields.insert(fields.begin() + 1, "storage");
   std::ranges::copy(options, std::back_inserter(fields));
   std::vector<Column> columns;

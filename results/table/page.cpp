@@ -168,12 +168,12 @@ std::string unchecked_batches(const Records& records) {
 }
 
 /// "top.0.weight 12, top.1.bias 1": of the case with most of them.
-std::string untold_values(const Records& records) {
+std::string unjudged_values(const Records& records) {
   constexpr std::size_t most_names = 4;
   std::int64_t most = 0;
   std::vector<std::pair<std::int64_t, std::string>> of_most;
   for (const CaseRecord* record : records) {
-    const auto found = record->details.find(untold_field);
+    const auto found = record->details.find(unjudged_field);
     if (found == record->details.end() || !found->is_object()) continue;
     std::vector<std::pair<std::int64_t, std::string>> counts;
     std::int64_t sum = 0;
@@ -203,7 +203,7 @@ std::vector<std::string> remarks(const Records& records) {
     remarks.push_back(fmt::format("fewer than {} visits: the interval is minimum to maximum, and covers less than 95 %",
                                   samples_for_interval));
   if (std::string unchecked = unchecked_batches(records); !unchecked.empty()) remarks.push_back(std::move(unchecked));
-  if (std::string untold = untold_values(records); !untold.empty()) remarks.push_back(std::move(untold));
+  if (std::string unjudged = unjudged_values(records); !unjudged.empty()) remarks.push_back(std::move(unjudged));
   return remarks;
 }
 

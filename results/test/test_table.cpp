@@ -174,7 +174,7 @@ TEST(Table, FewStepsAreSaidToGiveNoInterval) {
 TEST(Table, ValuesThatACheckTellsNothingOfAreNamed) {
   std::vector records{sample_case("row_wise", 8.0), sample_case("table_wise", 8.0)};
   EXPECT_EQ(lines_with(results_table(sample_environment(), records), "tells nothing"), "");
-  records[1].details[untold_field] = {{"a", 1}, {"top.0.weight", 40}, {"b", 2}, {"c", 3}, {"d", 4}};
+  records[1].details[unjudged_field] = {{"a", 1}, {"top.0.weight", 40}, {"b", 2}, {"c", 3}, {"d", 4}};
   const std::string text = results_table(sample_environment(), records);
   EXPECT_EQ(
       lines_with(text, "tells nothing"),

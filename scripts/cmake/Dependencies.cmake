@@ -66,4 +66,6 @@ elseif(NOT OPENMP IN_LIST Kokkos_DEVICES)
 elseif(SHARDMARK_CUDA AND NOT "${Kokkos_CUDA_ARCHITECTURES}" STREQUAL "${SHARDMARK_CUDA}")
   list(APPEND shardmark_missing
     "Kokkos for sm_${SHARDMARK_CUDA} (`scripts/setup cuda ${SHARDMARK_CUDA}` builds one): ${Kokkos_DIR} is another")
+elseif(SHARDMARK_CUDA AND NOT IMPL_VIEW_LEGACY IN_LIST Kokkos_OPTIONS) # see scripts/setup
+  list(APPEND shardmark_missing "Kokkos with -DKokkos_ENABLE_IMPL_VIEW_LEGACY=ON: nvcc 13.0 passes the other Views wrongly")
 endif()

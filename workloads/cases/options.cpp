@@ -136,23 +136,23 @@ void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<Gi
 
 void import_cores(Workload& workload) {
   for (Table& table : workload.tables) {
-    TensorTrain& asked = table.tensor_train;
-    if (asked.import_file.empty()) continue;
-    datasets::DecomposedTable tt = datasets::read_cores(asked.import_file, table);
-    const bool given =
-        !asked.row_shape.empty() || !asked.dim_shape.empty() || !asked.ranks.empty() || asked.compression > 0.0;
+    TensorTrain& requested = table.tensor_train;
+    if (requested.import_file.empty()) continue;
+    datasets::DecomposedTable tt = datasets::read_cores(requested.import_file, table);
+    const bool given = !requested.row_shape.empty() || !requested.dim_shape.empty() || !requested.ranks.empty() ||
+                       requested.compression > 0.0;
     const TensorTrainShape& shape = tt.shape;
     if (given && tensor_train_shape(table) != shape)
       throw InputError(
           fmt::format("{}: its cores have another shape or other ranks than are given for table {}; leave "
                       "tt.row_shape, tt.dim_shape, tt.ranks and tt.compression out",
-                      asked.import_file, table.name));
-    asked.cores = shape.cores;
-    asked.row_shape.assign(shape.p.begin(), shape.p.begin() + shape.cores);
-    asked.dim_shape.assign(shape.q.begin(), shape.q.begin() + shape.cores);
-    asked.ranks.assign(shape.r.begin() + 1, shape.r.begin() + shape.cores);
-    asked.compression = 0.0;
-    asked.imported = std::make_shared<const std::vector<std::vector<float>>>(std::move(tt.cores));
+                      requested.import_file, table.name));
+    requested.cores = shape.cores;
+    requested.row_shape.assign(shape.p.begin(), shape.p.begin() + shape.cores);
+    requested.dim_shape.assign(shape.q.begin(), shape.q.begin() + shape.cores);
+    requested.ranks.assign(shape.r.begin() + 1, shape.r.begin() + shape.cores);
+    requested.compression = 0.0;
+    requested.imported = std::make_shared<const std::vector<std::vector<float>>>(std::move(tt.cores));
   }
 }
 

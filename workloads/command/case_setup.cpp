@@ -193,13 +193,13 @@ void leave_out_what_does_not_fit(const comm::Communicator& world, Setup& setup) 
 
 }  // namespace
 
-Setup planned(const comm::Communicator& world, const CaseArguments& arguments, const RunOptions& asked,
+Setup planned(const comm::Communicator& world, const CaseArguments& arguments, const RunOptions& requested,
               const std::vector<Case>& cases, const Ranks& ranks) {
   SharedPlans plans(world);
-  Setup setup =
-      comm::agree(world, [&] { return world.rank() == 0 ? set_up(arguments, asked, cases, ranks, plans) : Setup{}; });
+  Setup setup = comm::agree(
+      world, [&] { return world.rank() == 0 ? set_up(arguments, requested, cases, ranks, plans) : Setup{}; });
   plans.share(world);
-  if (world.rank() != 0) setup = set_up(arguments, asked, cases, ranks, plans);
+  if (world.rank() != 0) setup = set_up(arguments, requested, cases, ranks, plans);
   leave_out_what_does_not_fit(world, setup);
   return setup;
 }

@@ -37,7 +37,7 @@ struct Ranks {
 
 /// The plans that fit these ranks, the same on all of them; of the names on the command line, or those of the workload.
 /// Throws InputError where there is none. Collective.
-Setup planned(const comm::Communicator& world, const CaseArguments& arguments, const RunOptions& asked,
+Setup planned(const comm::Communicator& world, const CaseArguments& arguments, const RunOptions& requested,
               const std::vector<Case>& cases, const Ranks& ranks);
 
 /// Plans that rank 0 makes and all ranks have: a planner whose time is over gives another plan on each.

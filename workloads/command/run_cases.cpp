@@ -85,7 +85,7 @@ int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
   };
   if (const std::string why = why_alone(world.size()); !why.empty() && speaks()) say(why);
   const PoolFacts facts = pool_facts(world, affinity);
-  const auto [asked, asked_cases] = comm::agree(world, [&] {
+  const auto [requested, asked_cases] = comm::agree(world, [&] {
     auto result = cases_of(arguments, given);
     result.second = with_pools_in_effect(std::move(result.second), facts);
     for (const Case& config : result.second)
@@ -95,9 +95,9 @@ int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
   comm::agree(world, [&] {
     if (world.rank() == 0 && !arguments.out.empty()) results::JsonLinesWriter::require_writable(arguments.out);
   });
-  const placement::IdStatistics ids = id_statistics_of(world, asked.workload, asked.data, say);
+  const placement::IdStatistics ids = id_statistics_of(world, requested.workload, requested.data, say);
   const auto planned_for = [&](const placement::MachineModel* machine) {
-    return planned(world, arguments, asked, asked_cases, {world.size(), ranks_per_node(world), machine, ids});
+    return planned(world, arguments, requested, asked_cases, {world.size(), ranks_per_node(world), machine, ids});
   };
   if (calibrates(world, arguments.machine)) {  // what can be refused is refused before
     const Setup likely = planned_for(nullptr);

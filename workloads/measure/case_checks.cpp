@@ -62,15 +62,15 @@ void CaseChecks::check(const std::vector<std::size_t>& cases, std::int64_t steps
       return Expectation(job_.comm, job_.planned(first).options, batches_, config.movement.wire, steps, config.async);
     });
     reference_seconds_ += now() - begin;
-    std::optional<std::map<std::string, std::int64_t>> untold;  // the same for all that share the reference
+    std::optional<std::map<std::string, std::int64_t>> unjudged;  // the same for all that share the reference
     for (const std::size_t c : cases) {
       if (!share_reference(first, c) || (c != first && !is_wanted(c))) continue;
       if (hooks_.interrupted()) return;
       hooks_.status(fmt::format("checking {}", job_.name_of(c)));
       const double before = now();
       check_case(c, expectation);
-      if (!untold) untold = expectation.untold();
-      states_[c].checked.untold = *untold;
+      if (!unjudged) unjudged = expectation.unjudged();
+      states_[c].checked.unjudged = *unjudged;
       states_[c].check_seconds = now() - before;
       states_[c].checked.*count = steps;
     }

@@ -97,8 +97,8 @@ results::CaseRecord case_record(const Job& job, std::size_t number, const CaseSt
   record.details["huge_page_share"] = rounded(timings.huge_page_share);
   if (timings.rows.read > 0) {
     if (!timings.picked_dedup.empty()) record.details["dedup_picked"] = timings.picked_dedup;
-    record.details["ids_per_row"] = ratio(timings.rows.ids, timings.rows.asked);
-    record.details["rows_per_read"] = ratio(timings.rows.asked, timings.rows.read);
+    record.details["ids_per_row"] = ratio(timings.rows.ids, timings.rows.requested);
+    record.details["rows_per_read"] = ratio(timings.rows.requested, timings.rows.read);
   }
   const auto ms = [&](Phase phase) { return record.phases[index_of(phase)].median_ms; };
   const StepMilliseconds times{record.step_ms.median, ms(Phase::lookup) + ms(Phase::update)};
@@ -126,7 +126,7 @@ results::CaseRecord case_record(const Job& job, std::size_t number, const CaseSt
   record.checked_steps = state.checked.steps;
   record.details["timed_batches"] = std::min<std::int64_t>(std::ssize(timings.step_ms), std::ssize(prepared.inputs()));
   if (state.checked.steps_after > 0) record.details["checked_after"] = state.checked.steps_after;
-  if (!state.checked.untold.empty()) record.details[results::untold_field] = state.checked.untold;
+  if (!state.checked.unjudged.empty()) record.details[results::unjudged_field] = state.checked.unjudged;
   record.wrong = state.checked.wrong.count;
   if (record.wrong > 0) record.details[results::first_wrong_field] = state.checked.wrong.first;
   record.wire_error = state.checked.wire_error;

@@ -15,7 +15,7 @@ struct Checked {
   std::int64_t steps = 0, steps_after = 0;  ///< compared before and after it was timed
   WrongValues wrong;
   std::optional<results::WireError> wire_error;
-  std::map<std::string, std::int64_t> untold = {};  ///< Expectation::untold() of the latest check
+  std::map<std::string, std::int64_t> unjudged = {};  ///< Expectation::unjudged() of the latest check
 };
 
 /// Is a case as far as it has been measured.

@@ -90,9 +90,9 @@ void compare_rows(const reference::TouchedTable& expected, const RowValues& init
     };  // Store::changed_rows tells -0 from 0
     changed += !std::ranges::equal(row_values, fresh.values(fresh.touch(row)).subspan(first, dim), {}, bits, bits);
   }
-  const std::int64_t unasked = store.changed_rows(number, part, initial) - changed;
-  wrong.add(unasked,
-            fmt::format("{} rows of table {} changed although no id asked for them", unasked, expected.table().name));
+  const std::int64_t unrequested = store.changed_rows(number, part, initial) - changed;
+  wrong.add(unrequested, fmt::format("{} rows of table {} changed although no id asked for them", unrequested,
+                                     expected.table().name));
 }
 
 }  // namespace
@@ -166,7 +166,7 @@ void Expectation::follow(std::int64_t batch, std::int64_t stale) {
 
 namespace {
 
-std::int64_t untold_values(const reference::TouchedTable& table) {
+std::int64_t unjudged_values(const reference::TouchedTable& table) {
   reference::TouchedTable fresh = table.untouched();
   double squares = 0.0;
   std::int64_t changed = 0;
@@ -181,27 +181,27 @@ std::int64_t untold_values(const reference::TouchedTable& table) {
     }
   }
   const double usual = changed > 0 ? std::sqrt(squares / static_cast<double>(changed)) : INFINITY;
-  std::int64_t untold = 0;
+  std::int64_t unjudged = 0;
   for (std::int64_t slot = 0; slot < std::ssize(table.rows()); ++slot) {
     const auto values = table.values(slot), bounds = table.value_bounds(slot);
     for (std::size_t c = 0; c < values.size(); ++c)
-      untold += bounds[c] < usual && is_testable(values[c], bounds[c]) ? 0 : 1;
+      unjudged += bounds[c] < usual && is_testable(values[c], bounds[c]) ? 0 : 1;
   }
-  return untold;
+  return unjudged;
 }
 
 }  // namespace
 
-std::map<std::string, std::int64_t> Expectation::untold() const {
-  std::map<std::string, std::int64_t> untold;
+std::map<std::string, std::int64_t> Expectation::unjudged() const {
+  std::map<std::string, std::int64_t> unjudged;
   const auto add = [&](const std::string& name, const reference::TouchedTable& part) {
-    if (const std::int64_t count = untold_values(part); count > 0) untold[name] += count;
+    if (const std::int64_t count = unjudged_values(part); count > 0) unjudged[name] += count;
   };
   for (std::int64_t t = 0; t < std::ssize(options_.workload.tables); ++t)
     for (const reference::TouchedTable& part : parts(t)) add(options_.workload.tables[t].name, part);
   if (dense_)
     for (const reference::TouchedTable& block : dense_->parameters()) add(block.table().name, block);
-  return untold;
+  return unjudged;
 }
 
 namespace {

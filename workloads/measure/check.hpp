@@ -51,7 +51,7 @@ class Expectation {
   /// Counts, by table or weights, the values that the check cannot test, because their bound is no smaller than the
   /// root mean square of what the steps changed. An adaptive optimizer makes a whole step of a gradient that is nothing
   /// but rounding.
-  std::map<std::string, std::int64_t> untold() const;
+  std::map<std::string, std::int64_t> unjudged() const;
 
  private:
   void look_up(const Batch& batch, std::int64_t number);

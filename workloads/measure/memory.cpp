@@ -57,10 +57,10 @@ double ids_of(const Workload& workload, std::int64_t table, double samples) {
 /// Returns the bytes of rows of one shard that travel one by one, at the rank that requests them. own: what its samples
 /// look up in the shard.
 double asker_bytes(const Movement& movement, const Shard& shard, const ShardCounts& own) {
-  const double asked = asks_once(movement.dedup) ? own.distinct_rows : own.ids;
+  const double requested = asks_once(movement.dedup) ? own.distinct_rows : own.ids;
   const bool relays = movement.dedup == placement::Dedup::node || movement.dedup == placement::Dedup::automatic;
   return placement::asker_bytes(movement.wire, movement.dedup, shard.columns(), own) +
-         (relays ? placement::relay_bytes(shard.columns(), asked) : 0.0);
+         (relays ? placement::relay_bytes(shard.columns(), requested) : 0.0);
 }
 
 /// Returns the bytes of the gradient of an id in arrays of all ids, where any feature pools by max.

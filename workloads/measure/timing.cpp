@@ -78,7 +78,7 @@ void look_at_memory(const comm::Communicator& comm, Flight& flight, Timings& tim
 void look_at_rows(const comm::Communicator& comm, const Flight& flight, Timings& timings) {
   const RowCounts rows = flight.row_counts();
   timings.rows = {comm::all_reduce(comm, rows.ids, comm::Reduce::sum),
-                  comm::all_reduce(comm, rows.asked, comm::Reduce::sum),
+                  comm::all_reduce(comm, rows.requested, comm::Reduce::sum),
                   comm::all_reduce(comm, rows.read, comm::Reduce::sum)};
 }
 

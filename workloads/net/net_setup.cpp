@@ -40,7 +40,7 @@ placement::Plan plan_of(const NetCase& one, const RunOptions& options, const pla
 
 CaseSetup set_up(const NetCase& one, const PoolFacts& facts) {
   CaseSetup setup;
-  RunOptions& options = setup.asked;
+  RunOptions& options = setup.requested;
   options.workload = workload_of(one);
   std::vector<Case> cases(1);
   set_options(options, cases, given_options(one));

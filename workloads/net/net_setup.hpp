@@ -14,7 +14,7 @@ namespace shardmark::workloads {
 /// Is a case of the net as the program sets it up before it measures: one plan and one configuration of how its data
 /// move.
 struct CaseSetup {
-  RunOptions asked;  ///< before the plan set its storages
+  RunOptions requested;  ///< before the plan set its storages
   std::vector<PlannedTables> plans;
   std::vector<PlannedCase> cases;
 

@@ -65,7 +65,7 @@ class CheckedCase {
         setup_(setup),
         options_(setup.planned().options),
         batches_(batches),
-        job_{comm, setup.asked, setup.plans, setup.cases},
+        job_{comm, setup.requested, setup.plans, setup.cases},
         prepared_(job_, batches, quiet) {}
 
   /// Checks the case as a measurement checks one before it times it.
@@ -146,7 +146,7 @@ class CheckedCase {
 
 /// Runs the whole measurement, writes its record, and reads it again; returns what is wrong.
 std::string measured_wrong(const comm::Communicator& comm, const CaseSetup& setup, BatchSource& batches) {
-  const Job job{comm, setup.asked, setup.plans, setup.cases};
+  const Job job{comm, setup.requested, setup.plans, setup.cases};
   const Measured measured = measure(job, batches, quiet, [](const Measured&) {});
   if (measured.records.size() != 1) return "a measurement made no record";
   const results::CaseRecord& record = measured.records.front();
@@ -163,7 +163,7 @@ NetOutcome run_once(const comm::Communicator& comm, const NetCase& one, const Po
                     const std::string& export_file) {
   NetOutcome outcome;
   const CaseSetup setup = comm::agree(comm, [&] { return set_up(one, facts); });
-  const auto batches = comm::agree(comm, [&] { return make_batch_source(setup.asked, quiet); });
+  const auto batches = comm::agree(comm, [&] { return make_batch_source(setup.requested, quiet); });
   std::exception_ptr refused;  // on all ranks, and told when windows and communicators are freed as usual
   {
     CheckedCase checked(comm, setup, *batches);

@@ -93,14 +93,14 @@ std::string largest_arrays() {
 
 std::string memory_beyond(const comm::Communicator& comm, const CaseSetup& setup, BatchSource& batches) {
   CaseSetup unchecked = setup;  // without the reference, which is not made of arrays
-  unchecked.asked.checked_steps = unchecked.plans.front().options.checked_steps = 0;
-  unchecked.asked.batches = unchecked.plans.front().options.batches = 1;
+  unchecked.requested.checked_steps = unchecked.plans.front().options.checked_steps = 0;
+  unchecked.requested.batches = unchecked.plans.front().options.batches = 1;
   const double needed =
       memory_needed(comm, unchecked.planned().plan, unchecked.planned().options, std::array{unchecked.config()});
   double actual = 0.0;
   {
     const CountedArrays counted;
-    const Job job{comm, unchecked.asked, unchecked.plans, unchecked.cases};
+    const Job job{comm, unchecked.requested, unchecked.plans, unchecked.cases};
     Prepared prepared(job, batches, [](const std::string&) {});
     prepared.hold(0);
     ReadyCase& ready = prepared.ready(0);

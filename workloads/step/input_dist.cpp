@@ -43,13 +43,14 @@ kernels::RowPartition row_partition(const ShardLayout& layout, const ShardedTabl
   std::int64_t slot = std::ssize(layout.slots) + std::ssize(layout.replicated_features);
   for (std::size_t number = 0; number < layout.strips.size(); ++number) {
     const Strip& strip = layout.strips[number];
-    const bool asked = modes[number] == placement::RowTransfer::unique_rows;
-    if (asked && strip.hot_rows == 0) continue;
+    const bool requested = modes[number] == placement::RowTransfer::unique_rows;
+    if (requested && strip.hot_rows == 0) continue;
     owners.clear();
-    if (asked) owners.push_back({.begin = strip.hot_rows, .end = rows_of(strip.feature), .stride = 1, .slot = slot++});
+    if (requested)
+      owners.push_back({.begin = strip.hot_rows, .end = rows_of(strip.feature), .stride = 1, .slot = slot++});
     for (const std::int64_t s : strip.slots) {
       const placement::RowSet& rows = layout.slots[s].rows;
-      if (!asked) owners.push_back({.begin = rows.begin, .end = rows.end, .stride = rows.stride, .slot = s});
+      if (!requested) owners.push_back({.begin = rows.begin, .end = rows.end, .stride = rows.stride, .slot = s});
     }
     if (strip.hot_rows > 0) owners.push_back(replicated(strip.feature, strip.hot_rows));
     hot_rows[strip.feature] = strip.hot_rows;

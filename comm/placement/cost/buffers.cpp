@@ -14,20 +14,20 @@ double vector_bytes(std::int64_t columns) { return 4.0 * static_cast<double>(col
 }  // namespace
 
 double asker_bytes(const WireTypes& wire, Dedup dedup, std::int64_t columns, const ShardCounts& own) {
-  const double asked = asks_once(dedup) ? own.distinct_rows : own.ids, vector = vector_bytes(columns);
-  double bytes = 72 * own.ids;         // keys, their sort, indices, weights, offsets
-  bytes += asked * (16 + 3 * vector);  // rows as they come and by group; gradients
-  if (wire != WireTypes{}) bytes += asked * 2 * vector;
+  const double requested = asks_once(dedup) ? own.distinct_rows : own.ids, vector = vector_bytes(columns);
+  double bytes = 72 * own.ids;             // keys, their sort, indices, weights, offsets
+  bytes += requested * (16 + 3 * vector);  // rows as they come and by group; gradients
+  if (wire != WireTypes{}) bytes += requested * 2 * vector;
   return bytes;
 }
 
 double relay_bytes(std::int64_t columns, double rows) { return rows * (80 + 4 * vector_bytes(columns)); }
 
-double holder_bytes(const WireTypes& wire, Dedup dedup, std::int64_t columns, double asked, double distinct) {
+double holder_bytes(const WireTypes& wire, Dedup dedup, std::int64_t columns, double requested, double distinct) {
   const double vector = vector_bytes(columns);
-  double bytes = owned_id_bytes(asked);
-  if (wire != WireTypes{}) bytes += asked * 2 * vector;
-  if (reads_once(dedup)) bytes += asked * 64 + distinct * (16 + vector);
+  double bytes = owned_id_bytes(requested);
+  if (wire != WireTypes{}) bytes += requested * 2 * vector;
+  if (reads_once(dedup)) bytes += requested * 64 + distinct * (16 + vector);
   return bytes;
 }
 

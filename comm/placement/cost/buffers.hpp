@@ -34,7 +34,7 @@ double relay_bytes(std::int64_t columns, double rows);
 
 /// Counts such rows at their owner, beside the vectors. asked: rows requested from it; distinct: different ones among
 /// them.
-double holder_bytes(const WireTypes& wire, Dedup dedup, std::int64_t columns, double asked, double distinct);
+double holder_bytes(const WireTypes& wire, Dedup dedup, std::int64_t columns, double requested, double distinct);
 
 /// Counts the lists of hot rows and of the other rows. bags, ids: of the rank's own samples, in the table.
 double hot_row_bytes(RowTransfer transfer, double bags, double ids);

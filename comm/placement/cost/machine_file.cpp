@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "comm/placement/builtin_machines.hpp"
+#include "comm/placement/exchange_shapes.hpp"
 #include "reference/json.hpp"
 
 namespace shardmark::placement {

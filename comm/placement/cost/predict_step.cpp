@@ -37,7 +37,7 @@ class Prediction {
     const auto shared = shared_exchange_seconds(step_, machine_, work_.totals);
     for (std::size_t p = 0; p < phase_count; ++p) add_exchange(static_cast<Phase>(p), shared[p]);
     for (const auto& [phase, bytes] :
-         {std::pair(Phase::input_dist, &RankWork::asked), std::pair(Phase::output_dist, &RankWork::vectors),
+         {std::pair(Phase::input_dist, &RankWork::requested), std::pair(Phase::output_dist, &RankWork::vectors),
           std::pair(Phase::grad_dist, &RankWork::gradients)}) {
       const bool stays = step_.at_home && phase != Phase::input_dist;
       add_exchange(phase, stays ? at_home_seconds(step_, machine_) : exchange(rank_bytes(work_, bytes)));
@@ -126,12 +126,12 @@ class Prediction {
   /// Counts what ranks send and receive: a home sends what its owners receive, to all ranks, to its node or along its
   /// rail; an owner sends its vectors.
   void count_bytes() {
-    const auto asked = [](const RankWork& rank) {
-      PhaseBytes bytes = rank.asked;
+    const auto requested = [](const RankWork& rank) {
+      PhaseBytes bytes = rank.requested;
       return bytes += rank.gradients;
     };
     const auto answered = [](const RankWork& rank) { return rank.vectors; };
-    const PeerBytes to_owners = bytes_of_peers(asked), to_homes = bytes_of_peers(answered);
+    const PeerBytes to_owners = bytes_of_peers(requested), to_homes = bytes_of_peers(answered);
     const double P = layout_.ranks;
     const double everybody =
         2 * (P - 1) / P * work_.totals.all_reduced + (P - 1) * (work_.totals.all_gathered + 2 * work_.totals.reduced);

@@ -18,16 +18,17 @@ Nodes nodes_of(const StepContext& step) {
 
 /// Returns what the busiest rank sends: as a home like all others, and as an owner to all of them.
 double busiest(const std::vector<RoundTrip>& trips, int ranks) {
-  double asked = 0.0;
+  double requested = 0.0;
   std::map<int, std::pair<double, double>> of_owner;  // what it is asked by each home; what it sends each
   for (const RoundTrip& trip : trips) {
-    asked += trip.asked + trip.gradients;
+    requested += trip.requested + trip.gradients;
     auto& [in, out] = of_owner[trip.owner];
-    in += trip.asked + trip.gradients;
+    in += trip.requested + trip.gradients;
     out += trip.vectors;
   }
-  double most = static_cast<int>(std::ssize(of_owner)) < ranks ? asked : 0.0;
-  for (const auto& [owner, bytes] : of_owner) most = std::max(most, asked - bytes.first + (ranks - 1) * bytes.second);
+  double most = static_cast<int>(std::ssize(of_owner)) < ranks ? requested : 0.0;
+  for (const auto& [owner, bytes] : of_owner)
+    most = std::max(most, requested - bytes.first + (ranks - 1) * bytes.second);
   return most;
 }
 

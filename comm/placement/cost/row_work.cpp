@@ -36,7 +36,7 @@ class SingleRows {
       hand_on(sums_.owners[node * per_node + shard_.rank % per_node], per_node, of_node);
     RankWork& owner = sums_.owners[shard_.rank];
     const WireTypes& wire = sums_.packing.wire;
-    owner.asked.rail += request_bytes(of_node);
+    owner.requested.rail += request_bytes(of_node);
     owner.vectors.rail += of_node * static_cast<double>(row_bytes(wire.forward, shard_.columns()));
     owner.gradients.rail += of_node * static_cast<double>(row_bytes(wire.backward, shard_.columns()));
     sums_.add_codec(owner, nodes * of_node * w_);
@@ -88,7 +88,7 @@ class SingleRows {
   /// Adds the part of a rank between the homes of its node and the owner.
   void hand_on(RankWork& rail, int per_node, double of_node) {
     const double handed_on = per_node * asked_;
-    rail.asked.node += request_bytes(asked_);
+    rail.requested.node += request_bytes(asked_);
     rail.vectors.node += 4 * w_ * asked_;
     rail.gradients.node += 4 * w_ * asked_;
     TableSums::add(rail, Term::sorted_id, handed_on);

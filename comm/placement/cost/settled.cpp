@@ -14,7 +14,7 @@ struct OwnerBytes {
   std::vector<double> to_owners, from_owners;
 
   void add(const RankLayout& layout, const RoundTrip& trip) {
-    to_owners[layout.node_of(trip.owner)] += trip.asked + trip.gradients;
+    to_owners[layout.node_of(trip.owner)] += trip.requested + trip.gradients;
     from_owners[layout.node_of(trip.owner)] += trip.vectors;
   }
   /// Returns the bytes that leave the busiest node, where `homes` on each node send requests.

@@ -23,7 +23,7 @@ void add(RankWork& to, const RankWork& other, double sign) {
   to.update_keys += sign * other.update_keys;
   to.replicated_keys += sign * other.replicated_keys;
   to.replicated_ids += sign * other.replicated_ids;
-  add(to.asked, other.asked, sign);
+  add(to.requested, other.requested, sign);
   add(to.vectors, other.vectors, sign);
   add(to.gradients, other.gradients, sign);
   to.row_sums += sign * other.row_sums;

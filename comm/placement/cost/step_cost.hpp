@@ -57,7 +57,7 @@ struct RankWork {
   TermCounts counts{};  ///< of sorts: with one pass; finished_counts() makes it as many as all keys take
   double sorted_keys = 0.0, update_keys = 0.0, replicated_keys = 0.0;  ///< rows that the keys of a sort tell apart
   double replicated_ids = 0.0;  ///< of update_sorted_id: those sorted by replicated keys
-  PhaseBytes asked;             ///< bytes that each other rank sends it in input_dist
+  PhaseBytes requested;         ///< bytes that each other rank sends it in input_dist
   PhaseBytes vectors;           ///< bytes that it sends each other rank in output_dist
   PhaseBytes gradients;         ///< bytes that each other rank sends it in grad_dist
   double row_sums = 0.0;        ///< bytes that it sends in update for sums over whole rows, in all

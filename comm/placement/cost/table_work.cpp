@@ -52,7 +52,7 @@ class StripWork {
   /// are the same for all ranks.
   void add_bytes(const RoundTrip& trip) {
     RankWork& owner = sums_.owners[trip.owner];
-    owner.asked.all += trip.asked;
+    owner.requested.all += trip.requested;
     if (reduces()) return;
     owner.vectors.all += trip.vectors;
     owner.gradients.all += trip.gradients;

@@ -19,7 +19,7 @@ double total(const std::array<double, phase_count>& seconds) {
 std::array<bool, exchange_phases> travels(const OptionWork& work) {
   std::array<bool, exchange_phases> travels{};
   for (std::size_t w = 0; w < exchange_phases; ++w)
-    for (const RankSums& seat : work.seats) travels[w] |= seat[RankSums::asked + w] > 0.0;
+    for (const RankSums& seat : work.seats) travels[w] |= seat[RankSums::requested + w] > 0.0;
   return travels;
 }
 
@@ -87,9 +87,9 @@ class Bound {
     item.mean += copies;
     item.alone = copies + total(heaviest);
     for (std::size_t w = 0; w < exchange_phases; ++w) {
-      item.mean += price_.mean * all[RankSums::asked + w] / ranks;
-      item.alone += price_.busiest * most[RankSums::asked + w];
-      item.travels |= all[RankSums::asked + w] > 0.0;
+      item.mean += price_.mean * all[RankSums::requested + w] / ranks;
+      item.alone += price_.busiest * most[RankSums::requested + w];
+      item.travels |= all[RankSums::requested + w] > 0.0;
     }
     item.memory += all[RankSums::memory];
     item.fits = work.everywhere[RankSums::memory] + most[RankSums::memory] <= problem_.memory();

@@ -25,7 +25,7 @@ RankSums sums_of(const RankWork& work, const MachineModel& machine) {
   sums[RankSums::sorted_keys] = work.sorted_keys;
   sums[RankSums::update_keys] = work.update_keys;
   sums[RankSums::replicated_keys] = work.replicated_keys;
-  sums[RankSums::asked] = work.asked.all;
+  sums[RankSums::requested] = work.requested.all;
   sums[RankSums::vectors] = work.vectors.all;
   sums[RankSums::gradients] = work.gradients.all;
   sums[RankSums::row_sums] = work.row_sums;

@@ -20,7 +20,7 @@ struct RankSums {
     sorted_keys,
     update_keys,
     replicated_keys,
-    asked,  ///< bytes with each other rank, by exchange phase
+    requested,  ///< bytes with each other rank, by exchange phase
     vectors,
     gradients,
     row_sums,

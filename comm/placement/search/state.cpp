@@ -138,7 +138,7 @@ SearchState::PhaseBytes SearchState::exchanged_bytes() const {
   for (std::size_t rank = 0; rank < costs_.size(); ++rank) {
     const RankSums sums = sums_with(rank);
     for (std::size_t w = 0; w < exchange_phases; ++w)
-      bytes[w][step.follows_from_busiest() ? problem_->node_of(rank) : rank] += sums[RankSums::asked + w];
+      bytes[w][step.follows_from_busiest() ? problem_->node_of(rank) : rank] += sums[RankSums::requested + w];
   }
   return bytes;
 }
@@ -158,7 +158,7 @@ void SearchState::add_touched_to(PhaseBytes& bytes, double sign) const {
   if (bytes[0].empty()) return;
   for (const Touched& touched : touched_)
     for (std::size_t w = 0; w < exchange_phases; ++w)
-      bytes[w][problem_->node_of(static_cast<std::size_t>(touched.rank))] += sign * touched.by[RankSums::asked + w];
+      bytes[w][problem_->node_of(static_cast<std::size_t>(touched.rank))] += sign * touched.by[RankSums::requested + w];
 }
 
 double SearchState::overflow_with(double most_memory) const {

@@ -47,7 +47,8 @@ double StepSeconds::sending(double bytes) const {
 RankCosts StepSeconds::costs(const RankSums& sums) const {
   RankCosts costs;
   std::ranges::copy(compute_seconds(sums), costs.at.begin());
-  for (std::size_t w = 0; w < exchange_phases; ++w) costs[RankCosts::sending + w] = sending(sums[RankSums::asked + w]);
+  for (std::size_t w = 0; w < exchange_phases; ++w)
+    costs[RankCosts::sending + w] = sending(sums[RankSums::requested + w]);
   costs[RankCosts::row_sums] = sums[RankSums::row_sums];
   costs[RankCosts::memory] = sums[RankSums::memory];
   return costs;

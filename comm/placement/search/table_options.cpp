@@ -165,14 +165,14 @@ std::vector<TableOption> table_options(const TableToPlace& place, const Movement
     feature.table = 0;
     features.push_back(std::move(feature));
   }
-  Movement asked = movement;  // whose dedup predictions have settled, also where no rows travel
-  asked.dedup = Dedup::automatic;
+  Movement requested = movement;  // whose dedup predictions have settled, also where no rows travel
+  requested.dedup = Dedup::automatic;
   std::optional<InputError> refused;
   for (TableOption& option : proposed) {
     if (std::ranges::find(options, option) != options.end()) continue;
     const Plan plan{.name = "search", .ranks = place.ranks, .tables = {option.placement}};
     try {
-      require_supported(plan, {place.table()}, features, asked);
+      require_supported(plan, {place.table()}, features, requested);
       options.push_back(std::move(option));
     } catch (const InputError& error) {
       if (!refused) refused = error;

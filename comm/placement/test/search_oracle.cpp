@@ -54,7 +54,7 @@ class BranchAndBound {
       sums += everywhere_;
       most.raise_to(step.costs(sums));
       mean += computing(sums) / problem_.ranks();
-      for (std::size_t w = 0; w < exchange_phases; ++w) bytes[w].push_back(sums[RankSums::asked + w]);
+      for (std::size_t w = 0; w < exchange_phases; ++w) bytes[w].push_back(sums[RankSums::requested + w]);
     }
     if (most[RankCosts::memory] > problem_.memory()) return std::numeric_limits<double>::infinity();
     std::array<double, exchange_phases> exchanges;

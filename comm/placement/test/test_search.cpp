@@ -132,9 +132,9 @@ TEST(Search, bound_holds_under_a_memory_limit) {
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
     std::mt19937_64 random(seed);
     const SearchWorkload workload = SearchWorkload::random(random, 5, 1.05);
-    StepContext asked = workload.step(3);
-    asked.movement.dedup = Dedup::local;
-    const StepContext step = settled(asked, described_cluster(), workload.plan(3, found(workload, 3).placements));
+    StepContext requested = workload.step(3);
+    requested.movement.dedup = Dedup::local;
+    const StepContext step = settled(requested, described_cluster(), workload.plan(3, found(workload, 3).placements));
     const std::vector<std::string_view> families{"data_parallel", "table_wise", "row_wise"};
     const SearchProblem roomy(step, described_cluster(), no_limit, families);
     double bytes = 0.0;

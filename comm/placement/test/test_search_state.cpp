@@ -49,14 +49,14 @@ TEST(SearchState, changes_are_priced_as_the_whole_plan_would_be) {
     const Cluster& cluster = clusters[seed % clusters.size()];
     SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << cluster.ranks << " ranks, " << cluster.exchange);
     const SearchWorkload workload = SearchWorkload::random(random, 5, seed % 3 == 0 ? 0.0 : 1.05);
-    StepContext asked = workload.step(cluster.ranks, cluster.per_node);
-    asked.exchange = cluster.exchange;
-    asked.groups = seed % 4 == 0 ? 2 : 1;
-    asked.movement.transfer = transfers[seed % transfers.size()].value;
-    asked.movement.dedup = Dedup::local;
-    asked.movement.replicated_gradients = seed % 5 == 0 ? ReplicatedGradients::rows : ReplicatedGradients::dense;
+    StepContext requested = workload.step(cluster.ranks, cluster.per_node);
+    requested.exchange = cluster.exchange;
+    requested.groups = seed % 4 == 0 ? 2 : 1;
+    requested.movement.transfer = transfers[seed % transfers.size()].value;
+    requested.movement.dedup = Dedup::local;
+    requested.movement.replicated_gradients = seed % 5 == 0 ? ReplicatedGradients::rows : ReplicatedGradients::dense;
     const StepContext step =
-        settled(asked, described_cluster(),
+        settled(requested, described_cluster(),
                 workload.plan(cluster.ranks, std::vector(5, TablePlacement{.data_parallel = true, .shards = {}})));
     const SearchProblem problem(step, described_cluster(), 4e6, all_families);
     std::vector<Placed> placed;

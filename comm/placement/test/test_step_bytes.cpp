@@ -104,7 +104,7 @@ TEST(StepBytes, AreThoseOfTheTrafficModel) {
     const double rounding = 2.0 * static_cast<double>(std::ssize(alike.random.tables));
     several += step.ranks > 1;
     by_node += step.movement.dedup == Dedup::node;
-    EXPECT_LE(difference(step, work, &RankWork::asked, traffic.input_dist, false, 0.0), rounding);
+    EXPECT_LE(difference(step, work, &RankWork::requested, traffic.input_dist, false, 0.0), rounding);
     if (!halves(step.movement)) {
       EXPECT_LE(difference(step, work, &RankWork::vectors, traffic.output_dist, true, work.totals.reduced), rounding);
       EXPECT_LE(difference(step, work, &RankWork::gradients, traffic.grad_dist, false, work.totals.reduced), rounding);

@@ -103,7 +103,7 @@ struct SomeTables {
 void expect_near(const RankWork& a, const RankWork& b) {
   for (std::size_t t = 0; t < terms.size(); ++t) EXPECT_NEAR(a.counts[t], b.counts[t], 1e-6) << terms[t].name;
   EXPECT_NEAR(a.vectors.all, b.vectors.all, 1e-6);
-  EXPECT_NEAR(a.asked.all, b.asked.all, 1e-6);
+  EXPECT_NEAR(a.requested.all, b.requested.all, 1e-6);
   EXPECT_NEAR(a.memory, b.memory, 1e-3);
 }
 

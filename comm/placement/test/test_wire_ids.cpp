@@ -8,12 +8,12 @@ namespace {
 
 constexpr std::int64_t most = std::int64_t{1} << 31;  // the rows 0 ... 2^31 - 1 are int32
 
-IdType type_of(std::int64_t rows, const std::vector<Shard>& shards, WireIds asked = WireIds::automatic) {
+IdType type_of(std::int64_t rows, const std::vector<Shard>& shards, WireIds requested = WireIds::automatic) {
   const std::vector<Table> tables{{.name = "small", .rows = 3, .dim = 4}, {.name = "t", .rows = rows, .dim = 4}};
   const Plan plan{.name = "p",
                   .ranks = 2,
                   .tables = {{.shards = {whole(tables[0], 1)}}, {.data_parallel = shards.empty(), .shards = shards}}};
-  return id_type(asked, plan, tables);
+  return id_type(requested, plan, tables);
 }
 
 TEST(WireIds, AreInt32UpTo2To31RowsOfAShard) {

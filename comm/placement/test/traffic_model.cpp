@@ -22,7 +22,7 @@ TrafficModel::TrafficModel(const MovedPlan& moved, const Decisions& decided)
 
 void TrafficModel::add(const std::vector<RoundTrip>& trips) {
   for (const RoundTrip& trip : trips) {
-    traffic_.input_dist.add(trip.home, trip.owner, std::llround(trip.asked));
+    traffic_.input_dist.add(trip.home, trip.owner, std::llround(trip.requested));
     traffic_.output_dist.add(trip.owner, trip.home, std::llround(trip.vectors));
     traffic_.grad_dist.add(trip.home, trip.owner, std::llround(trip.gradients));
   }

@@ -48,7 +48,7 @@ double DecisionBytes::most(std::int64_t first, int count) const {
 void DecisionBytes::add_between_nodes(std::int64_t split, bool by_node, const RoundTrip& trip) {
   const int home = moved_.nodes.of(trip.home), owner = moved_.nodes.of(trip.owner);
   if (home == owner) return;
-  sums_[of_dedup(split, by_node) + home] += trip.asked + trip.gradients;
+  sums_[of_dedup(split, by_node) + home] += trip.requested + trip.gradients;
   sums_[of_dedup(split, by_node) + owner] += trip.vectors;
 }
 
@@ -60,7 +60,7 @@ void DecisionBytes::add_home(int rank, const PlanCounts& counts) {
       const std::int64_t first = of_transfer(s, transfer.value);
       for (const RoundTrip& trip : transfer.bytes(lookups, packing_)) {
         if (trip.home == trip.owner) continue;
-        sums_[first + trip.home] += trip.asked + trip.gradients;
+        sums_[first + trip.home] += trip.requested + trip.gradients;
         sums_[first + trip.owner] += trip.vectors;
       }
     }

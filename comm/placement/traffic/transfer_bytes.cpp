@@ -11,10 +11,10 @@ double lengths_and_ids(const ShardCounts& counts, const Packing& packing) {
 }
 
 /// Returns a round trip of vectors from owner to home, and as many gradients back.
-RoundTrip vectors_home(int home, int owner, double asked, double vectors, std::int64_t columns, WireTypes wire) {
+RoundTrip vectors_home(int home, int owner, double requested, double vectors, std::int64_t columns, WireTypes wire) {
   return {.home = home,
           .owner = owner,
-          .asked = asked,
+          .requested = requested,
           .vectors = vectors * static_cast<double>(row_bytes(wire.forward, columns)),
           .gradients = vectors * static_cast<double>(row_bytes(wire.backward, columns))};
 }
@@ -34,7 +34,7 @@ std::vector<RoundTrip> partial_bytes(const HomeLookups& lookups, const Packing& 
 std::vector<RoundTrip> sum_bytes(const HomeLookups& lookups, const Packing& packing, ReductionSteps steps) {
   std::vector<RoundTrip> trips;
   for (const auto& [owner, counts] : lookups.holders)
-    trips.push_back({.home = lookups.home, .owner = owner, .asked = lengths_and_ids(counts, packing)});
+    trips.push_back({.home = lookups.home, .owner = owner, .requested = lengths_and_ids(counts, packing)});
   const double bags = lookups.holders.front().counts.bags;  // the same for every shard of a table
   for (int from = 0; from < lookups.ranks; ++from)
     trips.push_back(
@@ -64,10 +64,10 @@ std::vector<RoundTrip> unique_row_bytes(const HomeLookups& lookups, const Packin
   std::vector<RoundTrip> trips;
   for (const auto& [owner, counts] : lookups.holders) {
     const bool by_node = packing.dedup == Dedup::node;
-    const int asked = by_node ? packing.nodes.counterpart(packing.nodes.of(lookups.home), owner) : owner;
+    const int requested = by_node ? packing.nodes.counterpart(packing.nodes.of(lookups.home), owner) : owner;
     const double rows = asks_once(packing.dedup) ? counts.distinct_rows : counts.ids;
     trips.push_back(
-        rows_home(lookups.home, asked, rows, lookups.columns, packing, by_node ? WireTypes{} : packing.wire));
+        rows_home(lookups.home, requested, rows, lookups.columns, packing, by_node ? WireTypes{} : packing.wire));
   }
   return trips;
 }

@@ -15,7 +15,7 @@ namespace shardmark::placement {
 /// doubles because expected counts give fractions of them.
 struct RoundTrip {
   int home = 0, owner = 0;
-  double asked = 0;      ///< bytes home -> owner in input_dist: ids, and how many there are
+  double requested = 0;  ///< bytes home -> owner in input_dist: ids, and how many there are
   double vectors = 0;    ///< bytes owner -> home in output_dist
   double gradients = 0;  ///< bytes home -> owner in grad_dist
 };

@@ -32,9 +32,9 @@ constexpr std::int64_t bytes_of(IdType type) { return type == IdType::int32 ? 4 
 /// Returns one type for the whole plan, so that all ranks decide alike. Ids travel as local rows of a shard; ids of
 /// replicated rows, which stay at home, are written in the same type. The last of 2^31 rows has the largest int32 for
 /// its number.
-inline IdType id_type(WireIds asked, const Plan& plan, std::span<const Table> tables) {
+inline IdType id_type(WireIds requested, const Plan& plan, std::span<const Table> tables) {
   constexpr std::int64_t most_rows = std::int64_t{1} << 31;
-  bool fit = asked == WireIds::automatic;
+  bool fit = requested == WireIds::automatic;
   for (std::size_t t = 0; t < tables.size(); ++t) {
     const TablePlacement& placement = plan.tables[t];
     fit &= replicated_rows(placement, tables[t]).count() <= most_rows;

@@ -97,6 +97,18 @@ struct HostTt {
   }
 };
 
+using HostSpace = Kokkos::DefaultHostExecutionSpace;
+
+/// The same rows, or the same gradients of rows, where the host can read them.
+inline UniqueRows<HostSpace> on_host(const UniqueRows<Space>& unique) {
+  const auto copy = [](const auto& array) { return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), array); };
+  return {copy(unique.words), copy(unique.segments), copy(unique.total), unique.position_bits};
+}
+inline RowGradients<HostSpace> on_host(const RowGradients<Space>& of) {
+  const auto copy = [](const auto& array) { return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), array); };
+  return {on_host(of.unique), copy(of.gradient_offset), copy(of.weights), copy(of.gradients)};
+}
+
 inline std::int64_t longest_chain(const TensorTrainShape& shape) {
   std::int64_t sum = 16;
   for (int t = 0; t <= shape.cores; ++t) sum += shape.r[at(t)] * 2 + shape.q[at(t % 6)];
@@ -107,7 +119,7 @@ inline std::int64_t longest_chain(const TensorTrainShape& shape) {
 struct Contraction {
   std::vector<HostTt> tables;
   Space exec;
-  std::vector<HostTable> stored;  ///< cores as the kernels want them
+  std::vector<Array<Space, char>> stored;  ///< bytes of the cores as the kernels want them
   std::vector<TensorTrainCores> cores;
   std::vector<std::pair<std::size_t, std::int64_t>> rows;  ///< table and id of each distinct row, in the kernels' order
   std::vector<float> gradients;                            ///< [distinct rows, stride], in the order of first use
@@ -125,13 +137,14 @@ struct Contraction {
     for (const auto& table : tables)
       for (int t = 0; t < table.shape.cores; ++t) {
         const auto shape = table.contracted_shape();
-        HostTable& core = stored.emplace_back(table.value_type, shape.p[at(t)], shape.slice_elements(t));
+        HostTable core(table.value_type, shape.p[at(t)], shape.slice_elements(t));
         std::vector<float> row(at(core.dim));
         for (std::int64_t i = 0; i < shape.p[at(t)]; ++i) {
           for (std::int64_t e = 0; e < core.dim; ++e)
             row[at(e)] = table.cores[at(table.core(t))].row(i)[at(table.element(t, e))];
           core.set_row(i, row);
         }
+        stored.push_back(array_of(exec, core.bytes, "core"));
       }
     for (std::size_t next = 0; const auto& table : tables) {
       TensorTrainCores& result = cores.emplace_back();
@@ -141,7 +154,7 @@ struct Contraction {
                 .mirrored = table.mirrored,
                 .dim = table.shape.dim()};
       for (int t = 0; t < table.shape.cores; ++t, slice += result.shape.p[at(t - 1)]) {
-        result.cores[at(t)] = stored[next++].bytes.data();
+        result.cores[at(t)] = stored[next++].data();
         result.first_slice[at(t)] = slice;
       }
       key += table.shape.rows();
@@ -168,8 +181,7 @@ struct Contraction {
   }
   /// The gradient of every slice that has one, by its key.
   std::map<std::int64_t, std::vector<float>> slice_sums(SliceSums order) {
-    const auto result = sliced(order);
-    exec.fence();
+    const auto result = on_host(sliced(order));
     std::map<std::int64_t, std::vector<float>> sums;
     for (std::int64_t u = 0; u < result.unique.count(); ++u) {
       auto& sum = sums[result.unique.key(u)];
@@ -199,9 +211,10 @@ struct Contraction {
   /// By the definition: of every table, of (core of the table, slice).
   std::vector<SumsOfSlices> expected_sums(bool magnitude) {
     std::vector<SumsOfSlices> sums(tables.size());
+    const auto of_rows = on_host(unique);
     for (std::size_t u = 0; u < rows.size(); ++u) {
       const auto& [s, id] = rows[u];
-      const auto begin = unique.position(unique.begin(static_cast<std::int64_t>(u)));
+      const auto begin = of_rows.position(of_rows.begin(static_cast<std::int64_t>(u)));
       tables[s].add_gradients(id, std::span(gradients).subspan(at(begin), at(cores[s].dim)), magnitude, sums[s]);
     }
     return sums;

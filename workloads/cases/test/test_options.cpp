@@ -164,10 +164,10 @@ TEST(Options, ImportedCoresBringTheirShapeAndAreTheInitialOnes) {
   Table& table = run.workload.tables.front();  // 110 rows x 64
   std::vector<float> values;
   for (std::int64_t i = 0; i < table.rows * table.dim; ++i) values.push_back(static_cast<float>(i % 97));
-  Table asked = table;
-  asked.tensor_train = {.cores = 4, .ranks = {3, 5, 4}};
-  const datasets::DecomposedTable tt = datasets::tt_svd(asked, values);
-  datasets::write_cores(file, asked, tt);
+  Table requested = table;
+  requested.tensor_train = {.cores = 4, .ranks = {3, 5, 4}};
+  const datasets::DecomposedTable tt = datasets::tt_svd(requested, values);
+  datasets::write_cores(file, requested, tt);
   table.tensor_train = {};
   const RunOptions before = run;
   apply_settings(run, {"tt.import=" + file});

@@ -127,15 +127,15 @@ TEST(Dedup, OwnersReadEachRowOnceForAllWhoAsk) {
     training_step(ready->flight, input);
     const RowCounts counts = ready->flight.row_counts();
     return std::array{comm::all_reduce(comm, counts.ids, comm::Reduce::sum),
-                      comm::all_reduce(comm, counts.asked, comm::Reduce::sum),
+                      comm::all_reduce(comm, counts.requested, comm::Reduce::sum),
                       comm::all_reduce(comm, counts.read, comm::Reduce::sum)};
   };
-  if (comm.size() == 1) return;                                // no rows are split
-  const std::int64_t ids = 37 * 40, asked = 12 * comm.size();  // 9 samples or more name all 12 rows
+  if (comm.size() == 1) return;                                    // no rows are split
+  const std::int64_t ids = 37 * 40, requested = 12 * comm.size();  // 9 samples or more name all 12 rows
   EXPECT_EQ(counts_with(placement::Dedup::off), (std::array{ids, ids, ids}));
-  EXPECT_EQ(counts_with(placement::Dedup::local), (std::array{ids, asked, asked}));
+  EXPECT_EQ(counts_with(placement::Dedup::local), (std::array{ids, requested, requested}));
   EXPECT_EQ(counts_with(placement::Dedup::owner), (std::array{ids, ids, std::int64_t{12}}));
-  EXPECT_EQ(counts_with(placement::Dedup::local_owner), (std::array{ids, asked, std::int64_t{12}}));
+  EXPECT_EQ(counts_with(placement::Dedup::local_owner), (std::array{ids, requested, std::int64_t{12}}));
 }
 
 TEST(Dedup, NarrowWiresBetweenNodesStayInsideTheirBound) {

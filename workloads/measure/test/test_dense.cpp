@@ -169,13 +169,13 @@ TEST(DenseStep, DefectsOfOneRankAreSeen) {
 TEST(DenseStep, ValuesThatNoBoundTellsAreNamed) {
   const comm::Communicator comm(MPI_COMM_WORLD);
   RunOptions options = dense_case(DenseKind::dlrm, Pooling::sum);
-  const auto untold = [&](WireTypes wire) {
+  const auto unjudged = [&](WireTypes wire) {
     const auto batches = make_batch_source(options, [](const std::string&) {});
-    return Expectation(comm, options, *batches, wire).untold();
+    return Expectation(comm, options, *batches, wire).unjudged();
   };
-  EXPECT_TRUE(untold({}).empty());
+  EXPECT_TRUE(unjudged({}).empty());
   options.dense.optimizer = OptimizerKind::adam;
-  EXPECT_TRUE(untold({ValueType::bf16, ValueType::bf16}).contains("top.0.weight"));
+  EXPECT_TRUE(unjudged({ValueType::bf16, ValueType::bf16}).contains("top.0.weight"));
 }
 
 TEST(DenseStep, GradientsOfWeightsAreCountedInThePhase) {

@@ -45,9 +45,9 @@ CoreShares share_cores(const comm::Affinity& affinity, int share, const StagePoo
   return {.compute = {cores.begin(), end_of_compute}, .stages = {end_of_compute, cores.end()}, .apart = true};
 }
 
-std::int64_t CoreShares::threads_to_compute(std::int64_t asked) const {
+std::int64_t CoreShares::threads_to_compute(std::int64_t requested) const {
   const auto most = std::ssize(compute);
-  return apart && (asked == 0 || asked > most) ? most : asked;
+  return apart && (requested == 0 || requested > most) ? most : requested;
 }
 
 }  // namespace shardmark::workloads

@@ -31,7 +31,7 @@ struct CoreShares {
   bool apart = false;  ///< they have none in common
 
   /// Returns the number of threads that are to compute where `asked` were requested; 0: what that means elsewhere too.
-  std::int64_t threads_to_compute(std::int64_t asked) const;
+  std::int64_t threads_to_compute(std::int64_t requested) const;
 };
 /// Divides the cores. share: cores of this rank (threads_for_rank). Throws InputError where no core would be left to
 /// compute, or where other ranks use the same cores.

@@ -12,8 +12,8 @@
 
 namespace shardmark::workloads {
 
-AskedBags::AskedBags(const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes,
-                     std::int64_t features) {
+RequestedBags::RequestedBags(const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes,
+                             std::int64_t features) {
   std::vector<std::int64_t> first(static_cast<std::size_t>(features));
   for (std::size_t s = 0; s < modes.size(); ++s)
     if (modes[s] == placement::RowTransfer::unique_rows) first[layout.strips[s].feature] = layout.strips[s].hot_rows;
@@ -22,7 +22,7 @@ AskedBags::AskedBags(const ShardLayout& layout, const std::vector<placement::Row
   first_id_ = decltype(first_id_)("shardmark::first_asked_id", first.size() + 1);
 }
 
-void AskedBags::set(const StepInput& input) {
+void RequestedBags::set(const StepInput& input) {
   bags_ = input.bags;
   ids_ = input.ids;
   if (first_row_.extent(0) == 0) return;
@@ -48,9 +48,9 @@ std::vector<int> places_of(const comm::Communicator& comm, placement::Dedup dedu
 RowHop stage_of_owners(const comm::Communicator& comm, comm::Exchange& exchange, Wire& wire, const RowShards& rows,
                        placement::Dedup dedup) {
   if (dedup == placement::Dedup::node) return NodeRows::owners(comm, exchange, wire, rows);
-  std::vector<RowHop::Range> asked;
-  for (int r = 0; r < comm.size(); ++r) asked.push_back(rows.of_rank(r));
-  return RowHop(exchange, wire, rows, asked, rows.of_rank(comm.rank()), std::vector<bool>(asked.size(), true));
+  std::vector<RowHop::Range> requested;
+  for (int r = 0; r < comm.size(); ++r) requested.push_back(rows.of_rank(r));
+  return RowHop(exchange, wire, rows, requested, rows.of_rank(comm.rank()), std::vector<bool>(requested.size(), true));
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ HomeRows::HomeRows(const comm::Communicator& comm, comm::Exchange& exchange, Wir
       layout_(layout),
       dedup_(dedup),
       shards_(layout_, tables.tables(), tables.features(), modes, places_of(comm, dedup)),
-      asked_bags_(layout_, modes, std::ssize(tables.features())),
+      requested_bags_(layout_, modes, std::ssize(tables.features())),
       owners_(stage_of_owners(comm, exchange, wire, shards_, dedup)) {
   if (dedup == placement::Dedup::node) node_ = std::make_unique<NodeRows>(comm, exchange, wire.ids(), shards_);
   if (shardmark::placement::reads_once(dedup)) owner_ = std::make_unique<OwnerRows>(shards_, owners_, tables);
@@ -92,9 +92,9 @@ void HomeRows::request(const StepInput& input) {
 
 /// Offsets, keys and weights of the ids of every strip, in the order of the bags.
 void HomeRows::list_positions(const StepInput& input) {
-  asked_bags_.set(input);
+  requested_bags_.set(input);
   std::vector<std::int64_t> ids_before{0};
-  for (const std::int64_t ids : asked_bags_.ids()) ids_before.push_back(ids_before.back() + ids);
+  for (const std::int64_t ids : requested_bags_.ids()) ids_before.push_back(ids_before.back() + ids);
   std::int64_t bags = 0;
   positions_ = 0;
   first_of_strip_.host.clear();
@@ -104,13 +104,13 @@ void HomeRows::list_positions(const StepInput& input) {
     first_of_strip_.host.push_back(bags);
     position_shift_.host.push_back(positions_ - ids_before[f]);
     bags += input.bags_of(f);
-    positions_ += asked_bags_.ids()[f];
+    positions_ += requested_bags_.ids()[f];
   }
   const bool weighted = input.bags.weights.extent(0) > 0;
   offsets_ = offsets_scratch_.first(bags + 1);
   weights_ = weights_scratch_.first(weighted ? positions_ : 0);
   kernels::list_strip_positions<Execution>(
-      Execution(), shards_.owners, shards_.first_keys, asked_bags_.bags(),
+      Execution(), shards_.owners, shards_.first_keys, requested_bags_.bags(),
       {first_of_strip_.array(), position_shift_.array(), offsets_, weights_, keys_.first(positions_)});
 }
 
@@ -119,7 +119,7 @@ void HomeRows::lay_out(const StepInput& input, const std::vector<std::int64_t>& 
   place_groups();
   list_rows();
   indices_ = indices_scratch_.first(positions_);
-  asked().number_positions(row_shift_.array(), indices_);
+  requested().number_positions(row_shift_.array(), indices_);
   lookups_.host.clear();
   gradients_.host.clear();
   maxima_.host.clear();
@@ -135,12 +135,12 @@ void HomeRows::place_groups() {
   for (std::int64_t s = 0; s < std::ssize(shards_.shards); ++s) {
     const auto group = static_cast<std::size_t>(shard(s).group);
     group_row_.push_back(rows[group]);
-    rows[group] += asked().rows(s);
+    rows[group] += requested().rows(s);
     dims[group] = shard(s).dim;
   }
   group_begin_.assign(1, 0);
   for (std::size_t g = 0; g < rows.size(); ++g) group_begin_.push_back(group_begin_.back() + rows[g] * dims[g]);
-  packed_ = packed_scratch_.first(asked().packed_elements());
+  packed_ = packed_scratch_.first(requested().packed_elements());
   rows_ = rows_scratch_.first(group_begin_.back());
 }
 
@@ -154,14 +154,14 @@ void HomeRows::list_rows() {
     const auto group = static_cast<std::size_t>(shard(s).group);
     const std::int64_t in_group = group_row_[s], dim = shard(s).dim;
     pieces_.host.push_back({.first_row = first_row,
-                            .bags = asked().rows(s),
+                            .bags = requested().rows(s),
                             .dim = dim,
                             .home = group_begin_[group] + in_group * dim,
                             .home_stride = dim,
                             .first_partial = s});
-    partials_.host.push_back({.packed = asked().packed_begin(s)});
-    row_shift_.host.push_back(in_group - asked().first_row(s));
-    first_row += asked().rows(s);
+    partials_.host.push_back({.packed = requested().packed_begin(s)});
+    row_shift_.host.push_back(in_group - requested().first_row(s));
+    first_row += requested().rows(s);
   }
 }
 
@@ -196,7 +196,7 @@ void HomeRows::add_strip(std::size_t number, std::int64_t bags, std::int64_t out
 
 DeviceArray<float> HomeRows::receive(const DeviceArray<float>& held) {
   if (node_) {
-    const auto rows = node_rows_.first(owners_.asked().packed_elements());
+    const auto rows = node_rows_.first(owners_.requested().packed_elements());
     owners_.send_rows(held, rows);
     node_->hand_on(owners_, rows, packed_);
   } else {
@@ -207,7 +207,7 @@ DeviceArray<float> HomeRows::receive(const DeviceArray<float>& held) {
 
 void HomeRows::pool(const DeviceArray<float>& vectors) {
   const Execution exec;
-  kernels::sum_partials<Execution>(exec, pieces_.array(), {partials_.array(), {}}, asked().count(), packed_, rows_);
+  kernels::sum_partials<Execution>(exec, pieces_.array(), {partials_.array(), {}}, requested().count(), packed_, rows_);
   kernels::pooled_lookup(exec, lookups_.array(), ConstDeviceArray<std::int64_t>(offsets_), indices_, weights_, vectors);
 }
 
@@ -221,12 +221,12 @@ void HomeRows::return_gradients(const DeviceArray<float>& vectors, const ConstDe
   const auto of_vectors = with_max_gradients(gradients, of_ids, max_gradients_, [&](const auto& all) {
     kernels::max_gradients<Execution>(exec, maxima_.array(), offsets_, indices_, weights_, vectors, gradients, all);
   });
-  const auto packed = packed_gradients_.first(asked().packed_elements());
-  kernels::pack_row_gradients<Execution>(exec, {asked().unique(), offsets, weights_, of_vectors}, asked().packed(),
-                                         workspace_, packed);
+  const auto packed = packed_gradients_.first(requested().packed_elements());
+  kernels::pack_row_gradients<Execution>(exec, {requested().unique(), offsets, weights_, of_vectors},
+                                         requested().packed(), workspace_, packed);
   exec.fence("shardmark: gradients of rows are sent");
   if (node_) {
-    const auto sums = node_gradients_.first(owners_.asked().packed_elements());
+    const auto sums = node_gradients_.first(owners_.requested().packed_elements());
     node_->collect(owners_, packed, sums);
     owners_.return_gradients(sums, held);
   } else {

@@ -17,10 +17,10 @@ namespace shardmark::workloads {
 
 /// Holds the bags of a rank's samples without the ids of hot rows, which it does not request; the other rows of their
 /// tables are counted from the first one. Where no rows are hot, the bags are as they came.
-class AskedBags {
+class RequestedBags {
  public:
   /// Takes `modes`: by strip.
-  AskedBags(const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes, std::int64_t features);
+  RequestedBags(const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes, std::int64_t features);
 
   /// Takes the bags of a step; what the following return holds until the next call.
   void set(const StepInput& input);
@@ -38,13 +38,13 @@ class AskedBags {
 
 /// Counts what dedup does to the rows of a step.
 struct RowCounts {
-  std::int64_t ids = 0;    ///< of this rank's samples, but of hot rows
-  std::int64_t asked = 0;  ///< rows that it requests, from whatever rank
-  std::int64_t read = 0;   ///< rows that it reads from its tables for all who request them
+  std::int64_t ids = 0;        ///< of this rank's samples, but of hot rows
+  std::int64_t requested = 0;  ///< rows that it requests, from whatever rank
+  std::int64_t read = 0;       ///< rows that it reads from its tables for all who request them
 
   RowCounts& operator+=(const RowCounts& other) {
     ids += other.ids;
-    asked += other.asked;
+    requested += other.requested;
     read += other.read;
     return *this;
   }
@@ -68,11 +68,11 @@ class HomeRows {
   RowHop& held() { return owners_; }
   const RowHop& held() const { return owners_; }
   /// Returns the distinct rows that its samples request: from the owners, or from ranks of its node.
-  const DistinctRows& asked() const { return (node_ ? node_->homes() : owners_).asked(); }
+  const DistinctRows& requested() const { return (node_ ? node_->homes() : owners_).requested(); }
   /// Return the local shards whose rows others may request, and whether each row is read once for all who request it.
   std::vector<std::int64_t> held_shards() const;
   bool reads_once() const { return owner_ != nullptr; }
-  RowCounts counts() const { return {positions_, asked().count(), owner_ ? owner_->count() : owners_.held_rows()}; }
+  RowCounts counts() const { return {positions_, requested().count(), owner_ ? owner_->count() : owners_.held_rows()}; }
   std::int64_t shards() const { return std::ssize(shards_.shards); }
   const RowShard& shard(std::int64_t number) const { return shards_.shards[number]; }
 
@@ -106,7 +106,7 @@ class HomeRows {
   const ShardLayout& layout_;
   placement::Dedup dedup_;
   RowShards shards_;
-  AskedBags asked_bags_;
+  RequestedBags requested_bags_;
   RowHop owners_;
   std::unique_ptr<NodeRows> node_;    ///< with Dedup::node
   std::unique_ptr<OwnerRows> owner_;  ///< when rows are read once

@@ -26,13 +26,13 @@ RowHop::Range of_local_rank(const comm::Communicator& comm, const RowShards& row
 
 RowHop stage_of_homes(const comm::Communicator& comm, comm::Exchange& exchange, Wire& wire, const RowShards& rows) {
   require_node_dedup(comm);
-  std::vector<RowHop::Range> asked;
+  std::vector<RowHop::Range> requested;
   std::vector<bool> askers;
   for (int r = 0; r < comm.size(); ++r) {
     askers.push_back(comm.node_of(r) == comm.node_of(comm.rank()));
-    asked.push_back(askers.back() ? of_local_rank(comm, rows, local_rank(comm, r)) : RowHop::Range{0, 0});
+    requested.push_back(askers.back() ? of_local_rank(comm, rows, local_rank(comm, r)) : RowHop::Range{0, 0});
   }
-  return RowHop(exchange, wire, rows, asked, of_local_rank(comm, rows, comm.node_rank()), askers);
+  return RowHop(exchange, wire, rows, requested, of_local_rank(comm, rows, comm.node_rank()), askers);
 }
 
 }  // namespace
@@ -42,13 +42,13 @@ NodeRows::NodeRows(const comm::Communicator& comm, comm::Exchange& exchange, pla
     : fp32_(WireTypes{}, ids), homes_(stage_of_homes(comm, exchange, fp32_, rows)), asked_(rows, homes_) {}
 
 RowHop NodeRows::owners(const comm::Communicator& comm, comm::Exchange& exchange, Wire& wire, const RowShards& rows) {
-  std::vector<RowHop::Range> asked;
+  std::vector<RowHop::Range> requested;
   std::vector<bool> askers;
   for (int r = 0; r < comm.size(); ++r) {
     askers.push_back(local_rank(comm, r) == comm.node_rank());
-    asked.push_back(askers.back() ? rows.of_rank(r) : RowHop::Range{0, 0});
+    requested.push_back(askers.back() ? rows.of_rank(r) : RowHop::Range{0, 0});
   }
-  return RowHop(exchange, wire, rows, asked, rows.of_rank(comm.rank()), askers);
+  return RowHop(exchange, wire, rows, requested, rows.of_rank(comm.rank()), askers);
 }
 
 ConstDeviceArray<std::int64_t> NodeRows::request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t bound) {
@@ -62,7 +62,7 @@ ConstDeviceArray<std::int64_t> NodeRows::request(const ConstDeviceArray<std::int
 
 void NodeRows::hand_on(const RowHop& owners, const DeviceArray<float>& from_owners, const DeviceArray<float>& packed) {
   const auto handed_on = rows_handed_on_.first(homes_.held_elements());
-  asked_.repeat(owners.asked(), from_owners, handed_on);
+  asked_.repeat(owners.requested(), from_owners, handed_on);
   Execution().fence("shardmark: rows are handed on");
   homes_.send_rows(handed_on, packed);
 }
@@ -71,8 +71,8 @@ void NodeRows::collect(const RowHop& owners, const DeviceArray<float>& packed, c
   const Execution exec;
   const auto gradients = gradients_.first(homes_.held_elements());
   homes_.return_gradients(packed, gradients);
-  kernels::pack_row_gradients<Execution>(exec, {owners.asked().unique(), asked_.vector_begin(), {}, gradients},
-                                         owners.asked().packed(), workspace_, to_owners);
+  kernels::pack_row_gradients<Execution>(exec, {owners.requested().unique(), asked_.vector_begin(), {}, gradients},
+                                         owners.requested().packed(), workspace_, to_owners);
   exec.fence("shardmark: gradients of the node are sent");
 }
 

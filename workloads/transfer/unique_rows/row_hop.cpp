@@ -88,11 +88,11 @@ std::int64_t size_of(const RowHop::Range& range) { return range.second - range.f
 
 }  // namespace
 
-RowHop::RowHop(comm::Exchange& exchange, Wire& wire, const RowShards& rows, std::vector<Range> asked, Range held,
+RowHop::RowHop(comm::Exchange& exchange, Wire& wire, const RowShards& rows, std::vector<Range> requested, Range held,
                const std::vector<bool>& askers)
     : exchange_(exchange),
       rows_(rows),
-      asked_(std::move(asked)),
+      asked_(std::move(requested)),
       held_(held),
       distinct_(rows),
       id_wire_(wire.ids()),
@@ -140,7 +140,7 @@ void RowHop::make_routes(std::int64_t bound) {
 }
 
 void RowHop::receive_ids(const DeviceArray<std::int64_t>& ids) {
-  id_wire_.write(id_route_.send_total(), [&](const auto& asked) { distinct_.list_ids(asked); });
+  id_wire_.write(id_route_.send_total(), [&](const auto& requested) { distinct_.list_ids(requested); });
   id_wire_.exchange(exchange_, id_route_, ids);
 }
 

@@ -100,7 +100,7 @@ class RowHop {
 
   /// Takes asked [ranks]: the row shards that this rank requests from each rank, ascending; held: those that the ranks
   /// r with askers[r] request from this rank.
-  RowHop(comm::Exchange& exchange, Wire& wire, const RowShards& rows, std::vector<Range> asked, Range held,
+  RowHop(comm::Exchange& exchange, Wire& wire, const RowShards& rows, std::vector<Range> requested, Range held,
          const std::vector<bool>& askers);
 
   /// Finds the distinct rows, or with `repeated` lists a row for every position, and sends their holders how many there
@@ -109,7 +109,7 @@ class RowHop {
   void request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t bound, bool repeated = false);
 
   /// Returns what this rank requests; the rows come back packed.
-  const DistinctRows& asked() const { return distinct_; }
+  const DistinctRows& requested() const { return distinct_; }
 
   /// Return what is requested from this rank.
   Range held() const { return held_; }
