@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/array.hpp"
 
 namespace shardmark::kernels::device {
@@ -36,6 +38,51 @@ KOKKOS_FORCEINLINE_FUNCTION Chunk<T, Size> load_chunk(const T* from) {
 template <int Size, class T>
 KOKKOS_FORCEINLINE_FUNCTION void store_chunk(T* to, const Chunk<T, Size>& chunk) {
   *reinterpret_cast<Chunk<T, Size>*>(to) = chunk;
+}
+
+#ifdef __CUDA_ARCH__
+namespace detail {
+template <std::size_t bytes>
+struct Word;
+template <>
+struct Word<16> : std::type_identity<uint4> {};
+template <>
+struct Word<8> : std::type_identity<uint2> {};
+template <>
+struct Word<4> : std::type_identity<unsigned int> {};
+template <>
+struct Word<2> : std::type_identity<unsigned short> {};
+template <>
+struct Word<1> : std::type_identity<unsigned char> {};
+template <class T>
+using WordOf = typename Word<sizeof(T)>::type;
+}  // namespace detail
+#endif
+
+/// Loads from global memory that no thread of the kernel writes.
+template <int Size, class T>
+KOKKOS_FORCEINLINE_FUNCTION Chunk<T, Size> load_read_only(const T* from) {
+#ifdef __CUDA_ARCH__
+  using Word = detail::WordOf<Chunk<T, Size>>;
+  return Kokkos::bit_cast<Chunk<T, Size>>(__ldg(reinterpret_cast<const Word*>(from)));
+#else
+  return load_chunk<Size>(from);
+#endif
+}
+template <class T>
+KOKKOS_FORCEINLINE_FUNCTION T read_only(const T* from) {
+  return load_read_only<1>(from).at[0];
+}
+
+/// Stores what the kernel reads no more, so that it leaves the caches first.
+template <int Size, class T>
+KOKKOS_FORCEINLINE_FUNCTION void store_streaming(T* to, const Chunk<T, Size>& chunk) {
+#ifdef __CUDA_ARCH__
+  using Word = detail::WordOf<Chunk<T, Size>>;
+  __stcs(reinterpret_cast<Word*>(to), Kokkos::bit_cast<Word>(chunk));
+#else
+  store_chunk<Size>(to, chunk);
+#endif
 }
 
 KOKKOS_FORCEINLINE_FUNCTION bool aligned(const void* address, std::int64_t bytes) {

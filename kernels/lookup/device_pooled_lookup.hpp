@@ -1,129 +1,193 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/device_tiles.hpp"
+#include "kernels/device_warps.hpp"
 #include "kernels/lookup/bag_divisor.hpp"
+#include "kernels/lookup/bag_run.hpp"
+#include "kernels/lookup/device_bag_divisor.hpp"
 #include "kernels/lookup/pooled_lookup.hpp"
 #include "kernels/lookup/stored_rows.hpp"
-#include "kernels/sort/balanced_ranges.hpp"
 
 namespace shardmark::kernels::device {
 
-/// Reads Size columns of a row from `c` on, in fp32.
-template <int Size, class T>
-KOKKOS_FORCEINLINE_FUNCTION Chunk<float, Size> read(const StoredRow<T>& row, std::int64_t c) {
-  const auto stored = load_chunk<Size>(row.values + c);
-  Chunk<float, Size> values;
-  for (int i = 0; i < Size; ++i) values.at[i] = to_float(stored.at[i]);
-  return values;
-}
-template <int Size>
-KOKKOS_FORCEINLINE_FUNCTION Chunk<float, Size> read(const QuantizedRow& row, std::int64_t c) {
-  const auto stored = load_chunk<Size>(row.values + c);
-  Chunk<float, Size> values;
-  for (int i = 0; i < Size; ++i) values.at[i] = row.scale * static_cast<float>(stored.at[i]) + row.offset;
-  return values;
-}
+/// Holds Size columns of a row as they are stored.
+template <class Row, int Size>
+struct RowChunk;
 
-/// Pools one vector: the rows of the ids at the positions [begin, end).
-template <class Index>
-struct PooledVector {
-  const LookupBlock& block;
-  const Index* ids;
-  const float* weights;  ///< null when every weight is 1
-  std::int64_t begin, end;
-  float* output;
+template <class T, int Size>
+struct RowChunk<StoredRow<T>, Size> {
+  Chunk<T, Size> stored;
 
-  /// Pools by the threads of a tile, each Chunks chunks of Size columns at a time; adds rows in the order of the host's
-  /// kernel.
-  template <class Row, int Size, int Chunks, class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void pool(const Team& team, int width) const {
-    const std::int64_t dim = block.dim;
-    for (std::int64_t first = 0; first < dim; first += width * Chunks * Size)
-      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, width), [&](const int thread) {
-        Chunk<float, Size> pooled[Chunks] = {};
-        const auto column = [&](int k) { return first + (k * width + thread) * Size; };
-        for (std::int64_t i = begin; i < end; ++i) {
-          const Row row(static_cast<const char*>(block.rows) + static_cast<std::int64_t>(ids[i]) * Row::bytes(dim));
-          const float weight = weights == nullptr ? 1.0F : weights[i];
-          for (int k = 0; k < Chunks; ++k)
-            if (column(k) < dim) join(pooled[k], read<Size>(row, column(k)), weight, i == begin);
-        }
-        const double divisor = bag_divisor(block.pooling, weights, begin, end);
-        for (int k = 0; k < Chunks; ++k)
-          if (column(k) < dim) {
-            if (divisor != 1) divide(pooled[k].at, Size, divisor);
-            store_chunk<Size>(output + column(k), pooled[k]);
-          }
-      });
+  KOKKOS_FORCEINLINE_FUNCTION void load(const StoredRow<T>& row, std::int64_t column) {
+    stored = load_read_only<Size>(row.values + column);
   }
-
- private:
-  template <int Size>
-  KOKKOS_FORCEINLINE_FUNCTION void join(Chunk<float, Size>& pooled, const Chunk<float, Size>& values, float weight,
-                                        bool first) const {
-    const bool max = block.pooling == Pooling::max;
-    for (int i = 0; i < Size; ++i) {
-      const float product = weight * values.at[i];
-      if (max)
-        pooled.at[i] = first || pooled.at[i] < product ? product : pooled.at[i];
-      else
-        pooled.at[i] += product;
-    }
-  }
+  KOKKOS_FORCEINLINE_FUNCTION float value(int i) const { return to_float(stored.at[i]); }
 };
 
-/// Pools bags by a tile of 8 threads each: with chunks of four columns, 128 bytes of fp32 a load, and up to four loads
-/// per row. Rows or outputs whose chunks would not be aligned are read by single columns.
-template <class Exec, class Index>
+template <int Size>
+struct RowChunk<QuantizedRow, Size> {
+  float scale, offset;
+  Chunk<std::uint8_t, Size> stored;
+
+  KOKKOS_FORCEINLINE_FUNCTION void load(const QuantizedRow& row, std::int64_t column) {
+    scale = row.scale;
+    offset = row.offset;
+    stored = load_read_only<Size>(row.values + column);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION float value(int i) const { return scale * static_cast<float>(stored.at[i]) + offset; }
+};
+
+/// Pools consecutive bags with a warp. A tile of it takes consecutive bags too, whose rows lie at consecutive positions
+/// of the ids: whatever bags they belong to, rows_at_once of them are loaded before they are added, in order.
+template <class Exec, class Index, bool Weighted>
 struct PooledLookup {
-  static constexpr int width = 8;
+  static constexpr std::int64_t most_bags = 32;  ///< a warp's, which it can hold the ends of
+  static constexpr int rows_at_once = 4;
+  using Bounds = Kokkos::LaunchBounds<256, 6>;
 
   ConstArray<Exec, LookupBlock> blocks;
   ConstArray<Exec, std::int64_t> offsets;
   ConstArray<Exec, Index> indices;
   ConstArray<Exec, float> weights;
   Array<Exec, float> output;
+  std::int64_t bags_per_warp;
 
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const std::int64_t bag = tile_number(team);
-    if (bag + 1 >= static_cast<std::int64_t>(offsets.extent(0))) return;
-    const auto count = static_cast<std::int64_t>(blocks.extent(0));
-    const LookupBlock& block = blocks(last_at_most(count, bag, [&](std::int64_t b) { return blocks(b).first_bag; }));
-    if (bag >= block.first_bag + block.bags) return;
-    with_row_type(block.value_type, [&](auto row) { pool_bag<typename decltype(row)::type>(team, block, bag); });
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const int lane = static_cast<int>(i % warp_lanes<Exec>);
+    const std::int64_t bag = i / warp_lanes<Exec> * bags_per_warp;
+    const std::int64_t end = Kokkos::min(bag + bags_per_warp, static_cast<std::int64_t>(offsets.extent(0)) - 1);
+    for_block_runs(
+        blocks, bag, end, [](const LookupBlock& block) { return block.first_bag; },
+        [&](const LookupBlock& block, std::int64_t first, std::int64_t stop) {
+          with_row_type(block.value_type,
+                        [&](auto row) { pool<typename decltype(row)::type>(lane, block, first, stop); });
+        });
   }
 
  private:
-  template <class Row, class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void pool_bag(const Team& team, const LookupBlock& block, std::int64_t bag) const {
-    const std::int64_t begin = offsets(bag), end = offsets(bag + 1);
-    float* first = output.data() + block.output;
-    if (block.pooling == Pooling::none) {
-      const std::int64_t before = begin - offsets(block.first_bag);
-      for (std::int64_t i = begin; i < end; ++i)
-        pool<Row>(team, block, i, i + 1, first + (before + i - begin) * block.output_stride);
-    } else {
-      pool<Row>(team, block, begin, end, first + (bag - block.first_bag) * block.output_stride);
-    }
+  template <class Row>
+  KOKKOS_FORCEINLINE_FUNCTION void pool(int lane, const LookupBlock& block, std::int64_t first,
+                                        std::int64_t stop) const {
+    constexpr std::int64_t value_bytes = sizeof(*Row::values);
+    const bool fours = block.dim % 4 == 0 && block.output_stride % 4 == 0 && aligned(block.rows, 4 * value_bytes) &&
+                       aligned(output.data() + block.output, 4 * sizeof(float));
+    if (fours && block.pooling != Pooling::max)
+      pool_columns<Row, false, 4>(lane, block, first, stop);
+    else if (fours)
+      pool_columns<Row, true, 4>(lane, block, first, stop);
+    else if (block.pooling != Pooling::max)
+      pool_columns<Row, false, 1>(lane, block, first, stop);
+    else
+      pool_columns<Row, true, 1>(lane, block, first, stop);
   }
 
-  template <class Row, class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void pool(const Team& team, const LookupBlock& block, std::int64_t begin,
-                                        std::int64_t end, float* to) const {
-    const PooledVector<Index> vector{
-        block, indices.data(), weights.extent(0) == 0 ? nullptr : weights.data(), begin, end, to};
-    constexpr std::int64_t value_bytes = sizeof(*Row::values);
-    if (!aligned(block.rows, 4 * value_bytes) || !aligned(to, 4 * sizeof(float)) || block.dim % 4 != 0)
-      vector.template pool<Row, 1, 4>(team, width);
-    else if (block.dim <= 4 * width)
-      vector.template pool<Row, 4, 1>(team, width);
-    else if (block.dim <= 8 * width)
-      vector.template pool<Row, 4, 2>(team, width);
-    else
-      vector.template pool<Row, 4, 4>(team, width);
+  /// Pools bags [first, stop) by Size columns a lane.
+  template <class Row, bool Max, int Size>
+  KOKKOS_FORCEINLINE_FUNCTION void pool_columns(int lane, const LookupBlock& block, std::int64_t first,
+                                                std::int64_t stop) const {
+    const Tile tile = tile_of<Exec>(lane, (block.dim + Size - 1) / Size);
+    const int share = tile.share(stop - first);
+    const std::int64_t begin = Kokkos::min(first + tile.number * share, stop);
+    const auto bags = static_cast<int>(Kokkos::min(std::int64_t{share}, stop - begin));
+    const BagEnds<Exec> ends(tile, offsets.data() + begin, bags);
+    float* vector = output.data() + block.output +
+                    vectors_before(block, begin, ends.begin(), offsets) * block.output_stride + tile.lane * Size;
+    for (std::int64_t column = 0; column < block.dim; column += tile.lanes() * Size)
+      TileOfBags<Row, Max, Size>{*this, block, tile, ends, bags, column + tile.lane * Size}.pool(vector + column);
   }
+
+  /// Pools the same columns of consecutive bags, one after the other.
+  template <class Row, bool Max, int Size>
+  struct TileOfBags {
+    const PooledLookup& lookup;
+    const LookupBlock& block;
+    const Tile& tile;
+    const BagEnds<Exec>& ends;
+    int bags;
+    std::int64_t column;
+
+    KOKKOS_FORCEINLINE_FUNCTION void pool(float* vector) const {
+      const bool each_id = block.pooling == Pooling::none;  // every id is a bag of its own
+      const bool held = column < block.dim;
+      const Index* ids = lookup.indices.data() + ends.begin();
+      const float* weights = Weighted ? lookup.weights.data() + ends.begin() : nullptr;
+      const int vectors = each_id ? ends.length() : bags;
+      const auto end_of = [&](int number) { return each_id ? number + 1 : ends.at(tile, number); };
+      Chunk<float, Size> pooled{};
+      int number = 0, begin = 0, end = end_of(0);
+      const auto finish = [&] {
+        if constexpr (!Max)
+          if (divides(block.pooling)) divide(pooled, bag_divisor(block.pooling, weights, begin, end));
+        if (held) store_streaming<Size>(vector, pooled);
+        vector += block.output_stride;
+        pooled = {};
+        begin = end;
+        ++number;
+      };
+      const auto bytes = static_cast<int>(Row::bytes(block.dim));
+      const int longest = largest(ends.length());
+      RowChunk<Row, Size> rows[rows_at_once];
+      Window<Exec, Index> some_ids;
+      Window<Exec, float> some_weights;
+      const int capacity = some_ids.capacity(tile);
+      for (int position = 0;;) {
+        for (bool ended; any_lane(ended = number < vectors && end <= position);) {
+          if (ended) finish();
+          const int next = end_of(number);
+          if (ended) end = next;
+        }
+        if (position >= longest) break;
+        const int at = position & (capacity - 1);
+        if (at == 0) {
+          some_ids.read(tile, ids + position, ends.length() - position);
+          if constexpr (Weighted) some_weights.read(tile, weights + position, ends.length() - position);
+        }
+        const auto weight = [&](int k) { return Weighted ? some_weights.at(tile, at + k) : 1.0F; };
+        const bool first_of_rows = at % rows_at_once == 0;
+        if (first_of_rows)
+          for (int k = 0; k < rows_at_once; ++k) {
+            const auto id = static_cast<std::int64_t>(some_ids.at(tile, at + k));
+            rows[k] = {};
+            if (held && position + k < ends.length())
+              rows[k].load(Row(static_cast<const char*>(block.rows) + id * bytes), column);
+          }
+        if (first_of_rows && all_lanes(number == vectors || position + rows_at_once <= end)) {
+          for (int k = 0; k < rows_at_once; ++k) join(pooled, rows[k], weight(k), position + k == begin);
+          position += rows_at_once;
+        } else {
+          join(pooled, rows[0], weight(0), position == begin);
+          for (int k = 1; k < rows_at_once; ++k) rows[k - 1] = rows[k];
+          ++position;
+        }
+      }
+    }
+
+   private:
+    KOKKOS_FORCEINLINE_FUNCTION static void join(Chunk<float, Size>& pooled, const RowChunk<Row, Size>& row,
+                                                 float weight, bool first) {
+      for (int i = 0; i < Size; ++i) {
+        const float product = Weighted ? weight * row.value(i) : row.value(i);
+        if constexpr (Max)
+          pooled.at[i] = first || pooled.at[i] < product ? product : pooled.at[i];
+        else
+          pooled.at[i] += product;
+      }
+    }
+  };
 };
+
+/// Pools all bags of a launch.
+template <class Exec, class Index, bool Weighted>
+void pool(const Exec& exec, ConstArray<Exec, LookupBlock> blocks, ConstArray<Exec, std::int64_t> offsets,
+          ConstArray<Exec, Index> indices, ConstArray<Exec, float> weights, const Array<Exec, float>& output) {
+  using Kernel = PooledLookup<Exec, Index, Weighted>;
+  constexpr std::int64_t tiles = 8, ids_per_warp = 64;
+  const std::int64_t bags = static_cast<std::int64_t>(offsets.extent(0)) - 1;
+  const std::int64_t ids = Kokkos::max(static_cast<std::int64_t>(indices.extent(0)), std::int64_t{1});
+  const std::int64_t bags_per_warp =
+      items_per_warp(exec, bags, Kokkos::clamp(ids_per_warp * bags / ids, tiles, Kernel::most_bags));
+  for_lanes<typename Kernel::Bounds>("shardmark::pooled_lookup", exec, (bags + bags_per_warp - 1) / bags_per_warp,
+                                     Kernel{blocks, offsets, indices, weights, output, bags_per_warp});
+}
 
 }  // namespace shardmark::kernels::device

@@ -98,6 +98,12 @@ struct StripOwners {
   /// Returns whether one slot holds all rows, in their order.
   KOKKOS_FORCEINLINE_FUNCTION bool one_owner() const { return block_count == 1 && first_block.modulus == 1; }
 
+  /// Returns the slot that holds all rows, and as local_row what its local rows have been shifted by.
+  KOKKOS_FORCEINLINE_FUNCTION OwnedRow only_owner() const {
+    const OwnedRow first = find(first_block.first_row);
+    return {first.slot, first.member, first.local_row - first_block.first_row};
+  }
+
   /// Returns slot, member and local row of a row of the strip.
   KOKKOS_FORCEINLINE_FUNCTION OwnedRow find(std::int64_t row) const {
     if (block_count == 1) return find(first_block, row);
