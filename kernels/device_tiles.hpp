@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstring>
 #include <type_traits>
 
 #include "kernels/array.hpp"
@@ -59,19 +60,24 @@ using WordOf = typename Word<sizeof(T)>::type;
 }  // namespace detail
 #endif
 
-/// Loads from global memory that no thread of the kernel writes.
+/// Loads a Value, at a multiple of its size, from global memory that no thread of the kernel writes.
+template <class Value, class T>
+KOKKOS_FORCEINLINE_FUNCTION Value load_read_only_as(const T* from) {
+#ifdef __CUDA_ARCH__
+  return Kokkos::bit_cast<Value>(__ldg(reinterpret_cast<const detail::WordOf<Value>*>(from)));
+#else
+  Value value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+#endif
+}
 template <int Size, class T>
 KOKKOS_FORCEINLINE_FUNCTION Chunk<T, Size> load_read_only(const T* from) {
-#ifdef __CUDA_ARCH__
-  using Word = detail::WordOf<Chunk<T, Size>>;
-  return Kokkos::bit_cast<Chunk<T, Size>>(__ldg(reinterpret_cast<const Word*>(from)));
-#else
-  return load_chunk<Size>(from);
-#endif
+  return load_read_only_as<Chunk<T, Size>>(from);
 }
 template <class T>
 KOKKOS_FORCEINLINE_FUNCTION T read_only(const T* from) {
-  return load_read_only<1>(from).at[0];
+  return load_read_only_as<T>(from);
 }
 
 /// Stores what the kernel reads no more, so that it leaves the caches first.

@@ -17,7 +17,40 @@ KOKKOS_FORCEINLINE_FUNCTION void divide(Chunk<Value, Size>& values, double divis
     kernels::divide(values.at, Size, divisor);
 }
 
-/// Divides the vectors of consecutive bags with a warp, one with each of its tiles at a time.
+/// Divides the vectors of the bags [first, stop) of a block with a warp, one with each of its tiles at a time, by Size
+/// values a lane.
+template <int Size, class Exec, class Value>
+KOKKOS_FORCEINLINE_FUNCTION void divide_columns(int lane, const BagVectors& block, std::int64_t first,
+                                                std::int64_t stop, const ConstArray<Exec, std::int64_t>& offsets,
+                                                const ConstArray<Exec, float>& weights,
+                                                const Array<Exec, Value>& vectors) {
+  const Tile tile = tile_of<Exec>(lane, (block.dim + Size - 1) / Size);
+  const float* weight = weights.extent(0) == 0 ? nullptr : weights.data();
+  for (std::int64_t bag = first + tile.number; bag < stop; bag += tile.tiles()) {
+    const double divisor = bag_divisor(block.pooling, weight, offsets(bag), offsets(bag + 1));
+    if (divisor == 1) continue;
+    Value* vector = vectors.data() + block.begin + (bag - block.first_bag) * block.stride;
+    for (std::int64_t column = tile.lane * Size; column < block.dim; column += tile.lanes() * Size) {
+      auto values = load_chunk<Size>(vector + column);
+      divide(values, divisor);
+      store_chunk<Size>(vector + column, values);
+    }
+  }
+}
+
+template <class Exec, class Value>
+KOKKOS_FORCEINLINE_FUNCTION void divide_vectors(int lane, const BagVectors& block, std::int64_t first,
+                                                std::int64_t stop, const ConstArray<Exec, std::int64_t>& offsets,
+                                                const ConstArray<Exec, float>& weights,
+                                                const Array<Exec, Value>& vectors) {
+  constexpr int size = 16 / sizeof(Value);
+  if (block.dim % size == 0 && block.stride % size == 0 && aligned(vectors.data() + block.begin, 16))
+    divide_columns<size, Exec>(lane, block, first, stop, offsets, weights, vectors);
+  else
+    divide_columns<1, Exec>(lane, block, first, stop, offsets, weights, vectors);
+}
+
+/// Divides the vectors of consecutive bags with a warp.
 template <class Exec, class Value>
 struct BagDivision {
   static constexpr std::int64_t bags_per_warp = 16;
@@ -35,32 +68,8 @@ struct BagDivision {
     for_block_runs(
         blocks, bag, end, [](const BagVectors& block) { return block.first_bag; },
         [&](const BagVectors& block, std::int64_t first, std::int64_t stop) {
-          constexpr int size = 16 / sizeof(Value);
-          if (!divides(block.pooling)) return;
-          if (block.dim % size == 0 && block.stride % size == 0 && aligned(vectors.data() + block.begin, 16))
-            divide_bags<size>(lane, block, first, stop);
-          else
-            divide_bags<1>(lane, block, first, stop);
+          if (divides(block.pooling)) divide_vectors<Exec>(lane, block, first, stop, offsets, weights, vectors);
         });
-  }
-
- private:
-  template <int Size>
-  KOKKOS_FORCEINLINE_FUNCTION void divide_bags(int lane, const BagVectors& block, std::int64_t first,
-                                               std::int64_t stop) const {
-    const Tile tile = tile_of<Exec>(lane, (block.dim + Size - 1) / Size);
-    const float* weight = weights.extent(0) == 0 ? nullptr : weights.data();
-    for (std::int64_t bag = first + tile.number; bag < stop; bag += tile.tiles()) {
-      const double divisor =
-          bag_divisor(block.pooling, weight, read_only(offsets.data() + bag), read_only(offsets.data() + bag + 1));
-      if (divisor == 1) continue;
-      Value* vector = vectors.data() + block.begin + (bag - block.first_bag) * block.stride;
-      for (std::int64_t column = tile.lane * Size; column < block.dim; column += tile.lanes() * Size) {
-        auto values = load_chunk<Size>(vector + column);
-        divide(values, divisor);
-        store_chunk<Size>(vector + column, values);
-      }
-    }
   }
 };
 

@@ -10,31 +10,48 @@
 
 namespace shardmark::kernels::device {
 
-/// Holds Size columns of a row as they are stored.
+/// Holds Size columns of a row as they are stored, in as few registers as that takes.
+template <class T, int Size>
+class StoredColumns {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t,
+                                  std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>;
+  using Word = std::conditional_t<Size == 1, Bits, std::uint32_t>;
+  static constexpr int per_word = sizeof(Word) / sizeof(T);
+
+ public:
+  KOKKOS_FORCEINLINE_FUNCTION void load(const T* from) { words_ = load_read_only_as<decltype(words_)>(from); }
+  KOKKOS_FORCEINLINE_FUNCTION T at(int i) const {
+    return Kokkos::bit_cast<T>(static_cast<Bits>(words_.at[i / per_word] >> i % per_word * 8 * sizeof(T)));
+  }
+
+ private:
+  Chunk<Word, Size / per_word> words_;
+};
+
 template <class Row, int Size>
-struct RowChunk;
+struct RowColumns;
 
 template <class T, int Size>
-struct RowChunk<StoredRow<T>, Size> {
-  Chunk<T, Size> stored;
+struct RowColumns<StoredRow<T>, Size> {
+  StoredColumns<T, Size> stored;
 
   KOKKOS_FORCEINLINE_FUNCTION void load(const StoredRow<T>& row, std::int64_t column) {
-    stored = load_read_only<Size>(row.values + column);
+    stored.load(row.values + column);
   }
-  KOKKOS_FORCEINLINE_FUNCTION float value(int i) const { return to_float(stored.at[i]); }
+  KOKKOS_FORCEINLINE_FUNCTION float value(int i) const { return to_float(stored.at(i)); }
 };
 
 template <int Size>
-struct RowChunk<QuantizedRow, Size> {
+struct RowColumns<QuantizedRow, Size> {
   float scale, offset;
-  Chunk<std::uint8_t, Size> stored;
+  StoredColumns<std::uint8_t, Size> stored;
 
   KOKKOS_FORCEINLINE_FUNCTION void load(const QuantizedRow& row, std::int64_t column) {
     scale = row.scale;
     offset = row.offset;
-    stored = load_read_only<Size>(row.values + column);
+    stored.load(row.values + column);
   }
-  KOKKOS_FORCEINLINE_FUNCTION float value(int i) const { return scale * static_cast<float>(stored.at[i]) + offset; }
+  KOKKOS_FORCEINLINE_FUNCTION float value(int i) const { return scale * static_cast<float>(stored.at(i)) + offset; }
 };
 
 /// Pools consecutive bags with a warp. A tile of it takes consecutive bags too, whose rows lie at consecutive positions
@@ -43,7 +60,7 @@ template <class Exec, class Index, bool Weighted>
 struct PooledLookup {
   static constexpr std::int64_t most_bags = 32;  ///< a warp's, which it can hold the ends of
   static constexpr int rows_at_once = 4;
-  using Bounds = Kokkos::LaunchBounds<256, 6>;
+  using Bounds = Kokkos::LaunchBounds<256, 5>;
 
   ConstArray<Exec, LookupBlock> blocks;
   ConstArray<Exec, std::int64_t> offsets;
@@ -61,6 +78,13 @@ struct PooledLookup {
         [&](const LookupBlock& block, std::int64_t first, std::int64_t stop) {
           with_row_type(block.value_type,
                         [&](auto row) { pool<typename decltype(row)::type>(lane, block, first, stop); });
+          if (!divides(block.pooling)) return;
+          wait_for_lanes();  // what they have stored is divided where it lies: divisions would take the loop's
+                             // registers
+          divide_vectors<Exec>(
+              lane,
+              BagVectors{block.first_bag, block.bags, block.dim, block.output, block.output_stride, block.pooling},
+              first, stop, offsets, weights, output);
         });
   }
 
@@ -85,85 +109,97 @@ struct PooledLookup {
   template <class Row, bool Max, int Size>
   KOKKOS_FORCEINLINE_FUNCTION void pool_columns(int lane, const LookupBlock& block, std::int64_t first,
                                                 std::int64_t stop) const {
-    const Tile tile = tile_of<Exec>(lane, (block.dim + Size - 1) / Size);
+    const auto dim = static_cast<int>(block.dim);
+    const Tile tile = tile_of<Exec>(lane, (dim + Size - 1) / Size);
     const int share = tile.share(stop - first);
     const std::int64_t begin = Kokkos::min(first + tile.number * share, stop);
     const auto bags = static_cast<int>(Kokkos::min(std::int64_t{share}, stop - begin));
     const BagEnds<Exec> ends(tile, offsets.data() + begin, bags);
-    float* vector = output.data() + block.output +
-                    vectors_before(block, begin, ends.begin(), offsets) * block.output_stride + tile.lane * Size;
-    for (std::int64_t column = 0; column < block.dim; column += tile.lanes() * Size)
-      TileOfBags<Row, Max, Size>{*this, block, tile, ends, bags, column + tile.lane * Size}.pool(vector + column);
+    float* vector =
+        output.data() + block.output + vectors_before(block, begin, ends.begin(), offsets) * block.output_stride;
+    const TileOfBags<Row, Max, Size> run{tile,
+                                         ends,
+                                         block.pooling == Pooling::none,
+                                         bags,
+                                         static_cast<const char*>(block.rows),
+                                         dim,
+                                         static_cast<unsigned>(Row::bytes(dim)),
+                                         indices.data() + ends.begin(),
+                                         Weighted ? weights.data() + ends.begin() : nullptr,
+                                         static_cast<int>(block.output_stride)};
+    for (int column = tile.lane * Size; column - tile.lane * Size < dim; column += tile.lanes() * Size)
+      run.pool(column, vector + column);
   }
 
-  /// Pools the same columns of consecutive bags, one after the other.
+  /// Pools Size columns of consecutive bags, one after the other.
   template <class Row, bool Max, int Size>
   struct TileOfBags {
-    const PooledLookup& lookup;
-    const LookupBlock& block;
-    const Tile& tile;
-    const BagEnds<Exec>& ends;
+    Tile tile;
+    BagEnds<Exec> ends;
+    bool each_id;  ///< is a bag of its own
     int bags;
-    std::int64_t column;
+    const char* table;
+    int dim;
+    unsigned bytes;        ///< of a row
+    const Index* ids;      ///< from the first bag on
+    const float* weights;  ///< of them, read if Weighted
+    int stride;            ///< of the vectors, in elements
 
-    KOKKOS_FORCEINLINE_FUNCTION void pool(float* vector) const {
-      const bool each_id = block.pooling == Pooling::none;  // every id is a bag of its own
-      const bool held = column < block.dim;
-      const Index* ids = lookup.indices.data() + ends.begin();
-      const float* weights = Weighted ? lookup.weights.data() + ends.begin() : nullptr;
+    KOKKOS_FORCEINLINE_FUNCTION void pool(int column, float* vector) const {
+      const bool held = column < dim;
       const int vectors = each_id ? ends.length() : bags;
       const auto end_of = [&](int number) { return each_id ? number + 1 : ends.at(tile, number); };
       Chunk<float, Size> pooled{};
       int number = 0, begin = 0, end = end_of(0);
-      const auto finish = [&] {
-        if constexpr (!Max)
-          if (divides(block.pooling)) divide(pooled, bag_divisor(block.pooling, weights, begin, end));
-        if (held) store_streaming<Size>(vector, pooled);
-        vector += block.output_stride;
-        pooled = {};
-        begin = end;
-        ++number;
-      };
-      const auto bytes = static_cast<int>(Row::bytes(block.dim));
-      const int longest = largest(ends.length());
-      RowChunk<Row, Size> rows[rows_at_once];
-      Window<Exec, Index> some_ids;
-      Window<Exec, float> some_weights;
-      const int capacity = some_ids.capacity(tile);
-      for (int position = 0;;) {
+      const auto finish_before = [&](int position) {
         for (bool ended; any_lane(ended = number < vectors && end <= position);) {
-          if (ended) finish();
+          if (ended) {
+            if (held) store_streaming<Size>(vector, pooled);
+            vector += stride;
+            pooled = {};
+            begin = end;
+            ++number;
+          }
           const int next = end_of(number);
           if (ended) end = next;
         }
-        if (position >= longest) break;
+      };
+
+      const int longest = largest(ends.length());
+      Window<Exec, Index> some_ids;
+      Window<Exec, float> some_weights;
+      const int capacity = some_ids.capacity(tile);
+      for (int position = 0; position < longest; position += rows_at_once) {
         const int at = position & (capacity - 1);
         if (at == 0) {
           some_ids.read(tile, ids + position, ends.length() - position);
           if constexpr (Weighted) some_weights.read(tile, weights + position, ends.length() - position);
         }
-        const auto weight = [&](int k) { return Weighted ? some_weights.at(tile, at + k) : 1.0F; };
-        const bool first_of_rows = at % rows_at_once == 0;
-        if (first_of_rows)
-          for (int k = 0; k < rows_at_once; ++k) {
-            const auto id = static_cast<std::int64_t>(some_ids.at(tile, at + k));
-            rows[k] = {};
-            if (held && position + k < ends.length())
-              rows[k].load(Row(static_cast<const char*>(block.rows) + id * bytes), column);
-          }
-        if (first_of_rows && all_lanes(number == vectors || position + rows_at_once <= end)) {
-          for (int k = 0; k < rows_at_once; ++k) join(pooled, rows[k], weight(k), position + k == begin);
-          position += rows_at_once;
+        RowColumns<Row, Size> rows[rows_at_once];
+        float weight[rows_at_once];
+        for (int k = 0; k < rows_at_once; ++k) {
+          rows[k].load(Row(row(some_ids.at(tile, at + k))), held ? column : 0);
+          weight[k] = Weighted ? some_weights.at(tile, at + k) : 1.0F;
+        }
+        if (all_lanes(number == vectors || position + rows_at_once <= end)) {
+          for (int k = 0; k < rows_at_once; ++k) join(pooled, rows[k], weight[k], position + k == begin);
         } else {
-          join(pooled, rows[0], weight(0), position == begin);
-          for (int k = 1; k < rows_at_once; ++k) rows[k - 1] = rows[k];
-          ++position;
+          for (int k = 0; k < rows_at_once; ++k) {
+            finish_before(position + k);
+            join(pooled, rows[k], weight[k], position + k == begin);
+          }
         }
       }
+      finish_before(ends.length());
     }
 
    private:
-    KOKKOS_FORCEINLINE_FUNCTION static void join(Chunk<float, Size>& pooled, const RowChunk<Row, Size>& row,
+    /// Returns where a row begins. (Behind the last id, windows give row 0, which is loaded and never added.)
+    KOKKOS_FORCEINLINE_FUNCTION const char* row(Index id) const {
+      return table + static_cast<std::uint64_t>(static_cast<std::make_unsigned_t<Index>>(id)) * bytes;
+    }
+
+    KOKKOS_FORCEINLINE_FUNCTION static void join(Chunk<float, Size>& pooled, const RowColumns<Row, Size>& row,
                                                  float weight, bool first) {
       for (int i = 0; i < Size; ++i) {
         const float product = Weighted ? weight * row.value(i) : row.value(i);

@@ -6,8 +6,8 @@
 
 namespace shardmark::kernels::device {
 
-/// Cuts the bags of every strip into ranges of bags_per_range, which a warp takes. A cell counts the ids of a range that
-/// one slot gets; cells lie slot by slot, so that the sum of those before a cell is the place of its first id.
+/// Cuts the bags of every strip into ranges of bags_per_range, which a warp takes. A cell counts the ids of a range
+/// that one slot gets; cells lie slot by slot, so that the sum of those before a cell is the place of its first id.
 template <class Exec, class InputIndex, class Length, class Index>
 struct StripRanges {
   static constexpr std::int64_t bags_per_range = 32;  ///< as a warp can hold the ends of
@@ -24,7 +24,9 @@ struct StripRanges {
   std::int64_t slots() const { return static_cast<std::int64_t>(out.first_bag.extent(0)); }
 
   /// Returns an upper bound of the number of ranges: each has lengths in at least one slot.
-  std::int64_t most_ranges() const { return static_cast<std::int64_t>(out.lengths.extent(0)) / bags_per_range + strips(); }
+  std::int64_t most_ranges() const {
+    return static_cast<std::int64_t>(out.lengths.extent(0)) / bags_per_range + strips();
+  }
 
   /// Returns the first cell of a slot, between which and the next slot's there is room for all of its bags.
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t first_cell(std::int64_t slot) const {
@@ -223,7 +225,8 @@ std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Ba
   Ranges ranges{owners, bags, out, {}, {}, 0};
   ranges.first_range = workspace.first_range.first(ranges.strips() + 1);
   ranges.cells = workspace.cursors.first(ranges.cell_count() + 1);
-  ranges.warps = Kokkos::min(ranges.most_ranges(), static_cast<std::int64_t>(exec.concurrency()) / warp_lanes<Exec>);
+  ranges.warps = Kokkos::clamp(static_cast<std::int64_t>(exec.concurrency()) / warp_lanes<Exec>, std::int64_t{1},
+                               ranges.most_ranges());
   const Array<Exec, std::int64_t> counts = workspace.counts.first(ranges.slots());
   number_ranges(exec, ranges);
   Kokkos::deep_copy(exec, ranges.cells, std::int64_t{0});

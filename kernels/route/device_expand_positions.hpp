@@ -59,8 +59,7 @@ void expand_positions(const Exec& exec, ConstArray<Exec, GradientBlock> blocks, 
   const std::int64_t bags = static_cast<std::int64_t>(offsets.extent(0)) - 1 - from.bag;
   const std::int64_t positions = static_cast<std::int64_t>(indices.extent(0)) - from.position;
   const std::int64_t wanted = Kernel::positions_per_warp * bags / Kokkos::max(positions, std::int64_t{1});
-  const std::int64_t each =
-      items_per_warp(exec, bags, Kokkos::clamp(wanted, std::int64_t{1}, Kernel::most_bags));
+  const std::int64_t each = items_per_warp(exec, bags, Kokkos::clamp(wanted, std::int64_t{1}, Kernel::most_bags));
   for_lanes<typename Kernel::Bounds>("shardmark::expand_positions", exec, (bags + each - 1) / each,
                                      Kernel{blocks, offsets, indices, keys, gradient_offset, from.bag, each});
 }

@@ -21,7 +21,8 @@ struct VectorKernel {
     const int lane = static_cast<int>(i % warp_lanes<Exec>);
     const std::int64_t row = i / warp_lanes<Exec> * vectors_per_warp;
     for_block_runs(
-        pieces, row, Kokkos::min(row + vectors_per_warp, rows), [](const VectorPiece& piece) { return piece.first_row; },
+        pieces, row, Kokkos::min(row + vectors_per_warp, rows),
+        [](const VectorPiece& piece) { return piece.first_row; },
         [&](const VectorPiece& piece, std::int64_t first, std::int64_t stop) {
           if (body.fours(piece))
             take<4>(lane, piece, first - piece.first_row, stop - piece.first_row);
