@@ -54,7 +54,7 @@ KOKKOS_FORCEINLINE_FUNCTION void divide_vectors(int lane, const BagVectors& bloc
 template <class Exec, class Value>
 struct BagDivision {
   static constexpr std::int64_t bags_per_warp = 16;
-  using Bounds = Kokkos::LaunchBounds<256, 6>;
+  using Bounds = Kokkos::LaunchBounds<256, 4>;
 
   ConstArray<Exec, BagVectors> blocks;
   ConstArray<Exec, std::int64_t> offsets;

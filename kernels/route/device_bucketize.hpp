@@ -61,7 +61,8 @@ struct StripRanges {
       const Strip& strip = owners.strips(s);
       const std::int64_t number = r - first_range(s);
       const std::int64_t bag = bags.first_bag(strip.feature) + number * bags_per_range;
-      const auto count = static_cast<int>(Kokkos::min(bags_per_range, bags.first_bag(strip.feature + 1) - bag));
+      const auto count =
+          static_cast<int>(Kokkos::min(std::int64_t{bags_per_range}, bags.first_bag(strip.feature + 1) - bag));
       const std::int64_t* offsets = bags.offsets.data() + bag;
       body(Range{owners.of(strip), warp, number, offsets, count, BagEnds<Exec>(warp, offsets, count)});
     }

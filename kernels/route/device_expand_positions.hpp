@@ -9,7 +9,7 @@ namespace shardmark::kernels::device {
 /// Expands the positions of consecutive bags with a warp, a position with each lane.
 template <class Exec, class Index>
 struct ExpandPositions {
-  using Bounds = Kokkos::LaunchBounds<256, 6>;
+  using Bounds = Kokkos::LaunchBounds<256, 5>;
   static constexpr std::int64_t positions_per_warp = 128;
   static constexpr std::int64_t most_bags = 256;  ///< a warp's
 
@@ -27,7 +27,7 @@ struct ExpandPositions {
         blocks, bag, end, [](const GradientBlock& block) { return block.first_bag; },
         [&](const GradientBlock& block, std::int64_t first, std::int64_t stop) {
           for (; first < stop; first += bags_at_once)
-            expand(lane, block, first, static_cast<int>(Kokkos::min(bags_at_once, stop - first)));
+            expand(lane, block, first, static_cast<int>(Kokkos::min(std::int64_t{bags_at_once}, stop - first)));
         });
   }
 

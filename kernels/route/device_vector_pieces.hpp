@@ -6,12 +6,25 @@
 
 namespace shardmark::kernels::device {
 
-/// Calls body(piece, bag, column, Chunk<float, Size>{}) for Size columns at a time of consecutive vectors, which a warp
-/// takes: one with each of its tiles at a time. `apart` and `packed`: arrays that hold the vectors at home and packed.
+/// Are the vectors of some bags of a piece: bag first + v step for v < count.
+struct BagsApart {
+  static constexpr int most = 2;  ///< loaded before they are stored
+
+  std::int64_t first;
+  int step, count;
+
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t bag(int v) const { return first + v * step; }
+};
+
+template <int Size>
+struct Columns {};
+
+/// Calls body(piece, bags, column, Columns<Size>{}) for Size columns at a time of consecutive vectors, which a warp
+/// takes: BagsApart::most with each of its tiles at a time.
 template <class Exec, class Body>
 struct VectorKernel {
-  static constexpr std::int64_t vectors_per_warp = 8;
-  using Bounds = Kokkos::LaunchBounds<256, 6>;
+  static constexpr std::int64_t vectors_per_warp = 16;
+  using Bounds = Kokkos::LaunchBounds<256, 4>;
 
   ConstArray<Exec, VectorPiece> pieces;
   std::int64_t rows;
@@ -36,9 +49,13 @@ struct VectorKernel {
   KOKKOS_FORCEINLINE_FUNCTION void take(int lane, const VectorPiece& piece, std::int64_t first,
                                         std::int64_t stop) const {
     const Tile tile = tile_of<Exec>(lane, (piece.dim + Size - 1) / Size);
-    for (std::int64_t bag = first + tile.number; bag < stop; bag += tile.tiles())
+    for (std::int64_t bag = first + tile.number; bag < stop; bag += BagsApart::most * tile.tiles()) {
+      const BagsApart bags{
+          bag, tile.tiles(),
+          static_cast<int>(Kokkos::min(((stop - bag - 1) >> tile.others) + 1, std::int64_t{BagsApart::most}))};
       for (std::int64_t column = tile.lane * Size; column < piece.dim; column += tile.lanes() * Size)
-        body(piece, bag, column, Chunk<float, Size>{});
+        body(piece, bags, column, Columns<Size>{});
+    }
   }
 };
 
@@ -71,17 +88,27 @@ struct SumPartials {
   }
 
   template <int Size>
-  KOKKOS_FORCEINLINE_FUNCTION void operator()(const VectorPiece& piece, std::int64_t bag, std::int64_t column,
-                                              Chunk<float, Size> sum) const {
-    bool found = false;
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(const VectorPiece& piece, const BagsApart& bags, std::int64_t column,
+                                              Columns<Size>) const {
+    Chunk<float, Size> sums[BagsApart::most] = {}, vectors[BagsApart::most] = {};
+    bool found[BagsApart::most] = {};
     for (std::int64_t k = 0; k < piece.partials; ++k) {
-      const std::int64_t at = partials.find(piece.first_partial + k, bag, piece.dim);
-      if (at < 0) continue;
-      const auto partial = load_read_only<Size>(packed.data() + at + column);
-      for (int i = 0; i < Size; ++i) sum.at[i] = found ? sum.at[i] + partial.at[i] : partial.at[i];
-      found = true;
+      bool has[BagsApart::most] = {};
+      for (int v = 0; v < BagsApart::most; ++v)
+        if (v < bags.count) {
+          const std::int64_t at = partials.find(piece.first_partial + k, bags.bag(v), piece.dim);
+          has[v] = at >= 0;
+          if (has[v]) vectors[v] = load_read_only<Size>(packed.data() + at + column);
+        }
+      for (int v = 0; v < BagsApart::most; ++v)
+        if (has[v]) {
+          for (int i = 0; i < Size; ++i) sums[v].at[i] = found[v] ? sums[v].at[i] + vectors[v].at[i] : vectors[v].at[i];
+          found[v] = true;
+        }
     }
-    store_streaming<Size>(home.data() + piece.home + bag * piece.home_stride + column, sum);
+    for (int v = 0; v < BagsApart::most; ++v)
+      if (v < bags.count)
+        store_streaming<Size>(home.data() + piece.home + bags.bag(v) * piece.home_stride + column, sums[v]);
   }
 };
 
@@ -96,12 +123,18 @@ struct CopyToPartials {
   }
 
   template <int Size>
-  KOKKOS_FORCEINLINE_FUNCTION void operator()(const VectorPiece& piece, std::int64_t bag, std::int64_t column,
-                                              Chunk<float, Size> vector) const {
-    vector = load_read_only<Size>(home.data() + piece.home + bag * piece.home_stride + column);
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(const VectorPiece& piece, const BagsApart& bags, std::int64_t column,
+                                              Columns<Size>) const {
+    Chunk<float, Size> vectors[BagsApart::most] = {};
+    for (int v = 0; v < BagsApart::most; ++v)
+      if (v < bags.count)
+        vectors[v] = load_read_only<Size>(home.data() + piece.home + bags.bag(v) * piece.home_stride + column);
     for (std::int64_t k = 0; k < piece.partials; ++k)
-      if (const std::int64_t at = partials.find(piece.first_partial + k, bag, piece.dim); at >= 0)
-        store_streaming<Size>(packed.data() + at + column, vector);
+      for (int v = 0; v < BagsApart::most; ++v) {
+        if (v >= bags.count) continue;
+        const std::int64_t at = partials.find(piece.first_partial + k, bags.bag(v), piece.dim);
+        if (at >= 0) store_streaming<Size>(packed.data() + at + column, vectors[v]);
+      }
   }
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/route/expand_positions.hpp"
-
 #include "kernels/test/bags.hpp"
 
 namespace shardmark::kernels::test {
