@@ -29,10 +29,10 @@ class StoredColumns {
 };
 
 template <class Row, int Size>
-struct RowColumns;
+struct RowChunk;
 
 template <class T, int Size>
-struct RowColumns<StoredRow<T>, Size> {
+struct RowChunk<StoredRow<T>, Size> {
   StoredColumns<T, Size> stored;
 
   KOKKOS_FORCEINLINE_FUNCTION void load(const StoredRow<T>& row, std::int64_t column) {
@@ -42,7 +42,7 @@ struct RowColumns<StoredRow<T>, Size> {
 };
 
 template <int Size>
-struct RowColumns<QuantizedRow, Size> {
+struct RowChunk<QuantizedRow, Size> {
   float scale, offset;
   StoredColumns<std::uint8_t, Size> stored;
 
@@ -175,7 +175,7 @@ struct PooledLookup {
           some_ids.read(tile, ids + position, ends.length() - position);
           if constexpr (Weighted) some_weights.read(tile, weights + position, ends.length() - position);
         }
-        RowColumns<Row, Size> rows[rows_at_once];
+        RowChunk<Row, Size> rows[rows_at_once];
         float weight[rows_at_once];
         for (int k = 0; k < rows_at_once; ++k) {
           rows[k].load(Row(row(some_ids.at(tile, at + k))), held ? column : 0);
@@ -199,7 +199,7 @@ struct PooledLookup {
       return table + static_cast<std::uint64_t>(static_cast<std::make_unsigned_t<Index>>(id)) * bytes;
     }
 
-    KOKKOS_FORCEINLINE_FUNCTION static void join(Chunk<float, Size>& pooled, const RowColumns<Row, Size>& row,
+    KOKKOS_FORCEINLINE_FUNCTION static void join(Chunk<float, Size>& pooled, const RowChunk<Row, Size>& row,
                                                  float weight, bool first) {
       for (int i = 0; i < Size; ++i) {
         const float product = Weighted ? weight * row.value(i) : row.value(i);

@@ -13,32 +13,37 @@ struct StripRanges {
   static constexpr std::int64_t bags_per_range = 32;  ///< as a warp can hold the ends of
   using Bounds = Kokkos::LaunchBounds<256, 4>;
 
-  RowOwners<Exec> owners;
-  Bags<Exec, InputIndex> bags;
-  Buckets<Exec, Length, Index> out;
-  Array<Exec, std::int64_t> first_range;  ///< [strips + 1] ranges of the strips before
-  Array<Exec, std::int64_t> cells;        ///< [cells() + 1]
-  std::int64_t warps;                     ///< that share the ranges
-
-  std::int64_t strips() const { return static_cast<std::int64_t>(owners.strips.extent(0)); }
-  std::int64_t slots() const { return static_cast<std::int64_t>(out.first_bag.extent(0)); }
+  // These are pointers since kernels of more than 512 bytes would have to wait for each other.
+  const Strip* strips;
+  const RowBlock* row_blocks;
+  const RowOwner* row_owners;
+  const std::int64_t* feature_bags;  ///< Bags::first_bag
+  const std::int64_t* offsets;
+  const InputIndex* indices;
+  const float* weights;           ///< null when every weight is 1
+  const std::int64_t* slot_bags;  ///< Buckets::first_bag
+  Length* lengths;
+  Index* out_ids;
+  float* out_weights;
+  std::int64_t* first_range;  ///< [strip_count + 1] ranges of the strips before
+  std::int64_t* cells;        ///< [cell_count() + 1]
+  std::int64_t strip_count, slot_count, length_count;
+  std::int64_t warps;  ///< that share the ranges
 
   /// Returns an upper bound of the number of ranges: each has lengths in at least one slot.
-  std::int64_t most_ranges() const {
-    return static_cast<std::int64_t>(out.lengths.extent(0)) / bags_per_range + strips();
-  }
+  std::int64_t most_ranges() const { return length_count / bags_per_range + strip_count; }
+  std::int64_t cell_count() const { return first_cell_behind(length_count, slot_count); }
 
   /// Returns the first cell of a slot, between which and the next slot's there is room for all of its bags.
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t first_cell(std::int64_t slot) const {
-    return out.first_bag(slot) / bags_per_range + slot;
+    return first_cell_behind(slot < slot_count ? slot_bags[slot] : length_count, slot);
   }
-  KOKKOS_FORCEINLINE_FUNCTION std::int64_t cell_count() const {
-    return static_cast<std::int64_t>(out.lengths.extent(0) / bags_per_range + out.first_bag.extent(0));
+  KOKKOS_FORCEINLINE_FUNCTION static std::int64_t first_cell_behind(std::int64_t bags, std::int64_t slots) {
+    return bags / bags_per_range + slots;
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION std::int64_t ranges_of(std::int64_t strip) const {
-    const std::int64_t feature = owners.strips(strip).feature;
-    return (bags.first_bag(feature + 1) - bags.first_bag(feature) + bags_per_range - 1) / bags_per_range;
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t ranges_of(const Strip& strip) const {
+    return (feature_bags[strip.feature + 1] - feature_bags[strip.feature] + bags_per_range - 1) / bags_per_range;
   }
 
   /// Is one range, as a lane of its warp sees it.
@@ -54,17 +59,16 @@ struct StripRanges {
   /// Calls body(range) for the ranges of the warp of lane i.
   template <class Body>
   KOKKOS_FORCEINLINE_FUNCTION void for_ranges(std::int64_t i, const Body& body) const {
-    const auto strips = static_cast<std::int64_t>(owners.strips.extent(0));
     const Tile warp = whole_warp<Exec>(static_cast<int>(i % warp_lanes<Exec>));
-    for (std::int64_t r = i / warp_lanes<Exec>; r < first_range(strips); r += warps) {
-      const std::int64_t s = last_at_most(strips, r, first_range);
-      const Strip& strip = owners.strips(s);
-      const std::int64_t number = r - first_range(s);
-      const std::int64_t bag = bags.first_bag(strip.feature) + number * bags_per_range;
-      const auto count =
-          static_cast<int>(Kokkos::min(std::int64_t{bags_per_range}, bags.first_bag(strip.feature + 1) - bag));
-      const std::int64_t* offsets = bags.offsets.data() + bag;
-      body(Range{owners.of(strip), warp, number, offsets, count, BagEnds<Exec>(warp, offsets, count)});
+    for (std::int64_t r = i / warp_lanes<Exec>; r < first_range[strip_count]; r += warps) {
+      const std::int64_t s = last_at_most(strip_count, r, [&](std::int64_t strip) { return first_range[strip]; });
+      const Strip& strip = strips[s];
+      const std::int64_t number = r - first_range[s];
+      const std::int64_t bag = feature_bags[strip.feature] + number * bags_per_range;
+      const auto bags =
+          static_cast<int>(Kokkos::min(std::int64_t{bags_per_range}, feature_bags[strip.feature + 1] - bag));
+      body(Range{owners_of(strip, row_blocks, row_owners), warp, number, offsets + bag, bags,
+                 BagEnds<Exec>(warp, offsets + bag, bags)});
     }
   }
 
@@ -72,7 +76,7 @@ struct StripRanges {
   /// of the owner is -1.
   template <class Body>
   KOKKOS_FORCEINLINE_FUNCTION void for_ids(const Range& range, const Body& body) const {
-    const InputIndex* ids = bags.indices.data() + range.ends.begin();
+    const InputIndex* ids = indices + range.ends.begin();
     for (int begin = 0; begin < range.ends.length(); begin += range.warp.lanes()) {
       const int position = begin + range.warp.lane;
       OwnedRow owned{-1, 0, 0};
@@ -82,12 +86,12 @@ struct StripRanges {
   }
 
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t& cell(std::int64_t slot, const Range& range) const {
-    return cells(first_cell(slot) + range.number);
+    return cells[first_cell(slot) + range.number];
   }
 
   /// Returns where the lengths of the bags of a range begin in a slot.
-  KOKKOS_FORCEINLINE_FUNCTION Length* lengths(std::int64_t slot, const Range& range) const {
-    return out.lengths.data() + out.first_bag(slot) + range.number * bags_per_range;
+  KOKKOS_FORCEINLINE_FUNCTION Length* first_length(std::int64_t slot, const Range& range) const {
+    return lengths + slot_bags[slot] + range.number * bags_per_range;
   }
 };
 
@@ -141,14 +145,14 @@ struct FillBuckets {
     for (int first = range.warp.lane; first < length; first += ids_at_once * step) {
       std::int64_t rows[ids_at_once] = {};
       for (int k = 0; k < ids_at_once; ++k)
-        if (const int at = first + k * step; at < length) rows[k] = read_only(&of.bags.indices(from + at));
+        if (const int at = first + k * step; at < length) rows[k] = read_only(of.indices + from + at);
       for (int k = 0; k < ids_at_once; ++k)
-        if (const int at = first + k * step; at < length) set(of.out.ids(to + at), rows[k] + owner.local_row);
+        if (const int at = first + k * step; at < length) set(of.out_ids[to + at], rows[k] + owner.local_row);
     }
-    if (of.bags.weights.extent(0) > 0)
+    if (of.weights != nullptr)
       for (int at = range.warp.lane; at < length; at += step)
-        of.out.weights(to + at) = read_only(&of.bags.weights(from + at));
-    auto* lengths = of.lengths(owner.slot, range);
+        of.out_weights[to + at] = read_only(of.weights + from + at);
+    auto* lengths = of.first_length(owner.slot, range);
     for (int bag = range.warp.lane; bag < range.bags; bag += step)
       set(lengths[bag], range.offsets[bag + 1] - range.offsets[bag]);
   }
@@ -171,11 +175,10 @@ struct FillBuckets {
       const int bag = range.ends.bag_of(range.warp, position);
       const Peers same_bag = Peers::of(exists ? owned.slot * bags_per_range + bag : -1, lane);
       if (exists) {
-        set(of.out.ids(place), owned.local_row);
-        if (of.bags.weights.extent(0) > 0)
-          of.out.weights(place) = read_only(&of.bags.weights(range.ends.begin() + position));
+        set(of.out_ids[place], owned.local_row);
+        if (of.weights != nullptr) of.out_weights[place] = read_only(of.weights + range.ends.begin() + position);
         if (same_bag.before == 0) {
-          auto& length = of.lengths(owned.slot, range)[bag];
+          auto& length = of.first_length(owned.slot, range)[bag];
           set(length, length + same_bag.count);
         }
       }
@@ -187,12 +190,11 @@ struct FillBuckets {
 /// Fills in the ranges of the strips before each strip, and behind the last.
 template <class Exec, class Ranges>
 void number_ranges(const Exec& exec, const Ranges& ranges) {
-  const std::int64_t strips = ranges.strips();
   Kokkos::parallel_scan(
-      "shardmark::bucketize_ranges", static_range(exec, strips + 1),
+      "shardmark::bucketize_ranges", static_range(exec, ranges.strip_count + 1),
       KOKKOS_LAMBDA(const std::int64_t s, std::int64_t& sum, const bool final) {
-        if (final) ranges.first_range(s) = sum;
-        if (s < strips) sum += ranges.ranges_of(s);
+        if (final) ranges.first_range[s] = sum;
+        if (s < ranges.strip_count) sum += ranges.ranges_of(ranges.strips[s]);
       });
 }
 
@@ -210,11 +212,10 @@ void sum_before(const Exec& exec, const Array<Exec, std::int64_t>& cells) {
 
 template <class Exec, class Ranges>
 void count_slots(const Exec& exec, const Ranges& ranges, const Array<Exec, std::int64_t>& counts) {
-  const std::int64_t slots = ranges.slots(), end = ranges.cell_count();
   Kokkos::parallel_for(
-      "shardmark::bucketize_slot_counts", static_range(exec, slots), KOKKOS_LAMBDA(const std::int64_t slot) {
-        const std::int64_t next = slot + 1 < slots ? ranges.first_cell(slot + 1) : end;
-        counts(slot) = ranges.cells(next) - ranges.cells(ranges.first_cell(slot));
+      "shardmark::bucketize_slot_counts", static_range(exec, ranges.slot_count),
+      KOKKOS_LAMBDA(const std::int64_t slot) {
+        counts(slot) = ranges.cells[ranges.first_cell(slot + 1)] - ranges.cells[ranges.first_cell(slot)];
       });
 }
 
@@ -223,23 +224,39 @@ std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Ba
                        const Buckets<Exec, Length, Index>& out, const SlotCounts& slot_counts,
                        BucketizeWorkspace<Exec>& workspace) {
   using Ranges = StripRanges<Exec, InputIndex, Length, Index>;
-  Ranges ranges{owners, bags, out, {}, {}, 0};
-  ranges.first_range = workspace.first_range.first(ranges.strips() + 1);
-  ranges.cells = workspace.cursors.first(ranges.cell_count() + 1);
-  ranges.warps = Kokkos::clamp(static_cast<std::int64_t>(exec.concurrency()) / warp_lanes<Exec>, std::int64_t{1},
-                               ranges.most_ranges());
-  const Array<Exec, std::int64_t> counts = workspace.counts.first(ranges.slots());
+  Ranges ranges{owners.strips.data(),
+                owners.blocks.data(),
+                owners.owners.data(),
+                bags.first_bag.data(),
+                bags.offsets.data(),
+                bags.indices.data(),
+                bags.weights.extent(0) > 0 ? bags.weights.data() : nullptr,
+                out.first_bag.data(),
+                out.lengths.data(),
+                out.ids.data(),
+                out.weights.data(),
+                nullptr,
+                nullptr,
+                static_cast<std::int64_t>(owners.strips.extent(0)),
+                static_cast<std::int64_t>(out.first_bag.extent(0)),
+                static_cast<std::int64_t>(out.lengths.extent(0)),
+                exec.concurrency() / warp_lanes<Exec>};
+  const Array<Exec, std::int64_t> cells = workspace.cursors.first(ranges.cell_count() + 1);
+  const Array<Exec, std::int64_t> counts = workspace.counts.first(ranges.slot_count);
+  ranges.first_range = workspace.first_range.first(ranges.strip_count + 1).data();
+  ranges.cells = cells.data();
+  ranges.warps = Kokkos::clamp(ranges.warps, std::int64_t{1}, Kokkos::max(ranges.most_ranges(), std::int64_t{1}));
   number_ranges(exec, ranges);
-  Kokkos::deep_copy(exec, ranges.cells, std::int64_t{0});
+  Kokkos::deep_copy(exec, cells, std::int64_t{0});
   for_lanes<typename Ranges::Bounds>("shardmark::bucketize_count", exec, ranges.warps, CountIds<Ranges>{ranges});
-  sum_before(exec, ranges.cells);
+  sum_before(exec, cells);
   count_slots(exec, ranges, counts);
   Kokkos::deep_copy(exec, slot_counts, counts);
   Kokkos::deep_copy(exec, out.lengths, Length{0});
   exec.fence("shardmark::bucketize: the host reads slot_counts while the ids are still being sorted");
   for_lanes<typename Ranges::Bounds>("shardmark::bucketize_fill", exec, ranges.warps, FillBuckets<Ranges>{ranges});
   std::int64_t total = 0;
-  for (std::int64_t slot = 0; slot < ranges.slots(); ++slot) total += slot_counts(slot);
+  for (std::int64_t slot = 0; slot < ranges.slot_count; ++slot) total += slot_counts(slot);
   return total;
 }
 

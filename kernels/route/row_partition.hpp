@@ -118,6 +118,12 @@ struct StripOwners {
   }
 };
 
+/// Returns the owners of the rows of a strip; `blocks` and `owners`: those of its partition.
+KOKKOS_FORCEINLINE_FUNCTION StripOwners owners_of(const Strip& strip, const RowBlock* blocks, const RowOwner* owners) {
+  const RowBlock* first = blocks + strip.first_block;
+  return {strip.blocks > 0 ? *first : RowBlock{}, strip.blocks, first, owners};
+}
+
 /// Holds a RowPartition in memory that kernels can read.
 template <class Exec>
 struct RowOwners {
@@ -128,8 +134,7 @@ struct RowOwners {
   std::int64_t most_members = 0;  ///< of a strip
 
   KOKKOS_FORCEINLINE_FUNCTION StripOwners of(const Strip& strip) const {
-    const RowBlock* first = blocks.data() + strip.first_block;
-    return {strip.blocks > 0 ? *first : RowBlock{}, strip.blocks, first, owners.data()};
+    return owners_of(strip, blocks.data(), owners.data());
   }
 };
 
