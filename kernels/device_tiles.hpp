@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstring>
+#include <type_traits>
+
 #include "kernels/array.hpp"
 
 namespace shardmark::kernels::device {
@@ -36,6 +39,56 @@ KOKKOS_FORCEINLINE_FUNCTION Chunk<T, Size> load_chunk(const T* from) {
 template <int Size, class T>
 KOKKOS_FORCEINLINE_FUNCTION void store_chunk(T* to, const Chunk<T, Size>& chunk) {
   *reinterpret_cast<Chunk<T, Size>*>(to) = chunk;
+}
+
+#ifdef __CUDA_ARCH__
+namespace detail {
+template <std::size_t bytes>
+struct Word;
+template <>
+struct Word<16> : std::type_identity<uint4> {};
+template <>
+struct Word<8> : std::type_identity<uint2> {};
+template <>
+struct Word<4> : std::type_identity<unsigned int> {};
+template <>
+struct Word<2> : std::type_identity<unsigned short> {};
+template <>
+struct Word<1> : std::type_identity<unsigned char> {};
+template <class T>
+using WordOf = typename Word<sizeof(T)>::type;
+}  // namespace detail
+#endif
+
+/// Loads a Value, at a multiple of its size, from global memory that no thread of the kernel writes.
+template <class Value, class T>
+KOKKOS_FORCEINLINE_FUNCTION Value load_read_only_as(const T* from) {
+#ifdef __CUDA_ARCH__
+  return Kokkos::bit_cast<Value>(__ldg(reinterpret_cast<const detail::WordOf<Value>*>(from)));
+#else
+  Value value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+#endif
+}
+template <int Size, class T>
+KOKKOS_FORCEINLINE_FUNCTION Chunk<T, Size> load_read_only(const T* from) {
+  return load_read_only_as<Chunk<T, Size>>(from);
+}
+template <class T>
+KOKKOS_FORCEINLINE_FUNCTION T read_only(const T* from) {
+  return load_read_only_as<T>(from);
+}
+
+/// Stores what the kernel reads no more, so that it leaves the caches first.
+template <int Size, class T>
+KOKKOS_FORCEINLINE_FUNCTION void store_streaming(T* to, const Chunk<T, Size>& chunk) {
+#ifdef __CUDA_ARCH__
+  using Word = detail::WordOf<Chunk<T, Size>>;
+  __stcs(reinterpret_cast<Word*>(to), Kokkos::bit_cast<Word>(chunk));
+#else
+  store_chunk<Size>(to, chunk);
+#endif
 }
 
 KOKKOS_FORCEINLINE_FUNCTION bool aligned(const void* address, std::int64_t bytes) {

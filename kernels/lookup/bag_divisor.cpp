@@ -2,13 +2,14 @@
 #include "kernels/lookup/bag_divisor.hpp"
 
 #include "kernels/instantiate.hpp"
+#include "kernels/lookup/device_bag_divisor.hpp"
 
 namespace shardmark::kernels {
 
+/// Divides on the host: the vector of a bag by one thread.
 template <class Exec, class Vectors>
-void divide_by_bag(const Exec& exec, ConstArray<Exec, BagVectors> blocks, ConstArray<Exec, std::int64_t> offsets,
-                   ConstArray<Exec, float> weights, const Vectors& vectors) {
-  if (blocks.extent(0) == 0 || offsets.extent(0) < 2) return;
+void divide_each(const Exec& exec, ConstArray<Exec, BagVectors> blocks, ConstArray<Exec, std::int64_t> offsets,
+                 ConstArray<Exec, float> weights, const Vectors& vectors) {
   const auto block_count = static_cast<std::int64_t>(blocks.extent(0));
   const float* weight = weights.extent(0) == 0 ? nullptr : weights.data();
   Kokkos::parallel_for(
@@ -21,6 +22,16 @@ void divide_by_bag(const Exec& exec, ConstArray<Exec, BagVectors> blocks, ConstA
         divide(&vectors(block.begin + within * block.stride), block.dim,
                bag_divisor(block.pooling, weight, offsets(bag), offsets(bag + 1)));
       });
+}
+
+template <class Exec, class Vectors>
+void divide_by_bag(const Exec& exec, ConstArray<Exec, BagVectors> blocks, ConstArray<Exec, std::int64_t> offsets,
+                   ConstArray<Exec, float> weights, const Vectors& vectors) {
+  if (blocks.extent(0) == 0 || offsets.extent(0) < 2) return;
+  if constexpr (on_device<Exec>)
+    device::divide_by_bag(exec, blocks, offsets, weights, vectors);
+  else
+    divide_each(exec, blocks, offsets, weights, vectors);
 }
 
 #define BAG_DIVISOR_ON(Exec)                                  \

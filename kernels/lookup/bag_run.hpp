@@ -141,18 +141,11 @@ struct BagRun {
 template <class Blocks, class Offsets, class Body>
 KOKKOS_FORCEINLINE_FUNCTION void for_each_bag_run(const BalancedRanges& ranges, std::int64_t range,
                                                   const Blocks& blocks, const Offsets& offsets, const Body& body) {
-  std::int64_t bag = ranges.begin(range, offsets);
+  const std::int64_t bag = ranges.begin(range, offsets);
   const std::int64_t end = ranges.begin(range + 1, offsets);
-  if (bag == end) return;
-  const auto count = static_cast<std::int64_t>(blocks.extent(0));
-  const std::int64_t last = last_at_most(count, bag, [&](std::int64_t i) { return blocks(i).first_bag; });
-  for (std::int64_t b = Kokkos::max(last, std::int64_t{0}); bag < end && b < count; ++b) {
-    const auto& block = blocks(b);
-    bag = Kokkos::max(bag, block.first_bag);
-    const std::int64_t stop = Kokkos::min(end, block.first_bag + block.bags);
-    if (bag < stop) body(block, bag, stop);
-    bag = Kokkos::max(bag, stop);
-  }
+  if (bag < end)
+    for_block_runs(
+        blocks, bag, end, [](const auto& block) { return block.first_bag; }, body);
 }
 
 /// Returns the number of vectors of a block before that of bag `first`, whose first id is at position `begin`.

@@ -1,129 +1,229 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/device_tiles.hpp"
+#include "kernels/device_warps.hpp"
 #include "kernels/lookup/bag_divisor.hpp"
+#include "kernels/lookup/bag_run.hpp"
+#include "kernels/lookup/device_bag_divisor.hpp"
 #include "kernels/lookup/pooled_lookup.hpp"
 #include "kernels/lookup/stored_rows.hpp"
-#include "kernels/sort/balanced_ranges.hpp"
 
 namespace shardmark::kernels::device {
 
-/// Reads Size columns of a row from `c` on, in fp32.
-template <int Size, class T>
-KOKKOS_FORCEINLINE_FUNCTION Chunk<float, Size> read(const StoredRow<T>& row, std::int64_t c) {
-  const auto stored = load_chunk<Size>(row.values + c);
-  Chunk<float, Size> values;
-  for (int i = 0; i < Size; ++i) values.at[i] = to_float(stored.at[i]);
-  return values;
-}
-template <int Size>
-KOKKOS_FORCEINLINE_FUNCTION Chunk<float, Size> read(const QuantizedRow& row, std::int64_t c) {
-  const auto stored = load_chunk<Size>(row.values + c);
-  Chunk<float, Size> values;
-  for (int i = 0; i < Size; ++i) values.at[i] = row.scale * static_cast<float>(stored.at[i]) + row.offset;
-  return values;
-}
+/// Holds Size columns of a row as they are stored, in as few registers as that takes.
+template <class T, int Size>
+class StoredColumns {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t,
+                                  std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>;
+  using Word = std::conditional_t<Size == 1, Bits, std::uint32_t>;
+  static constexpr int per_word = sizeof(Word) / sizeof(T);
 
-/// Pools one vector: the rows of the ids at the positions [begin, end).
-template <class Index>
-struct PooledVector {
-  const LookupBlock& block;
-  const Index* ids;
-  const float* weights;  ///< null when every weight is 1
-  std::int64_t begin, end;
-  float* output;
-
-  /// Pools by the threads of a tile, each Chunks chunks of Size columns at a time; adds rows in the order of the host's
-  /// kernel.
-  template <class Row, int Size, int Chunks, class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void pool(const Team& team, int width) const {
-    const std::int64_t dim = block.dim;
-    for (std::int64_t first = 0; first < dim; first += width * Chunks * Size)
-      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, width), [&](const int thread) {
-        Chunk<float, Size> pooled[Chunks] = {};
-        const auto column = [&](int k) { return first + (k * width + thread) * Size; };
-        for (std::int64_t i = begin; i < end; ++i) {
-          const Row row(static_cast<const char*>(block.rows) + static_cast<std::int64_t>(ids[i]) * Row::bytes(dim));
-          const float weight = weights == nullptr ? 1.0F : weights[i];
-          for (int k = 0; k < Chunks; ++k)
-            if (column(k) < dim) join(pooled[k], read<Size>(row, column(k)), weight, i == begin);
-        }
-        const double divisor = bag_divisor(block.pooling, weights, begin, end);
-        for (int k = 0; k < Chunks; ++k)
-          if (column(k) < dim) {
-            if (divisor != 1) divide(pooled[k].at, Size, divisor);
-            store_chunk<Size>(output + column(k), pooled[k]);
-          }
-      });
+ public:
+  KOKKOS_FORCEINLINE_FUNCTION void load(const T* from) { words_ = load_read_only_as<decltype(words_)>(from); }
+  KOKKOS_FORCEINLINE_FUNCTION T at(int i) const {
+    return Kokkos::bit_cast<T>(static_cast<Bits>(words_.at[i / per_word] >> i % per_word * 8 * sizeof(T)));
   }
 
  private:
-  template <int Size>
-  KOKKOS_FORCEINLINE_FUNCTION void join(Chunk<float, Size>& pooled, const Chunk<float, Size>& values, float weight,
-                                        bool first) const {
-    const bool max = block.pooling == Pooling::max;
-    for (int i = 0; i < Size; ++i) {
-      const float product = weight * values.at[i];
-      if (max)
-        pooled.at[i] = first || pooled.at[i] < product ? product : pooled.at[i];
-      else
-        pooled.at[i] += product;
-    }
-  }
+  Chunk<Word, Size / per_word> words_;
 };
 
-/// Pools bags by a tile of 8 threads each: with chunks of four columns, 128 bytes of fp32 a load, and up to four loads
-/// per row. Rows or outputs whose chunks would not be aligned are read by single columns.
-template <class Exec, class Index>
+template <class Row, int Size>
+struct RowChunk;
+
+template <class T, int Size>
+struct RowChunk<StoredRow<T>, Size> {
+  StoredColumns<T, Size> stored;
+
+  KOKKOS_FORCEINLINE_FUNCTION void load(const StoredRow<T>& row, std::int64_t column) {
+    stored.load(row.values + column);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION float value(int i) const { return to_float(stored.at(i)); }
+};
+
+template <int Size>
+struct RowChunk<QuantizedRow, Size> {
+  float scale, offset;
+  StoredColumns<std::uint8_t, Size> stored;
+
+  KOKKOS_FORCEINLINE_FUNCTION void load(const QuantizedRow& row, std::int64_t column) {
+    scale = row.scale;
+    offset = row.offset;
+    stored.load(row.values + column);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION float value(int i) const { return scale * static_cast<float>(stored.at(i)) + offset; }
+};
+
+/// Pools consecutive bags with a warp. A tile of it takes consecutive bags too, whose rows lie at consecutive positions
+/// of the ids: whatever bags they belong to, rows_at_once of them are loaded before they are added, in order.
+template <class Exec, class Index, bool Weighted>
 struct PooledLookup {
-  static constexpr int width = 8;
+  static constexpr std::int64_t most_bags = 32;  ///< a warp's, which it can hold the ends of
+  static constexpr int rows_at_once = 4;
+  using Bounds = Kokkos::LaunchBounds<256, 5>;
 
   ConstArray<Exec, LookupBlock> blocks;
   ConstArray<Exec, std::int64_t> offsets;
   ConstArray<Exec, Index> indices;
   ConstArray<Exec, float> weights;
   Array<Exec, float> output;
+  std::int64_t bags_per_warp;
 
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const std::int64_t bag = tile_number(team);
-    if (bag + 1 >= static_cast<std::int64_t>(offsets.extent(0))) return;
-    const auto count = static_cast<std::int64_t>(blocks.extent(0));
-    const LookupBlock& block = blocks(last_at_most(count, bag, [&](std::int64_t b) { return blocks(b).first_bag; }));
-    if (bag >= block.first_bag + block.bags) return;
-    with_row_type(block.value_type, [&](auto row) { pool_bag<typename decltype(row)::type>(team, block, bag); });
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const int lane = static_cast<int>(i % warp_lanes<Exec>);
+    const std::int64_t bag = i / warp_lanes<Exec> * bags_per_warp;
+    const std::int64_t end = Kokkos::min(bag + bags_per_warp, static_cast<std::int64_t>(offsets.extent(0)) - 1);
+    for_block_runs(
+        blocks, bag, end, [](const LookupBlock& block) { return block.first_bag; },
+        [&](const LookupBlock& block, std::int64_t first, std::int64_t stop) {
+          with_row_type(block.value_type,
+                        [&](auto row) { pool<typename decltype(row)::type>(lane, block, first, stop); });
+          if (!divides(block.pooling)) return;
+          wait_for_lanes();  // what they have stored is divided where it lies: divisions would take the loop's
+                             // registers
+          divide_vectors<Exec>(
+              lane,
+              BagVectors{block.first_bag, block.bags, block.dim, block.output, block.output_stride, block.pooling},
+              first, stop, offsets, weights, output);
+        });
   }
 
  private:
-  template <class Row, class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void pool_bag(const Team& team, const LookupBlock& block, std::int64_t bag) const {
-    const std::int64_t begin = offsets(bag), end = offsets(bag + 1);
-    float* first = output.data() + block.output;
-    if (block.pooling == Pooling::none) {
-      const std::int64_t before = begin - offsets(block.first_bag);
-      for (std::int64_t i = begin; i < end; ++i)
-        pool<Row>(team, block, i, i + 1, first + (before + i - begin) * block.output_stride);
-    } else {
-      pool<Row>(team, block, begin, end, first + (bag - block.first_bag) * block.output_stride);
-    }
+  template <class Row>
+  KOKKOS_FORCEINLINE_FUNCTION void pool(int lane, const LookupBlock& block, std::int64_t first,
+                                        std::int64_t stop) const {
+    constexpr std::int64_t value_bytes = sizeof(*Row::values);
+    const bool fours = block.dim % 4 == 0 && block.output_stride % 4 == 0 && aligned(block.rows, 4 * value_bytes) &&
+                       aligned(output.data() + block.output, 4 * sizeof(float));
+    if (fours && block.pooling != Pooling::max)
+      pool_columns<Row, false, 4>(lane, block, first, stop);
+    else if (fours)
+      pool_columns<Row, true, 4>(lane, block, first, stop);
+    else if (block.pooling != Pooling::max)
+      pool_columns<Row, false, 1>(lane, block, first, stop);
+    else
+      pool_columns<Row, true, 1>(lane, block, first, stop);
   }
 
-  template <class Row, class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void pool(const Team& team, const LookupBlock& block, std::int64_t begin,
-                                        std::int64_t end, float* to) const {
-    const PooledVector<Index> vector{
-        block, indices.data(), weights.extent(0) == 0 ? nullptr : weights.data(), begin, end, to};
-    constexpr std::int64_t value_bytes = sizeof(*Row::values);
-    if (!aligned(block.rows, 4 * value_bytes) || !aligned(to, 4 * sizeof(float)) || block.dim % 4 != 0)
-      vector.template pool<Row, 1, 4>(team, width);
-    else if (block.dim <= 4 * width)
-      vector.template pool<Row, 4, 1>(team, width);
-    else if (block.dim <= 8 * width)
-      vector.template pool<Row, 4, 2>(team, width);
-    else
-      vector.template pool<Row, 4, 4>(team, width);
+  /// Pools bags [first, stop) by Size columns a lane.
+  template <class Row, bool Max, int Size>
+  KOKKOS_FORCEINLINE_FUNCTION void pool_columns(int lane, const LookupBlock& block, std::int64_t first,
+                                                std::int64_t stop) const {
+    const auto dim = static_cast<int>(block.dim);
+    const Tile tile = tile_of<Exec>(lane, (dim + Size - 1) / Size);
+    const int share = tile.share(stop - first);
+    const std::int64_t begin = Kokkos::min(first + tile.number * share, stop);
+    const auto bags = static_cast<int>(Kokkos::min(std::int64_t{share}, stop - begin));
+    const BagEnds<Exec> ends(tile, offsets.data() + begin, bags);
+    float* vector =
+        output.data() + block.output + vectors_before(block, begin, ends.begin(), offsets) * block.output_stride;
+    const TileOfBags<Row, Max, Size> run{tile,
+                                         ends,
+                                         block.pooling == Pooling::none,
+                                         bags,
+                                         static_cast<const char*>(block.rows),
+                                         dim,
+                                         static_cast<unsigned>(Row::bytes(dim)),
+                                         indices.data() + ends.begin(),
+                                         Weighted ? weights.data() + ends.begin() : nullptr,
+                                         static_cast<int>(block.output_stride)};
+    for (int column = tile.lane * Size; column - tile.lane * Size < dim; column += tile.lanes() * Size)
+      run.pool(column, vector + column);
   }
+
+  /// Pools Size columns of consecutive bags, one after the other.
+  template <class Row, bool Max, int Size>
+  struct TileOfBags {
+    Tile tile;
+    BagEnds<Exec> ends;
+    bool each_id;  ///< is a bag of its own
+    int bags;
+    const char* table;
+    int dim;
+    unsigned bytes;        ///< of a row
+    const Index* ids;      ///< from the first bag on
+    const float* weights;  ///< of them, read if Weighted
+    int stride;            ///< of the vectors, in elements
+
+    KOKKOS_FORCEINLINE_FUNCTION void pool(int column, float* vector) const {
+      const bool held = column < dim;
+      const int vectors = each_id ? ends.length() : bags;
+      const auto end_of = [&](int number) { return each_id ? number + 1 : ends.at(tile, number); };
+      Chunk<float, Size> pooled{};
+      int number = 0, begin = 0, end = end_of(0);
+      const auto finish_before = [&](int position) {
+        for (bool ended; any_lane(ended = number < vectors && end <= position);) {
+          if (ended) {
+            if (held) store_streaming<Size>(vector, pooled);
+            vector += stride;
+            pooled = {};
+            begin = end;
+            ++number;
+          }
+          const int next = end_of(number);
+          if (ended) end = next;
+        }
+      };
+
+      const int longest = largest(ends.length());
+      Window<Exec, Index> some_ids;
+      Window<Exec, float> some_weights;
+      const int capacity = some_ids.capacity(tile);
+      for (int position = 0; position < longest; position += rows_at_once) {
+        const int at = position & (capacity - 1);
+        if (at == 0) {
+          some_ids.read(tile, ids + position, ends.length() - position);
+          if constexpr (Weighted) some_weights.read(tile, weights + position, ends.length() - position);
+        }
+        RowChunk<Row, Size> rows[rows_at_once];
+        float weight[rows_at_once];
+        for (int k = 0; k < rows_at_once; ++k) {
+          rows[k].load(Row(row(some_ids.at(tile, at + k))), held ? column : 0);
+          weight[k] = Weighted ? some_weights.at(tile, at + k) : 1.0F;
+        }
+        if (all_lanes(number == vectors || position + rows_at_once <= end)) {
+          for (int k = 0; k < rows_at_once; ++k) join(pooled, rows[k], weight[k], position + k == begin);
+        } else {
+          for (int k = 0; k < rows_at_once; ++k) {
+            finish_before(position + k);
+            join(pooled, rows[k], weight[k], position + k == begin);
+          }
+        }
+      }
+      finish_before(ends.length());
+    }
+
+   private:
+    /// Returns where a row begins. (Behind the last id, windows give row 0, which is loaded and never added.)
+    KOKKOS_FORCEINLINE_FUNCTION const char* row(Index id) const {
+      return table + static_cast<std::uint64_t>(static_cast<std::make_unsigned_t<Index>>(id)) * bytes;
+    }
+
+    KOKKOS_FORCEINLINE_FUNCTION static void join(Chunk<float, Size>& pooled, const RowChunk<Row, Size>& row,
+                                                 float weight, bool first) {
+      for (int i = 0; i < Size; ++i) {
+        const float product = Weighted ? weight * row.value(i) : row.value(i);
+        if constexpr (Max)
+          pooled.at[i] = first || pooled.at[i] < product ? product : pooled.at[i];
+        else
+          pooled.at[i] += product;
+      }
+    }
+  };
 };
+
+/// Pools all bags of a launch.
+template <class Exec, class Index, bool Weighted>
+void pool(const Exec& exec, ConstArray<Exec, LookupBlock> blocks, ConstArray<Exec, std::int64_t> offsets,
+          ConstArray<Exec, Index> indices, ConstArray<Exec, float> weights, const Array<Exec, float>& output) {
+  using Kernel = PooledLookup<Exec, Index, Weighted>;
+  constexpr std::int64_t tiles = 8, ids_per_warp = 64;
+  const std::int64_t bags = static_cast<std::int64_t>(offsets.extent(0)) - 1;
+  const std::int64_t ids = Kokkos::max(static_cast<std::int64_t>(indices.extent(0)), std::int64_t{1});
+  const std::int64_t bags_per_warp =
+      items_per_warp(exec, bags, Kokkos::clamp(ids_per_warp * bags / ids, tiles, Kernel::most_bags));
+  for_lanes<typename Kernel::Bounds>("shardmark::pooled_lookup", exec, (bags + bags_per_warp - 1) / bags_per_warp,
+                                     Kernel{blocks, offsets, indices, weights, output, bags_per_warp});
+}
 
 }  // namespace shardmark::kernels::device

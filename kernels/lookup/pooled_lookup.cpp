@@ -71,21 +71,21 @@ void pooled_lookup(const Exec& exec, ConstArray<Exec, LookupBlock> blocks, Const
                    const Indices& indices, ConstArray<Exec, float> weights, const Array<Exec, float>& output) {
   using Index = typename Indices::non_const_value_type;
   const std::int64_t bags = static_cast<std::int64_t>(offsets.extent(0)) - 1;
-  const auto ids = static_cast<std::int64_t>(indices.extent(0));
   if (bags <= 0 || blocks.extent(0) == 0) return;
   [[maybe_unused]] const TestSpin<Exec> spin(exec);
-  const BalancedRanges ranges = lookup_ranges(exec, bags, ids);
-  if constexpr (on_device<Exec>) {
-    using Kernel = device::PooledLookup<Exec, Index>;
-    Kokkos::parallel_for("shardmark::pooled_lookup", device::tiles(exec, bags, Kernel::width),
-                         Kernel{blocks, offsets, indices, weights, output});
-  } else if (weights.extent(0) == 0) {
-    Kokkos::parallel_for("shardmark::pooled_lookup", dynamic_range(exec, ranges.count()),
-                         PooledLookup<Exec, Index, false>{blocks, offsets, indices, weights, output, ranges});
-  } else {
-    Kokkos::parallel_for("shardmark::pooled_lookup", dynamic_range(exec, ranges.count()),
-                         PooledLookup<Exec, Index, true>{blocks, offsets, indices, weights, output, ranges});
-  }
+  const auto pool = [&](auto weighted) {
+    if constexpr (on_device<Exec>) {
+      device::pool<Exec, Index, weighted>(exec, blocks, offsets, indices, weights, output);
+    } else {
+      const BalancedRanges ranges = lookup_ranges(exec, bags, static_cast<std::int64_t>(indices.extent(0)));
+      Kokkos::parallel_for("shardmark::pooled_lookup", dynamic_range(exec, ranges.count()),
+                           PooledLookup<Exec, Index, weighted>{blocks, offsets, indices, weights, output, ranges});
+    }
+  };
+  if (weights.extent(0) == 0)
+    pool(std::false_type{});
+  else
+    pool(std::true_type{});
 }
 
 #define POOLED_LOOKUP_ON(Exec)                                            \

@@ -17,13 +17,13 @@ struct LookupBlock {
   ValueType value_type = ValueType::fp32;
   std::int64_t dim = 0;
   std::int64_t output = 0;         ///< element of the first bag's vector
-  std::int64_t output_stride = 0;  ///< elements from one vector to the next, at least dim
+  std::int64_t output_stride = 0;  ///< elements from one vector to the next, at least dim and below 2^31
   Pooling pooling = Pooling::sum;
 };
 
 /// Pools all bags of a rank in one launch: bag b is indices[offsets[b] .. offsets[b + 1]), local rows of the shard of
 /// its block; its rows, times their weights, are summed in bag order in fp32 (or their maximum is taken). An empty bag
-/// gives 0. The result is deterministic: a bag is pooled by one thread.
+/// gives 0. The result is deterministic: a column of a bag is pooled by one thread.
 ///   blocks:  in ascending order, together covering every bag once
 ///   offsets: [bags + 1] from 0;  indices: [nnz] int32 or int64;  weights: [nnz], or empty when every weight is 1
 ///   output:  apart from the rows; blocks may write before or behind it, to memory that lies at such a distance

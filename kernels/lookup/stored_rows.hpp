@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "kernels/device_tiles.hpp"
 #include "kernels/simd.hpp"
 
 namespace shardmark::kernels {
@@ -18,15 +19,15 @@ struct StoredRow {
   }
 };
 
-/// Reads a row of int8: scale * q + offset, two roundings.
+/// Reads a row of int8, which no thread of the kernel writes: scale * q + offset, two roundings.
 struct QuantizedRow {
   float scale, offset;
   const std::uint8_t* values;
 
   static constexpr std::int64_t bytes(std::int64_t dim) { return row_bytes(ValueType::int8, dim); }
   KOKKOS_FORCEINLINE_FUNCTION explicit QuantizedRow(const char* row)
-      : scale(reinterpret_cast<const float*>(row)[0]),
-        offset(reinterpret_cast<const float*>(row)[1]),
+      : scale(device::read_only(reinterpret_cast<const float*>(row))),
+        offset(device::read_only(reinterpret_cast<const float*>(row) + 1)),
         values(reinterpret_cast<const std::uint8_t*>(row) + 2 * sizeof(float)) {}
   KOKKOS_FORCEINLINE_FUNCTION float operator[](std::int64_t c) const {
     return scale * static_cast<float>(values[c]) + offset;

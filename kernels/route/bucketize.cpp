@@ -2,14 +2,16 @@
 #include "kernels/route/bucketize.hpp"
 
 #include "kernels/instantiate.hpp"
+#include "kernels/route/device_bucketize.hpp"
 
 namespace shardmark::kernels {
 
-/// Divides the bags of strips into ranges of `grain` consecutive bags of one strip, numbered strip by strip.
+/// Divides the bags of strips into ranges of `grain` consecutive bags of one strip, numbered strip by strip, on the
+/// host: a thread takes a range.
 template <class Exec>
 struct StripRanges {
-  static constexpr std::int64_t grain = on_device<Exec> ? 8 : 512;
-  static constexpr std::int64_t cells_apart = on_device<Exec> ? 1 : 16;  ///< so that no two threads write to one line
+  static constexpr std::int64_t grain = 512;
+  static constexpr std::int64_t cells_apart = 16;  ///< so that no two threads write to one line
 
   ConstArray<Exec, Strip> strips;
   ConstArray<Exec, std::int64_t> first_bag;  ///< [features + 1]
@@ -116,24 +118,23 @@ template <class Exec, class InputIndex, class Length, class Index>
 KOKKOS_INLINE_FUNCTION void copy_bags(const StripOwners& strip, const Bags<Exec, InputIndex>& bags,
                                       const Buckets<Exec, Length, Index>& out,
                                       const typename StripRanges<Exec>::BagRange& range, std::int64_t at) {
-  const OwnedRow first = strip.find(strip.first_block.first_row);
-  const std::int64_t shift = first.local_row - strip.first_block.first_row;
+  const OwnedRow owner = strip.only_owner();
   const std::int64_t* offsets = bags.offsets.data() + range.first;
   const std::int64_t begin = offsets[range.begin], count = offsets[range.end] - begin;
   const InputIndex* rows = bags.indices.data() + begin;
   Index* ids = out.ids.data() + at;
-  for (std::int64_t i = 0; i < count; ++i) ids[i] = static_cast<Index>(rows[i] + shift);
+  for (std::int64_t i = 0; i < count; ++i) ids[i] = static_cast<Index>(rows[i] + owner.local_row);
   if (bags.weights.extent(0) > 0)
     for (std::int64_t i = 0; i < count; ++i) out.weights(at + i) = bags.weights(begin + i);
-  Length* lengths = out.lengths.data() + out.first_bag(first.slot);
+  Length* lengths = out.lengths.data() + out.first_bag(owner.slot);
   for (std::int64_t bag = range.begin; bag < range.end; ++bag)
     lengths[bag] = static_cast<Length>(offsets[bag + 1] - offsets[bag]);
 }
 
 template <class Exec, class InputIndex, class Length, class Index>
-std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec, InputIndex>& bags,
-                       const Buckets<Exec, Length, Index>& out, const SlotCounts& slot_counts,
-                       BucketizeWorkspace<Exec>& workspace) {
+std::int64_t bucketize_ranges(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec, InputIndex>& bags,
+                              const Buckets<Exec, Length, Index>& out, const SlotCounts& slot_counts,
+                              BucketizeWorkspace<Exec>& workspace) {
   constexpr std::int64_t apart = StripRanges<Exec>::cells_apart;
   const StripRanges<Exec> ranges{owners.strips, bags.first_bag,
                                  workspace.first_range.first(static_cast<std::int64_t>(owners.strips.extent(0))),
@@ -178,6 +179,16 @@ std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Ba
         });
       });
   return total;
+}
+
+template <class Exec, class InputIndex, class Length, class Index>
+std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec, InputIndex>& bags,
+                       const Buckets<Exec, Length, Index>& out, const SlotCounts& slot_counts,
+                       BucketizeWorkspace<Exec>& workspace) {
+  if constexpr (on_device<Exec>)
+    return device::bucketize(exec, owners, bags, out, slot_counts, workspace);
+  else
+    return bucketize_ranges(exec, owners, bags, out, slot_counts, workspace);
 }
 
 #define BUCKETIZE_ON(Exec)                                                      \

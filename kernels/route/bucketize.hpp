@@ -37,8 +37,8 @@ struct BucketizeWorkspace {
 };
 
 /// Sorts the ids of `bags` by the slot that owns their row. A first pass counts the ids of each range of bags by slot,
-/// a scan computes where each range writes in each slot, and a second pass writes the ids. One thread takes a range, so
-/// no two threads write one cell, no atomics are needed and the result is the same for any number of threads. Writes
+/// a scan computes where each range writes in each slot, and a second pass writes the ids. One thread (on a device, one
+/// warp) takes a range, so no two write one cell, and the result is the same for any number of threads. Writes
 /// the ids per slot to `slot_counts` [slots] and returns their sum. Ids must lie in [0, rows) of their table
 /// (check_batch).
 template <class Exec, class InputIndex, class Length, class Index>

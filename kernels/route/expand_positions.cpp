@@ -2,18 +2,19 @@
 #include "kernels/route/expand_positions.hpp"
 
 #include "kernels/instantiate.hpp"
+#include "kernels/route/device_expand_positions.hpp"
 #include "kernels/sort/balanced_ranges.hpp"
 
 namespace shardmark::kernels {
 
+/// Expands on the host: ranges of positions by one thread each.
 template <class Exec, class Indices>
-void expand_positions(const Exec& exec, ConstArray<Exec, GradientBlock> blocks, ConstArray<Exec, std::int64_t> offsets,
-                      const Indices& indices, Array<Exec, std::int64_t> keys, Array<Exec, std::int64_t> gradient_offset,
-                      const LaterBags& from) {
-  constexpr std::int64_t grain = on_device<Exec> ? 16 : 2048;
+void expand_ranges(const Exec& exec, ConstArray<Exec, GradientBlock> blocks, ConstArray<Exec, std::int64_t> offsets,
+                   const Indices& indices, Array<Exec, std::int64_t> keys, Array<Exec, std::int64_t> gradient_offset,
+                   const LaterBags& from) {
+  constexpr std::int64_t grain = 2048;
   const std::int64_t bags = static_cast<std::int64_t>(offsets.extent(0)) - 1 - from.bag;
   const auto block_count = static_cast<std::int64_t>(blocks.extent(0));
-  if (bags <= 0 || block_count == 0) return;
   const BalancedRanges ranges{bags, static_cast<std::int64_t>(indices.extent(0)) - from.position, grain};
   Kokkos::parallel_for(
       "shardmark::expand_positions", static_range(exec, ranges.count()), KOKKOS_LAMBDA(const std::int64_t range) {
@@ -45,6 +46,18 @@ void expand_positions(const Exec& exec, ConstArray<Exec, GradientBlock> blocks, 
           bag = stop;
         }
       });
+}
+
+template <class Exec, class Indices>
+void expand_positions(const Exec& exec, ConstArray<Exec, GradientBlock> blocks, ConstArray<Exec, std::int64_t> offsets,
+                      const Indices& indices, Array<Exec, std::int64_t> keys, Array<Exec, std::int64_t> gradient_offset,
+                      const LaterBags& from) {
+  if (static_cast<std::int64_t>(offsets.extent(0)) - 1 - from.bag <= 0 || blocks.extent(0) == 0) return;
+  if constexpr (on_device<Exec>)
+    device::expand_positions<Exec, typename Indices::non_const_value_type>(exec, blocks, offsets, indices, keys,
+                                                                           gradient_offset, from);
+  else
+    expand_ranges(exec, blocks, offsets, indices, keys, gradient_offset, from);
 }
 
 #define EXPAND_POSITIONS_ON(Exec)                                            \

@@ -98,6 +98,12 @@ struct StripOwners {
   /// Returns whether one slot holds all rows, in their order.
   KOKKOS_FORCEINLINE_FUNCTION bool one_owner() const { return block_count == 1 && first_block.modulus == 1; }
 
+  /// Returns the slot that holds all rows, and as local_row what its local rows have been shifted by.
+  KOKKOS_FORCEINLINE_FUNCTION OwnedRow only_owner() const {
+    const OwnedRow first = find(first_block.first_row);
+    return {first.slot, first.member, first.local_row - first_block.first_row};
+  }
+
   /// Returns slot, member and local row of a row of the strip.
   KOKKOS_FORCEINLINE_FUNCTION OwnedRow find(std::int64_t row) const {
     if (block_count == 1) return find(first_block, row);
@@ -112,6 +118,12 @@ struct StripOwners {
   }
 };
 
+/// Returns the owners of the rows of a strip; `blocks` and `owners`: those of its partition.
+KOKKOS_FORCEINLINE_FUNCTION StripOwners owners_of(const Strip& strip, const RowBlock* blocks, const RowOwner* owners) {
+  const RowBlock* first = blocks + strip.first_block;
+  return {strip.blocks > 0 ? *first : RowBlock{}, strip.blocks, first, owners};
+}
+
 /// Holds a RowPartition in memory that kernels can read.
 template <class Exec>
 struct RowOwners {
@@ -122,8 +134,7 @@ struct RowOwners {
   std::int64_t most_members = 0;  ///< of a strip
 
   KOKKOS_FORCEINLINE_FUNCTION StripOwners of(const Strip& strip) const {
-    const RowBlock* first = blocks.data() + strip.first_block;
-    return {strip.blocks > 0 ? *first : RowBlock{}, strip.blocks, first, owners.data()};
+    return owners_of(strip, blocks.data(), owners.data());
   }
 };
 

@@ -4,6 +4,7 @@
 #include "kernels/instantiate.hpp"
 #include "kernels/lookup/column_blocks.hpp"
 #include "kernels/lookup/streamed_output.hpp"
+#include "kernels/route/device_vector_pieces.hpp"
 #include "kernels/sort/balanced_ranges.hpp"
 
 namespace shardmark::kernels {
@@ -12,7 +13,7 @@ namespace shardmark::kernels {
 template <class Exec, class Body>
 void for_vector_runs(const std::string& label, const Exec& exec, ConstArray<Exec, VectorPiece> pieces,
                      std::int64_t rows, const Body& body) {
-  constexpr std::int64_t grain = on_device<Exec> ? 1 : 64;
+  constexpr std::int64_t grain = 64;
   const auto count = static_cast<std::int64_t>(pieces.extent(0));
   Kokkos::parallel_for(
       label, static_range(exec, (rows + grain - 1) / grain), KOKKOS_LAMBDA(const std::int64_t range) {
@@ -82,13 +83,21 @@ struct CopyToPartials {
 template <class Exec>
 void sum_partials(const Exec& exec, ConstArray<Exec, VectorPiece> pieces, const Partials<Exec>& partials,
                   std::int64_t rows, ConstArray<Exec, float> packed, const Array<Exec, float>& home) {
-  for_vector_runs("shardmark::sum_partials", exec, pieces, rows, SumPartials<Exec>{partials, packed, home});
+  if constexpr (on_device<Exec>)
+    device::for_vectors("shardmark::sum_partials", exec, pieces, rows,
+                        device::SumPartials<Exec>{partials, packed, home});
+  else
+    for_vector_runs("shardmark::sum_partials", exec, pieces, rows, SumPartials<Exec>{partials, packed, home});
 }
 
 template <class Exec>
 void copy_to_partials(const Exec& exec, ConstArray<Exec, VectorPiece> pieces, const Partials<Exec>& partials,
                       std::int64_t rows, ConstArray<Exec, float> home, const Array<Exec, float>& packed) {
-  for_vector_runs("shardmark::copy_to_partials", exec, pieces, rows, CopyToPartials<Exec>{partials, home, packed});
+  if constexpr (on_device<Exec>)
+    device::for_vectors("shardmark::copy_to_partials", exec, pieces, rows,
+                        device::CopyToPartials<Exec>{partials, home, packed});
+  else
+    for_vector_runs("shardmark::copy_to_partials", exec, pieces, rows, CopyToPartials<Exec>{partials, home, packed});
 }
 
 #define VECTOR_PIECES_ON(Exec) SHARDMARK_INSTANCE(sum_partials<Exec>) SHARDMARK_INSTANCE(copy_to_partials<Exec>)

@@ -42,7 +42,7 @@ struct Partials {
 };
 
 /// Sets each vector at home to the sum of its packed partials, in their order; to 0 if it has none. It is
-/// deterministic: one thread computes a vector.
+/// deterministic: one thread computes a column of a vector.
 ///   pieces: ascending first_row;  rows: sum of all bags.
 template <class Exec>
 void sum_partials(const Exec& exec, ConstArray<Exec, VectorPiece> pieces, const Partials<Exec>& partials,

@@ -28,6 +28,22 @@ KOKKOS_INLINE_FUNCTION std::int64_t last_at_most(std::int64_t size, std::int64_t
   return first_at_least(size, value + 1, at) - 1;
 }
 
+/// Calls body(block, first, stop) for the runs [first, stop) of items of one block that make up [item, end), which is
+/// not empty. blocks: an array in ascending order of items; a block has `bags` of them, from first_of(block) on.
+template <class Blocks, class FirstOf, class Body>
+KOKKOS_FORCEINLINE_FUNCTION void for_block_runs(const Blocks& blocks, std::int64_t item, std::int64_t end,
+                                                const FirstOf& first_of, const Body& body) {
+  const auto count = static_cast<std::int64_t>(blocks.extent(0));
+  const std::int64_t last = last_at_most(count, item, [&](std::int64_t i) { return first_of(blocks(i)); });
+  for (std::int64_t b = Kokkos::max(last, std::int64_t{0}); item < end && b < count; ++b) {
+    const auto& block = blocks(b);
+    item = Kokkos::max(item, first_of(block));
+    const std::int64_t stop = Kokkos::min(end, first_of(block) + block.bags);
+    if (item < stop) body(block, item, stop);
+    item = Kokkos::max(item, stop);
+  }
+}
+
 /// Cuts the items of a CSR (item i holds entries offset_of(i) .. offset_of(i + 1), offset_of(0) == 0) into ranges of
 /// about `grain` units of work, where an item costs one unit and an entry another. The cut depends on the data alone,
 /// not on the number of threads; an item is never split. (The "merge path" of Merrill and Garland, rounded to items.)

@@ -51,7 +51,7 @@ Problem random_problem(std::uint64_t seed) {
   if (seed % 2 == 0) problem.bags.add_weights(random);
   for (std::int64_t f = 0; f < features; ++f)
     for (std::int64_t columns = draw(random, 1, 2); columns > 0; --columns) {
-      const std::int64_t n = draw(random, 1, 5);
+      const std::int64_t n = draw(random, 1, seed % 8 == 4 ? 40 : 5);
       problem.add_strip(f, rows[at(f)], draw(random, 0, 1) == 0 ? modulo(rows[at(f)], n) : blocks(rows[at(f)], n));
     }
   return problem;

@@ -20,6 +20,7 @@ struct Lookup {
     std::int64_t rows, dim, bags;
     Pooling pooling;
     ValueType value_type = ValueType::fp32;
+    std::int64_t skipped_bytes = 0;  ///< from an aligned address to the first row
   };
 
   Exec exec;
@@ -35,11 +36,13 @@ struct Lookup {
   /// Adds a block for the bags from `first_bag` on; its vectors lie `gap` elements apart, `gap` behind the last block.
   void add(const Part& part, std::int64_t first_bag, std::int64_t gap) {
     tables.emplace_back(part.value_type, part.rows, part.dim, values, std::ssize(tables));
-    stored.push_back(array_of(exec, tables.back().bytes, "rows"));
+    std::vector<char> bytes(at(part.skipped_bytes));
+    bytes.insert(bytes.end(), tables.back().bytes.begin(), tables.back().bytes.end());
+    stored.push_back(array_of(exec, bytes, "rows"));
     const std::int64_t stride = part.dim + gap;
     blocks.push_back({.first_bag = first_bag,
                       .bags = part.bags,
-                      .rows = stored.back().data(),
+                      .rows = stored.back().data() + part.skipped_bytes,
                       .value_type = part.value_type,
                       .dim = part.dim,
                       .output = output_size,
@@ -97,7 +100,7 @@ Lookup<Types> random_lookup(const RowValues& values, std::uint64_t seed, std::sp
   Lookup<Types> lookup(values);
   auto pooling = static_cast<std::size_t>(seed);
   auto type = static_cast<std::size_t>(seed / poolings.size());
-  for (const std::int64_t dim : {1, 3, 4, 8, 12, 16, 17, 32, 64, 100, 128, 200, 256, 300}) {
+  for (const std::int64_t dim : {1, 3, 4, 5, 7, 8, 12, 16, 17, 32, 64, 100, 128, 130, 200, 256, 300}) {
     const std::int64_t rows = draw(random, 1, 50);
     const std::int64_t bags = dim == 12 ? 0 : draw(random, 1, 40);
     const std::int64_t first_bag = lookup.bags.bags();
@@ -189,6 +192,22 @@ TYPED_TEST(PooledLookupTest, WritesLargeOutputsToo) {
       lookup.add({1000, dim, 4000, Pooling::sum, ValueType::bf16}, first_bag, gap);
     }
     EXPECT_EQ(lookup.run(), lookup.expected(false)) << "gap " << gap;
+  }
+}
+
+/// Rows that begin at no multiple of four values.
+TYPED_TEST(PooledLookupTest, ReadsUnalignedRows) {
+  for (const auto& type : value_types) {
+    SCOPED_TRACE(type.name);
+    const bool exact = type.value != ValueType::int8;
+    Lookup<TypeParam> lookup({.seed = 9, .unit = exact ? 0x1p-6F : 0.0F});
+    Random random(9);
+    for (const std::int64_t dim : {4, 16, 64, 128, 136}) {
+      const std::int64_t first_bag = lookup.bags.bags();
+      lookup.bags.add_random(random, 40, 30, 1);
+      lookup.add({30, dim, 40, exact ? Pooling::sum : Pooling::max, type.value, 4}, first_bag, 0);
+    }
+    EXPECT_EQ(lookup.run(), lookup.expected(false));
   }
 }
 
