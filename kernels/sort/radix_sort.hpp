@@ -14,12 +14,13 @@ namespace shardmark::kernels {
 /// Lays out the radix sort of n keys below one bound with positions below another: a word holds the key bits above the
 /// position bits, and is sorted in radix_passes passes by digits that are equally wide.
 struct RadixPlan {
+  int key_bits = 1;
   int position_bits = 0;
   int passes = 1;
   int digit_bits = 1;
 
   RadixPlan(std::int64_t n, std::int64_t position_bound, std::int64_t key_bound) {
-    const int key_bits = std::max(1, bits_below(key_bound));
+    key_bits = std::max(1, bits_below(key_bound));
     position_bits = bits_below(position_bound);
     if (key_bits + position_bits > 64 || n > std::numeric_limits<std::uint32_t>::max())
       throw InputError("unique rows: " + std::to_string(n) + " ids with positions below " +

@@ -52,9 +52,9 @@ struct UniqueRowsWorkspace {
   Scratch<Exec, std::uint32_t> uses{"shardmark::unique_uses"};
 };
 
-/// Marks the distinct keys of sorted words: fills in `segments` and `total`.
+/// Marks the distinct keys of sorted words: fills in `segments` and `total`. Takes scratch from `workspace`.
 template <class Exec>
-void mark_distinct(const Exec& exec, const UniqueRows<Exec>& unique);
+void mark_distinct(const Exec& exec, const UniqueRows<Exec>& unique, UniqueRowsWorkspace<Exec>& workspace);
 
 /// Sorts positions by key, stably, and marks the distinct keys. keys: [n], each in [0, key_bound); positions: [n], each
 /// in [0, position_bound), or empty for 0 .. n - 1.
