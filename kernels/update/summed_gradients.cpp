@@ -27,8 +27,8 @@ struct StoreSummed {
   /// Stores on a device the columns of one row.
   template <class Columns>
   KOKKOS_FUNCTION void operator()(const GradientShard&, std::int64_t u, std::int64_t, const Columns& columns) const {
-    columns.for_each([&](std::int64_t c, float g) {
-      sums(u * stride + c) = g;
+    columns.for_each_gradient([&](int c, const device::Chunk<float, 4>& g) {
+      device::write_four(sums.data() + u * stride + c, g, columns.dim - c);
       if (c == 0) place(u);
     });
   }
