@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "kernels/array.hpp"
-#include "reference/value_type.hpp"
 
 /// Stands before loops over arrays in registers, which nvcc must unroll.
 #ifdef __CUDA_ARCH__
@@ -206,20 +205,16 @@ KOKKOS_FORCEINLINE_FUNCTION void store_global(T* to, const Chunk<T, Size>& chunk
 #endif
 }
 
-/// Reads four columns in fp32, of which `count` exist; the others become 0.
+/// Reads four columns, of which `count` exist; the others become 0. Nothing is done with them, which would wait for
+/// them.
 template <class T>
-KOKKOS_FORCEINLINE_FUNCTION Chunk<float, 4> read_four(const T* from, int count) {
+KOKKOS_FORCEINLINE_FUNCTION Chunk<T, 4> read_four(const T* from, int count) {
+  if (count >= 4 && aligned(from, sizeof(Chunk<T, 4>))) return load_global<4>(from);
   Chunk<T, 4> four{};
-  if (count >= 4 && aligned(from, sizeof(four))) {
-    four = load_global<4>(from);
-  } else {
-    SHARDMARK_UNROLL for (int i = 0; i < 4; ++i) {
-      if (i < count) four.at[i] = load_global<1>(from + i).at[0];
-    }
+  SHARDMARK_UNROLL for (int i = 0; i < 4; ++i) {
+    if (i < count) four.at[i] = load_global<1>(from + i).at[0];
   }
-  Chunk<float, 4> values;
-  SHARDMARK_UNROLL for (int i = 0; i < 4; ++i) values.at[i] = to_float(four.at[i]);
-  return values;
+  return four;
 }
 /// Writes the first `count` of four columns.
 template <class T>

@@ -47,16 +47,16 @@ struct RowSource {
   float* piece_sums;  ///< [numbers.count, stride]
   std::int64_t stride;
 
-  KOKKOS_FORCEINLINE_FUNCTION std::int64_t key_at(std::int64_t i) const {
-    return static_cast<std::int64_t>(words[i] >> position_bits);
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t key_of(std::uint64_t word) const {
+    return static_cast<std::int64_t>(word >> position_bits);
   }
-  KOKKOS_FORCEINLINE_FUNCTION std::int64_t position(std::int64_t i) const {
-    return static_cast<std::int64_t>(words[i] & ((std::uint64_t{1} << position_bits) - 1));
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t position_of(std::uint64_t word) const {
+    return static_cast<std::int64_t>(word & ((std::uint64_t{1} << position_bits) - 1));
   }
-  KOKKOS_FORCEINLINE_FUNCTION float weight(std::int64_t i) const { return weights[position(i)]; }
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t key_at(std::int64_t i) const { return key_of(words[i]); }
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t position(std::int64_t i) const { return position_of(words[i]); }
 
-  KOKKOS_FORCEINLINE_FUNCTION const float* vector(std::int64_t i) const {
-    const std::int64_t place = position(i);
+  KOKKOS_FORCEINLINE_FUNCTION const float* vector(std::int64_t place) const {
     return gradients + (gradient_offset == nullptr ? place : gradient_offset[place]);
   }
   /// Finds the vectors of Count sorted positions from i on, those from number `count` on as the last before it. Their
@@ -133,8 +133,16 @@ struct ShardRange {
   std::int64_t count;
   std::int64_t first_key = 0, end_key = no_end;
 
+  /// Returns the last shard that begins at or before `key`; a single one is not read for that.
   KOKKOS_FORCEINLINE_FUNCTION const Shard& of(std::int64_t key) const {
-    return shards[last_at_most(count, key, [&](std::int64_t s) { return shards[s].first_key; })];
+    int shard = 0;
+    for (int size = static_cast<int>(count); size > 1;) {
+      const int half = size / 2;
+      const bool behind = shards[shard + half].first_key <= key;
+      shard += behind ? half : 0;
+      size = behind ? size - half : half;
+    }
+    return shards[shard];
   }
 };
 
@@ -183,7 +191,7 @@ struct LongRows {
               [&](int i, auto& values) {
                 if (source.weights == nullptr) return;
                 SHARDMARK_UNROLL for (int j = 0; j < column_batch; ++j) {
-                  if (j < length - i) values[j] *= source.weight(piece.begin + i + j);
+                  if (j < length - i) values[j] *= source.weights[source.position(piece.begin + i + j)];
                 }
               });
         });
@@ -231,6 +239,7 @@ struct LongRows {
 template <class Exec, int Chunks>
 struct RowColumns {
   using Space = Exec;
+  static constexpr int chunks = Chunks;
   static constexpr int batch = Chunks == 1 ? 4 : 2;  ///< vectors that are read side by side
   /// Is what a thread holds of a row: chunk k of thread t of the tile begins at column (k width + t) 4.
   using Held = Chunk<float, 4>[Tile<Exec>::kept][Chunks];
@@ -238,6 +247,7 @@ struct RowColumns {
   Tile<Exec> tile;
   const RowSource& source;
   std::uint32_t begin, end;  ///< its positions, in sorted order
+  std::uint64_t word;        ///< of the first
   int dim;
 
   /// Returns how many columns the tile holds at a time; with one chunk a thread that is all of a row.
@@ -264,30 +274,27 @@ struct RowColumns {
     });
   }
 
-  /// Sets `held` to the columns of g(u) from `first` on.
+  /// Sets `held` to the columns of g(u) from `first` on. Most rows have one position, whose place is at hand; nothing
+  /// waits for its vector before those of the next positions are on their way.
   KOKKOS_FORCEINLINE_FUNCTION void gradient(int first, Held& held) const {
     const bool is_long = end - begin > long_row;
     const int length = is_long ? 1 : static_cast<int>(end - begin);
-    const float* weights = is_long ? nullptr : source.weights;
+    const std::int64_t place = source.position_of(word);
+    const float* vector = is_long ? source.piece_sum(begin, 0) : source.vector(place);
+    const float weight = source.weights == nullptr || is_long ? 1.0F : source.weights[place];
     tile.for_each_thread([&](int thread, int own) {
       auto& sum = held[own];
-      SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) sum[k] = {};
-      for (int i = 0; i < length; i += batch) {
-        const std::uint32_t position = begin + static_cast<std::uint32_t>(i);
+      read(first, thread, vector, sum);
+      for (int i = 1; i < length; i += batch) {
         const float* vectors[batch];
-        if (is_long) {
-          SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) vectors[j] = source.piece_sum(begin, 0);
-        } else {
-          source.find_vectors(position, length - i, vectors);
-        }
-        if (in_chunks(vectors))
-          add_chunks(first, thread, position, length - i, vectors, weights, sum);
-        else if (is_long)
-          add(first, thread, vectors[0], 1.0F, sum);
-        else
-          for (std::uint32_t p = position; p < end && p < position + batch; ++p)
-            add(first, thread, source.vector(p), weights == nullptr ? 1.0F : source.weight(p), sum);
+        source.find_vectors(begin + static_cast<std::uint32_t>(i), length - i, vectors);
+        Chunk<float, 4> values[batch][Chunks];
+        read(first, thread, length - i, vectors, values);
+        if (source.weights != nullptr) weigh(begin + static_cast<std::uint32_t>(i), length - i, values);
+        if (i == 1) begin_sum(weight, sum);
+        SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) add(values[j], sum);
       }
+      if (length == 1) begin_sum(weight, sum);
     });
   }
 
@@ -306,51 +313,55 @@ struct RowColumns {
     return first + 4 * (k * tile.width + thread);
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION bool in_chunks(const float* const (&vectors)[batch]) const {
-    bool all = dim % 4 == 0;
-    SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) all = all && aligned(vectors[j], sizeof(Chunk<float, 4>));
-    return all;
-  }
-
-  /// Adds one vector, which may lie anywhere.
-  KOKKOS_FORCEINLINE_FUNCTION void add(int first, int thread, const float* vector, float weight,
-                                       Chunk<float, 4> (&sum)[Chunks]) const {
+  /// Reads the chunks of one vector, which may lie anywhere.
+  KOKKOS_FORCEINLINE_FUNCTION void read(int first, int thread, const float* vector,
+                                        Chunk<float, 4> (&values)[Chunks]) const {
     SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) {
       const int column = column_of(first, thread, k);
-      add(product(weight, read_four(vector + column, dim - column)), sum[k]);
+      values[k] = {};
+      if (column < dim) values[k] = read_four(vector + column, dim - column);
     }
   }
-
-  /// Adds the vectors of `count` positions from i on, at most those that are given, all of which are on their way
-  /// before the first is added. 0 takes the place of others.
-  KOKKOS_FORCEINLINE_FUNCTION void add_chunks(int first, int thread, std::uint32_t i, int count,
-                                              const float* const (&vectors)[batch], const float* weights,
-                                              Chunk<float, 4> (&sum)[Chunks]) const {
-    Chunk<float, 4> values[batch][Chunks];
+  /// Reads the chunks of `count` vectors, at most those that are given, and 0 in place of others; vectors that lie as
+  /// they should without a choice between two of them.
+  KOKKOS_FORCEINLINE_FUNCTION void read(int first, int thread, int count, const float* const (&vectors)[batch],
+                                        Chunk<float, 4> (&values)[batch][Chunks]) const {
+    bool in_chunks = dim % 4 == 0;
     SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) {
-      SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) {
-        const int column = column_of(first, thread, k);
-        values[j][k] = {};
-        if (j < count && column < dim) values[j][k] = load_read_only<4>(vectors[j] + column);
-      }
+      in_chunks = in_chunks && aligned(vectors[j], sizeof(Chunk<float, 4>));
+      SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) values[j][k] = {};
     }
-    if (weights != nullptr) {
+    if (in_chunks) {
       SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) {
-        const float weight = j < count ? source.weight(i + static_cast<std::uint32_t>(j)) : 0.0F;
-        SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) values[j][k] = product(weight, values[j][k]);
+        SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) {
+          const int column = column_of(first, thread, k);
+          if (j < count && column < dim) values[j][k] = load_read_only<4>(vectors[j] + column);
+        }
       }
-    }
-    SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) {
-      SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) add(values[j][k], sum[k]);
+    } else {
+      SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) {
+        if (j < count) read(first, thread, vectors[j], values[j]);
+      }
     }
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION static Chunk<float, 4> product(float weight, Chunk<float, 4> values) {
-    SHARDMARK_UNROLL for (int c = 0; c < 4; ++c) values.at[c] = weight * values.at[c];
-    return values;
+  KOKKOS_FORCEINLINE_FUNCTION void weigh(std::uint32_t i, int count, Chunk<float, 4> (&values)[batch][Chunks]) const {
+    SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) {
+      const float weight = j < count ? source.weights[source.position(i + static_cast<std::uint32_t>(j))] : 0.0F;
+      SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) {
+        SHARDMARK_UNROLL for (int c = 0; c < 4; ++c) values[j][k].at[c] *= weight;
+      }
+    }
   }
-  KOKKOS_FORCEINLINE_FUNCTION static void add(const Chunk<float, 4>& values, Chunk<float, 4>& sum) {
-    SHARDMARK_UNROLL for (int c = 0; c < 4; ++c) sum.at[c] += values.at[c];
+  KOKKOS_FORCEINLINE_FUNCTION static void begin_sum(float weight, Chunk<float, 4> (&first)[Chunks]) {
+    SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) {
+      SHARDMARK_UNROLL for (int c = 0; c < 4; ++c) first[k].at[c] = 0.0F + weight * first[k].at[c];
+    }
+  }
+  KOKKOS_FORCEINLINE_FUNCTION static void add(const Chunk<float, 4> (&values)[Chunks], Chunk<float, 4> (&sum)[Chunks]) {
+    SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) {
+      SHARDMARK_UNROLL for (int c = 0; c < 4; ++c) sum[k].at[c] += values[k].at[c];
+    }
   }
 };
 
@@ -376,10 +387,11 @@ struct RowGradientKernel {
     for (std::uint32_t u = first + static_cast<std::uint32_t>(tile_number(team)); u < stop; u += tiles) {
       const auto begin = static_cast<std::uint32_t>(source.segments[u]);
       const auto end = static_cast<std::uint32_t>(source.segments[u + 1]);
-      const std::int64_t key = source.key_at(begin);
+      const std::uint64_t word = source.words[begin];
+      const std::int64_t key = source.key_of(word);
       const Shard& shard = shards.of(key);
       consume(shard, u, key - shard.first_key,
-              RowColumns<Exec, Chunks>{Tile<Exec>{width}, source, begin, end, static_cast<int>(shard.dim)});
+              RowColumns<Exec, Chunks>{Tile<Exec>{width}, source, begin, end, word, static_cast<int>(shard.dim)});
       if (stop - u <= tiles) return;  // u could pass 2^32
     }
   }
@@ -420,20 +432,21 @@ RowSource row_source(const std::string& label, const Exec& exec, const RowGradie
 template <class Consume>
 inline constexpr std::int64_t vectors_kept = 0;
 
-/// Passes the gradients of the rows of some shards, of at most largest_dim columns, to `consume`. Rows of up to 128
-/// columns are held in a chunk by each thread, of up to 256 in two, and of more in parts of 256.
+/// Passes the gradients of the rows of some shards, of at most largest_dim columns, to `consume`. Threads hold a chunk
+/// of rows of up to 32 columns, for more rows that wait at a time, and two of wider ones, for fewer instructions a row;
+/// rows of more than 256 columns are held in parts.
 template <class Exec, class Shard, class Consume>
 void for_each_row(const std::string& label, const Exec& exec, const RowSource& source, const ShardRange<Shard>& shards,
                   std::int64_t largest_dim, const Consume& consume) {
-  const int width = tile_width((largest_dim + 3) / 4);
   const auto launch = [&]<int Chunks>(std::integral_constant<int, Chunks>) {
+    const int width = tile_width((largest_dim + 4 * Chunks - 1) / (4 * Chunks));
     constexpr std::int64_t chunks_kept = Chunks * (2 + vectors_kept<Consume>);
     constexpr int teams = chunks_kept == 2 ? 4 : chunks_kept <= 4 ? 3 : 2;  // of 64, 80 and 128 registers a thread
     using Bounds = Kokkos::LaunchBounds<team_threads, teams>;
     Kokkos::parallel_for(label, resident_tiles<Bounds>(exec, source.most_positions, width),
                          RowGradientKernel<Exec, Shard, Chunks, Consume>{source, shards, width, consume});
   };
-  if (largest_dim <= 4 * width)
+  if (largest_dim <= 32)
     launch(std::integral_constant<int, 1>{});
   else
     launch(std::integral_constant<int, 2>{});

@@ -17,7 +17,8 @@ struct RowInTile {
   DecayFactors decay;
   Value* values;
   float* state;
-  Held w, g, m, v;
+  Chunk<Value, 4> w[Tile<typename Columns::Space>::kept][Columns::chunks];
+  Held g, m, v;
 
   KOKKOS_FORCEINLINE_FUNCTION RowInTile(const Columns& of, const DecayFactors& factors, const UpdateShard& shard,
                                         std::int64_t row)
@@ -46,7 +47,7 @@ struct RowInTile {
     if (decay.l2 != 0.0F)
       columns.for_each_chunk(first, [&](int own, int k, int) {
         SHARDMARK_UNROLL for (int i = 0; i < 4; ++i) g[own][k].at[i] =
-            fused(decay.l2, w[own][k].at[i], g[own][k].at[i]);
+            fused(decay.l2, to_float(w[own][k].at[i]), g[own][k].at[i]);
       });
   }
 
@@ -84,7 +85,7 @@ struct RowInTile {
     float w, g, m, v;
   };
   KOKKOS_FORCEINLINE_FUNCTION Element element(int own, int k, int i) const {
-    Element e{w[own][k].at[i], g[own][k].at[i], 0.0F, 0.0F};
+    Element e{to_float(w[own][k].at[i]), g[own][k].at[i], 0.0F, 0.0F};
     if constexpr (vectors > 0) e.m = m[own][k].at[i];
     if constexpr (vectors > 1) e.v = v[own][k].at[i];
     return e;
