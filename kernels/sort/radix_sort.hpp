@@ -39,8 +39,7 @@ struct KeyWords {
   int position_bits;
 
   KOKKOS_FUNCTION std::uint64_t operator()(std::int64_t i) const {
-    const std::int64_t position = positions.extent(0) > 0 ? positions(i) : i;
-    return static_cast<std::uint64_t>(keys(i)) << position_bits | static_cast<std::uint64_t>(position);
+    return key_word(keys(i), positions.extent(0) > 0 ? positions(i) : i, position_bits);
   }
 };
 

@@ -23,7 +23,6 @@ struct PieceNumbers {
   std::int64_t later;  ///< of the first numbers, which later pieces have
   std::int64_t count;
 
-  PieceNumbers() = default;
   explicit PieceNumbers(std::int64_t n)
       : later((n + hot_row_piece - 1) / hot_row_piece), count(later + (n + long_row - 1) / long_row) {}
 
@@ -417,7 +416,7 @@ RowSource row_source(const std::string& label, const Exec& exec, const RowGradie
                          stride};
   const int width = tile_width(list.largest_dim);
   using Kernel = LongRows<Exec, Shard>;
-  const Kernel kernel{source, {list.shards.data(), list.count()}, width, (stride + width - 1) / width};
+  const Kernel kernel{source, {list.shards.data(), list.count()}, width, (list.largest_dim + width - 1) / width};
   const auto launch = [&]<class Tag>(Tag, std::int64_t pieces) {
     using Bounds = Kokkos::LaunchBounds<team_threads, 2>;
     Kokkos::parallel_for(label + "_long_rows", resident_tiles<Bounds, Tag>(exec, pieces * kernel.column_blocks, width),

@@ -175,6 +175,9 @@ struct StoreSumsOfRows {
   }
 };
 
+template <class Exec, class Step, class Value>
+inline constexpr std::int64_t vectors_kept<StoreSumsOfRows<Exec, Step, Value>> = choice_of(Step::kind).vectors;
+
 /// Calls body(step, value of the type of the rows, shards, their largest dim) for each run of consecutive shards with
 /// the same optimizer and value type, most often one: each is a launch, whose step the host has computed.
 template <class Exec, class Body>
