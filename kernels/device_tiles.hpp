@@ -1,24 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
 #include "kernels/array.hpp"
+
+/// Stands before loops over arrays in registers, which nvcc must unroll.
+#ifdef __CUDA_ARCH__
+#define SHARDMARK_UNROLL _Pragma("unroll")
+#else
+#define SHARDMARK_UNROLL
+#endif
 
 namespace shardmark::kernels::device {
 
 /// A team is 32 tiles of 8 threads, or 8 tiles of a whole warp. A tile shares one bag or one row.
 inline constexpr int team_threads = 256;
 
+/// Says whether a tile is one thread that does what all of them would, since threads cannot share: on a processor.
+template <class Exec>
+inline constexpr bool tile_is_thread =
+    Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible;
+
 /// Returns a policy for `count` tiles of `width` threads. Where threads cannot share, on a processor, a tile is one
 /// thread that does what all of them would: the code is the same. Traits: a work tag.
 template <class... Traits, class Exec>
 auto tiles(const Exec& exec, std::int64_t count, int width) {
-  constexpr bool alone = Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible;
-  const int team = alone ? 1 : team_threads / width;
+  const int team = tile_is_thread<Exec> ? 1 : team_threads / width;
   const auto teams = static_cast<int>((count + team - 1) / team);
-  return Kokkos::TeamPolicy<Exec, Traits...>(exec, teams, team, alone ? 1 : width);
+  return Kokkos::TeamPolicy<Exec, Traits...>(exec, teams, team, tile_is_thread<Exec> ? 1 : width);
 }
 
 template <class Team>
@@ -93,6 +105,127 @@ KOKKOS_FORCEINLINE_FUNCTION void store_streaming(T* to, const Chunk<T, Size>& ch
 
 KOKKOS_FORCEINLINE_FUNCTION bool aligned(const void* address, std::int64_t bytes) {
   return reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(bytes) == 0;
+}
+
+template <class Team>
+KOKKOS_FORCEINLINE_FUNCTION std::int64_t tile_count(const Team& team) {
+  return static_cast<std::int64_t>(team.league_size()) * team.team_size();
+}
+
+/// Returns a policy for as many tiles as the device has places for, at most `count`: tile t takes the items t,
+/// t + tile_count, .., of which only the device may know how many there are.
+template <class... Traits, class Exec>
+auto resident_tiles(const Exec& exec, std::int64_t count, int width) {
+  const std::int64_t places = exec.concurrency() / (tile_is_thread<Exec> ? 1 : width);
+  return tiles<Traits...>(exec, std::min(count, places), width);
+}
+
+/// Returns how many threads of a tile, a power of two up to a warp, take `count` items at once.
+inline int tile_width(std::int64_t count) {
+  int width = 1;
+  while (width < 32 && width < count) width *= 2;
+  return width;
+}
+
+/// Is a tile as one of its threads sees it. What a thread keeps in registers lies in arrays of `kept` elements; a
+/// thread that is a whole tile keeps it for all of them.
+template <class Exec>
+struct Tile {
+  static constexpr int kept = tile_is_thread<Exec> ? 32 : 1;
+  int width;
+
+  /// Calls body(thread, its element of arrays of `kept`) for the threads of the tile.
+  template <class Body>
+  KOKKOS_FORCEINLINE_FUNCTION void for_each_thread(const Body& body) const {
+    if constexpr (tile_is_thread<Exec>)
+      for (int thread = 0; thread < width; ++thread) body(thread, thread);
+    else
+      body(own_thread(), 0);
+  }
+
+  /// Returns to every thread the sum of the values of all: neighbours are added, then pairs, then fours and so on, so
+  /// that threads with 0 behind the others do not change it.
+  KOKKOS_FORCEINLINE_FUNCTION float sum(const float (&values)[kept]) const {
+    float sums[kept];
+    for (int i = 0; i < kept; ++i) sums[i] = values[i];
+    for (int distance = 1; distance < width; distance *= 2) {
+#ifdef __CUDA_ARCH__
+      sums[0] += __shfl_xor_sync(mask(), sums[0], distance);
+#else
+      for (int i = 0; i + distance < kept; i += 2 * distance) sums[i] += sums[i + distance];
+#endif
+    }
+    return sums[0];
+  }
+
+  /// Returns to every thread the value of the first.
+  KOKKOS_FORCEINLINE_FUNCTION float of_first(const float (&values)[kept]) const {
+#ifdef __CUDA_ARCH__
+    return __shfl_sync(mask(), values[0], 0, width);
+#else
+    return values[0];
+#endif
+  }
+
+ private:
+  KOKKOS_FORCEINLINE_FUNCTION static int own_thread() {
+#ifdef __CUDA_ARCH__
+    return static_cast<int>(threadIdx.x);
+#else
+    return 0;
+#endif
+  }
+#ifdef __CUDA_ARCH__
+  /// Returns the bits of the threads of the tile among those of its warp.
+  __device__ __forceinline__ unsigned mask() const {
+    const unsigned in_warp = (threadIdx.y * blockDim.x + threadIdx.x) % 32;
+    return (0xffffffffU >> (32 - width)) << (in_warp - threadIdx.x % 32);
+  }
+#endif
+};
+
+/// Reads Size values at once from global memory, where pointers that lie in memory are not known to point.
+template <int Size, class T>
+KOKKOS_FORCEINLINE_FUNCTION Chunk<T, Size> load_global(const T* from) {
+#ifdef __CUDA_ARCH__
+  __builtin_assume(__isGlobal(from));
+#endif
+  return load_chunk<Size>(from);
+}
+/// Writes Size values at once to global memory.
+template <int Size, class T>
+KOKKOS_FORCEINLINE_FUNCTION void store_global(T* to, const Chunk<T, Size>& chunk) {
+#ifdef __CUDA_ARCH__
+  using Word = detail::WordOf<Chunk<T, Size>>;
+  __builtin_assume(__isGlobal(to));
+  const Word word = Kokkos::bit_cast<Word>(chunk);
+  *reinterpret_cast<Word*>(to) = word;
+#else
+  store_chunk<Size>(to, chunk);
+#endif
+}
+
+/// Reads four columns, of which `count` exist; the others become 0. Nothing is done with them, which would wait for
+/// them.
+template <class T>
+KOKKOS_FORCEINLINE_FUNCTION Chunk<T, 4> read_four(const T* from, int count) {
+  if (count >= 4 && aligned(from, sizeof(Chunk<T, 4>))) return load_global<4>(from);
+  Chunk<T, 4> four{};
+  SHARDMARK_UNROLL for (int i = 0; i < 4; ++i) {
+    if (i < count) four.at[i] = load_global<1>(from + i).at[0];
+  }
+  return four;
+}
+/// Writes the first `count` of four columns.
+template <class T>
+KOKKOS_FORCEINLINE_FUNCTION void write_four(T* to, const Chunk<T, 4>& four, int count) {
+  if (count >= 4 && aligned(to, sizeof(four))) {
+    store_global<4>(to, four);
+  } else {
+    SHARDMARK_UNROLL for (int i = 0; i < 4; ++i) {
+      if (i < count) store_global<1>(to + i, Chunk<T, 1>{{four.at[i]}});
+    }
+  }
 }
 
 }  // namespace shardmark::kernels::device

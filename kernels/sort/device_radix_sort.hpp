@@ -9,8 +9,8 @@
 
 namespace shardmark::kernels::device {
 
-/// Sorts `words` by their bits [begin, end), stably, with CUB on the stream of `exec`. Returns the one of the two
-/// arrays that holds the result; `workspace` grows to what CUB asks for.
+/// Sorts `words`, fewer than 2^32, by their bits [begin, end), stably, with CUB on the stream of `exec`. Returns the
+/// one of the two arrays that holds the result; `workspace` grows to what CUB asks for.
 template <class Exec>
 Array<Exec, std::uint64_t> radix_sort(const Exec& exec, const Array<Exec, std::uint64_t>& words,
                                       const Array<Exec, std::uint64_t>& other, int begin, int end,
@@ -18,7 +18,7 @@ Array<Exec, std::uint64_t> radix_sort(const Exec& exec, const Array<Exec, std::u
   cub::DoubleBuffer<std::uint64_t> buffers(words.data(), other.data());
   std::size_t bytes = 0;
   const auto sort = [&](void* storage) {
-    const auto error = cub::DeviceRadixSort::SortKeys(storage, bytes, buffers, static_cast<std::int64_t>(words.size()),
+    const auto error = cub::DeviceRadixSort::SortKeys(storage, bytes, buffers, static_cast<std::uint32_t>(words.size()),
                                                       begin, end, exec.cuda_stream());
     if (error != cudaSuccess) throw std::runtime_error(std::string("cub: ") + cudaGetErrorString(error));
   };

@@ -14,12 +14,13 @@ namespace shardmark::kernels {
 /// Lays out the radix sort of n keys below one bound with positions below another: a word holds the key bits above the
 /// position bits, and is sorted in radix_passes passes by digits that are equally wide.
 struct RadixPlan {
+  int key_bits = 1;
   int position_bits = 0;
   int passes = 1;
   int digit_bits = 1;
 
   RadixPlan(std::int64_t n, std::int64_t position_bound, std::int64_t key_bound) {
-    const int key_bits = std::max(1, bits_below(key_bound));
+    key_bits = std::max(1, bits_below(key_bound));
     position_bits = bits_below(position_bound);
     if (key_bits + position_bits > 64 || n > std::numeric_limits<std::uint32_t>::max())
       throw InputError("unique rows: " + std::to_string(n) + " ids with positions below " +
@@ -38,8 +39,7 @@ struct KeyWords {
   int position_bits;
 
   KOKKOS_FUNCTION std::uint64_t operator()(std::int64_t i) const {
-    const std::int64_t position = positions.extent(0) > 0 ? positions(i) : i;
-    return static_cast<std::uint64_t>(keys(i)) << position_bits | static_cast<std::uint64_t>(position);
+    return key_word(keys(i), positions.extent(0) > 0 ? positions(i) : i, position_bits);
   }
 };
 

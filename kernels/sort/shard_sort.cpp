@@ -188,7 +188,7 @@ UniqueRows<Exec> sort_shards(const Exec& exec, ConstArray<Exec, ShardBlocks> sha
   Kokkos::parallel_for("shardmark::sort_shards", dynamic_range<typename Kernel::Sort>(exec, count), sort);
   const UniqueRows<Exec> unique{workspace.words.first(positions), workspace.segments.first(positions + 1),
                                 workspace.total.first(1), position_bits};
-  mark_distinct(exec, unique);
+  mark_distinct(exec, unique, workspace);
   return unique;
 }
 

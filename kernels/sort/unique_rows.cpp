@@ -4,6 +4,7 @@
 #include "kernels/instantiate.hpp"
 #include "kernels/sort/balanced_ranges.hpp"
 #include "kernels/sort/device_radix_sort.hpp"
+#include "kernels/sort/device_segments.hpp"
 #include "kernels/sort/radix_sort.hpp"
 
 namespace shardmark::kernels {
@@ -95,16 +96,15 @@ requires std::is_same_v<Exec, Kokkos::Cuda> Array<Exec, std::uint64_t> sorted_wo
   const auto words = workspace.words.first(n);
   Kokkos::parallel_for(
       "shardmark::unique_words", static_range(exec, n), KOKKOS_LAMBDA(const std::int64_t i) { words(i) = source(i); });
-  const int end = std::min(64, plan.position_bits + plan.passes * plan.digit_bits);
-  return device::radix_sort<Exec>(exec, words, workspace.sorted.first(n), plan.position_bits, end,
-                                  workspace.histograms);
+  return device::radix_sort<Exec>(exec, words, workspace.sorted.first(n), plan.position_bits,
+                                  plan.position_bits + plan.key_bits, workspace.histograms);
 }
 #endif
 
 /// Finds where the words of each key begin among sorted words, and how many keys there are. A block of words lists its
 /// own beginnings without a branch.
 template <class Exec>
-void mark_distinct(const Exec& exec, const UniqueRows<Exec>& unique) {
+void find_segments(const Exec& exec, const UniqueRows<Exec>& unique, UniqueRowsWorkspace<Exec>&) {
   constexpr std::int64_t block_size = on_device<Exec> ? 4 : 512;
   const std::int64_t n = unique.positions();
   Kokkos::parallel_scan(
@@ -132,6 +132,18 @@ void mark_distinct(const Exec& exec, const UniqueRows<Exec>& unique) {
         unique.total(0) = rows;
       });
 }
+#ifdef KOKKOS_ENABLE_CUDA
+template <class Exec>
+requires std::is_same_v<Exec, Kokkos::Cuda>
+void find_segments(const Exec& exec, const UniqueRows<Exec>& unique, UniqueRowsWorkspace<Exec>& workspace) {
+  device::select_segments(exec, unique, workspace.histograms);
+}
+#endif
+
+template <class Exec>
+void mark_distinct(const Exec& exec, const UniqueRows<Exec>& unique, UniqueRowsWorkspace<Exec>& workspace) {
+  find_segments(exec, unique, workspace);
+}
 
 template <class Exec>
 UniqueRows<Exec> unique_rows(const Exec& exec, ConstArray<Exec, std::int64_t> keys, std::int64_t key_bound,
@@ -142,7 +154,7 @@ UniqueRows<Exec> unique_rows(const Exec& exec, ConstArray<Exec, std::int64_t> ke
   const Array<Exec, std::uint64_t> words =
       sorted_words(exec, KeyWords<Exec>{keys, positions, plan.position_bits}, plan, workspace);
   const UniqueRows<Exec> unique{words, workspace.segments.first(n + 1), workspace.total.first(1), plan.position_bits};
-  mark_distinct(exec, unique);
+  mark_distinct(exec, unique, workspace);
   return unique;
 }
 

@@ -5,6 +5,11 @@
 
 namespace shardmark::kernels {
 
+/// Returns the word that holds a key above a position.
+KOKKOS_FORCEINLINE_FUNCTION std::uint64_t key_word(std::int64_t key, std::int64_t position, int position_bits) {
+  return static_cast<std::uint64_t>(key) << position_bits | static_cast<std::uint64_t>(position);
+}
+
 /// Holds the distinct rows among n positions. Row u in [0, count()) has key(u), ascending, and is used by the positions
 /// position(begin(u)), .., position(begin(u + 1) - 1), in the order in which they were given. Only the device knows
 /// count(): see host_count.
@@ -23,7 +28,7 @@ struct UniqueRows {
   KOKKOS_INLINE_FUNCTION std::int64_t begin(std::int64_t u) const { return segments(u); }
   /// Returns the word of a position of `key`.
   KOKKOS_INLINE_FUNCTION std::uint64_t word(std::int64_t key, std::int64_t position) const {
-    return static_cast<std::uint64_t>(key) << position_bits | static_cast<std::uint64_t>(position);
+    return key_word(key, position, position_bits);
   }
   KOKKOS_INLINE_FUNCTION std::int64_t position(std::int64_t i) const {
     return static_cast<std::int64_t>(words(i) & ((std::uint64_t{1} << position_bits) - 1));
@@ -52,9 +57,9 @@ struct UniqueRowsWorkspace {
   Scratch<Exec, std::uint32_t> uses{"shardmark::unique_uses"};
 };
 
-/// Marks the distinct keys of sorted words: fills in `segments` and `total`.
+/// Marks the distinct keys of sorted words: fills in `segments` and `total`. Takes scratch from `workspace`.
 template <class Exec>
-void mark_distinct(const Exec& exec, const UniqueRows<Exec>& unique);
+void mark_distinct(const Exec& exec, const UniqueRows<Exec>& unique, UniqueRowsWorkspace<Exec>& workspace);
 
 /// Sorts positions by key, stably, and marks the distinct keys. keys: [n], each in [0, key_bound); positions: [n], each
 /// in [0, position_bound), or empty for 0 .. n - 1.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "kernels/test/update_problem.hpp"
 #include "kernels/update/fused_update.hpp"
 
@@ -13,7 +15,7 @@ UpdateProblem random_problem(std::uint64_t seed, bool exact, const ShardOptions&
   Random random(seed);
   UpdateProblem problem{.values = {.seed = seed, .unit = exact ? 0x1p-6F : 0}};
   std::size_t next = seed;
-  for (const std::int64_t dim : {1, 3, 4, 8, 16, 17, 32, 64, 128, 200, 256, 300}) {
+  for (const std::int64_t dim : {1, 3, 4, 5, 7, 8, 16, 17, 32, 64, 128, 130, 200, 256, 300, 600}) {
     const auto [optimizer, type, stochastic] = shard_options(next++);
     if (dim == 64) problem.add_shard(0, 64, optimizer);
     const std::int64_t rows = dim == 16 ? 3 : dim == 32 ? 400 : draw(random, 1, 60);
@@ -219,6 +221,90 @@ TEST(FusedUpdate, HotRowIsSummedInTheStatedOrder) {
   add_piece();
   const auto rows = update.values(0);
   for (std::size_t d = 0; d < 16; ++d) EXPECT_EQ(rows[16 + d], -sum[d]);
+}
+
+/// Rows with about as many positions as are summed at once, ahead of the others or in one piece, begin anywhere.
+TEST(FusedUpdate, RowsOfAnyLengthAreSummedInTheStatedOrder) {
+  const std::vector<std::int64_t> lengths{1,   2,   5,    31,   32,   33,   63,   64,   65,   127,
+                                          128, 129, 1023, 1024, 1025, 1087, 1088, 2048, 2049, 3101};
+  std::uint64_t seed = 90;
+  for (const auto& [dim, gap] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{3, 0}, {16, 1}, {64, 0}, {130, 2}}) {
+    for (const bool weighted : {false, true}) {
+      SCOPED_TRACE(seed_line(++seed) + ", dim " + std::to_string(dim));
+      Random random(seed);
+      std::vector<std::int64_t> ids;
+      for (std::int64_t row = 0; row < 40; ++row) {
+        const std::int64_t length = lengths[at(draw(random, 0, std::ssize(lengths) - 1))];
+        ids.insert(ids.end(), at(length), row);
+      }
+      std::shuffle(ids.begin(), ids.end(), random);
+      UpdateProblem problem{.values = {.seed = seed}};
+      problem.add_shard(40, dim, {.learning_rate = 1});
+      for (const auto id : ids) problem.bags.add({id});
+      problem.add_block(random, 0, 0, Pooling::sum, false, gap);
+      if (weighted) problem.bags.add_weights(random);
+      Update<Int64Ids> update(problem);
+      update.set_values(0, std::vector<float>(at(40 * dim), 0.0F));
+      update.run(problem);
+
+      std::vector<float> sums(at(40 * dim)), pieces(sums);
+      std::vector<std::int64_t> in_piece(40);
+      const auto add_piece = [&](std::int64_t row) {
+        for (std::size_t i = at(row * dim); i < at((row + 1) * dim); ++i) {
+          sums[i] += pieces[i];
+          pieces[i] = 0;
+        }
+        in_piece[at(row)] = 0;
+      };
+      for (std::size_t p = 0; p < ids.size(); ++p) {
+        const std::int64_t row = ids[p];
+        for (std::int64_t c = 0; c < dim; ++c) {
+          const float g = problem.gradients[p * at(dim + gap) + at(c)];
+          pieces[at(row * dim + c)] += weighted ? problem.bags.weights[p] * g : g;
+        }
+        if (++in_piece[at(row)] == hot_row_piece) add_piece(row);
+      }
+      for (std::int64_t row = 0; row < 40; ++row) add_piece(row);
+      const auto rows = update.values(0);
+      for (std::size_t i = 0; i < sums.size(); ++i) ASSERT_EQ(rows[i], -sums[i]) << "row " << i / at(dim);
+    }
+  }
+}
+
+/// Rows and state that begin at any element, as parts of tables may.
+TEST(FusedUpdate, RowsOfAnyAlignmentGetTheSameBits) {
+  for (std::size_t number = 0; number < optimizers.size(); ++number) {
+    for (const ValueType type : {ValueType::fp32, ValueType::fp16, ValueType::bf16}) {
+      Random random(100);
+      UpdateProblem problem{.values = {.seed = 100}};
+      problem.add_shard(30, 20, any_optimizer(number), type);
+      problem.bags.add_random(random, 60, 30, 4);
+      problem.add_block(random, 0, 0, Pooling::sum, false, 0);
+      Update<Int64Ids> expected(problem), moved(problem);
+      const auto bytes = static_cast<std::int64_t>(row_bytes(type, 1));
+      const auto words = host(moved.rows[0]);
+      std::vector<std::uint32_t> shifted(words.size() + 1);
+      std::memcpy(reinterpret_cast<char*>(shifted.data()) + bytes, words.data(), words.size() * sizeof(words[0]));
+      const auto rows = array_of(moved.exec, shifted, "rows");
+      moved.shards[0].rows = reinterpret_cast<char*>(rows.data()) + bytes;
+      std::vector<float> numbers = host(moved.state[0]);
+      numbers.insert(numbers.begin(), 0.0F);
+      const auto state = array_of(moved.exec, numbers, "state");
+      moved.shards[0].state = state.data() + 1;
+      for (int step = 0; step < 2; ++step) {
+        expected.run(problem);
+        moved.run(problem);
+      }
+      const auto got = host(rows), want = host(expected.rows[0]);
+      const auto used = at(30 * row_bytes(type, 20));
+      EXPECT_EQ(std::memcmp(reinterpret_cast<const char*>(got.data()) + bytes, want.data(), used), 0)
+          << name_of(any_optimizer(number).kind) << " " << name_of(type);
+      auto got_state = host(state);
+      got_state.erase(got_state.begin());
+      EXPECT_EQ(got_state, host(expected.state[0]));
+    }
+  }
 }
 
 TEST(FusedUpdate, HasTheSameBitsForAnyNumberOfThreads) {

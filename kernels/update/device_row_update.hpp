@@ -1,52 +1,203 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "kernels/update/device_row_gradients.hpp"
+#include "kernels/update/row_sums.hpp"
 #include "kernels/update/row_update.hpp"
 
 namespace shardmark::kernels::device {
 
-/// Updates one row of a shard, element by element.
-template <class Step, class Value>
-struct RowInShard {
-  static constexpr OptimizerChoice choice = choice_of(Step::kind);
+/// Holds a span of the columns of one row in the threads of a tile: its values w, gradient g and state m and v.
+template <class Step, class Value, class Columns>
+struct RowInTile {
+  static constexpr std::int64_t vectors = choice_of(Step::kind).vectors, scalars = choice_of(Step::kind).scalars;
+  using Held = typename Columns::Held;
 
-  const UpdateShard& shard;
-  std::int64_t row;
-  RowUpdate<Step, Value, std::int64_t> update;
+  const Columns& columns;
+  DecayFactors decay;
+  Value* values;
+  float* state;
+  Chunk<Value, 4> w[Tile<typename Columns::Space>::kept][Columns::chunks];
+  Held g, m, v;
 
-  KOKKOS_FUNCTION RowInShard(const UpdateShard& in, std::int64_t local_row)
-      : shard(in),
-        row(local_row),
-        update{DecayFactors(in.optimizer), static_cast<Value*>(in.rows) + local_row * in.dim,
-               in.state + local_row * (choice.vectors * in.dim + choice.scalars), in.dim} {}
+  KOKKOS_FORCEINLINE_FUNCTION RowInTile(const Columns& of, const DecayFactors& factors, const UpdateShard& shard,
+                                        std::int64_t row)
+      : columns(of),
+        decay(factors),
+        values(static_cast<Value*>(shard.rows) + row * of.dim),
+        state(shard.state + row * (vectors * of.dim + scalars)) {}
 
-  template <class RowStep>
-  KOKKOS_FORCEINLINE_FUNCTION void apply(const UpdateStep& now, const RowStep& step, std::int64_t c, float g) const {
-    auto e = update.template load<float>(c, &g, 1);
-    const float next = fused(-update.decay.decoupled, e.w, step(e.w, e.g, e.m, e.v));
-    update.values[c] = Rounding<Value>{now, shard, row}.rounded(next, c);
-    if constexpr (choice.vectors > 0) update.state[c] = e.m;
-    if constexpr (choice.vectors > 1) update.state[shard.dim + c] = e.v;
+  KOKKOS_FORCEINLINE_FUNCTION float* scalar() const { return state + vectors * columns.dim; }
+
+  /// Reads the columns from `first` on: what the row has of them is on its way while the gradient is summed.
+  KOKKOS_FORCEINLINE_FUNCTION void read(int first) {
+    read_row(first);
+    read_gradient(first);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void read_row(int first) {
+    const int dim = columns.dim;
+    columns.for_each_chunk(first, [&](int own, int k, int c) {
+      w[own][k] = read_four(values + c, dim - c);
+      if constexpr (vectors > 0) m[own][k] = read_four(state + c, dim - c);
+      if constexpr (vectors > 1) v[own][k] = read_four(state + dim + c, dim - c);
+    });
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void read_gradient(int first) {
+    columns.gradient(first, g);
+    if (decay.l2 != 0.0F)
+      columns.for_each_chunk(first, [&](int own, int k, int) {
+        SHARDMARK_UNROLL for (int i = 0; i < 4; ++i) g[own][k].at[i] =
+            fused(decay.l2, to_float(w[own][k].at[i]), g[own][k].at[i]);
+      });
   }
 
-  /// Returns sum `number` of those that the step needs, over the columns held here.
-  template <class Columns>
-  KOKKOS_FORCEINLINE_FUNCTION double sum(const Step& step, const Columns& columns, int number) const {
-    return columns.sum([&](std::int64_t c, float g) {
-      const auto e = update.template load<float>(c, &g, 1);
-      float first = 0, second = 0;
-      step.add(e.w, e.g, e.m, e.v, first, second);
-      return number == 0 ? first : second;
+  /// Adds to `sums` of each thread what its columns from `first` on add to the sums of the row.
+  KOKKOS_FORCEINLINE_FUNCTION void add(const Step& step, int first,
+                                       float (&sums)[2][Tile<typename Columns::Space>::kept]) const {
+    columns.for_each_chunk(first, [&](int own, int k, int c) {
+      SHARDMARK_UNROLL for (int i = 0; i < 4; ++i) {
+        const auto e = element(own, k, i);
+        if (c + i < columns.dim) step.add(e.w, e.g, e.m, e.v, sums[0][own], sums[1][own]);
+      }
     });
+  }
+
+  /// Applies the step to the columns from `first` on, and writes them.
+  template <class RowStep>
+  KOKKOS_FORCEINLINE_FUNCTION void apply(const RowStep& step, int first, const Rounding<Value>& rounding) {
+    const int dim = columns.dim;
+    columns.for_each_chunk(first, [&](int own, int k, int c) {
+      Chunk<Value, 4> next;
+      SHARDMARK_UNROLL for (int i = 0; i < 4; ++i) {
+        auto e = element(own, k, i);
+        next.at[i] = rounding.rounded(fused(-decay.decoupled, e.w, step(e.w, e.g, e.m, e.v)), c + i);
+        if constexpr (vectors > 0) m[own][k].at[i] = e.m;
+        if constexpr (vectors > 1) v[own][k].at[i] = e.v;
+      }
+      write_four(values + c, next, dim - c);
+      if constexpr (vectors > 0) write_four(state + c, m[own][k], dim - c);
+      if constexpr (vectors > 1) write_four(state + dim + c, v[own][k], dim - c);
+    });
+  }
+
+ private:
+  struct Element {
+    float w, g, m, v;
+  };
+  KOKKOS_FORCEINLINE_FUNCTION Element element(int own, int k, int i) const {
+    Element e{to_float(w[own][k].at[i]), g[own][k].at[i], 0.0F, 0.0F};
+    if constexpr (vectors > 0) e.m = m[own][k].at[i];
+    if constexpr (vectors > 1) e.v = v[own][k].at[i];
+    return e;
   }
 };
 
-/// Calls body(step, value of the type of the row) for the optimizer and the values of the shard.
-template <class Body>
-KOKKOS_FORCEINLINE_FUNCTION void with_step_and_value(const UpdateShard& shard, const UpdateStep& now,
-                                                     const Body& body) {
-  with_step(shard.optimizer, now.number,
-            [&](const auto& step) { with_trained_value(shard.value_type, [&](auto value) { body(step, value); }); });
+/// Updates rows whose optimizer and value type the compiler knows.
+template <class Exec, class Step, class Value>
+struct UpdateRows {
+  Step step;
+  DecayFactors decay;
+  UpdateStep now;
+  const double* given;  ///< the sums of rows held in parts, null where there are none
+  std::int64_t given_per_row;
+
+  template <class Columns>
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(const UpdateShard& shard, std::int64_t u, std::int64_t row,
+                                              const Columns& columns) const {
+    RowInTile<Step, Value, Columns> held(columns, decay, shard, row);
+    if constexpr (row_sum_count(Step::kind) == 0) {
+      columns.for_each_span([&](int first) {
+        held.read(first);
+        held.apply(step, first, Rounding<Value>(now, shard, row));
+      });
+    } else {
+      constexpr int kept = Tile<Exec>::kept;
+      constexpr bool has_scalar = choice_of(Step::kind).scalars > 0;
+      const bool with_given = shard.dim != shard.full_dim && given != nullptr;
+      float scalars[kept] = {}, sums[2][kept] = {};
+      columns.tile.for_each_thread([&](int thread, int own) {
+        if (has_scalar && thread == 0) scalars[own] = load_global<1>(held.scalar()).at[0];
+      });
+      if (columns.held_at_once() || !with_given)
+        columns.for_each_span([&](int first) {
+          held.read(first);
+          held.add(step, first, sums);
+        });
+      SumsOfRow whole;
+      if (with_given) {
+        const double* of_row = given + u * given_per_row;
+        whole = {static_cast<float>(of_row[0]), static_cast<float>(of_row[given_per_row - 1])};
+      } else {
+        whole.first = columns.tile.sum(sums[0]);
+        if (row_sum_count(Step::kind) > 1) whole.second = columns.tile.sum(sums[1]);
+      }
+      float scalar = has_scalar ? columns.tile.of_first(scalars) : 0.0F;
+      const auto row_step = step.for_row(whole, static_cast<float>(shard.full_dim), scalar);
+      columns.for_each_span([&](int first) {
+        if (!columns.held_at_once()) held.read(first);
+        held.apply(row_step, first, Rounding<Value>(now, shard, row));
+      });
+      columns.tile.for_each_thread([&](int thread, int) {
+        if (has_scalar && thread == 0) store_global<1>(held.scalar(), Chunk<float, 1>{{scalar}});
+      });
+    }
+  }
+};
+
+template <class Exec, class Step, class Value>
+inline constexpr std::int64_t vectors_kept<UpdateRows<Exec, Step, Value>> = choice_of(Step::kind).vectors;
+
+/// Stores the sums of rows held in parts whose optimizer and value type the compiler knows.
+template <class Exec, class Step, class Value>
+struct StoreSumsOfRows {
+  Step step;
+  DecayFactors decay;
+  double* sums;
+  std::int64_t per_row;
+
+  template <class Columns>
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(const UpdateShard& shard, std::int64_t u, std::int64_t row,
+                                              const Columns& columns) const {
+    if (shard.dim == shard.full_dim) return;
+    RowInTile<Step, Value, Columns> held(columns, decay, shard, row);
+    float own_sums[2][Tile<Exec>::kept] = {};
+    columns.for_each_span([&](int first) {
+      if (Step::kind == OptimizerKind::lamb || decay.l2 != 0.0F) held.read_row(first);
+      held.read_gradient(first);
+      held.add(step, first, own_sums);
+    });
+    for (int k = 0; k < row_sum_count(Step::kind); ++k) {
+      const auto sum = static_cast<double>(columns.tile.sum(own_sums[k]));
+      columns.tile.for_each_thread([&](int thread, int) {
+        if (thread == 0) sums[u * per_row + k] = sum;
+      });
+    }
+  }
+};
+
+template <class Exec, class Step, class Value>
+inline constexpr std::int64_t vectors_kept<StoreSumsOfRows<Exec, Step, Value>> = choice_of(Step::kind).vectors;
+
+/// Calls body(step, value of the type of the rows, shards, their largest dim) for each run of consecutive shards with
+/// the same optimizer and value type, most often one: each is a launch, whose step the host has computed.
+template <class Exec, class Body>
+void for_each_update(const ShardList<Exec, UpdateShard>& list, const UpdateStep& now, const Body& body) {
+  const auto& shards = list.on_host;
+  const std::int64_t count = list.count();
+  for (std::int64_t s = 0, stop = 0; s < count; s = stop) {
+    const Optimizer& optimizer = shards(s).optimizer;
+    std::int64_t largest_dim = 0;
+    for (; stop < count && shards(stop).optimizer == optimizer && shards(stop).value_type == shards(s).value_type;
+         ++stop)
+      largest_dim = std::max(largest_dim, shards(stop).dim);
+    ShardRange<UpdateShard> range{list.shards.data() + s, stop - s};
+    if (s > 0) range.first_key = shards(s).first_key;
+    if (stop < count) range.end_key = shards(stop).first_key;
+    with_step(optimizer, now.number, [&](const auto& step) {
+      with_trained_value(shards(s).value_type,
+                         [&](auto value) { body(step, value, DecayFactors(optimizer), range, largest_dim); });
+    });
+  }
 }
 
 }  // namespace shardmark::kernels::device

@@ -7,30 +7,16 @@
 
 namespace shardmark::kernels {
 
+/// Updates on the host a run of rows.
 template <class Exec>
 struct ApplyOptimizer {
   UpdateStep now;
   RowSums<Exec> given;
 
-  /// Updates on the host a run of rows.
   template <class Run>
   KOKKOS_FUNCTION void operator()(const UpdateShard& shard, const Run& run) const {
     with_step(shard.optimizer, now.number, [&](const auto& step) {
       with_value_and_dim(shard, [&](auto value, auto dim) { rows<decltype(value)>(shard, run, step, dim); });
-    });
-  }
-
-  /// Updates on a device the columns of one row.
-  template <class Columns>
-  KOKKOS_FUNCTION void operator()(const UpdateShard& shard, std::int64_t u, std::int64_t row,
-                                  const Columns& columns) const {
-    device::with_step_and_value(shard, now, [&](const auto& step, auto value) {
-      using Step = std::decay_t<decltype(step)>;
-      const device::RowInShard<Step, decltype(value)> in_shard(shard, row);
-      if constexpr (row_sum_count(Step::kind) > 0)
-        apply_with_sums(in_shard, step, u, columns);
-      else
-        columns.for_each([&](std::int64_t c, float g) { in_shard.apply(now, step, c, g); });
     });
   }
 
@@ -65,30 +51,26 @@ struct ApplyOptimizer {
           }
         });
   }
-
-  template <class Row, class Step, class Columns>
-  KOKKOS_FORCEINLINE_FUNCTION void apply_with_sums(const Row& row, const Step& step, std::int64_t u,
-                                                   const Columns& columns) const {
-    const UpdateShard& shard = row.shard;
-    const bool with_given = sums_given(shard);
-    float sums[2] = {};
-    for (int k = 0; k < row_sum_count(Step::kind); ++k)
-      sums[k] = static_cast<float>(with_given ? given.values(u * given.per_row + k) : row.sum(step, columns, k));
-    float* place = row.update.state + Row::choice.vectors * shard.dim;
-    float scalar = Row::choice.scalars > 0 ? columns.read(place) : 0.0F;
-    const auto row_step = step.for_row(SumsOfRow{sums[0], sums[1]}, static_cast<float>(shard.full_dim), scalar);
-    columns.for_each([&](std::int64_t c, float g) {
-      row.apply(now, row_step, c, g);
-      if (Row::choice.scalars > 0 && c == 0) *place = scalar;
-    });
-  }
 };
 
 template <class Exec>
 void fused_update(const Exec& exec, const RowGradients<Exec>& gradients, const ShardList<Exec, UpdateShard>& shards,
                   const UpdateStep& step, RowGradientsWorkspace<Exec>& workspace, const RowSums<Exec>& given) {
-  for_each_row_gradient("shardmark::fused_update", exec, gradients, shards, workspace,
-                        ApplyOptimizer<Exec>{step, given});
+  const std::string label = "shardmark::fused_update";
+  if constexpr (on_device<Exec>) {
+    if (gradients.unique.positions() == 0) return;
+    const auto source = device::row_source(label, exec, gradients, shards, workspace);
+    const double* sums = given.values.extent(0) > 0 ? given.values.data() : nullptr;
+    device::for_each_update(
+        shards, step,
+        [&](const auto& rule, auto value, const auto& decay, const auto& range, std::int64_t largest_dim) {
+          device::for_each_row(label, exec, source, range, largest_dim,
+                               device::UpdateRows<Exec, std::decay_t<decltype(rule)>, decltype(value)>{
+                                   rule, decay, step, sums, given.per_row});
+        });
+  } else {
+    for_each_row_gradient(label, exec, gradients, shards, workspace, ApplyOptimizer<Exec>{step, given});
+  }
 }
 
 #define FUSED_UPDATE_ON(Exec) SHARDMARK_INSTANCE(fused_update<Exec>)

@@ -44,6 +44,7 @@ template <class Exec, class Shard>
 struct ShardList {
   ConstArray<Exec, Shard> shards;
   std::int64_t largest_dim = 0;
+  Kokkos::View<const Shard*, Kokkos::HostSpace> on_host = {};  ///< the same, where shard_list made the list
 
   KOKKOS_INLINE_FUNCTION std::int64_t count() const { return static_cast<std::int64_t>(shards.extent(0)); }
   /// Returns the shard that holds `key`: the last one that begins at or before it, so that empty shards never match.
@@ -56,7 +57,10 @@ template <class Exec, class Shard>
 ShardList<Exec, Shard> shard_list(const Exec& exec, const std::vector<Shard>& shards) {
   std::int64_t largest_dim = 0;
   for (const auto& shard : shards) largest_dim = std::max(largest_dim, shard.dim);
-  return {array_of(exec, shards, "shardmark::shards"), largest_dim};
+  const Kokkos::View<Shard*, Kokkos::HostSpace> on_host(
+      Kokkos::view_alloc("shardmark::shards_on_host", Kokkos::WithoutInitializing), shards.size());
+  std::copy(shards.begin(), shards.end(), on_host.data());
+  return {array_of(exec, shards, "shardmark::shards"), largest_dim, on_host};
 }
 
 inline constexpr std::int64_t hot_row_piece = 1024;

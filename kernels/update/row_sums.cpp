@@ -7,13 +7,13 @@
 
 namespace shardmark::kernels {
 
+/// Sums on the host over a run of rows.
 template <class Exec>
 struct StoreRowSums {
   UpdateStep now;
   Array<Exec, double> sums;
   std::int64_t per_row;
 
-  /// Sums on the host over a run of rows.
   template <class Run>
   KOKKOS_FUNCTION void operator()(const UpdateShard& shard, const Run& run) const {
     if (shard.dim == shard.full_dim) return;
@@ -21,19 +21,6 @@ struct StoreRowSums {
       using Step = std::decay_t<decltype(step)>;
       if constexpr (row_sum_count(Step::kind) > 0)
         with_value_and_dim(shard, [&](auto value, auto dim) { rows<decltype(value)>(shard, run, step, dim); });
-    });
-  }
-
-  /// Sums on a device over the columns of one row.
-  template <class Columns>
-  KOKKOS_FUNCTION void operator()(const UpdateShard& shard, std::int64_t u, std::int64_t row,
-                                  const Columns& columns) const {
-    if (shard.dim == shard.full_dim) return;
-    device::with_step_and_value(shard, now, [&](const auto& step, auto value) {
-      using Step = std::decay_t<decltype(step)>;
-      if constexpr (row_sum_count(Step::kind) > 0)
-        for (int k = 0; k < row_sum_count(Step::kind); ++k)
-          sums(u * per_row + k) = device::RowInShard<Step, decltype(value)>(shard, row).sum(step, columns, k);
     });
   }
 
@@ -61,8 +48,22 @@ template <class Exec>
 void row_sums(const Exec& exec, const RowGradients<Exec>& gradients, const ShardList<Exec, UpdateShard>& shards,
               const UpdateStep& step, RowGradientsWorkspace<Exec>& workspace, Array<Exec, double> sums,
               std::int64_t per_row) {
-  for_each_row_gradient("shardmark::row_sums", exec, gradients, shards, workspace,
-                        StoreRowSums<Exec>{step, sums, per_row});
+  const std::string label = "shardmark::row_sums";
+  if constexpr (on_device<Exec>) {
+    if (gradients.unique.positions() == 0) return;
+    const auto source = device::row_source(label, exec, gradients, shards, workspace);
+    device::for_each_update(
+        shards, step,
+        [&](const auto& rule, auto value, const auto& decay, const auto& range, std::int64_t largest_dim) {
+          using Step = std::decay_t<decltype(rule)>;
+          if constexpr (row_sum_count(Step::kind) > 0)
+            device::for_each_row(
+                label, exec, source, range, largest_dim,
+                device::StoreSumsOfRows<Exec, Step, decltype(value)>{rule, decay, sums.data(), per_row});
+        });
+  } else {
+    for_each_row_gradient(label, exec, gradients, shards, workspace, StoreRowSums<Exec>{step, sums, per_row});
+  }
 }
 
 template <class Exec>

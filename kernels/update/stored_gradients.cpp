@@ -30,8 +30,8 @@ struct StoreDense {
                                   const Columns& columns) const {
     const bool packs = shard.first_unique >= 0;
     float* out = (packs ? packed : dense).data() + shard.output + (packs ? u - shard.first_unique : row) * shard.dim;
-    columns.for_each([&](std::int64_t c, float g) {
-      out[c] = g;
+    columns.for_each_gradient([&](int c, const device::Chunk<float, 4>& g) {
+      device::write_four(out + c, g, columns.dim - c);
       if (c == 0 && !packs) touched(shard.first_key + row) = 1.0F;
     });
   }
@@ -91,7 +91,8 @@ struct StorePacked {
   template <class Columns>
   KOKKOS_FUNCTION void operator()(const PackedRows& shard, std::int64_t u, std::int64_t, const Columns& columns) const {
     float* out = packed.data() + shard.output + (u - shard.first_row) * shard.dim;
-    columns.for_each([&](std::int64_t c, float g) { out[c] = g; });
+    columns.for_each_gradient(
+        [&](int c, const device::Chunk<float, 4>& g) { device::write_four(out + c, g, columns.dim - c); });
   }
 };
 

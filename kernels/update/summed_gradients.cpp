@@ -9,8 +9,11 @@ namespace shardmark::kernels {
 
 template <class Exec>
 struct StoreSummed {
-  UniqueRows<Exec> rows, summed;
-  Array<Exec, float> sums;
+  UniqueRows<Exec> rows;
+  std::uint64_t* words;  ///< with `segments` and position_bits those of the rows that are summed
+  std::int64_t* segments;
+  int position_bits;
+  float* sums;
   std::int64_t stride;
 
   /// Stores on the host a run of rows.
@@ -18,7 +21,7 @@ struct StoreSummed {
   KOKKOS_FUNCTION void operator()(const GradientShard& shard, const Run& run) const {
     with_dim(shard.dim, [&](auto dim) {
       run.for_each(dim, host::NoPrefetch{}, [&](std::int64_t u, std::int64_t, const auto& tile) {
-        host::copy_gradient(dim, tile, sums.data() + u * stride);
+        host::copy_gradient(dim, tile, sums + u * stride);
         place(u);
       });
     });
@@ -27,8 +30,8 @@ struct StoreSummed {
   /// Stores on a device the columns of one row.
   template <class Columns>
   KOKKOS_FUNCTION void operator()(const GradientShard&, std::int64_t u, std::int64_t, const Columns& columns) const {
-    columns.for_each([&](std::int64_t c, float g) {
-      sums(u * stride + c) = g;
+    columns.for_each_gradient([&](int c, const device::Chunk<float, 4>& g) {
+      device::write_four(sums + u * stride + c, g, columns.dim - c);
       if (c == 0) place(u);
     });
   }
@@ -36,9 +39,9 @@ struct StoreSummed {
  private:
   /// Gives each row one position.
   KOKKOS_FORCEINLINE_FUNCTION void place(std::int64_t u) const {
-    summed.words(u) = summed.word(rows.key(u), u * stride);
-    if (u == 0) summed.segments(0) = 0;
-    summed.segments(u + 1) = u + 1;
+    words[u] = key_word(rows.key(u), u * stride, position_bits);
+    if (u == 0) segments[0] = 0;
+    segments[u + 1] = u + 1;
   }
 };
 
@@ -53,7 +56,8 @@ RowGradients<Exec> summed_gradients(const Exec& exec, const RowGradients<Exec>& 
                                 position_bits};
   const Array<Exec, float> sums = workspace.sums.first(n * stride);
   for_each_row_gradient("shardmark::summed_gradients", exec, gradients, shards, workspace.rows,
-                        StoreSummed<Exec>{gradients.unique, summed, sums, stride});
+                        StoreSummed<Exec>{gradients.unique, summed.words.data(), summed.segments.data(), position_bits,
+                                          sums.data(), stride});
   return {summed, {}, {}, sums};
 }
 
