@@ -79,8 +79,8 @@ struct PooledLookup {
           with_row_type(block.value_type,
                         [&](auto row) { pool<typename decltype(row)::type>(lane, block, first, stop); });
           if (!divides(block.pooling)) return;
-          wait_for_lanes();  // what they have stored is divided where it lies: divisions would take the loop's
-                             // registers
+          // The lanes divide what they have stored where it lies, since divisions would take the registers of the loop.
+          wait_for_lanes();
           divide_vectors<Exec>(
               lane,
               BagVectors{block.first_bag, block.bags, block.dim, block.output, block.output_stride, block.pooling},
