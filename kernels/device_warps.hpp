@@ -90,7 +90,7 @@ struct Peers {
 };
 
 /// Is a part of a warp: the lanes that share one vector, each with some of its columns.
-struct Tile {
+struct WarpTile {
   int bits;    ///< log2 of the number of lanes
   int lane;    ///< number of this lane in its tile
   int number;  ///< of the tile in its warp
@@ -106,14 +106,14 @@ struct Tile {
 
 /// Returns the tile of a lane of a warp whose tiles have at least `wanted` lanes (or a whole warp), and at least 4.
 template <class Exec>
-KOKKOS_FORCEINLINE_FUNCTION Tile tile_of(int lane, std::int64_t wanted) {
+KOKKOS_FORCEINLINE_FUNCTION WarpTile tile_of(int lane, std::int64_t wanted) {
   if constexpr (warp_lanes<Exec> == 1) return {0, 0, 0, 0};
   const int bits = 2 + (wanted > 4) + (wanted > 8) + (wanted > 16);
   return {bits, lane & ((1 << bits) - 1), lane >> bits, 5 - bits};
 }
 
 template <class Exec>
-KOKKOS_FORCEINLINE_FUNCTION Tile whole_warp(int lane) {
+KOKKOS_FORCEINLINE_FUNCTION WarpTile whole_warp(int lane) {
   return tile_of<Exec>(lane, warp_lanes<Exec>);
 }
 
@@ -124,11 +124,11 @@ class Window {
   /// This is the number of values where a tile is a single lane, which reads them as they are asked for.
   static constexpr int alone = 8;
 
-  KOKKOS_FORCEINLINE_FUNCTION static int capacity(const Tile& tile) {
+  KOKKOS_FORCEINLINE_FUNCTION static int capacity(const WarpTile& tile) {
     return warp_lanes<Exec> == 1 ? alone : tile.lanes();
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION void read(const Tile& tile, const T* from, std::int64_t count) {
+  KOKKOS_FORCEINLINE_FUNCTION void read(const WarpTile& tile, const T* from, std::int64_t count) {
     if constexpr (warp_lanes<Exec> == 1)
       held_ = {from, count};
     else
@@ -136,7 +136,7 @@ class Window {
   }
 
   /// Returns value i, or 0 behind the last.
-  KOKKOS_FORCEINLINE_FUNCTION T at(const Tile& tile, int i) const {
+  KOKKOS_FORCEINLINE_FUNCTION T at(const WarpTile& tile, int i) const {
     if constexpr (warp_lanes<Exec> == 1)
       return i < held_.count ? held_.from[i] : T{};
     else
@@ -157,7 +157,7 @@ template <class Exec>
 class BagEnds {
  public:
   /// Reads those of the `bags` bags that begin at offsets[0].
-  KOKKOS_FORCEINLINE_FUNCTION BagEnds(const Tile& tile, const std::int64_t* offsets, int bags)
+  KOKKOS_FORCEINLINE_FUNCTION BagEnds(const WarpTile& tile, const std::int64_t* offsets, int bags)
       : begin_(read_only(offsets)), length_(static_cast<int>(read_only(offsets + bags) - begin_)) {
     if constexpr (warp_lanes<Exec> == 1)
       held_ = {offsets + 1, bags};
@@ -170,7 +170,7 @@ class BagEnds {
   KOKKOS_FORCEINLINE_FUNCTION int length() const { return length_; }
 
   /// Returns the end of a bag, or any number if there is no such bag.
-  KOKKOS_FORCEINLINE_FUNCTION int at(const Tile& tile, int bag) const {
+  KOKKOS_FORCEINLINE_FUNCTION int at(const WarpTile& tile, int bag) const {
     if constexpr (warp_lanes<Exec> == 1)
       return bag < held_.bags ? relative(held_.from + bag) : 0;
     else
@@ -178,7 +178,7 @@ class BagEnds {
   }
 
   /// Returns the bag of a position in [0, length()), or any for one behind, if the tile is a whole warp.
-  KOKKOS_FORCEINLINE_FUNCTION int bag_of(const Tile& tile, int position) const {
+  KOKKOS_FORCEINLINE_FUNCTION int bag_of(const WarpTile& tile, int position) const {
     if constexpr (warp_lanes<Exec> == 1) {
       return static_cast<int>(
           first_at_least(held_.bags, position + 1, [&](std::int64_t bag) { return relative(held_.from + bag); }));

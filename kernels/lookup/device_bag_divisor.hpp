@@ -24,7 +24,7 @@ KOKKOS_FORCEINLINE_FUNCTION void divide_columns(int lane, const BagVectors& bloc
                                                 std::int64_t stop, const ConstArray<Exec, std::int64_t>& offsets,
                                                 const ConstArray<Exec, float>& weights,
                                                 const Array<Exec, Value>& vectors) {
-  const Tile tile = tile_of<Exec>(lane, (block.dim + Size - 1) / Size);
+  const WarpTile tile = tile_of<Exec>(lane, (block.dim + Size - 1) / Size);
   const float* weight = weights.extent(0) == 0 ? nullptr : weights.data();
   for (std::int64_t bag = first + tile.number; bag < stop; bag += tile.tiles()) {
     const double divisor = bag_divisor(block.pooling, weight, offsets(bag), offsets(bag + 1));

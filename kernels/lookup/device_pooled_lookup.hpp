@@ -110,7 +110,7 @@ struct PooledLookup {
   KOKKOS_FORCEINLINE_FUNCTION void pool_columns(int lane, const LookupBlock& block, std::int64_t first,
                                                 std::int64_t stop) const {
     const auto dim = static_cast<int>(block.dim);
-    const Tile tile = tile_of<Exec>(lane, (dim + Size - 1) / Size);
+    const WarpTile tile = tile_of<Exec>(lane, (dim + Size - 1) / Size);
     const int share = tile.share(stop - first);
     const std::int64_t begin = Kokkos::min(first + tile.number * share, stop);
     const auto bags = static_cast<int>(Kokkos::min(std::int64_t{share}, stop - begin));
@@ -134,7 +134,7 @@ struct PooledLookup {
   /// Pools Size columns of consecutive bags, one after the other.
   template <class Row, bool Max, int Size>
   struct TileOfBags {
-    Tile tile;
+    WarpTile tile;
     BagEnds<Exec> ends;
     bool each_id;  ///< is a bag of its own
     int bags;

@@ -49,7 +49,7 @@ struct StripRanges {
   /// Is one range, as a lane of its warp sees it.
   struct Range {
     StripOwners strip;
-    Tile warp;
+    WarpTile warp;
     std::int64_t number;          ///< among those of the strip
     const std::int64_t* offsets;  ///< [bags + 1]
     int bags;
@@ -59,7 +59,7 @@ struct StripRanges {
   /// Calls body(range) for the ranges of the warp of lane i.
   template <class Body>
   KOKKOS_FORCEINLINE_FUNCTION void for_ranges(std::int64_t i, const Body& body) const {
-    const Tile warp = whole_warp<Exec>(static_cast<int>(i % warp_lanes<Exec>));
+    const WarpTile warp = whole_warp<Exec>(static_cast<int>(i % warp_lanes<Exec>));
     for (std::int64_t r = i / warp_lanes<Exec>; r < first_range[strip_count]; r += warps) {
       const std::int64_t s = last_at_most(strip_count, r, [&](std::int64_t strip) { return first_range[strip]; });
       const Strip& strip = strips[s];

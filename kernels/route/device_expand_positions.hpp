@@ -35,7 +35,7 @@ struct ExpandPositions {
   static constexpr std::int64_t bags_at_once = 32;  ///< as a warp can hold the ends of
 
   KOKKOS_FORCEINLINE_FUNCTION void expand(int lane, const GradientBlock& block, std::int64_t first, int bags) const {
-    const Tile warp = whole_warp<Exec>(lane);
+    const WarpTile warp = whole_warp<Exec>(lane);
     const BagEnds<Exec> ends(warp, offsets.data() + first, bags);
     const bool each_id = block.pooling == Pooling::none || block.pooling == Pooling::max;
     const std::int64_t first_id = block.pooling == Pooling::none ? read_only(offsets.data() + block.first_bag) : 0;

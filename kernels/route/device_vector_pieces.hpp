@@ -48,7 +48,7 @@ struct VectorKernel {
   template <int Size>
   KOKKOS_FORCEINLINE_FUNCTION void take(int lane, const VectorPiece& piece, std::int64_t first,
                                         std::int64_t stop) const {
-    const Tile tile = tile_of<Exec>(lane, (piece.dim + Size - 1) / Size);
+    const WarpTile tile = tile_of<Exec>(lane, (piece.dim + Size - 1) / Size);
     for (std::int64_t bag = first + tile.number; bag < stop; bag += BagsApart::most * tile.tiles()) {
       const BagsApart bags{
           bag, tile.tiles(),
