@@ -106,14 +106,7 @@ template <class Exec>
 void gather_rows(const Exec& exec, const WordRows& rows, ConstArray<Exec, std::int64_t> keys,
                  [[maybe_unused]] const RowSetting& setting, Array<Exec, std::uint32_t> sink) {
   if constexpr (on_device<Exec>) {
-    const auto run = [&](const auto& kernel) {
-      Kokkos::parallel_for("shardmark::gather_rows",
-                           device::tiles(exec, static_cast<std::int64_t>(keys.extent(0)), kernel.width), kernel);
-    };
-    if (rows.row_words % 4 == 0)
-      run(device::GatherRows<Exec, 4>{rows, keys, sink});
-    else
-      run(device::GatherRows<Exec, 1>{rows, keys, sink});
+    device::gather_rows(exec, rows, keys, sink);
   } else {
     const GatherRows<Exec> kernel{{rows, keys, setting}, sink};
     Kokkos::parallel_for("shardmark::gather_rows", dynamic_range(exec, kernel.rows.ranges()), kernel);
@@ -124,9 +117,8 @@ template <class Exec>
 void modify_rows(const Exec& exec, const WordRows& rows, const WordRows& state, ConstArray<Exec, std::int64_t> keys,
                  [[maybe_unused]] const RowSetting& setting, std::uint32_t add) {
   if constexpr (on_device<Exec>) {
-    const device::ModifyRows<Exec> kernel{rows, state, keys, add};
-    Kokkos::parallel_for("shardmark::modify_rows",
-                         device::tiles(exec, static_cast<std::int64_t>(keys.extent(0)), kernel.width), kernel);
+    device::modify_rows(exec, rows, keys, add);
+    device::modify_rows(exec, state, keys, add);
   } else {
     const ModifyRows<Exec> kernel{{rows, keys, setting}, {state, keys, setting}, add};
     Kokkos::parallel_for("shardmark::modify_rows", dynamic_range(exec, kernel.rows.ranges()), kernel);
@@ -135,7 +127,8 @@ void modify_rows(const Exec& exec, const WordRows& rows, const WordRows& state, 
 
 template <class Exec>
 void stream_copy(const Exec& exec, ConstArray<Exec, float> from, const Array<Exec, float>& to) {
-  constexpr std::int64_t grain = on_device<Exec> ? simd_width : 4096;
+  if constexpr (on_device<Exec>) return device::stream_copy(exec, from, to);
+  constexpr std::int64_t grain = 4096;
   const auto size = static_cast<std::int64_t>(to.extent(0));
   Kokkos::parallel_for(
       "shardmark::stream_copy", static_range(exec, (size + grain - 1) / grain),

@@ -6,53 +6,117 @@
 
 namespace shardmark::kernels::device {
 
-/// Gathers rows by a tile of 8 threads per key; Size words at a time.
+/// A tile takes this many keys, whose rows are all asked for before any of them is used.
+inline constexpr int keys_at_once = 8;
+
+/// Returns how many threads share a row: each reads Size words of it at a time.
+template <int Size>
+int row_width(const WordRows& rows) {
+  return std::max(4, tile_width((rows.row_words + Size - 1) / Size));
+}
+
+/// Calls body(key number, thread's first word) for the keys of a tile, thread by thread, `width` chunks of Size words
+/// apart, in blocks of keys_at_once keys: first `load` for all of them, then `use`.
+template <int Size, class Team, class Load, class Use>
+KOKKOS_FORCEINLINE_FUNCTION void for_keys(const Team& team, std::int64_t keys, std::int64_t row_words, int width,
+                                          const Load& load, const Use& use) {
+  const std::int64_t first = tile_number(team) * keys_at_once;
+  const auto count = static_cast<int>(Kokkos::min<std::int64_t>(keys - first, keys_at_once));
+  Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, width), [&](const int thread) {
+    for (std::int64_t word = thread * Size; word < row_words; word += width * Size) {
+      Chunk<std::uint32_t, Size> chunks[keys_at_once];
+      SHARDMARK_UNROLL for (int k = 0; k < keys_at_once; ++k) if (k < count) chunks[k] = load(first + k, word);
+      SHARDMARK_UNROLL for (int k = 0; k < keys_at_once; ++k) if (k < count) use(first + k, word, chunks[k]);
+    }
+  });
+}
+
+/// Gathers rows, Size words at a time.
 template <class Exec, int Size>
 struct GatherRows {
-  static constexpr int width = 8;
-
   WordRows rows;
   ConstArray<Exec, std::int64_t> keys;
   Array<Exec, std::uint32_t> sink;
+  int width;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const std::int64_t i = tile_number(team);
-    if (i >= static_cast<std::int64_t>(keys.extent(0))) return;
-    const std::uint32_t* row = rows.words + keys(i) * rows.row_words;
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, width), [&](const int thread) {
-      std::uint32_t sum = 0;
-      for (std::int64_t w = thread * Size; w < rows.row_words; w += width * Size) {
-        const auto words = load_chunk<Size>(row + w);
-        for (int k = 0; k < Size; ++k) sum ^= words.at[k];
-      }
-      if (sum == 0x9e3779b9U) sink(0) = sum;  // hardly ever, but the compiler cannot know
-    });
+    std::uint32_t sum = 0;
+    for_keys<Size>(
+        team, static_cast<std::int64_t>(keys.extent(0)), rows.row_words, width,
+        [&](std::int64_t i, std::int64_t word) {
+          return load_read_only<Size>(rows.words + keys(i) * rows.row_words + word);
+        },
+        [&](std::int64_t, std::int64_t, const Chunk<std::uint32_t, Size>& words) {
+          for (int w = 0; w < Size; ++w) sum ^= words.at[w];
+        });
+    if (sum == 0x9e3779b9U) sink(0) = sum;  // hardly ever, but the compiler cannot know
   }
 };
 
-template <class Exec>
+template <class Exec, int Size>
 struct ModifyRows {
-  static constexpr int width = 32;
-
-  WordRows rows, state;
+  WordRows rows;
   ConstArray<Exec, std::int64_t> keys;
   std::uint32_t add;
+  int width;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const std::int64_t i = tile_number(team);
-    if (i >= static_cast<std::int64_t>(keys.extent(0))) return;
-    modify(team, rows, keys(i));
-    modify(team, state, keys(i));
-  }
-
- private:
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void modify(const Team& team, const WordRows& of, std::int64_t key) const {
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, of.row_words),
-                         [&](const std::int64_t w) { of.words[key * of.row_words + w] += add; });
+    const auto at = [&](std::int64_t i, std::int64_t word) { return rows.words + keys(i) * rows.row_words + word; };
+    for_keys<Size>(
+        team, static_cast<std::int64_t>(keys.extent(0)), rows.row_words, width,
+        [&](std::int64_t i, std::int64_t word) { return load_global<Size>(at(i, word)); },
+        [&](std::int64_t i, std::int64_t word, Chunk<std::uint32_t, Size> words) {
+          for (int w = 0; w < Size; ++w) words.at[w] += add;
+          store_global<Size>(at(i, word), words);
+        });
   }
 };
+
+/// Calls body(integral constant of Size): four words at a time where rows are made of as many, else one.
+template <class Body>
+void with_words_at_once(const WordRows& rows, const Body& body) {
+  if (rows.row_words % 4 == 0 && aligned(rows.words, 16))
+    body(std::integral_constant<int, 4>{});
+  else
+    body(std::integral_constant<int, 1>{});
+}
+
+template <class Exec>
+void gather_rows(const Exec& exec, const WordRows& rows, const ConstArray<Exec, std::int64_t>& keys,
+                 const Array<Exec, std::uint32_t>& sink) {
+  with_words_at_once(rows, [&](auto size) {
+    const int width = row_width<size>(rows);
+    const std::int64_t tile_keys = (static_cast<std::int64_t>(keys.extent(0)) + keys_at_once - 1) / keys_at_once;
+    Kokkos::parallel_for("shardmark::gather_rows", tiles(exec, tile_keys, width),
+                         GatherRows<Exec, size>{rows, keys, sink, width});
+  });
+}
+
+template <class Exec>
+void modify_rows(const Exec& exec, const WordRows& rows, const ConstArray<Exec, std::int64_t>& keys,
+                 std::uint32_t add) {
+  if (rows.row_words == 0) return;
+  with_words_at_once(rows, [&](auto size) {
+    const int width = row_width<size>(rows);
+    const std::int64_t tile_keys = (static_cast<std::int64_t>(keys.extent(0)) + keys_at_once - 1) / keys_at_once;
+    Kokkos::parallel_for("shardmark::modify_rows", tiles(exec, tile_keys, width),
+                         ModifyRows<Exec, size>{rows, keys, add, width});
+  });
+}
+
+/// Copies four floats by a thread, past the caches.
+template <class Exec>
+void stream_copy(const Exec& exec, const ConstArray<Exec, float>& from, const Array<Exec, float>& to) {
+  const auto size = static_cast<std::int64_t>(to.extent(0));
+  Kokkos::parallel_for(
+      "shardmark::stream_copy", static_range(exec, (size + 3) / 4), KOKKOS_LAMBDA(const std::int64_t i) {
+        if (4 * i + 4 <= size)
+          store_streaming<4>(to.data() + 4 * i, load_read_only<4>(from.data() + 4 * i));
+        else
+          for (std::int64_t j = 4 * i; j < size; ++j) to(j) = from(j);
+      });
+}
 
 }  // namespace shardmark::kernels::device
