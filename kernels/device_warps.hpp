@@ -6,21 +6,37 @@
 #include "kernels/device_tiles.hpp"
 #include "kernels/sort/balanced_ranges.hpp"
 
+/// Is defined where lanes are threads of their own: on a device, and where a test emulates them on a processor
+/// (test/emulated_warps.hpp, which is included before all else).
+#if defined(__CUDA_ARCH__) || defined(SHARDMARK_EMULATED_WARPS)
+#define SHARDMARK_LANES
+#endif
+
 namespace shardmark::kernels::device {
 
 /// Counts the lanes of a warp, which run in step. Where threads cannot share, on a processor, it has one lane, which
 /// does what all of them would: the code is the same.
+#ifdef SHARDMARK_EMULATED_WARPS
+template <class Exec>
+inline constexpr int warp_lanes = emulated::warp_size;
+#else
 template <class Exec>
 inline constexpr int warp_lanes =
     Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible ? 1 : 32;
+#endif
 
 /// Calls kernel(i) for the lanes of `count` warps; i is lane i % warp_lanes of warp i / warp_lanes. Every lane of a
 /// warp has to come to each of the functions below.
 template <class Bounds, class Exec, class Kernel>
-void for_lanes(const std::string& label, const Exec& exec, std::int64_t count, const Kernel& kernel) {
+void for_lanes([[maybe_unused]] const std::string& label, [[maybe_unused]] const Exec& exec, std::int64_t count,
+               const Kernel& kernel) {
+#ifdef SHARDMARK_EMULATED_WARPS
+  emulated::for_lanes(count, kernel);
+#else
   Kokkos::parallel_for(
       label, Kokkos::RangePolicy<Exec, Bounds, Kokkos::IndexType<std::int64_t>>(exec, 0, count * warp_lanes<Exec>),
       kernel);
+#endif
 }
 
 /// Returns how many of the items a warp should take: `wanted`, or so few that every part of the device has work.
@@ -33,7 +49,7 @@ std::int64_t items_per_warp(const Exec& exec, std::int64_t items, std::int64_t w
 /// Returns the value that lane `from` of the tile of `width` lanes has; width is a power of two.
 template <class T>
 KOKKOS_FORCEINLINE_FUNCTION T from_lane(T value, [[maybe_unused]] int from, [[maybe_unused]] int width) {
-#ifdef __CUDA_ARCH__
+#ifdef SHARDMARK_LANES
   return __shfl_sync(0xffffffffU, value, from, width);
 #else
   return value;
@@ -41,7 +57,7 @@ KOKKOS_FORCEINLINE_FUNCTION T from_lane(T value, [[maybe_unused]] int from, [[ma
 }
 
 KOKKOS_FORCEINLINE_FUNCTION bool all_lanes(bool value) {
-#ifdef __CUDA_ARCH__
+#ifdef SHARDMARK_LANES
   return __all_sync(0xffffffffU, value) != 0;
 #else
   return value;
@@ -49,7 +65,7 @@ KOKKOS_FORCEINLINE_FUNCTION bool all_lanes(bool value) {
 }
 
 KOKKOS_FORCEINLINE_FUNCTION bool any_lane(bool value) {
-#ifdef __CUDA_ARCH__
+#ifdef SHARDMARK_LANES
   return __any_sync(0xffffffffU, value) != 0;
 #else
   return value;
@@ -58,7 +74,7 @@ KOKKOS_FORCEINLINE_FUNCTION bool any_lane(bool value) {
 
 /// Returns the largest value that a lane of the warp has.
 KOKKOS_FORCEINLINE_FUNCTION int largest(int value) {
-#ifdef __CUDA_ARCH__
+#ifdef SHARDMARK_LANES
   return __reduce_max_sync(0xffffffffU, value);
 #else
   return value;
@@ -67,7 +83,7 @@ KOKKOS_FORCEINLINE_FUNCTION int largest(int value) {
 
 /// Lets the lanes of a warp read what the others have written.
 KOKKOS_FORCEINLINE_FUNCTION void wait_for_lanes() {
-#ifdef __CUDA_ARCH__
+#ifdef SHARDMARK_LANES
   __syncwarp();
 #endif
 }
@@ -80,7 +96,7 @@ struct Peers {
 
   /// Finds them; `lane`: number of this lane.
   KOKKOS_FORCEINLINE_FUNCTION static Peers of([[maybe_unused]] std::int64_t key, [[maybe_unused]] int lane) {
-#ifdef __CUDA_ARCH__
+#ifdef SHARDMARK_LANES
     const unsigned same = __match_any_sync(0xffffffffU, static_cast<unsigned long long>(key));
     return {__popc(same), __popc(same & ((1U << lane) - 1U)), __ffs(static_cast<int>(same)) - 1};
 #else

@@ -30,7 +30,7 @@ struct FindBagFaults {
   ConstArray<Exec, std::int64_t> rows;
   std::int64_t nnz;
 
-  static constexpr std::int64_t grain = 2048;
+  static constexpr std::int64_t grain = on_device<Exec> ? 8 : 2048;
 
   KOKKOS_FUNCTION void operator()(std::int64_t range, BagFaults& faults) const {
     const auto features = static_cast<std::int64_t>(rows.extent(0));

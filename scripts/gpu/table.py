@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Usage: table.py FOLDER, or table.py --sizes. Prints what `borrowed` found in the folder: tests, then a row per kernel and case.
 --sizes: what it measures, a line "CASE BATCH_TIMES FILTER" each."""
+import csv
 import json
 import pathlib
 import re
 import sys
 
-# case: (its batch on a GPU over that on processors, operations)
-GPU_SIZES = {"a": 16, "b": 8, "c": 8, "d": 4, "e": 8}
+GPU_SIZES = {"a": 16, "b": 8, "c": 8, "d": 4, "e": 8}  # of each case, by how many times its batch is that on processors
 KERNELS = ("pooled_lookup/case:{case}/.*values:{values}/ids:int64/major:feature",
            "backward_update/case:{case}/.*values:fp32/ids:int64/optimizer:(sgd|rowwise_adagrad)/manual_time",
-           "(bucketize|unique_rows|expand_positions|check_bags|pack_vectors)/case:{case}/.*")
+           "(bucketize|unique_rows|expand_positions|check_bags|pack_vectors|unpack_vectors)/case:{case}/.*")
+HEAD = ("kernel", "us", "GB/s", "PyTorch us", "times", "share of ceilings")
 
 
 def sizes():
@@ -28,7 +29,19 @@ def read(path):
         return None
 
 
-def print_tests(folder):
+def card(folder):
+    """Lines of what nvidia-smi said of the GPU."""
+    try:
+        with open(folder / "gpu.csv", encoding="utf-8") as file:
+            row = next(csv.DictReader(file, skipinitialspace=True))
+    except (OSError, StopIteration):
+        return ["no GPU"]
+    return [f"{row['name']}, {row['memory.total [MiB]']}, driver {row['driver_version']}, at most {row['clocks.max.sm [MHz]']}"]
+
+
+def tests(folder):
+    """A line per test program, and one per failed test."""
+    lines = []
     for path in sorted(folder.glob("test_*.exit")):
         found = read(path.with_suffix(".json"))
         code = path.read_text().strip()
@@ -36,18 +49,16 @@ def print_tests(folder):
             log = path.with_suffix(".log").read_text(errors="replace").splitlines()
             last = max((i for i, line in enumerate(log) if line.startswith("[ RUN ")), default=0)
             passed = sum(line.startswith("[       OK ]") for line in log)
-            print(f"{path.stem}: ended with {code} before it could report, after {passed} tests:")
-            print("\n".join(log[last:last + 6]))
+            lines += [f"{path.stem}: ended with {code} before it could report, after {passed} tests:", *log[last:last + 6]]
             continue
-        failed = [f"{suite['name']}.{test['name']}" for suite in found["testsuites"] for test in suite["testsuite"]
-                  if test.get("failures")]
-        skipped = sum(test["result"] == "SKIPPED" for suite in found["testsuites"] for test in suite["testsuite"])
-        print(f"{path.stem}: {found['tests']} tests, {found['failures']} failed, {skipped} skipped, exit {code}, {found['time']}")
-        for name in failed:
-            print(f"  FAILED {name}")
+        all_tests = [(suite["name"], test) for suite in found["testsuites"] for test in suite["testsuite"]]
+        skipped = sum(test["result"] == "SKIPPED" for _, test in all_tests)
+        lines.append(f"{path.stem}: {found['tests']} tests, {found['failures']} failed, {skipped} skipped")
+        lines += [f"  FAILED {suite}.{test['name']}" for suite, test in all_tests if test.get("failures")]
     memcheck = folder / "memcheck.log"
     if memcheck.exists():
-        print("memcheck: " + " | ".join(memcheck.read_text(errors="replace").splitlines()[-3:]))
+        lines.append("memcheck: " + " | ".join(memcheck.read_text(errors="replace").splitlines()[-3:]))
+    return lines
 
 
 def ceilings(row):
@@ -63,18 +74,44 @@ def peer_us(torch, name):
     return torch[operation]["us"]
 
 
-def print_kernels(folder):
-    print(f"{'kernel':58} {'us':>9} {'GB/s':>7}  {'PyTorch us':>10} {'times':>6}  share of ceilings")
+def kernels(folder):
+    """Cells of the rows under HEAD."""
+    rows = []
     for case in GPU_SIZES:
         found, torch = read(folder / f"kernels_{case}.json"), read(folder / f"torch_{case}.json")
         for row in found["benchmarks"] if found else []:
             name = re.sub("/(tables|rows|manual_time).*?(?=/|$)", "", row["name"])
             if "error_occurred" in row:
-                print(f"{name:58} {row['error_message']}")
+                rows.append((name, "", "", "", "", row["error_message"]))
                 continue
             peer = peer_us(torch, row["name"])
-            beside = f"{peer:10.1f} {peer / row['median_us']:6.2f}" if peer else " " * 17
-            print(f"{name:58} {row['median_us']:9.1f} {row['GB/s']:7.0f}  {beside}  {ceilings(row)}")
+            beside = (f"{peer:.1f}", f"{peer / row['median_us']:.2f}") if peer else ("", "")
+            rows.append((name, f"{row['median_us']:.1f}", f"{row['GB/s']:.0f}", *beside, ceilings(row)))
+    return rows
+
+
+def print_table(rows):
+    widths = [max(len(row[i]) for row in (HEAD, *rows)) for i in range(len(HEAD))]
+    for row in (HEAD, *rows):
+        cells = [cell.ljust(width) if i in (0, 5) else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths))]
+        print("  ".join(cells).rstrip())
+
+
+def page(folder):
+    """The page of a GPU in Markdown, or None for a folder of something else."""
+    context = next((found["context"] for case in GPU_SIZES if (found := read(folder / f"kernels_{case}.json"))), None)
+    if context is None or not (folder / "gpu.csv").exists():
+        return None
+    torch = next((found["torch"] for case in GPU_SIZES if (found := read(folder / f"torch_{case}.json"))), "none")
+    table = "\n".join("| " + " | ".join(row) + " |" for row in (HEAD, ("--", "--:", "--:", "--:", "--:", "--"), *kernels(folder)))
+    return (f"# {folder.name}\n\n{card(folder)[0]}; {context['date'][:10]}, commit {context['git_hash'][:12]}, "
+            f"PyTorch {torch}. Made by `scripts/gpu/borrowed tests` and `measure` ([GPUs](../../../docs/gpu.md)).\n\n"
+            + "".join(f"- {line.strip()}\n" for line in tests(folder))
+            + "\nMedians of calls by CUDA events, the batches of ids taking turns. GB/s: the bytes that the kernel has to move, "
+            "each read of a row counted once for a batch, by its time. Ceilings: moving the same rows and nothing else, measured between the calls; "
+            "`rmw` reads and writes rows and state in the order of the ids, `sorted_rmw` ascending, `backward` also sorts and "
+            "reads the gradients. PyTorch: `embedding_bag` over one matrix of all tables, forward, and backward with sparse "
+            f"gradients and SGD.\n\n{table}\n")
 
 
 def main(argument):
@@ -82,11 +119,10 @@ def main(argument):
         sizes()
         return
     folder = pathlib.Path(argument)
-    gpu = folder / "gpu.csv"
-    print(gpu.read_text().strip() if gpu.exists() else "no GPU")
-    print_tests(folder)
-    if any(folder.glob("kernels_*.json")):
-        print_kernels(folder)
+    print("\n".join(card(folder) + tests(folder)))
+    rows = kernels(folder)
+    if rows:
+        print_table(rows)
 
 
 if __name__ == "__main__":
