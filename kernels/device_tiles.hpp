@@ -112,11 +112,13 @@ KOKKOS_FORCEINLINE_FUNCTION std::int64_t tile_count(const Team& team) {
   return static_cast<std::int64_t>(team.league_size()) * team.team_size();
 }
 
-/// Returns a policy for as many tiles as the device has places for, at most `count`: tile t takes the items t,
-/// t + tile_count, .., of which only the device may know how many there are.
+/// Returns a policy for as many tiles as run at a time, at most `count`, on a device whose multiprocessors have room
+/// for 2048 threads and registers for `teams` teams: tile t takes the items t, t + tile_count, .., of which only the
+/// device may know how many there are.
 template <class... Traits, class Exec>
-auto resident_tiles(const Exec& exec, std::int64_t count, int width) {
-  const std::int64_t places = exec.concurrency() / (tile_is_thread<Exec> ? 1 : width);
+auto resident_tiles(const Exec& exec, std::int64_t count, int width, int teams) {
+  const std::int64_t places =
+      tile_is_thread<Exec> ? exec.concurrency() : exec.concurrency() / 2048 * teams * (team_threads / width);
   return tiles<Traits...>(exec, std::min(count, places), width);
 }
 
@@ -159,11 +161,15 @@ struct Tile {
   }
 
   /// Returns to every thread the value of the first.
-  KOKKOS_FORCEINLINE_FUNCTION float of_first(const float (&values)[kept]) const {
+  KOKKOS_FORCEINLINE_FUNCTION float of_first(const float (&values)[kept]) const { return of_thread(values[0], 0); }
+
+  /// Returns to every thread the value that thread `from` has, or its own where it is the tile.
+  template <class T>
+  KOKKOS_FORCEINLINE_FUNCTION T of_thread(T value, [[maybe_unused]] int from) const {
 #ifdef __CUDA_ARCH__
-    return __shfl_sync(mask(), values[0], 0, width);
+    return __shfl_sync(mask(), value, from, width);
 #else
-    return values[0];
+    return value;
 #endif
   }
 

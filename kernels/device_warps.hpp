@@ -34,7 +34,7 @@ void for_lanes([[maybe_unused]] const std::string& label, [[maybe_unused]] const
   emulated::for_lanes(count, kernel);
 #else
   Kokkos::parallel_for(
-      label, Kokkos::RangePolicy<Exec, Bounds, Kokkos::IndexType<std::int64_t>>(exec, 0, count * warp_lanes<Exec>),
+      label, Kokkos::RangePolicy<Exec, Bounds, Kokkos::IndexType<std::int64_t> >(exec, 0, count * warp_lanes<Exec>),
       kernel);
 #endif
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Included before all else where kernels are compiled with warps on a processor: the lanes of a warp are stacks of their
-// own that take turns in a random order wherever they have to wait for each other. What lanes do not agree on ends the
-// program: one that comes to another collective, or to none. Kernels run one warp after the other, on one thread.
+// Included before all else where kernels are compiled with warps on a processor: the lanes of a warp are stacks of
+// their own that take turns in a random order wherever they have to wait for each other. What lanes do not agree on
+// ends the program: one that comes to another collective, or to none. Kernels run one warp after the other, on one
+// thread.
 #define SHARDMARK_EMULATED_WARPS
 
 #include <ucontext.h>
@@ -117,8 +118,7 @@ class Warp {
 /// Calls kernel(i) for the lanes of `count` warps, i ascending from warp to warp.
 template <class Kernel>
 void for_lanes(std::int64_t count, const Kernel& kernel) {
-  for (std::int64_t warp = 0; warp < count; ++warp)
-    Warp::get().run([&](int lane) { kernel(warp * warp_size + lane); });
+  for (std::int64_t warp = 0; warp < count; ++warp) Warp::get().run([&](int lane) { kernel(warp * warp_size + lane); });
 }
 
 template <class T>

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "kernels/device_tiles.hpp"
+#include "kernels/device_warps.hpp"
 #include "kernels/update/row_gradients.hpp"
 
 namespace shardmark::kernels::device {
@@ -53,23 +53,9 @@ struct RowSource {
     return static_cast<std::int64_t>(word & ((std::uint64_t{1} << position_bits) - 1));
   }
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t key_at(std::int64_t i) const { return key_of(words[i]); }
-  KOKKOS_FORCEINLINE_FUNCTION std::int64_t position(std::int64_t i) const { return position_of(words[i]); }
 
   KOKKOS_FORCEINLINE_FUNCTION const float* vector(std::int64_t place) const {
     return gradients + (gradient_offset == nullptr ? place : gradient_offset[place]);
-  }
-  /// Finds the vectors of Count sorted positions from i on, those from number `count` on as the last before it. Their
-  /// places are read side by side: nothing waits between two of them.
-  template <int Count>
-  KOKKOS_FORCEINLINE_FUNCTION void find_vectors(std::uint32_t i, int count, const float* (&vectors)[Count]) const {
-    std::int64_t places[Count];
-    SHARDMARK_UNROLL for (int j = 0; j < Count; ++j) {
-      places[j] = position(i + static_cast<std::uint32_t>(Kokkos::min(j, count - 1)));
-    }
-    if (gradient_offset != nullptr) {
-      SHARDMARK_UNROLL for (int j = 0; j < Count; ++j) places[j] = gradient_offset[places[j]];
-    }
-    SHARDMARK_UNROLL for (int j = 0; j < Count; ++j) vectors[j] = gradients + places[j];
   }
   /// Returns the sum of piece i of the long row that begins at position `begin`; in the end that of piece 0 is the sum
   /// of all.
@@ -145,92 +131,131 @@ struct ShardRange {
   }
 };
 
-/// Returns the sum, in order, of one column of `length` vectors, column_batch of which are read at a time: find(i,
-/// vectors) finds those from i on, weigh(i, values) multiplies their values.
-inline constexpr int column_batch = 24;
-template <class Find, class Weigh>
-KOKKOS_FORCEINLINE_FUNCTION float sum_column(std::int64_t column, int length, const Find& find, const Weigh& weigh) {
-  float sum = 0;
-  for (int i = 0; i < length; i += column_batch) {
-    const float* vectors[column_batch];
-    float values[column_batch];
-    find(i, vectors);
-    SHARDMARK_UNROLL for (int j = 0; j < column_batch; ++j) {
-      values[j] = j < length - i ? read_only(vectors[j] + column) : 0.0F;
-    }
-    weigh(i, values);
-    SHARDMARK_UNROLL for (int j = 0; j < column_batch; ++j) sum += values[j];
-  }
-  return sum;
-}
-
-/// Sums long rows, a column by each thread.
-template <class Exec, class Shard>
+/// Sums the positions of each piece of the long rows, or (Add) the sums of the pieces of each row that has more than
+/// one. The lanes of a warp look for pieces side by side; of each it finds, a warp sums 32 columns, one a lane.
+template <class Exec, class Shard, bool Add>
 struct LongRows {
-  struct SumPieces {};
-  struct AddPieces {};
+  static constexpr int lanes = warp_lanes<Exec>;
+  static constexpr int columns = 32;                     ///< that a warp sums
+  static constexpr int window = 32, batch = 2 * window;  ///< numbers of a column that are read side by side
+  using Bounds = Kokkos::LaunchBounds<team_threads, 2>;
+  using Words = Window<Exec, std::uint64_t>[batch / window];
 
   RowSource source;
   ShardRange<Shard> shards;
-  int width;
-  std::int64_t column_blocks;  ///< of `width` columns
+  std::int64_t numbers;        ///< of pieces
+  std::int64_t column_blocks;  ///< of `columns` columns
+  std::int64_t warps;          ///< of a device a quarter of those that fit, which have the registers of all
 
-  /// Sums the positions of each piece.
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(SumPieces, const Team& team) const {
-    for_each_column(
-        team, source.numbers.count, [&](std::int64_t number) { return source.piece(number); },
-        [&](std::int64_t number, const Positions& piece, std::int64_t column) {
-          const auto length = static_cast<int>(piece.end - piece.begin);
-          source.piece_sums[number * source.stride + column] = sum_column(
-              column, length,
-              [&](int i, auto& vectors) {
-                source.find_vectors(static_cast<std::uint32_t>(piece.begin + i), length - i, vectors);
-              },
-              [&](int i, auto& values) {
-                if (source.weights == nullptr) return;
-                SHARDMARK_UNROLL for (int j = 0; j < column_batch; ++j) {
-                  if (j < length - i) values[j] *= source.weights[source.position(piece.begin + i + j)];
-                }
-              });
-        });
-  }
-
-  /// Adds the sums of the pieces of each row that has more than one.
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(AddPieces, const Team& team) const {
-    for_each_column(
-        team, source.numbers.later, [&](std::int64_t number) { return source.row_of_second_piece(number); },
-        [&](std::int64_t, const Positions& row, std::int64_t column) {
-          const auto begin = static_cast<std::uint32_t>(row.begin);
-          const auto pieces = static_cast<int>((row.end - row.begin + hot_row_piece - 1) / hot_row_piece);
-          source.piece_sum(begin, 0)[column] = sum_column(
-              column, pieces,
-              [&](int i, auto& vectors) {
-                SHARDMARK_UNROLL for (int j = 0; j < column_batch; ++j) {
-                  vectors[j] = source.piece_sum(begin, Kokkos::min(i + j, pieces - 1));
-                }
-              },
-              [](int, auto&) {});
-        });
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const int lane = static_cast<int>(i % lanes);
+    const std::int64_t items = numbers * column_blocks;
+    for (std::int64_t first = i / lanes; first < items; first += lanes * warps) {
+      const Positions own = find(first + lane * warps, items);
+      for (int from = 0; from < lanes; ++from) {
+        const Positions found{from_lane(own.begin, from, lanes), from_lane(own.end, from, lanes)};
+        if (found.begin < found.end) sum_columns(lane, first + from * warps, found);
+      }
+    }
   }
 
  private:
-  /// Calls body(number, find(number), column) for the columns of the row of what find(number) finds.
-  template <class Team, class Find, class Body>
-  KOKKOS_FORCEINLINE_FUNCTION void for_each_column(const Team& team, std::int64_t numbers, const Find& find,
-                                                   const Body& body) const {
-    for (std::int64_t item = tile_number(team); item < numbers * column_blocks; item += tile_count(team)) {
-      const std::int64_t number = item / column_blocks;
-      const Positions found = find(number);
-      if (found.begin == found.end) continue;
-      const std::int64_t dim = shards.of(source.key_at(found.begin)).dim;
-      const std::int64_t first = (item - number * column_blocks) * width;
-      Tile<Exec>{width}.for_each_thread([&](int thread, int) {
-        if (first + thread < dim) body(number, found, first + thread);
-      });
+  KOKKOS_FORCEINLINE_FUNCTION Positions find(std::int64_t item, std::int64_t items) const {
+    if (item >= items) return {};
+    const std::int64_t number = item / column_blocks;
+    return Add ? source.row_of_second_piece(number) : source.piece(number);
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void sum_columns(int lane, std::int64_t item, const Positions& found) const {
+    const std::int64_t number = item / column_blocks, first = (item - number * column_blocks) * columns;
+    const std::int64_t dim = shards.of(source.key_at(found.begin)).dim;
+    for (std::int64_t column = first + lane; column - lane < Kokkos::min(first + columns, dim); column += lanes) {
+      const std::int64_t held = Kokkos::min(column, dim - 1);
+      const float sum = Add ? sum_of_pieces(found, held) : sum_of_positions(lane, found, held);
+      float* sums = Add ? source.piece_sum(static_cast<std::uint32_t>(found.begin), 0)
+                        : source.piece_sums + number * source.stride;
+      if (column < dim) sums[column] = sum;
     }
   }
+
+  KOKKOS_FORCEINLINE_FUNCTION float sum_of_positions(int lane, const Positions& piece, std::int64_t column) const {
+    const auto warp = whole_warp<Exec>(lane);
+    const auto position = [&](const Words& words, int j) {
+      return source.position_of(words[j / window].at(warp, j % window));
+    };
+    const auto length = static_cast<int>(piece.end - piece.begin);
+    Words words;
+    read(warp, piece, 0, words);
+    return sum_in_order(
+        length, [&](int, int j) { return read_only(source.vector(position(words, j)) + column); },
+        [&](int i, int count, float(&values)[batch]) {
+          if (source.weights != nullptr) {
+            SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) {
+              if (j < count) values[j] *= source.weights[position(words, j)];
+            }
+          }
+          read(warp, piece, i + batch, words);
+        });
+  }
+  /// Reads the words of the positions from number i of the piece on.
+  KOKKOS_FORCEINLINE_FUNCTION void read(const WarpTile& warp, const Positions& piece, int i, Words& words) const {
+    SHARDMARK_UNROLL for (int k = 0; k < batch / window; ++k) {
+      const std::int64_t at = piece.begin + i + k * window;
+      words[k].read(warp, source.words + at, piece.end - at);
+    }
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION float sum_of_pieces(const Positions& row, std::int64_t column) const {
+    const auto begin = static_cast<std::uint32_t>(row.begin);
+    return sum_in_order(
+        static_cast<int>((row.end - row.begin + hot_row_piece - 1) / hot_row_piece),
+        [&](int i, int j) { return source.piece_sum(begin, i + j)[column]; }, [](int, int, float(&)[batch]) {});
+  }
+
+  /// Returns the sum of number(i, j) for all i + j < length; prepare(i, count, values) has those of j < count, which
+  /// may not have come yet.
+  template <class Number, class Prepare>
+  KOKKOS_FORCEINLINE_FUNCTION static float sum_in_order(int length, const Number& number, const Prepare& prepare) {
+    float sum = 0;
+    for (int i = 0; i < length; i += batch) {
+      const int count = Kokkos::min(length - i, int{batch});
+      float values[batch];
+      if (count == batch) {
+        SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) values[j] = number(i, j);
+      } else {
+        SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) values[j] = j < count ? number(i, j) : 0.0F;
+      }
+      prepare(i, count, values);
+      SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) sum += values[j];
+    }
+    return sum;
+  }
+};
+
+/// Holds the words of consecutive sorted positions, one in each thread of a tile.
+template <class Exec>
+class TileWords {
+ public:
+  /// Reads those of the positions [begin, end), as many as there are threads.
+  KOKKOS_FORCEINLINE_FUNCTION void read(const Tile<Exec>& tile, const std::uint64_t* words, std::uint32_t begin,
+                                        std::uint32_t end) {
+    if constexpr (tile_is_thread<Exec>)
+      held_ = words + begin;
+    else
+      tile.for_each_thread([&](int thread, int) {
+        held_ = read_only(words + Kokkos::min(begin + static_cast<std::uint32_t>(thread), end - 1));
+      });
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION std::uint64_t at([[maybe_unused]] const Tile<Exec>& tile, int i) const {
+    if constexpr (tile_is_thread<Exec>)
+      return held_[i];
+    else
+      return tile.of_thread(held_, i);
+  }
+
+ private:
+  std::conditional_t<tile_is_thread<Exec>, const std::uint64_t*, std::uint64_t> held_{};
 };
 
 /// Gives the gradient of one distinct row to the threads of a tile, which hold Chunks chunks of four columns each at a
@@ -246,7 +271,7 @@ struct RowColumns {
   Tile<Exec> tile;
   const RowSource& source;
   std::uint32_t begin, end;  ///< its positions, in sorted order
-  std::uint64_t word;        ///< of the first
+  TileWords<Exec> words;     ///< of the first of them
   int dim;
 
   /// Returns how many columns the tile holds at a time; with one chunk a thread that is all of a row.
@@ -278,18 +303,19 @@ struct RowColumns {
   KOKKOS_FORCEINLINE_FUNCTION void gradient(int first, Held& held) const {
     const bool is_long = end - begin > long_row;
     const int length = is_long ? 1 : static_cast<int>(end - begin);
-    const std::int64_t place = source.position_of(word);
+    const std::int64_t place = source.position_of(words.at(tile, 0));
     const float* vector = is_long ? source.piece_sum(begin, 0) : source.vector(place);
     const float weight = source.weights == nullptr || is_long ? 1.0F : source.weights[place];
     tile.for_each_thread([&](int thread, int own) {
       auto& sum = held[own];
       read(first, thread, vector, sum);
+      TileWords<Exec> some = words;
       for (int i = 1; i < length; i += batch) {
-        const float* vectors[batch];
-        source.find_vectors(begin + static_cast<std::uint32_t>(i), length - i, vectors);
+        std::int64_t places[batch];
+        find_places(i, length, some, places);
         Chunk<float, 4> values[batch][Chunks];
-        read(first, thread, length - i, vectors, values);
-        if (source.weights != nullptr) weigh(begin + static_cast<std::uint32_t>(i), length - i, values);
+        read(first, thread, length - i, places, values);
+        if (source.weights != nullptr) weigh(length - i, places, values);
         if (i == 1) begin_sum(weight, sum);
         SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) add(values[j], sum);
       }
@@ -312,6 +338,17 @@ struct RowColumns {
     return first + 4 * (k * tile.width + thread);
   }
 
+  /// Finds the places of the positions from number i on, those behind the last as the last. `some` are the words from
+  /// the last multiple of the tile's width before i on.
+  KOKKOS_FORCEINLINE_FUNCTION void find_places(int i, int length, TileWords<Exec>& some,
+                                               std::int64_t (&places)[batch]) const {
+    SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) {
+      const int at = Kokkos::min(i + j, length - 1) & (tile.width - 1);
+      if (at == 0 && i + j < length) some.read(tile, source.words, begin + static_cast<std::uint32_t>(i + j), end);
+      places[j] = source.position_of(some.at(tile, at));
+    }
+  }
+
   /// Reads the chunks of one vector, which may lie anywhere.
   KOKKOS_FORCEINLINE_FUNCTION void read(int first, int thread, const float* vector,
                                         Chunk<float, 4> (&values)[Chunks]) const {
@@ -323,8 +360,10 @@ struct RowColumns {
   }
   /// Reads the chunks of `count` vectors, at most those that are given, and 0 in place of others; vectors that lie as
   /// they should without a choice between two of them.
-  KOKKOS_FORCEINLINE_FUNCTION void read(int first, int thread, int count, const float* const (&vectors)[batch],
+  KOKKOS_FORCEINLINE_FUNCTION void read(int first, int thread, int count, const std::int64_t (&places)[batch],
                                         Chunk<float, 4> (&values)[batch][Chunks]) const {
+    const float* vectors[batch];
+    SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) vectors[j] = source.vector(places[j]);
     bool in_chunks = dim % 4 == 0;
     SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) {
       in_chunks = in_chunks && aligned(vectors[j], sizeof(Chunk<float, 4>));
@@ -344,9 +383,10 @@ struct RowColumns {
     }
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION void weigh(std::uint32_t i, int count, Chunk<float, 4> (&values)[batch][Chunks]) const {
+  KOKKOS_FORCEINLINE_FUNCTION void weigh(int count, const std::int64_t (&places)[batch],
+                                         Chunk<float, 4> (&values)[batch][Chunks]) const {
     SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) {
-      const float weight = j < count ? source.weights[source.position(i + static_cast<std::uint32_t>(j))] : 0.0F;
+      const float weight = j < count ? source.weights[places[j]] : 0.0F;
       SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) {
         SHARDMARK_UNROLL for (int c = 0; c < 4; ++c) values[j][k].at[c] *= weight;
       }
@@ -382,17 +422,41 @@ struct RowGradientKernel {
     };
     const std::uint32_t first = shards.first_key == 0 ? 0 : row_from(shards.first_key);
     const auto stop = shards.end_key == shards.no_end ? static_cast<std::uint32_t>(rows) : row_from(shards.end_key);
+    const std::int64_t number = first + tile_number(team);
+    if (number >= stop) return;
+    const Tile<Exec> tile{width};
     const auto tiles = static_cast<std::uint32_t>(tile_count(team));
-    for (std::uint32_t u = first + static_cast<std::uint32_t>(tile_number(team)); u < stop; u += tiles) {
-      const auto begin = static_cast<std::uint32_t>(source.segments[u]);
-      const auto end = static_cast<std::uint32_t>(source.segments[u + 1]);
-      const std::uint64_t word = source.words[begin];
-      const std::int64_t key = source.key_of(word);
+    const auto next_of = [&](std::uint32_t u) { return u + Kokkos::min(tiles, stop - u); };
+    // The words of the next row and the bounds of the one behind it are on their way while this one is worked on.
+    auto u = static_cast<std::uint32_t>(number), next = next_of(u);
+    Span at = bounds(u, stop), behind = bounds(next, stop);
+    TileWords<Exec> words, next_words;
+    words.read(tile, source.words, at.begin, at.end);
+    for (;;) {
+      next_words.read(tile, source.words, behind.begin, behind.end);
+      const std::uint32_t later = next_of(next);
+      const Span last = bounds(later, stop);
+      const std::int64_t key = source.key_of(words.at(tile, 0));
       const Shard& shard = shards.of(key);
       consume(shard, u, key - shard.first_key,
-              RowColumns<Exec, Chunks>{Tile<Exec>{width}, source, begin, end, word, static_cast<int>(shard.dim)});
-      if (stop - u <= tiles) return;  // u could pass 2^32
+              RowColumns<Exec, Chunks>{tile, source, at.begin, at.end, words, static_cast<int>(shard.dim)});
+      if (next == stop) return;
+      u = next;
+      next = later;
+      at = behind;
+      behind = last;
+      words = next_words;
     }
+  }
+
+ private:
+  struct Span {
+    std::uint32_t begin, end;
+  };
+  /// Returns the bounds of the positions of row u, or of the last row before `stop`.
+  KOKKOS_FORCEINLINE_FUNCTION Span bounds(std::uint32_t u, std::uint32_t stop) const {
+    const std::int64_t* at = source.segments + Kokkos::min(u, stop - 1);
+    return {static_cast<std::uint32_t>(read_only(at)), static_cast<std::uint32_t>(read_only(at + 1))};
   }
 };
 
@@ -414,16 +478,17 @@ RowSource row_source(const std::string& label, const Exec& exec, const RowGradie
                          numbers,
                          workspace.partial_sums.first(numbers.count * stride).data(),
                          stride};
-  const int width = tile_width(list.largest_dim);
-  using Kernel = LongRows<Exec, Shard>;
-  const Kernel kernel{source, {list.shards.data(), list.count()}, width, (list.largest_dim + width - 1) / width};
-  const auto launch = [&]<class Tag>(Tag, std::int64_t pieces) {
-    using Bounds = Kokkos::LaunchBounds<team_threads, 2>;
-    Kokkos::parallel_for(label + "_long_rows", resident_tiles<Bounds, Tag>(exec, pieces * kernel.column_blocks, width),
-                         kernel);
+  const auto launch = [&]<bool Add>(std::bool_constant<Add>, std::int64_t pieces) {
+    using Kernel = LongRows<Exec, Shard, Add>;
+    const std::int64_t column_blocks = (list.largest_dim + Kernel::columns - 1) / Kernel::columns;
+    const std::int64_t places = Kernel::lanes == 1 ? exec.concurrency() : exec.concurrency() / (4 * Kernel::lanes);
+    const std::int64_t warps = std::min(pieces * column_blocks, places);
+    for_lanes<typename Kernel::Bounds>(
+        label + "_long_rows", exec, warps,
+        Kernel{source, {list.shards.data(), list.count()}, pieces, column_blocks, warps});
   };
-  launch(typename Kernel::SumPieces{}, numbers.count);
-  if (numbers.later > 1) launch(typename Kernel::AddPieces{}, numbers.later);
+  launch(std::false_type{}, numbers.count);
+  if (numbers.later > 1) launch(std::true_type{}, numbers.later);
   return source;
 }
 
@@ -440,9 +505,10 @@ void for_each_row(const std::string& label, const Exec& exec, const RowSource& s
   const auto launch = [&]<int Chunks>(std::integral_constant<int, Chunks>) {
     const int width = tile_width((largest_dim + 4 * Chunks - 1) / (4 * Chunks));
     constexpr std::int64_t chunks_kept = Chunks * (2 + vectors_kept<Consume>);
-    constexpr int teams = chunks_kept == 2 ? 4 : chunks_kept <= 4 ? 3 : 2;  // of 64, 80 and 128 registers a thread
+    // Of 64, 80 and 128 registers a thread: with fewer, what is kept of a row spills.
+    constexpr int teams = chunks_kept == 2 ? 4 : chunks_kept <= 4 ? 3 : 2;
     using Bounds = Kokkos::LaunchBounds<team_threads, teams>;
-    Kokkos::parallel_for(label, resident_tiles<Bounds>(exec, source.most_positions, width),
+    Kokkos::parallel_for(label, resident_tiles<Bounds>(exec, source.most_positions, width, teams),
                          RowGradientKernel<Exec, Shard, Chunks, Consume>{source, shards, width, consume});
   };
   if (largest_dim <= 32)
