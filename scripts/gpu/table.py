@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Usage: table.py FOLDER, or table.py --sizes. Prints what `borrowed` found in the folder: tests, then a row per kernel and case.
---sizes: what it measures, a line "CASE BATCH_TIMES FILTER" each."""
+"""Usage: table.py FOLDER, table.py --sizes or table.py --metrics. Prints what `borrowed` found in the folder: tests, a row per
+kernel and case, a row per launch that ncu looked at. --sizes: what it measures, a line "CASE BATCH_TIMES FILTER" each.
+--metrics: what it asks ncu for."""
 import csv
 import json
 import pathlib
@@ -12,6 +13,10 @@ GPU_SIZES = {"a": 16, "b": 8, "c": 8, "d": 4, "e": 8}  # of each case, by how ma
 KERNELS = ("pooled_lookup/case:{case}/.*values:{values}/ids:int64/major:feature",
            "backward_update/case:{case}/.*values:fp32/ids:int64/optimizer:(sgd|rowwise_adagrad)/manual_time",
            "(bucketize|unique_rows|expand_positions|check_bags|pack_vectors|unpack_vectors)/case:{case}/.*")
+METRICS = {"us": "gpu__time_duration.sum", "MB": "dram__bytes.sum", "memory %": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+           "L2 %": "lts__throughput.avg.pct_of_peak_sustained_elapsed", "warps %": "sm__warps_active.avg.pct_of_peak_sustained_active",
+           "issue %": "smsp__issue_active.avg.pct_of_peak_sustained_active", "registers": "launch__registers_per_thread"}
+UNITS = {"us": 1e-3, "MB": 1e-6}  # ncu gives nanoseconds and bytes
 HEAD = ("kernel", "us", "GB/s", "PyTorch us", "times", "share of ceilings")
 
 
@@ -90,11 +95,32 @@ def kernels(folder):
     return rows
 
 
-def print_table(rows):
-    widths = [max(len(row[i]) for row in (HEAD, *rows)) for i in range(len(HEAD))]
-    for row in (HEAD, *rows):
-        cells = [cell.ljust(width) if i in (0, 5) else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths))]
+def print_table(head, rows):
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    for row in (head, *rows):
+        cells = [cell.ljust(width) if head[i] in ("kernel", "launch", HEAD[-1]) else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths))]
         print("  ".join(cells).rstrip())
+
+
+def launches(folder):
+    """Cells of the rows under "launch" and METRICS."""
+    rows = []
+    for path in sorted(folder.glob("ncu_*.csv")):
+        lines = path.read_text(errors="replace").splitlines()
+        start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
+        of_launch = {}
+        for row in csv.DictReader(lines[start:]):
+            of_launch.setdefault(row["ID"], {"name": row["Kernel Name"]})[row["Metric Name"]] = row["Metric Value"]
+        for launch in of_launch.values():
+            words = re.findall(r"(\w+)<|(Device\w+Kernel)", launch["name"].partition("Parallel")[2] or launch["name"])
+            name = next((word for pair in words for word in pair if word and word not in ("For", "Scan", "Reduce", "View")), "")
+            values = (float(launch.get(metric, "nan").replace(",", "")) * UNITS.get(key, 1) for key, metric in METRICS.items())
+            rows.append((f"{path.stem[4:]}: {name}", *(f"{value:.1f}" for value in values)))
+    return rows
+
+
+def markdown(head, rule, rows):
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, rule, *rows))
 
 
 def page(folder):
@@ -103,7 +129,9 @@ def page(folder):
     if context is None or not (folder / "gpu.csv").exists():
         return None
     torch = next((found["torch"] for case in GPU_SIZES if (found := read(folder / f"torch_{case}.json"))), "none")
-    table = "\n".join("| " + " | ".join(row) + " |" for row in (HEAD, ("--", "--:", "--:", "--:", "--:", "--"), *kernels(folder)))
+    table = markdown(HEAD, ("--", "--:", "--:", "--:", "--:", "--"), kernels(folder))
+    if looked := launches(folder):
+        table += "\n\nOne call of each by ncu, launch by launch:\n\n" + markdown(("launch", *METRICS), ("--", *["--:"] * len(METRICS)), looked)
     return (f"# {folder.name}\n\n{card(folder)[0]}; {context['date'][:10]}, commit {context['git_hash'][:12]}, "
             f"PyTorch {torch}. Made by `scripts/gpu/borrowed tests` and `measure` ([GPUs](../../../docs/gpu.md)).\n\n"
             + "".join(f"- {line.strip()}\n" for line in tests(folder))
@@ -118,11 +146,14 @@ def main(argument):
     if argument == "--sizes":
         sizes()
         return
+    if argument == "--metrics":
+        print(",".join(METRICS.values()))
+        return
     folder = pathlib.Path(argument)
     print("\n".join(card(folder) + tests(folder)))
-    rows = kernels(folder)
-    if rows:
-        print_table(rows)
+    for head, rows in ((HEAD, kernels(folder)), (("launch", *METRICS), launches(folder))):
+        if rows:
+            print_table(head, rows)
 
 
 if __name__ == "__main__":

@@ -170,7 +170,7 @@ struct Positions {
 DeviceArray<float> with_sums(const GroupFlight& flight) {
   const DeviceArray<float>&gradients = flight.owner_gradients, &vectors = flight.vectors;
   const float* const end = std::max(gradients.data() + gradients.extent(0), vectors.data() + vectors.extent(0));
-  return {gradients.data(), static_cast<std::size_t>(end - gradients.data())};
+  return DeviceArray<float>(gradients.data(), static_cast<std::size_t>(end - gradients.data()));
 }
 
 /// Sorts the positions [begin, end) together and gives the gradients of their rows.
