@@ -83,27 +83,32 @@ void with_words_at_once(const WordRows& rows, const Body& body) {
     body(std::integral_constant<int, 1>{});
 }
 
+/// Launches make(words at once, threads of a tile) over tiles that take all of `keys`.
+template <class Exec, class Make>
+void launch_on_keys(const char* label, const Exec& exec, const WordRows& rows, std::int64_t keys, const Make& make) {
+  with_words_at_once(rows, [&](auto size) {
+    const int width = row_width<size>(rows);
+    Kokkos::parallel_for(label, tiles(exec, (keys + keys_at_once - 1) / keys_at_once, width), make(size, width));
+  });
+}
+
 template <class Exec>
 void gather_rows(const Exec& exec, const WordRows& rows, const ConstArray<Exec, std::int64_t>& keys,
                  const Array<Exec, std::uint32_t>& sink) {
-  with_words_at_once(rows, [&](auto size) {
-    const int width = row_width<size>(rows);
-    const std::int64_t tile_keys = (static_cast<std::int64_t>(keys.extent(0)) + keys_at_once - 1) / keys_at_once;
-    Kokkos::parallel_for("shardmark::gather_rows", tiles(exec, tile_keys, width),
-                         GatherRows<Exec, size>{rows, keys, sink, width});
-  });
+  launch_on_keys("shardmark::gather_rows", exec, rows, static_cast<std::int64_t>(keys.extent(0)),
+                 [&](auto size, int width) {
+                   return GatherRows<Exec, size>{rows, keys, sink, width};
+                 });
 }
 
 template <class Exec>
 void modify_rows(const Exec& exec, const WordRows& rows, const ConstArray<Exec, std::int64_t>& keys,
                  std::uint32_t add) {
   if (rows.row_words == 0) return;
-  with_words_at_once(rows, [&](auto size) {
-    const int width = row_width<size>(rows);
-    const std::int64_t tile_keys = (static_cast<std::int64_t>(keys.extent(0)) + keys_at_once - 1) / keys_at_once;
-    Kokkos::parallel_for("shardmark::modify_rows", tiles(exec, tile_keys, width),
-                         ModifyRows<Exec, size>{rows, keys, add, width});
-  });
+  launch_on_keys("shardmark::modify_rows", exec, rows, static_cast<std::int64_t>(keys.extent(0)),
+                 [&](auto size, int width) {
+                   return ModifyRows<Exec, size>{rows, keys, add, width};
+                 });
 }
 
 /// Copies four floats by a thread, past the caches.

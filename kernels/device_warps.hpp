@@ -21,8 +21,7 @@ template <class Exec>
 inline constexpr int warp_lanes = emulated::warp_size;
 #else
 template <class Exec>
-inline constexpr int warp_lanes =
-    Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible ? 1 : 32;
+inline constexpr int warp_lanes = tile_is_thread<Exec> ? 1 : 32;
 #endif
 
 /// Calls kernel(i) for the lanes of `count` warps; i is lane i % warp_lanes of warp i / warp_lanes. Every lane of a

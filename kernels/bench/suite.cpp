@@ -12,8 +12,8 @@
 namespace shardmark::kernels::bench {
 namespace {
 
-/// What is free where the tables go: on a device its own memory; else MemAvailable of Linux, and without that as much
-/// as anybody may ask for.
+/// Returns the bytes that are free where the tables go: on a device of its own memory; else MemAvailable of Linux, and
+/// without that as many as anybody may ask for.
 std::int64_t available_bytes() {
 #ifdef KOKKOS_ENABLE_CUDA
   std::size_t free = 0, total = 0;

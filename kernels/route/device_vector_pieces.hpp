@@ -19,6 +19,16 @@ struct BagsApart {
 template <int Size>
 struct Columns {};
 
+/// Returns whether the vectors of a piece and of its partials begin at multiples of 16 bytes.
+template <class Exec>
+KOKKOS_FORCEINLINE_FUNCTION bool all_aligned(const Partials<Exec>& partials, const VectorPiece& piece,
+                                             const float* home, const float* packed) {
+  bool all = piece.dim % 4 == 0 && piece.home_stride % 4 == 0 && aligned(home + piece.home, 16);
+  for (std::int64_t k = 0; k < piece.partials; ++k)
+    all = all && aligned(packed + partials.list(piece.first_partial + k).packed, 16);
+  return all;
+}
+
 /// Calls body(piece, bags, column, Columns<Size>{}) for Size columns at a time of consecutive vectors, which a warp
 /// takes: BagsApart::most with each of its tiles at a time.
 template <class Exec, class Body>
@@ -37,7 +47,7 @@ struct VectorKernel {
         pieces, row, Kokkos::min(row + vectors_per_warp, rows),
         [](const VectorPiece& piece) { return piece.first_row; },
         [&](const VectorPiece& piece, std::int64_t first, std::int64_t stop) {
-          if (body.fours(piece))
+          if (all_aligned(body.partials, piece, body.home.data(), body.packed.data()))
             take<4>(lane, piece, first - piece.first_row, stop - piece.first_row);
           else
             take<1>(lane, piece, first - piece.first_row, stop - piece.first_row);
@@ -67,25 +77,11 @@ void for_vectors(const std::string& label, const Exec& exec, ConstArray<Exec, Ve
                                      Kernel{pieces, rows, body});
 }
 
-/// Returns whether the vectors of a piece and of its partials begin at multiples of 16 bytes.
-template <class Exec>
-KOKKOS_FORCEINLINE_FUNCTION bool all_aligned(const Partials<Exec>& partials, const VectorPiece& piece,
-                                             const float* home, const float* packed) {
-  bool all = piece.dim % 4 == 0 && piece.home_stride % 4 == 0 && aligned(home + piece.home, 16);
-  for (std::int64_t k = 0; k < piece.partials; ++k)
-    all = all && aligned(packed + partials.list(piece.first_partial + k).packed, 16);
-  return all;
-}
-
 template <class Exec>
 struct SumPartials {
   Partials<Exec> partials;
   ConstArray<Exec, float> packed;
   Array<Exec, float> home;
-
-  KOKKOS_FORCEINLINE_FUNCTION bool fours(const VectorPiece& piece) const {
-    return all_aligned(partials, piece, home.data(), packed.data());
-  }
 
   template <int Size>
   KOKKOS_FORCEINLINE_FUNCTION void operator()(const VectorPiece& piece, const BagsApart& bags, std::int64_t column,
@@ -117,10 +113,6 @@ struct CopyToPartials {
   Partials<Exec> partials;
   ConstArray<Exec, float> home;
   Array<Exec, float> packed;
-
-  KOKKOS_FORCEINLINE_FUNCTION bool fours(const VectorPiece& piece) const {
-    return all_aligned(partials, piece, home.data(), packed.data());
-  }
 
   template <int Size>
   KOKKOS_FORCEINLINE_FUNCTION void operator()(const VectorPiece& piece, const BagsApart& bags, std::int64_t column,

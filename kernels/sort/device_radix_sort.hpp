@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/array.hpp"
+#include "kernels/sort/device_cub.hpp"
 
 #ifdef KOKKOS_ENABLE_CUDA
 #include <cub/device/device_radix_sort.cuh>
-#include <stdexcept>
 
 namespace shardmark::kernels::device {
 
@@ -16,14 +15,10 @@ Array<Exec, std::uint64_t> radix_sort(const Exec& exec, const Array<Exec, std::u
                                       const Array<Exec, std::uint64_t>& other, int begin, int end,
                                       Scratch<Exec, std::uint32_t>& workspace) {
   cub::DoubleBuffer<std::uint64_t> buffers(words.data(), other.data());
-  std::size_t bytes = 0;
-  const auto sort = [&](void* storage) {
-    const auto error = cub::DeviceRadixSort::SortKeys(storage, bytes, buffers, static_cast<std::uint32_t>(words.size()),
-                                                      begin, end, exec.cuda_stream());
-    if (error != cudaSuccess) throw std::runtime_error(std::string("cub: ") + cudaGetErrorString(error));
-  };
-  sort(nullptr);
-  sort(workspace.first(static_cast<std::int64_t>(bytes / sizeof(std::uint32_t) + 1)).data());
+  run_cub(workspace, [&](void* storage, std::size_t& bytes) {
+    return cub::DeviceRadixSort::SortKeys(storage, bytes, buffers, static_cast<std::uint32_t>(words.size()), begin, end,
+                                          exec.cuda_stream());
+  });
   return buffers.Current() == words.data() ? words : other;
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "kernels/sort/device_cub.hpp"
 #include "kernels/sort/unique_rows.hpp"
 
 #ifdef KOKKOS_ENABLE_CUDA
 #include <thrust/iterator/counting_iterator.h>
 
 #include <cub/device/device_select.cuh>
-#include <stdexcept>
 
 namespace shardmark::kernels::device {
 
@@ -38,16 +38,12 @@ struct KeyCount {
 /// of `exec`; `workspace` grows to what CUB asks for.
 template <class Exec>
 void select_segments(const Exec& exec, const UniqueRows<Exec>& unique, Scratch<Exec, std::uint32_t>& workspace) {
-  std::size_t bytes = 0;
-  const auto select = [&](void* storage) {
-    const auto error = cub::DeviceSelect::If(
-        storage, bytes, thrust::counting_iterator<std::uint32_t>(0), unique.segments.data(),
-        KeyCount{unique.total.data(), unique.segments.data(), unique.positions()}, unique.positions(),
-        BeginsKey{unique.words.data(), unique.position_bits}, exec.cuda_stream());
-    if (error != cudaSuccess) throw std::runtime_error(std::string("cub: ") + cudaGetErrorString(error));
-  };
-  select(nullptr);
-  select(workspace.first(static_cast<std::int64_t>(bytes / sizeof(std::uint32_t) + 1)).data());
+  run_cub(workspace, [&](void* storage, std::size_t& bytes) {
+    return cub::DeviceSelect::If(storage, bytes, thrust::counting_iterator<std::uint32_t>(0), unique.segments.data(),
+                                 KeyCount{unique.total.data(), unique.segments.data(), unique.positions()},
+                                 unique.positions(), BeginsKey{unique.words.data(), unique.position_bits},
+                                 exec.cuda_stream());
+  });
 }
 
 }  // namespace shardmark::kernels::device

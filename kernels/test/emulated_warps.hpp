@@ -22,7 +22,7 @@ namespace shardmark::kernels::emulated {
 
 inline constexpr int warp_size = 32;
 
-enum class Collective { shuffle, exclusive_or, all, any, maximum, match, barrier };
+enum class Collective { shuffle, all, any, maximum, match, barrier };
 
 class Warp {
  public:
@@ -144,12 +144,6 @@ T __shfl_sync(unsigned, T value, int from, int width) {
   return value_of<T>(Warp::get().collective(Collective::shuffle, bits_of(value), [&](const auto& values, int lane) {
     return values[(lane & ~(width - 1)) | (from & (width - 1))];
   }));
-}
-template <class T>
-T __shfl_xor_sync(unsigned, T value, int distance) {
-  using namespace shardmark::kernels::emulated;
-  return value_of<T>(Warp::get().collective(Collective::exclusive_or, bits_of(value),
-                                            [&](const auto& values, int lane) { return values[lane ^ distance]; }));
 }
 inline int __all_sync(unsigned, bool value) {
   using namespace shardmark::kernels::emulated;

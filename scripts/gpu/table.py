@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Usage: table.py FOLDER, table.py --sizes or table.py --metrics. Prints what `borrowed` found in the folder: tests, a row per
+"""Usage: table.py FOLDER, or table.py --sizes, --launches or --metrics. Prints what `borrowed` found in the folder: tests, a row per
 kernel and case, a row per launch that ncu looked at. --sizes: what it measures, a line "CASE BATCH_TIMES FILTER" each.
---metrics: what it asks ncu for."""
+--launches: what ncu looks at, "NAME BATCH_TIMES FILTER LAUNCHES_BEFORE LAUNCHES" each. --metrics: what it is asked for."""
 import csv
 import json
 import pathlib
@@ -13,6 +13,9 @@ GPU_SIZES = {"a": 16, "b": 8, "c": 8, "d": 4, "e": 8}  # of each case, by how ma
 KERNELS = ("pooled_lookup/case:{case}/.*values:{values}/ids:int64/major:feature",
            "backward_update/case:{case}/.*values:fp32/ids:int64/optimizer:(sgd|rowwise_adagrad)/manual_time",
            "(bucketize|unique_rows|expand_positions|check_bags|pack_vectors|unpack_vectors)/case:{case}/.*")
+LOOKUP, BACKWARD = "pooled_lookup/case:{case}/.*fp32/ids:int64/major:feature", "backward_update/case:{case}/.*fp32.*rowwise_adagrad/manual"
+LAUNCHES = (("lookup", "a", LOOKUP, 3, 1), ("lookup", "d", LOOKUP, 3, 1), ("backward", "a", BACKWARD, 26, 13),
+            ("backward", "d", BACKWARD, 26, 13), ("bucketize", "d", "bucketize/case:{case}/.*fp32", 9, 8))
 METRICS = {"us": "gpu__time_duration.sum", "MB": "dram__bytes.sum", "memory %": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
            "L2 %": "lts__throughput.avg.pct_of_peak_sustained_elapsed", "warps %": "sm__warps_active.avg.pct_of_peak_sustained_active",
            "issue %": "smsp__issue_active.avg.pct_of_peak_sustained_active", "registers": "launch__registers_per_thread"}
@@ -145,6 +148,10 @@ def page(folder):
 def main(argument):
     if argument == "--sizes":
         sizes()
+        return
+    if argument == "--launches":
+        for name, case, kernel, before, count in LAUNCHES:
+            print(f"{name}-{case}", GPU_SIZES[case], kernel.format(case=case), before, count)
         return
     if argument == "--metrics":
         print(",".join(METRICS.values()))

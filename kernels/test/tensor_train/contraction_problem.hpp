@@ -99,14 +99,16 @@ struct HostTt {
 
 using HostSpace = Kokkos::DefaultHostExecutionSpace;
 
-/// The same rows, or the same gradients of rows, where the host can read them.
+/// The same array, rows, or gradients of rows, where the host can read them.
+template <class T>
+auto on_host(const Array<Space, T>& array) {
+  return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), array);
+}
 inline UniqueRows<HostSpace> on_host(const UniqueRows<Space>& unique) {
-  const auto copy = [](const auto& array) { return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), array); };
-  return {copy(unique.words), copy(unique.segments), copy(unique.total), unique.position_bits};
+  return {on_host(unique.words), on_host(unique.segments), on_host(unique.total), unique.position_bits};
 }
 inline RowGradients<HostSpace> on_host(const RowGradients<Space>& of) {
-  const auto copy = [](const auto& array) { return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), array); };
-  return {on_host(of.unique), copy(of.gradient_offset), copy(of.weights), copy(of.gradients)};
+  return {on_host(of.unique), on_host(of.gradient_offset), on_host(of.weights), on_host(of.gradients)};
 }
 
 inline std::int64_t longest_chain(const TensorTrainShape& shape) {
