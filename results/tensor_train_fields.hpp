@@ -28,7 +28,7 @@ inline constexpr char us_per_lookup_of_step[] = "us_per_lookup_of_step";
 inline constexpr char nominal_gflops[] = "nominal_gflops";
 inline constexpr char executed_gflops[] = "executed_gflops";
 
-// Of the workload fbtt alone.
+// Of workloads whose lookups others published, as FBTT-Embedding did.
 inline constexpr char fbtt_printed_gflops[] = "fbtt_printed_gflops";
 inline constexpr char fbtt_published_us_per_lookup[] = "fbtt_published_us_per_lookup";
 

@@ -7,6 +7,7 @@
 // thread.
 #define SHARDMARK_EMULATED_WARPS
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -36,50 +37,68 @@ class Warp {
     body_ = &body;
     arrived_ = 0;
     stride_ = static_cast<int>(random_() % (warp_size / 2)) * 2 + 1;
-    for (int lane = 0; lane < warp_size; ++lane) {
-      Lane& of = lanes_[lane];
-      of.done = false;
-      getcontext(&of.context);
-      of.context.uc_stack.ss_sp = of.stack.get();
-      of.context.uc_stack.ss_size = stack_bytes;
-      of.context.uc_link = nullptr;
-      makecontext(&of.context, &Warp::enter, 0);
-    }
+    for (Lane& lane : lanes_) lane.done = false;
     current_ = static_cast<int>(random_() % warp_size);
-    swapcontext(&caller_, &lanes_[current_].context);
+    leave(caller_, lanes_[current_].place);
     if (arrived_ > 0) fail("some lanes ended while others waited for them");
   }
 
   /// Gives `value` to all lanes and returns result(values of all lanes, own lane).
   template <class Result>
   auto collective(Collective kind, std::uint64_t value, const Result& result) {
+    // Two arrays in turn: who is at the next collective may write while others read those of this one.
     const int own = current_;
-    values_[own] = value;
+    std::uint64_t(&values)[warp_size] = values_[generation_ % 2];
+    values[own] = value;
     wait(kind);
-    const auto found = result(values_, own);
-    wait(kind);  // until all have read
-    return found;
+    return result(values, own);
   }
 
  private:
   static constexpr std::size_t stack_bytes = std::size_t{1} << 18;
   struct Lane {
+    jmp_buf place;  ///< where it goes on
     ucontext_t context{};
     std::unique_ptr<char[]> stack = std::make_unique<char[]>(stack_bytes);
     bool done = false;
   };
 
+  Warp() {
+    for (int lane = 0; lane < warp_size; ++lane) {
+      Lane& of = lanes_[lane];
+      getcontext(&of.context);
+      of.context.uc_stack.ss_sp = of.stack.get();
+      of.context.uc_stack.ss_size = stack_bytes;
+      of.context.uc_link = nullptr;
+      makecontext(&of.context, reinterpret_cast<void (*)()>(&Warp::enter), 2, static_cast<unsigned>(address() >> 32),
+                  static_cast<unsigned>(address()));
+      current_ = lane;
+      if (_setjmp(caller_) == 0) setcontext(&of.context);
+    }
+  }
+  std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(this); }
+
   [[noreturn]] static void fail(const char* what) {
     std::fprintf(stderr, "emulated warp: %s\n", what);
     std::abort();
   }
-  static void enter() {
-    Warp& warp = get();
-    (*warp.body_)(warp.current_);
-    warp.lanes_[warp.current_].done = true;
-    const int next = warp.next();
-    warp.current_ = next < 0 ? warp.current_ : next;
-    setcontext(next < 0 ? &warp.caller_ : &warp.lanes_[next].context);
+  /// Goes on at `to` until something goes on at `from`. A context that is switched to costs a call of the system; this
+  /// does not.
+  __attribute__((noinline)) static void leave(jmp_buf& from, jmp_buf& to) {
+    if (_setjmp(from) == 0) _longjmp(to, 1);
+  }
+  /// Is what a lane does for as long as the program runs: the body of each warp.
+  static void enter(unsigned high, unsigned low) {
+    Warp& warp = *reinterpret_cast<Warp*>(std::uintptr_t{high} << 32 | low);
+    Lane& own = warp.lanes_[warp.current_];
+    leave(own.place, warp.caller_);
+    for (;;) {
+      (*warp.body_)(warp.current_);
+      own.done = true;
+      const int next = warp.next();
+      warp.current_ = next < 0 ? warp.current_ : next;
+      leave(own.place, next < 0 ? warp.caller_ : warp.lanes_[next].place);
+    }
   }
   /// Returns the lane that goes on when this one waits or ends, or -1.
   int next() const {
@@ -101,14 +120,14 @@ class Warp {
       const int from = current_, to = next();
       if (to < 0) fail("a lane waits for others that have ended");
       current_ = to;
-      swapcontext(&lanes_[from].context, &lanes_[to].context);
+      leave(lanes_[from].place, lanes_[to].place);
     }
   }
 
-  ucontext_t caller_{};
+  jmp_buf caller_;
   Lane lanes_[warp_size];
   const std::function<void(int)>* body_ = nullptr;
-  std::uint64_t values_[warp_size] = {};
+  std::uint64_t values_[2][warp_size] = {};
   std::minstd_rand random_{1};
   int stride_ = 1, current_ = 0, arrived_ = 0;
   Collective kind_ = Collective::barrier;

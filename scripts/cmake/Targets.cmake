@@ -7,11 +7,29 @@ if(SHARDMARK_CUDA)
   add_custom_target(cuda_programs)
 endif()
 
+# shardmark_host_library(NAME public targets ...): the one that SHARDMARK_HOST_BUILD, a build for processors of the same
+# sources, has compiled in the folder of this name.
+function(shardmark_host_library name)
+  set(target shardmark_${name})
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_BINARY_DIR BASE_DIRECTORY ${PROJECT_BINARY_DIR} OUTPUT_VARIABLE folder)
+  add_library(${target} STATIC IMPORTED GLOBAL)
+  add_library(shardmark::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES IMPORTED_NO_SYSTEM ON
+    IMPORTED_LOCATION ${SHARDMARK_HOST_BUILD}/${folder}/lib${target}.a)
+  target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR})
+  target_compile_features(${target} INTERFACE cxx_std_20)
+  target_link_libraries(${target} INTERFACE ${ARGN})
+endfunction()
+
 # shardmark_library(NAME [SOURCES ...] [LINK public targets ...] [LINK_PRIVATE targets ...])
 # Library shardmark::NAME of the current folder; its public headers are all *.hpp below the folder except in test/ and
 # bench/ and in folders with a CMakeLists.txt of their own. Without SOURCES it is header-only. Installed and exported.
 function(shardmark_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;LINK_PRIVATE" ${ARGN})
+  if(SHARDMARK_HOST_BUILD AND NOT "${name};${arg_LINK}" MATCHES "comm;|${shardmark_for_nvcc}")
+    shardmark_host_library(${name} ${arg_LINK} ${arg_LINK_PRIVATE})
+    return()
+  endif()
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.hpp)
   list(FILTER headers EXCLUDE REGEX "/(test|bench)/")
   file(GLOB_RECURSE nested CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt)
@@ -23,6 +41,7 @@ function(shardmark_library name)
   if(arg_SOURCES)
     set(scope PUBLIC)
     add_library(${target} STATIC ${arg_SOURCES})
+    target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR}/generated)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:shardmark_warnings> ${arg_LINK_PRIVATE})
   else()
     set(scope INTERFACE)
@@ -39,6 +58,10 @@ endfunction()
 
 # Nothing in the target is timed: preset release, too, compiles it with -O1, in three quarters of the time.
 function(shardmark_compile_quickly target)
+  get_target_property(compiled_elsewhere ${target} IMPORTED)
+  if(compiled_elsewhere)
+    return()
+  endif()
   target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-O1>)
 endfunction()
 

@@ -20,6 +20,14 @@ struct PublishedStep {
   bool used = false;         ///< to choose a constant of the machine: no hold-out
 };
 
+/// Is what others published of a lookup: the time of its forward, backward and update in a benchmark of embeddings
+/// alone.
+struct PublishedLookup {
+  double us = 0.0;
+  double counted_iterations = 1.0;  ///< whose flops the published accounting divides by the time of one
+  std::string source;
+};
+
 /// Compares two plans of one machine by their time ratio slow / fast.
 struct PublishedRatio {
   std::string fast, slow;  ///< plan names

@@ -60,6 +60,14 @@ void keys_of(Keys& keys, PublishedStep& step) {
   keys.unless(false, "used", step.used);
 }
 
+void keys_of(Keys& keys, PublishedLookup& lookup) {
+  keys.must("us", lookup.us);
+  keys.not_negative("us", lookup.us);
+  keys.unless(1.0, "counted_iterations", lookup.counted_iterations);
+  keys.not_negative("counted_iterations", lookup.counted_iterations);
+  keys.must("source", lookup.source);
+}
+
 void keys_of(Keys& keys, DenseSpec& dense) {
   const DenseSpec plain;
   keys.must("model", dense.kind);
@@ -157,6 +165,7 @@ void keys_of(Keys& keys, Workload& workload) {
   keys.at_least(1, "scale", workload.scale);
   keys.may("dense", workload.dense);
   keys.may_list("published_steps", workload.published_steps);
+  keys.may("published_lookup", workload.published_lookup);
   std::vector<TableEntry> tables = entries_of(workload.tables);
   keys.list("tables", tables, {usual, {}}, usual.optimizer);
   std::vector<FeatureEntry> features = entries_of(workload.features, workload.tables, tables);

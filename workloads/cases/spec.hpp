@@ -47,6 +47,7 @@ struct Workload {
   std::int64_t tt_min_rows = 0;        ///< tables of fewer rows are dense where the storage tt is selected for them
   std::optional<DenseSpec> dense;      ///< published behind the embeddings, without `widths` (dense_spec_of.hpp)
   std::vector<PublishedStep> published_steps;
+  std::optional<PublishedLookup> published_lookup;
   std::int64_t scale = 1;  ///< row counts have been divided by this
 };
 

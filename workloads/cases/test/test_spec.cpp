@@ -64,6 +64,8 @@ TEST(Spec, TheBenchmarkOfFbttIsThePublishedOne) {
   EXPECT_EQ(fbtt.tables.front().rows, 11'000'000);
   EXPECT_EQ(fbtt.global_batch * fbtt.features.front().hotness, 10240);
   EXPECT_EQ(fbtt.ids.distribution, IdDistribution::uniform);
+  EXPECT_EQ(fbtt.published_lookup->us, 0.416);  // 4.26 ms for an iteration of 10,240 lookups
+  EXPECT_EQ(to_json(fbtt), to_json(workload_from_json(to_json(fbtt), "x.json")));
   // Scaled, it is still a tt of three cores, whose rows follow the table and whose ranks what it can have.
   for (const char* scale : {"1/64", "1/1000000", "1/11000000"}) {
     const Table table = load_workload("fbtt", scale).tables.front();
