@@ -36,16 +36,18 @@ def name_of(record, results):
 
 
 def advice_of_cases(results):
-    """The fastest, or all that no interval tells from it; `auto` stands for those that are no faster than it."""
-    ranked = best_of_each(results)
+    """The fastest, or all that no interval tells from it; `auto` stands for those that are no faster than it. None where nothing
+    pays: no interval tells any two apart, or what is there without being asked for (`against`) is as fast as the best.
+    Cases that were given up in their first round have no interval, and say nothing."""
+    ranked = [record for record in best_of_each(results) if record.get("vs_best", {}).get("rounds") != 1]
     if len(ranked) < 2:
         return None
     tied = [record for record in ranked if results.indistinguishable(ranked[0], record)]
     chosen = [record for record in tied if name_of(record, results) == "auto"] or tied
     attempt = several([f"`--{results.campaign.axis} {name_of(record, results)}`" for record in chosen])
     others = [record for record in ranked if record not in tied]
-    if not others:
-        return Advice(results.campaign.when, f"any `--{results.campaign.axis}`", "none was faster beyond the scatter")
+    if not others or results.campaign.against in [name_of(record, results) for record in tied]:
+        return None
     compared = [f"{record['ratio']:.2f} times as fast as `{name_of(record, results)}`"
                 for record in others[:1] + others[1:][-1:]]
     return Advice(results.campaign.when, attempt, ", ".join(compared))
