@@ -97,8 +97,9 @@ def ms(record):
 
 
 def headlines_of_cases(results):
+    """None between hosts, whose links someone chose: advice has those ratios, where they belong to a situation."""
     ranked = best_of_each(results)
-    if len(ranked) < 2 or results.indistinguishable(ranked[0], ranked[-1]):
+    if results.campaign.links or len(ranked) < 2 or results.indistinguishable(ranked[0], ranked[-1]):
         return []
     best, other = ranked[0], next((each for each in ranked if name_of(each, results) == results.campaign.against), ranked[-1])
     claim = f"{results.campaign.title}: the best {results.campaign.axis} against {results.campaign.against or 'the slowest'}"
