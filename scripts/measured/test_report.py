@@ -67,7 +67,16 @@ class Answers(unittest.TestCase):
         cases = [samples.environment(), *(samples.case("row_wise", ms, ms - 1, ms + 1, transfer=name) for name, ms in (
             ("unique_rows", 10), ("auto", 11), ("dense_partials", 40)))]
         self.assertEqual(answers.advice(results("transfers", cases))[0].attempt, "`--transfer auto`")
-        self.assertEqual(answers.advice(results("transfers", cases[:3]))[0].attempt, "any `--transfer`")
+        self.assertEqual(answers.advice(results("transfers", cases[:3])), [])
+
+    def test_what_is_there_anyway_needs_no_advice(self):
+        def of_groups(times, **more):
+            return [samples.environment(), *(samples.case("table_wise", ms, ms - 1, ms + 1, options={"groups": groups}, **more)
+                                             for groups, ms in times)]
+        self.assertEqual(answers.advice(results("links-groups", of_groups(((8, 10), (1, 20)))))[0].attempt, "`--groups 8`")
+        self.assertEqual(answers.advice(results("links-groups", of_groups(((1, 10), (8, 20))))), [])
+        given_up = of_groups(((8, 10), (1, 20))) + of_groups(((4, 11),), vs_best={"rounds": 1})[1:]
+        self.assertEqual(answers.advice(results("links-groups", given_up))[0].attempt, "`--groups 8`")
 
     def test_exchange_auto_is_advised_where_it_is_nowhere_slower(self):
         self.assertIn("auto,mpi_alltoallv", answers.advice(results("exchanges", samples.EXCHANGES))[0].attempt)
