@@ -81,8 +81,8 @@ struct ExchangeShape {
   bool forwards = false;  ///< blocks travel by way of other ranks, each of which carries the mean
   bool halves = false;    ///< in log P rounds, as reductions by halving do
   bool chooses = false;   ///< among the others of the table
-  /// It moves bytes inside a node by loads and stores: a caller may then skip the exchange and write what the ranks of
-  /// its node need where they read it (NodeMemory).
+  /// It moves bytes inside a node by loads and stores, or is to find what is fastest there: a caller may then skip the
+  /// exchange and write what the ranks of its node need where they read it (NodeMemory).
   bool by_loads = false;
 };
 
@@ -90,10 +90,12 @@ struct ExchangeShape {
 /// that. The first is the library's, with which the others are compared.
 inline constexpr std::array exchange_shapes{
     ExchangeShape{"mpi_alltoallv", "MPI_Alltoallv: the library's own algorithm"},
-    ExchangeShape{.name = "auto",
-                  .description = "the fastest in this job for the size and shape of each route",
-                  .in_auto = InAuto::never,
-                  .chooses = true},
+    ExchangeShape{
+        .name = "auto",
+        .description = "the fastest in this job for the size and shape of each route; on one node, vectors by loads",
+        .in_auto = InAuto::never,
+        .chooses = true,
+        .by_loads = true},
     ExchangeShape{"mpi_neighbor", "MPI_Neighbor_alltoallv among ranks that share traffic", InAuto::known_routes},
     ExchangeShape{"linear", "all messages at once, to and from the nearest ranks first"},
     ExchangeShape{"linear_throttled", "the same, N partners at a time", InAuto::any_route, {.by_default = 4}},

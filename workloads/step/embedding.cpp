@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "comm/node_memory.hpp"
 #include "kernels/lookup/bag_divisor.hpp"
 #include "workloads/step/watchdog.hpp"
 
@@ -18,8 +19,17 @@ comm::ProgressThread progress_of(const comm::Communicator& comm, std::int64_t gr
   return groups == 1 ? comm::ProgressThread() : comm::ProgressThread(waiting_beside_compute(comm));
 }
 
-/// Sets what follows from the layout and the modes.
+bool lie_at_home(const Group& group) {
+  const Case& config = group.config;
+  const auto dense = [](placement::RowTransfer mode) { return mode == placement::RowTransfer::dense_partials; };
+  return placement::may_lie_at_home(*config.exchange.choice, group.comm.nodes(), config.groups.groups,
+                                    config.async.on(), config.movement.wire, group.tables.features()) &&
+         std::ranges::all_of(group.modes, dense) && comm::NodeMemory::unusable(group.comm).empty();
+}
+
+/// Sets what follows from the layout and the modes. Collective.
 void complete(Group& group) {
+  group.at_home = lie_at_home(group);
   group.counts_follow_ids = std::ranges::any_of(group.modes, [](placement::RowTransfer mode) {
     return mode == placement::RowTransfer::sparse_partials || mode == placement::RowTransfer::unique_rows;
   });
@@ -72,7 +82,11 @@ Embedding::Embedding(const comm::Communicator& comm, ShardedTables& tables, cons
 
 std::string Embedding::picked() const {
   std::set<std::string> names;
-  for (const auto& group : groups_) names.insert(group->exchange->picked());
+  if (!config_.exchange.choice->chooses) return {};
+  for (const auto& group : groups_) {
+    names.insert(group->exchange->picked());
+    if (group->at_home) names.insert("vectors at home");
+  }
   names.erase("");
   return fmt::format("{}", fmt::join(names, ", "));
 }

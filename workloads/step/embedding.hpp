@@ -29,6 +29,7 @@ struct Group {
   std::int64_t exchanged_keys = 0;                ///< how many rows that is
   bool counts_follow_ids = false;  ///< how many vectors travel depends on the ids, not on the number of bags alone
   bool divides = false;            ///< some feature pools by mean or sqrtn
+  bool at_home = false;            ///< owners write vectors and read gradients at their homes (may_lie_at_home())
 };
 
 /// Holds the embeddings of a case on this rank: which groups of tables there are, how they travel, and on which
@@ -54,7 +55,8 @@ class Embedding {
   /// Returns the types in which rows travel, and their errors.
   Wire& wire() { return wire_; }
 
-  /// Returns what an exchange that chooses among others chose (Exchange::picked()), of each group that differs.
+  /// Returns what an exchange that chooses among others chose (Exchange::picked()), of each group that differs, and
+  /// whether vectors lie at home beside it.
   std::string picked() const;
   /// Returns what dedup auto chose for rows that travel one by one; empty for other dedups or without such rows.
   std::string picked_dedup() const;

@@ -9,14 +9,6 @@
 namespace shardmark::workloads {
 namespace {
 
-bool lie_at_home(const Group& group) {
-  const Case& config = group.config;
-  const auto dense = [](placement::RowTransfer mode) { return mode == placement::RowTransfer::dense_partials; };
-  return placement::may_lie_at_home(*config.exchange.choice, group.comm.nodes(), config.groups.groups,
-                                    config.async.on(), config.movement.wire, group.tables.features()) &&
-         std::ranges::all_of(group.modes, dense);
-}
-
 std::unique_ptr<Transfer> make_pooled(const TransferContext& context, std::optional<NodeVectors>& at_home) {
   return at_home ? make_node_partials(context, *at_home) : make_transfer(context);
 }
@@ -34,7 +26,7 @@ GroupFlight::GroupFlight(const Group& of)
     : group(of),
       sent(of.comm.rank(), of.comm.size(), phase_count),
       exchange(*of.exchange, of.progress, sent),
-      at_home(lie_at_home(of) ? std::make_optional<NodeVectors>(of.comm) : std::nullopt),
+      at_home(of.at_home ? std::make_optional<NodeVectors>(of.comm) : std::nullopt),
       pooled(make_pooled({of.comm, of.progress, exchange, of.wire, sent, of.config.movement.transfer,
                           of.config.exchange.choice->reduction},
                          at_home)),

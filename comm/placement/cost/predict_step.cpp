@@ -41,7 +41,7 @@ class Prediction {
           std::pair(Phase::grad_dist, &RankWork::gradients)}) {
       const bool stays = step_.at_home && phase != Phase::input_dist;
       add_exchange(phase, stays ? at_home_seconds(step_, machine_) : exchange(rank_bytes(work_, bytes)));
-      result_.phases[index_of(phase)].least += link(bytes);
+      if (!stays) result_.phases[index_of(phase)].least += link(bytes);
     }
     double row_sums = 0.0;
     for (const RankWork& rank : work_.ranks) row_sums = std::max(row_sums, rank.row_sums);
@@ -89,10 +89,10 @@ class Prediction {
     return groups * seconds;
   }
 
-  /// Returns the least seconds that the links allow. Where owners write and read what lies at home, no message is left,
-  /// and only the floors of memory count.
+  /// Returns the least seconds that the links allow. Loads and stores inside a node have the floors of memory alone.
   double link(PhaseBytes RankWork::*bytes) const {
-    if (shape_of(step_.exchange).by_loads && layout_.nodes() == 1) return 0.0;
+    const ExchangeShape& shape = shape_of(step_.exchange);
+    if (shape.by_loads && !shape.chooses && layout_.nodes() == 1) return 0.0;
     return link_seconds(layout_, machine_, step_.exchange, rank_bytes(work_, bytes).all);
   }
 

@@ -216,6 +216,13 @@ class Run(ProgramTest):
             self.assertEqual(case.get("dedup_picked"), "local" if name == "auto" else None)
         self.assertRegex(outcome.out, r"\n# plan row_wise, [^|]*\n# dedup .* ids_per_row +rows_per_read")
 
+    def test_exchange_auto_lets_vectors_lie_at_home_where_ranks_share_a_node(self):
+        outcome, file = self.case(2, command="compare", plan="table_wise", exchange="auto,linear", wire="fp32,fp16")
+        self.succeeds(outcome)
+        at_home = {(case["options"]["exchange"], case["options"]["wire_forward"]): "vectors at home" in case.get("picked", "")
+                   for case in records(file)[1:]}
+        self.assertEqual(at_home, {("auto", "fp32"): True, ("auto", "fp16"): False, ("linear", "fp32"): False, ("linear", "fp16"): False})
+
     def test_compare_takes_wire_types_each_way_and_says_what_they_do_to_the_vectors(self):
         outcome, file = self.case(2, command="compare", plan="row_wise", exchange="pairwise",
                                   wire_forward="fp32,fp16", wire_backward="bf16,int8")
